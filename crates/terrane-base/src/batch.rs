@@ -1,0 +1,109 @@
+//! The atomic unit of a commit: records over any number of tables, already encoded as the journal stores them.
+
+use crate::record::Record;
+use crate::{Error, RecordKind, Result, TableId, key};
+
+/// Changes that become visible and durable together, in the order in which they were added.
+///
+/// ```
+/// use terrane_base::{Batch, TableId};
+/// let mut batch = Batch::new();
+/// batch.put(TableId::DEFAULT, b"k", b"v")?;
+/// batch.delete(TableId::DEFAULT, b"old")?;
+/// assert_eq!(batch.record_count(), 2);
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    record_count: u32,
+}
+
+impl Batch {
+    /// An empty batch.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a put of `value` under `key` in `table`.
+    ///
+    /// # Errors
+    /// `Invalid` if key, value or the whole batch would pass its limit; the batch is unchanged then.
+    #[inline]
+    pub fn put(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<()> {
+        self.push(Record { kind: RecordKind::Put, table, key, value })
+    }
+
+    /// Adds a delete of `key` in `table`.
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    #[inline]
+    pub fn delete(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        self.push(Record { kind: RecordKind::Delete, table, key, value: &[] })
+    }
+
+    /// Adds a record of any kind.
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    #[inline]
+    pub fn push(&mut self, record: Record<'_>) -> Result<()> {
+        key::check_key(record.key)?;
+        key::check_value(record.value)?;
+        let record_len = record.encoded_len();
+        if record_len > key::BATCH_BYTES_MAX - self.bytes.len() {
+            return Err(batch_too_long(self.bytes.len() + record_len));
+        }
+        self.bytes.reserve(record_len);
+        record.encode(&mut self.bytes);
+        self.record_count += 1;
+        Ok(())
+    }
+
+    /// The encoded records, back to back.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many records the batch holds; each takes one sequence number.
+    #[inline]
+    #[must_use]
+    pub fn record_count(&self) -> u32 {
+        self.record_count
+    }
+
+    /// Whether the batch holds no record.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.record_count == 0
+    }
+
+    /// Removes every record; keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.record_count = 0;
+    }
+
+    /// The records in order.
+    pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        let mut rest = self.bytes.as_slice();
+        std::iter::from_fn(move || {
+            // Only `push` writes `bytes`, so decoding ends exactly at the end of the bytes.
+            let (record, len) = Record::decode(rest).ok()?;
+            rest = &rest[len..];
+            Some(record)
+        })
+    }
+}
+
+#[cold]
+fn batch_too_long(bytes: usize) -> Error {
+    Error::invalid(format!(
+        "batch of {bytes} bytes: the limit is {} bytes; split it into several batches",
+        key::BATCH_BYTES_MAX
+    ))
+}

@@ -1,0 +1,91 @@
+//! What every sorted source offers: memtables, blocks, extents, levels, and merges of them.
+//!
+//! Entries are in *internal order*: by key ascending, then by sequence number descending (newest first).
+
+use crate::{Result, SeqKind, SeqNo};
+
+/// One version of one key, borrowed from where it lies until the cursor moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// User key.
+    pub key: &'a [u8],
+    /// Sequence number and kind.
+    pub seq_kind: SeqKind,
+    /// User value; empty for a delete.
+    pub value: &'a [u8],
+}
+
+/// A position in a sorted source. A new cursor has no position: [`Cursor::entry`] is `None` until it is placed.
+///
+/// After an error the cursor has no position; placing it again is allowed.
+pub trait Cursor {
+    /// The entry at the position, or `None` before the first or after the last entry.
+    fn entry(&self) -> Option<Entry<'_>>;
+
+    /// Goes to the first entry at or after (`key`, `seq`) in internal order: the newest version of `key` with
+    /// a number up to `seq`, or else the next greater key's newest version.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from the device.
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()>;
+
+    /// Goes to the last entry whose key is strictly less than `key` (its oldest version).
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    fn seek_before(&mut self, key: &[u8]) -> Result<()>;
+
+    /// Goes to the first entry.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    fn seek_first(&mut self) -> Result<()>;
+
+    /// Goes to the last entry.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    fn seek_last(&mut self) -> Result<()>;
+
+    /// Goes to the next entry in internal order. Requires: [`Cursor::entry`] is `Some`.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    fn next(&mut self) -> Result<()>;
+
+    /// Goes to the previous entry in internal order. Requires: [`Cursor::entry`] is `Some`.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    fn prev(&mut self) -> Result<()>;
+}
+
+impl<C: Cursor + ?Sized> Cursor for Box<C> {
+    fn entry(&self) -> Option<Entry<'_>> {
+        (**self).entry()
+    }
+
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        (**self).seek(key, seq)
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        (**self).seek_before(key)
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        (**self).seek_first()
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        (**self).seek_last()
+    }
+
+    fn next(&mut self) -> Result<()> {
+        (**self).next()
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        (**self).prev()
+    }
+}

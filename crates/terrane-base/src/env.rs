@@ -1,0 +1,128 @@
+//! The doors: clock, randomness and threads enter the engine only here, so that a simulator can stand in.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Error, Result};
+
+/// Time as the engine sees it.
+pub trait Clock: Send + Sync + Debug {
+    /// Time since an arbitrary fixed moment; never goes back.
+    fn now(&self) -> Duration;
+
+    /// Wall time since the Unix epoch; may jump. Only for display and for time stamps in files.
+    fn wall(&self) -> Duration;
+
+    /// Suspends the caller for about `duration`.
+    fn sleep(&self, duration: Duration);
+}
+
+/// Randomness as the engine sees it; never used for secrets.
+pub trait Random: Send + Sync + Debug {
+    /// A number uniform over all of `u64`.
+    fn next_u64(&self) -> u64;
+}
+
+/// A started thread that can be waited for.
+pub trait Joiner: Send {
+    /// Waits for the thread to end.
+    fn join(self: Box<Self>);
+}
+
+/// Threads as the engine sees them.
+pub trait Spawn: Send + Sync + Debug {
+    /// Starts `body` on a thread named `name`.
+    ///
+    /// # Errors
+    /// `Io` if the operating system refuses.
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Joiner>>;
+
+    /// How many threads can run at once; at least 1.
+    fn parallelism(&self) -> usize;
+}
+
+/// The doors of one database. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub random: Arc<dyn Random>,
+    /// Threads.
+    pub spawn: Arc<dyn Spawn>,
+}
+
+impl Env {
+    /// The real world.
+    #[must_use]
+    pub fn real() -> Self {
+        let real = Arc::new(RealEnv::new());
+        Env { clock: real.clone(), random: real.clone(), spawn: real }
+    }
+}
+
+/// Clock, randomness and threads of the operating system.
+#[derive(Debug)]
+struct RealEnv {
+    start: std::time::Instant,
+    state: std::sync::atomic::AtomicU64,
+}
+
+impl RealEnv {
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    fn new() -> Self {
+        use std::hash::{BuildHasher, RandomState};
+        // `RandomState` is seeded by the operating system: a seed without a further dependency.
+        let seed = RandomState::new().hash_one(0u64);
+        RealEnv { start: std::time::Instant::now(), state: std::sync::atomic::AtomicU64::new(seed) }
+    }
+}
+
+impl Clock for RealEnv {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    fn wall(&self) -> Duration {
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}
+
+impl Random for RealEnv {
+    fn next_u64(&self) -> u64 {
+        // SplitMix64 (Steele, Lea, Flood 2014): a counter and a mix, so threads need no lock.
+        let step = 0x9e37_79b9_7f4a_7c15u64;
+        let mut z = self.state.fetch_add(step, std::sync::atomic::Ordering::Relaxed).wrapping_add(step);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+impl Spawn for RealEnv {
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Joiner>> {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body);
+        let thread = thread.map_err(|error| Error::io(format!("cannot start thread {name}"), error))?;
+        Ok(Box::new(RealJoiner(thread)))
+    }
+
+    fn parallelism(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+}
+
+struct RealJoiner(std::thread::JoinHandle<()>);
+
+impl Joiner for RealJoiner {
+    fn join(self: Box<Self>) {
+        // A panic of a background thread was already reported by the panic hook.
+        let _ = self.0.join();
+    }
+}

@@ -1,0 +1,186 @@
+//! One error type for the whole engine. Its [`Kind`] says what the caller must do; its text names the thing
+//! and the remedy; its place names the file and offset where there is one.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The result of every fallible call of the engine.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What the caller must do about an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Try again later: something else holds what is needed, nothing is lost.
+    Busy,
+    /// Fix the argument or the option that the message names.
+    Invalid,
+    /// Free space or raise the limit that the message names; reads go on.
+    Full,
+    /// Restore from a backup or a replica: stored bytes are not what was written.
+    Corrupt,
+    /// Close and open again: an earlier failure made further writes unsafe; reads go on.
+    Poisoned,
+    /// The device or the operating system refused; the source says why.
+    Io,
+    /// The work was cancelled or the database is closing.
+    Cancelled,
+    /// What was asked for does not exist.
+    NotFound,
+}
+
+impl Kind {
+    /// The kind as one lower-case word, stable across versions.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Busy => "busy",
+            Kind::Invalid => "invalid",
+            Kind::Full => "full",
+            Kind::Corrupt => "corrupt",
+            Kind::Poisoned => "poisoned",
+            Kind::Io => "io",
+            Kind::Cancelled => "cancelled",
+            Kind::NotFound => "not found",
+        }
+    }
+}
+
+/// Where in the stored bytes an error was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Path of the file, as the engine opened it.
+    pub file: String,
+    /// Byte offset from the start of the file.
+    pub offset: u64,
+}
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    message: String,
+    place: Option<Place>,
+    source: Option<std::io::Error>,
+}
+
+/// An error of the engine: a kind, a sentence, a place and a source. Cheap to clone and to pass on.
+///
+/// ```
+/// use terrane_base::{Error, Kind};
+/// let error = Error::invalid("key of 70000 bytes: the limit is 65536 bytes");
+/// assert_eq!(error.kind(), Kind::Invalid);
+/// ```
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
+
+impl Error {
+    /// Makes an error of `kind` that reads as `message`.
+    #[cold]
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Error(Arc::new(Inner { kind, message: message.into(), place: None, source: None }))
+    }
+
+    /// The caller passed something that cannot be accepted; `message` names it and the remedy.
+    #[cold]
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Error::new(Kind::Invalid, message)
+    }
+
+    /// Stored bytes are wrong. Add the place with [`Error::at`].
+    #[cold]
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Error::new(Kind::Corrupt, message)
+    }
+
+    /// The operating system refused: `what` says what was attempted on which thing.
+    ///
+    /// A full device or quota becomes [`Kind::Full`], a missing file [`Kind::NotFound`], all else [`Kind::Io`].
+    #[cold]
+    pub fn io(what: impl Into<String>, source: std::io::Error) -> Self {
+        let kind = match source.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Kind::Full,
+            std::io::ErrorKind::NotFound => Kind::NotFound,
+            _ => Kind::Io,
+        };
+        Error(Arc::new(Inner { kind, message: what.into(), place: None, source: Some(source) }))
+    }
+
+    /// The same error with the file and byte offset at which it was seen.
+    #[must_use]
+    pub fn at(self, file: impl Into<String>, offset: u64) -> Self {
+        let place = Some(Place { file: file.into(), offset });
+        self.rebuild(|inner| inner.place = place)
+    }
+
+    /// The same error, its message led by `context` and a colon.
+    #[must_use]
+    pub fn context(self, context: impl fmt::Display) -> Self {
+        let message = format!("{context}: {}", self.0.message);
+        self.rebuild(|inner| inner.message = message)
+    }
+
+    /// The same error under another kind.
+    #[must_use]
+    pub fn with_kind(self, kind: Kind) -> Self {
+        self.rebuild(|inner| inner.kind = kind)
+    }
+
+    fn rebuild(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let source = self.0.source.as_ref().map(clone_io);
+        let mut inner =
+            Inner { kind: self.0.kind, message: self.0.message.clone(), place: self.0.place.clone(), source };
+        change(&mut inner);
+        Error(Arc::new(inner))
+    }
+
+    /// What the caller must do.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// The sentence, without place and source.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// File and offset, where the error is about stored bytes.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+}
+
+/// `io::Error` is not `Clone`; the code survives, or the kind with the text.
+fn clone_io(error: &std::io::Error) -> std::io::Error {
+    match error.raw_os_error() {
+        Some(code) => std::io::Error::from_raw_os_error(code),
+        None => std::io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if let Some(place) = &self.0.place {
+            write!(f, " (in {} at offset {})", place.file, place.offset)?;
+        }
+        if let Some(source) = &self.0.source {
+            write!(f, ": {source}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error({}: {self})", self.0.kind.as_str())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,28 @@
+//! The vocabulary every other crate of Terrane speaks.
+//!
+//! Layer 0: knows no file, no format beyond a single record, and no other crate of the workspace.
+//!
+//! * [`error`]: the one error type and what its kinds ask of the caller.
+//! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
+//! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
+//! * [`options`]: every setting once. [`env`]: the doors to clock, randomness and threads.
+//! * [`sync`]: the seam between `std` and the schedule explorer.
+
+pub mod assertion;
+pub mod batch;
+pub mod cursor;
+pub mod env;
+pub mod error;
+pub mod ids;
+pub mod key;
+pub mod options;
+pub mod record;
+pub mod sequence;
+pub mod sync;
+pub mod varint;
+
+pub use batch::Batch;
+pub use cursor::{Cursor, Entry};
+pub use error::{Error, Kind, Result};
+pub use ids::{ExtentId, SegmentId, TableId};
+pub use sequence::{RecordKind, SeqKind, SeqNo};

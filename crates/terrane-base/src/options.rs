@@ -1,0 +1,321 @@
+//! Every setting of a database once: name, type, default, range and one sentence.
+//!
+//! The table below makes the struct, the parser for `name=value`, the range check and the list that `--help`
+//! and the documentation print. A path and [`Options::memory_bytes`] are enough to run well; a size of 0 means
+//! "derive it from the memory budget", and [`Options::resolve`] does so.
+
+use crate::{Error, Result};
+
+/// How stored blocks are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Compression {
+    /// Not at all.
+    None = 0,
+    /// LZ4 block format: fast.
+    #[default]
+    Lz4 = 1,
+    /// Zstandard: small. Needs the cargo feature `zstd`.
+    Zstd = 2,
+}
+
+impl Compression {
+    /// The codec with this number in the formats.
+    #[must_use]
+    pub fn from_u8(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Compression::None),
+            1 => Some(Compression::Lz4),
+            2 => Some(Compression::Zstd),
+            _ => None,
+        }
+    }
+}
+
+/// Where commits are recorded before they are acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum JournalMode {
+    /// Segment files: an unsynced commit survives the death of the process, a synced one the loss of power.
+    #[default]
+    File,
+    /// Memory only: what was not flushed is lost when the process ends. For data that can be made again.
+    Off,
+}
+
+/// A setting that can be read from and written as text.
+pub trait Setting: Sized {
+    /// Parses the text of a value.
+    ///
+    /// # Errors
+    /// A sentence fragment that says what is accepted.
+    fn parse(text: &str) -> std::result::Result<Self, String>;
+    /// The value as text that [`Setting::parse`] accepts.
+    fn show(&self) -> String;
+}
+
+impl Setting for bool {
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "true" | "yes" | "on" | "1" => Ok(true),
+            "false" | "no" | "off" | "0" => Ok(false),
+            _ => Err("expected true or false".into()),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Setting for u64 {
+    /// A whole number, optionally with a unit: `KiB`, `MiB`, `GiB` (or `k`, `m`, `g`), powers of 1024.
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let unit = text[digits.len()..].trim().to_ascii_lowercase();
+        let shift = match unit.as_str() {
+            "" | "b" => 0,
+            "k" | "kb" | "kib" => 10,
+            "m" | "mb" | "mib" => 20,
+            "g" | "gb" | "gib" => 30,
+            "t" | "tb" | "tib" => 40,
+            _ => return Err(format!("unknown unit {unit:?}: use KiB, MiB, GiB or TiB")),
+        };
+        let number: u64 = digits.parse().map_err(|_| "expected a whole number, such as 256MiB".to_owned())?;
+        number.checked_mul(1 << shift).ok_or_else(|| "number is too large".to_owned())
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Setting for Compression {
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "none" => Ok(Compression::None),
+            "lz4" => Ok(Compression::Lz4),
+            "zstd" => Ok(Compression::Zstd),
+            _ => Err("expected none, lz4 or zstd".into()),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Compression::None => "none".into(),
+            Compression::Lz4 => "lz4".into(),
+            Compression::Zstd => "zstd".into(),
+        }
+    }
+}
+
+impl Setting for JournalMode {
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "file" => Ok(JournalMode::File),
+            "off" => Ok(JournalMode::Off),
+            _ => Err("expected file or off".into()),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            JournalMode::File => "file".into(),
+            JournalMode::Off => "off".into(),
+        }
+    }
+}
+
+/// What is said about one option in help texts and documentation.
+#[derive(Clone, Debug)]
+pub struct OptionInfo {
+    /// Name, as in the struct and in `name=value`.
+    pub name: &'static str,
+    /// Default, as text.
+    pub default: String,
+    /// Accepted values, in words.
+    pub range: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+}
+
+macro_rules! options {
+    ($( $name:ident : $type:ty = $default:expr, $range:literal, $check:expr, $about:literal; )*) => {
+        /// The settings of a database. See the [module](self) for how sizes of 0 are derived.
+        ///
+        /// ```
+        /// use terrane_base::options::Options;
+        /// let mut options = Options::default();
+        /// options.set("memory_bytes", "256MiB")?;
+        /// assert_eq!(options.memory_bytes, 256 << 20);
+        /// # Ok::<(), terrane_base::Error>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Options {
+            $(
+                #[doc = $about]
+                #[doc = ""]
+                #[doc = concat!("Accepted: ", $range, ".")]
+                pub $name: $type,
+            )*
+        }
+
+        impl Default for Options {
+            fn default() -> Self {
+                Options { $( $name: $default, )* }
+            }
+        }
+
+        impl Options {
+            /// Sets one option from text.
+            ///
+            /// # Errors
+            /// `Invalid` if there is no such option or the text is not an accepted value.
+            pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
+                match name {
+                    $( stringify!($name) => {
+                        self.$name = <$type as Setting>::parse(text)
+                            .map_err(|why| Error::invalid(format!("option {name}={text}: {why}")))?;
+                    } )*
+                    _ => return Err(unknown_option(name)),
+                }
+                self.check_ranges()
+            }
+
+            /// Every option with its current value as text, in the order of the table.
+            #[must_use]
+            pub fn show(&self) -> Vec<(&'static str, String)> {
+                vec![ $( (stringify!($name), self.$name.show()), )* ]
+            }
+
+            /// What there is to say about every option.
+            #[must_use]
+            pub fn describe() -> Vec<OptionInfo> {
+                let default = Options::default();
+                vec![ $( OptionInfo {
+                    name: stringify!($name),
+                    default: default.$name.show(),
+                    range: $range,
+                    about: $about,
+                }, )* ]
+            }
+
+            fn check_ranges(&self) -> Result<()> {
+                $( {
+                    let accepts: fn(&$type) -> bool = $check;
+                    if !accepts(&self.$name) {
+                        return Err(Error::invalid(format!(
+                            "option {}={}: accepted is {}", stringify!($name), self.$name.show(), $range
+                        )));
+                    }
+                } )*
+                Ok(())
+            }
+        }
+    };
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const TIB: u64 = 1 << 40;
+
+options! {
+    memory_bytes: u64 = 512 * MIB, "16 MiB to 16 TiB", |v| (16 * MIB..=16 * TIB).contains(v),
+        "Ceiling for all memory the engine uses: segments, indexes, caches, filters and jobs in flight.";
+    write_memory_bytes: u64 = 0, "0 (derived: 3/8 of memory_bytes) or at least 4 MiB",
+        |v| *v == 0 || *v >= 4 * MIB,
+        "Share of the memory ceiling for segments and the indexes over them.";
+    segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
+        "Size of a journal segment.";
+    memtable_bytes: u64 = 0, "0 (derived) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
+        "Record and index bytes of a table after which its memtable is frozen.";
+    global_index_bytes: u64 = 0, "0 (derived: memtable_bytes, so that nothing is indexed twice) or at least 64 KiB",
+        |v| *v == 0 || *v >= 64 * KIB,
+        "Bytes of a global index generation after which it is merged into level 1.";
+    block_bytes: u64 = 16 * KIB, "1 KiB to 1 MiB", |v| (KIB..=MIB).contains(v),
+        "Entries of a data block before compression.";
+    filter_bits_per_key: u64 = 10, "0 (no filter) to 30", |v| *v <= 30,
+        "Memory of a filter per key, in bits; 10 gives about one false positive in a hundred.";
+    compression: Compression = Compression::None, "none, lz4, zstd", |_| true,
+        "Compression of the levels above the last.";
+    compression_last: Compression = Compression::Lz4, "none, lz4, zstd", |_| true,
+        "Compression of the last level, where most data rest.";
+    level_fanout: u64 = 10, "2 to 100", |v| (2..=100).contains(v),
+        "How many times larger a level may grow than the one above it.";
+    level_base_bytes: u64 = 0, "0 (derived: 4 x global_index_bytes) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
+        "Size of level 1 above which its extents move down.";
+    overflow_runs_max: u64 = 8, "1 to 64", |v| (1..=64).contains(v),
+        "Overflow runs (level 0) beyond which writers are slowed to the rate of compaction.";
+    background_threads: u64 = 0, "0 (derived: the processors, at most 8) to 64", |v| *v <= 64,
+        "Threads for flush and compaction.";
+    io_bytes_per_second: u64 = 0, "0 (no limit) or at least 1 MiB", |v| *v == 0 || *v >= MIB,
+        "Ceiling for what flush and compaction write per second.";
+    direct_io: bool = false, "true, false", |_| true,
+        "Bypass the operating system's page cache for extents.";
+    journal: JournalMode = JournalMode::File, "file, off", |_| true,
+        "Where commits are recorded before they are acknowledged.";
+    create_if_missing: bool = true, "true, false", |_| true,
+        "Create the database if the directory is missing or empty.";
+    error_if_exists: bool = false, "true, false", |_| true,
+        "Refuse to open a database that exists.";
+    read_only: bool = false, "true, false", |_| true,
+        "Open for reading only: nothing is written and no lock is taken.";
+}
+
+#[cold]
+fn unknown_option(name: &str) -> Error {
+    let close = Options::describe().into_iter().find(|info| info.name.contains(name) || name.contains(info.name));
+    let hint = close.map_or_else(String::new, |info| format!("; did you mean {}?", info.name));
+    Error::invalid(format!("there is no option {name}{hint}"))
+}
+
+impl Options {
+    /// Checks ranges and contradictions, and replaces every derived 0 by its value.
+    ///
+    /// `processors` is how many threads can run at once.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the options that contradict each other.
+    pub fn resolve(&self, processors: usize) -> Result<Options> {
+        self.check_ranges()?;
+        let mut o = self.clone();
+        let derive = |value: &mut u64, derived: u64| {
+            if *value == 0 {
+                *value = derived;
+            }
+        };
+        derive(&mut o.write_memory_bytes, o.memory_bytes / 8 * 3);
+        // A quarter of the write memory, so that one table is frozen, one is flushed, one is filled, and the
+        // segments that they share have room.
+        derive(&mut o.memtable_bytes, o.write_memory_bytes / 4);
+        derive(&mut o.global_index_bytes, o.memtable_bytes);
+        derive(&mut o.segment_bytes, (o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB).next_power_of_two());
+        derive(&mut o.level_base_bytes, o.global_index_bytes.saturating_mul(4));
+        derive(&mut o.background_threads, processors.clamp(1, 8) as u64);
+        o.check_contradictions()?;
+        Ok(o)
+    }
+
+    fn check_contradictions(&self) -> Result<()> {
+        let refuse = |condition: bool, message: &str| if condition { Err(Error::invalid(message)) } else { Ok(()) };
+        refuse(
+            self.write_memory_bytes > self.memory_bytes / 4 * 3,
+            "write_memory_bytes is more than 3/4 of memory_bytes: raise memory_bytes or lower it",
+        )?;
+        refuse(
+            self.memtable_bytes > self.write_memory_bytes / 2,
+            "memtable_bytes is more than half of write_memory_bytes: lower it",
+        )?;
+        refuse(
+            self.segment_bytes > self.write_memory_bytes / 4,
+            "segment_bytes is more than a quarter of write_memory_bytes: lower it",
+        )?;
+        refuse(
+            self.global_index_bytes < self.memtable_bytes,
+            "global_index_bytes is less than memtable_bytes: raise it or lower memtable_bytes",
+        )?;
+        refuse(
+            self.read_only && self.error_if_exists,
+            "read_only and error_if_exists contradict each other: a database opened for reading must exist",
+        )
+    }
+}

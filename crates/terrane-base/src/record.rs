@@ -1,0 +1,113 @@
+//! One record as it lies in a batch and, unchanged, in a segment.
+//!
+//! ```text
+//! kind u8 | table varint | key length varint | value length varint | key | value
+//! ```
+//!
+//! A delete has value length 0. The sequence number is not stored: it is the number of the batch's first
+//! record plus the record's index in the batch.
+
+use crate::{Error, RecordKind, Result, TableId, key, varint};
+
+/// A record, its key and value borrowed from the encoded bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// What the record does.
+    pub kind: RecordKind,
+    /// The table that it changes.
+    pub table: TableId,
+    /// User key.
+    pub key: &'a [u8],
+    /// User value; empty for a delete.
+    pub value: &'a [u8],
+}
+
+/// The fields in front of a record's key, decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the record does.
+    pub kind: RecordKind,
+    /// The table that it changes.
+    pub table: TableId,
+    /// Bytes of the key.
+    pub key_len: usize,
+    /// Bytes of the value.
+    pub value_len: usize,
+    /// Bytes of the header itself: the key starts here.
+    pub header_len: usize,
+}
+
+/// Most bytes that a header takes.
+pub const HEADER_BYTES_MAX: usize = 1 + 3 * varint::BYTES_MAX;
+
+impl Header {
+    /// Bytes of the whole record.
+    #[inline]
+    #[must_use]
+    pub fn record_len(&self) -> usize {
+        self.header_len + self.key_len + self.value_len
+    }
+
+    /// Decodes the header at the front of `bytes`; does not look at what follows it.
+    #[inline]
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Header> {
+        let (&kind, rest) = bytes.split_first()?;
+        let kind = RecordKind::from_u8(kind)?;
+        let (table, table_len) = varint::get(rest)?;
+        let rest = rest.get(table_len..)?;
+        let (key_len, key_len_len) = varint::get(rest)?;
+        let rest = rest.get(key_len_len..)?;
+        let (value_len, value_len_len) = varint::get(rest)?;
+        Some(Header {
+            kind,
+            table: TableId(table),
+            key_len: key_len as usize,
+            value_len: value_len as usize,
+            header_len: 1 + table_len + key_len_len + value_len_len,
+        })
+    }
+}
+
+impl<'a> Record<'a> {
+    /// Bytes that [`Record::encode`] appends.
+    #[inline]
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        1 + varint::len(self.table.0)
+            + varint::len(self.key.len() as u32)
+            + varint::len(self.value.len() as u32)
+            + self.key.len()
+            + self.value.len()
+    }
+
+    /// Appends the record to `out`. Requires: key and value within the limits of [`crate::key`].
+    #[inline]
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.kind as u8);
+        varint::put(out, self.table.0);
+        varint::put(out, self.key.len() as u32);
+        varint::put(out, self.value.len() as u32);
+        out.extend_from_slice(self.key);
+        out.extend_from_slice(self.value);
+    }
+
+    /// Decodes the record at the front of `bytes`; also returns how many bytes it took.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes are not a record within the limits.
+    #[inline]
+    pub fn decode(bytes: &'a [u8]) -> Result<(Record<'a>, usize)> {
+        let header = Header::decode(bytes).ok_or_else(|| Error::corrupt("record header is cut or unknown"))?;
+        if header.key_len > key::KEY_BYTES_MAX || header.value_len > key::VALUE_BYTES_MAX {
+            return Err(Error::corrupt("record of a size beyond the limits"));
+        }
+        if header.kind == RecordKind::Delete && header.value_len != 0 {
+            return Err(Error::corrupt("delete record with a value"));
+        }
+        let body = bytes.get(header.header_len..header.record_len());
+        let body = body.ok_or_else(|| Error::corrupt("record is cut"))?;
+        let (key, value) = body.split_at(header.key_len);
+        Ok((Record { kind: header.kind, table: header.table, key, value }, header.record_len()))
+    }
+}

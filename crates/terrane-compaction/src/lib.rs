@@ -1,0 +1,1 @@
+//! Jobs, pickers and the merge.

@@ -1,0 +1,160 @@
+//! The door to stored bytes: directories ([`Disk`]) and files ([`File`]).
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_base::Result;
+
+use crate::Region;
+
+/// How [`Disk::open`] treats the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// The file must exist; it is only read.
+    Read,
+    /// The file must exist; it is read and written.
+    Write,
+    /// The file must not exist; it is made, empty, readable and writable by the owner only.
+    Create,
+}
+
+/// Holds a lock on a directory until dropped.
+pub trait DiskLock: Send + Sync + Debug {}
+
+/// A tree of directories and files.
+///
+/// What an implementer guarantees:
+/// 1. Every error names the path.
+/// 2. An entry made, renamed or removed is durable only after [`Disk::sync_dir`] of its directory.
+/// 3. Calls may be made from many threads.
+pub trait Disk: Send + Sync + Debug {
+    /// Opens a file. `direct` bypasses the operating system's cache: offsets, lengths and buffers of
+    /// [`File::read_at`] and [`File::write_at`] must then be multiples of 4096 (the implementation aligns
+    /// buffers itself where they are not).
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid` if a file to be made exists, `Io`.
+    fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>>;
+
+    /// Makes a directory, and its parents; fine if it exists. Owner-only permissions.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn create_dir(&self, path: &Path) -> Result<()>;
+
+    /// The names in a directory, sorted.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    fn list(&self, path: &Path) -> Result<Vec<String>>;
+
+    /// Whether a file or directory exists.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn exists(&self, path: &Path) -> Result<bool>;
+
+    /// Renames a file or directory, replacing a file at `to`.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    fn rename(&self, from: &Path, to: &Path) -> Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    fn remove(&self, path: &Path) -> Result<()>;
+
+    /// Makes the entries of a directory durable.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn sync_dir(&self, path: &Path) -> Result<()>;
+
+    /// Takes the exclusive lock of a directory through the file `path`, which is made if missing and says the
+    /// owner's process id.
+    ///
+    /// # Errors
+    /// `Busy`, naming the path and the id of the process that holds the lock.
+    fn lock(&self, path: &Path) -> Result<Box<dyn DiskLock>>;
+
+    /// Bytes free for unprivileged use on the device that holds `path`.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn free_bytes(&self, path: &Path) -> Result<u64>;
+}
+
+/// An open file. Reads and writes name their offset; there is no position.
+///
+/// What an implementer guarantees:
+/// 1. Every error names the path and the offset.
+/// 2. A write is visible to every later read and mapping at once, and durable only after [`File::sync`].
+/// 3. After a failed [`File::sync`] the caller treats everything since the last good one as lost.
+pub trait File: Send + Sync + Debug {
+    /// The path it was opened by.
+    fn path(&self) -> &PathBuf;
+
+    /// Current length in bytes.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn len(&self) -> Result<u64>;
+
+    /// Whether the file is empty.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Fills `buf` from `offset`.
+    ///
+    /// # Errors
+    /// `Corrupt` if the file ends before (it should be longer), `Io`.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// Writes all of `bytes` at `offset`, growing the file if needed.
+    ///
+    /// # Errors
+    /// `Full`, `Io`.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Makes everything written so far durable, mapped writes included (`fdatasync`).
+    ///
+    /// # Errors
+    /// `Io`; see guarantee 3.
+    fn sync(&self) -> Result<()>;
+
+    /// Cuts or extends the file.
+    ///
+    /// # Errors
+    /// `Full`, `Io`.
+    fn set_len(&self, len: u64) -> Result<()>;
+
+    /// Reserves real space for `len` bytes from `offset`, so that later writes and mapped stores there cannot
+    /// run out of space; grows the file; existing bytes stay.
+    ///
+    /// # Errors
+    /// `Full`, `Io`.
+    fn allocate(&self, offset: u64, len: u64) -> Result<()>;
+
+    /// Gives the space of a range back to the device; it reads as zeros. The length stays.
+    ///
+    /// # Errors
+    /// `Io`. A device that cannot do it reports success and keeps the space.
+    fn punch(&self, offset: u64, len: u64) -> Result<()>;
+
+    /// Hints that a range will be read soon.
+    fn prefetch(&self, offset: u64, len: u64);
+
+    /// Maps the first `len` bytes, shared with the file. Requires: the file is at least that long, and for a
+    /// writable mapping its space is allocated. The mapping lives on its own, also after the file is closed.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn map(&self, len: usize, writable: bool) -> Result<Region>;
+}

@@ -1,0 +1,130 @@
+//! A run of memory with a stable address: a mapped file, a heap allocation, or a simulated device's bytes.
+//!
+//! # Who may touch what
+//! 1. Bytes become immutable once their owner (the journal) has published them; any thread may read them then.
+//! 2. Before that, only the thread that reserved a range writes to it.
+//! 3. The memory lives until the last `Arc` of the region goes; whoever keeps a pointer keeps an `Arc`.
+#![expect(unsafe_code, reason = "raw memory is the subject of this module")]
+
+use std::any::Any;
+use std::fmt;
+use std::ptr::NonNull;
+
+/// A run of memory with a stable address. See the [module](self) for the ownership rules.
+pub struct Region {
+    start: NonNull<u8>,
+    len: usize,
+    /// Frees the memory when dropped.
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the region is plain memory that lives as long as its owner, which is `Send + Sync`; concurrent access
+// follows the rules in the module's head, and every access to it is in an `unsafe` call.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Wraps memory that `owner` keeps alive.
+    ///
+    /// # Safety
+    /// `start .. start + len` is readable, and writable if anyone calls [`Region::write`], at this address
+    /// until `owner` is dropped.
+    #[must_use]
+    pub unsafe fn from_raw(start: NonNull<u8>, len: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
+        Region { start, len, _owner: owner }
+    }
+
+    /// A zeroed region on the heap, aligned to 4096 bytes.
+    #[must_use]
+    pub fn heap(len: usize) -> Self {
+        let owner = HeapOwner::new(len);
+        let start = owner.start;
+        // SAFETY: the allocation is `len` bytes (at least) and freed by `owner`.
+        unsafe { Region::from_raw(start, len, Box::new(owner)) }
+    }
+
+    /// Bytes in the region.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the region has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Address of the first byte.
+    #[must_use]
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Copies `bytes` to `offset`.
+    ///
+    /// # Safety
+    /// The region is writable, `offset + bytes.len() <= len`, and no other thread reads or writes the range.
+    pub unsafe fn write(&self, offset: usize, bytes: &[u8]) {
+        debug_assert!(offset + bytes.len() <= self.len);
+        // SAFETY: in bounds and exclusive by the caller's promise; `bytes` cannot overlap a range that nobody
+        // else reads.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(offset), bytes.len());
+        }
+    }
+
+    /// The bytes of a range.
+    ///
+    /// # Safety
+    /// `offset + len` is within the region and nobody writes the range while the slice lives.
+    #[must_use]
+    pub unsafe fn slice(&self, offset: usize, len: usize) -> &[u8] {
+        debug_assert!(offset + len <= self.len);
+        // SAFETY: in bounds and unwritten by the caller's promise; alive as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(offset), len) }
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+struct HeapOwner {
+    start: NonNull<u8>,
+    layout: std::alloc::Layout,
+}
+
+impl HeapOwner {
+    fn new(len: usize) -> Self {
+        let layout = std::alloc::Layout::from_size_align(len.max(1), 4096).expect("region below isize::MAX");
+        // SAFETY: the layout's size is at least 1.
+        let start = unsafe { std::alloc::alloc_zeroed(layout) };
+        let Some(start) = NonNull::new(start) else { std::alloc::handle_alloc_error(layout) };
+        HeapOwner { start, layout }
+    }
+}
+
+impl Drop for HeapOwner {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, freed once.
+        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+// SAFETY: a uniquely owned allocation.
+unsafe impl Send for HeapOwner {}
+// SAFETY: nothing is reachable through a shared reference.
+unsafe impl Sync for HeapOwner {}
+
+/// The memory of one journal segment, shared by the journal that fills it and the memtables that point into it.
+#[derive(Debug)]
+pub struct SegmentMemory {
+    /// Which segment it is.
+    pub id: terrane_base::SegmentId,
+    /// Its bytes, from the first byte of the segment's header.
+    pub region: Region,
+}

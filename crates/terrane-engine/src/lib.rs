@@ -1,0 +1,1 @@
+//! Open, write, read, flush, schedule.

@@ -1,0 +1,1 @@
+//! Data blocks: sorted entries with shared prefixes and restart points.

@@ -1,0 +1,1 @@
+//! Annotated hex of any stored file.

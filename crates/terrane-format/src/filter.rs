@@ -1,0 +1,1 @@
+//! Filters: may this key be present?

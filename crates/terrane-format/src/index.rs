@@ -1,0 +1,1 @@
+//! The index block of an extent: one row per data block.

@@ -1,0 +1,16 @@
+//! Bytes to values and back: pure, and total on hostile input.
+//!
+//! Layer 1: never reads a file, never allocates more than its input justifies, never panics on input. Every
+//! decoder returns an `Error` of kind `Corrupt` for bytes that are not what it expects. `docs/format/` holds a
+//! page for each module.
+#![forbid(unsafe_code)]
+
+pub mod block;
+pub mod checksum;
+pub mod codec;
+pub mod dump;
+pub mod extent;
+pub mod filter;
+pub mod index;
+pub mod manifest;
+pub mod segment;

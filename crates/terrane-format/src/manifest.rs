@@ -1,0 +1,1 @@
+//! Manifest records: checksummed, chained edits.

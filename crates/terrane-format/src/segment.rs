@@ -1,0 +1,1 @@
+//! Segments: header, commit groups, durable-end marks.

@@ -1,0 +1,1 @@
+//! Commit ring, segments and replay.

@@ -1,0 +1,1 @@
+//! Metasnapshots, edits, manifest.

@@ -1,0 +1,1 @@
+//! Radix index over records in segments; global index.

@@ -1,0 +1,1 @@
+//! Model, histories and crash checks.

@@ -1,0 +1,1 @@
+//! Extent writer and reader, block search, filters, cache, iterators.

@@ -1,0 +1,1 @@
+//! Terrane, an embedded log-structured merge storage engine.
