@@ -46,8 +46,15 @@ fn bed(kind: &str) -> Bed {
     let journal: Box<dyn Journal> = match kind {
         "null" => Box::new(NullJournal::new(&settings, &start).unwrap()),
         "mapped" => Box::new(
-            FileJournal::open(shared, dir.path(), &settings, &Env::real(), Arc::new(Listed::default()), &start)
-                .unwrap(),
+            FileJournal::open(
+                shared,
+                dir.path(),
+                &settings,
+                &Env::real(),
+                Arc::new(Listed::default()),
+                &start,
+            )
+            .unwrap(),
         ),
         _ => {
             let medium = WrittenMedium::new(shared, dir.path(), settings.segment_bytes);
@@ -164,7 +171,8 @@ fn replaying(c: &mut Criterion) {
     let listed = Arc::new(Listed::default());
     let registrar = Arc::clone(&listed) as Arc<dyn SegmentRegistrar>;
     let (settings, start) = (JournalSettings::default(), JournalStart::default());
-    let journal = FileJournal::open(Arc::clone(&disk), dir.path(), &settings, &Env::real(), registrar, &start);
+    let journal =
+        FileJournal::open(Arc::clone(&disk), dir.path(), &settings, &Env::real(), registrar, &start);
     let journal = journal.unwrap();
     let batch = batch(100);
     let commits = if std::env::args().any(|arg| arg == "--test") { 10_000 } else { 2_000_000 };

@@ -294,7 +294,11 @@ impl Medium for FileMedium {
         }
         let active = {
             let state = shared.state.lock();
-            state.live.back().filter(|live| live.info.state == SegmentState::Active).and_then(|l| l.file.clone())
+            state
+                .live
+                .back()
+                .filter(|live| live.info.state == SegmentState::Active)
+                .and_then(|l| l.file.clone())
         };
         active.map_or(Ok(()), |file| file.sync())
     }

@@ -189,7 +189,10 @@ impl<M: Medium> RingJournal<M> {
     }
 
     fn halted(&self) -> Error {
-        self.poison.check().err().unwrap_or_else(|| Error::new(Kind::Poisoned, "an earlier commit was not indexed"))
+        self.poison
+            .check()
+            .err()
+            .unwrap_or_else(|| Error::new(Kind::Poisoned, "an earlier commit was not indexed"))
     }
 }
 
@@ -285,7 +288,8 @@ impl<M: Medium> std::fmt::Debug for RingJournal<M> {
 
 impl JournalSettings {
     fn check(&self) -> Result<()> {
-        let refuse = |is_wrong: bool, message: &str| if is_wrong { Err(Error::invalid(message)) } else { Ok(()) };
+        let refuse =
+            |is_wrong: bool, message: &str| if is_wrong { Err(Error::invalid(message)) } else { Ok(()) };
         refuse(
             !(4096..=1 << 30).contains(&self.segment_bytes),
             "journal setting segment_bytes: accepted is 4 KiB to 1 GiB",

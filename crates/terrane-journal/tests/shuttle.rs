@@ -213,7 +213,11 @@ fn a_failed_persist_step_ends_everything() {
             committer.join().unwrap();
         }
         let failed = journal.medium().persists.load(Ordering::SeqCst) >= 2;
-        assert_eq!(SeqNo(check_consecutive(&seen)), journal.visible(), "what failed is neither indexed nor visible");
+        assert_eq!(
+            SeqNo(check_consecutive(&seen)),
+            journal.visible(),
+            "what failed is neither indexed nor visible"
+        );
         assert_eq!(failed, journal.sync().is_err(), "a failure is kept");
     });
 }
@@ -228,7 +232,10 @@ fn a_full_medium_fails_its_group_only() {
                 let (journal, seen) = (Arc::clone(&journal), Arc::clone(&seen));
                 thread::spawn(move || {
                     let results = [(); 2].map(|()| commit_checked(&journal, 5, false, &seen));
-                    results.iter().filter(|result| result.as_ref().is_err_and(|e| e.kind() == Kind::Full)).count()
+                    results
+                        .iter()
+                        .filter(|result| result.as_ref().is_err_and(|e| e.kind() == Kind::Full))
+                        .count()
                 })
             })
             .collect();

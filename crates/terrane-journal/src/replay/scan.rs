@@ -153,7 +153,8 @@ fn open(disk: &dyn Disk, path: &Path, shown: &str, listed: &ListedSegment) -> Re
     }
     let is_possible = |bytes: u64| (1..=segment::SEGMENT_BYTES_MAX).contains(&bytes);
     if !is_possible(spec.bytes) || listed.seal.is_some_and(|seal| seal.end > spec.bytes) {
-        let message = format!("segment {} of {} bytes is listed with an impossible size", spec.id, spec.bytes);
+        let message =
+            format!("segment {} of {} bytes is listed with an impossible size", spec.id, spec.bytes);
         return Err(Error::corrupt(message).at(shown, 0));
     }
     Ok(file)
