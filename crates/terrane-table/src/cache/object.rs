@@ -11,11 +11,12 @@
 use std::sync::Arc;
 
 use terrane_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use terrane_format::filter::FilterBlock;
+use terrane_format::block::Block;
+use terrane_format::filter::Filter;
+use terrane_format::index::IndexBlock;
 
 use super::Cache;
 use crate::swip::Swip;
-use crate::view::{DataBlock, IndexRows};
 
 /// Kinds of cached objects, as statistics tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,16 +45,24 @@ pub(crate) struct Home {
 /// The contents of an object.
 #[derive(Debug)]
 pub(crate) enum Payload {
-    Data(DataBlock),
+    Data(Block),
     Index(Index),
-    Filter(FilterBlock),
+    Filter(Filter),
 }
 
 /// An index block and the homes of the data blocks that it names.
 #[derive(Debug)]
 pub(crate) struct Index {
-    pub(crate) rows: IndexRows,
+    pub(crate) rows: IndexBlock,
     pub(crate) homes: Box<[Home]>,
+}
+
+impl Index {
+    /// Whether versions of `key` that are not in block `at` may be in the next one.
+    #[inline]
+    pub(crate) fn continues(&self, at: usize, key: &[u8]) -> bool {
+        self.rows.goes_on(at) && self.rows.row(at).last_key == key
+    }
 }
 
 /// Bytes that an object costs beside its contents: itself, its entry in the books, the allocations' heads.
@@ -81,6 +90,33 @@ impl Object {
             entry: AtomicU32::new(0),
             charge,
         })
+    }
+
+    /// The block, if this is one.
+    #[inline]
+    pub(crate) fn block(&self) -> &Block {
+        match &self.payload {
+            Payload::Data(block) => block,
+            _ => unreachable!("homes in index blocks hold data blocks only"),
+        }
+    }
+
+    /// The index, if this is one.
+    #[inline]
+    pub(crate) fn index(&self) -> &Index {
+        match &self.payload {
+            Payload::Index(index) => index,
+            _ => unreachable!("an extent's home for its index holds nothing else"),
+        }
+    }
+
+    /// The filter, if this is one.
+    #[inline]
+    pub(crate) fn filter(&self) -> &Filter {
+        match &self.payload {
+            Payload::Filter(filter) => filter,
+            _ => unreachable!("an extent's home for its filter holds nothing else"),
+        }
     }
 
     /// Notes a use. Writes the shared line only if nobody did since the evictor last came by.
@@ -122,6 +158,11 @@ impl Object {
     pub(super) fn move_out(&self) {
         let before = self.tenants.fetch_sub(1, Ordering::Release);
         debug_assert!(before & !DETACHED > 0, "every tenant moved in before");
+    }
+
+    /// Whether tenants are accepted: only those of an index block in the books can be published.
+    pub(crate) fn accepts_tenants(&self) -> bool {
+        self.tenants.load(Ordering::Relaxed) & DETACHED == 0
     }
 
     pub(super) fn has_tenants(&self) -> bool {
