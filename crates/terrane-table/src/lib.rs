@@ -8,8 +8,22 @@
 //!   sources.
 //! * [`scanner`]: whole extents past the cache, for compaction. [`verify`]: everything that can be checked.
 
+pub mod cache;
+pub mod cursor;
+pub mod extent;
+pub mod level_cursor;
+mod loader;
 mod loser_tree;
 pub mod merge;
+mod read_ahead;
+pub mod scanner;
 pub mod swip;
+pub mod verify;
 
+pub use cache::{Cache, CacheUsage};
+pub use cursor::{CursorOptions, ExtentCursor};
+pub use extent::{Extent, Probe};
+pub use level_cursor::{ExtentList, LevelCursor};
 pub use merge::MergeCursor;
+pub use scanner::ExtentScanner;
+pub use verify::verify_extent;
