@@ -6,7 +6,8 @@
 //! * [`extent`]: a handle with swips for its parts, and the point read.
 //! * [`cursor`], [`level_cursor`]: in order over an extent, over a list of disjoint extents. [`merge`]: over any
 //!   sources.
-//! * [`scanner`]: whole extents past the cache, for compaction. [`verify`]: everything that can be checked.
+//! * [`ExtentWriter`]: builds extents. [`scanner`]: whole extents past the cache, for compaction. [`verify`]:
+//!   everything that can be checked.
 
 pub mod cache;
 pub mod cursor;
@@ -19,6 +20,7 @@ mod read_ahead;
 pub mod scanner;
 pub mod swip;
 pub mod verify;
+mod writer;
 
 pub use cache::{Cache, CacheUsage};
 pub use cursor::{CursorOptions, ExtentCursor};
@@ -27,3 +29,4 @@ pub use level_cursor::{ExtentList, LevelCursor};
 pub use merge::MergeCursor;
 pub use scanner::ExtentScanner;
 pub use verify::verify_extent;
+pub use writer::{ExtentWriter, WriterSettings};
