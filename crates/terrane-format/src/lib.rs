@@ -14,3 +14,4 @@ pub mod filter;
 pub mod index;
 pub mod manifest;
 pub mod segment;
+mod wire;
