@@ -114,7 +114,7 @@ impl Extent {
             return Probe::Absent;
         }
         let epoch = swip::enter();
-        if self.meta.filter.len > 0 {
+        if !self.meta.filter.is_empty() {
             let Some(filter) = self.filter.swip.load(&epoch) else { return Probe::Unknown };
             filter.touch();
             if !filter.filter().may_contain(hash) {

@@ -6,12 +6,11 @@
 use std::sync::Arc;
 
 use terrane_base::{Error, Result};
-use terrane_format::extent::Handle;
+use terrane_format::block::Block;
+use terrane_format::extent::{ExtentMeta, Handle};
 use terrane_format::filter::Filter;
 use terrane_format::index::{IndexBlock, IndexRow};
 use terrane_storage::{SLOT_BYTES, Store};
-
-use terrane_format::extent::ExtentMeta;
 
 use crate::cache::{Cache, Charge, Home, Index, OBJECT_BYTES, Object, ObjectKind, Payload};
 use crate::extent::Extent;
@@ -33,7 +32,7 @@ impl Loader<'_> {
     /// The filter; `None` if the extent has none.
     pub(crate) fn filter(&self) -> Result<Option<Arc<Object>>> {
         let handle = self.extent.meta.filter;
-        if handle.len == 0 {
+        if handle.is_empty() {
             return Ok(None);
         }
         if let Some(filter) = cached(&self.extent.filter) {
@@ -59,11 +58,11 @@ impl Loader<'_> {
 
     /// Data block `at` of the index block `owner`.
     pub(crate) fn block(&self, owner: &Object, at: usize) -> Result<Arc<Object>> {
-        let index = owner.index();
-        let home = &index.homes[at];
-        if let Some(block) = cached(home) {
+        if let Some(block) = self.cached_block(owner, at) {
             return Ok(block);
         }
+        let index = owner.index();
+        let home = &index.homes[at];
         let row = index.rows.row(at);
         let may_publish = self.fill_cache && owner.accepts_tenants();
         let bytes = OBJECT_BYTES + row.raw_len as usize;
@@ -71,6 +70,11 @@ impl Loader<'_> {
         let stored = read(&self.extent.meta, &*self.extent.store, row.offset, row.stored_len)?;
         let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored)?;
         Ok(self.publish(home, Some(owner), Payload::Data(block), charge))
+    }
+
+    /// Data block `at` of the index block `owner`, if it is in the cache.
+    pub(crate) fn cached_block(&self, owner: &Object, at: usize) -> Option<Arc<Object>> {
+        cached(&owner.index().homes[at])
     }
 
     fn publish(&self, home: &Home, owner: Option<&Object>, payload: Payload, charge: Option<Charge>) -> Arc<Object> {
@@ -120,12 +124,15 @@ pub(crate) fn open_block(
     store: &dyn Store,
     row: &IndexRow<'_>,
     stored: Vec<u8>,
-) -> Result<terrane_format::block::Block> {
+) -> Result<Block> {
     row.open_block(stored).map_err(|error| placed(meta, store, row.offset, error))
 }
 
 fn read_handle(meta: &ExtentMeta, store: &dyn Store, handle: Handle) -> Result<Vec<u8>> {
-    read(meta, store, handle.offset, handle.len)
+    let bytes = read(meta, store, handle.offset, handle.len)?;
+    // The manifest's own copy of the checksum: a whole, but older, extent in the same place is found out.
+    handle.check(&bytes).map_err(|error| placed(meta, store, handle.offset, error))?;
+    Ok(bytes)
 }
 
 /// Reads a range of an extent, after checking that it can exist: its length is what is allocated.
