@@ -23,7 +23,8 @@ use crate::slots::FILE_SLOTS;
 use crate::space::{Growth, Reclaim, Run, Space};
 use crate::store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};
 
-/// Runs that one sync gives back at most: it is waited for, and punching costs some 10 us a run.
+/// Runs that one sync gives back at most: it is waited for, and a punch costs tens of microseconds (`benches/device.rs` of
+/// the device crate).
 const SYNC_RECLAIM_RUNS: usize = 64;
 
 /// How to open a [`LocalStore`].
