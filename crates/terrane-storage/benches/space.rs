@@ -1,4 +1,5 @@
 //! The space manager with 100,000 slots, the data of a database of about 200 GB.
+#![expect(missing_docs, reason = "criterion's macros make an undocumented function")]
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use terrane_base::ExtentId;

@@ -23,6 +23,10 @@ use crate::slots::FILE_SLOTS;
 use crate::space::{Growth, Reclaim, Run, Space};
 use crate::store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};
 
+/// Runs that one sync gives back at most: it is waited for, and a punch costs tens of microseconds (`benches/device.rs` of
+/// the device crate).
+const SYNC_RECLAIM_RUNS: usize = 64;
+
 /// How to open a [`LocalStore`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreSettings {
@@ -207,6 +211,21 @@ impl LocalStore {
         error.context(format!("no room in {dir}: {wanted} bytes wanted, {free} bytes free on the device"))
     }
 
+    /// Gives up to `runs` runs beyond the reserve back to the device; returns how many bytes.
+    fn reclaim_runs(&self, runs: usize) -> Result<u64> {
+        self.check_writable("give space back")?;
+        let mut bytes = 0;
+        for _ in 0..runs {
+            // Someone who grows a file wants space: not the moment to give some back.
+            let Some(_layout) = self.layout.try_lock() else { break };
+            let Some(plan) = self.books()?.space.plan_reclaim() else { break };
+            let result = self.reclaim_one(&plan);
+            self.space.lock().space.reclaimed(&plan, result.is_ok());
+            bytes += result?;
+        }
+        Ok(bytes)
+    }
+
     /// Gives one run back to the device; returns how many bytes. Requires: `layout` is held.
     fn reclaim_one(&self, reclaim: &Reclaim) -> Result<u64> {
         let (Reclaim::Punch(run) | Reclaim::Shrink(run)) = reclaim;
@@ -275,7 +294,7 @@ impl Store for LocalStore {
         }
         drop(guard);
         // What cannot be given back now is tried again next time; it endangers nothing.
-        let _ = self.reclaim();
+        let _ = self.reclaim_runs(SYNC_RECLAIM_RUNS);
         Ok(())
     }
 
@@ -319,16 +338,7 @@ impl Store for LocalStore {
     }
 
     fn reclaim(&self) -> Result<u64> {
-        self.check_writable("give space back")?;
-        let mut bytes = 0;
-        // Someone who grows a file wants space: not the moment to give some back.
-        let Some(_layout) = self.layout.try_lock() else { return Ok(bytes) };
-        loop {
-            let Some(plan) = self.books()?.space.plan_reclaim() else { return Ok(bytes) };
-            let result = self.reclaim_one(&plan);
-            self.space.lock().space.reclaimed(&plan, result.is_ok());
-            bytes += result?;
-        }
+        self.reclaim_runs(usize::MAX)
     }
 
     fn usage(&self) -> StoreUsage {

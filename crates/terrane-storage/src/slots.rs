@@ -35,7 +35,7 @@ impl SlotSet {
     }
 
     /// The first slot at or after `from` that is in the set; [`FILE_SLOTS`] if there is none.
-    fn next_in(&self, from: u32) -> u32 {
+    pub(crate) fn next_in(&self, from: u32) -> u32 {
         masks(from..FILE_SLOTS)
             .find_map(|(index, mask)| first_bit(index, self.0[index] & mask))
             .unwrap_or(FILE_SLOTS)
@@ -61,9 +61,13 @@ impl SlotSet {
         })
     }
 
-    /// This set and everything that is not in `other`.
-    pub(crate) fn union_of_absent(&self, other: &SlotSet) -> SlotSet {
-        SlotSet(std::array::from_fn(|index| self.0[index] | !other.0[index]))
+    pub(crate) fn union(&self, other: &SlotSet) -> SlotSet {
+        SlotSet(std::array::from_fn(|index| self.0[index] | other.0[index]))
+    }
+
+    /// The slots that are not in this set.
+    pub(crate) fn complement(&self) -> SlotSet {
+        SlotSet(self.0.map(|word| !word))
     }
 
     /// The slot behind the last one below `end` that is in the set; 0 if there is none.

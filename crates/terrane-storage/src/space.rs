@@ -199,7 +199,7 @@ impl Space {
     /// Takes the lowest free run of `slots` that has real space already: what is left when the device is full.
     pub fn take_held(&mut self, slots: u32) -> Option<ExtentId> {
         let found = self.files.iter().find_map(|(&number, file)| {
-            let mut gaps = file.taken.union_of_absent(&file.held).gaps(file.len);
+            let mut gaps = file.taken.union(&file.held.complement()).gaps(file.len);
             let gap = gaps.find(|gap| gap.len() as u32 >= slots)?;
             Some(Run { file: number, slots: gap.start..gap.start + slots })
         });
@@ -300,20 +300,14 @@ impl Space {
             return None;
         }
         for (&number, file) in self.files.iter_mut().rev() {
-            let tail = file.len - file.tail()..file.len;
-            let gap = file
-                .taken
-                .gaps(file.len)
-                .filter(|gap| file.holes.count(gap.clone()) < gap.len() as u32)
-                .last();
-            let Some(gap) = gap else { continue };
+            let Some(gap) = file.last_punchable_gap() else { continue };
             let slots = file.top(gap, excess);
             // Taken while the work is under way, so that nobody else uses them.
             self.counts.holes -= u64::from(file.holes.count(slots.clone()));
             self.counts.taken += slots.len() as u64;
             file.taken.insert(slots.clone());
             let run = Run { file: number, slots };
-            return Some(if run.slots.end == tail.end { Reclaim::Shrink(run) } else { Reclaim::Punch(run) });
+            return Some(if run.slots.end == file.len { Reclaim::Shrink(run) } else { Reclaim::Punch(run) });
         }
         None
     }
@@ -365,6 +359,12 @@ impl FileSlots {
     fn lacking(&self, run: Range<u32>) -> Vec<Range<u32>> {
         let within = |gap: Range<u32>| gap.start.max(run.start)..gap.end;
         self.held.gaps(run.end).map(within).filter(|gap| !gap.is_empty()).collect()
+    }
+
+    /// The highest free gap in which a slot may take space.
+    fn last_punchable_gap(&self) -> Option<Range<u32>> {
+        let end = self.taken.union(&self.holes).complement().last_end(self.len);
+        (end > 0).then(|| self.taken.last_end(end)..self.taken.next_in(end).min(self.len))
     }
 
     /// The upper part of a free gap in which at most `excess` slots take space.
