@@ -1,6 +1,6 @@
 //! Writes data blocks.
 
-use terrane_base::{Entry, Error, Result, SeqKind, varint};
+use terrane_base::{Entry, Error, Result, SeqKind, SeqNo, varint};
 
 use super::{ENCODING_PLAIN, RESTART_BYTES, RESTART_INTERVAL, TRAILER_BYTES};
 use crate::wire;
@@ -152,6 +152,12 @@ impl BlockBuilder {
     #[must_use]
     pub fn last_key(&self) -> &[u8] {
         &self.last_key
+    }
+
+    /// Sequence number of the last entry. Requires: not empty.
+    #[must_use]
+    pub fn last_seq(&self) -> SeqNo {
+        self.last_seq_kind.seq()
     }
 
     /// Completes the block and shows its bytes. Nothing may be added until [`BlockBuilder::reset`].
