@@ -81,7 +81,13 @@ impl Extent {
     ///
     /// # Errors
     /// `Corrupt`, naming file and offset; `Io`.
-    pub fn get(&self, cache: &Arc<Cache>, key: &[u8], seq: SeqNo, value: &mut Vec<u8>) -> Result<Option<SeqKind>> {
+    pub fn get(
+        &self,
+        cache: &Arc<Cache>,
+        key: &[u8],
+        seq: SeqNo,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<SeqKind>> {
         self.get_hashed(cache, key, filter::hash(key), seq, value)
     }
 

@@ -143,7 +143,9 @@ impl Cursor for LevelCursor {
 
     fn seek_last(&mut self) -> Result<()> {
         self.is_placed = false;
-        let Some(cursor) = self.list.len().checked_sub(1).and_then(|last| self.open(last)) else { return Ok(()) };
+        let Some(cursor) = self.list.len().checked_sub(1).and_then(|last| self.open(last)) else {
+            return Ok(());
+        };
         let sought = cursor.seek_last();
         self.settle(sought)
     }

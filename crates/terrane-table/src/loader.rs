@@ -77,7 +77,13 @@ impl Loader<'_> {
         cached(&owner.index().homes[at])
     }
 
-    fn publish(&self, home: &Home, owner: Option<&Object>, payload: Payload, charge: Option<Charge>) -> Arc<Object> {
+    fn publish(
+        &self,
+        home: &Home,
+        owner: Option<&Object>,
+        payload: Payload,
+        charge: Option<Charge>,
+    ) -> Arc<Object> {
         let object = Object::new(payload, charge);
         // SAFETY: `Extent::drop` removes the homes in the extent, and those in its index block through it. Both lie
         // where they are until then: behind an `Arc`, and in a boxed slice behind an `Arc`.
@@ -140,7 +146,8 @@ pub(crate) fn read(meta: &ExtentMeta, store: &dyn Store, offset: u32, len: u32) 
     let end = u64::from(offset) + u64::from(len);
     let bytes_max = u64::from(meta.bytes).min(u64::from(meta.slots) * SLOT_BYTES as u64);
     if end > bytes_max {
-        let error = Error::corrupt(format!("range {offset}..{end} lies outside an extent of {bytes_max} bytes"));
+        let error =
+            Error::corrupt(format!("range {offset}..{end} lies outside an extent of {bytes_max} bytes"));
         return Err(placed(meta, store, offset, error));
     }
     let mut bytes = vec![0; len as usize];

@@ -152,7 +152,10 @@ impl<C: Cursor> MergeCursor<C> {
     fn advance_past_duplicates(&mut self) -> Result<()> {
         let Some(seq_kind) = self.keep_left() else { return Ok(()) };
         self.advance()?;
-        while self.entry().is_some_and(|entry| entry.seq_kind.seq() == seq_kind.seq() && entry.key == self.left) {
+        while self
+            .entry()
+            .is_some_and(|entry| entry.seq_kind.seq() == seq_kind.seq() && entry.key == self.left)
+        {
             self.advance()?;
         }
         Ok(())
@@ -191,7 +194,11 @@ impl<C: Cursor> Field<C> {
     #[inline]
     fn advance(&mut self, index: usize) -> Result<()> {
         let source = &mut self.sources[index];
-        if self.backward { source.prev()? } else { source.next()? }
+        if self.backward {
+            source.prev()?
+        } else {
+            source.next()?
+        }
         match self.rank(index) {
             Some(rank) => self.ranks[index] = rank,
             None => self.rank_all(),

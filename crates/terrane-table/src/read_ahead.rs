@@ -54,7 +54,11 @@ impl ReadAhead {
             if block.start - end > half { return None } else { end.saturating_sub(self.window)..end }
         } else {
             let start = self.edge.map_or(block.end, |edge| edge.max(block.end));
-            if start - block.end > half { return None } else { start..start.saturating_add(self.window).min(data_end) }
+            if start - block.end > half {
+                return None;
+            } else {
+                start..start.saturating_add(self.window).min(data_end)
+            }
         };
         self.edge = Some(if self.backward { range.start } else { range.end });
         if range.is_empty() { None } else { Some(range) }

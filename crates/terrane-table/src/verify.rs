@@ -88,7 +88,13 @@ impl Check<'_> {
         }
     }
 
-    fn block(&mut self, row: &IndexRow<'_>, block: &Block, filter: Option<&Filter>, last: Option<Last>) -> Option<Last> {
+    fn block(
+        &mut self,
+        row: &IndexRow<'_>,
+        block: &Block,
+        filter: Option<&Filter>,
+        last: Option<Last>,
+    ) -> Option<Last> {
         let ordered = block.check_order().map_err(|error| placed(self.meta, self.store, row.offset, error));
         self.note(ordered);
         let mut cursor = BlockCursor::new();
@@ -131,7 +137,12 @@ impl Check<'_> {
         self.expect(at, "smallest number", &Some(meta.seq_min), &rows.rows().map(|row| row.seq_min).min());
         self.expect(at, "largest number", &Some(meta.seq_max), &rows.rows().map(|row| row.seq_max).max());
         self.expect(at, "smallest key", &Some(&*meta.smallest), &rows.rows().next().map(|row| row.first_key));
-        self.expect(at, "largest key", &Some(&*meta.largest), &rows.rows().next_back().map(|row| row.last_key));
+        self.expect(
+            at,
+            "largest key",
+            &Some(&*meta.largest),
+            &rows.rows().next_back().map(|row| row.last_key),
+        );
     }
 
     fn padding(&mut self) {

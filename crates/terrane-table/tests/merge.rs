@@ -60,7 +60,11 @@ fn the_lowest_source_wins_ties_in_both_directions() {
     let rows = |value: &[u8]| RowCursor::new(vec![Row::put(b"a", 1, value), Row::put(b"b", 1, value)]);
     let mut merge = MergeCursor::new(vec![rows(b"newest"), rows(b"middle"), rows(b"oldest")]);
     for backward in [false, true] {
-        if backward { merge.seek_last().unwrap() } else { merge.seek_first().unwrap() }
+        if backward {
+            merge.seek_last().unwrap()
+        } else {
+            merge.seek_first().unwrap()
+        }
         let mut seen = 0;
         while let Some(entry) = merge.entry() {
             assert_eq!(entry.value, b"newest");

@@ -157,7 +157,12 @@ impl Cache {
     /// # Safety
     /// The owner of `home` calls [`Cache::remove`] for it before `home` is dropped or moved. A `home` in an index
     /// block names it as `landlord`.
-    pub(crate) unsafe fn publish(&self, home: &Home, landlord: Option<&Object>, object: &Arc<Object>) -> bool {
+    pub(crate) unsafe fn publish(
+        &self,
+        home: &Home,
+        landlord: Option<&Object>,
+        object: &Arc<Object>,
+    ) -> bool {
         let Some(charge) = &object.charge else { return false };
         let mut shard = self.shard(home).lock();
         if landlord.is_some_and(|landlord| !landlord.move_in()) {

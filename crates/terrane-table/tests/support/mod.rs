@@ -1,5 +1,7 @@
-//! What the tests of this crate share: a sorted vector as the model and as a cursor.
+//! What the tests of this crate share: a sorted vector as the model and as a cursor, and extents in memory.
 #![allow(dead_code, reason = "each test binary uses its part")]
+
+pub(crate) mod store;
 
 use terrane_base::{Cursor, Entry, RecordKind, Result, SeqKind, SeqNo};
 
@@ -14,6 +16,10 @@ pub(crate) struct Row {
 impl Row {
     pub(crate) fn put(key: &[u8], seq: u64, value: &[u8]) -> Row {
         Row { key: key.to_vec(), seq_kind: SeqKind::new(SeqNo(seq), RecordKind::Put), value: value.to_vec() }
+    }
+
+    pub(crate) fn delete(key: &[u8], seq: u64) -> Row {
+        Row { key: key.to_vec(), seq_kind: SeqKind::new(SeqNo(seq), RecordKind::Delete), value: Vec::new() }
     }
 
     pub(crate) fn entry(&self) -> Entry<'_> {
@@ -55,9 +61,9 @@ impl Cursor for RowCursor {
     }
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        self.at = self.rows.partition_point(|row| {
-            row.key.as_slice() < key || (row.key == key && row.seq_kind.seq() > seq)
-        });
+        self.at = self
+            .rows
+            .partition_point(|row| row.key.as_slice() < key || (row.key == key && row.seq_kind.seq() > seq));
         Ok(())
     }
 
@@ -146,8 +152,16 @@ pub(crate) fn walk(cursor: &mut impl Cursor, model: &mut RowCursor, dice: &mut D
                 let forward = choice < 12;
                 for _ in 0..dice.roll(6) {
                     if model.entry().is_some() {
-                        if forward { cursor.next().unwrap() } else { cursor.prev().unwrap() }
-                        if forward { model.next().unwrap() } else { model.prev().unwrap() }
+                        if forward {
+                            cursor.next().unwrap()
+                        } else {
+                            cursor.prev().unwrap()
+                        }
+                        if forward {
+                            model.next().unwrap()
+                        } else {
+                            model.prev().unwrap()
+                        }
                         assert_eq!(cursor.entry(), model.entry(), "turn {turn}, forward: {forward}");
                     }
                 }
