@@ -4,7 +4,6 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use terrane_format::extent::ExtentMeta;
-use terrane_table::Extent;
 
 use crate::fences::Fences;
 
@@ -23,12 +22,6 @@ pub trait HasMeta: Clone + Send + Sync + Debug {
 impl HasMeta for Arc<ExtentMeta> {
     fn meta(&self) -> &ExtentMeta {
         self
-    }
-}
-
-impl HasMeta for Arc<Extent> {
-    fn meta(&self) -> &ExtentMeta {
-        &self.meta
     }
 }
 
@@ -57,9 +50,9 @@ impl Totals {
             extents: 1,
             slots: u64::from(meta.slots),
             bytes: u64::from(meta.bytes),
-            raw_bytes: meta.raw_bytes.into(),
-            entries: meta.entries.into(),
-            deletes: meta.deletes.into(),
+            raw_bytes: meta.raw_bytes,
+            entries: meta.entries,
+            deletes: meta.deletes,
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use terrane_base::{Error, Result};
 
-use crate::chunk::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, Chunk, HasMeta, Totals};
+use crate::chunk::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, Chunk, HasMeta};
 use crate::level::{Level, Removal};
 
 /// New chunks for a range of old ones. Stretches are in order and do not touch.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use terrane_base::{Error, ExtentId, Result, SegmentId, SeqNo, TableId, key, varint};
 
 use crate::extent::ExtentMeta;
+use crate::wire::Fields;
 
 /// Longest name of a table or an option, in bytes.
 pub const NAME_BYTES_MAX: usize = 255;
@@ -273,38 +274,38 @@ impl EditOp {
         }
     }
 
-    fn decode(reader: &mut Reader<'_>) -> Result<EditOp> {
-        Ok(match reader.u8()? {
-            1 => EditOp::CreateTable { id: reader.table()?, name: reader.name()?, options: reader.options()? },
-            2 => EditOp::SetOptions { id: reader.table()?, options: reader.options()? },
-            3 => EditOp::DropTable { id: reader.table()? },
-            4 => EditOp::AddExtent { table: reader.table()?, place: reader.place()?, meta: reader.meta()? },
+    pub(crate) fn decode(fields: &mut Fields<'_>) -> Result<EditOp> {
+        Ok(match fields.u8()? {
+            1 => EditOp::CreateTable { id: get_table(fields)?, name: get_string(fields, NAME_BYTES_MAX)?, options: get_options(fields)? },
+            2 => EditOp::SetOptions { id: get_table(fields)?, options: get_options(fields)? },
+            3 => EditOp::DropTable { id: get_table(fields)? },
+            4 => EditOp::AddExtent { table: get_table(fields)?, place: get_place(fields)?, meta: get_meta(fields)? },
             5 => EditOp::RemoveExtent {
-                table: reader.table()?,
-                place: reader.place()?,
-                id: ExtentId { file: reader.u32()?, slot: reader.u32()? },
-                smallest: reader.bytes(key::KEY_BYTES_MAX)?.to_vec(),
+                table: get_table(fields)?,
+                place: get_place(fields)?,
+                id: ExtentId { file: fields.varint()?, slot: fields.varint()? },
+                smallest: get_bytes(fields, key::KEY_BYTES_MAX)?.to_vec(),
             },
             6 => EditOp::AddSegment(SegmentSpec {
-                id: SegmentId(reader.u64()?),
-                file: reader.u32()?,
-                bytes: reader.u64()?,
+                id: get_segment(fields)?,
+                file: fields.varint()?,
+                bytes: fields.u64()?,
             }),
             7 => EditOp::SealSegment {
-                id: SegmentId(reader.u64()?),
-                seal: Seal { end_offset: reader.u64()?, last_seq: reader.seq()?, checksum: reader.checksum()? },
+                id: get_segment(fields)?,
+                seal: Seal { end_offset: fields.u64()?, last_seq: get_seq(fields)?, checksum: fields.u32()? },
             },
-            8 => EditOp::RemoveSegment { id: SegmentId(reader.u64()?) },
-            9 => EditOp::Flushed { table: reader.table()?, seq: reader.seq()? },
-            10 => EditOp::Durable { seq: reader.seq()? },
+            8 => EditOp::RemoveSegment { id: get_segment(fields)? },
+            9 => EditOp::Flushed { table: get_table(fields)?, seq: get_seq(fields)? },
+            10 => EditOp::Durable { seq: get_seq(fields)? },
             11 => EditOp::NextIds(NextIds {
-                table: reader.table()?,
-                segment: SegmentId(reader.u64()?),
-                segment_file: reader.u32()?,
-                run: reader.u64()?,
+                table: get_table(fields)?,
+                segment: get_segment(fields)?,
+                segment_file: fields.varint()?,
+                run: fields.u64()?,
             }),
-            12 => EditOp::Epoch { epoch: reader.u64()? },
-            13 => EditOp::CleanClose { last_seq: reader.seq()? },
+            12 => EditOp::Epoch { epoch: fields.u64()? },
+            13 => EditOp::CleanClose { last_seq: get_seq(fields)? },
             tag => return Err(Error::corrupt(format!("manifest operation of unknown tag {tag}"))),
         })
     }
@@ -325,14 +326,14 @@ impl Edit {
 /// # Errors
 /// `Corrupt` if the payload is anything else.
 pub fn decode_edits(payload: &[u8]) -> Result<Vec<Edit>> {
-    let mut reader = Reader { rest: payload };
+    let mut fields = Fields::new(WHAT, payload);
     let mut edits = Vec::new();
-    while !reader.rest.is_empty() {
-        let op_count = reader.u32()? as usize;
+    while !fields.rest().is_empty() {
+        let op_count = fields.varint()? as usize;
         // Grown as operations turn up, never by what the count claims.
-        let mut ops = Vec::with_capacity(op_count.min(reader.rest.len() / 32));
+        let mut ops = Vec::with_capacity(op_count.min(fields.rest().len() / 16));
         for _ in 0..op_count {
-            ops.push(EditOp::decode(&mut reader)?);
+            ops.push(EditOp::decode(&mut fields)?);
         }
         edits.push(Edit { ops });
     }
@@ -371,93 +372,57 @@ fn put_place(out: &mut Vec<u8>, place: Place) {
     }
 }
 
-/// Takes values off the front of a payload.
-struct Reader<'a> {
-    rest: &'a [u8],
+/// Names what the engine's fields are read from.
+const WHAT: &str = "manifest edit";
+
+fn get_seq(fields: &mut Fields<'_>) -> Result<SeqNo> {
+    let seq = SeqNo(fields.u64()?);
+    if seq > SeqNo::MAX {
+        return Err(Error::corrupt(format!("sequence number {} is beyond 56 bits", seq.0)));
+    }
+    Ok(seq)
 }
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let (front, rest) = self.rest.split_at_checked(len).ok_or_else(cut)?;
-        self.rest = rest;
-        Ok(front)
-    }
+fn get_table(fields: &mut Fields<'_>) -> Result<TableId> {
+    Ok(TableId(fields.varint()?))
+}
 
-    fn u8(&mut self) -> Result<u8> {
-        let (&first, rest) = self.rest.split_first().ok_or_else(cut)?;
-        self.rest = rest;
-        Ok(first)
-    }
+fn get_segment(fields: &mut Fields<'_>) -> Result<SegmentId> {
+    Ok(SegmentId(fields.u64()?))
+}
 
-    fn u32(&mut self) -> Result<u32> {
-        let (value, len) = varint::get(self.rest).ok_or_else(cut)?;
-        self.take(len)?;
-        Ok(value)
+fn get_bytes<'a>(fields: &mut Fields<'a>, max: usize) -> Result<&'a [u8]> {
+    let len = fields.varint()? as usize;
+    if len > max {
+        return Err(Error::corrupt(format!("{WHAT}: string of {len} bytes, the limit is {max}")));
     }
+    fields.take(len)
+}
 
-    fn u64(&mut self) -> Result<u64> {
-        let bytes = self.take(8)?.first_chunk().ok_or_else(cut)?;
-        Ok(u64::from_le_bytes(*bytes))
+fn get_string(fields: &mut Fields<'_>, max: usize) -> Result<String> {
+    let bytes = get_bytes(fields, max)?.to_vec();
+    String::from_utf8(bytes).map_err(|_| Error::corrupt(format!("{WHAT}: a name or value is not UTF-8")))
+}
+
+fn get_options(fields: &mut Fields<'_>) -> Result<TableOptions> {
+    let count = fields.varint()? as usize;
+    if count > OPTIONS_MAX {
+        return Err(Error::corrupt(format!("{WHAT}: {count} options of a table, the limit is {OPTIONS_MAX}")));
     }
+    let mut option = || Ok((get_string(fields, NAME_BYTES_MAX)?, get_string(fields, OPTION_BYTES_MAX)?));
+    (0..count).map(|_| option()).collect()
+}
 
-    fn checksum(&mut self) -> Result<u32> {
-        let bytes = self.take(4)?.first_chunk().ok_or_else(cut)?;
-        Ok(u32::from_le_bytes(*bytes))
-    }
-
-    fn seq(&mut self) -> Result<SeqNo> {
-        let seq = SeqNo(self.u64()?);
-        if seq > SeqNo::MAX {
-            return Err(Error::corrupt(format!("sequence number {} is beyond 56 bits", seq.0)));
-        }
-        Ok(seq)
-    }
-
-    fn table(&mut self) -> Result<TableId> {
-        Ok(TableId(self.u32()?))
-    }
-
-    fn bytes(&mut self, max: usize) -> Result<&'a [u8]> {
-        let len = self.u32()? as usize;
-        if len > max {
-            return Err(Error::corrupt(format!("manifest string of {len} bytes: the limit is {max}")));
-        }
-        self.take(len)
-    }
-
-    fn string(&mut self, max: usize) -> Result<String> {
-        let bytes = self.bytes(max)?.to_vec();
-        String::from_utf8(bytes).map_err(|_| Error::corrupt("manifest string is not UTF-8"))
-    }
-
-    fn name(&mut self) -> Result<String> {
-        self.string(NAME_BYTES_MAX)
-    }
-
-    fn options(&mut self) -> Result<TableOptions> {
-        let count = self.u32()? as usize;
-        if count > OPTIONS_MAX {
-            return Err(Error::corrupt(format!("table with {count} options: the limit is {OPTIONS_MAX}")));
-        }
-        (0..count).map(|_| Ok((self.name()?, self.string(OPTION_BYTES_MAX)?))).collect()
-    }
-
-    fn place(&mut self) -> Result<Place> {
-        match self.u8()? {
-            0 => Ok(Place::Run(self.u64()?)),
-            level @ 1..=LEVEL_MAX => Ok(Place::Level(level)),
-            level => Err(Error::corrupt(format!("level {level}: the deepest is {LEVEL_MAX}"))),
-        }
-    }
-
-    fn meta(&mut self) -> Result<Arc<ExtentMeta>> {
-        let (meta, len) = ExtentMeta::decode(self.rest)?;
-        self.take(len)?;
-        Ok(Arc::new(meta))
+fn get_place(fields: &mut Fields<'_>) -> Result<Place> {
+    match fields.u8()? {
+        0 => Ok(Place::Run(fields.u64()?)),
+        level @ 1..=LEVEL_MAX => Ok(Place::Level(level)),
+        level => Err(Error::corrupt(format!("{WHAT}: level {level}, the deepest is {LEVEL_MAX}"))),
     }
 }
 
-#[cold]
-fn cut() -> Error {
-    Error::corrupt("manifest operation is cut")
+fn get_meta(fields: &mut Fields<'_>) -> Result<Arc<ExtentMeta>> {
+    let (meta, len) = ExtentMeta::decode(fields.rest())?;
+    fields.take(len)?;
+    Ok(Arc::new(meta))
 }

@@ -52,6 +52,12 @@ impl<'a> Groups<'a> {
         Ok((header, Groups { segment, seed: segment_seed(header.id), walk }))
     }
 
+    /// Goes on in segment `id` where an earlier walk stood.
+    #[must_use]
+    pub fn resume(segment: &'a [u8], id: SegmentId, walk: Walk) -> Groups<'a> {
+        Groups { segment, seed: segment_seed(id), walk }
+    }
+
     /// Behind the last group that [`Iterator::next`] returned.
     #[must_use]
     pub fn walk(&self) -> Walk {

@@ -24,6 +24,7 @@ use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, OpenMode};
+use terrane_format::manifest::edit::decode_edits;
 use terrane_format::manifest::record::PAYLOAD_BYTES_MAX;
 use terrane_format::manifest::{DatabaseId, Edit, TableOptions};
 
@@ -224,6 +225,7 @@ impl Manifest {
             let bytes = payload.len();
             return Err(Error::invalid(format!("edit of {bytes} bytes: the limit is {PAYLOAD_BYTES_MAX}; split it")));
         }
+        check_readable(edit, &payload)?;
         let waiting = Arc::new(Waiting { edit: edit.clone(), payload, outcome: Mutex::new(None) });
         self.queue.lock().push(waiting.clone());
         // Whoever gets the lock first leads for all who queued before; the others find their outcome.
@@ -251,8 +253,7 @@ impl Manifest {
 
     /// Steps 4 to 6 for a group; every member has its outcome afterwards.
     fn commit(&self, inner: &mut Inner, group: &[Arc<Waiting>]) {
-        let published = self.published.lock().clone();
-        let mut state = published;
+        let mut state = self.published.lock().clone();
         let mut payload = Vec::new();
         let mut accepted = Vec::new();
         for waiting in group {
@@ -345,6 +346,16 @@ impl Manifest {
             (_, Err(error)) => Err(error),
         }
     }
+}
+
+/// Checks that what is to be written will be read back as the same: an edit that a decoder refuses would make
+/// the database impossible to open.
+fn check_readable(edit: &Edit, payload: &[u8]) -> Result<()> {
+    let edits = decode_edits(payload).map_err(|error| error.with_kind(Kind::Invalid))?;
+    if edits.as_slice() != std::slice::from_ref(edit) {
+        return Err(Error::invalid("edit with an operation that has no encoding"));
+    }
+    Ok(())
 }
 
 impl ManifestSettings {

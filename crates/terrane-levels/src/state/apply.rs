@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrane_base::{Error, Result, SegmentId, SeqNo, TableId, key};
+use terrane_base::{Error, Result, SegmentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX};
-use terrane_format::manifest::{Edit, EditOp, NextIds, Seal, SegmentSpec, TableOptions};
+use terrane_format::manifest::{Edit, EditOp, NextIds, Place, Seal, SegmentSpec, TableOptions};
 
 use super::{Segment, State, Table};
 use crate::metasnapshot::{Change, Metasnapshot};
@@ -49,7 +49,6 @@ impl State {
             EditOp::DropTable { id } => self.drop_table(*id),
             EditOp::AddExtent { table, place, meta } => {
                 self.live_table(*table)?;
-                check_meta(meta)?;
                 let change = Change::Add { place: *place, extent: meta.clone() };
                 changes.entry(*table).or_default().push(change);
                 Ok(())
@@ -181,20 +180,11 @@ impl State {
     }
 }
 
-fn run_after(place: terrane_format::manifest::Place) -> Result<u64> {
+fn run_after(place: Place) -> Result<u64> {
     match place {
-        terrane_format::manifest::Place::Run(run) => after_u64(run),
-        terrane_format::manifest::Place::Level(_) => Ok(0),
+        Place::Run(run) => after_u64(run),
+        Place::Level(_) => Ok(0),
     }
-}
-
-/// What an extent's description must fulfil by itself.
-fn check_meta(meta: &ExtentMeta) -> Result<()> {
-    let keys_fit = meta.smallest.len() <= key::KEY_BYTES_MAX && meta.largest.len() <= key::KEY_BYTES_MAX;
-    if !keys_fit || meta.seq_min > meta.seq_max || u64::from(meta.deletes) > u64::from(meta.entries) {
-        return Err(Error::invalid(format!("the description of extent {} contradicts itself", meta.id)));
-    }
-    check_seq(meta.seq_max)
 }
 
 fn check_options(options: &TableOptions) -> Result<()> {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use terrane_base::{Error, ExtentId, Result, SegmentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
-use terrane_format::manifest::{DatabaseId, EditOp, NextIds, Seal, SegmentSpec, TableOptions};
+use terrane_format::manifest::file::FORMAT_VERSION;
+use terrane_format::manifest::{DatabaseId, Edit, EditOp, NextIds, Seal, SegmentSpec, TableOptions};
 
 use crate::metasnapshot::Metasnapshot;
 use crate::slots::Slots;
@@ -96,9 +97,9 @@ impl State {
     /// # Errors
     /// `Invalid` if there are too many options or one is too long.
     pub fn new(database: DatabaseId, options: TableOptions) -> Result<Self> {
-        let mut state = State::empty(database, terrane_format::manifest::file::FORMAT_VERSION);
+        let mut state = State::empty(database, FORMAT_VERSION);
         let default = EditOp::CreateTable { id: TableId::DEFAULT, name: DEFAULT_TABLE_NAME.into(), options };
-        state.apply_in_place(&terrane_format::manifest::Edit { ops: vec![default] })?;
+        state.apply_in_place(&Edit { ops: vec![default] })?;
         Ok(state)
     }
 

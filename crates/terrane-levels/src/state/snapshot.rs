@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use terrane_base::{Result, SeqNo, TableId, varint};
+use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::{EditOp, Place};
 
 use super::{State, Table};
@@ -65,7 +66,7 @@ impl<'a> Pieces<'a> {
         &mut self,
         table: TableId,
         place: Place,
-        mut extents: impl Iterator<Item = &'m Arc<terrane_format::extent::ExtentMeta>>,
+        mut extents: impl Iterator<Item = &'m Arc<ExtentMeta>>,
     ) -> Result<()> {
         extents.try_for_each(|meta| self.push(&EditOp::AddExtent { table, place, meta: meta.clone() }))
     }
