@@ -147,7 +147,11 @@ impl Reader {
             let header = match self.next()? {
                 Found::Record(header) => header,
                 Found::End => return Ok((false, 0)),
-                Found::Broken(error) => return Ok((false, self.check_torn(self.at, &error)?)),
+                // The broken record's own header may be valid: only what comes after it counts.
+                Found::Broken(error) => {
+                    self.check_torn(self.at + 1, &error)?;
+                    return Ok((false, self.window.len() - self.at));
+                }
             };
             match header.tag {
                 RecordTag::Edit => {
@@ -158,7 +162,8 @@ impl Reader {
                     // The next edit would be here: what follows can only be the rest of one that was torn.
                     let after = self.at + header.record_len();
                     let lost = Error::corrupt("a manifest record is missing here");
-                    return Ok((true, self.check_torn(after, &lost)?));
+                    self.check_torn(after, &lost)?;
+                    return Ok((true, self.window.len() - after));
                 }
                 tag => return Err(self.misplaced(tag)),
             }
@@ -207,9 +212,9 @@ impl Reader {
         self.at += header.record_len();
     }
 
-    /// Decides whether the bytes from `from`, which make no record because of `error`, are torn: returns how
-    /// many they are, or the error if something valid follows.
-    fn check_torn(&mut self, from: u64, error: &Error) -> Result<u64> {
+    /// Accepts the bytes at `self.at`, which make no record because of `error`, as torn: unless something valid
+    /// comes at or after `from`.
+    fn check_torn(&mut self, from: u64, error: &Error) -> Result<()> {
         let mut at = from;
         loop {
             let bytes = self.window.get(at, SCAN_BYTES)?;
@@ -219,7 +224,7 @@ impl Reader {
                 return Err(self.corrupt(error, self.at));
             }
             if bytes.len() < RECORD_HEADER_BYTES {
-                return Ok(self.window.len() - from);
+                return Ok(());
             }
             // The last bytes of a window may begin a header that ends in the next.
             at += (bytes.len() - (RECORD_HEADER_BYTES - 1)) as u64;

@@ -8,7 +8,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Compression;
 use terrane_base::{ExtentId, SeqNo, TableId};
 use terrane_device::{Disk, MemDisk, OpenMode};
-use terrane_format::extent::{ExtentMeta, Handle};
+use terrane_format::extent::{ExtentMeta, Handle, extent_bytes};
 use terrane_format::manifest::{Edit, EditOp, Place};
 use terrane_levels::{Manifest, ManifestSettings, State};
 
@@ -24,7 +24,7 @@ pub(crate) fn extent(slot: u32, smallest: &[u8], largest: &[u8]) -> Arc<ExtentMe
     Arc::new(ExtentMeta {
         id: ExtentId { file: 1, slot },
         slots: 1,
-        bytes: 1 << 20,
+        bytes: extent_bytes((INDEX + 8192) as usize) as u32,
         raw_bytes: 3 << 20,
         smallest: smallest.to_vec(),
         largest: largest.to_vec(),
@@ -33,16 +33,15 @@ pub(crate) fn extent(slot: u32, smallest: &[u8], largest: &[u8]) -> Arc<ExtentMe
         entries: 1000 + u64::from(slot),
         deletes: 10,
         blocks: 64,
-        index: Handle { offset: (1 << 20) - 8192, len: 4096, ..handle() },
-        filter: Handle { offset: (1 << 20) - 16384, len: 4096, ..handle() },
+        index: Handle { offset: INDEX, len: 4096, checksum: slot },
+        filter: Handle { offset: INDEX + 4096, len: 4096, checksum: slot },
         format_version: 1,
         compression: Compression::Lz4,
     })
 }
 
-fn handle() -> Handle {
-    Handle::default()
-}
+/// Where the index block of such an extent begins.
+const INDEX: u32 = 1 << 20;
 
 /// Extent `slot` that covers the numbers `first` to `last` as decimal keys.
 pub(crate) fn numbered(slot: u32, first: u64, last: u64) -> Arc<ExtentMeta> {
