@@ -7,12 +7,14 @@
 //! * [`shape`], [`limits`], [`score`], [`claims`], [`pick`]: pure functions from the shape of a table to a
 //!   [`JobSpec`] or nothing.
 //! * [`job`]: jobs and results as plain values. [`control`]: progress, pause, cancel, rate.
-//! * [`versions`]: which versions of a key survive.
+//! * [`compactor`]: who runs jobs. [`versions`]: which versions of a key survive.
 
 pub mod claims;
+pub mod compactor;
 pub mod control;
 pub mod job;
 pub mod limits;
+mod merge;
 pub mod pick;
 pub mod range;
 pub mod score;
@@ -20,10 +22,11 @@ pub mod shape;
 pub mod versions;
 
 pub use claims::{Claim, ClaimId, Claims};
+pub use compactor::{Compactor, ExtentSource, LocalCompactor};
 pub use control::{JobControl, RateLimiter};
 pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, Work};
 pub use limits::Limits;
-pub use pick::{Cursors, FlushPlan, RangeRequest, RangeStep, pick, pick_range, plan_flush};
+pub use pick::{Cursors, FlushPlan, RangeRequest, RangeStep, pick, pick_range, plan_dump, plan_flush};
 pub use range::KeyRange;
 pub use score::{Targets, debt_bytes};
 pub use shape::{LevelView, RunShape, TableShape};

@@ -1,7 +1,7 @@
 //! What a table's shape may be, and how large a job may grow.
 
 use terrane_base::options::{Compression, Options};
-use terrane_format::manifest::LEVEL_MAX;
+use terrane_format::manifest::edit::LEVEL_MAX;
 use terrane_storage::SLOT_BYTES;
 
 /// Limits of a table's shape and of a job. All sizes in stored bytes.

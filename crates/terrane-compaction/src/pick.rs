@@ -30,7 +30,7 @@ use crate::limits::Limits;
 use crate::score::{Targets, score_milli};
 use crate::shape::TableShape;
 
-pub use flush::{FlushPlan, STEP_BYTES, plan_flush};
+pub use flush::{FlushPlan, STEP_BYTES, plan_dump, plan_flush};
 pub use manual::{RangeRequest, RangeStep, pick_range};
 
 /// Extents of a level that are considered as the start of a job.

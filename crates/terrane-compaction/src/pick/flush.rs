@@ -1,7 +1,7 @@
 //! Where the next step of a flush begins and ends.
 //!
 //! A step takes a range of the generation and every extent of L1 in it. It is sized by L1's extents and by how
-//! dense the generation is among them on average; [`flush_step`](crate::flush_step) ends it earlier where it turns
+//! dense the generation is among them on average; [`flush_step`](crate::LocalCompactor::flush_step) ends it earlier where it turns
 //! out to write more.
 
 use std::ops::Bound;
@@ -12,7 +12,7 @@ use terrane_storage::SLOT_BYTES;
 use super::build::Draft;
 use super::{Cursors, Picker};
 use crate::claims::Claims;
-use crate::job::{JobKind, JobSpec};
+use crate::job::{JobKind, JobSpec, OutputSettings};
 use crate::limits::Limits;
 use crate::range::KeyRange;
 use crate::shape::{TableShape, overlapping_range};
@@ -61,6 +61,27 @@ pub fn plan_flush(
         blocked = FlushPlan::Busy;
     }
     blocked
+}
+
+/// The job that writes a generation as overflow run `id`, which must be newer than every other run. It drops
+/// versions that nobody needs, but no deletes: everything older lies below it.
+#[must_use]
+pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
+    debug_assert!(shape.runs.iter().all(|run| run.id < id), "runs are dumped in order");
+    JobSpec {
+        kind: JobKind::Dump,
+        table: shape.table,
+        inputs: Vec::new(),
+        target: Place::Run(id),
+        range: KeyRange::all(),
+        below: vec![KeyRange::all()],
+        grandparents: Vec::new(),
+        grandparent_bytes_max: u64::MAX,
+        snapshots: shape.snapshots.to_vec(),
+        output: OutputSettings::new(limits, false),
+        drops_deletes: false,
+        rewrites: false,
+    }
 }
 
 impl Picker<'_> {
