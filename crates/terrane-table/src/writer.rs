@@ -230,6 +230,13 @@ impl ExtentWriter {
         Ok((bytes, sealed?))
     }
 
+    /// Takes bytes that [`ExtentWriter::finish_bytes`] handed over back, for the next extent. Requires: empty.
+    pub fn recycle(&mut self, mut bytes: Vec<u8>) {
+        assert!(self.is_empty());
+        bytes.clear();
+        self.bytes = bytes;
+    }
+
     /// Forgets the extent begun.
     pub fn reset(&mut self) {
         self.block.reset();

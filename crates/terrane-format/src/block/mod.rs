@@ -23,6 +23,7 @@ pub use describe::describe;
 
 use terrane_base::{Error, RecordKind, Result, SeqKind, key};
 
+use crate::heads::Heads;
 use crate::wire;
 use entry::Header;
 
@@ -49,6 +50,8 @@ pub struct Block {
     /// Bytes of the entries; the restart offsets follow.
     entries_len: usize,
     entry_count: usize,
+    /// Of the keys at restarts.
+    heads: Heads,
 }
 
 /// What a walk over a block found: the facts that its index row repeats.
@@ -72,8 +75,9 @@ impl Block {
     pub(crate) fn decode_with_summary(mut bytes: Vec<u8>) -> Result<(Block, Summary)> {
         let (entries_len, entry_count) = parse_trailer(&bytes)?;
         bytes.shrink_to_fit();
-        let block = Block { bytes, entries_len, entry_count };
+        let mut block = Block { bytes, entries_len, entry_count, heads: Heads::default() };
         let summary = block.walk()?;
+        block.heads = Heads::collect(block.restart_count(), |index| block.restart_key(index));
         Ok((block, summary))
     }
 
@@ -93,7 +97,7 @@ impl Block {
     /// Bytes of memory that the block holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Block>() + self.bytes.capacity()
+        size_of::<Block>() + self.bytes.capacity() + self.heads.memory_bytes()
     }
 
     /// Checks that the entries are in internal order, strictly.
@@ -135,6 +139,13 @@ impl Block {
     fn restart(&self, index: usize) -> usize {
         wire::u32_at(&self.bytes, self.entries_len + index * RESTART_BYTES)
             .map_or(self.entries_len, |at| at as usize)
+    }
+
+    /// The key at restart `index`, which stands whole.
+    #[inline]
+    fn restart_key(&self, index: usize) -> &[u8] {
+        Header::decode(self.entries(), self.restart(index))
+            .map_or(&[], |header| header.suffix(self.entries()))
     }
 
     /// Walks all entries and checks everything that later access relies on.

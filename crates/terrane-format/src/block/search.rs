@@ -1,6 +1,7 @@
 //! Point search in a block without rebuilding a key.
 //!
-//! 1. A binary search over the restart points, whose keys stand whole, finds the last one before the target.
+//! 1. A binary search over the heads of the restart points, whose keys stand whole, finds the last one before
+//!    the target.
 //! 2. From there entries are walked in order. `matched` is how many bytes the entry before has in common with
 //!    the target, that entry being less. An entry that shares *more* than `matched` with the one before it
 //!    differs from the target at the same byte and is less as well: it is skipped after a look at its header.
@@ -34,17 +35,18 @@ impl Block {
 
     /// The last restart whose entry comes before (`key`, `seq`), or the first.
     pub(super) fn restart_before(&self, key: &[u8], seq: SeqNo) -> usize {
-        let (mut low, mut high) = (0, self.restart_count());
-        // Invariant: restart `low` is before the target (or 0), restart `high` is not (or the end).
-        while high - low > 1 {
+        let undecided = self.heads.undecided(key);
+        let (mut low, mut high) = (undecided.start, undecided.end);
+        // Invariant: restarts in front of `low` come before the target, those from `high` on do not.
+        while low < high {
             let middle = low + (high - low) / 2;
             if self.restart_is_before(middle, key, seq) {
-                low = middle;
+                low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        low
+        low.saturating_sub(1)
     }
 
     fn restart_is_before(&self, index: usize, key: &[u8], seq: SeqNo) -> bool {

@@ -9,9 +9,7 @@
 //! A row says everything that must be known to read its block, to check it and to copy it undecoded into
 //! another extent. Keys stand whole: a decoded index never takes more memory than a small multiple of its bytes.
 //!
-//! [`IndexBlock`] is decoded once and then searched in place. The first 8 bytes of each last key, behind the
-//! prefix that all of them share, lie next to each other as numbers: a search touches a few neighbouring cache
-//! lines, and a whole key only where heads are equal.
+//! [`IndexBlock`] is decoded once and then searched in place, over the heads of the last keys.
 
 mod builder;
 mod describe;
@@ -23,6 +21,7 @@ pub use row::IndexRow;
 
 use terrane_base::{Error, Result};
 
+use crate::heads::Heads;
 use crate::wire::{self, Fields};
 use row::Row;
 
@@ -37,10 +36,8 @@ pub(crate) const SEED: u32 = u32::from_le_bytes(*b"INDX");
 pub struct IndexBlock {
     bytes: Vec<u8>,
     rows: Vec<Row>,
-    /// Head of each row's last key, behind the prefix.
-    heads: Vec<u64>,
-    /// Bytes that all last keys have in common from the front.
-    prefix_len: usize,
+    /// Of the last keys.
+    heads: Heads,
 }
 
 impl IndexBlock {
@@ -59,9 +56,9 @@ impl IndexBlock {
             return Err(Error::corrupt(format!("index block version: expected {VERSION}, found {version}")));
         }
         let rows = decode_rows(rows_bytes, u32::from_le_bytes(count) as usize)?;
-        let mut index = IndexBlock { bytes, rows, heads: Vec::new(), prefix_len: 0 };
+        let heads = Heads::collect(rows.len(), |block| rows[block].last_key(&bytes));
+        let index = IndexBlock { bytes, rows, heads };
         index.check_order()?;
-        index.collect_heads();
         Ok(index)
     }
 
@@ -97,19 +94,9 @@ impl IndexBlock {
     #[inline]
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
-        let Some(first) = self.rows.first() else { return 0 };
-        let prefix = &first.last_key(&self.bytes)[..self.prefix_len];
-        let Some(rest) = key.strip_prefix(prefix) else {
-            // `key` leaves the prefix, or is a part of it: it lies before or behind all last keys.
-            return if key < prefix { 0 } else { self.len() };
-        };
-        let head = wire::head(rest);
-        let mut low = self.heads.partition_point(|other| *other < head);
-        if self.heads.get(low) == Some(&head) {
-            let equal = self.heads[low..].partition_point(|other| *other == head);
-            low += self.rows[low..low + equal].partition_point(|row| row.last_key(&self.bytes) < key);
-        }
-        low
+        let undecided = self.heads.undecided(key);
+        let rows = &self.rows[undecided.clone()];
+        undecided.start + rows.partition_point(|row| row.last_key(&self.bytes) < key)
     }
 
     /// The last block that holds an entry with a key less than `key`.
@@ -142,7 +129,7 @@ impl IndexBlock {
         size_of::<IndexBlock>()
             + self.bytes.capacity()
             + self.rows.capacity() * size_of::<Row>()
-            + self.heads.capacity() * size_of::<u64>()
+            + self.heads.memory_bytes()
     }
 
     fn check_order(&self) -> Result<()> {
@@ -154,15 +141,6 @@ impl IndexBlock {
             last_key = Some(row.last_key);
         }
         Ok(())
-    }
-
-    /// Requires: rows are in order, so that what the first and the last key share, all share.
-    fn collect_heads(&mut self) {
-        let (Some(first), Some(last)) = (self.rows.first(), self.rows.last()) else { return };
-        let prefix_len = wire::common_prefix(first.last_key(&self.bytes), last.last_key(&self.bytes));
-        self.heads =
-            self.rows.iter().map(|row| wire::head(&row.last_key(&self.bytes)[prefix_len..])).collect();
-        self.prefix_len = prefix_len;
     }
 }
 

@@ -11,6 +11,6 @@ pub mod file;
 pub mod record;
 
 pub use describe::describe;
-pub use edit::{Edit, EditOp, NextIds, Place, Seal, SegmentSpec, TableOptions};
+pub use edit::{Edit, EditOp, LEVEL_MAX, NextIds, Place, Seal, SegmentSpec, TableOptions};
 pub use file::{Current, DatabaseId, FileHeader};
 pub use record::{RecordHeader, RecordTag};
