@@ -1,4 +1,5 @@
 //! The device in memory: what a power cut and the death of a process may leave, and what not.
+#![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 #![expect(unsafe_code, reason = "mapped regions are written")]
 
 use std::collections::BTreeSet;

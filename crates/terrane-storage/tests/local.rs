@@ -1,4 +1,5 @@
 //! The local store in trouble: full, failing, foreign and read-only places, and power cuts.
+#![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 use std::path::Path;
 use std::sync::Arc;
