@@ -20,6 +20,11 @@ impl<'a> Fields<'a> {
         self.at
     }
 
+    /// Bytes not yet read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let Some(taken) = rest.get(..len) else {
