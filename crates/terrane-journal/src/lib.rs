@@ -3,7 +3,7 @@
 //! Layer 4: knows records and segments; knows no table, no index and no manifest. Folders read like the way
 //! of a commit:
 //!
-//! * [`ring`](self): tickets, slots, waiting, publication in order. Knows no byte of a segment.
+//! * `ring`: tickets, slots, waiting, publication in order. Knows no byte of a segment.
 //! * `log`: turns a group of tickets into bytes of the active segment, numbered and chained.
 //! * [`RingJournal`]: a commit from ticket to return; ties ring, log and medium together.
 //! * [`Medium`]: what holds the segments and makes them durable: files ([`FileJournal`]), the heap
@@ -11,17 +11,17 @@
 //! * [`replay`]: from segments back to records, checked.
 //! * [`conformance`]: what every [`Journal`] must pass.
 
-
-mod fork;
-mod log;
-mod medium;
-mod poison;
-mod ring;
+pub mod conformance;
 
 mod file;
+mod fork;
 mod journal;
+mod log;
+mod medium;
 mod null;
+mod poison;
 mod replay;
+mod ring;
 
 use std::sync::Arc;
 
@@ -35,7 +35,6 @@ pub use medium::{Medium, NewSegment, SealedEnd};
 pub use null::{HeapMedium, NullJournal};
 pub use poison::Poison;
 pub use replay::{Cut, ListedSegment, RecordSink, ReplaySettings, Replayed, SegmentSeal, replay};
-
 
 /// Where the records of a committed batch lie: `len` bytes from `offset`, the unchanged [`Batch::bytes`].
 #[derive(Clone, Copy, Debug)]
