@@ -26,7 +26,8 @@ pub trait DiskLock: Send + Sync + Debug {}
 ///
 /// What an implementer guarantees:
 /// 1. Every error names the path.
-/// 2. An entry made, renamed or removed is durable only after [`Disk::sync_dir`] of its directory.
+/// 2. An entry made, renamed or removed is durable only after [`Disk::sync_dir`] of its directory; only a directory
+///    made by [`Disk::create_dir`] is durable at once.
 /// 3. Calls may be made from many threads.
 pub trait Disk: Send + Sync + Debug {
     /// Opens a file. `direct` bypasses the operating system's cache: offsets, lengths and buffers of
@@ -37,7 +38,8 @@ pub trait Disk: Send + Sync + Debug {
     /// `NotFound`, `Invalid` if a file to be made exists, `Io`.
     fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>>;
 
-    /// Makes a directory, and its parents; fine if it exists. Owner-only permissions.
+    /// Makes a directory, and its parents; fine if it exists. Owner-only permissions. Durable on return, or else
+    /// each caller would have to know which parents were missing.
     ///
     /// # Errors
     /// `Io`.
@@ -61,7 +63,7 @@ pub trait Disk: Send + Sync + Debug {
     /// `NotFound`, `Io`.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
-    /// Removes a file.
+    /// Removes a file or an empty directory. An open file lives on, nameless, until it is closed.
     ///
     /// # Errors
     /// `NotFound`, `Io`.
@@ -155,6 +157,6 @@ pub trait File: Send + Sync + Debug {
     /// writable mapping its space is allocated. The mapping lives on its own, also after the file is closed.
     ///
     /// # Errors
-    /// `Io`.
+    /// `Corrupt` if the file is shorter, or empty; `Io`.
     fn map(&self, len: usize, writable: bool) -> Result<Region>;
 }

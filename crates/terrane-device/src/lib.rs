@@ -1,10 +1,23 @@
 //! Every system call of the engine: directories and files, mapped memory, and devices for tests.
 //!
 //! Layer 2: knows bytes and paths, no format. The traits [`Disk`] and [`File`] are the only way to stored
-//! bytes; `PosixDisk` is the real one.
+//! bytes.
+//!
+//! * [`PosixDisk`]: the real device.
+//! * [`MemDisk`]: a strict one in memory, which can lose power.
+//! * [`FaultyDisk`]: wraps any of them and fails the calls that a test chooses.
 
 mod disk;
+mod faulty;
+mod mapping;
+mod memory;
+mod posix;
+mod posix_file;
+mod posix_lock;
 mod region;
 
 pub use disk::{Disk, DiskLock, File, OpenMode};
-pub use region::{Region, SegmentMemory};
+pub use faulty::{Call, Failure, Fault, FaultyDisk};
+pub use memory::{MemDisk, SECTOR_BYTES};
+pub use posix::PosixDisk;
+pub use region::{HUGE_PAGE_BYTES, Region, SegmentMemory};

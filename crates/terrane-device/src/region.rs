@@ -10,6 +10,13 @@ use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
 
+use terrane_base::{Error, Result};
+
+use crate::mapping;
+
+/// Bytes of a huge page; smaller regions do not ask for them.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+
 /// A run of memory with a stable address. See the [module](self) for the ownership rules.
 pub struct Region {
     start: NonNull<u8>,
@@ -35,13 +42,50 @@ impl Region {
         Region { start, len, _owner: owner }
     }
 
-    /// A zeroed region on the heap, aligned to 4096 bytes.
+    /// A zeroed, writable region that belongs to no file.
+    ///
+    /// Its pages come with the first touch, or all at once with [`Region::prefault`]. A region of
+    /// [`HUGE_PAGE_BYTES`] or more is aligned to them and asks for huge pages.
+    ///
+    /// # Panics
+    /// If the address space is exhausted, like every allocation.
     #[must_use]
     pub fn heap(len: usize) -> Self {
-        let owner = HeapOwner::new(len);
-        let start = owner.start;
-        // SAFETY: the allocation is `len` bytes (at least) and freed by `owner`.
-        unsafe { Region::from_raw(start, len, Box::new(owner)) }
+        let (start, owner) = mapping::anonymous(len);
+        // SAFETY: the mapping is readable and writable for `len` bytes until `owner` goes.
+        let region = unsafe { Region::from_raw(start, len, Box::new(owner)) };
+        region.advise_huge();
+        region
+    }
+
+    /// Asks for huge pages where the region is large enough; without effect where the system has none.
+    pub fn advise_huge(&self) {
+        if self.len >= HUGE_PAGE_BYTES {
+            mapping::advise_huge(self.start, self.len);
+        }
+    }
+
+    /// Fills in the pages of the whole region, so that no later store waits for one. Contents stay.
+    ///
+    /// # Errors
+    /// `Io` if the memory cannot be had, or the file below a mapping is shorter than it.
+    pub fn prefault(&self) -> Result<()> {
+        self.prefault_range(0, self.len)
+    }
+
+    /// As [`Region::prefault`], for a range; other threads may use the region meanwhile.
+    ///
+    /// # Errors
+    /// As [`Region::prefault`].
+    ///
+    /// # Panics
+    /// If the range is not within the region.
+    pub fn prefault_range(&self, offset: usize, len: usize) -> Result<()> {
+        assert!(offset <= self.len && len <= self.len - offset, "range within the region");
+        // SAFETY: `offset` is within the region.
+        let start = unsafe { self.start.add(offset) };
+        mapping::populate(start, len)
+            .map_err(|error| Error::io(format!("cannot fill in {len} bytes of a region"), error.into()))
     }
 
     /// Bytes in the region.
@@ -92,33 +136,6 @@ impl fmt::Debug for Region {
         f.debug_struct("Region").field("len", &self.len).finish_non_exhaustive()
     }
 }
-
-struct HeapOwner {
-    start: NonNull<u8>,
-    layout: std::alloc::Layout,
-}
-
-impl HeapOwner {
-    fn new(len: usize) -> Self {
-        let layout = std::alloc::Layout::from_size_align(len.max(1), 4096).expect("region below isize::MAX");
-        // SAFETY: the layout's size is at least 1.
-        let start = unsafe { std::alloc::alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(start) else { std::alloc::handle_alloc_error(layout) };
-        HeapOwner { start, layout }
-    }
-}
-
-impl Drop for HeapOwner {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, freed once.
-        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) }
-    }
-}
-
-// SAFETY: a uniquely owned allocation.
-unsafe impl Send for HeapOwner {}
-// SAFETY: nothing is reachable through a shared reference.
-unsafe impl Sync for HeapOwner {}
 
 /// The memory of one journal segment, shared by the journal that fills it and the memtables that point into it.
 #[derive(Debug)]

@@ -1,0 +1,109 @@
+//! Memory from the operating system: anonymous and file mappings, their advice and their end.
+#![expect(unsafe_code, reason = "raw memory is the subject of this module")]
+
+use std::os::fd::BorrowedFd;
+use std::ptr::{NonNull, null_mut};
+
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+use crate::region::HUGE_PAGE_BYTES;
+
+/// The unit in which memory is mapped and direct I/O is done.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// Ends a mapping when dropped.
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: only the address and length of memory that this value alone unmaps.
+unsafe impl Send for Mapping {}
+// SAFETY: nothing is reachable through a shared reference.
+unsafe impl Sync for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by this module with this length; the region that used it is gone.
+        let result = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
+        debug_assert!(result.is_ok(), "munmap of an own mapping: {result:?}");
+    }
+}
+
+/// Maps at least `len` zero bytes, aligned to huge pages where `len` reaches one.
+pub(crate) fn anonymous(len: usize) -> (NonNull<u8>, Mapping) {
+    let huge = len >= HUGE_PAGE_BYTES;
+    let bytes = round_up(len.max(1), PAGE_BYTES);
+    // Room to move the start up to a huge page's boundary; the surplus costs address space only.
+    let reserved = if huge { bytes + HUGE_PAGE_BYTES } else { bytes };
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new private mapping at an address of the kernel's choice touches no memory in use.
+    let mapped = unsafe { mmap_anonymous(null_mut(), reserved, access, MapFlags::PRIVATE) };
+    let Some(base) = mapped.ok().and_then(|base| NonNull::new(base.cast::<u8>())) else {
+        let layout = std::alloc::Layout::from_size_align(bytes, PAGE_BYTES).expect("region below isize::MAX");
+        std::alloc::handle_alloc_error(layout)
+    };
+    let skip = if huge { base.as_ptr().align_offset(HUGE_PAGE_BYTES) } else { 0 };
+    debug_assert!(skip <= reserved - bytes);
+    // SAFETY: `skip + bytes <= reserved`.
+    let start = unsafe { base.add(skip) };
+    (start, Mapping { start: base, len: reserved })
+}
+
+/// Maps the first `len` bytes of a file, shared with it.
+pub(crate) fn shared(
+    fd: BorrowedFd<'_>,
+    len: usize,
+    writable: bool,
+) -> rustix::io::Result<(NonNull<u8>, Mapping)> {
+    let access = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+    // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
+    let start = unsafe { mmap(null_mut(), len, access, MapFlags::SHARED, fd, 0)? };
+    let start = NonNull::new(start.cast::<u8>()).ok_or(Errno::NOMEM)?;
+    Ok((start, Mapping { start, len }))
+}
+
+/// Asks for huge pages. A kernel or file system without them refuses, which changes nothing.
+pub(crate) fn advise_huge(start: NonNull<u8>, len: usize) {
+    let (start, len) = page_span(start, len);
+    // SAFETY: this advice never changes contents.
+    let _ = unsafe { madvise(start.cast(), len, Advice::LinuxHugepage) };
+}
+
+/// Fills in the pages of a range: for writing where the mapping allows it, else for reading.
+pub(crate) fn populate(start: NonNull<u8>, len: usize) -> rustix::io::Result<()> {
+    if len == 0 {
+        return Ok(());
+    }
+    let (start, len) = page_span(start, len);
+    match advise(start, len, Advice::LinuxPopulateWrite) {
+        // The mapping is read-only, or the kernel is older than 5.14.
+        Err(Errno::INVAL) => {}
+        result => return result,
+    }
+    match advise(start, len, Advice::LinuxPopulateRead) {
+        Err(Errno::INVAL) => advise(start, len, Advice::WillNeed),
+        result => result,
+    }
+}
+
+fn advise(start: *mut u8, len: usize, advice: Advice) -> rustix::io::Result<()> {
+    loop {
+        // SAFETY: the advices passed here never change contents.
+        match unsafe { madvise(start.cast(), len, advice) } {
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            result => return result,
+        }
+    }
+}
+
+/// The whole pages that hold a range.
+fn page_span(start: NonNull<u8>, len: usize) -> (*mut u8, usize) {
+    let skipped = start.as_ptr().addr() % PAGE_BYTES;
+    (start.as_ptr().wrapping_sub(skipped), round_up(len + skipped, PAGE_BYTES))
+}
+
+fn round_up(bytes: usize, unit: usize) -> usize {
+    bytes.next_multiple_of(unit)
+}

@@ -1,0 +1,138 @@
+//! The real device: directories and files of the operating system (Linux).
+//!
+//! Everything made here belongs to the owner only: files 0600, directories 0700.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use terrane_base::{Error, Kind, Result};
+
+use crate::posix_file::PosixFile;
+use crate::posix_lock::PosixLock;
+use crate::{Disk, DiskLock, File, OpenMode};
+
+/// Directories and files of the operating system. Relative paths start at the working directory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PosixDisk;
+
+/// Permissions of new files: read and write for the owner.
+pub(crate) const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// Permissions of new directories.
+const DIR_MODE: Mode = Mode::RWXU;
+
+impl PosixDisk {
+    /// The device; it holds nothing itself.
+    #[must_use]
+    pub fn new() -> Self {
+        PosixDisk
+    }
+}
+
+impl Disk for PosixDisk {
+    fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>> {
+        Ok(Arc::new(PosixFile::open(path, mode, direct)?))
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<()> {
+        match rustix::fs::mkdir(path, DIR_MODE) {
+            Ok(()) => self.sync_dir(parent(path)),
+            Err(Errno::EXIST) if is_dir(path) => Ok(()),
+            Err(Errno::NOENT) if parent(path) != path => {
+                self.create_dir(parent(path))?;
+                self.create_dir(path)
+            }
+            Err(error) => Err(refused("make directory", path, error)),
+        }
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>> {
+        let failed = |error| refused("list directory", path, error);
+        let dir = open_dir(path).map_err(failed)?;
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::new(dir).map_err(failed)? {
+            let name = entry.map_err(failed)?;
+            // A name that is not UTF-8 is none of ours, but must not vanish: it is shown as well as can be.
+            let name = name.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        match rustix::fs::stat(path) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+            Err(error) => Err(refused("look up", path, error)),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        rustix::fs::rename(from, to)
+            .map_err(|error| refused(&format!("rename to {} from", to.display()), from, error))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        match rustix::fs::unlink(path) {
+            Err(Errno::ISDIR | Errno::PERM) if is_dir(path) => {
+                rustix::fs::rmdir(path).map_err(|error| refused("remove directory", path, error))
+            }
+            result => result.map_err(|error| refused("remove", path, error)),
+        }
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        let dir = open_dir(path).map_err(|error| refused("open directory", path, error))?;
+        rustix::fs::fsync(dir).map_err(|error| refused("sync directory", path, error))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn DiskLock>> {
+        Ok(Box::new(PosixLock::take(path)?))
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<u64> {
+        let info =
+            rustix::fs::statvfs(path).map_err(|error| refused("ask for the free space of", path, error))?;
+        Ok(info.f_bavail.saturating_mul(info.f_frsize))
+    }
+}
+
+/// The error of a refused call on `path`.
+#[cold]
+pub(crate) fn refused(what: &str, path: &Path, errno: Errno) -> Error {
+    let error = Error::io(format!("cannot {what} {}", path.display()), io::Error::from(errno));
+    match errno {
+        Errno::EXIST => error.with_kind(Kind::Invalid),
+        _ => error,
+    }
+}
+
+fn open_dir(path: &Path) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(rustix::fs::CWD, path, flags, Mode::empty())
+}
+
+/// The directory that holds `path`; `path` itself where it is a root.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
+}
+
+fn is_dir(path: &Path) -> bool {
+    let info = rustix::fs::statat(rustix::fs::CWD, path, AtFlags::empty());
+    info.is_ok_and(|info| rustix::fs::FileType::from_raw_mode(info.st_mode).is_dir())
+}
+
+/// The path as it appears in an error's place.
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,295 @@
+//! A file of the operating system.
+//!
+//! # Direct files
+//! A direct file has two descriptors: one with `O_DIRECT` for whole pages, and a cached one for the rest of an
+//! unaligned write (the kernel keeps both views of a file coherent). A buffer that is not aligned goes through
+//! an aligned one ([`Bounce`]).
+
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+use terrane_base::{Error, Result};
+
+use crate::mapping::{self, PAGE_BYTES};
+use crate::posix::{FILE_MODE, refused, shown};
+use crate::{File, OpenMode, Region};
+
+/// Most bytes of one hint: the kernel silently cuts longer ones to the device's read-ahead.
+const PREFETCH_BYTES: u64 = 128 << 10;
+/// Most bytes that go through a bounce buffer at once.
+const BOUNCE_BYTES: usize = 256 << 10;
+
+#[derive(Debug)]
+pub(crate) struct PosixFile {
+    path: PathBuf,
+    /// Goes through the page cache.
+    fd: OwnedFd,
+    /// Goes around it.
+    direct: Option<OwnedFd>,
+}
+
+impl PosixFile {
+    pub(crate) fn open(path: &Path, mode: OpenMode, direct: bool) -> Result<Self> {
+        let flags = OFlags::CLOEXEC
+            | match mode {
+                OpenMode::Read => OFlags::RDONLY,
+                OpenMode::Write => OFlags::RDWR,
+                OpenMode::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+            };
+        let what = if mode == OpenMode::Create { "make" } else { "open" };
+        let fd = rustix::fs::open(path, flags, FILE_MODE).map_err(|error| refused(what, path, error))?;
+        let direct = match direct.then(|| open_direct(path, flags)).transpose() {
+            Ok(direct) => direct,
+            Err(error) => {
+                if mode == OpenMode::Create {
+                    // Best effort: the error that matters is the one at hand.
+                    let _ = rustix::fs::unlink(path);
+                }
+                return Err(error);
+            }
+        };
+        Ok(PosixFile { path: path.to_owned(), fd, direct })
+    }
+
+    #[cold]
+    fn failed(&self, what: &str, offset: u64, errno: Errno) -> Error {
+        refused(what, &self.path, errno).at(shown(&self.path), offset)
+    }
+
+    fn read_cached(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let done = read_full(&self.fd, offset, buf).map_err(|error| self.failed("read", offset, error))?;
+        if done == buf.len() { Ok(()) } else { Err(self.ended(offset, buf.len(), done)) }
+    }
+
+    fn read_direct(&self, fd: &OwnedFd, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let failed = |error| self.failed("read", offset, error);
+        if is_aligned(offset, buf) {
+            let done = read_full(fd, offset, buf).map_err(failed)?;
+            return if done == buf.len() { Ok(()) } else { Err(self.ended(offset, buf.len(), done)) };
+        }
+        let mut bounce = Bounce::new(buf.len());
+        let mut done = 0;
+        while done < buf.len() {
+            let at = offset + done as u64;
+            let skip = (at % PAGE_BYTES as u64) as usize;
+            let want = (buf.len() - done).min(bounce.len() - skip);
+            let pages = &mut bounce.bytes()[..(skip + want).next_multiple_of(PAGE_BYTES)];
+            let got = read_full(fd, at - skip as u64, pages).map_err(failed)?.saturating_sub(skip).min(want);
+            buf[done..done + got].copy_from_slice(&pages[skip..skip + got]);
+            done += got;
+            if got < want {
+                return Err(self.ended(offset, buf.len(), done));
+            }
+        }
+        Ok(())
+    }
+
+    fn write_direct(&self, fd: &OwnedFd, offset: u64, bytes: &[u8]) -> Result<()> {
+        let failed = |error| self.failed(&format!("write {} bytes to", bytes.len()), offset, error);
+        let whole =
+            if offset.is_multiple_of(PAGE_BYTES as u64) { bytes.len() / PAGE_BYTES * PAGE_BYTES } else { 0 };
+        let (body, tail) = bytes.split_at(whole);
+        if is_aligned(offset, body) {
+            write_full(fd, offset, body).map_err(failed)?;
+        } else {
+            let mut bounce = Bounce::new(body.len());
+            let piece_len = bounce.len();
+            for (index, piece) in body.chunks(piece_len).enumerate() {
+                let pages = &mut bounce.bytes()[..piece.len()];
+                pages.copy_from_slice(piece);
+                write_full(fd, offset + (index * piece_len) as u64, pages).map_err(failed)?;
+            }
+        }
+        write_full(&self.fd, offset + whole as u64, tail).map_err(failed)
+    }
+
+    #[cold]
+    fn ended(&self, offset: u64, expected: usize, found: usize) -> Error {
+        let message =
+            format!("{} ends too early: expected {expected} bytes, found {found}", self.path.display());
+        Error::corrupt(message).at(shown(&self.path), offset)
+    }
+
+    /// Writes zeros behind the end up to `end`, for file systems that cannot reserve space.
+    fn fill_zeros(&self, end: u64) -> Result<()> {
+        let zeros = vec![0u8; BOUNCE_BYTES];
+        let mut at = self.len()?;
+        while at < end {
+            let piece = (end - at).min(zeros.len() as u64);
+            self.write_at(at, &zeros[..piece as usize])?;
+            at += piece;
+        }
+        Ok(())
+    }
+}
+
+impl File for PosixFile {
+    fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    fn len(&self) -> Result<u64> {
+        let info =
+            rustix::fs::fstat(&self.fd).map_err(|error| self.failed("ask for the length of", 0, error))?;
+        Ok(info.st_size as u64)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        match &self.direct {
+            Some(fd) => self.read_direct(fd, offset, buf),
+            None => self.read_cached(offset, buf),
+        }
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        match &self.direct {
+            Some(fd) => self.write_direct(fd, offset, bytes),
+            None => write_full(&self.fd, offset, bytes)
+                .map_err(|error| self.failed(&format!("write {} bytes to", bytes.len()), offset, error)),
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        // Never tried again, not even after EINTR: the kernel may have forgotten what it could not write, and a
+        // second call would then report success.
+        rustix::fs::fdatasync(&self.fd).map_err(|error| self.failed("sync", 0, error))
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        retry(|| rustix::fs::ftruncate(&self.fd, len))
+            .map_err(|error| self.failed(&format!("set the length to {len} bytes of"), len, error))
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        match retry(|| rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), offset, len)) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.fill_zeros(offset + len),
+            result => result.map_err(|error| self.failed(&format!("reserve {len} bytes in"), offset, error)),
+        }
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match retry(|| rustix::fs::fallocate(&self.fd, flags, offset, len)) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            result => {
+                result.map_err(|error| self.failed(&format!("punch {len} bytes out of"), offset, error))
+            }
+        }
+    }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        // A direct file does not read through the page cache, so there is nothing to fill.
+        if self.direct.is_some() {
+            return;
+        }
+        let end = offset.saturating_add(len);
+        let mut at = offset;
+        while let Some(piece) = NonZeroU64::new((end - at).min(PREFETCH_BYTES)) {
+            if rustix::fs::fadvise(&self.fd, at, Some(piece), Advice::WillNeed).is_err() {
+                return;
+            }
+            at += piece.get();
+        }
+    }
+
+    #[expect(unsafe_code, reason = "a mapping becomes a region")]
+    fn map(&self, len: usize, writable: bool) -> Result<Region> {
+        let file_len = self.len()?;
+        if len == 0 || (len as u64) > file_len {
+            return Err(self.ended(0, len, file_len as usize));
+        }
+        let (start, owner) = mapping::shared(self.fd.as_fd(), len, writable)
+            .map_err(|error| self.failed(&format!("map {len} bytes of"), 0, error))?;
+        // SAFETY: the mapping has `len` bytes with the access asked for until `owner` goes.
+        let region = unsafe { Region::from_raw(start, len, Box::new(owner)) };
+        region.advise_huge();
+        Ok(region)
+    }
+}
+
+fn open_direct(path: &Path, flags: OFlags) -> Result<OwnedFd> {
+    let flags = flags.difference(OFlags::CREATE | OFlags::EXCL) | OFlags::DIRECT;
+    rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+        Errno::INVAL => Error::invalid(format!(
+            "the file system of {} cannot bypass the page cache: turn direct_io off",
+            path.display()
+        )),
+        error => refused("open", path, error),
+    })
+}
+
+/// Fills `buf` from `offset` as far as the file goes; returns how many bytes there were.
+fn read_full(fd: &OwnedFd, offset: u64, buf: &mut [u8]) -> rustix::io::Result<usize> {
+    let mut done = 0;
+    while done < buf.len() {
+        match rustix::io::pread(fd, &mut buf[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(len) => done += len,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+fn write_full(fd: &OwnedFd, offset: u64, bytes: &[u8]) -> rustix::io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match rustix::io::pwrite(fd, &bytes[done..], offset + done as u64) {
+            Ok(0) => return Err(Errno::IO),
+            Ok(len) => done += len,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn retry(mut call: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+fn is_aligned(offset: u64, bytes: &[u8]) -> bool {
+    offset.is_multiple_of(PAGE_BYTES as u64)
+        && bytes.len().is_multiple_of(PAGE_BYTES)
+        && bytes.as_ptr().addr().is_multiple_of(PAGE_BYTES)
+}
+
+/// An aligned buffer of whole pages.
+struct Bounce {
+    bytes: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Bounce {
+    /// A buffer for a transfer of `transfer` bytes that may start within a page; longer ones take several turns.
+    fn new(transfer: usize) -> Self {
+        let len = (transfer + 2 * PAGE_BYTES).next_multiple_of(PAGE_BYTES).min(BOUNCE_BYTES);
+        let bytes = vec![0u8; len + PAGE_BYTES];
+        let start = bytes.as_ptr().align_offset(PAGE_BYTES);
+        Bounce { bytes, start, len }
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.len]
+    }
+}

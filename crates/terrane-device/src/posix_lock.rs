@@ -1,0 +1,82 @@
+//! The lock of a directory: `flock` on a file that says who holds it.
+//!
+//! `flock` belongs to the open file, not to the process, so a second opener within the same process is refused
+//! too, and the lock goes with its holder however it dies. The file stays: removing it would let two openers
+//! lock two files of one name.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use terrane_base::{Error, Kind, Result};
+
+use crate::DiskLock;
+use crate::posix::{FILE_MODE, refused};
+
+/// Holds the lock until dropped.
+#[derive(Debug)]
+pub(crate) struct PosixLock {
+    path: PathBuf,
+    fd: OwnedFd,
+}
+
+impl PosixLock {
+    pub(crate) fn take(path: &Path) -> Result<Self> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path, flags, FILE_MODE)
+            .map_err(|error| refused("open lock file", path, error))?;
+        match lock_now(&fd) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(busy(path, holder(path).as_deref())),
+            Err(error) => return Err(refused("lock", path, error)),
+        }
+        let lock = PosixLock { path: path.to_owned(), fd };
+        lock.sign().map_err(|error| refused("write lock file", path, error))?;
+        Ok(lock)
+    }
+
+    /// Writes this process's id into the file.
+    fn sign(&self) -> rustix::io::Result<()> {
+        let text = format!("{}\n", std::process::id());
+        rustix::io::pwrite(&self.fd, text.as_bytes(), 0)?;
+        // After the write, so that a reader never finds the file empty.
+        rustix::fs::ftruncate(&self.fd, text.len() as u64)
+    }
+}
+
+impl DiskLock for PosixLock {}
+
+impl Drop for PosixLock {
+    fn drop(&mut self) {
+        // A child forked without exec may still hold a copy of the descriptor; closing ours would not unlock.
+        let result = rustix::fs::flock(self.fd.as_fd(), FlockOperation::Unlock);
+        debug_assert!(result.is_ok(), "unlock {}: {result:?}", self.path.display());
+    }
+}
+
+fn lock_now(fd: &OwnedFd) -> rustix::io::Result<()> {
+    loop {
+        match rustix::fs::flock(fd, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+/// The process id in the lock file, as far as there is one.
+fn holder(path: &Path) -> Option<String> {
+    let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut bytes = [0u8; 20];
+    let len = rustix::io::pread(&fd, &mut bytes[..], 0).ok()?;
+    let digits: String = bytes[..len].iter().map(|&b| b as char).take_while(char::is_ascii_digit).collect();
+    (!digits.is_empty()).then_some(digits)
+}
+
+/// The error of a second opener.
+#[cold]
+pub(crate) fn busy(path: &Path, holder: Option<&str>) -> Error {
+    let holder = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    let message = format!("{} is locked by {holder}: close it there, or open read-only", path.display());
+    Error::new(Kind::Busy, message)
+}
