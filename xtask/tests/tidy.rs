@@ -185,8 +185,11 @@ fn unsafe_code_stands_only_in_named_modules() {
 
 #[test]
 fn lints_are_silenced_with_a_reason_only() {
-    refused(&with("crates/low/tests/f.rs", "#![allow(dead_code)]\n"), &["f.rs:1", "reason"]);
-    refused(&with("crates/low/tests/f.rs", "#[expect(dead_code)]\nfn f() {}\n"), &["without a reason"]);
+    let allow = "#![allow(dead_code, reason = \"shared\")]\n";
+    refused(&with("crates/low/src/f.rs", allow), &["f.rs:1", "write `expect"]);
+    assert!(messages(&with("crates/low/tests/f.rs", allow)).is_empty());
+    refused(&with("crates/low/tests/f.rs", "#![allow(dead_code)]\n"), &["f.rs:1", "without a reason"]);
+    refused(&with("crates/low/src/f.rs", "#[expect(dead_code)]\nfn f() {}\n"), &["without a reason"]);
     let fine = "#[expect(\n    dead_code,\n    reason = \"kept\"\n)]\nfn f() {}\n";
     assert!(messages(&with("crates/low/tests/f.rs", fine)).is_empty());
 }

@@ -78,11 +78,12 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
     }
 }
 
-/// Whether a path is product code: what runs for users, neither test nor bench nor tool.
+/// Whether a path is product code: what runs for users, neither test nor bench nor tool. A `conformance.rs` is
+/// a test suite that lies in `src` so that every implementer of a trait can run it.
 #[must_use]
 pub fn is_product(path: &str) -> bool {
     let inside = path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs");
-    inside && !path.contains("/tests/") && !path.ends_with("/tests.rs")
+    inside && !path.contains("/tests/") && !path.ends_with("/tests.rs") && !path.ends_with("/conformance.rs")
 }
 
 /// The entries of a list file: lines that are neither empty nor comments, with their line numbers.
