@@ -31,7 +31,7 @@ use crate::compactor::ExtentSource;
 use crate::control::JobControl;
 use crate::job::{JobResult, JobSpec, Removed};
 use crate::range::KeyRange;
-use output::Output;
+use output::{Committed, Output};
 use reuse::Reuse;
 use sink::Sink;
 use source::{MemorySource, RunSource, Source, Stand};
@@ -208,26 +208,25 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let used: Vec<(manifest::Place, &[ExtentMeta])> =
             runs.iter().map(|run| (run.input().place, &run.input().extents[..run.consumed()])).collect();
         let mut work = self.sink.work;
-        let (mut added, relinked) = self.sink.output.commit(&mut work)?;
+        let Committed { mut added, mut relinked } = self.sink.output.commit(&mut work)?;
         work.entries_dropped = work.entries_in - work.entries_out;
         self.place.control.show(&work);
 
-        let mut relinked: HashSet<ExtentId> = relinked.iter().map(|meta| meta.id).collect();
-        let mut removed = Vec::new();
-        for (place, metas) in used {
-            for meta in metas {
-                if place == self.spec.target && relinked.remove(&meta.id) {
-                    // It stays where it is: no change of the tree.
-                    added.retain(|other| other.id != meta.id);
-                } else {
-                    removed.push(Removed { place, id: meta.id, smallest: meta.smallest.clone() });
-                }
-            }
-        }
+        // What was re-linked into the place where it was changes nothing.
+        let target = self.spec.target;
+        let at_home = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
+        let stays: HashSet<ExtentId> =
+            at_home.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
+        added.retain(|meta| !stays.contains(&meta.id));
+        let removed = used
+            .iter()
+            .flat_map(|(place, metas)| metas.iter().map(|meta| (*place, meta)))
+            .filter(|(_, meta)| !stays.contains(&meta.id))
+            .map(|(place, meta)| Removed { place, id: meta.id, smallest: meta.smallest.clone() })
+            .collect();
         let mut relinked: Vec<ExtentId> = relinked.into_iter().collect();
         relinked.sort_unstable();
-        let (table, target) = (self.spec.table, self.spec.target);
-        Ok(JobResult { table, target, removed, added, relinked, work, next })
+        Ok(JobResult { table: self.spec.table, target, removed, added, relinked, work, next })
     }
 }
 

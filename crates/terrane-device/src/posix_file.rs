@@ -277,7 +277,8 @@ struct Bounce {
 }
 
 impl Bounce {
-    /// A buffer for a transfer of `transfer` bytes that may start within a page; longer ones take several turns.
+    /// A buffer for a transfer of `transfer` bytes that may start within a page; longer ones take several
+    /// turns.
     fn new(transfer: usize) -> Self {
         let len = (transfer + 2 * PAGE_BYTES).next_multiple_of(PAGE_BYTES).min(BOUNCE_BYTES);
         let bytes = vec![0u8; len + PAGE_BYTES];

@@ -1,5 +1,6 @@
 //! The cache's promises: its limit, in the books and on the heap; what stays and what goes; what leaves with an
 //! extent.
+#![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 #![expect(unsafe_code, reason = "counts what the allocator gives out")]
 

@@ -1,4 +1,5 @@
 //! The merge against one sorted vector of all rows.
+#![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 
 mod support;

@@ -1,4 +1,5 @@
 //! Point reads and cursors over extents against sorted rows.
+#![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 
 mod support;

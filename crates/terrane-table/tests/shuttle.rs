@@ -5,6 +5,7 @@
 //! retirement goes. Any use after that is seen, because a dropped object says so.
 //!
 //! Run with `cargo test -p terrane-table --features shuttle --test shuttle`.
+#![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(feature = "shuttle")]
 #![expect(unsafe_code, reason = "implements the unsafe trait Guard for the model")]
 

@@ -276,10 +276,18 @@ impl EditOp {
 
     pub(crate) fn decode(fields: &mut Fields<'_>) -> Result<EditOp> {
         Ok(match fields.u8()? {
-            1 => EditOp::CreateTable { id: get_table(fields)?, name: get_string(fields, NAME_BYTES_MAX)?, options: get_options(fields)? },
+            1 => EditOp::CreateTable {
+                id: get_table(fields)?,
+                name: get_string(fields, NAME_BYTES_MAX)?,
+                options: get_options(fields)?,
+            },
             2 => EditOp::SetOptions { id: get_table(fields)?, options: get_options(fields)? },
             3 => EditOp::DropTable { id: get_table(fields)? },
-            4 => EditOp::AddExtent { table: get_table(fields)?, place: get_place(fields)?, meta: get_meta(fields)? },
+            4 => EditOp::AddExtent {
+                table: get_table(fields)?,
+                place: get_place(fields)?,
+                meta: get_meta(fields)?,
+            },
             5 => EditOp::RemoveExtent {
                 table: get_table(fields)?,
                 place: get_place(fields)?,
@@ -407,7 +415,9 @@ fn get_string(fields: &mut Fields<'_>, max: usize) -> Result<String> {
 fn get_options(fields: &mut Fields<'_>) -> Result<TableOptions> {
     let count = fields.varint()? as usize;
     if count > OPTIONS_MAX {
-        return Err(Error::corrupt(format!("{WHAT}: {count} options of a table, the limit is {OPTIONS_MAX}")));
+        return Err(Error::corrupt(format!(
+            "{WHAT}: {count} options of a table, the limit is {OPTIONS_MAX}"
+        )));
     }
     let mut option = || Ok((get_string(fields, NAME_BYTES_MAX)?, get_string(fields, OPTION_BYTES_MAX)?));
     (0..count).map(|_| option()).collect()

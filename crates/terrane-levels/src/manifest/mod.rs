@@ -31,8 +31,8 @@ use terrane_format::manifest::{DatabaseId, Edit, TableOptions};
 use crate::directory;
 use crate::state::State;
 use read::Loaded;
-pub(crate) use write::set_current;
 use write::Writer;
+pub(crate) use write::set_current;
 
 /// When a manifest rolls over to a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +41,13 @@ pub struct ManifestSettings {
     pub roll_bytes_min: u64,
     /// How many times larger than the snapshot the edits may grow. Default 4.
     pub roll_factor: u64,
+    /// Bytes of edits above which it always does: bounds the time that opening takes. Default 16 MiB.
+    pub roll_bytes_max: u64,
 }
 
 impl Default for ManifestSettings {
     fn default() -> Self {
-        ManifestSettings { roll_bytes_min: 1 << 20, roll_factor: 4 }
+        ManifestSettings { roll_bytes_min: 1 << 20, roll_factor: 4, roll_bytes_max: 16 << 20 }
     }
 }
 
@@ -104,7 +106,12 @@ impl Manifest {
     ///
     /// # Errors
     /// `Invalid` if the directory holds a database or files of another program, `Full`, `Io`.
-    pub fn create(disk: Arc<dyn Disk>, dir: &Path, env: &Env, options: TableOptions) -> Result<(Manifest, State)> {
+    pub fn create(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        env: &Env,
+        options: TableOptions,
+    ) -> Result<(Manifest, State)> {
         Self::create_with(disk, dir, env, options, ManifestSettings::default())
     }
 
@@ -183,14 +190,20 @@ impl Manifest {
         }
         match current.file.checked_add(1) {
             Some(next) if read::was_current(disk, dir, next)? => {
-                let message = format!("CURRENT is older than the manifest: file {next} has edits, expected none");
+                let message =
+                    format!("CURRENT is older than the manifest: file {next} has edits, expected none");
                 Err(Error::corrupt(message).at(path(), 0))
             }
             _ => Ok(loaded),
         }
     }
 
-    fn new(settings: ManifestSettings, writer: Option<Writer>, loaded: Option<&Loaded>, state: &State) -> Self {
+    fn new(
+        settings: ManifestSettings,
+        writer: Option<Writer>,
+        loaded: Option<&Loaded>,
+        state: &State,
+    ) -> Self {
         let size = match (&writer, loaded) {
             (Some(writer), _) => size_of(writer),
             (None, Some(loaded)) => ManifestSize {
@@ -223,7 +236,9 @@ impl Manifest {
         edit.encode(&mut payload);
         if payload.len() > PAYLOAD_BYTES_MAX {
             let bytes = payload.len();
-            return Err(Error::invalid(format!("edit of {bytes} bytes: the limit is {PAYLOAD_BYTES_MAX}; split it")));
+            return Err(Error::invalid(format!(
+                "edit of {bytes} bytes: the limit is {PAYLOAD_BYTES_MAX}; split it"
+            )));
         }
         check_readable(edit, &payload)?;
         let waiting = Arc::new(Waiting { edit: edit.clone(), payload, outcome: Mutex::new(None) });
@@ -298,7 +313,8 @@ impl Manifest {
     pub fn check_reached(&self, number: u64) -> Result<()> {
         let found = self.edit_number();
         if found < number {
-            let message = format!("the manifest lost its last edits: expected edit {number} or later, found {found}");
+            let message =
+                format!("the manifest lost its last edits: expected edit {number} or later, found {found}");
             return Err(Error::corrupt(message));
         }
         Ok(())
@@ -360,7 +376,8 @@ fn check_readable(edit: &Edit, payload: &[u8]) -> Result<()> {
 
 impl ManifestSettings {
     fn roll_at(&self, snapshot_bytes: u64) -> u64 {
-        self.roll_bytes_min.max(snapshot_bytes.saturating_mul(self.roll_factor))
+        let by_snapshot = snapshot_bytes.saturating_mul(self.roll_factor);
+        by_snapshot.min(self.roll_bytes_max).max(self.roll_bytes_min)
     }
 }
 
