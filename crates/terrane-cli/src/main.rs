@@ -1,2 +1,2 @@
-//! The terrane command.
+//! The `terrane` command.
 fn main() {}

@@ -1,0 +1,2 @@
+//! The `terrane` command.
+pub mod import;
