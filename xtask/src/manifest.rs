@@ -46,11 +46,13 @@ fn parse(path: &str, text: &str) -> Result<Package, String> {
     let root: toml::Table = text.parse().map_err(|why| format!("{path}: {why}"))?;
     let package = root.get("package").and_then(|value| value.as_table());
     let package = package.ok_or_else(|| format!("{path}: has no [package]"))?;
-    let string = |name: &str| package.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    let string =
+        |name: &str| package.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
     if string("name").is_empty() {
         return Err(format!("{path}: has no package name"));
     }
-    let layer = package.get("metadata").and_then(|value| value.get("layer")).and_then(toml::Value::as_integer);
+    let layer =
+        package.get("metadata").and_then(|value| value.get("layer")).and_then(toml::Value::as_integer);
     let mut dependencies = Vec::new();
     let mut dev_dependencies = Vec::new();
     collect(&root, &mut dependencies, &mut dev_dependencies);
@@ -58,7 +60,14 @@ fn parse(path: &str, text: &str) -> Result<Package, String> {
         collect(target.as_table().unwrap_or(&toml::Table::new()), &mut dependencies, &mut dev_dependencies);
     }
     let description = string("description");
-    Ok(Package { path: path.to_owned(), name: string("name"), layer, description, dependencies, dev_dependencies })
+    Ok(Package {
+        path: path.to_owned(),
+        name: string("name"),
+        layer,
+        description,
+        dependencies,
+        dev_dependencies,
+    })
 }
 
 fn collect(table: &toml::Table, normal: &mut Vec<String>, dev: &mut Vec<String>) {

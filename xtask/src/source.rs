@@ -132,7 +132,8 @@ fn not_code_end(bytes: &[u8], at: usize) -> usize {
         return at + block_comment_len(rest);
     }
     let after_name = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
-    let prefix = if after_name { 0 } else { rest.iter().take_while(|byte| b"bcr".contains(byte)).count().min(2) };
+    let prefix =
+        if after_name { 0 } else { rest.iter().take_while(|byte| b"bcr".contains(byte)).count().min(2) };
     let literal = &rest[prefix..];
     let hashes = literal.iter().take_while(|&&byte| byte == b'#').count();
     let raw = prefix > 0 && rest[prefix - 1] == b'r';

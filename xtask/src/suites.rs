@@ -87,7 +87,9 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
 
 fn bench_arguments(path: &str) -> Option<String> {
     match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["crates", package, "benches", file] => Some(format!("-p {package} --bench {}", file.strip_suffix(".rs")?)),
+        ["crates", package, "benches", file] => {
+            Some(format!("-p {package} --bench {}", file.strip_suffix(".rs")?))
+        }
         _ => None,
     }
 }

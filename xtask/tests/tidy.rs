@@ -62,7 +62,10 @@ fn a_house_in_order_has_no_findings() {
 #[test]
 fn an_upward_edge_is_refused_with_both_names_and_the_remedy() {
     let tree = with("crates/low/Cargo.toml", &manifest("low", "layer = 1", "high.workspace = true"));
-    refused(&tree, &["crates/low/Cargo.toml", "upward", "low (layer 1)", "high (layer 2)", "trait that low owns"]);
+    refused(
+        &tree,
+        &["crates/low/Cargo.toml", "upward", "low (layer 1)", "high (layer 2)", "trait that low owns"],
+    );
 }
 
 #[test]
@@ -138,7 +141,10 @@ fn no_entry_excuses_a_thousand_lines() {
 fn a_long_function_is_refused() {
     let body = "    work();\n".repeat(69);
     let long = format!("/// Does.\nfn does(a: [u8; 4]) -> [u8; 4] {{\n{body}}}\n");
-    refused(&with("crates/low/src/f.rs", &long), &["crates/low/src/f.rs:2", "function of 71 lines", "f.rs does 71"]);
+    refused(
+        &with("crates/low/src/f.rs", &long),
+        &["crates/low/src/f.rs:2", "function of 71 lines", "f.rs does 71"],
+    );
     assert!(messages(&with("crates/low/src/f.rs", &long.replacen("    work();\n", "", 1))).is_empty());
 }
 
@@ -175,7 +181,10 @@ fn a_door_lets_one_word_through_and_must_be_used() {
 
 #[test]
 fn unsafe_code_stands_only_in_named_modules() {
-    let mut tree = with("crates/low/src/f.rs", "//! unsafe\n#![expect(unsafe_code, reason = \"r\")]\nunsafe fn f() {}\n");
+    let mut tree = with(
+        "crates/low/src/f.rs",
+        "//! unsafe\n#![expect(unsafe_code, reason = \"r\")]\nunsafe fn f() {}\n",
+    );
     refused(&tree, &["f.rs:3", "xtask/unsafe.txt"]);
     tree.insert("xtask/unsafe.txt", "crates/low/src/f.rs\n");
     assert!(messages(&tree).is_empty());
@@ -252,7 +261,8 @@ fn the_scanner_tells_code_from_text() {
         trait T { fn declared(&self); fn given(&self) { work() } }
         type F = fn(u8) -> u8;"##;
     let source = Source::new(text);
-    let names: Vec<_> = source.functions().into_iter().map(|function| (function.name, function.lines)).collect();
+    let names: Vec<_> =
+        source.functions().into_iter().map(|function| (function.name, function.lines)).collect();
     assert_eq!(names, [("a".to_owned(), 1), ("c".to_owned(), 1), ("given".to_owned(), 1)]);
     assert_eq!(source.code.len(), text.len());
     assert_eq!(source.find_word("work").count(), 1);
@@ -262,7 +272,8 @@ fn the_scanner_tells_code_from_text() {
 #[test]
 fn the_test_suite_finds_explorations_and_benches() {
     let tree = Tree::of([("crates/low/tests/shuttle.rs", ""), ("crates/low/benches/ring.rs", "")]);
-    let commands: Vec<String> = suites::test_steps(&tree).iter().map(|step| step.arguments.join(" ")).collect();
+    let commands: Vec<String> =
+        suites::test_steps(&tree).iter().map(|step| step.arguments.join(" ")).collect();
     assert_eq!(
         commands,
         [

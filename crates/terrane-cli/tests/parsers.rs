@@ -1,9 +1,9 @@
 //! The import parsers: what they take, what they call bad, and that they go on from any record.
 
-use std::io::BufReader;
+use std::io::{BufReader, Cursor};
 
 use proptest::prelude::*;
-use terrane_cli::import::{self, Format, Keys, Position, Row, Step, Syntax};
+use terrane_cli::import::{self, Format, Keys, Position, Row, Step, Streamed, Syntax};
 
 fn syntax(format: Format, fields: &[&str]) -> Syntax {
     let fields = fields.iter().map(|&field| field.to_owned()).collect();
@@ -25,7 +25,7 @@ fn run(syntax: &Syntax, text: &[u8]) -> Vec<String> {
 type Found = Vec<(Step, Row, Position)>;
 
 fn steps_from(syntax: &Syntax, text: &[u8], from: Position, chunk: usize) -> std::io::Result<Found> {
-    let input = Box::new(BufReader::with_capacity(chunk, text));
+    let input = Box::new(Streamed(BufReader::with_capacity(chunk, Cursor::new(text.to_vec()))));
     let mut records = import::open(input, syntax, from)?;
     let mut found = Vec::new();
     loop {
@@ -48,13 +48,22 @@ fn json_lines() {
         Format::Jsonl,
         &["id"],
         "\u{feff}{\"id\": 7, \"x\": 1}\r\n\n{\"x\":{\"id\":1},\"id\":\"a\\u0062\"}\n{\"id\":1,\"id\":true}",
-        &["7 => {\"id\": 7, \"x\": 1}", "ab => {\"x\":{\"id\":1},\"id\":\"a\\\\u0062\"}", "true => {\"id\":1,\"id\":true}"]
-            .map(|line| line.replace('"', "\\\""))
-            .iter()
-            .map(String::as_str)
-            .collect::<Vec<_>>(),
+        &[
+            "7 => {\"id\": 7, \"x\": 1}",
+            "ab => {\"x\":{\"id\":1},\"id\":\"a\\\\u0062\"}",
+            "true => {\"id\":1,\"id\":true}",
+        ]
+        .map(|line| line.replace('"', "\\\""))
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>(),
     );
-    check(Format::Jsonl, &["a.b", "c"], "{\"a\":{\"b\":1.50},\"c\":\"z\"}\n", &["1.50/z => {\\\"a\\\":{\\\"b\\\":1.50},\\\"c\\\":\\\"z\\\"}"]);
+    check(
+        Format::Jsonl,
+        &["a.b", "c"],
+        "{\"a\":{\"b\":1.50},\"c\":\"z\"}\n",
+        &["1.50/z => {\\\"a\\\":{\\\"b\\\":1.50},\\\"c\\\":\\\"z\\\"}"],
+    );
 }
 
 #[test]
@@ -107,7 +116,8 @@ fn bad_csv_rows_are_named_and_skipped() {
             "line 8: a quote is not closed",
         ],
     );
-    let refused = |text: &[u8]| steps_from(&syntax(Format::Csv, &["id"]), text, Position::default(), 8).unwrap_err();
+    let refused =
+        |text: &[u8]| steps_from(&syntax(Format::Csv, &["id"]), text, Position::default(), 8).unwrap_err();
     assert_eq!(refused(b"a,b\n").to_string(), "has no column id: the header names a, b");
     assert_eq!(refused(b"").to_string(), "has no header: the first line must name the columns");
 }
@@ -147,7 +157,11 @@ fn tab_separated_lines() {
         Format::Tsv,
         &["3", "1"],
         "# comment\nDE\t+5230\tEurope/Berlin\tmost\n\nX\nCH\t\tEurope/Zurich\r\n",
-        &["Europe/Berlin/DE => +5230\\tmost", "line 4: has 1 columns, the key needs column 3", "Europe/Zurich/CH => "],
+        &[
+            "Europe/Berlin/DE => +5230\\tmost",
+            "line 4: has 1 columns, the key needs column 3",
+            "Europe/Zurich/CH => ",
+        ],
     );
     let refused = steps_from(&syntax(Format::Tsv, &["name"]), b"", Position::default(), 8).unwrap_err();
     assert!(refused.to_string().contains("by number"), "{refused}");
@@ -181,8 +195,27 @@ fn a_position_beyond_the_end_is_refused() {
 /// Pieces that make inputs which are nearly right.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let fixed = prop::sample::select(vec![
-        "\n", "\r\n", "\r", "\t", ",", "\"", "\"\"", "a", "id", ": ", "Package: x\n", "{\"id\":1}\n", "{\"id\":",
-        " ", "#", "}", "\u{feff}", "é", "1,2\n", "\n\n", "\\",
+        "\n",
+        "\r\n",
+        "\r",
+        "\t",
+        ",",
+        "\"",
+        "\"\"",
+        "a",
+        "id",
+        ": ",
+        "Package: x\n",
+        "{\"id\":1}\n",
+        "{\"id\":",
+        " ",
+        "#",
+        "}",
+        "\u{feff}",
+        "é",
+        "1,2\n",
+        "\n\n",
+        "\\",
     ]);
     prop_oneof![8 => fixed.prop_map(|text| text.as_bytes().to_vec()), 1 => prop::collection::vec(any::<u8>(), 1..4)]
 }

@@ -65,7 +65,9 @@ fn check_words(tree: &Tree, findings: &mut Vec<Finding>) {
         let source = Source::new(text).without_tests();
         for ban in BANS {
             let door = doors.iter().find(|(_, rule, door)| *rule == ban.rule && path.starts_with(door));
-            for (word, at) in ban.words.iter().flat_map(|word| source.find_word(word).map(move |at| (word, at))) {
+            for (word, at) in
+                ban.words.iter().flat_map(|word| source.find_word(word).map(move |at| (word, at)))
+            {
                 match door {
                     Some((line, ..)) => drop(used.insert(*line)),
                     None => {
@@ -88,12 +90,17 @@ fn check_unsafe(tree: &Tree, findings: &mut Vec<Finding>) {
         let Some(at) = Source::new(text).find_word("unsafe").next() else { continue };
         found.insert(path);
         if !named.contains(path) {
-            let why = format!("`unsafe` in a module that is not in {UNSAFE}: do without it, or name the module");
+            let why =
+                format!("`unsafe` in a module that is not in {UNSAFE}: do without it, or name the module");
             findings.push(Finding::new(path, line_of(text, at), why));
         }
     }
     for path in named.difference(&found) {
-        findings.push(Finding::new(UNSAFE, 0, format!("{path} holds no unsafe code: remove it from the list")));
+        findings.push(Finding::new(
+            UNSAFE,
+            0,
+            format!("{path} holds no unsafe code: remove it from the list"),
+        ));
     }
 }
 

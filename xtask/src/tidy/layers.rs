@@ -74,7 +74,8 @@ fn check_map(tree: &Tree, packages: &BTreeMap<String, Package>, findings: &mut V
 
 /// The crate map: layer, name and description of every manifest, by layer.
 fn map_table(packages: &BTreeMap<String, Package>) -> String {
-    let mut rows: Vec<_> = packages.values().filter_map(|p| Some((p.layer?, &p.name, &p.description))).collect();
+    let mut rows: Vec<_> =
+        packages.values().filter_map(|p| Some((p.layer?, &p.name, &p.description))).collect();
     rows.sort();
     let mut table = "| layer | crate | purpose |\n|---|---|---|\n".to_owned();
     for (layer, name, description) in rows {

@@ -33,7 +33,9 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                 format!("file of {lines} lines: {FILE_LINES_MAX} is the most; split it by purpose")
             }
             Some(&most) if lines > most => {
-                format!("`{key}` has grown from {most} to {lines} lines: the ratchet goes down only; split it")
+                format!(
+                    "`{key}` has grown from {most} to {lines} lines: the ratchet goes down only; split it"
+                )
             }
             Some(&most) if lines < most => {
                 format!("`{key}` has shrunk from {most} to {lines} lines: run `cargo xtask tidy --write`")
@@ -78,7 +80,9 @@ fn ratchet(tree: &Tree) -> (BTreeMap<String, usize>, Vec<Finding>) {
     for (line, entry) in list_entries(tree, RATCHET) {
         match entry.rsplit_once(' ').and_then(|(key, lines)| Some((key, lines.parse().ok()?))) {
             Some((key, lines)) => drop(allowed.insert(key.to_owned(), lines)),
-            None => findings.push(Finding::new(RATCHET, line, "expected `file PATH LINES` or `function ...`")),
+            None => {
+                findings.push(Finding::new(RATCHET, line, "expected `file PATH LINES` or `function ...`"))
+            }
         }
     }
     (allowed, findings)

@@ -37,7 +37,8 @@ fn check_formats(tree: &Tree, findings: &mut Vec<Finding>) {
             quoted_paths(line).any(|path| path.starts_with("docs/format/") && tree.get(path).is_some())
         });
         if !names_page {
-            let why = format!("format without a page: write {page}, or name the page that covers it in the head");
+            let why =
+                format!("format without a page: write {page}, or name the page that covers it in the head");
             findings.push(Finding::new(&files[0], 1, why));
         }
     }
@@ -58,7 +59,8 @@ fn check_dependencies(tree: &Tree, findings: &mut Vec<Finding>) {
     let listed: BTreeSet<&str> =
         rows.filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name)).collect();
     for (name, path) in used.iter().filter(|(name, _)| !listed.contains(**name)) {
-        let why = format!("depends on `{name}`, which {DEPENDENCIES} does not list: add a row with the reason");
+        let why =
+            format!("depends on `{name}`, which {DEPENDENCIES} does not list: add a row with the reason");
         findings.push(Finding::new(path, 0, why));
     }
     for name in listed.iter().filter(|name| !used.contains_key(**name)) {

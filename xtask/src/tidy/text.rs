@@ -5,8 +5,13 @@ use super::Finding;
 use crate::tree::Tree;
 
 /// Where people and tools keep their own files; nothing in the tree may depend on such a place.
-const LOCAL: &[&str] =
-    &[concat!("/ho", "me/"), concat!("/Us", "ers/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/tmp", "/t/")];
+const LOCAL: &[&str] = &[
+    concat!("/ho", "me/"),
+    concat!("/Us", "ers/"),
+    concat!("/ro", "ot/"),
+    concat!("/wo", "rk/"),
+    concat!("/tmp", "/t/"),
+];
 const CONFLICTS: &[&str] = &[concat!("<<<<", "<<< "), concat!(">>>>", ">>> ")];
 
 /// Checks every line of every text file.
@@ -46,7 +51,8 @@ fn line_findings(path: &str, line: &str) -> Vec<String> {
 
 /// Controls but tab, and the invisible characters that make text read otherwise than it runs.
 fn is_hidden(c: char) -> bool {
-    let invisible = matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}');
+    let invisible =
+        matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}');
     (c.is_control() && c != '\t' && c != '\r') || invisible
 }
 

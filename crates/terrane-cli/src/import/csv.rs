@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, BufRead};
 
 use super::lines::{Line, Lines, ROW_BYTES_MAX};
-use super::{BadRow, Keys, Position, Records, Row, Step, invalid, skip, too_long};
+use super::{BadRow, Keys, Position, Records, Row, Source, Step, invalid, too_long};
 
 /// Parser of comma-separated rows. Blank lines are skipped; a row must have as many columns as the header.
 pub struct Csv<R> {
@@ -16,7 +16,7 @@ pub struct Csv<R> {
     keys: Keys,
 }
 
-impl<R: BufRead> Csv<R> {
+impl<R: Source> Csv<R> {
     /// Reads the header and skips to `position`.
     ///
     /// # Errors
@@ -30,15 +30,18 @@ impl<R: BufRead> Csv<R> {
             Found::End => return Err(invalid("has no header: the first line must name the columns")),
         }
         let header = rows.columns().map(|column| String::from_utf8(column.to_vec()));
-        let header: Vec<String> = header.collect::<Result<_, _>>().map_err(|_| invalid("the header is not UTF-8"))?;
+        let header: Vec<String> =
+            header.collect::<Result<_, _>>().map_err(|_| invalid("the header is not UTF-8"))?;
         let column_of = |field: &String| {
             let column = header.iter().position(|name| name == field);
-            column.ok_or_else(|| invalid(format!("has no column {field}: the header names {}", header.join(", "))))
+            column.ok_or_else(|| {
+                invalid(format!("has no column {field}: the header names {}", header.join(", ")))
+            })
         };
         let key_columns = keys.fields.iter().map(column_of).collect::<Result<_, _>>()?;
         let start = rows.lines.position();
         if position > start {
-            skip(&mut rows.lines.input_mut(), position.offset - start.offset)?;
+            rows.lines.input_mut().skip(position.offset - start.offset)?;
             rows.lines.set_position(position);
         }
         Ok(Csv { rows, header, key_columns, keys })
@@ -72,7 +75,7 @@ impl<R> fmt::Debug for Csv<R> {
     }
 }
 
-impl<R: BufRead> Records for Csv<R> {
+impl<R: Source> Records for Csv<R> {
     fn next(&mut self, row: &mut Row) -> io::Result<Step> {
         row.key.clear();
         row.value.clear();
@@ -80,7 +83,9 @@ impl<R: BufRead> Records for Csv<R> {
         let line = self.rows.first_line;
         Ok(match found {
             Found::End => Step::End,
-            Found::TooLong => Step::Bad(BadRow { line, reason: format!("{}: is a quote not closed?", too_long()) }),
+            Found::TooLong => {
+                Step::Bad(BadRow { line, reason: format!("{}: is a quote not closed?", too_long()) })
+            }
             Found::OpenQuote => Step::Bad(BadRow { line, reason: "a quote is not closed".to_owned() }),
             Found::Row => match self.fill(row) {
                 Ok(()) => Step::Row,

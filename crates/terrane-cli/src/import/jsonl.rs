@@ -62,7 +62,8 @@ impl<R: BufRead> Records for JsonLines<R> {
 }
 
 fn make_key(text: &[u8], keys: &Keys, key: &mut Vec<u8>) -> Result<(), String> {
-    let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8 at byte {}", error.valid_up_to()))?;
+    let text =
+        std::str::from_utf8(text).map_err(|error| format!("not UTF-8 at byte {}", error.valid_up_to()))?;
     // The whole line is checked here; only the key's fields are decoded below.
     let whole: &RawValue = serde_json::from_str(text).map_err(|error| not_json(&error))?;
     let values = keys.fields.iter().map(|field| field_text(whole, field)).collect::<Result<Vec<_>, _>>()?;

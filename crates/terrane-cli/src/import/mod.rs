@@ -14,7 +14,7 @@ pub mod jsonl;
 mod lines;
 pub mod tsv;
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 /// One record of the input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -143,45 +143,70 @@ impl Keys {
     }
 }
 
+/// A stream of text that can skip.
+pub trait Source: BufRead {
+    /// Goes `count` bytes forward.
+    ///
+    /// # Errors
+    /// Of the input; `UnexpectedEof` if it ends before.
+    fn skip(&mut self, count: u64) -> io::Result<()>;
+}
+
+/// A stream that can only be read: it skips by reading.
+#[derive(Debug)]
+pub struct Streamed<R>(pub R);
+
+impl<R: BufRead> Read for Streamed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl<R: BufRead> BufRead for Streamed<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.0.consume(amount);
+    }
+}
+
+impl<R: BufRead> Source for Streamed<R> {
+    fn skip(&mut self, count: u64) -> io::Result<()> {
+        let skipped = io::copy(&mut (&mut self.0).take(count), &mut io::sink())?;
+        if skipped < count { Err(ends_early()) } else { Ok(()) }
+    }
+}
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    fn skip(&mut self, count: u64) -> io::Result<()> {
+        (**self).skip(count)
+    }
+}
+
+pub(crate) fn ends_early() -> io::Error {
+    let why = "the input ends before the place where the import stopped";
+    io::Error::new(io::ErrorKind::UnexpectedEof, why)
+}
+
 /// Opens the parser of a syntax on a stream that stands at its start, and skips to `position`, where a record
 /// ended before.
 ///
 /// # Errors
 /// Of the input; `UnexpectedEof` if it is shorter than `position`; `InvalidData` if a header is missing or
 /// lacks a key field, or a key field is not a column number where it must be one.
-pub fn open<'r>(
-    mut input: Box<dyn BufRead + 'r>,
-    syntax: &Syntax,
-    position: Position,
-) -> io::Result<Box<dyn Records + 'r>> {
+pub fn open(mut input: Box<dyn Source>, syntax: &Syntax, position: Position) -> io::Result<Box<dyn Records>> {
     let keys = syntax.keys.clone();
     if syntax.format == Format::Csv {
         return Ok(Box::new(csv::Csv::open(input, keys, syntax.delimiter, position)?));
     }
-    skip(&mut input, position.offset)?;
+    input.skip(position.offset)?;
     Ok(match syntax.format {
         Format::Jsonl => Box::new(jsonl::JsonLines::new(input, keys, position)),
         Format::Deb => Box::new(deb::Stanzas::new(input, keys, position)),
         Format::Tsv | Format::Csv => Box::new(tsv::Tsv::new(input, keys, syntax.comment, position)?),
     })
-}
-
-/// Reads and drops `count` bytes.
-fn skip(input: &mut dyn BufRead, mut count: u64) -> io::Result<()> {
-    while count > 0 {
-        let len = match input.fill_buf() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            chunk => chunk?.len(),
-        };
-        if len == 0 {
-            let why = "the input ends before the place where the import stopped";
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
-        }
-        let step = len.min(usize::try_from(count).unwrap_or(len));
-        input.consume(step);
-        count -= step as u64;
-    }
-    Ok(())
 }
 
 fn invalid(why: impl Into<String>) -> io::Error {

@@ -24,7 +24,9 @@ impl<R: BufRead> Tsv<R> {
     pub fn new(input: R, keys: Keys, comment: Option<u8>, position: Position) -> io::Result<Self> {
         let column = |field: &String| match field.parse::<usize>() {
             Ok(number) if number > 0 => Ok(number - 1),
-            _ => Err(invalid(format!("key field {field}: tab-separated columns are named by number, from 1"))),
+            _ => {
+                Err(invalid(format!("key field {field}: tab-separated columns are named by number, from 1")))
+            }
         };
         let key_columns = keys.fields.iter().map(column).collect::<Result<_, _>>()?;
         Ok(Tsv { lines: Lines::new(input, position), keys, key_columns, comment, line: Vec::new() })
