@@ -67,6 +67,8 @@ pub enum Command {
     Check(Check),
     /// Merge a range of a table into its deepest level
     Compact(Compact),
+    /// Measure reads and writes on a database of made-up keys
+    Bench(Bench),
     /// Print any file of a database, or one extent, as annotated hexadecimal
     Dump(Dump),
     /// List the options of the engine: default, range and meaning
@@ -290,6 +292,46 @@ pub struct Compact {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
     pub range: Range,
+}
+
+/// `bench`.
+#[derive(Clone, Debug, Args)]
+pub struct Bench {
+    /// Directory of the database; made if missing
+    pub database: PathBuf,
+    /// Workloads, in order: fillseq, fillrandom, overwrite, readrandom, seekrandom
+    #[arg(default_values = ["fillrandom", "overwrite", "readrandom", "seekrandom"])]
+    pub workloads: Vec<String>,
+    /// Keys that the database is made of
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    pub keys: u64,
+    /// Operations of each workload; as many as keys if left out
+    #[arg(long, value_name = "COUNT")]
+    pub operations: Option<u64>,
+    /// Bytes of a key
+    #[arg(long, value_name = "BYTES", default_value_t = 16)]
+    pub key_bytes: usize,
+    /// Bytes of a value
+    #[arg(long, value_name = "BYTES", default_value_t = 100)]
+    pub value_bytes: usize,
+    /// What compression leaves of a value, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    pub entropy: f64,
+    /// Records per batch of the workloads that write
+    #[arg(long, value_name = "RECORDS", default_value_t = 1)]
+    pub batch: u64,
+    /// Threads
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub threads: u64,
+    /// Rows read after each seek
+    #[arg(long, value_name = "ROWS", default_value_t = 8)]
+    pub nexts: u64,
+    /// Wait for the disk after each batch
+    #[arg(long)]
+    pub sync: bool,
+    /// Seed of every random choice
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// `dump`.
