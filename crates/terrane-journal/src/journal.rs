@@ -242,6 +242,19 @@ impl<M: Medium> Journal for RingJournal<M> {
         outcome
     }
 
+    fn sync_through(&self, seq: SeqNo) -> Result<()> {
+        debug_assert!(seq <= self.visible(), "only what is visible is wholly in its segment");
+        self.poison.check()?;
+        if self.medium.durable() >= seq {
+            return Ok(());
+        }
+        self.medium.persist().inspect_err(|error| self.poison.set(error.clone()))
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.medium.memory_bytes()
+    }
+
     fn segments(&self) -> Vec<SegmentInfo> {
         self.with_log(|log| {
             let mut segments = self.medium.segments();
@@ -321,8 +334,16 @@ macro_rules! delegate_journal {
                 self.0.sync()
             }
 
+            fn sync_through(&self, seq: SeqNo) -> Result<()> {
+                self.0.sync_through(seq)
+            }
+
             fn segments(&self) -> Vec<SegmentInfo> {
                 self.0.segments()
+            }
+
+            fn memory_bytes(&self) -> u64 {
+                self.0.memory_bytes()
             }
 
             fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {

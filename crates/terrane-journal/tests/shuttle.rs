@@ -15,7 +15,10 @@ use terrane_journal::{
     Journal, JournalSettings, JournalStart, Medium, NewSegment, Poison, RingJournal, SealedEnd, SegmentInfo,
 };
 
-const SCHEDULES: usize = 3000;
+/// Schedules of each kind for each test; `TERRANE_SCHEDULES` sets another number for long runs.
+fn schedules() -> usize {
+    std::env::var("TERRANE_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(3000)
+}
 
 /// A medium that checks that one thread at a time uses it, and that fails on demand.
 #[derive(Default)]
@@ -97,8 +100,8 @@ fn batch(records: u64) -> Batch {
 fn explore(test: impl Fn() + Send + Sync + 'static) {
     let test = Arc::new(test);
     let random = Arc::clone(&test);
-    shuttle::check_random(move || random(), SCHEDULES);
-    shuttle::check_pct(move || test(), SCHEDULES, 3);
+    shuttle::check_random(move || random(), schedules());
+    shuttle::check_pct(move || test(), schedules(), 4);
 }
 
 /// What one commit saw: first number, last number.

@@ -15,6 +15,7 @@ use terrane_compaction::{
 };
 use terrane_device::{Disk, MemDisk};
 use terrane_format::block::BlockCursor;
+use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_levels::{Change, Metasnapshot};
 use terrane_storage::{LocalStore, SLOT_BYTES, Store, StoreSettings};
@@ -186,6 +187,15 @@ impl World {
         result
     }
 
+    /// Puts rows straight into a level, which must have no extents there.
+    pub(crate) fn load(&mut self, place: Place, rows: &[Row]) {
+        self.remember(rows);
+        let spec = plan_dump(&self.shape(), &self.limits, u64::MAX);
+        let mut cursor = RowCursor::new(rows.to_vec());
+        let result = self.compactor.dump_run(&spec, &mut cursor, &Self::control()).unwrap();
+        self.publish(&JobResult { target: place, ..result });
+    }
+
     pub(crate) fn pick(&self) -> Option<JobSpec> {
         pick(&self.shape(), &self.limits, &Claims::new(), &self.cursors)
     }
@@ -203,7 +213,7 @@ impl World {
         let mut results = Vec::new();
         while let Some(spec) = self.pick() {
             results.push(self.run(&spec));
-            assert!(results.len() < 1000, "picking does not come to an end");
+            assert!(results.len() < 1000, "picking does not come to an end: {}", describe(&spec, &results));
         }
         results
     }
@@ -313,6 +323,20 @@ impl World {
             }
         }
     }
+}
+
+/// A job and what came of it, in short.
+fn describe(spec: &JobSpec, results: &[JobResult]) -> String {
+    let inputs: Vec<String> = spec
+        .inputs
+        .iter()
+        .map(|input| {
+            let extent = |meta: &ExtentMeta| format!("{} of {} deletes {}", meta.bytes, meta.raw_bytes, meta.deletes);
+            format!("{:?} {:?}", input.place, input.extents.iter().map(extent).collect::<Vec<_>>())
+        })
+        .collect();
+    let added: Vec<u32> = results.iter().rev().take(1).flat_map(|result| &result.added).map(|meta| meta.bytes).collect();
+    format!("{} {inputs:?} -> {:?} {added:?}, below {:?}, {:?}", spec.kind, spec.target, spec.below.len(), spec.output)
 }
 
 /// All entries of an extent.

@@ -134,7 +134,7 @@ pub enum EditOp {
     },
     /// Says that every commit up to a number is durable.
     Durable {
-        /// The number; never goes back.
+        /// The number; one that is not above the present one changes nothing.
         seq: SeqNo,
     },
     /// Raises the free numbers.
