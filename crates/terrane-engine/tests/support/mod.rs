@@ -1,5 +1,5 @@
 //! What the engine's tests share: choices from a seed, small limits, a device that takes images of itself.
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 pub mod gate;
 pub mod oracle;
