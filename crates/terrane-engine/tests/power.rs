@@ -176,6 +176,7 @@ impl History {
             }
         }
         self.disk.look_away();
+        assert_eq!(self.engine.stats().background_errors, 0, "{}", self.place("background"));
         let closed = self.engine.close();
         closed.unwrap_or_else(|error| panic!("{}: {error}", self.place("close")));
         let images = std::mem::take(&mut *self.images.lock());
