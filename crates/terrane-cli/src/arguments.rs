@@ -81,7 +81,7 @@ pub enum Command {
         /// Directory for the pages
         directory: Option<PathBuf>,
     },
-    /// Import a real data set and ask it three questions
+    /// Import a real data set and ask it a few questions
     Tour {
         /// Directory of the database
         #[arg(default_value = "tour.terrane")]

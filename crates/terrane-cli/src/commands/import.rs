@@ -54,11 +54,19 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     let done = importer.import_all();
     importer.bar.finish_and_clear();
     let after = importer.progress.clone();
+    let paused = Duration::from_micros(db.stats().writes_paused_micros);
     drop(importer);
     // Whatever ended the import, what was acknowledged is made durable.
     db.sync()?;
-    let seconds = clock.now().saturating_sub(start);
-    writeln!(out, "{}", summary(&before, &after, &command.table, seconds))?;
+    let took = clock.now().saturating_sub(start);
+    writeln!(out, "{}", summary(&before, &after, &command.table, took))?;
+    if paused > took / 10 {
+        let paused = paused.as_secs_f64();
+        writeln!(
+            out,
+            "held back for {paused:.2} s, because flush and compaction were behind: more --memory helps"
+        )?;
+    }
     out.flush()?;
     db.close()?;
     done
