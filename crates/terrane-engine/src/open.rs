@@ -79,6 +79,7 @@ impl Engine {
             scheduler: Scheduler::default(),
             next_run: AtomicU64::new(state.next.run),
             compactor: LocalCompactor::new(store.clone()),
+            paused_before: AtomicU64::new(0),
             trimming: Mutex::new(()),
             closing: AtomicBool::new(false),
             lock: Mutex::new(lock),

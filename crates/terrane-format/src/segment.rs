@@ -186,14 +186,29 @@ impl GroupHeader {
         if checksum != group_checksum(header, seed, offset as u64) {
             return None;
         }
-        let decoded = GroupHeader {
-            len,
+        let decoded = GroupHeader::fields(header);
+        decoded.is_plausible().then_some((decoded, checksum))
+    }
+
+    /// As [`GroupHeader::decode`] for a header that was found valid before: checks no checksum, but still that
+    /// the group lies within the segment.
+    #[inline]
+    #[must_use]
+    pub fn decode_known(segment: &[u8], offset: usize) -> Option<GroupHeader> {
+        let rest = segment.get(offset..)?;
+        let decoded = GroupHeader::fields(rest.first_chunk()?);
+        (decoded.len as usize <= rest.len() && decoded.is_plausible()).then_some(decoded)
+    }
+
+    #[inline]
+    fn fields(header: &[u8; GROUP_HEADER_BYTES]) -> GroupHeader {
+        GroupHeader {
+            len: u32_at(header, 4),
             first_seq: SeqNo(u64_at(header, 8)),
             durable: SeqNo(u64_at(header, 16)),
             record_count: u32_at(header, 24),
             batch_count: u32_at(header, 28),
-        };
-        decoded.is_plausible().then_some((decoded, checksum))
+        }
     }
 
     /// Whether the fields can belong together; a checksum does not vouch for who wrote it.

@@ -119,6 +119,11 @@ struct State {
     wanted: Option<u64>,
     /// Why the last attempt to prepare failed.
     refused: Option<Error>,
+    /// A sync was asked for since the last rotation.
+    is_sync_asked: bool,
+    /// The syncer is to make sealed segments durable before anyone asks. Where nobody asks for syncs it leaves
+    /// them alone: many are trimmed before the operating system has written them at all.
+    is_sync_due: bool,
     is_stopping: bool,
     is_preparer_gone: bool,
 }
@@ -174,6 +179,8 @@ impl Shared {
             ready: None,
             wanted: None,
             refused: None,
+            is_sync_asked: false,
+            is_sync_due: false,
             is_stopping: false,
             is_preparer_gone: false,
         };
@@ -201,7 +208,7 @@ impl Shared {
     fn sync_sealed_segments(&self) {
         loop {
             let mut state = self.state.lock();
-            while !state.is_stopping && next_sealed(&state).is_none() {
+            while !state.is_stopping && !(state.is_sync_due && next_sealed(&state).is_some()) {
                 self.changed.wait(&mut state);
             }
             if state.is_stopping {
@@ -272,6 +279,7 @@ impl Medium for FileMedium {
         ready.info.state = SegmentState::Active;
         let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
         state.live.push_back(ready);
+        state.is_sync_due = std::mem::take(&mut state.is_sync_asked);
         state.wanted = Some(0);
         shared.changed.notify_all();
         Ok(new)
@@ -287,16 +295,22 @@ impl Medium for FileMedium {
         let _syncing = shared.syncing.lock();
         shared.poison.check()?;
         while let Some(sealed) = {
-            let state = shared.state.lock();
+            let mut state = shared.state.lock();
+            state.is_sync_asked = true;
             next_sealed(&state)
         } {
             shared.sync_segment(&sealed)?;
         }
         let active = {
             let state = shared.state.lock();
-            state.live.back().filter(|live| live.info.state == SegmentState::Active).and_then(|l| l.file.clone())
+            state
+                .live
+                .back()
+                .filter(|live| live.info.state == SegmentState::Active)
+                .and_then(|l| l.file.clone())
         };
-        active.map_or(Ok(()), |file| file.sync())
+        // Poisoned while `syncing` is held, as in `sync_segment`.
+        active.map_or(Ok(()), |file| file.sync().inspect_err(|error| shared.poison.set(error.clone())))
     }
 
     fn durable(&self) -> SeqNo {
@@ -305,6 +319,12 @@ impl Medium for FileMedium {
 
     fn segments(&self) -> Vec<SegmentInfo> {
         self.shared.state.lock().live.iter().map(|live| live.info.clone()).collect()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let state = self.shared.state.lock();
+        let live = state.live.iter().chain(&state.ready).chain(&state.pending).map(|live| live.info.bytes);
+        live.sum::<u64>() + state.retired.iter().map(Retired::memory_bytes).sum::<u64>()
     }
 
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {

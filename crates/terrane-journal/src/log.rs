@@ -112,7 +112,8 @@ impl Log {
             if !self.has_room(len) {
                 self.rotate(len, ring.published_tickets(), tickets.start, medium, poison)?;
             }
-            self.place(ring, tickets, own, &wanted, len, medium).inspect_err(|error| poison.set(error.clone()))?;
+            self.place(ring, tickets, own, &wanted, len, medium)
+                .inspect_err(|error| poison.set(error.clone()))?;
         }
         if wanted.sync {
             self.persist(medium).inspect_err(|error| poison.set(error.clone()))?;
@@ -148,7 +149,8 @@ impl Log {
         let previous = sealed.map_or(self.previous, |sealed| sealed.link);
         let region = &new.memory.region;
         let header =
-            SegmentHeader { id: new.memory.id, file: new.file, bytes: region.len() as u64, previous }.encode();
+            SegmentHeader { id: new.memory.id, file: new.file, bytes: region.len() as u64, previous }
+                .encode();
         // SAFETY: the medium gave a writable segment, longer than its header, to the leader alone.
         unsafe { region.write(0, &header) };
         let mut checksum = [0; 4];
@@ -225,7 +227,8 @@ impl Log {
         // SAFETY: rule 2 of the ring; from `advance` on, entry and owner only read it.
         let entry = |ticket| unsafe { &*ring.entry(ticket) };
         let by_owner = |ticket| Some(ticket) != own && entry(ticket).len() >= parallel_copy_bytes;
-        let copies = if batch_count > 1 { tickets.clone().filter(|&ticket| by_owner(ticket)).count() } else { 0 };
+        let copies =
+            if batch_count > 1 { tickets.clone().filter(|&ticket| by_owner(ticket)).count() } else { 0 };
         if copies > 0 {
             ring.expect_copies(copies as u32);
             for ticket in tickets.clone().filter(|&ticket| by_owner(ticket)) {
@@ -262,7 +265,8 @@ impl Log {
     /// Makes everything durable and says so in a durable-end mark, itself durable.
     pub(crate) fn close<M: Medium>(&mut self, medium: &M, poison: &Poison) -> Result<SeqNo> {
         poison.check()?;
-        let closed = self.persist(medium).and_then(|()| self.mark(medium)).and_then(|()| self.persist(medium));
+        let closed =
+            self.persist(medium).and_then(|()| self.mark(medium)).and_then(|()| self.persist(medium));
         closed.inspect_err(|error| poison.set(error.clone()))?;
         Ok(SeqNo(self.next_seq.0 - 1))
     }

@@ -185,6 +185,7 @@ impl<'a> Output<'a> {
     /// Makes everything durable and hands it over.
     pub(super) fn commit(mut self, work: &mut Work) -> Result<Committed> {
         self.close(work)?;
+        self.control.check()?;
         if self.added.len() > self.relinked.len() {
             self.store.sync()?;
         }

@@ -13,7 +13,7 @@ use super::{
     batch_checksum, chain, segment_seed, u32_at,
 };
 
-/// A group whose checksums are right.
+/// A group whose checksums are, or were, right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Where it starts in the segment.
@@ -50,12 +50,6 @@ impl<'a> Groups<'a> {
         let (header, checksum) = SegmentHeader::decode(segment)?;
         let walk = Walk { offset: SEGMENT_HEADER_BYTES, last_seq: header.previous.last_seq, checksum };
         Ok((header, Groups { segment, seed: segment_seed(header.id), walk }))
-    }
-
-    /// Goes on in segment `id` where an earlier walk stood.
-    #[must_use]
-    pub fn resume(segment: &'a [u8], id: SegmentId, walk: Walk) -> Groups<'a> {
-        Groups { segment, seed: segment_seed(id), walk }
     }
 
     /// Behind the last group that [`Iterator::next`] returned.
@@ -216,12 +210,12 @@ impl Batch {
 pub fn durable_marks(segment: &[u8], id: SegmentId, from: usize) -> Option<SeqNo> {
     let seed = segment_seed(id);
     let mut greatest = None;
-    let mut offset = from.max(SEGMENT_HEADER_BYTES).next_multiple_of(GROUP_ALIGN);
-    while offset < segment.len() {
-        if let Some((header, _)) = GroupHeader::decode(segment, seed, offset) {
+    let start = from.max(SEGMENT_HEADER_BYTES).next_multiple_of(GROUP_ALIGN);
+    let words = segment.get(start..).unwrap_or_default().chunks_exact(GROUP_ALIGN);
+    for (index, _) in words.enumerate().filter(|(_, word)| word[4..] != [0; 4]) {
+        if let Some((header, _)) = GroupHeader::decode(segment, seed, start + index * GROUP_ALIGN) {
             greatest = greatest.max(Some(header.durable));
         }
-        offset += GROUP_ALIGN;
     }
     greatest
 }

@@ -83,14 +83,8 @@ impl Shared {
         });
         let mapped = file.map(bytes as usize, true).and_then(|region| region.prefault().map(|()| region));
         let region = mapped.inspect_err(|_| self.state.lock().spares.push((number, bytes)))?;
-        let info = SegmentInfo {
-            id,
-            file: number,
-            state: SegmentState::Unused,
-            bytes,
-            used: 0,
-            last_seq: SeqNo(0),
-        };
+        let info =
+            SegmentInfo { id, file: number, state: SegmentState::Unused, bytes, used: 0, last_seq: SeqNo(0) };
         Ok(Live { info, file: Some(file), memory: Arc::new(SegmentMemory { id, region }) })
     }
 
@@ -101,7 +95,8 @@ impl Shared {
         });
         let path = self.path(number);
         let file = self.disk.open(&path, OpenMode::Create, false)?;
-        let made = file.allocate(0, bytes).and_then(|()| file.sync()).and_then(|()| self.disk.sync_dir(&self.dir));
+        let made =
+            file.allocate(0, bytes).and_then(|()| file.sync()).and_then(|()| self.disk.sync_dir(&self.dir));
         match made {
             Ok(()) => Ok((number, file)),
             Err(error) => {
