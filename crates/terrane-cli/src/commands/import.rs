@@ -6,7 +6,6 @@
 //! Invariant: records and position are in one atomic batch, so that however the process ends, the next import
 //! goes on right after the last record that is in the database, and no record is missing or read twice.
 
-use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +20,7 @@ use super::position::{self, Progress};
 use super::store::{Access, open};
 use crate::arguments::{Engine, Import};
 use crate::exit::{Code, Failure};
-use crate::files;
+use crate::files::{self, File};
 use crate::import::{self, BadRow, Format, Keys, Records, Row, Step, Syntax};
 use crate::input::Input;
 use crate::text::{count, parse_bytes, size};

@@ -1,5 +1,6 @@
 //! One module per command, or per few that belong together.
 
+mod bench;
 mod check;
 mod compact;
 mod dump;
@@ -39,6 +40,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Check(command) => check::run(engine, command, out),
         Command::Compact(command) => compact::run(engine, command, out),
         Command::Dump(command) => dump::run(command, out),
+        Command::Bench(command) => bench::run(engine, command, out),
         Command::Options => options::run(out),
         Command::Completions { shell } => generate::completions(*shell, out),
         Command::Man { directory } => generate::manual(directory.as_deref(), out),
