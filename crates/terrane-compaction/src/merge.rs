@@ -31,7 +31,7 @@ use crate::compactor::ExtentSource;
 use crate::control::JobControl;
 use crate::job::{JobResult, JobSpec, Removed};
 use crate::range::KeyRange;
-use output::Output;
+use output::{Committed, Output};
 use reuse::Reuse;
 use sink::Sink;
 use source::{MemorySource, RunSource, Source, Stand};
@@ -76,6 +76,8 @@ struct Merge<'a, 'c, C> {
     /// Bytes that all keys have in common from the front.
     prefix_len: usize,
     step_bytes: u64,
+    /// Entries after which memory looks at progress and grandparents.
+    next_look: u64,
 }
 
 impl<'a, C: Cursor> Merge<'a, '_, C> {
@@ -92,7 +94,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input))));
         let output = Output::new(spec, place.store, place.control)?;
         let sink = Sink::new(spec, output);
-        Ok(Merge { spec, place, sources, sink, prefix_len: common_prefix(&spec.range), step_bytes })
+        Ok(Merge { spec, place, sources, sink, prefix_len: common_prefix(&spec.range), step_bytes, next_look: 0 })
     }
 
     /// The source that goes first, and the one that would without it.
@@ -185,6 +187,12 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let (source, other) = two(&mut self.sources, winner, rival);
         let bound = other.zip(rival).and_then(|(other, index)| other.rank(prefix_len, index));
         let is_memory = matches!(source, Source::Memory(_));
+        if is_memory && self.sink.work.entries_in >= self.next_look {
+            // Blocks do this where they begin; memory has none.
+            self.next_look = self.sink.work.entries_in + ENTRIES_PER_CHECK as u64;
+            self.sink.output.pass_grandparents(source.key().unwrap_or_default());
+            self.place.control.show(&self.sink.work);
+        }
         for _ in 0..ENTRIES_PER_CHECK {
             let Some(entry) = source.entry() else { break };
             let head = head(entry.key, prefix_len);
@@ -208,26 +216,25 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let used: Vec<(manifest::Place, &[ExtentMeta])> =
             runs.iter().map(|run| (run.input().place, &run.input().extents[..run.consumed()])).collect();
         let mut work = self.sink.work;
-        let (mut added, relinked) = self.sink.output.commit(&mut work)?;
+        let Committed { mut added, mut relinked } = self.sink.output.commit(&mut work)?;
         work.entries_dropped = work.entries_in - work.entries_out;
         self.place.control.show(&work);
 
-        let mut relinked: HashSet<ExtentId> = relinked.iter().map(|meta| meta.id).collect();
-        let mut removed = Vec::new();
-        for (place, metas) in used {
-            for meta in metas {
-                if place == self.spec.target && relinked.remove(&meta.id) {
-                    // It stays where it is: no change of the tree.
-                    added.retain(|other| other.id != meta.id);
-                } else {
-                    removed.push(Removed { place, id: meta.id, smallest: meta.smallest.clone() });
-                }
-            }
-        }
+        // What was re-linked into the place where it was changes nothing.
+        let target = self.spec.target;
+        let at_home = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
+        let stays: HashSet<ExtentId> =
+            at_home.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
+        added.retain(|meta| !stays.contains(&meta.id));
+        let removed = used
+            .iter()
+            .flat_map(|(place, metas)| metas.iter().map(|meta| (*place, meta)))
+            .filter(|(_, meta)| !stays.contains(&meta.id))
+            .map(|(place, meta)| Removed { place, id: meta.id, smallest: meta.smallest.clone() })
+            .collect();
         let mut relinked: Vec<ExtentId> = relinked.into_iter().collect();
         relinked.sort_unstable();
-        let (table, target) = (self.spec.table, self.spec.target);
-        Ok(JobResult { table, target, removed, added, relinked, work, next })
+        Ok(JobResult { table: self.spec.table, target, removed, added, relinked, work, next })
     }
 }
 

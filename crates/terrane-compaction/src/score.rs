@@ -2,11 +2,12 @@
 //! decides alike.
 //!
 //! # Targets
-//! The depth is the least at which every level is at most `level_fanout` times the one above it, counted from
-//! all bytes below L0: n levels hold up to `level_base_bytes * level_fanout^(n-1)`. The same factor then
-//! separates all levels: L1 gets the whole base, the last level has no limit, and no level is larger or smaller
-//! than it must be. A tree that shrank keeps its depth until it would fit with a quarter to spare, so that a
-//! size near the border does not move data to and fro.
+//! The depth is the least number of levels that can hold all bytes below L0, where L1 holds `level_base_bytes` and
+//! every other level `level_fanout` times what the one above it does. The factor between levels is then made as
+//! small as that depth allows: it is the same for all of them, and the targets add up to the bytes there are. So
+//! L1 always gets the whole base, the last level is as large as it must be, and there is never a level too many.
+//! A tree that shrank keeps its depth until it would fit with a quarter to spare, so that a size near the border
+//! does not move data to and fro.
 
 use crate::limits::{DEPTH_MAX, Limits};
 use crate::shape::TableShape;
@@ -49,21 +50,26 @@ impl Targets {
 /// Least number of levels for `total` bytes.
 fn depth_for(total: u64, limits: &Limits) -> usize {
     let mut depth = 1;
-    let mut holds = limits.level_base_bytes;
+    let mut level = limits.level_base_bytes;
+    let mut holds = level;
     while holds < total && depth < DEPTH_MAX {
-        holds = holds.saturating_mul(limits.level_fanout);
+        level = level.saturating_mul(limits.level_fanout);
+        holds = holds.saturating_add(level);
         depth += 1;
     }
     depth
 }
 
-/// The largest factor, in thousandths, at which the last of `depth` levels is not larger than `total`.
+/// The largest factor, in thousandths, at which `depth` levels together are not larger than `total`; at least 1.
 fn factor_milli(total: u64, depth: usize, limits: &Limits) -> u64 {
-    let last = |factor| (1..depth).fold(limits.level_base_bytes, |bytes, _| scale(bytes, factor));
+    let sum = |factor| {
+        let levels = std::iter::successors(Some(limits.level_base_bytes), |bytes| Some(scale(*bytes, factor)));
+        levels.take(depth).fold(0, u64::saturating_add)
+    };
     let (mut low, mut high) = (1000, limits.level_fanout.saturating_mul(1000));
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        if last(middle) <= total {
+        if sum(middle) <= total {
             low = middle;
         } else {
             high = middle - 1;

@@ -5,7 +5,7 @@ use std::ops::{Bound, Range};
 use terrane_base::{SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
-use terrane_levels::{HasMeta, Level, Totals};
+use terrane_levels::{HasMeta, Level, Metasnapshot, Totals};
 
 use crate::range::KeyRange;
 
@@ -91,6 +91,17 @@ pub struct TableShape<'a> {
 }
 
 impl<'a> TableShape<'a> {
+    /// The shape of a metasnapshot.
+    #[must_use]
+    pub fn of<E: HasMeta>(table: TableId, picture: &'a Metasnapshot<E>, snapshots: &'a [SeqNo]) -> Self {
+        TableShape {
+            table,
+            runs: picture.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
+            levels: picture.levels.iter().map(|level| &**level as &dyn LevelView).collect(),
+            snapshots,
+        }
+    }
+
     /// Level `number`, which is at least 1; empty if the table does not have it.
     #[must_use]
     pub fn level(&self, number: u8) -> &'a dyn LevelView {

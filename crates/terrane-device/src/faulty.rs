@@ -1,8 +1,8 @@
 //! A device that fails on purpose: it wraps another one, counts calls and refuses the chosen ones.
 //!
-//! A refused write has stored about half of its bytes (whole pages), as a real one may have; every other refused call has
-//! changed nothing. Stores through a mapping pass by unseen. To see what a power cut leaves, wrap a
-//! [`MemDisk`](crate::MemDisk), cut here, and crash the inner device.
+//! A refused write has stored about half of its bytes (whole pages), as a real one may have; every other
+//! refused call has changed nothing. Stores through a mapping pass by unseen. To see what a power cut leaves,
+//! wrap a [`MemDisk`](crate::MemDisk), cut here, and crash the inner device.
 
 use std::io;
 use std::path::{Path, PathBuf};

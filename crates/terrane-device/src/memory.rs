@@ -1,11 +1,11 @@
 //! A device in memory that behaves like a strict POSIX one, and that can lose power.
 //!
 //! # What it promises, and no more
-//! 1. A write is durable only after [`File::sync`]; until then each sector of [`SECTOR_BYTES`] may be kept, lost,
-//!    torn, or be an earlier unsynced version. A length is durable only after a sync, too.
+//! 1. A write is durable only after [`File::sync`]; until then each sector of [`SECTOR_BYTES`] may be kept,
+//!    lost, torn, or be an earlier unsynced version. A length is durable only after a sync, too.
 //! 2. Stores through a mapping are such writes, found by comparing pages.
-//! 3. An entry made, renamed or removed is durable only after [`Disk::sync_dir`]; until then each directory keeps
-//!    some prefix of its changes. A rename from one directory to another is two changes, one in each.
+//! 3. An entry made, renamed or removed is durable only after [`Disk::sync_dir`]; until then each directory
+//!    keeps some prefix of its changes. A rename from one directory to another is two changes, one in each.
 //!
 //! [`MemDisk::crash`] is the power cut, [`MemDisk::kill`] the death of the process, [`MemDisk::writeback`] the
 //! operating system writing what it likes in the meantime. The same seed gives the same outcome.
@@ -33,8 +33,8 @@ pub use content::SECTOR_BYTES;
 
 /// A device in memory. Clones are handles of the same device.
 ///
-/// Requires of [`MemDisk::crash`], [`MemDisk::kill`] and [`MemDisk::writeback`]: no thread stores through a mapping
-/// meanwhile. The device they are called on goes on as it was, so that one run can be cut in many ways.
+/// Requires of [`MemDisk::crash`], [`MemDisk::kill`] and [`MemDisk::writeback`]: no thread stores through a
+/// mapping meanwhile. The device they are called on goes on as it was, so that one run can be cut in many ways.
 #[derive(Clone, Debug)]
 pub struct MemDisk {
     tree: Arc<Mutex<Tree>>,
@@ -55,8 +55,8 @@ impl MemDisk {
         MemDisk { tree: Arc::new(Mutex::new(Tree::new())), space }
     }
 
-    /// Limits the device from now on; writes that would pass the limit fail as `Full`. Less than what is used is
-    /// allowed: then nothing new fits.
+    /// Limits the device from now on; writes that would pass the limit fail as `Full`. Less than what is used
+    /// is allowed: then nothing new fits.
     pub fn set_capacity(&self, bytes: u64) {
         self.space.set_capacity(bytes);
     }
@@ -73,8 +73,8 @@ impl MemDisk {
         self.copy(|tree, space| tree.crashed(seed, space))
     }
 
-    /// The device after the death of the process: every write is there, but no more durable than before, so that a
-    /// power cut may follow. Nothing is locked.
+    /// The device after the death of the process: every write is there, but no more durable than before, so
+    /// that a power cut may follow. Nothing is locked.
     #[must_use]
     pub fn kill(&self) -> MemDisk {
         self.copy(|tree, space| tree.killed(space))

@@ -1,4 +1,5 @@
 //! One suite for every device: what `Disk` and `File` promise while the power is on.
+#![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 #![expect(unsafe_code, reason = "regions are written and read")]
 
 use std::path::{Path, PathBuf};

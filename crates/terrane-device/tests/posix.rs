@@ -1,4 +1,5 @@
 //! What only the real device can show: permissions, other processes, regions of the operating system.
+#![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 #![expect(unsafe_code, reason = "regions are written and read")]
 
 use std::os::unix::fs::PermissionsExt;

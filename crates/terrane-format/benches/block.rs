@@ -1,4 +1,5 @@
 //! What a block costs: building it, decoding it, finding a key in it, walking it; 16 B keys and 100 B values.
+#![allow(clippy::unwrap_used, reason = "benches may panic")]
 #![allow(missing_docs, reason = "criterion's macros")]
 
 use std::hint::black_box;

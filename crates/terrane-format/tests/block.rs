@@ -1,4 +1,5 @@
 //! Data blocks and index blocks against a sorted list.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
 //! Bytes that nobody vouches for: every decoder answers with a value or `Corrupt`, whatever they are.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod common;
 
@@ -76,7 +77,7 @@ fn corrupt_or<T>(result: terrane_base::Result<T>, good: impl FnOnce(T)) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn block(random in vec(any::<u8>(), 0..200), damage in damage(), long in 0usize..60) {
@@ -213,6 +214,22 @@ fn every_bit_of_an_extent_is_checked() {
     }
 }
 
+/// A filter that does not exist cannot lie somewhere: the zeros behind the content start at the index's end.
+#[test]
+fn a_missing_filter_has_no_place() {
+    let good = common::example_extent();
+    let (content, footer) = good.split_at(good.len() - FOOTER_BYTES);
+    let footer = Footer { filter: extent::Handle::default(), ..Footer::decode(footer).unwrap() };
+    for (filter, is_good) in
+        [(footer.filter, true), (extent::Handle { offset: 5000, len: 0, checksum: 0 }, false)]
+    {
+        let mut bytes = content.to_vec();
+        bytes[footer.index.end() as usize..].fill(0);
+        Footer { filter, ..footer }.encode(&mut bytes);
+        assert_eq!(check::verify(&bytes, ID, 1).map_err(|error| error.kind()).is_ok(), is_good);
+    }
+}
+
 #[test]
 fn impossible_sizes_are_refused_before_memory_is_taken() {
     let refused = [
@@ -226,4 +243,9 @@ fn impossible_sizes_are_refused_before_memory_is_taken() {
         let error = codec::decode(compression, &vec![0; stored_len], raw_len).unwrap_err();
         assert_eq!(error.kind(), Kind::Corrupt, "{error}");
     }
+}
+
+/// Many cases, since each is short; more on demand (`PROPTEST_CASES`).
+fn cases() -> u32 {
+    ProptestConfig::default().cases.max(2000)
 }

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use terrane_format::extent::ExtentMeta;
+use terrane_table::Extent;
 
 use crate::fences::Fences;
 
@@ -22,6 +23,12 @@ pub trait HasMeta: Clone + Send + Sync + Debug {
 impl HasMeta for Arc<ExtentMeta> {
     fn meta(&self) -> &ExtentMeta {
         self
+    }
+}
+
+impl HasMeta for Arc<Extent> {
+    fn meta(&self) -> &ExtentMeta {
+        &self.meta
     }
 }
 

@@ -13,7 +13,7 @@
 //! in place: creation is atomic. Until then there are only names that an unfinished creation leaves, and those
 //! are removed by the next one; nothing else is ever removed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, OpenMode};
@@ -69,7 +69,8 @@ pub fn inspect(disk: &dyn Disk, dir: &Path) -> Result<Contents> {
 /// Accepts a name that an unfinished creation leaves.
 fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str) -> Result<()> {
     let orphan = |what: String| {
-        let message = format!("{CURRENT} is missing, but there is {what}: restore the database from a backup");
+        let message =
+            format!("{CURRENT} is missing, but there is {what}: restore the database from a backup");
         Err(Error::corrupt(message).at(dir.join(CURRENT).display().to_string(), 0))
     };
     match name {
@@ -152,7 +153,7 @@ pub(crate) fn clean(disk: &dyn Disk, dir: &Path, current: u32) -> Result<()> {
     Ok(())
 }
 
-fn remove_if_there(disk: &dyn Disk, path: &PathBuf) -> Result<()> {
+fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
     match disk.remove(path) {
         Err(error) if error.kind() == Kind::NotFound => Ok(()),
         result => result,

@@ -4,6 +4,7 @@
 //! fences have in common at the front is left out first, or keys such as `user0001` would all have one head.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fences {
@@ -15,30 +16,34 @@ pub(crate) struct Fences {
 
 impl Fences {
     /// Fences of `keys`, which ascend.
-    pub(crate) fn new<'k>(keys: impl ExactSizeIterator<Item = &'k [u8]> + DoubleEndedIterator + Clone) -> Self {
+    pub(crate) fn new<'k>(
+        keys: impl ExactSizeIterator<Item = &'k [u8]> + DoubleEndedIterator + Clone,
+    ) -> Self {
         let mut ends = keys.clone();
         let (first, last) = (ends.next().unwrap_or_default(), ends.next_back());
         let prefix_len = common_len(first, last.unwrap_or(first));
-        Fences { prefix: first[..prefix_len].into(), heads: keys.map(|key| head(&key[prefix_len..])).collect() }
+        Fences {
+            prefix: first[..prefix_len].into(),
+            heads: keys.map(|key| head(&key[prefix_len..])).collect(),
+        }
     }
 
-    /// Fences of `count` keys that `key` gives, of which `known(i)` says which fence of `self` is the same key.
-    ///
-    /// Only heads that are new are computed, unless the common front changed.
-    pub(crate) fn renew<'k>(
-        &self,
-        count: usize,
-        key: impl Fn(usize) -> &'k [u8],
-        known: impl Fn(usize) -> Option<usize>,
-    ) -> Self {
+    /// Puts fences of `keys` in the place of a range of fences. [`Fences::settle`] must follow.
+    pub(crate) fn splice<'k>(&mut self, range: Range<usize>, keys: impl Iterator<Item = &'k [u8]>) {
+        // A key without the prefix changes what all have in common, so that `settle` starts over.
+        let head_of = |key: &[u8]| key.strip_prefix(&self.prefix[..]).map_or(0, head);
+        self.heads.splice(range, keys.map(head_of));
+    }
+
+    /// Starts over if the first and the last key no longer have the prefix, and no more, in common.
+    pub(crate) fn settle<'k>(&mut self, key: impl Fn(usize) -> &'k [u8]) {
+        let count = self.heads.len();
         let (first, last) = if count == 0 { (&[][..], &[][..]) } else { (key(0), key(count - 1)) };
         let prefix_len = common_len(first, last);
-        let same = self.prefix[..] == first[..prefix_len];
-        let head_of = |index: usize| match known(index) {
-            Some(old) if same => self.heads[old],
-            _ => head(&key(index)[prefix_len..]),
-        };
-        Fences { prefix: first[..prefix_len].into(), heads: (0..count).map(head_of).collect() }
+        if first[..prefix_len] != self.prefix[..] {
+            self.prefix = first[..prefix_len].into();
+            self.heads = (0..count).map(|index| head(&key(index)[prefix_len..])).collect();
+        }
     }
 
     /// Index of the first fence that is not less than `key`, or their count; `full` gives a whole fence, asked

@@ -17,14 +17,16 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use terrane_base::{ExtentId, Result, verify};
-use terrane_format::extent::ExtentMeta;
+use terrane_table::{Extent, ExtentList};
 
 use crate::chunk::{CHUNK_LEN_MAX, Chunk, HasMeta, Totals};
 use crate::fences::Fences;
 
-/// Sorted, disjoint extents. See the [module](self) for layout and invariants.
+/// A level: extents sorted by key whose ranges do not overlap, in chunks that versions of the level share.
+///
+/// Immutable once shared; [`Level::replace`] makes a new one.
 #[derive(Debug)]
-pub struct Level<E = Arc<ExtentMeta>> {
+pub struct Level<E = Arc<Extent>> {
     pub(crate) chunks: Vec<Arc<Chunk<E>>>,
     /// Index of each chunk's first extent.
     pub(crate) starts: Vec<u32>,
@@ -246,3 +248,16 @@ impl<E: HasMeta> PartialEq for Level<E> {
     }
 }
 
+impl ExtentList for Level {
+    fn len(&self) -> usize {
+        Level::len(self)
+    }
+
+    fn extent(&self, index: usize) -> &Arc<Extent> {
+        self.get(index)
+    }
+
+    fn find(&self, key: &[u8]) -> usize {
+        Level::find(self, key)
+    }
+}

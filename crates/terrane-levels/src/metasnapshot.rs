@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrane_base::{Error, ExtentId, Result};
-use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_format::manifest::edit::LEVEL_MAX;
+use terrane_table::Extent;
 
 use crate::chunk::{HasMeta, Totals};
 use crate::level::{Level, Removal};
@@ -17,16 +17,19 @@ use crate::slots::Slots;
 
 /// An overflow run (L0): sorted and disjoint in itself, overlapping everything else.
 #[derive(Debug)]
-pub struct Run<E = Arc<ExtentMeta>> {
+pub struct Run<E = Arc<Extent>> {
     /// Its number; a higher number is newer.
     pub id: u64,
     /// Its extents.
     pub level: Arc<Level<E>>,
 }
 
-/// All levels of a table at one moment. See the [module](self) for the invariants.
+/// All levels and overflow runs of a table at one moment. Immutable; [`Metasnapshot::apply`] makes a new one.
+///
+/// Each level and each run is sorted and disjoint, no extent is in two places, no run and no deepest level is
+/// empty.
 #[derive(Debug)]
-pub struct Metasnapshot<E = Arc<ExtentMeta>> {
+pub struct Metasnapshot<E = Arc<Extent>> {
     /// Overflow runs, newest first.
     pub runs: Vec<Run<E>>,
     /// Levels; the first is L1.
@@ -36,7 +39,7 @@ pub struct Metasnapshot<E = Arc<ExtentMeta>> {
 
 /// One change of a metasnapshot. Removals speak about the state before all changes.
 #[derive(Clone, Debug)]
-pub enum Change<E = Arc<ExtentMeta>> {
+pub enum Change<E = Arc<Extent>> {
     /// Adds an extent; a run that does not exist is made.
     Add {
         /// Where.

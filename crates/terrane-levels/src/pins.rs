@@ -92,7 +92,8 @@ impl Clone for Pin {
 impl Drop for Pin {
     fn drop(&mut self) {
         let mut pinned = self.pins.pinned.lock();
-        let index = pinned.binary_search_by_key(&self.seq, |&(seq, _)| seq).expect("a live pin is in the set");
+        let index =
+            pinned.binary_search_by_key(&self.seq, |&(seq, _)| seq).expect("a live pin is in the set");
         pinned[index].1 -= 1;
         if pinned[index].1 == 0 {
             pinned.remove(index);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use terrane_base::{Error, Result};
 
-use crate::chunk::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, Chunk, HasMeta};
+use crate::chunk::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, Chunk, HasMeta, Totals};
 use crate::level::{Level, Removal};
 
 /// New chunks for a range of old ones. Stretches are in order and do not touch.
@@ -21,7 +21,11 @@ pub(crate) struct Stretch<E> {
 
 impl<E: HasMeta> Level<E> {
     /// Steps 1 to 3. Also returns the extents that go.
-    pub(crate) fn plan(&self, removed: &[Removal<'_>], mut added: Vec<E>) -> Result<(Vec<Stretch<E>>, Vec<E>)> {
+    pub(crate) fn plan(
+        &self,
+        removed: &[Removal<'_>],
+        mut added: Vec<E>,
+    ) -> Result<(Vec<Stretch<E>>, Vec<E>)> {
         let gone = self.locate(removed)?;
         added.sort_by(|a, b| a.meta().smallest.cmp(&b.meta().smallest));
         let mut stretches = Vec::new();
@@ -68,7 +72,7 @@ impl<E: HasMeta> Level<E> {
     /// The ranges of chunks to be made anew: steps 1 and 2.
     fn touched(&self, gone: &[usize], added: &[E]) -> Vec<Range<usize>> {
         if self.chunks.is_empty() {
-            return if added.is_empty() { Vec::new() } else { vec![0..0] };
+            return (!added.is_empty()).then_some(0..0).into_iter().collect();
         }
         let last = self.chunks.len() - 1;
         // Chunk and how many extents the change adds to it.
@@ -94,7 +98,8 @@ impl<E: HasMeta> Level<E> {
                     Some((before, _)) if before.end >= old.start => {
                         let (before, before_len) = wide.pop().expect("just seen");
                         // A stretch before that was widened to the right covers chunks of this one.
-                        let shared: usize = (old.start..before.end.min(old.end)).map(|i| self.chunks[i].items.len()).sum();
+                        let shared: usize =
+                            (old.start..before.end.min(old.end)).map(|i| self.chunks[i].items.len()).sum();
                         len += before_len - shared as isize;
                         old = before.start..old.end.max(before.end);
                     }
@@ -144,50 +149,30 @@ impl<E: HasMeta> Level<E> {
         Ok(merged)
     }
 
-    /// Step 4: cannot fail.
+    /// Step 4: cannot fail. Looks into no chunk that stays: they are many, and each would be a cache miss.
     pub(crate) fn carry_out(&mut self, plan: Vec<Stretch<E>>) {
-        if plan.is_empty() {
-            return;
-        }
-        const NEW: u32 = u32::MAX;
-        let mut chunks = Vec::with_capacity(self.chunks.len() + plan.len());
-        // For each new place the chunk's old place, whose fence is known.
-        let mut origins: Vec<u32> = Vec::with_capacity(chunks.capacity());
-        let mut old = std::mem::take(&mut self.chunks).into_iter().enumerate();
-        let mut taken = 0;
-        for stretch in plan {
-            for (place, chunk) in old.by_ref().take(stretch.old.start - taken) {
-                chunks.push(chunk);
-                origins.push(place as u32);
+        // From the back, so that the places of the stretches before stay as they are.
+        for Stretch { old, new } in plan.into_iter().rev() {
+            let totals = |chunks: &[Arc<Chunk<E>>]| {
+                chunks.iter().fold(Totals::default(), |sum, chunk| sum.plus(chunk.totals))
+            };
+            let (came, went) = (totals(&new), totals(&self.chunks[old.clone()]));
+            let mut start = self.starts.get(old.start).copied().unwrap_or(self.totals.extents as u32);
+            let starts = new.iter().map(|chunk| {
+                let here = start;
+                start += chunk.items.len() as u32;
+                here
+            });
+            let new_end = old.start + new.len();
+            self.starts.splice(old.clone(), starts);
+            for later in &mut self.starts[new_end..] {
+                *later = later.wrapping_add(came.extents as u32).wrapping_sub(went.extents as u32);
             }
-            for (_, chunk) in old.by_ref().take(stretch.old.len()) {
-                self.totals = self.totals.minus(chunk.totals);
-            }
-            taken = stretch.old.end;
-            for chunk in stretch.new {
-                self.totals = self.totals.plus(chunk.totals);
-                chunks.push(chunk);
-                origins.push(NEW);
-            }
+            self.fences.splice(old.clone(), new.iter().map(|chunk| chunk.largest()));
+            self.chunks.splice(old, new);
+            self.totals = self.totals.minus(went).plus(came);
         }
-        for (place, chunk) in old {
-            chunks.push(chunk);
-            origins.push(place as u32);
-        }
-        self.chunks = chunks;
-        self.index(&origins, NEW);
-    }
-
-    /// Makes starts and fences anew.
-    fn index(&mut self, origins: &[u32], new: u32) {
-        let mut start = 0;
-        self.starts.clear();
-        for chunk in &self.chunks {
-            self.starts.push(start);
-            start += chunk.items.len() as u32;
-        }
-        let known = |index: usize| (origins[index] != new).then_some(origins[index] as usize);
-        self.fences = self.fences.renew(self.chunks.len(), |index| self.chunks[index].largest(), known);
+        self.fences.settle(|index| self.chunks[index].largest());
     }
 }
 

@@ -27,14 +27,18 @@ impl Slots {
     /// `Invalid` if the extent has no slots or too many, or if one is taken. Some may be taken then.
     pub fn take(&mut self, id: ExtentId, count: u32) -> Result<()> {
         if count == 0 || count > EXTENT_SLOTS_MAX || id.slot.checked_add(count).is_none() {
-            return Err(Error::invalid(format!("extent {id} of {count} slots: 1 to {EXTENT_SLOTS_MAX} are possible")));
+            return Err(Error::invalid(format!(
+                "extent {id} of {count} slots: 1 to {EXTENT_SLOTS_MAX} are possible"
+            )));
         }
         self.each_bit(id, count, |word, bit| {
             let free = *word & bit == 0;
             *word |= bit;
             free
         })
-        .map_err(|slot| Error::invalid(format!("extent {id} is owned twice: slot {}:{slot} is taken", id.file)))
+        .map_err(|slot| {
+            Error::invalid(format!("extent {id} is owned twice: slot {}:{slot} is taken", id.file))
+        })
     }
 
     /// Gives the slots of an extent back.

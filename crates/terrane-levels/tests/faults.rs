@@ -1,5 +1,6 @@
 //! Every call of a creation, an append, a roll and an opening fails once, and power is lost after every one of
 //! them: what opens afterwards is the old state or the new one, and it always opens.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use common::{add, database, dir, env, open, still};
 use terrane_base::{Kind, Result};
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
+use terrane_format::manifest::Edit;
 use terrane_levels::directory::{self, Contents};
 use terrane_levels::{Manifest, ManifestSettings, State};
 
@@ -25,7 +27,7 @@ const CHANGING: [Call; 9] = [
 
 /// Settings under which every few edits roll.
 fn rolling() -> ManifestSettings {
-    ManifestSettings { roll_bytes_min: 300, roll_factor: 0 }
+    ManifestSettings { roll_bytes_min: 300, roll_factor: 0, roll_bytes_max: u64::MAX }
 }
 
 fn create(disk: &FaultyDisk) -> Result<(Manifest, State)> {
@@ -83,6 +85,17 @@ fn a_power_cut_anywhere_in_a_creation_leaves_all_or_nothing() {
     }
 }
 
+/// Whoever made the directory beforehand need not have made its entry durable.
+#[test]
+fn a_database_does_not_vanish_with_its_directory() {
+    for seed in 0..32 {
+        let disk = MemDisk::new();
+        disk.create_dir(dir()).unwrap();
+        Manifest::create(Arc::new(disk.clone()), dir(), &env(), Vec::new()).unwrap();
+        open(&disk.crash(seed)).unwrap();
+    }
+}
+
 /// Appends until a failure; returns the states after each edit that was acknowledged, and after the one that was not.
 fn append_all(disk: &FaultyDisk, state: &State, count: u32) -> Result<(Vec<State>, Option<State>)> {
     let (manifest, found) = Manifest::open_with(Arc::new(disk.clone()), dir(), rolling())?;
@@ -110,7 +123,8 @@ fn a_power_cut_anywhere_in_appends_and_rolls_keeps_what_was_acknowledged() {
         let disk = start.crash(cut);
         let faulty = FaultyDisk::new(Arc::new(disk.clone()));
         faulty.cut_after(cut);
-        let (acknowledged, pending) = append_all(&faulty, &states[0], EDITS).unwrap_or((states.clone(), None));
+        let (acknowledged, pending) =
+            append_all(&faulty, &states[0], EDITS).unwrap_or((states.clone(), None));
         let last = acknowledged.last().unwrap();
         for seed in 0..48 {
             let after = disk.crash(seed);
@@ -134,7 +148,8 @@ fn a_failure_anywhere_in_appends_and_rolls_is_reported_and_loses_nothing() {
                 let disk = start.kill();
                 let faulty = FaultyDisk::new(Arc::new(disk.clone()));
                 faulty.fail(Fault::new(call, failure).after(nth));
-                let (acknowledged, pending) = append_all(&faulty, &states[0], EDITS).unwrap_or((states.clone(), None));
+                let (acknowledged, pending) =
+                    append_all(&faulty, &states[0], EDITS).unwrap_or((states.clone(), None));
                 let last = acknowledged.last().unwrap();
                 for seed in 0..8 {
                     let (_, found) = open(&disk.crash(seed)).unwrap();
@@ -189,6 +204,22 @@ fn a_full_device_refuses_an_edit_and_takes_the_next_when_there_is_space() {
     assert_eq!(open(&disk.crash(2)).unwrap().1, before.apply(&add(slot, 1)).unwrap());
 }
 
+/// A write that stored half of its bytes before the device was full leaves nothing behind.
+#[test]
+fn half_a_record_is_taken_off_again() {
+    let disk = MemDisk::new();
+    database(&disk, &[]);
+    let faulty = FaultyDisk::new(Arc::new(disk.clone()));
+    let (manifest, _) = Manifest::open_with(Arc::new(faulty.clone()), dir(), still()).unwrap();
+    let large = Edit { ops: (0..1000).flat_map(|slot| add(slot, 1).ops).collect() };
+    faulty.fail(Fault::new(Call::Write, Failure::Full));
+    assert_eq!(manifest.append(&large).unwrap_err().kind(), Kind::Full);
+    let (reopened, _) = open(&disk.kill()).unwrap();
+    assert_eq!((reopened.torn_bytes(), reopened.edit_number()), (0, 0));
+    manifest.append(&large).unwrap();
+    assert_eq!(open(&disk.crash(1)).unwrap().1, *manifest.state());
+}
+
 /// A roll that finds no space is put off; the old file goes on.
 #[test]
 fn a_roll_without_space_is_put_off() {
@@ -217,5 +248,8 @@ fn opening_cleans_up_after_a_roll_and_touches_nothing_else() {
         common::write_file(&disk, &dir().join(name), b"half a file");
     }
     assert_eq!(open(&disk).unwrap().1, states[1]);
-    assert_eq!(disk.list(dir()).unwrap(), ["CURRENT", "MANIFEST-000001", "MANIFEST-9", "data", "journal", "notes.txt"]);
+    assert_eq!(
+        disk.list(dir()).unwrap(),
+        ["CURRENT", "MANIFEST-000001", "MANIFEST-9", "data", "journal", "notes.txt"]
+    );
 }

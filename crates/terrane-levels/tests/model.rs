@@ -1,4 +1,5 @@
 //! Levels and metasnapshots against a sorted map.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
@@ -21,7 +22,8 @@ fn removal(meta: &ExtentMeta) -> Removal<'_> {
 }
 
 fn level_of(count: u32) -> Level<Extents> {
-    Level::from_extents((0..count).map(|i| numbered(i, u64::from(i) * 10, u64::from(i) * 10 + 9)).collect()).unwrap()
+    Level::from_extents((0..count).map(|i| numbered(i, u64::from(i) * 10, u64::from(i) * 10 + 9)).collect())
+        .unwrap()
 }
 
 /// Compares a level with the model at every boundary and next to it.
@@ -55,7 +57,12 @@ fn compare(level: &Level<Extents>, model: &Model) {
     }
 }
 
-fn check_overlapping(level: &Level<Extents>, expected: &[&Extents], lower: Bound<&[u8]>, upper: Bound<&[u8]>) {
+fn check_overlapping(
+    level: &Level<Extents>,
+    expected: &[&Extents],
+    lower: Bound<&[u8]>,
+    upper: Bound<&[u8]>,
+) {
     let above = |meta: &ExtentMeta| match lower {
         Bound::Unbounded => true,
         Bound::Included(key) => meta.largest.as_slice() >= key,
@@ -66,7 +73,8 @@ fn check_overlapping(level: &Level<Extents>, expected: &[&Extents], lower: Bound
         Bound::Included(key) => meta.smallest.as_slice() <= key,
         Bound::Excluded(key) => meta.smallest.as_slice() < key,
     };
-    let overlapping: Vec<&Extents> = expected.iter().copied().filter(|meta| above(meta) && below(meta)).collect();
+    let overlapping: Vec<&Extents> =
+        expected.iter().copied().filter(|meta| above(meta) && below(meta)).collect();
     let range = level.overlapping(lower, upper);
     assert!(level.range(range.clone()).eq(overlapping), "{lower:?} to {upper:?} gave {range:?}");
 }
@@ -75,7 +83,8 @@ fn check_overlapping(level: &Level<Extents>, expected: &[&Extents], lower: Bound
 type Step = (Vec<usize>, Vec<(u16, u8)>);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (prop::collection::vec(any::<usize>(), 0..40), prop::collection::vec((any::<u16>(), 0u8..3), 0..120));
+    let step =
+        (prop::collection::vec(any::<usize>(), 0..40), prop::collection::vec((any::<u16>(), 0u8..3), 0..120));
     prop::collection::vec(step, 1..12)
 }
 
@@ -234,7 +243,8 @@ mod metasnapshot {
                 }
                 let id_taken = next.values().flat_map(|m| m.values()).any(|m| m.id == extent.id);
                 let level = next.entry(*place).or_default();
-                let clash = level.values().any(|m| m.smallest <= extent.largest && extent.smallest <= m.largest);
+                let clash =
+                    level.values().any(|m| m.smallest <= extent.largest && extent.smallest <= m.largest);
                 if id_taken || clash {
                     return None;
                 }
@@ -246,10 +256,13 @@ mod metasnapshot {
     }
 
     fn changes(ops: &[Op], places: &Places) -> Vec<Change<Extents>> {
-        let all: Vec<(Place, &Extents)> = places.iter().flat_map(|(p, m)| m.values().map(|e| (*p, e))).collect();
+        let all: Vec<(Place, &Extents)> =
+            places.iter().flat_map(|(p, m)| m.values().map(|e| (*p, e))).collect();
         let pick = |index: usize| all.get(index % all.len().max(1)).copied();
         let change = |op: &Op| match *op {
-            Op::Add(place, slot, first, last) => vec![Change::Add { place, extent: numbered(slot, first, last) }],
+            Op::Add(place, slot, first, last) => {
+                vec![Change::Add { place, extent: numbered(slot, first, last) }]
+            }
             Op::Remove(i) => pick(i).map(|(place, e)| Change::remove(place, e)).into_iter().collect(),
             Op::Move(i, to) => pick(i).map_or(Vec::new(), |(from, e)| {
                 // The addition first: the order within an edit does not count.
@@ -309,4 +322,27 @@ mod metasnapshot {
         assert_eq!(level.get(level.find(&key(1234))).meta().id.slot, 123);
         assert_eq!(mapped.summary()[0].0, Place::Run(3));
     }
+}
+
+/// A level of open extents is what the table crate's cursors walk.
+#[test]
+fn a_level_is_a_list_of_extents() {
+    use terrane_device::{Disk, MemDisk};
+    use terrane_storage::{LocalStore, Store, StoreSettings};
+    use terrane_table::{Extent, ExtentList};
+
+    let disk = MemDisk::new();
+    disk.create_dir("/data".as_ref()).unwrap();
+    let settings = StoreSettings { direct_io: false, read_only: false };
+    let store: Arc<dyn Store> =
+        Arc::new(LocalStore::open(Arc::new(disk), "/data".as_ref(), settings).unwrap());
+    let open = |meta: &Extents| Ok(Extent::new(ExtentMeta::clone(meta), store.clone()));
+    let level: Arc<dyn ExtentList> = Arc::new(level_of(1000).try_map(open).unwrap());
+    assert_eq!(level.len(), 1000);
+    for index in 0..1000 {
+        let meta = &level.extent(index).meta;
+        assert_eq!(meta.id.slot as usize, index);
+        assert_eq!((level.find(&meta.smallest), level.find(&meta.largest)), (index, index));
+    }
+    assert_eq!(level.find(b"zzz"), 1000);
 }

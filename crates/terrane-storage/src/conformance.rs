@@ -19,8 +19,8 @@ use terrane_base::{ExtentId, Kind, Result};
 
 use crate::store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};
 
-/// Runs every check. `make` makes an empty place and returns what opens the store there: once, and again after the
-/// store was dropped.
+/// Runs every check. `make` makes an empty place and returns what opens the store there: once, and again after
+/// the store was dropped.
 ///
 /// # Panics
 /// If the store breaks a promise.

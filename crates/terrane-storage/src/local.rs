@@ -4,7 +4,8 @@
 //! 1. `space` and `files` are held for memory work only, never across a call to the device.
 //! 2. `layout` is held across device calls that change which slots exist: growth, shrinking, removal. Only
 //!    [`Store::allocate`] waits for it.
-//! 3. `sync` is held across syncs: who comes second must not return before the first has made its bytes durable.
+//! 3. `sync` is held across syncs: who comes second must not return before the first has made its bytes
+//!    durable.
 //!
 //! Order: `sync`, `layout`, then `space` or `files`, never both.
 
@@ -23,8 +24,8 @@ use crate::slots::FILE_SLOTS;
 use crate::space::{Growth, Reclaim, Run, Space};
 use crate::store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};
 
-/// Runs that one sync gives back at most: it is waited for, and a punch costs tens of microseconds (`benches/device.rs` of
-/// the device crate).
+/// Runs that one sync gives back at most: it is waited for, and a punch costs tens of microseconds
+/// (`benches/device.rs` of the device crate).
 const SYNC_RECLAIM_RUNS: usize = 64;
 
 /// How to open a [`LocalStore`].
@@ -70,8 +71,8 @@ enum State {
 }
 
 impl LocalStore {
-    /// Opens the store in `dir`, an existing directory. Where there are data files, [`Store::restore`] must follow
-    /// before space can be allocated.
+    /// Opens the store in `dir`, an existing directory. Where there are data files, [`Store::restore`] must
+    /// follow before space can be allocated.
     ///
     /// # Errors
     /// `NotFound` if the directory is missing; `Corrupt` if a data file is longer than any can be; `Io`.

@@ -10,10 +10,11 @@
 //!               └────────┘ take (the caller reserves real space first)
 //! ```
 //! 1. A slot is *taken* (by an extent, or by work under way on it) or *free*.
-//! 2. A taken slot is *held*: it has real space on the device. A free one is held, a *hole*, or, after a restart,
-//!    of unknown state; then both its bits are clear.
+//! 2. A taken slot is *held*: it has real space on the device. A free one is held, a *hole*, or, after a
+//!    restart, of unknown state; then both its bits are clear.
 //!
-//! Runs are taken lowest file first, lowest slot first, so that files stay compact and the highest ones fall free.
+//! Runs are taken lowest file first, lowest slot first, so that files stay compact and the highest ones fall
+//! free.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -292,8 +293,8 @@ impl Space {
         (total - taken - holes).saturating_sub(reserve).min(u64::from(FILE_SLOTS)) as u32
     }
 
-    /// Takes the highest free run whose space is not needed, so that the caller can give it back to the device and
-    /// then call [`Space::reclaimed`]. `None` if nothing is beyond the reserve.
+    /// Takes the highest free run whose space is not needed, so that the caller can give it back to the device
+    /// and then call [`Space::reclaimed`]. `None` if nothing is beyond the reserve.
     pub fn plan_reclaim(&mut self) -> Option<Reclaim> {
         let excess = self.excess();
         if excess == 0 {
@@ -312,7 +313,8 @@ impl Space {
         None
     }
 
-    /// Ends what [`Space::plan_reclaim`] began. If it was not `done`, the slots are free again, of unknown state.
+    /// Ends what [`Space::plan_reclaim`] began. If it was not `done`, the slots are free again, of unknown
+    /// state.
     pub fn reclaimed(&mut self, reclaim: &Reclaim, done: bool) {
         let (Reclaim::Punch(run) | Reclaim::Shrink(run)) = reclaim;
         let len = run.slots.len() as u64;

@@ -74,8 +74,8 @@ pub trait Store: Send + Sync + Debug {
     /// Tells the store, once and first, which extents exist: (id, slots). All other space is free.
     ///
     /// # Errors
-    /// `Corrupt` if extents overlap or lie outside the data files (nothing changes then); `Invalid` if the store
-    /// was restored or written to before.
+    /// `Corrupt` if extents overlap or lie outside the data files (nothing changes then); `Invalid` if the
+    /// store was restored or written to before.
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()>;
 
     /// Gives free space beyond a reserve back to the device; returns how many bytes. Called by

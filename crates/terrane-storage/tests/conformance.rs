@@ -1,4 +1,5 @@
 //! The local store passes the suite on every device.
+#![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! What building extents costs per raw byte: 16 B keys, 100 B values, filter of 10 bits per key.
+#![allow(clippy::unwrap_used, reason = "benches may panic")]
 #![allow(missing_docs, reason = "criterion's macros")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

@@ -4,9 +4,10 @@
 //! 1. All versions of a key are in one extent: an extent ends only before a new key.
 //! 2. What was written goes back to the store unless [`Output::commit`] was reached.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use terrane_base::{Entry, Result};
+use terrane_base::{Entry, ExtentId, Result};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::index::IndexRow;
 use terrane_storage::{SLOT_BYTES, Store};
@@ -21,6 +22,14 @@ const CUT_BYTES_MIN: usize = SLOT_BYTES / 4;
 /// Bytes that an entry may add beside its key and value, generously.
 const ENTRY_OVERHEAD: usize = 256;
 
+/// The output of a job.
+pub(super) struct Committed {
+    /// All extents in key order.
+    pub(super) added: Vec<Arc<ExtentMeta>>,
+    /// Which of them are re-linked.
+    pub(super) relinked: HashSet<ExtentId>,
+}
+
 /// Collects the output of one job.
 pub(super) struct Output<'a> {
     spec: &'a JobSpec,
@@ -28,8 +37,8 @@ pub(super) struct Output<'a> {
     control: &'a JobControl,
     writer: ExtentWriter,
     added: Vec<Arc<ExtentMeta>>,
-    /// How many of `added` are re-linked; the rest was written by this job.
-    relinked: Vec<Arc<ExtentMeta>>,
+    /// Which of them are re-linked; the others were written by this job.
+    relinked: HashSet<ExtentId>,
     /// Bytes that may surely be added before the writer must be asked again.
     slack: usize,
     /// Size at which the extent ends.
@@ -55,7 +64,7 @@ impl<'a> Output<'a> {
             control,
             writer,
             added: Vec::new(),
-            relinked: Vec::new(),
+            relinked: HashSet::new(),
             slack: 0,
             limit: SLOT_BYTES,
             grandparent: 0,
@@ -124,9 +133,8 @@ impl<'a> Output<'a> {
     /// Takes an extent over as it is. Requires: its keys are greater than all before.
     pub(super) fn relink(&mut self, meta: &ExtentMeta, work: &mut Work) -> Result<()> {
         self.close(work)?;
-        let meta = Arc::new(meta.clone());
-        self.relinked.push(Arc::clone(&meta));
-        self.added.push(Arc::clone(&meta));
+        self.relinked.insert(meta.id);
+        self.added.push(Arc::new(meta.clone()));
         work.extents_relinked += 1;
         work.bytes_relinked += u64::from(meta.bytes);
         work.entries_in += meta.entries;
@@ -174,14 +182,16 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Makes everything durable and hands it over: all extents in key order, and which of them are re-linked.
-    pub(super) fn commit(mut self, work: &mut Work) -> Result<(Vec<Arc<ExtentMeta>>, Vec<Arc<ExtentMeta>>)> {
+    /// Makes everything durable and hands it over.
+    pub(super) fn commit(mut self, work: &mut Work) -> Result<Committed> {
         self.close(work)?;
+        self.control.check()?;
         if self.added.len() > self.relinked.len() {
             self.store.sync()?;
         }
         self.is_committed = true;
-        Ok((std::mem::take(&mut self.added), std::mem::take(&mut self.relinked)))
+        let (added, relinked) = (std::mem::take(&mut self.added), std::mem::take(&mut self.relinked));
+        Ok(Committed { added, relinked })
     }
 }
 
@@ -190,8 +200,7 @@ impl Drop for Output<'_> {
         if self.is_committed {
             return;
         }
-        let is_relinked = |meta: &ExtentMeta| self.relinked.iter().any(|relinked| relinked.id == meta.id);
-        for meta in self.added.iter().filter(|meta| !is_relinked(meta)) {
+        for meta in self.added.iter().filter(|meta| !self.relinked.contains(&meta.id)) {
             // The job's own error is the one to act on; slots that cannot be given back now are free after the
             // next open, for no manifest names them.
             let _ = self.store.free(meta.id, meta.slots);

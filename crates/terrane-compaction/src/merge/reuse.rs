@@ -4,7 +4,7 @@ use terrane_format::extent::ExtentMeta;
 use terrane_format::index::IndexRow;
 use terrane_storage::SLOT_BYTES;
 
-use crate::job::JobSpec;
+use crate::job::{JobKind, JobSpec};
 
 /// Of what is reused, at most one entry in this many may be a delete that could be dropped now.
 const DROPPABLE_SHARE: u64 = 8;
@@ -25,6 +25,10 @@ pub(super) fn of_extent(spec: &JobSpec, meta: &ExtentMeta, open_bytes: usize) ->
     let is_as_wanted = !spec.rewrites && meta.compression == spec.output.compression;
     if !is_as_wanted || drops_deletes(spec, meta.deletes, meta.entries, &meta.smallest, &meta.largest) {
         return Reuse::None;
+    }
+    // A re-linked extent would stay as small as it is.
+    if spec.kind == JobKind::Gather {
+        return Reuse::Blocks;
     }
     let are_worth_slots = is_worth_a_slot(open_bytes as u64) && is_worth_a_slot(meta.bytes.into());
     if open_bytes == 0 || are_worth_slots { Reuse::Relink } else { Reuse::Blocks }

@@ -230,7 +230,8 @@ impl<'c, C: Cursor> MemorySource<'c, C> {
     }
 }
 
-/// Any source.
+/// Any source. A job has a handful, in one array: their size does not matter, one more pointer to follow would.
+#[expect(clippy::large_enum_variant, reason = "see above")]
 pub(super) enum Source<'a, 'c, C> {
     Memory(MemorySource<'c, C>),
     Run(RunSource<'a>),

@@ -4,8 +4,8 @@ use terrane_base::env::Random;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How the unsynced writes of one file fare. Whole modes beside the per-sector one, because a long kept prefix or
-/// an entirely lost file would be too rare by chance.
+/// How the unsynced writes of one file fare. Whole modes beside the per-sector one, because a long kept prefix
+/// or an entirely lost file would be too rare by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Nothing reached the device.

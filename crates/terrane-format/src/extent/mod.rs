@@ -206,8 +206,10 @@ fn decode_compression(number: u8) -> Result<Compression> {
 
 /// Index, filter and footer follow each other; only zeros lie between the last two.
 fn check_layout(bytes: u32, index: Handle, filter: Handle) -> Result<()> {
-    let filter_fits = filter.is_empty() || u64::from(filter.offset) == index.end();
-    let content_end = if filter.is_empty() { index.end() } else { filter.end() };
+    // No filter is all zeros; so the later end of the two is the end of the content.
+    let filter_fits =
+        filter == Handle::default() || (filter.len > 0 && u64::from(filter.offset) == index.end());
+    let content_end = index.end().max(filter.end());
     let expected = usize::try_from(content_end).map(extent_bytes);
     if !filter_fits || expected != Ok(bytes as usize) {
         return Err(Error::corrupt(format!(

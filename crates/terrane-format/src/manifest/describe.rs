@@ -56,7 +56,8 @@ fn describe_header(header: &FileHeader) -> Vec<Field> {
 fn describe_record(bytes: &[u8], link: &mut Link) -> Result<(Vec<Field>, usize)> {
     let header = RecordHeader::decode(link.seed, bytes)?;
     header.check_chain(link.previous, link.number)?;
-    let payload = bytes[RECORD_HEADER_BYTES..].get(..header.len as usize).unwrap_or(&bytes[RECORD_HEADER_BYTES..]);
+    let payload =
+        bytes[RECORD_HEADER_BYTES..].get(..header.len as usize).unwrap_or(&bytes[RECORD_HEADER_BYTES..]);
     header.check_payload(link.seed, payload)?;
     link.follow(&header);
     let name = match header.tag {

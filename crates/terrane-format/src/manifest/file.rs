@@ -104,9 +104,9 @@ impl FileHeader {
     /// `Corrupt` if the bytes are not a file header; `Invalid`, naming the release that is needed, if they are
     /// one of a newer format version.
     pub fn decode(bytes: &[u8]) -> Result<FileHeader> {
-        let bytes: &[u8; FILE_HEADER_BYTES] = bytes
-            .first_chunk()
-            .ok_or_else(|| Error::corrupt(format!("manifest file of {} bytes: its header is cut", bytes.len())))?;
+        let bytes: &[u8; FILE_HEADER_BYTES] = bytes.first_chunk().ok_or_else(|| {
+            Error::corrupt(format!("manifest file of {} bytes: its header is cut", bytes.len()))
+        })?;
         if bytes[..8] != MAGIC {
             return Err(Error::corrupt("not a manifest file: its first bytes are not \"terrmani\""));
         }
@@ -124,7 +124,10 @@ impl FileHeader {
         };
         header.check_version()?;
         if header.base > BASE_MAX {
-            return Err(Error::corrupt(format!("manifest header: edit number {} is out of range", header.base)));
+            return Err(Error::corrupt(format!(
+                "manifest header: edit number {} is out of range",
+                header.base
+            )));
         }
         // Reserved bytes are zero in every version this code knows; a later version may use them.
         if header.encode() != *bytes {
@@ -191,7 +194,9 @@ impl Current {
             Some(Ok(line)) if line.starts_with(NAME_PREFIX) => Error::invalid(
                 "the directory holds a database of LevelDB or RocksDB: choose another directory or import it",
             ),
-            _ => Error::corrupt(format!("CURRENT is damaged: expected one checksummed line, found {bytes:.100?}")),
+            _ => Error::corrupt(format!(
+                "CURRENT is damaged: expected one checksummed line, found {bytes:.100?}"
+            )),
         })
     }
 

@@ -78,7 +78,8 @@ impl RecordHeader {
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let (found, expected) = (u32_at(24), crc32c(seed, &bytes[..24]));
         if found != expected {
-            let message = format!("manifest record header checksum: expected {expected:08x}, found {found:08x}");
+            let message =
+                format!("manifest record header checksum: expected {expected:08x}, found {found:08x}");
             return Err(Error::corrupt(message));
         }
         let tag = RecordTag::from_u8(bytes[20])
@@ -92,7 +93,8 @@ impl RecordHeader {
             checksum: found,
         };
         if header.len as usize > PAYLOAD_BYTES_MAX {
-            let message = format!("manifest record of {} bytes: the limit is {PAYLOAD_BYTES_MAX}", header.len);
+            let message =
+                format!("manifest record of {} bytes: the limit is {PAYLOAD_BYTES_MAX}", header.len);
             return Err(Error::corrupt(message));
         }
         if bytes[21..24] != [0; 3] {
@@ -114,7 +116,8 @@ impl RecordHeader {
     pub fn check_chain(&self, previous: u32, number: u64) -> Result<()> {
         let expected = number.saturating_add(u64::from(self.tag == RecordTag::Edit));
         if self.number != expected {
-            let message = format!("manifest record is out of place: expected number {expected}, found {}", self.number);
+            let message =
+                format!("manifest record is out of place: expected number {expected}, found {}", self.number);
             return Err(Error::corrupt(message));
         }
         if self.previous != previous {

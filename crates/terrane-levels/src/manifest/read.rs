@@ -106,7 +106,8 @@ impl Reader {
         let header = header.map_err(|error| error.at(&path, 0))?;
         if header.file != number {
             let (expected, found) = (file_name(number), file_name(header.file));
-            let message = format!("manifest file under a wrong name: expected {expected}, its header says {found}");
+            let message =
+                format!("manifest file under a wrong name: expected {expected}, its header says {found}");
             return Err(Error::corrupt(message).at(path, 20));
         }
         let seed = header.checksum();
@@ -121,7 +122,9 @@ impl Reader {
         loop {
             let header = match self.next()? {
                 Found::Record(header) => header,
-                Found::End => return Err(self.corrupt(Error::corrupt("manifest ends within its snapshot"), self.at)),
+                Found::End => {
+                    return Err(self.corrupt(Error::corrupt("manifest ends within its snapshot"), self.at));
+                }
                 Found::Broken(error) => return Err(self.corrupt(error, self.at)),
             };
             match header.tag {
@@ -129,7 +132,8 @@ impl Reader {
                 RecordTag::SnapshotEnd => {
                     let found = self.payload(&header)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
                     if found != Some(op_count) || header.len != 8 {
-                        let message = format!("manifest snapshot of {op_count} operations: its end says {found:?}");
+                        let message =
+                            format!("manifest snapshot of {op_count} operations: its end says {found:?}");
                         return Err(self.corrupt(Error::corrupt(message), self.at));
                     }
                     self.step(&header);
@@ -176,14 +180,18 @@ impl Reader {
         if rest == 0 {
             return Ok(Found::End);
         }
-        let header = match RecordHeader::decode(self.link.seed, self.window.get(self.at, RECORD_HEADER_BYTES as u64)?)
-        {
-            Ok(header) => header,
-            Err(error) => return Ok(Found::Broken(error)),
-        };
-        header.check_chain(self.link.previous, self.link.number).map_err(|error| self.corrupt(error, self.at))?;
+        let header =
+            match RecordHeader::decode(self.link.seed, self.window.get(self.at, RECORD_HEADER_BYTES as u64)?)
+            {
+                Ok(header) => header,
+                Err(error) => return Ok(Found::Broken(error)),
+            };
+        header
+            .check_chain(self.link.previous, self.link.number)
+            .map_err(|error| self.corrupt(error, self.at))?;
         if header.record_len() > rest {
-            let message = format!("manifest record of {} bytes: the file ends after {rest}", header.record_len());
+            let message =
+                format!("manifest record of {} bytes: the file ends after {rest}", header.record_len());
             return Ok(Found::Broken(Error::corrupt(message)));
         }
         let seed = self.link.seed;
@@ -220,7 +228,8 @@ impl Reader {
             let bytes = self.window.get(at, SCAN_BYTES)?;
             if let Some(found) = find_header(self.link.seed, bytes) {
                 let after = at + found as u64;
-                let error = error.clone().context(format!("valid manifest record at {after} after a damaged one"));
+                let error =
+                    error.clone().context(format!("valid manifest record at {after} after a damaged one"));
                 return Err(self.corrupt(error, self.at));
             }
             if bytes.len() < RECORD_HEADER_BYTES {

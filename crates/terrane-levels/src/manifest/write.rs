@@ -128,7 +128,8 @@ impl Writer {
     /// # Errors
     /// `Poisoned` if it is unknown which file `CURRENT` names now; any other: the old file goes on.
     pub(crate) fn roll(&mut self, state: &State) -> Result<()> {
-        let number = self.header.file.checked_add(1).ok_or_else(|| Error::invalid("manifest numbers are used up"))?;
+        let number =
+            self.header.file.checked_add(1).ok_or_else(|| Error::invalid("manifest numbers are used up"))?;
         let path = self.dir.join(file_name(number));
         if self.disk.exists(&path)? {
             // An earlier attempt left it; `CURRENT` never named it.

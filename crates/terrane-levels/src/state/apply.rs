@@ -64,7 +64,11 @@ impl State {
                 self.segments.remove(id).map(|_| ()).ok_or_else(|| no_segment(*id))
             }
             EditOp::Flushed { table, seq } => raise(&mut self.live_table(*table)?.flushed, *seq),
-            EditOp::Durable { seq } => raise(&mut self.durable, *seq),
+            // Several flushes say so at once, in any order: what is durable stays durable.
+            EditOp::Durable { seq } => {
+                let seq = self.durable.max(*seq);
+                raise(&mut self.durable, seq)
+            }
             EditOp::NextIds(next) => self.raise_next(next),
             EditOp::Epoch { epoch } if *epoch > self.epoch => {
                 self.epoch = *epoch;
@@ -84,7 +88,9 @@ impl State {
     fn create_table(&mut self, id: TableId, name: &str, options: &TableOptions) -> Result<()> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             let bytes = name.len();
-            return Err(Error::invalid(format!("table name of {bytes} bytes: 1 to {NAME_BYTES_MAX} are possible")));
+            return Err(Error::invalid(format!(
+                "table name of {bytes} bytes: 1 to {NAME_BYTES_MAX} are possible"
+            )));
         }
         check_options(options)?;
         if self.table_named(name).is_some() {
@@ -122,7 +128,8 @@ impl State {
             return Err(Error::invalid(format!("segment number {} was used before", spec.id)));
         }
         if let Some(other) = self.segments.values().find(|other| other.spec.file == spec.file) {
-            let message = format!("segment {}: file {} belongs to segment {}", spec.id, spec.file, other.spec.id);
+            let message =
+                format!("segment {}: file {} belongs to segment {}", spec.id, spec.file, other.spec.id);
             return Err(Error::invalid(message));
         }
         self.next.segment = SegmentId(after_u64(spec.id.0)?);
@@ -188,9 +195,13 @@ fn run_after(place: Place) -> Result<u64> {
 }
 
 fn check_options(options: &TableOptions) -> Result<()> {
-    let long = |(name, value): &(String, String)| name.len() > NAME_BYTES_MAX || value.len() > OPTION_BYTES_MAX;
+    let long =
+        |(name, value): &(String, String)| name.len() > NAME_BYTES_MAX || value.len() > OPTION_BYTES_MAX;
     if options.len() > OPTIONS_MAX {
-        return Err(Error::invalid(format!("{} options of a table: the limit is {OPTIONS_MAX}", options.len())));
+        return Err(Error::invalid(format!(
+            "{} options of a table: the limit is {OPTIONS_MAX}",
+            options.len()
+        )));
     }
     match options.iter().find(|option| long(option)) {
         Some((name, _)) => Err(Error::invalid(format!("table option {name:.40}: name or value is too long"))),
@@ -208,7 +219,11 @@ fn raise(number: &mut SeqNo, to: SeqNo) -> Result<()> {
 }
 
 fn check_seq(seq: SeqNo) -> Result<()> {
-    if seq > SeqNo::MAX { Err(Error::invalid(format!("sequence number {seq} is beyond 56 bits"))) } else { Ok(()) }
+    if seq > SeqNo::MAX {
+        Err(Error::invalid(format!("sequence number {seq} is beyond 56 bits")))
+    } else {
+        Ok(())
+    }
 }
 
 fn after(number: u32) -> Result<u32> {

@@ -1,5 +1,5 @@
 //! Extents, devices and edits that the tests of this crate share.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its part; a test fails by panicking")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub(crate) fn env() -> Env {
 
 /// Settings that never roll by themselves.
 pub(crate) fn still() -> ManifestSettings {
-    ManifestSettings { roll_bytes_min: u64::MAX, roll_factor: 0 }
+    ManifestSettings { roll_bytes_min: u64::MAX, roll_factor: 0, roll_bytes_max: u64::MAX }
 }
 
 /// A new database with `edits` appended; returns the states after creation and after each edit.

@@ -1,0 +1,286 @@
+//! The memory of one tree: bump allocation in chunks, all freed at once.
+//!
+//! ```text
+//! chunk:  | version entries -> |          free          | <- nodes, each at a multiple of 64 |
+//! ```
+//!
+//! A thread works in a *lane* that it enters for one insertion. The lane's flag is the only read-modify-write
+//! of the arena's that an insertion pays: behind it chunk, counters and finger belong to the thread alone.
+//! There are more lanes than writers as a rule; a thread that finds its lane taken moves on to the next.
+//!
+//! # Who may touch what
+//! 1. `Lane::space` belongs to the holder of `Lane::busy`. Counters are written by the holder, read by anyone.
+//! 2. Memory handed out belongs to the caller, uninitialised, until it publishes it by a release store.
+//! 3. Nothing is freed or handed out twice before the arena drops, so whatever was published stays readable for
+//!    as long as the arena is borrowed. Destructors are not run: only plain data and atomics live here.
+//!
+//! # Memory ordering
+//! `busy` is taken with Acquire and given back with Release, which hands `space` from holder to holder.
+#![expect(unsafe_code, reason = "hands out raw memory")]
+
+use std::cell::UnsafeCell;
+use std::ptr::{NonNull, null_mut};
+
+use crossbeam_utils::CachePadded;
+use terrane_base::SeqNo;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::{Mutex, spin};
+use terrane_device::Region;
+
+use crate::version::VersionEntry;
+
+/// How many threads insert at once without waiting for each other's lanes.
+pub(crate) const LANES: usize = 16;
+/// A lane's first chunk. Small: a database may have thousands of tables that are hardly written.
+const CHUNK_BYTES_FIRST: usize = 16 << 10;
+/// Chunks double up to this, one huge page.
+const CHUNK_BYTES_MAX: usize = terrane_device::HUGE_PAGE_BYTES;
+/// Nodes start at a cache line; their links keep tags in the address bits that this frees.
+pub(crate) const NODE_ALIGN: usize = 64;
+const ENTRY_ALIGN: usize = 8;
+
+pub(crate) struct Arena {
+    lanes: [CachePadded<Lane>; LANES],
+    chunks: Mutex<Vec<Region>>,
+    chunk_bytes: AtomicU64,
+}
+
+struct Lane {
+    busy: AtomicBool,
+    entries: AtomicU64,
+    record_bytes: AtomicU64,
+    last_seq: AtomicU64,
+    space: UnsafeCell<Space>,
+}
+
+// SAFETY: `space` is used only by the holder of `busy` (rule 1).
+unsafe impl Sync for Lane {}
+// SAFETY: the pointers in `space` lead to memory that the arena owns.
+unsafe impl Send for Lane {}
+
+struct Space {
+    low: *mut u8,
+    high: *mut u8,
+    chunk_bytes_next: usize,
+    /// The version behind which this lane last placed an older one; see `version::push`. It may be dangling
+    /// only after the arena is gone.
+    finger: *const VersionEntry,
+}
+
+impl Arena {
+    pub(crate) fn new() -> Self {
+        Arena {
+            lanes: std::array::from_fn(|_| CachePadded::new(Lane::new())),
+            chunks: Mutex::new(Vec::new()),
+            chunk_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes a lane, waiting only if more than [`LANES`] threads insert at once.
+    pub(crate) fn enter(&self) -> LaneGuard<'_> {
+        let first = hint::get();
+        let mut turn = 0;
+        loop {
+            let index = (first + turn) % LANES;
+            if self.lanes[index].try_take() {
+                if turn > 0 {
+                    hint::set(index);
+                }
+                return LaneGuard { arena: self, index };
+            }
+            turn += 1;
+            if turn >= LANES {
+                spin((turn - LANES) as u32);
+            }
+        }
+    }
+
+    /// Bytes of all chunks, used or not: what the tree costs in memory.
+    pub(crate) fn chunk_bytes(&self) -> u64 {
+        self.chunk_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Version entries counted by [`LaneGuard::count`].
+    pub(crate) fn entry_count(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.entries.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Record bytes counted by [`LaneGuard::count`].
+    pub(crate) fn record_bytes(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.record_bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Greatest sequence number counted by [`LaneGuard::count`]; 0 if none was.
+    pub(crate) fn last_seq(&self) -> SeqNo {
+        let last = self.lanes.iter().map(|lane| lane.last_seq.load(Ordering::Relaxed)).max();
+        SeqNo(last.unwrap_or(0))
+    }
+
+    #[cold]
+    fn add_chunk(&self, bytes: usize) -> NonNull<u8> {
+        let region = Region::heap(bytes);
+        let start = region.start();
+        self.chunks.lock().push(region);
+        self.chunk_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        start
+    }
+}
+
+impl Lane {
+    fn new() -> Self {
+        Lane {
+            busy: AtomicBool::new(false),
+            entries: AtomicU64::new(0),
+            record_bytes: AtomicU64::new(0),
+            last_seq: AtomicU64::new(0),
+            space: UnsafeCell::new(Space {
+                low: null_mut(),
+                high: null_mut(),
+                chunk_bytes_next: CHUNK_BYTES_FIRST,
+                finger: std::ptr::null(),
+            }),
+        }
+    }
+
+    #[inline]
+    fn try_take(&self) -> bool {
+        // Looked at first, so that a taken lane's cache line stays with its holder.
+        !self.busy.load(Ordering::Relaxed)
+            && self.busy.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// A taken lane; given back when dropped.
+pub(crate) struct LaneGuard<'t> {
+    arena: &'t Arena,
+    index: usize,
+}
+
+impl<'t> LaneGuard<'t> {
+    /// Which lane it is, below [`LANES`].
+    #[inline]
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Memory for a node, aligned to [`NODE_ALIGN`].
+    #[inline]
+    pub(crate) fn node_memory(&mut self, bytes: usize) -> NonNull<u8> {
+        let bytes = bytes.next_multiple_of(NODE_ALIGN);
+        let space = self.space();
+        // A chunk ends at a page's end, so `high` is always a multiple of `NODE_ALIGN`.
+        if space.high.addr() - space.low.addr() < bytes {
+            self.refill(bytes);
+        }
+        let space = self.space();
+        space.high = space.high.wrapping_sub(bytes);
+        NonNull::new(space.high).expect("inside a chunk")
+    }
+
+    /// Memory for a version entry, aligned to 8.
+    #[inline]
+    pub(crate) fn entry_memory(&mut self) -> NonNull<VersionEntry> {
+        const BYTES: usize = size_of::<VersionEntry>().next_multiple_of(ENTRY_ALIGN);
+        const { assert!(align_of::<VersionEntry>() <= ENTRY_ALIGN) };
+        let space = self.space();
+        if space.high.addr() - space.low.addr() < BYTES {
+            self.refill(BYTES);
+        }
+        let space = self.space();
+        let entry = space.low;
+        space.low = space.low.wrapping_add(BYTES);
+        NonNull::new(entry.cast()).expect("inside a chunk")
+    }
+
+    /// Counts one entry that the tree has taken.
+    #[inline]
+    pub(crate) fn count(&mut self, record_bytes: usize, seq: SeqNo) {
+        let lane = self.lane();
+        add(&lane.entries, 1);
+        add(&lane.record_bytes, record_bytes as u64);
+        if seq.0 > lane.last_seq.load(Ordering::Relaxed) {
+            lane.last_seq.store(seq.0, Ordering::Relaxed);
+        }
+    }
+
+    /// What [`LaneGuard::set_finger`] left in this lane.
+    pub(crate) fn finger(&mut self) -> Option<&'t VersionEntry> {
+        // SAFETY: set from a reference into this arena, which frees nothing while it is borrowed for `'t`.
+        unsafe { self.space().finger.as_ref() }
+    }
+
+    /// Remembers a version of this arena's for the lane's next holder.
+    pub(crate) fn set_finger(&mut self, entry: &'t VersionEntry) {
+        self.space().finger = entry;
+    }
+
+    #[cold]
+    fn refill(&mut self, bytes: usize) {
+        let next = self.space().chunk_bytes_next;
+        let chunk_bytes = next.max(bytes.next_multiple_of(4096));
+        let start = self.arena.add_chunk(chunk_bytes).as_ptr();
+        let space = self.space();
+        space.chunk_bytes_next = (next * 2).min(CHUNK_BYTES_MAX);
+        space.low = start;
+        space.high = start.wrapping_add(chunk_bytes);
+    }
+
+    #[inline]
+    fn lane(&self) -> &'t Lane {
+        &self.arena.lanes[self.index]
+    }
+
+    #[inline]
+    fn space(&mut self) -> &mut Space {
+        // SAFETY: this guard holds `busy` (rule 1), and `&mut self` makes the reference the only one.
+        unsafe { &mut *self.lane().space.get() }
+    }
+}
+
+impl Drop for LaneGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `try_take`.
+        self.lane().busy.store(false, Ordering::Release);
+    }
+}
+
+/// Adds to a counter that only the caller's lane writes: no read-modify-write is needed.
+#[inline]
+pub(crate) fn add(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+}
+
+/// Which lane a thread tries first: threads are dealt out in turn and stay where they found a free one.
+#[cfg(not(feature = "shuttle"))]
+mod hint {
+    use std::cell::Cell;
+    use terrane_base::sync::atomic::{AtomicUsize, Ordering};
+
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static HINT: Cell<usize> = const { Cell::new(usize::MAX) });
+
+    #[inline]
+    pub(super) fn get() -> usize {
+        HINT.with(|hint| {
+            if hint.get() == usize::MAX {
+                hint.set(NEXT.fetch_add(1, Ordering::Relaxed) % super::LANES);
+            }
+            hint.get()
+        })
+    }
+
+    pub(super) fn set(lane: usize) {
+        HINT.with(|hint| hint.set(lane));
+    }
+}
+
+/// The explorer runs all its threads on one: they meet at lane 0, which is what it shall explore.
+#[cfg(feature = "shuttle")]
+mod hint {
+    pub(super) fn get() -> usize {
+        0
+    }
+
+    pub(super) fn set(_lane: usize) {}
+}

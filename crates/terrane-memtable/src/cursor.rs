@@ -1,0 +1,79 @@
+//! The memtable's cursor: a walk that keeps its memtable alive.
+#![expect(unsafe_code, reason = "owns what it borrows from")]
+
+use std::fmt;
+use std::sync::Arc;
+
+use terrane_base::{Cursor, Entry, Result, SeqNo};
+
+use crate::memtable::Memtable;
+use crate::walk::Walk;
+
+/// All versions of a memtable or global index in internal order, both ways, while writers go on.
+///
+/// It sees at least everything that was inserted before it was last placed; what is inserted later it may see
+/// or not. It never fails and never waits.
+pub struct MemtableCursor {
+    /// Only used while `memtable` is held: every reference in it leads into that memtable.
+    walk: Walk<'static>,
+    memtable: Arc<Memtable>,
+}
+
+impl MemtableCursor {
+    pub(crate) fn new(memtable: Arc<Memtable>) -> Self {
+        // SAFETY: what the walk reaches lives as long as the memtable, which `self` holds; neither the walk
+        // nor a reference from it leaves `self` for longer than a borrow.
+        let walk = unsafe { memtable.walk().unbound() };
+        MemtableCursor { walk, memtable }
+    }
+
+    /// The memtable it walks.
+    #[must_use]
+    pub fn memtable(&self) -> &Arc<Memtable> {
+        &self.memtable
+    }
+}
+
+impl Cursor for MemtableCursor {
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        let at = self.walk.at()?;
+        Some(Entry { key: at.view.key, seq_kind: at.entry.seq_kind, value: at.view.value })
+    }
+
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.walk.seek(key, seq);
+        Ok(())
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.walk.seek_before(key);
+        Ok(())
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        self.walk.seek_first();
+        Ok(())
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        self.walk.seek_last();
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<()> {
+        self.walk.next();
+        Ok(())
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        self.walk.prev();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for MemtableCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemtableCursor").field("entry", &self.entry()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,188 @@
+//! The global index: frozen memtables merged into one sorted index, by pointer.
+#![expect(unsafe_code, reason = "hands on pointers to records that another memtable holds")]
+
+use std::sync::Arc;
+
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::{SegmentId, SeqNo};
+
+use crate::cursor::MemtableCursor;
+use crate::memtable::{Memtable, Version};
+use crate::segments::SegmentUse;
+use crate::version::VersionEntry;
+
+/// Bytes of records between two calls of a merge's `progress`.
+const PROGRESS_BYTES: u64 = 64 << 10;
+
+/// One generation of a table's global index. Readers go on while memtables are merged into it.
+#[derive(Debug)]
+pub struct GlobalIndex {
+    index: Arc<Memtable>,
+    first_seq: AtomicU64,
+}
+
+impl GlobalIndex {
+    /// Makes a frozen memtable the first of a generation, without a copy. Nothing may be inserted into the
+    /// memtable afterwards but by [`GlobalIndex::merge`].
+    #[must_use]
+    pub fn from_frozen(frozen: Arc<Memtable>) -> Self {
+        let first_seq = AtomicU64::new(frozen.first_seq().0);
+        GlobalIndex { index: frozen, first_seq }
+    }
+
+    /// Takes in a frozen memtable: pointers are inserted, no record is copied. Returns whether it came to its
+    /// end.
+    ///
+    /// Of each key the newest version is taken, and every version that one of `snapshots` sees (ascending); the
+    /// others are dropped and their bytes counted as dead. `snapshots` must hold the number of every reader
+    /// that may come to this generation without reading `frozen` first: those that hold a snapshot, and reads
+    /// begun before `frozen` was full. Versions that were in the generation before stay, shadowed, until it is
+    /// flushed: readers may stand on them.
+    ///
+    /// `progress` is called about every 64 KiB with the bytes of records passed so far; it may wait, to pace
+    /// the merge, and cancels it by `false`. Until the merge came to its end, readers look into `frozen` before
+    /// the generation. A cancelled merge is completed by calling it again.
+    pub fn merge(
+        &self,
+        frozen: &Memtable,
+        snapshots: &[SeqNo],
+        progress: &mut dyn FnMut(u64) -> bool,
+    ) -> bool {
+        debug_assert!(snapshots.is_sorted());
+        let mut dropped = Dropped::default();
+        let (mut passed, mut reported) = (0, 0);
+        let mut walk = frozen.walk();
+        walk.seek_first();
+        while let Some(at) = walk.at() {
+            passed += self.merge_key(frozen, at.head, snapshots, &mut dropped);
+            if passed - reported >= PROGRESS_BYTES {
+                reported = passed;
+                if !progress(passed) {
+                    return false;
+                }
+            }
+            walk.next_key();
+        }
+        // Only now, so that a merge that is begun twice counts what it drops once.
+        dropped.count(frozen, &self.index);
+        self.first_seq.fetch_min(frozen.first_seq().0, Ordering::Relaxed);
+        true
+    }
+
+    /// Takes in the versions of one key; returns their bytes.
+    fn merge_key(
+        &self,
+        frozen: &Memtable,
+        head: &VersionEntry,
+        snapshots: &[SeqNo],
+        dropped: &mut Dropped,
+    ) -> u64 {
+        let mut bytes = 0;
+        let mut newer: Option<&VersionEntry> = None;
+        for entry in std::iter::successors(Some(head), |entry| entry.older()) {
+            let record_bytes = entry.view().len as u64;
+            bytes += record_bytes;
+            if newer.is_none_or(|newer| is_seen(entry.seq(), newer.seq(), snapshots)) {
+                let segment = &frozen.pinned(entry.record().segment()).memory;
+                // SAFETY: the record is valid, as it was for `frozen`, and lies in this segment.
+                unsafe { self.index.insert_at(segment, entry.record().start(), entry.seq()) };
+            } else {
+                dropped.add(entry.record().segment(), record_bytes);
+            }
+            newer = Some(entry);
+        }
+        bytes
+    }
+
+    /// As [`Memtable::get`].
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<Version<'_>> {
+        self.index.get(key, seq)
+    }
+
+    /// As [`Memtable::get_many`].
+    pub fn get_many<'m>(&'m self, keys: &[&[u8]], seq: SeqNo, versions: &mut Vec<Option<Version<'m>>>) {
+        self.index.get_many(keys, seq, versions);
+    }
+
+    /// As [`Memtable::cursor`].
+    #[must_use]
+    pub fn cursor(&self) -> MemtableCursor {
+        self.index.cursor()
+    }
+
+    /// The smallest first number of what was merged.
+    #[must_use]
+    pub fn first_seq(&self) -> SeqNo {
+        SeqNo(self.first_seq.load(Ordering::Relaxed))
+    }
+
+    /// As [`Memtable::last_seq`].
+    #[must_use]
+    pub fn last_seq(&self) -> SeqNo {
+        self.index.last_seq()
+    }
+
+    /// As [`Memtable::entry_count`]; dropped versions do not count.
+    #[must_use]
+    pub fn entry_count(&self) -> u64 {
+        self.index.entry_count()
+    }
+
+    /// Whether nothing is indexed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// As [`Memtable::record_bytes`]; dropped versions do not count.
+    #[must_use]
+    pub fn record_bytes(&self) -> u64 {
+        self.index.record_bytes()
+    }
+
+    /// As [`Memtable::index_bytes`].
+    #[must_use]
+    pub fn index_bytes(&self) -> u64 {
+        self.index.index_bytes()
+    }
+
+    /// As [`Memtable::segments`]; dropped versions count as bytes and as dead bytes.
+    #[must_use]
+    pub fn segments(&self) -> Vec<SegmentUse> {
+        self.index.segments()
+    }
+
+    /// As [`Memtable::oldest_segment`].
+    #[must_use]
+    pub fn oldest_segment(&self) -> Option<SegmentId> {
+        self.index.oldest_segment()
+    }
+}
+
+/// Whether some snapshot's newest version is `seq`, when the next newer one is `newer`.
+fn is_seen(seq: SeqNo, newer: SeqNo, snapshots: &[SeqNo]) -> bool {
+    let first = snapshots.partition_point(|snapshot| *snapshot < seq);
+    snapshots.get(first).is_some_and(|snapshot| *snapshot < newer)
+}
+
+/// Bytes dropped by a merge, by the segment's index in the frozen memtable.
+#[derive(Default)]
+struct Dropped(Vec<u64>);
+
+impl Dropped {
+    fn add(&mut self, segment: u16, bytes: u64) {
+        let index = usize::from(segment);
+        if self.0.len() <= index {
+            self.0.resize(index + 1, 0);
+        }
+        self.0[index] += bytes;
+    }
+
+    fn count(&self, frozen: &Memtable, index: &Memtable) {
+        for (segment, bytes) in (0..).zip(&self.0).filter(|(_, bytes)| **bytes > 0) {
+            index.pin(&frozen.pinned(segment).memory).count_dropped(*bytes);
+        }
+    }
+}

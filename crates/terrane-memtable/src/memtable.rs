@@ -1,0 +1,216 @@
+//! The memtable: a radix tree over the records of one table, and what it knows about their segments.
+#![expect(unsafe_code, reason = "takes pointers to records on the caller's word")]
+
+use std::fmt;
+use std::sync::Arc;
+
+use terrane_base::{SegmentId, SeqKind, SeqNo};
+use terrane_device::SegmentMemory;
+
+use crate::arena::LaneGuard;
+use crate::cursor::MemtableCursor;
+use crate::probe;
+use crate::record::RecordPtr;
+use crate::segments::{Pinned, SegmentTable, SegmentUse};
+use crate::tree::Tree;
+use crate::version::{Pushed, VersionEntry};
+use crate::walk::Walk;
+
+/// One version of a key, as [`Memtable::get`] finds it. The value lies in segment memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version<'a> {
+    /// Sequence number and kind.
+    pub seq_kind: SeqKind,
+    /// User value; empty for a delete.
+    pub value: &'a [u8],
+}
+
+/// A sorted index over records that lie in segments. Any number of threads insert and read at once.
+///
+/// It owns its nodes and keeps the memory of every segment that it points into; both go when the memtable
+/// goes. Nothing is ever removed from it. At most 65532 segments can be pointed into.
+pub struct Memtable {
+    first_seq: SeqNo,
+    tree: Tree,
+    segments: SegmentTable,
+}
+
+impl Memtable {
+    /// An empty memtable for records from `first_seq` on.
+    #[must_use]
+    pub fn new(first_seq: SeqNo) -> Arc<Self> {
+        Arc::new(Memtable { first_seq, tree: Tree::new(), segments: SegmentTable::new() })
+    }
+
+    /// Indexes the record at `offset` of `segment` as version `seq` of its key.
+    ///
+    /// Once this returns, every later read sees the record. Inserting the same version again changes nothing;
+    /// versions of a key may come in any order.
+    ///
+    /// # Safety
+    /// A whole, valid record ([`terrane_base::record`]) lies at `offset` of the segment's region, and nobody
+    /// writes its bytes any more. All segments given to one memtable with the same id are the same memory.
+    ///
+    /// # Panics
+    /// If the segment's memory lies above 2^48, or it is the 65533rd segment.
+    #[inline]
+    pub unsafe fn insert(&self, segment: &Arc<SegmentMemory>, offset: usize, seq: SeqNo) {
+        assert!(offset < segment.region.len());
+        // SAFETY: the offset is within the region; it holds a record by the caller's promise, in memory that
+        // is pinned.
+        unsafe {
+            let start = segment.region.start().add(offset).as_ptr();
+            self.insert_at(segment, start, seq);
+        }
+    }
+
+    /// Indexes the record at `start`; returns whether it is new here.
+    ///
+    /// # Safety
+    /// As [`Memtable::insert`]; `start` lies in the segment's region.
+    #[inline]
+    pub(crate) unsafe fn insert_at(
+        &self,
+        segment: &Arc<SegmentMemory>,
+        start: *const u8,
+        seq: SeqNo,
+    ) -> bool {
+        let mut lane = self.tree.arena().enter();
+        let (index, pinned) = self.segments.pin(segment);
+        // SAFETY: by the caller's promise; the memory is pinned.
+        let entry = unsafe { VersionEntry::new(&mut lane, seq, RecordPtr::new(start, index)) };
+        let view = entry.view();
+        let pushed = self.tree.insert(&mut lane, view.key, entry);
+        self.count(&mut lane, pinned, entry, view.len, &pushed)
+    }
+
+    #[inline]
+    fn count(
+        &self,
+        lane: &mut LaneGuard<'_>,
+        pinned: &Pinned,
+        entry: &VersionEntry,
+        bytes: usize,
+        pushed: &Pushed<'_>,
+    ) -> bool {
+        if matches!(pushed, Pushed::Duplicate) {
+            return false;
+        }
+        lane.count(bytes, entry.seq());
+        pinned.count(lane, bytes);
+        match pushed {
+            Pushed::First | Pushed::Duplicate => {}
+            Pushed::Shadows(old) => {
+                self.segments.at(old.record().segment()).count_shadowed(old.view().len);
+            }
+            Pushed::Shadowed => pinned.count_shadowed(bytes),
+        }
+        true
+    }
+
+    /// The newest version of `key` with a number up to `seq`. Never waits.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<Version<'_>> {
+        self.tree.find(key).and_then(|head| version_at(head, seq))
+    }
+
+    /// As [`Memtable::get`] for many keys at once; `versions` is cleared and receives an answer per key.
+    ///
+    /// The lookups run interleaved, so that their cache misses overlap: with many keys and a large memtable
+    /// this costs a fraction of single lookups.
+    pub fn get_many<'m>(&'m self, keys: &[&[u8]], seq: SeqNo, versions: &mut Vec<Option<Version<'m>>>) {
+        versions.clear();
+        versions.reserve(keys.len());
+        for group in keys.chunks(probe::GROUP) {
+            let heads = probe::find_group(self.tree.root(), group);
+            let found = heads[..group.len()].iter().map(|head| head.and_then(|head| version_at(head, seq)));
+            versions.extend(found);
+        }
+    }
+
+    /// A cursor over all versions, without a position. It keeps the memtable alive.
+    #[must_use]
+    pub fn cursor(self: &Arc<Self>) -> MemtableCursor {
+        MemtableCursor::new(self.clone())
+    }
+
+    pub(crate) fn walk(&self) -> Walk<'_> {
+        Walk::new(self.tree.root())
+    }
+
+    pub(crate) fn pinned(&self, index: u16) -> &Pinned {
+        self.segments.at(index)
+    }
+
+    pub(crate) fn pin(&self, segment: &Arc<SegmentMemory>) -> &Pinned {
+        self.segments.pin(segment).1
+    }
+
+    /// The number that the memtable begins with, as given to [`Memtable::new`].
+    #[must_use]
+    pub fn first_seq(&self) -> SeqNo {
+        self.first_seq
+    }
+
+    /// The greatest number indexed so far; 0 if nothing is.
+    #[must_use]
+    pub fn last_seq(&self) -> SeqNo {
+        self.tree.arena().last_seq()
+    }
+
+    /// How many versions are indexed.
+    ///
+    /// This, [`Memtable::record_bytes`] and [`Memtable::last_seq`] sum a counter per lane: call them per group,
+    /// not per record.
+    #[must_use]
+    pub fn entry_count(&self) -> u64 {
+        self.tree.arena().entry_count()
+    }
+
+    /// Whether nothing is indexed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entry_count() == 0
+    }
+
+    /// Bytes of the indexed records, shadowed ones included.
+    #[must_use]
+    pub fn record_bytes(&self) -> u64 {
+        self.tree.arena().record_bytes()
+    }
+
+    /// Bytes of memory that the index itself takes: its nodes and entries, with the free ends of their chunks.
+    #[must_use]
+    pub fn index_bytes(&self) -> u64 {
+        self.tree.arena().chunk_bytes() + size_of::<Self>() as u64
+    }
+
+    /// What it uses of each segment, by segment id.
+    #[must_use]
+    pub fn segments(&self) -> Vec<SegmentUse> {
+        self.segments.uses()
+    }
+
+    /// The segment with the smallest id that is pointed into.
+    #[must_use]
+    pub fn oldest_segment(&self) -> Option<SegmentId> {
+        self.segments.oldest()
+    }
+}
+
+fn version_at(head: &VersionEntry, seq: SeqNo) -> Option<Version<'_>> {
+    let entry = head.visible_at(seq)?;
+    Some(Version { seq_kind: entry.seq_kind, value: entry.view().value })
+}
+
+impl fmt::Debug for Memtable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memtable")
+            .field("first_seq", &self.first_seq)
+            .field("entry_count", &self.entry_count())
+            .field("record_bytes", &self.record_bytes())
+            .field("index_bytes", &self.index_bytes())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,640 @@
+//! Inner nodes of the radix tree (Leis, Kemper, Neumann: The Adaptive Radix Tree, ICDE 2013).
+//!
+//! ```text
+//! head, 32 bytes:  lock u32 | prefix length u32 | count u32 | keys of a Node4 u32 | prefix 8 | terminal 8
+//! Node4      64 bytes:  head | 4 slots                     keys unsorted, in order of arrival
+//! Node16    192 bytes:  head | 16 key bytes | 16 slots     likewise
+//! Node48    704 bytes:  head | 256 index bytes | 48 slots  index: 0 = absent, i = slot i - 1
+//! Node256  2112 bytes:  head | 256 slots
+//!
+//! link, 8 bytes:   null | version entry + 1 | node + kind << 1 + prefix length << 3 (7: see the head)
+//! ```
+//!
+//! The *prefix* is the run of key bytes that all keys below share: up to 8 bytes lie in the head, longer ones
+//! are pointed to in segment memory. The *terminal* slot holds the key that ends where the prefix ends. A link
+//! carries kind and prefix length, so that a lookup touches only the lines of a node that it needs.
+//!
+//! # Who may touch what
+//! 1. Until a node is published only its maker touches it.
+//! 2. Kind, prefix and a taken key or index byte never change: whoever needs another prefix or more room
+//!    publishes a copy in the parent's slot and retires the node.
+//! 3. Slots, keys, index and count are written only under the node's lock. The lock of a retired node cannot
+//!    be taken. Readers take no lock.
+//! 4. A slot that holds something never becomes empty, and a node that is reachable was never freed (arena).
+//!    So a reader that came by a node before it was retired finds in it, and below it, everything that was
+//!    inserted before the reader set out.
+//! 5. Links stored in a node lead to entries and nodes of the same arena.
+//!
+//! # Memory ordering
+//! A slot is stored with Release and loaded with Acquire, which publishes what it leads to. In a Node4 and a
+//! Node16 the count is stored with Release after key and slot, in a Node48 the index after the slot; readers
+//! load it first, with Acquire.
+#![expect(unsafe_code, reason = "tagged pointers and unions within the arena")]
+
+use std::marker::PhantomData;
+use std::ptr::{from_ref, null_mut};
+
+use terrane_base::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use terrane_base::sync::spin;
+
+use crate::arena::{Arena, LaneGuard, NODE_ALIGN};
+use crate::version::VersionEntry;
+
+const LEAF: usize = 1;
+const KIND_SHIFT: u32 = 1;
+const PREFIX_SHIFT: u32 = 3;
+const PREFIX_LONG: usize = 7;
+const TAG_MASK: usize = NODE_ALIGN - 1;
+const PREFIX_INLINE: usize = 8;
+
+const LOCKED: u32 = 1;
+const RETIRED: u32 = 2;
+
+#[repr(C)]
+struct Head {
+    lock: AtomicU32,
+    prefix_len: u32,
+    count: AtomicU32,
+    keys4: AtomicU32,
+    prefix: Prefix,
+    terminal: Slot,
+}
+
+/// The bytes themselves up to [`PREFIX_INLINE`], else where they are.
+#[repr(C)]
+union Prefix {
+    inline: [u8; PREFIX_INLINE],
+    outside: *const u8,
+}
+
+#[repr(C, align(64))]
+struct Node4 {
+    head: Head,
+    slots: [Slot; 4],
+}
+
+#[repr(C, align(64))]
+struct Node16 {
+    head: Head,
+    keys: [AtomicU64; 2],
+    slots: [Slot; 16],
+}
+
+#[repr(C, align(64))]
+struct Node48 {
+    head: Head,
+    index: [AtomicU64; 32],
+    slots: [Slot; 48],
+}
+
+#[repr(C, align(64))]
+struct Node256 {
+    head: Head,
+    slots: [Slot; 256],
+}
+
+#[cfg(not(feature = "shuttle"))]
+const _: () = {
+    assert!(size_of::<Head>() == 32);
+    assert!(size_of::<Node4>() == 64); // one cache line: most nodes are small
+    assert!(size_of::<Node16>() == 192);
+    assert!(size_of::<Node48>() == 704);
+    assert!(size_of::<Node256>() == 2112);
+};
+
+/// How many children a node has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// 4.
+    N4 = 0,
+    /// 16.
+    N16 = 1,
+    /// 48.
+    N48 = 2,
+    /// 256.
+    N256 = 3,
+}
+
+/// A place in a node that holds a [`Link`].
+#[repr(transparent)]
+pub(crate) struct Slot(AtomicPtr<u8>);
+
+impl Slot {
+    #[inline]
+    pub(crate) fn load(&self) -> Link<'_> {
+        // Acquire: pairs with the Release in `store`.
+        Link { tagged: self.0.load(Ordering::Acquire), arena: PhantomData }
+    }
+
+    /// Requires: rules 3 and 5.
+    #[inline]
+    pub(crate) fn store(&self, link: Link<'_>) {
+        self.0.store(link.tagged, Ordering::Release);
+    }
+}
+
+/// The content of a slot: nothing, the newest version of a key, or a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link<'t> {
+    tagged: *mut u8,
+    arena: PhantomData<&'t VersionEntry>,
+}
+
+// SAFETY: leads to memory that many threads may use under the rules above and those of `version`.
+unsafe impl Send for Link<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Link<'_> {}
+
+/// A [`Link`], taken apart.
+#[derive(Clone, Copy)]
+pub(crate) enum Child<'t> {
+    Empty,
+    Leaf(&'t VersionEntry),
+    Node(Node<'t>),
+}
+
+impl<'t> Link<'t> {
+    pub(crate) const EMPTY: Link<'t> = Link { tagged: null_mut(), arena: PhantomData };
+
+    #[inline]
+    pub(crate) fn leaf(entry: &'t VersionEntry) -> Self {
+        let address = from_ref(entry).cast_mut().cast::<u8>();
+        Link { tagged: address.map_addr(|address| address | LEAF), arena: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn child(self) -> Child<'t> {
+        if self.tagged.is_null() {
+            Child::Empty
+        } else if self.tagged.addr() & LEAF != 0 {
+            // SAFETY: tagged as an entry, which lives for `'t` (rule 5).
+            Child::Leaf(unsafe { &*self.tagged.map_addr(|address| address & !LEAF).cast::<VersionEntry>() })
+        } else {
+            Child::Node(Node(self))
+        }
+    }
+
+    /// Asks for the line that a lookup of `byte` below this link will touch first.
+    #[inline]
+    pub(crate) fn prefetch(self, byte: u8) {
+        if self.tagged.addr() & LEAF != 0 {
+            return prefetch(self.tagged);
+        }
+        let offset = match Node(self).kind() {
+            Kind::N4 | Kind::N16 => 0,
+            Kind::N48 => size_of::<Head>() + usize::from(byte),
+            Kind::N256 => size_of::<Head>() + usize::from(byte) * size_of::<Slot>(),
+        };
+        prefetch(Node(self).address().wrapping_add(offset));
+    }
+}
+
+/// A link that leads to a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Node<'t>(Link<'t>);
+
+impl<'t> Node<'t> {
+    /// A node without children. `prefix` lies in segment memory that the memtable pins, or in a node's head.
+    pub(crate) fn new(lane: &mut LaneGuard<'t>, kind: Kind, prefix: &'t [u8]) -> Self {
+        let bytes = match kind {
+            Kind::N4 => size_of::<Node4>(),
+            Kind::N16 => size_of::<Node16>(),
+            Kind::N48 => size_of::<Node48>(),
+            Kind::N256 => size_of::<Node256>(),
+        };
+        let memory = lane.node_memory(bytes).as_ptr();
+        // SAFETY: fresh memory of the kind's size and alignment, which nobody else knows.
+        unsafe {
+            init_head(memory.cast(), prefix);
+            match kind {
+                Kind::N4 => init_slots(&raw mut (*memory.cast::<Node4>()).slots),
+                Kind::N16 => {
+                    init_words(&raw mut (*memory.cast::<Node16>()).keys);
+                    init_slots(&raw mut (*memory.cast::<Node16>()).slots);
+                }
+                Kind::N48 => {
+                    init_words(&raw mut (*memory.cast::<Node48>()).index);
+                    init_slots(&raw mut (*memory.cast::<Node48>()).slots);
+                }
+                Kind::N256 => init_slots(&raw mut (*memory.cast::<Node256>()).slots),
+            }
+        }
+        let tag = (kind as usize) << KIND_SHIFT | prefix.len().min(PREFIX_LONG) << PREFIX_SHIFT;
+        Node(Link { tagged: memory.map_addr(|address| address | tag), arena: PhantomData })
+    }
+
+    /// A tree's root. Its owner keeps it beside the arena and hands it out for borrows of the arena only.
+    pub(crate) fn root(arena: &Arena) -> Node<'static> {
+        let root = Node::new(&mut arena.enter(), Kind::N256, &[]);
+        // SAFETY: the owner's promise.
+        unsafe { root.unbound() }
+    }
+
+    #[inline]
+    pub(crate) fn link(self) -> Link<'t> {
+        self.0
+    }
+
+    /// The same node for a borrow of any length.
+    ///
+    /// # Safety
+    /// Nothing that is reached through the result is used after the arena's memtable is gone.
+    pub(crate) unsafe fn unbound<'u>(self) -> Node<'u> {
+        Node(Link { tagged: self.0.tagged, arena: PhantomData })
+    }
+
+    #[inline]
+    pub(crate) fn kind(self) -> Kind {
+        match self.0.tagged.addr() >> KIND_SHIFT & 3 {
+            0 => Kind::N4,
+            1 => Kind::N16,
+            2 => Kind::N48,
+            _ => Kind::N256,
+        }
+    }
+
+    #[inline]
+    fn head(self) -> &'t Head {
+        // SAFETY: every kind of node starts with a head; it lives for `'t`.
+        unsafe { &*self.address().cast::<Head>() }
+    }
+
+    #[inline]
+    fn address(self) -> *mut u8 {
+        self.0.tagged.map_addr(|address| address & !TAG_MASK)
+    }
+
+    /// Bytes of the prefix.
+    #[inline]
+    pub(crate) fn prefix_len(self) -> usize {
+        match self.0.tagged.addr() >> PREFIX_SHIFT & PREFIX_LONG {
+            PREFIX_LONG => self.head().prefix_len as usize,
+            len => len,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn prefix(self) -> &'t [u8] {
+        let len = self.prefix_len();
+        if len == 0 {
+            return &[];
+        }
+        let head = self.head();
+        // SAFETY: the length says which field of the union was set; bytes outside lie in pinned segment memory.
+        unsafe {
+            if len <= PREFIX_INLINE {
+                std::slice::from_raw_parts((&raw const head.prefix.inline).cast::<u8>(), len)
+            } else {
+                std::slice::from_raw_parts(head.prefix.outside, len)
+            }
+        }
+    }
+
+    /// Holds the key that ends where the prefix ends.
+    #[inline]
+    pub(crate) fn terminal(self) -> &'t Slot {
+        &self.head().terminal
+    }
+
+    /// The slot of `byte`; `None` if there is none yet. A Node256 has a slot, maybe empty, for every byte.
+    #[inline]
+    pub(crate) fn slot(self, byte: u8) -> Option<&'t Slot> {
+        match self.body() {
+            Body::N4(node) => {
+                // Acquire: pairs with the Release in `add`; keys and slots below the count are there.
+                let count = node.head.count.load(Ordering::Acquire) as usize;
+                let index = position(u64::from(node.head.keys4.load(Ordering::Relaxed)), byte);
+                if index < count { Some(&node.slots[index]) } else { None }
+            }
+            Body::N16(node) => {
+                let count = node.head.count.load(Ordering::Acquire) as usize;
+                let low = position(node.keys[0].load(Ordering::Relaxed), byte);
+                let index = match low {
+                    8 => 8 + position(node.keys[1].load(Ordering::Relaxed), byte),
+                    low => low,
+                };
+                // An unused key is 0 like a used one may be, but lies behind it.
+                if index < count { Some(&node.slots[index]) } else { None }
+            }
+            Body::N48(node) => {
+                let word = node.index[usize::from(byte / 8)].load(Ordering::Acquire);
+                let index = byte_at(word, byte % 8);
+                if index == 0 { None } else { Some(&node.slots[usize::from(index) - 1]) }
+            }
+            Body::N256(node) => Some(&node.slots[usize::from(byte)]),
+        }
+    }
+
+    /// What lies below `byte`.
+    #[inline]
+    pub(crate) fn child(self, byte: u8) -> Child<'t> {
+        self.slot(byte).map_or(Child::Empty, |slot| slot.load().child())
+    }
+
+    #[inline]
+    fn body(self) -> Body<'t> {
+        let address = self.address();
+        // SAFETY: the tag says which struct was made there; it lives for `'t`.
+        unsafe {
+            match self.kind() {
+                Kind::N4 => Body::N4(&*address.cast()),
+                Kind::N16 => Body::N16(&*address.cast()),
+                Kind::N48 => Body::N48(&*address.cast()),
+                Kind::N256 => Body::N256(&*address.cast()),
+            }
+        }
+    }
+
+    /// The child with the smallest byte from `from` on.
+    pub(crate) fn child_from(self, from: usize) -> Option<(u8, Child<'t>)> {
+        let byte = match self.body() {
+            Body::N4(_) | Body::N16(_) => self.small_keys().byte_from(from)?,
+            Body::N48(node) => index_from(&node.index, from)?,
+            Body::N256(node) => {
+                let filled = |byte: &usize| node.slots[*byte].load() != Link::EMPTY;
+                (from..256).find(filled)? as u8
+            }
+        };
+        Some((byte, self.child(byte)))
+    }
+
+    /// The child with the greatest byte below `below`.
+    pub(crate) fn child_below(self, below: usize) -> Option<(u8, Child<'t>)> {
+        let byte = match self.body() {
+            Body::N4(_) | Body::N16(_) => self.small_keys().byte_below(below)?,
+            Body::N48(node) => index_below(&node.index, below)?,
+            Body::N256(node) => {
+                let filled = |byte: &usize| node.slots[*byte].load() != Link::EMPTY;
+                (0..below).rev().find(filled)? as u8
+            }
+        };
+        Some((byte, self.child(byte)))
+    }
+
+    fn small_keys(self) -> SmallKeys {
+        let count = self.head().count.load(Ordering::Acquire) as usize;
+        let words = match self.body() {
+            Body::N16(node) => [node.keys[0].load(Ordering::Relaxed), node.keys[1].load(Ordering::Relaxed)],
+            _ => [u64::from(self.head().keys4.load(Ordering::Relaxed)), 0],
+        };
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&words[0].to_le_bytes());
+        bytes[8..].copy_from_slice(&words[1].to_le_bytes());
+        SmallKeys { bytes, count }
+    }
+
+    /// Whether [`Node::add`] has no room. Once true it stays so.
+    #[inline]
+    pub(crate) fn is_full(self) -> bool {
+        let count = self.head().count.load(Ordering::Relaxed);
+        match self.kind() {
+            Kind::N4 => count == 4,
+            Kind::N16 => count == 16,
+            Kind::N48 => count == 48,
+            Kind::N256 => false,
+        }
+    }
+
+    /// Adds a child. Requires: the lock, or the node is unpublished; nothing is below `byte`; the node is not
+    /// full.
+    pub(crate) fn add(self, byte: u8, link: Link<'t>) {
+        debug_assert!(!self.is_full());
+        let head = self.head();
+        let count = head.count.load(Ordering::Relaxed) as usize;
+        match self.body() {
+            Body::N4(node) => {
+                node.slots[count].store(link);
+                let keys = head.keys4.load(Ordering::Relaxed);
+                head.keys4.store(keys | u32::from(byte) << (8 * count), Ordering::Relaxed);
+            }
+            Body::N16(node) => {
+                node.slots[count].store(link);
+                let keys = &node.keys[count / 8];
+                let word = keys.load(Ordering::Relaxed) | u64::from(byte) << (8 * (count % 8));
+                keys.store(word, Ordering::Relaxed);
+            }
+            Body::N48(node) => {
+                node.slots[count].store(link);
+                let index = &node.index[usize::from(byte / 8)];
+                let word = index.load(Ordering::Relaxed) | (count as u64 + 1) << (8 * (byte % 8));
+                // Release: pairs with the Acquire in `slot`; the slot is there.
+                index.store(word, Ordering::Release);
+            }
+            Body::N256(node) => node.slots[usize::from(byte)].store(link),
+        }
+        // Release: pairs with the Acquire in `slot`; key and slot are there.
+        head.count.store(count as u32 + 1, Ordering::Release);
+    }
+
+    /// A copy with room for more children. Requires: the lock; the node is full.
+    pub(crate) fn grown(self, lane: &mut LaneGuard<'t>) -> Node<'t> {
+        let kind = match self.kind() {
+            Kind::N4 => Kind::N16,
+            Kind::N16 => Kind::N48,
+            Kind::N48 | Kind::N256 => Kind::N256,
+        };
+        self.copied(lane, kind, self.prefix())
+    }
+
+    /// A copy with another prefix. Requires: the lock.
+    pub(crate) fn with_prefix(self, lane: &mut LaneGuard<'t>, prefix: &'t [u8]) -> Node<'t> {
+        self.copied(lane, self.kind(), prefix)
+    }
+
+    fn copied(self, lane: &mut LaneGuard<'t>, kind: Kind, prefix: &'t [u8]) -> Node<'t> {
+        let copy = Node::new(lane, kind, prefix);
+        copy.terminal().store(self.terminal().load());
+        match self.body() {
+            Body::N4(Node4 { slots, .. }) => copy.add_all(&self.small_keys(), slots),
+            Body::N16(Node16 { slots, .. }) => copy.add_all(&self.small_keys(), slots),
+            Body::N48(node) => {
+                let mut from = 0;
+                while let Some(byte) = index_from(&node.index, from) {
+                    let index = byte_at(node.index[usize::from(byte / 8)].load(Ordering::Relaxed), byte % 8);
+                    copy.add(byte, node.slots[usize::from(index) - 1].load());
+                    from = usize::from(byte) + 1;
+                }
+            }
+            Body::N256(node) => {
+                for (byte, slot) in (0..=255).zip(&node.slots) {
+                    copy.add(byte, slot.load());
+                }
+            }
+        }
+        copy
+    }
+
+    fn add_all(self, keys: &SmallKeys, slots: &'t [Slot]) {
+        for (byte, slot) in keys.bytes[..keys.count].iter().zip(slots) {
+            self.add(*byte, slot.load());
+        }
+    }
+
+    /// Locks the node; `None` if it is retired: the caller starts anew from the root.
+    #[inline]
+    pub(crate) fn lock(self) -> Option<NodeGuard<'t>> {
+        let lock = &self.head().lock;
+        let mut turn = 0;
+        loop {
+            // Acquire: pairs with the Release of the last holder.
+            match lock.compare_exchange(0, LOCKED, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(NodeGuard(self)),
+                Err(state) if state & RETIRED != 0 => return None,
+                Err(_) => spin(turn),
+            }
+            turn += 1;
+        }
+    }
+}
+
+/// A locked node; unlocked when dropped.
+pub(crate) struct NodeGuard<'t>(Node<'t>);
+
+impl NodeGuard<'_> {
+    /// Ends the node's life in the tree. Requires: its replacement is published.
+    pub(crate) fn retire(self) {
+        self.0.head().lock.store(RETIRED, Ordering::Release);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for NodeGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.head().lock.store(0, Ordering::Release);
+    }
+}
+
+enum Body<'t> {
+    N4(&'t Node4),
+    N16(&'t Node16),
+    N48(&'t Node48),
+    N256(&'t Node256),
+}
+
+/// The keys of a Node4 or Node16 in order of arrival.
+struct SmallKeys {
+    bytes: [u8; 16],
+    count: usize,
+}
+
+impl SmallKeys {
+    /// The smallest key from `from` on.
+    fn byte_from(&self, from: usize) -> Option<u8> {
+        // Written so that the compiler turns it into 16 lanes: no branch, absent lanes are 256.
+        let lane = |(index, &key): (usize, &u8)| {
+            if index < self.count && usize::from(key) >= from { u16::from(key) } else { 256 }
+        };
+        let least = self.bytes.iter().enumerate().map(lane).fold(256, u16::min);
+        u8::try_from(least).ok()
+    }
+
+    /// The greatest key below `below`.
+    fn byte_below(&self, below: usize) -> Option<u8> {
+        let lane = |(index, &key): (usize, &u8)| {
+            if index < self.count && usize::from(key) < below { i16::from(key) } else { -1 }
+        };
+        let greatest = self.bytes.iter().enumerate().map(lane).fold(-1, i16::max);
+        u8::try_from(greatest).ok()
+    }
+}
+
+/// The smallest byte from `from` on with an entry in a Node48's index.
+fn index_from(index: &[AtomicU64; 32], from: usize) -> Option<u8> {
+    let first = from / 8;
+    for (at, word) in index.iter().enumerate().skip(first) {
+        let mut word = word.load(Ordering::Acquire);
+        if at == first {
+            word &= u64::MAX << (8 * (from % 8));
+        }
+        if word != 0 {
+            return Some((at * 8) as u8 + (word.trailing_zeros() / 8) as u8);
+        }
+    }
+    None
+}
+
+/// The greatest byte below `below` with an entry in a Node48's index.
+fn index_below(index: &[AtomicU64; 32], below: usize) -> Option<u8> {
+    for at in (0..below.div_ceil(8)).rev() {
+        let mut word = index[at].load(Ordering::Acquire);
+        if below < at * 8 + 8 {
+            word &= !(u64::MAX << (8 * (below % 8)));
+        }
+        if word != 0 {
+            return Some((at * 8) as u8 + 7 - (word.leading_zeros() / 8) as u8);
+        }
+    }
+    None
+}
+
+/// Index of the first byte of `word` that equals `byte`; 8 if none does.
+#[inline]
+fn position(word: u64, byte: u8) -> usize {
+    const LOW_BITS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let differences = word ^ (u64::from(byte) * 0x0101_0101_0101_0101);
+    // Sets the top bit of exactly the zero bytes: no carry leaves a byte (Warren, Hacker's Delight, 6-1).
+    let zeros = !(((differences & LOW_BITS) + LOW_BITS) | differences | LOW_BITS);
+    (zeros.trailing_zeros() / 8) as usize
+}
+
+#[inline]
+fn byte_at(word: u64, index: u8) -> u8 {
+    (word >> (8 * index)) as u8
+}
+
+/// # Safety
+/// `head` is writable, aligned and unknown to others.
+unsafe fn init_head(head: *mut Head, prefix: &[u8]) {
+    let field = match prefix.len() {
+        len @ 0..=PREFIX_INLINE => {
+            let mut inline = [0; PREFIX_INLINE];
+            inline[..len].copy_from_slice(prefix);
+            Prefix { inline }
+        }
+        _ => Prefix { outside: prefix.as_ptr() },
+    };
+    // SAFETY: by the caller's promise.
+    unsafe {
+        head.write(Head {
+            lock: AtomicU32::new(0),
+            prefix_len: prefix.len() as u32,
+            count: AtomicU32::new(0),
+            keys4: AtomicU32::new(0),
+            prefix: field,
+            terminal: Slot(AtomicPtr::new(null_mut())),
+        });
+    }
+}
+
+/// # Safety
+/// As [`init_head`].
+unsafe fn init_slots<const N: usize>(slots: *mut [Slot; N]) {
+    for index in 0..N {
+        // SAFETY: within the array; by the caller's promise.
+        unsafe { slots.cast::<Slot>().add(index).write(Slot(AtomicPtr::new(null_mut()))) };
+    }
+}
+
+/// # Safety
+/// As [`init_head`].
+unsafe fn init_words<const N: usize>(words: *mut [AtomicU64; N]) {
+    for index in 0..N {
+        // SAFETY: within the array; by the caller's promise.
+        unsafe { words.cast::<AtomicU64>().add(index).write(AtomicU64::new(0)) };
+    }
+}
+
+/// Asks for a cache line; any address is fine.
+#[inline]
+pub(crate) fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch never faults.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

@@ -1,0 +1,180 @@
+//! The segments that a memtable points into: each is pinned once, and its use is counted.
+//!
+//! The table only grows, so a record pointer names its segment by index for as long as the memtable lives.
+//! Finding the index costs two loads where the same segment was used before, and takes no lock; only the first
+//! record of a segment takes one.
+
+use std::sync::{Arc, OnceLock};
+
+use crossbeam_utils::CachePadded;
+use terrane_base::SegmentId;
+use terrane_base::sync::Mutex;
+use terrane_base::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use terrane_device::SegmentMemory;
+
+use crate::arena::{LANES, LaneGuard, add};
+
+/// What a memtable or global index uses of one segment. Exact once writers rest; lags by a few records before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentUse {
+    /// The segment.
+    pub id: SegmentId,
+    /// Bytes of the records in it that came into the index, dead ones included.
+    pub bytes: u64,
+    /// Bytes of those that a newer version of the same key shadows, or that a merge left out. A snapshot may
+    /// still need a shadowed version: dead bytes say what is worth cleaning, not what may go.
+    pub dead_bytes: u64,
+}
+
+/// Segments are dealt to `recent` by their low bits: neighbours never share a place.
+const RECENT: usize = 16;
+/// Bucket `b` holds `4 << b` segments, so 14 buckets hold 65532.
+const BUCKETS: usize = 14;
+
+pub(crate) struct SegmentTable {
+    /// Index + 1 of the segment last seen with these low bits; 0 for none.
+    recent: [AtomicU32; RECENT],
+    buckets: [OnceLock<Bucket>; BUCKETS],
+    /// Stored with Release after the entry, loaded with Acquire before it.
+    count: AtomicU32,
+    growing: Mutex<()>,
+}
+
+type Bucket = Box<[OnceLock<Box<Pinned>>]>;
+
+/// A segment whose memory stays while the table lives.
+pub(crate) struct Pinned {
+    pub(crate) memory: Arc<SegmentMemory>,
+    /// Each written by its lane's holder only.
+    indexed: [CachePadded<AtomicU64>; LANES],
+    /// Bytes of records left out by a merge.
+    dropped: AtomicU64,
+    /// Bytes of shadowed records.
+    shadowed: AtomicU64,
+}
+
+impl SegmentTable {
+    pub(crate) fn new() -> Self {
+        SegmentTable {
+            recent: std::array::from_fn(|_| AtomicU32::new(0)),
+            buckets: std::array::from_fn(|_| OnceLock::new()),
+            count: AtomicU32::new(0),
+            growing: Mutex::new(()),
+        }
+    }
+
+    /// The index of a segment, which is pinned from now on.
+    #[inline]
+    pub(crate) fn pin(&self, segment: &Arc<SegmentMemory>) -> (u16, &Pinned) {
+        let recent = self.recent[segment.id.0 as usize % RECENT].load(Ordering::Acquire);
+        if recent != 0 {
+            let pinned = self.get(recent - 1);
+            if pinned.memory.id == segment.id {
+                return ((recent - 1) as u16, pinned);
+            }
+        }
+        self.pin_slow(segment)
+    }
+
+    /// The segment with an index that [`SegmentTable::pin`] returned.
+    #[inline]
+    pub(crate) fn at(&self, index: u16) -> &Pinned {
+        self.get(u32::from(index))
+    }
+
+    /// All segments, by id.
+    pub(crate) fn uses(&self) -> Vec<SegmentUse> {
+        let mut uses: Vec<_> = self.iter().map(Pinned::segment_use).collect();
+        uses.sort_unstable_by_key(|segment| segment.id);
+        uses
+    }
+
+    pub(crate) fn oldest(&self) -> Option<SegmentId> {
+        self.iter().map(|pinned| pinned.memory.id).min()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pinned> {
+        (0..self.count.load(Ordering::Acquire)).map(|index| self.get(index))
+    }
+
+    fn get(&self, index: u32) -> &Pinned {
+        let (bucket, place) = place_of(index);
+        let bucket = self.buckets[bucket].get().and_then(|bucket| bucket[place].get());
+        bucket.expect("an index below the count")
+    }
+
+    #[cold]
+    fn pin_slow(&self, segment: &Arc<SegmentMemory>) -> (u16, &Pinned) {
+        let index = self.find(segment.id).unwrap_or_else(|| self.grow(segment));
+        // Release: whoever finds the index here finds the entry.
+        self.recent[segment.id.0 as usize % RECENT].store(index + 1, Ordering::Release);
+        (index as u16, self.get(index))
+    }
+
+    fn find(&self, id: SegmentId) -> Option<u32> {
+        let index = self.iter().position(|pinned| pinned.memory.id == id);
+        index.map(|index| index as u32)
+    }
+
+    fn grow(&self, segment: &Arc<SegmentMemory>) -> u32 {
+        let _growing = self.growing.lock();
+        if let Some(index) = self.find(segment.id) {
+            return index;
+        }
+        let index = self.count.load(Ordering::Relaxed);
+        let (bucket, place) = place_of(index);
+        assert!(bucket < BUCKETS, "an index points into at most 65532 segments");
+        let bucket = self.buckets[bucket].get_or_init(|| (0..4 << bucket).map(|_| OnceLock::new()).collect());
+        let new = bucket[place].set(Box::new(Pinned::new(segment.clone())));
+        assert!(new.is_ok(), "a place is filled once, under the lock");
+        self.count.store(index + 1, Ordering::Release);
+        index
+    }
+}
+
+impl Pinned {
+    fn new(memory: Arc<SegmentMemory>) -> Self {
+        Pinned {
+            memory,
+            indexed: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))),
+            dropped: AtomicU64::new(0),
+            shadowed: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts a record that came into the index.
+    #[inline]
+    pub(crate) fn count(&self, lane: &LaneGuard<'_>, bytes: usize) {
+        add(&self.indexed[lane.index()], bytes as u64);
+    }
+
+    /// Counts a record that a newer version shadows.
+    #[inline]
+    pub(crate) fn count_shadowed(&self, bytes: usize) {
+        self.shadowed.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts records that a merge left out.
+    pub(crate) fn count_dropped(&self, bytes: u64) {
+        self.dropped.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn segment_use(&self) -> SegmentUse {
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        let shadowed = self.shadowed.load(Ordering::Relaxed);
+        let indexed: u64 = self.indexed.iter().map(|lane| lane.load(Ordering::Relaxed)).sum();
+        // A record may be shadowed before the thread that inserted it has counted it.
+        SegmentUse {
+            id: self.memory.id,
+            bytes: indexed + dropped,
+            dead_bytes: shadowed.min(indexed) + dropped,
+        }
+    }
+}
+
+/// Bucket and place within it of an index.
+fn place_of(index: u32) -> (usize, usize) {
+    let rank = index + 4;
+    let bucket = rank.ilog2() - 2;
+    (bucket as usize, (rank - (4 << bucket)) as usize)
+}

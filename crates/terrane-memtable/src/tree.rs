@@ -1,0 +1,278 @@
+//! The radix tree: insertion and lookup.
+//!
+//! Synchronised by the ROWEX protocol (read-optimised write exclusion; Leis, Scheibner, Kemper, Neumann: The ART
+//! of Practical Synchronization, DaMoN 2016): readers never lock, check or restart; a writer goes down like a
+//! reader, locks the node that it changes, and looks again at the slot it is about to change. Optimistic lock
+//! coupling would need a version check per node on every read; here nothing is ever removed, so a reader that
+//! falls behind sees an older tree, but a whole one.
+//!
+//! # Insertion
+//! 1. Go down, comparing prefixes, until the key ends, a byte has no child, a leaf or a prefix differs.
+//! 2. Lock the node (a retired one: start anew); look at the slot again (changed: start anew).
+//! 3. One of: push a version; add a leaf; grow the node (locks the parent first); split a leaf (a Node4 takes
+//!    its slot); split a prefix (a Node4 takes the child's slot, above a copy of it with the shorter prefix).
+//!
+//! # Invariants
+//! 1. A node's path from the root is fixed while the node is not retired: nobody changes a prefix in place, and
+//!    a retired parent's live child hangs below the parent's replacement at the same byte.
+//! 2. Hence, with a parent and a child locked (so neither retired), the parent's slot holds the child.
+//! 3. Locks are taken from parent to child: no circle.
+//! 4. The root is a Node256 without prefix: never full, never split, never retired.
+
+use terrane_base::sync::spin;
+
+use crate::arena::{Arena, LaneGuard};
+use crate::node::{Child, Kind, Link, Node, Slot};
+use crate::version::{Pushed, VersionEntry, push};
+
+pub(crate) struct Tree {
+    arena: Arena,
+    root: Node<'static>,
+}
+
+impl Tree {
+    pub(crate) fn new() -> Self {
+        let arena = Arena::new();
+        let root = Node::root(&arena);
+        Tree { arena, root }
+    }
+
+    #[inline]
+    pub(crate) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    #[inline]
+    pub(crate) fn root(&self) -> Node<'_> {
+        self.root
+    }
+
+    /// The newest version of `key`.
+    #[inline]
+    pub(crate) fn find(&self, key: &[u8]) -> Option<&VersionEntry> {
+        let mut node = self.root();
+        let mut depth = 0;
+        loop {
+            // Prefixes are skipped unseen, the leaf's whole key is compared instead: one miss less per node.
+            let child = match key.get(depth) {
+                Some(&byte) => node.child(byte),
+                None => node.terminal().load().child(),
+            };
+            match child {
+                Child::Empty => return None,
+                Child::Leaf(head) => return (head.key() == key).then_some(head),
+                Child::Node(child) => {
+                    depth += 1 + child.prefix_len();
+                    node = child;
+                }
+            }
+        }
+    }
+
+    /// Inserts a version of `key`, which is the key of `entry`'s record.
+    #[inline]
+    pub(crate) fn insert<'t>(
+        &'t self,
+        lane: &mut LaneGuard<'t>,
+        key: &'t [u8],
+        entry: &'t VersionEntry,
+    ) -> Pushed<'t> {
+        let mut restarts = 0;
+        loop {
+            if let Some(pushed) = self.try_insert(lane, key, entry) {
+                return pushed;
+            }
+            spin(restarts);
+            restarts += 1;
+        }
+    }
+
+    /// As [`Tree::insert`]; `None` if another writer changed the place at the same time.
+    #[inline]
+    fn try_insert<'t>(
+        &'t self,
+        lane: &mut LaneGuard<'t>,
+        key: &'t [u8],
+        entry: &'t VersionEntry,
+    ) -> Option<Pushed<'t>> {
+        let mut parent = None;
+        let mut node = self.root();
+        let mut depth = 0;
+        loop {
+            // `key[..depth]` is the path to `node`, its prefix included.
+            let Some((&byte, rest)) = key.get(depth..).and_then(<[u8]>::split_first) else {
+                return end_here(lane, node, entry);
+            };
+            match node.child(byte) {
+                Child::Empty => return add_leaf(lane, parent, (node, byte), entry),
+                Child::Leaf(head) => {
+                    let other = head.key();
+                    if other == key {
+                        return push_version(lane, (node, byte), entry);
+                    }
+                    return split_leaf(lane, (node, byte), &other[depth + 1..], rest, entry);
+                }
+                Child::Node(child) => {
+                    let prefix = child.prefix();
+                    let common = if prefix.is_empty() { 0 } else { common_len(prefix, rest) };
+                    if common < prefix.len() {
+                        return split_prefix(lane, (node, byte), child, common, rest, entry);
+                    }
+                    depth += 1 + common;
+                    parent = Some((node, byte));
+                    node = child;
+                }
+            }
+        }
+    }
+}
+
+/// A node and the byte of one of its slots.
+type Place<'t> = (Node<'t>, u8);
+
+/// The key ends at `node`.
+fn end_here<'t>(lane: &mut LaneGuard<'t>, node: Node<'t>, entry: &'t VersionEntry) -> Option<Pushed<'t>> {
+    let _locked = node.lock()?;
+    put_version(lane, node.terminal(), entry)
+}
+
+/// The key was met at a leaf.
+#[inline]
+fn push_version<'t>(
+    lane: &mut LaneGuard<'t>,
+    (node, byte): Place<'t>,
+    entry: &'t VersionEntry,
+) -> Option<Pushed<'t>> {
+    let _locked = node.lock()?;
+    put_version(lane, node.slot(byte)?, entry)
+}
+
+/// Requires: the lock of the slot's node; a leaf in the slot, now or when it was last looked at, has the key.
+fn put_version<'t>(lane: &mut LaneGuard<'t>, slot: &'t Slot, entry: &'t VersionEntry) -> Option<Pushed<'t>> {
+    match slot.load().child() {
+        Child::Empty => {
+            slot.store(Link::leaf(entry));
+            Some(Pushed::First)
+        }
+        // A slot goes from leaf to leaf only by a push of the same key.
+        Child::Leaf(head) => Some(push(lane, slot, head, entry)),
+        Child::Node(_) => None,
+    }
+}
+
+/// Nothing is below the byte.
+#[inline]
+fn add_leaf<'t>(
+    lane: &mut LaneGuard<'t>,
+    parent: Option<Place<'t>>,
+    (node, byte): Place<'t>,
+    entry: &'t VersionEntry,
+) -> Option<Pushed<'t>> {
+    if !node.is_full() {
+        let _locked = node.lock()?;
+        if !matches!(node.child(byte), Child::Empty) {
+            return None;
+        }
+        if !node.is_full() {
+            node.add(byte, Link::leaf(entry));
+            return Some(Pushed::First);
+        }
+    }
+    grow(lane, parent.expect("the root is never full"), (node, byte), entry)
+}
+
+/// Nothing is below the byte, and the node is full.
+#[cold]
+fn grow<'t>(
+    lane: &mut LaneGuard<'t>,
+    (parent, parent_byte): Place<'t>,
+    (node, byte): Place<'t>,
+    entry: &'t VersionEntry,
+) -> Option<Pushed<'t>> {
+    let _parent_locked = parent.lock()?;
+    let locked = node.lock()?;
+    if !matches!(node.child(byte), Child::Empty) {
+        return None;
+    }
+    let slot = slot_of(parent, parent_byte, node);
+    let grown = node.grown(lane);
+    grown.add(byte, Link::leaf(entry));
+    slot.store(grown.link());
+    locked.retire();
+    Some(Pushed::First)
+}
+
+/// Another key was met at a leaf. `other` and `rest` are what of the two keys lies behind the byte; the leaf's
+/// key cannot have changed, only its newest version.
+fn split_leaf<'t>(
+    lane: &mut LaneGuard<'t>,
+    (node, byte): Place<'t>,
+    other: &[u8],
+    rest: &'t [u8],
+    entry: &'t VersionEntry,
+) -> Option<Pushed<'t>> {
+    let _locked = node.lock()?;
+    let slot = node.slot(byte)?;
+    let Child::Leaf(head) = slot.load().child() else { return None };
+    let common = common_len(other, rest);
+    let split = Node::new(lane, Kind::N4, &rest[..common]);
+    hang(split, other.get(common), Link::leaf(head));
+    hang(split, rest.get(common), Link::leaf(entry));
+    slot.store(split.link());
+    Some(Pushed::First)
+}
+
+/// The child's prefix and `rest` part after `common` bytes.
+#[cold]
+fn split_prefix<'t>(
+    lane: &mut LaneGuard<'t>,
+    (node, byte): Place<'t>,
+    child: Node<'t>,
+    common: usize,
+    rest: &'t [u8],
+    entry: &'t VersionEntry,
+) -> Option<Pushed<'t>> {
+    let _locked = node.lock()?;
+    let child_locked = child.lock()?;
+    let slot = slot_of(node, byte, child);
+    let prefix = child.prefix();
+    let lower = child.with_prefix(lane, &prefix[common + 1..]);
+    let split = Node::new(lane, Kind::N4, &rest[..common]);
+    split.add(prefix[common], lower.link());
+    hang(split, rest.get(common), Link::leaf(entry));
+    slot.store(split.link());
+    child_locked.retire();
+    Some(Pushed::First)
+}
+
+/// The slot in which `child` hangs. Requires: both are locked (invariant 2).
+fn slot_of<'t>(parent: Node<'t>, byte: u8, child: Node<'t>) -> &'t Slot {
+    let slot = parent.slot(byte).expect("a live node's slot for a live child");
+    debug_assert!(slot.load() == child.link(), "a live child hangs below its live parent");
+    slot
+}
+
+/// Hangs a leaf into an unpublished node: below its next byte, or at the node itself if its key ends there.
+fn hang<'t>(node: Node<'t>, next: Option<&u8>, leaf: Link<'t>) {
+    match next {
+        Some(&byte) => node.add(byte, leaf),
+        None => node.terminal().store(leaf),
+    }
+}
+
+/// How many bytes two strings share from the front.
+#[inline]
+pub(crate) fn common_len(left: &[u8], right: &[u8]) -> usize {
+    let (left_words, left_tail) = left.as_chunks::<8>();
+    let (right_words, _) = right.as_chunks::<8>();
+    let mut common = 0;
+    for (left_word, right_word) in left_words.iter().zip(right_words) {
+        let differences = u64::from_le_bytes(*left_word) ^ u64::from_le_bytes(*right_word);
+        if differences != 0 {
+            return common + (differences.trailing_zeros() / 8) as usize;
+        }
+        common += 8;
+    }
+    debug_assert!(left.len() - common >= left_tail.len());
+    common + left[common..].iter().zip(&right[common..]).take_while(|(left, right)| left == right).count()
+}

@@ -1,0 +1,301 @@
+//! Ordered iteration over a tree, both ways, while writers go on.
+//!
+//! A position is the path of nodes from the root, with the place taken in each, and a version below the last.
+//! The walk locks nothing. It may stand on nodes that were retired since; they still hold everything that was
+//! inserted before they were (`node`, rule 4), so a walk sees at least what was in the tree when it was placed,
+//! and whatever it sees is in order.
+//!
+//! Each key costs a miss for its entry and one for its record, one after the other. A walk that goes on in one
+//! direction therefore looks ahead within the node: it asks for the entries of the next keys, then for their
+//! records, so that the misses of several keys overlap.
+#![expect(unsafe_code, reason = "lends itself to a cursor that owns its memtable")]
+
+use std::cmp::Ordering;
+use std::ptr::from_ref;
+
+use terrane_base::SeqNo;
+
+use crate::node::{Child, Node, prefetch};
+use crate::record::RecordView;
+use crate::tree::common_len;
+use crate::version::VersionEntry;
+
+/// Most keys that a walk looks ahead. It begins with 2 after a seek and doubles, so that short walks pay little.
+const AHEAD_MAX: usize = 16;
+
+pub(crate) struct Walk<'t> {
+    root: Node<'t>,
+    path: Vec<Frame<'t>>,
+    ahead: usize,
+    at: Option<At<'t>>,
+    /// Versions newer than the one at the position, newest first; only if `newer_known`.
+    newer: Vec<&'t VersionEntry>,
+    newer_known: bool,
+}
+
+/// A node on the path. `place` is 0 at the terminal and byte + 1 below a byte, so places are in key order.
+struct Frame<'t> {
+    node: Node<'t>,
+    place: usize,
+    /// Places up to here (going forward) or from here on (going back) were looked ahead at.
+    warm: Option<usize>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct At<'t> {
+    /// The newest version of the key when the walk came to it.
+    pub(crate) head: &'t VersionEntry,
+    pub(crate) entry: &'t VersionEntry,
+    pub(crate) view: RecordView<'t>,
+}
+
+impl<'t> Frame<'t> {
+    /// Asks for the next `count` children; `step` finds the child after a place.
+    fn warm_up(&mut self, count: usize, step: impl Fn(Node<'t>, usize) -> Option<(u8, Child<'t>)>) {
+        let mut heads = [None; AHEAD_MAX];
+        let mut place = self.place;
+        for head in &mut heads[..count] {
+            let Some((byte, child)) = step(self.node, place) else { break };
+            place = usize::from(byte) + 1;
+            match child {
+                Child::Leaf(entry) => {
+                    prefetch(from_ref(entry).cast());
+                    *head = Some(entry);
+                }
+                Child::Node(node) => node.link().prefetch(0),
+                Child::Empty => {}
+            }
+        }
+        self.warm = Some(place);
+        // These loads wait for the entries, but all at once.
+        heads.iter().flatten().for_each(|entry| prefetch(entry.record().start()));
+    }
+}
+
+impl<'t> Walk<'t> {
+    pub(crate) fn new(root: Node<'t>) -> Self {
+        Walk { root, path: Vec::new(), ahead: 2, at: None, newer: Vec::new(), newer_known: false }
+    }
+
+    /// The same walk, not yet placed, for a borrow of any length.
+    ///
+    /// # Safety
+    /// As [`Node::unbound`].
+    pub(crate) unsafe fn unbound<'u>(self) -> Walk<'u> {
+        // SAFETY: by the caller's promise.
+        Walk::new(unsafe { self.root.unbound() })
+    }
+
+    #[inline]
+    pub(crate) fn at(&self) -> Option<&At<'t>> {
+        self.at.as_ref()
+    }
+
+    fn start(&mut self) {
+        self.path.clear();
+        self.ahead = 2;
+    }
+
+    pub(crate) fn seek_first(&mut self) {
+        self.start();
+        self.descend_first(self.root);
+    }
+
+    pub(crate) fn seek_last(&mut self) {
+        self.start();
+        self.descend_last(self.root);
+    }
+
+    pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) {
+        self.start();
+        let mut node = self.root;
+        let mut depth = 0;
+        loop {
+            let Some(&byte) = key.get(depth) else {
+                self.push(node, 0);
+                return match node.terminal().load().child() {
+                    Child::Leaf(head) => self.land_visible(head, seq),
+                    _ => self.next_key(),
+                };
+            };
+            self.push(node, usize::from(byte) + 1);
+            match node.child(byte) {
+                Child::Empty => return self.next_key(),
+                Child::Leaf(head) => {
+                    return match head.key().cmp(key) {
+                        Ordering::Less => self.next_key(),
+                        Ordering::Equal => self.land_visible(head, seq),
+                        Ordering::Greater => self.land(head),
+                    };
+                }
+                Child::Node(child) => match side(child.prefix(), &key[depth + 1..]) {
+                    Ordering::Less => return self.next_key(),
+                    Ordering::Equal => {
+                        depth += 1 + child.prefix_len();
+                        node = child;
+                    }
+                    Ordering::Greater => return self.descend_first(child),
+                },
+            }
+        }
+    }
+
+    pub(crate) fn seek_before(&mut self, key: &[u8]) {
+        self.start();
+        let mut node = self.root;
+        let mut depth = 0;
+        while let Some(&byte) = key.get(depth) {
+            self.push(node, usize::from(byte) + 1);
+            match node.child(byte) {
+                Child::Leaf(head) if head.key() < key => return self.land_oldest(head),
+                Child::Empty | Child::Leaf(_) => return self.prev_key(),
+                Child::Node(child) => match side(child.prefix(), &key[depth + 1..]) {
+                    Ordering::Less => return self.descend_last(child),
+                    Ordering::Equal => {
+                        depth += 1 + child.prefix_len();
+                        node = child;
+                    }
+                    Ordering::Greater => return self.prev_key(),
+                },
+            }
+        }
+        // The path to `node` is the key: everything in it is the key or greater.
+        self.prev_key();
+    }
+
+    pub(crate) fn next(&mut self) {
+        let Some(at) = self.at.as_mut() else { return debug_assert!(false, "next without a position") };
+        match at.entry.older() {
+            Some(older) => {
+                if self.newer_known {
+                    self.newer.push(at.entry);
+                }
+                at.entry = older;
+                at.view = older.view();
+            }
+            None => self.next_key(),
+        }
+    }
+
+    pub(crate) fn prev(&mut self) {
+        let Some(at) = self.at.as_mut() else { return debug_assert!(false, "prev without a position") };
+        if !self.newer_known {
+            // The chain has no way back: it is walked once per key, not once per step.
+            self.newer.clear();
+            let chain = std::iter::successors(Some(at.head), |entry| entry.older());
+            self.newer.extend(chain.take_while(|entry| entry.seq() > at.entry.seq()));
+            self.newer_known = true;
+        }
+        match self.newer.pop() {
+            Some(newer) => {
+                at.entry = newer;
+                at.view = newer.view();
+            }
+            None => self.prev_key(),
+        }
+    }
+
+    /// Goes to the newest version of the next key after the path's place.
+    pub(crate) fn next_key(&mut self) {
+        while let Some(frame) = self.path.last_mut() {
+            if frame.warm.is_none_or(|warm| frame.place >= warm) {
+                frame.warm_up(self.ahead, Node::child_from);
+                self.ahead = (self.ahead * 2).min(AHEAD_MAX);
+            }
+            // Bytes from `place` on are those behind it: a byte's place is one more than the byte.
+            match frame.node.child_from(frame.place) {
+                Some((byte, child)) => {
+                    frame.place = usize::from(byte) + 1;
+                    return match child {
+                        Child::Leaf(head) => self.land(head),
+                        Child::Node(node) => self.descend_first(node),
+                        Child::Empty => unreachable!("a filled slot never becomes empty"),
+                    };
+                }
+                None => self.path.pop(),
+            };
+        }
+        self.at = None;
+    }
+
+    /// Goes to the oldest version of the last key before the path's place.
+    fn prev_key(&mut self) {
+        while let Some(frame) = self.path.last_mut() {
+            if frame.warm.is_none_or(|warm| frame.place <= warm) {
+                frame.warm_up(self.ahead, |node, place| node.child_below(place.saturating_sub(1)));
+                self.ahead = (self.ahead * 2).min(AHEAD_MAX);
+            }
+            if let Some((byte, child)) = frame.node.child_below(frame.place.saturating_sub(1)) {
+                frame.place = usize::from(byte) + 1;
+                return match child {
+                    Child::Leaf(head) => self.land_oldest(head),
+                    Child::Node(node) => self.descend_last(node),
+                    Child::Empty => unreachable!("a filled slot never becomes empty"),
+                };
+            }
+            if frame.place > 0
+                && let Child::Leaf(head) = frame.node.terminal().load().child()
+            {
+                frame.place = 0;
+                return self.land_oldest(head);
+            }
+            self.path.pop();
+        }
+        self.at = None;
+    }
+
+    /// Goes to the newest version of the first key in `node`.
+    fn descend_first(&mut self, node: Node<'t>) {
+        self.push(node, 0);
+        match node.terminal().load().child() {
+            Child::Leaf(head) => self.land(head),
+            _ => self.next_key(),
+        }
+    }
+
+    /// Goes to the oldest version of the last key in `node`.
+    fn descend_last(&mut self, node: Node<'t>) {
+        const BEHIND_ALL: usize = 257;
+        self.push(node, BEHIND_ALL);
+        self.prev_key();
+    }
+
+    fn push(&mut self, node: Node<'t>, place: usize) {
+        self.path.push(Frame { node, place, warm: None });
+    }
+
+    fn land(&mut self, head: &'t VersionEntry) {
+        self.at = Some(At { head, entry: head, view: head.view() });
+        self.newer.clear();
+        self.newer_known = true;
+    }
+
+    fn land_visible(&mut self, head: &'t VersionEntry, seq: SeqNo) {
+        let Some(entry) = head.visible_at(seq) else { return self.next_key() };
+        self.land(head);
+        if entry.seq() != head.seq() {
+            self.at = Some(At { head, entry, view: entry.view() });
+            self.newer_known = false;
+        }
+    }
+
+    fn land_oldest(&mut self, head: &'t VersionEntry) {
+        self.land(head);
+        let mut entry = head;
+        while let Some(older) = entry.older() {
+            self.newer.push(entry);
+            entry = older;
+        }
+        self.at = Some(At { head, entry, view: entry.view() });
+    }
+}
+
+/// Where the keys below a prefix lie as seen from a key with this `rest`: before, on the way to it, or behind.
+fn side(prefix: &[u8], rest: &[u8]) -> Ordering {
+    let common = common_len(prefix, rest);
+    match (prefix.get(common), rest.get(common)) {
+        (None, _) => Ordering::Equal,
+        (Some(_), None) => Ordering::Greater,
+        (Some(prefix_byte), Some(key_byte)) => prefix_byte.cmp(key_byte),
+    }
+}
