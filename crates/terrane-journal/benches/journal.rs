@@ -1,7 +1,12 @@
 //! Commits and replay: the ring alone, mapped against written segments, sync groups, replay per core.
 //!
 //! `cargo bench -p terrane-journal`; figures and their meaning are in `docs/design/0001-mapped-append.md`.
-#![allow(missing_docs, unsafe_code, reason = "a benchmark; the written medium fills raw segments")]
+#![allow(
+    missing_docs,
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "a benchmark; the written medium fills raw segments"
+)]
 
 mod written;
 
@@ -11,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use terrane_base::env::{Clock, Env};
+use terrane_base::env::Env;
 use terrane_base::{Batch, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Call, Disk, FaultyDisk, PosixDisk, Region};
 use terrane_format::segment;
@@ -216,10 +221,6 @@ fn replay_once(disk: &Arc<dyn Disk>, dir: &Path, listed: &[ListedSegment], threa
 
 /// Prints the speed in time on the processor, which neighbours disturb less than wall time (Linux only).
 fn report_cpu(bytes: u64, work: &mut dyn FnMut()) {
-    let on_cpu = || {
-        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        stat.split(' ').next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or_default()
-    };
     work();
     let before = on_cpu();
     (0..5).for_each(|_| work());
@@ -227,5 +228,26 @@ fn report_cpu(bytes: u64, work: &mut dyn FnMut()) {
     println!("replay, 100 B records: {:.2} GB/s of processor time", 5.0 * bytes as f64 / nanos.max(1) as f64);
 }
 
-criterion_group!(benches, floor, unsynced, synced, replaying);
+/// Nanoseconds that this thread has run.
+fn on_cpu() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or_default()
+}
+
+/// As [`report_cpu`], for lone unsynced commits; the best of some rounds.
+fn commit_cpu(_: &mut Criterion) {
+    let commits = if std::env::args().any(|arg| arg == "--test") { 1000 } else { 2_000_000 };
+    for kind in ["null", "mapped", "written"] {
+        let bed = bed(kind);
+        let round = || {
+            let before = on_cpu();
+            run(&*bed.journal, 1, commits, 100, false);
+            (on_cpu() - before) / commits
+        };
+        let best = (0..5).map(|_| round()).min().unwrap_or_default();
+        println!("unsynced commit, 100 B,  1 thread, {kind:7}: {best} ns of processor time");
+    }
+}
+
+criterion_group!(benches, floor, commit_cpu, unsynced, synced, replaying);
 criterion_main!(benches);

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_base::env::{Env, Joiner};
-use terrane_base::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, File, SegmentMemory};
@@ -102,6 +102,8 @@ struct Shared {
     syncing: Mutex<()>,
     /// Last number of the newest segment that is durable with all before it.
     durable: AtomicU64,
+    /// A persist step ran since the last segment was prepared.
+    was_persisted: AtomicBool,
 }
 
 struct State {
@@ -195,6 +197,8 @@ impl Shared {
             changed: Condvar::new(),
             syncing: Mutex::new(()),
             durable: AtomicU64::new(start.next_seq.0 - 1),
+            // Not known yet: a first sync that writes a whole segment is worse than faults in the first one.
+            was_persisted: AtomicBool::new(true),
         };
         shared.adopt_spares(&start.spare_files)?;
         Ok(shared)
@@ -292,6 +296,7 @@ impl Medium for FileMedium {
 
     fn persist(&self) -> Result<()> {
         let shared = &*self.shared;
+        shared.was_persisted.store(true, Ordering::Relaxed);
         let _syncing = shared.syncing.lock();
         shared.poison.check()?;
         while let Some(sealed) = {

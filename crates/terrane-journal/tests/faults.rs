@@ -1,5 +1,6 @@
 //! Devices that refuse: poisoned after a failed sync, unharmed after a full device or a refused registration.
 #![cfg(not(feature = "shuttle"))]
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
 mod common;
 

@@ -1,6 +1,7 @@
 //! Damaged, cut, exchanged and stale segments: replay gives a prefix of what was written, or an error that names
 //! file and offset; never wrong records, never a panic.
 #![cfg(not(feature = "shuttle"))]
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
 mod common;
 

@@ -3,6 +3,7 @@
 //! Run with `cargo test -p terrane-journal --features shuttle --test shuttle`. The explorer reports a deadlock
 //! by itself. Each test says which break of the code it was seen to find.
 #![cfg(feature = "shuttle")]
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
 use std::sync::Arc;
 

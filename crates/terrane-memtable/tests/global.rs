@@ -1,5 +1,6 @@
 //! The global index against a model: merges by pointer, versions dropped under snapshots, cancelled merges.
 #![cfg(not(feature = "shuttle"))]
+#![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
 mod support;
 
@@ -90,9 +91,7 @@ proptest! {
 fn check_counts(global: &GlobalIndex, memtables: &[Vec<Placed>], everything: &Model) {
     let placed: Vec<_> = memtables.iter().flatten().collect();
     let bytes: usize = placed.iter().map(|record| record.len).sum();
-    let newest = |record: &&&Placed| {
-        everything.get(&record.key, SeqNo::MAX).unwrap().1.seq() == record.seq
-    };
+    let newest = |record: &&&Placed| everything.get(&record.key, SeqNo::MAX).unwrap().1.seq() == record.seq;
     let live: usize = placed.iter().filter(newest).map(|record| record.len).sum();
     let uses = global.segments();
     assert_eq!(uses.iter().map(|segment| segment.bytes).sum::<u64>(), bytes as u64);

@@ -1,5 +1,6 @@
 //! One thread against the model: lookups, cursors both ways, versions, adversarial keys, counts.
 #![cfg(not(feature = "shuttle"))]
+#![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
 mod support;
 
@@ -41,7 +42,7 @@ proptest! {
             .map(|(seq, (key, kind, value))| segments.append(seq, kind, &key, &value_of(kind, value)))
             .collect();
         let mut dice = Dice(seed);
-        if seed % 2 == 0 {
+        if seed.is_multiple_of(2) {
             dice.shuffle(&mut placed);
         }
         let (memtable, model) = fill(&placed);
@@ -114,7 +115,11 @@ fn check_position(
     let Some(mut at) = at else { return };
     for _ in 0..6 {
         let forward = dice.below(2) == 0;
-        if forward { cursor.next().unwrap() } else { cursor.prev().unwrap() }
+        if forward {
+            cursor.next().unwrap()
+        } else {
+            cursor.prev().unwrap()
+        }
         let next = if forward { at.checked_add(1).filter(|at| *at < rows.len()) } else { at.checked_sub(1) };
         assert_eq!(row(cursor).as_ref(), next.map(|next| &rows[next]));
         let Some(next) = next else { return };
@@ -166,7 +171,8 @@ fn longest_keys_parting_at_both_ends() {
 fn a_chain_of_prefixes_as_deep_as_a_key_is_long() {
     let longest = vec![0u8; 3000];
     let mut segments = Segments::new(1 << 22);
-    let mut placed: Vec<_> = (0..=3000).map(|len| segments.put(len + 1, &longest[..len as usize], b"")).collect();
+    let mut placed: Vec<_> =
+        (0..=3000).map(|len| segments.put(len + 1, &longest[..len as usize], b"")).collect();
     Dice(5).shuffle(&mut placed);
     let (memtable, model) = fill(&placed);
     let mut cursor = memtable.cursor();
@@ -214,8 +220,9 @@ fn the_same_version_twice_is_one() {
 fn bytes_are_counted_per_segment_and_dead_ones_where_they_lie() {
     let mut segments = Segments::new(256);
     let mut dice = Dice(3);
-    let mut placed: Vec<_> =
-        (1..=400).map(|seq| segments.put(seq, &[dice.below(40) as u8], &vec![b'v'; dice.below(30)])).collect();
+    let mut placed: Vec<_> = (1..=400)
+        .map(|seq| segments.put(seq, &[dice.below(40) as u8], &vec![b'v'; dice.below(30)]))
+        .collect();
     dice.shuffle(&mut placed);
     let (memtable, model) = fill(&placed);
     let uses = memtable.segments();
@@ -223,12 +230,15 @@ fn bytes_are_counted_per_segment_and_dead_ones_where_they_lie() {
     assert_eq!(memtable.oldest_segment(), Some(uses[0].id));
     for segment in &uses {
         let here = || placed.iter().filter(|record| record.segment.id == segment.id);
-        let newest = |record: &&Placed| {
-            model.get(&record.key, SeqNo::MAX).unwrap().1.seq() == record.seq
-        };
+        let newest = |record: &&Placed| model.get(&record.key, SeqNo::MAX).unwrap().1.seq() == record.seq;
         let bytes: usize = here().map(|record| record.len).sum();
         let live: usize = here().filter(newest).map(|record| record.len).sum();
-        assert_eq!((segment.bytes, segment.dead_bytes), (bytes as u64, (bytes - live) as u64), "{:?}", segment.id);
+        assert_eq!(
+            (segment.bytes, segment.dead_bytes),
+            (bytes as u64, (bytes - live) as u64),
+            "{:?}",
+            segment.id
+        );
     }
     assert_eq!(memtable.record_bytes(), uses.iter().map(|segment| segment.bytes).sum::<u64>());
     assert!(memtable.index_bytes() >= 400 * 24);
@@ -238,7 +248,10 @@ fn bytes_are_counted_per_segment_and_dead_ones_where_they_lie() {
 fn an_empty_memtable_has_no_entry() {
     let memtable = Memtable::new(SeqNo(42));
     check_all(&memtable, &Model::default(), &[vec![], vec![0], b"key".to_vec()], &mut Dice(1));
-    assert_eq!((memtable.first_seq(), memtable.oldest_segment(), memtable.is_empty()), (SeqNo(42), None, true));
+    assert_eq!(
+        (memtable.first_seq(), memtable.oldest_segment(), memtable.is_empty()),
+        (SeqNo(42), None, true)
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Schedules of a few inserts and reads, explored: growth, splits, versions, iteration, pinning, merging.
 #![cfg(feature = "shuttle")]
+#![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
 mod support;
 
@@ -40,7 +41,9 @@ fn race(before: &[Placed], writers: &[Vec<Placed>]) {
         thread::spawn(move || {
             for record in records {
                 record.insert_into(&memtable);
-                assert!(memtable.get(&record.key, record.seq).is_some_and(|v| v.seq_kind.seq() == record.seq));
+                assert!(
+                    memtable.get(&record.key, record.seq).is_some_and(|v| v.seq_kind.seq() == record.seq)
+                );
             }
         })
     };
@@ -93,10 +96,7 @@ fn fan_race(already: u8) {
     let right = [vec![b'p', 201], vec![b'p', 100]];
     race(
         &put_all(before.iter().map(Vec::as_slice), 1),
-        &[
-            put_all(left.iter().map(Vec::as_slice), 100),
-            put_all(right.iter().map(Vec::as_slice), 200),
-        ],
+        &[put_all(left.iter().map(Vec::as_slice), 100), put_all(right.iter().map(Vec::as_slice), 200)],
     );
 }
 
@@ -168,7 +168,8 @@ fn versions_of_one_key_come_out_of_order() {
 fn segments_are_pinned_once_and_counted() {
     explore(1000, || {
         let mut segments = Segments::new(32);
-        let placed: Vec<_> = (1..=6u64).map(|seq| segments.put(seq, &[seq as u8], b"a value of it")).collect();
+        let placed: Vec<_> =
+            (1..=6u64).map(|seq| segments.put(seq, &[seq as u8], b"a value of it")).collect();
         let halves = |parity| placed.iter().filter(|p| p.seq.0 % 2 == parity).cloned().collect::<Vec<_>>();
         let memtable = Memtable::new(SeqNo(1));
         let threads = [halves(0), halves(1), placed.clone()].map(|records| {

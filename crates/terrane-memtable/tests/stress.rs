@@ -1,5 +1,6 @@
 //! Real threads: writers on overlapping keys, readers that know how far each writer is.
 #![cfg(not(feature = "shuttle"))]
+#![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
 mod support;
 

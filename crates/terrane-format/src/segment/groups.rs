@@ -65,7 +65,10 @@ impl<'a> Groups<'a> {
         match GroupHeader::decode(self.segment, self.seed, self.walk.offset) {
             None => format!("expected a group starting with #{expected}, found no valid group header"),
             Some((header, _)) if header.first_seq.0 != expected => {
-                format!("expected a group starting with #{expected}, found one starting with {}", header.first_seq)
+                format!(
+                    "expected a group starting with #{expected}, found one starting with {}",
+                    header.first_seq
+                )
             }
             Some((header, checksum)) => match self.check_batches(&header, checksum) {
                 Err(why) => why,
@@ -91,7 +94,8 @@ impl<'a> Groups<'a> {
             let fields = group.get(at..at + BATCH_HEADER_BYTES).ok_or_else(cut)?;
             let (len, count, expected) = (u32_at(fields, 0), u32_at(fields, 4), u32_at(fields, 8));
             let from = at + BATCH_HEADER_BYTES;
-            let records = from.checked_add(len as usize).and_then(|to| group.get(from..to)).ok_or_else(cut)?;
+            let records =
+                from.checked_add(len as usize).and_then(|to| group.get(from..to)).ok_or_else(cut)?;
             let found = batch_checksum(group_checksum, (start + at) as u64, count, records);
             if found != expected {
                 return Err(format!(
@@ -166,7 +170,8 @@ impl Iterator for Batches<'_> {
         self.left = self.left.checked_sub(1)?;
         let fields = self.segment.get(self.at..self.at + BATCH_HEADER_BYTES)?;
         let (len, record_count) = (u32_at(fields, 0) as usize, u32_at(fields, 4));
-        let batch = Batch { offset: self.at + BATCH_HEADER_BYTES, len, first_seq: self.next_seq, record_count };
+        let batch =
+            Batch { offset: self.at + BATCH_HEADER_BYTES, len, first_seq: self.next_seq, record_count };
         self.segment.get(batch.offset..)?.get(..len)?;
         self.at = batch.offset + len;
         self.next_seq = SeqNo(self.next_seq.0 + u64::from(record_count));
@@ -228,9 +233,12 @@ pub fn describe(segment: &[u8], line: &mut dyn FnMut(Range<usize>, String)) -> R
     let (header, mut groups) = Groups::new(segment)?;
     line(
         0..SEGMENT_HEADER_BYTES,
-        format!("segment {}, file {}, {} bytes, after {}", header.id, header.file, header.bytes, header.previous),
+        format!(
+            "segment {}, file {}, {} bytes, after {}",
+            header.id, header.file, header.bytes, header.previous
+        ),
     );
-    while let Some(group) = groups.next() {
+    for group in groups.by_ref() {
         let head = &group.header;
         line(
             group.offset..group.offset + GROUP_HEADER_BYTES,

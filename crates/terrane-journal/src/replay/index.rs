@@ -14,7 +14,8 @@ pub(super) fn index(scan: &Scan, piece: &Piece, sink: &RecordSink<'_>) -> Result
     let mut offset = piece.from;
     while offset < piece.to {
         let header = GroupHeader::decode_known(bytes, offset);
-        let header = header.ok_or_else(|| corrupt(Error::corrupt("the segment changed during replay"), offset))?;
+        let header =
+            header.ok_or_else(|| corrupt(Error::corrupt("the segment changed during replay"), offset))?;
         for batch in Batches::new(bytes, &Group { offset, header }) {
             let mut refused = None;
             let walked = batch.records(bytes, |offset, seq, record| {

@@ -1,5 +1,5 @@
 //! What the tests of the file journal share: a manifest in memory, and opening as the engine does it.
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! Records in segments without a journal, and the model that a memtable is held against.
 #![expect(unsafe_code, reason = "writes segment memory as the journal would")]
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses its part")]
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Segments {
 
     pub fn append(&mut self, seq: u64, kind: RecordKind, key: &[u8], value: &[u8]) -> Placed {
         // Table numbers of different lengths, so that headers differ.
-        let table = TableId(if seq % 3 == 0 { 300 } else { 1 });
+        let table = TableId(if seq.is_multiple_of(3) { 300 } else { 1 });
         let mut bytes = Vec::new();
         Record { kind, table, key, value }.encode(&mut bytes);
         if self.offset + bytes.len() > self.current.region.len() {
@@ -82,7 +82,11 @@ pub type Expected = (Vec<u8>, SeqKind, Vec<u8>);
 
 /// All versions in internal order.
 #[derive(Clone, Default)]
-pub struct Model(pub BTreeMap<(Vec<u8>, Reverse<SeqNo>), (RecordKind, Vec<u8>)>);
+pub struct Model(pub BTreeMap<Position, Stored>);
+
+/// Internal order is the order of this.
+type Position = (Vec<u8>, Reverse<SeqNo>);
+type Stored = (RecordKind, Vec<u8>);
 
 impl Model {
     pub fn insert(&mut self, placed: &Placed) {
@@ -100,9 +104,7 @@ impl Model {
     }
 }
 
-fn expected(
-    ((key, Reverse(seq)), (kind, value)): (&(Vec<u8>, Reverse<SeqNo>), &(RecordKind, Vec<u8>)),
-) -> Expected {
+fn expected(((key, Reverse(seq)), (kind, value)): (&Position, &Stored)) -> Expected {
     (key.clone(), SeqKind::new(*seq, *kind), value.clone())
 }
 
