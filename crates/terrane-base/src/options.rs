@@ -221,7 +221,7 @@ const TIB: u64 = 1 << 40;
 options! {
     memory_bytes: u64 = 512 * MIB, "16 MiB to 16 TiB", |v| (16 * MIB..=16 * TIB).contains(v),
         "Ceiling for all memory the engine uses: segments, indexes, caches, filters and jobs in flight.";
-    write_memory_bytes: u64 = 0, "0 (derived: 3/8 of memory_bytes) or at least 4 MiB",
+    write_memory_bytes: u64 = 0, "0 (derived: half of memory_bytes) or at least 4 MiB",
         |v| *v == 0 || *v >= 4 * MIB,
         "Share of the memory ceiling for segments and the indexes over them.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
@@ -283,7 +283,7 @@ impl Options {
                 *value = derived;
             }
         };
-        derive(&mut o.write_memory_bytes, o.memory_bytes / 8 * 3);
+        derive(&mut o.write_memory_bytes, o.memory_bytes / 2);
         // A quarter of the write memory, so that one table is frozen, one is flushed, one is filled, and the
         // segments that they share have room.
         derive(&mut o.memtable_bytes, o.write_memory_bytes / 4);

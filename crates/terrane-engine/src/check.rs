@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use terrane_base::record::Record;
-use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
 use terrane_journal::{ReplaySettings, SegmentState, replay};
 use terrane_table::verify_extent;
@@ -81,10 +81,11 @@ impl Engine {
     /// Verifies the segments that take no more records.
     fn check_segments(&self, report: &mut CheckReport) -> Result<()> {
         let state = self.manifest.state();
-        let complete =
-            self.journal.segments().into_iter().take_while(|segment| segment.state != SegmentState::Active);
-        let listed: Vec<_> =
-            complete.filter_map(|segment| state.segments.get(&segment.id)).map(listed).collect();
+        // Opened for reading only, nothing is written to any segment; otherwise the active one grows.
+        let active =
+            self.journal.segments().into_iter().find(|segment| segment.state == SegmentState::Active);
+        let end = active.map_or(SegmentId(u64::MAX), |active| active.id);
+        let listed: Vec<_> = state.segments.range(..end).map(|(_, segment)| listed(segment)).collect();
         let settings =
             ReplaySettings { threads: 1, durable_floor: SeqNo(0), flushed: SeqNo(0), settle: false };
         let dir = self.dir.join(terrane_levels::directory::JOURNAL);

@@ -55,6 +55,8 @@ pub struct Engine {
     pub(crate) compactor: LocalCompactor,
     /// Bounds the bytes per second of background work.
     pub(crate) limiter: Arc<RateLimiter>,
+    /// Time writers had been held back at the last flush, in microseconds.
+    pub(crate) paused_before: AtomicU64,
     /// Number of the next overflow run.
     pub(crate) next_run: AtomicU64,
     /// Only one thread trims at a time.
@@ -119,7 +121,7 @@ impl Engine {
 
     /// Segments and indexes over them, in bytes.
     pub(crate) fn write_memory_in_use(&self) -> u64 {
-        let segments: u64 = self.journal.segments().iter().map(|segment| segment.bytes).sum();
+        let segments = self.journal.memory_bytes();
         let indexes: u64 = self.catalog.all().iter().map(|table| table.pinned().index_bytes()).sum();
         segments + indexes
     }

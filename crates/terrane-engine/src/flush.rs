@@ -21,6 +21,8 @@ use crate::table::{Picture, Table};
 
 /// Share of the write memory in use from which on memtables are flushed before they are full.
 const RELIEF_DEBT: f64 = 0.70;
+/// How many times larger than the generation level 1 is when it counts as much larger.
+const OVERFLOW_RATIO: u64 = 2;
 /// Level 1 may be this many times its target before a generation is written as an overflow run instead.
 const OVERFLOW_FACTOR: u64 = 3;
 
@@ -39,6 +41,9 @@ impl Engine {
                 return Ok(());
             }
             self.wait_until_indexed(&picture);
+            // A flush that began meanwhile would pass by what is merged behind its cursor.
+            let _no_flush_begins = table.merging.lock();
+            let picture = table.pinned();
             match self.generation_with_room(table, &picture) {
                 Some(generation) => self.merge_oldest(table, &picture, &generation, control)?,
                 None => {
@@ -129,13 +134,11 @@ impl Engine {
     /// Merges the oldest generation of `table` into its levels.
     pub(crate) fn flush_generation(&self, table: &Table, control: &JobControl) -> Result<()> {
         let started = self.env.clock.now();
-        // Extents are durable when they are installed. Were the journal behind them, a loss of power could keep
-        // this table's newer records and lose another table's older ones: no prefix of the commits.
-        self.journal.sync()?;
-        table.flushing.store(true, Ordering::Release);
-        let generation = table.pinned().generations.last().cloned();
+        let generation = self.take_generation(table);
         let flushed = match &generation {
-            Some(generation) if self.must_overflow(table) => self.flush_as_run(table, generation, control),
+            Some(generation) if self.must_overflow(table, generation) => {
+                self.flush_as_run(table, generation, control)
+            }
             Some(generation) => self.flush_by_ranges(table, generation, control),
             None => Ok(()),
         };
@@ -149,12 +152,26 @@ impl Engine {
         self.trim_segments()
     }
 
-    /// Whether level 1 is so far behind that merging with it now would stop the writers. While there are overflow
-    /// runs, which hold older versions, a newer generation must not go below them.
-    fn must_overflow(&self, table: &Table) -> bool {
+    /// The oldest generation, which takes no more records from now on.
+    fn take_generation(&self, table: &Table) -> Option<Arc<GlobalIndex>> {
+        let _no_merge = table.merging.lock();
+        table.flushing.store(true, Ordering::Release);
+        table.pinned().generations.last().cloned()
+    }
+
+    /// Whether the generation is written as an overflow run instead of being merged with level 1. While there are
+    /// overflow runs, which hold older versions, a newer generation must not go below them. Otherwise it depends
+    /// on whether writers had to wait since the last flush: a merge with a level much larger than the generation
+    /// brings memory back slowly, a run quickly; several runs are then merged with the level at once.
+    fn must_overflow(&self, table: &Table, generation: &GlobalIndex) -> bool {
         let tree = table.pinned().tree;
         let level_1 = tree.levels.first().map_or(0, |level| level.totals().bytes);
-        !tree.runs.is_empty() || level_1 > OVERFLOW_FACTOR * table.settings.level_base_bytes
+        let is_large = level_1 > OVERFLOW_RATIO * generation.record_bytes();
+        let paused = self.pressure.paused().as_micros() as u64;
+        let had_to_wait = paused > self.paused_before.swap(paused, Ordering::Relaxed);
+        !tree.runs.is_empty()
+            || level_1 > OVERFLOW_FACTOR * table.settings.level_base_bytes
+            || (is_large && had_to_wait)
     }
 
     fn flush_as_run(&self, table: &Table, generation: &Arc<GlobalIndex>, control: &JobControl) -> Result<()> {
@@ -163,9 +180,36 @@ impl Engine {
         let tree = table.pinned().tree;
         let spec = plan_dump(&shape_of(table.id, &tree, &snapshots), &table.settings.limits, run);
         let result = self.compactor.dump_run(&spec, &mut generation.cursor(), control)?;
+        let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
+        let durable = if !is_whole || self.others_are_behind(table, generation.last_seq()) {
+            Some(self.sync_journal_through(generation.last_seq())?)
+        } else {
+            None
+        };
         add(&self.counters.overflow_runs_written, 1);
         add(&self.counters.flush_bytes_written, result.work.bytes_written);
-        self.finish_flush(table, generation, &result)
+        self.finish_flush(table, generation, &result, durable)
+    }
+
+    /// Whether another table has records up to `seq` in memory only. If none has, a run that holds everything up
+    /// to `seq` may be installed before the journal is durable that far: whatever a loss of power leaves, the
+    /// records that are kept are those up to a number.
+    fn others_are_behind(&self, table: &Table, seq: SeqNo) -> bool {
+        let others = self.catalog.all().into_iter().filter(|other| other.id != table.id);
+        others.map(|other| other.pinned()).any(|picture| {
+            let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+            memtables
+                .filter(|memtable| memtable.entry_count() > 0)
+                .any(|memtable| memtable.first_seq() <= seq)
+                || picture.generations.iter().any(|generation| generation.first_seq() <= seq)
+        })
+    }
+
+    /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are installed:
+    /// were the journal behind them, a loss of power could keep newer records and lose older ones.
+    fn sync_journal_through(&self, seq: SeqNo) -> Result<EditOp> {
+        self.journal.sync_through(seq)?;
+        Ok(EditOp::Durable { seq })
     }
 
     fn flush_by_ranges(
@@ -177,6 +221,7 @@ impl Engine {
         let mut cursor = generation.cursor();
         let mut start = Vec::new();
         let mut left = generation.record_bytes();
+        let mut durable = Some(self.sync_journal_through(generation.last_seq())?);
         loop {
             control.check()?;
             let Some((spec, claim)) = self.claim_step(table, &start, left)? else {
@@ -185,7 +230,7 @@ impl Engine {
                 return self.flush_as_run(table, generation, control);
             };
             let step = self.compactor.flush_step(&spec, &mut cursor, &start, control);
-            let installed = step.and_then(|step| self.install_step(table, generation, step));
+            let installed = step.and_then(|step| self.install_step(table, generation, step, durable.take()));
             self.scheduler.release(claim);
             match installed? {
                 Some((next, written)) => {
@@ -225,29 +270,46 @@ impl Engine {
         table: &Table,
         generation: &Arc<GlobalIndex>,
         step: JobResult,
+        durable: Option<EditOp>,
     ) -> Result<Option<(Vec<u8>, u64)>> {
         add(&self.counters.flush_steps, 1);
         add(&self.counters.flush_bytes_written, step.work.bytes_written);
         add(&self.counters.bytes_reused, step.work.bytes_relinked + step.work.bytes_copied);
         match &step.next {
             Some(next) => {
-                self.install(table, &step, Vec::new(), |_| ())?;
+                self.install(table, &step, Vec::from_iter(durable), |_| ())?;
                 Ok(Some((next.clone(), step.work.bytes_written)))
             }
-            None => self.finish_flush(table, generation, &step).map(|()| None),
+            None => self.finish_flush(table, generation, &step, durable).map(|()| None),
         }
     }
 
     /// The last step: the generation's records are all in the levels.
-    fn finish_flush(&self, table: &Table, generation: &Arc<GlobalIndex>, result: &JobResult) -> Result<()> {
-        let flushed = generation.last_seq();
-        let op = EditOp::Flushed { table: table.id, seq: flushed };
-        self.install(table, result, vec![op], |picture| {
+    fn finish_flush(
+        &self,
+        table: &Table,
+        generation: &Arc<GlobalIndex>,
+        result: &JobResult,
+        durable: Option<EditOp>,
+    ) -> Result<()> {
+        let flushed = flushed_through(&table.pinned(), generation);
+        let mut ops = vec![EditOp::Flushed { table: table.id, seq: flushed }];
+        ops.extend(durable);
+        self.install(table, result, ops, |picture| {
             picture.generations.retain(|kept| !Arc::ptr_eq(kept, generation));
         })?;
         table.set_flushed_seq(flushed);
         Ok(())
     }
+}
+
+/// The number up to which the table's records are in the levels once `generation`, the oldest, is. A merge that was
+/// cancelled leaves some records of a memtable in it, newer than others that only the memtable has.
+fn flushed_through(picture: &Picture, generation: &GlobalIndex) -> SeqNo {
+    let newer = picture.generations.iter().rev().nth(1).map(|newer| newer.first_seq());
+    let frozen = picture.frozen.last().map(|memtable| memtable.first_seq());
+    let next = [newer, frozen].into_iter().flatten().min().unwrap_or(picture.active.first_seq());
+    generation.last_seq().min(SeqNo(next.0.saturating_sub(1)))
 }
 
 /// First number that the memtable after the oldest frozen one takes.

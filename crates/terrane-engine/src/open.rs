@@ -79,6 +79,7 @@ impl Engine {
             scheduler: Scheduler::default(),
             next_run: AtomicU64::new(state.next.run),
             compactor: LocalCompactor::new(store.clone()),
+            paused_before: AtomicU64::new(0),
             trimming: Mutex::new(()),
             closing: AtomicBool::new(false),
             lock: Mutex::new(lock),
@@ -92,7 +93,11 @@ impl Engine {
             journal,
             counters,
         });
-        engine.go_on()?;
+        if let Err(error) = engine.go_on() {
+            // The workers must not hold the lock of a database that nobody has.
+            let _ = engine.close();
+            return Err(error);
+        }
         add(&engine.counters.open_micros, (engine.env.clock.now() - start).as_micros() as u64);
         Ok(engine)
     }

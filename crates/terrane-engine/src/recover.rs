@@ -14,7 +14,7 @@ use std::sync::Arc;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::record::Record;
-use terrane_base::{Result, SegmentId, SeqNo};
+use terrane_base::{Error, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};
 use terrane_journal::{
@@ -50,16 +50,20 @@ impl Recovery<'_> {
     pub(crate) fn run(&self) -> Result<Box<dyn Journal>> {
         let replayed = self.replay()?;
         add(&self.counters.segment_bytes_recovered, replayed.bytes);
-        // Records in the levels may be newer than what the journal still holds.
+        // Records in the levels may be newer than what the journal still holds; all it holds is in the levels then.
+        let is_overtaken = self.state.last_seq() > replayed.last_seq;
         let last_seq = replayed.last_seq.max(self.state.last_seq());
+        if is_overtaken {
+            self.check_overtaken(&replayed)?;
+        }
         let settings =
             JournalSettings { segment_bytes: self.options.segment_bytes, ..JournalSettings::default() };
         if self.options.read_only {
             let start = JournalStart { next_seq: SeqNo(last_seq.0 + 1), ..JournalStart::default() };
             return Ok(Box::new(NullJournal::new(&settings, &start)?));
         }
-        self.close_epoch(&replayed, last_seq)?;
-        let start = self.start(replayed, last_seq)?;
+        self.close_epoch(&replayed, last_seq, is_overtaken)?;
+        let start = self.start(replayed, last_seq, is_overtaken)?;
         if self.options.journal == JournalMode::Off {
             return Ok(Box::new(NullJournal::new(&settings, &start)?));
         }
@@ -71,8 +75,7 @@ impl Recovery<'_> {
         let listed: Vec<_> = self.state.segments.values().map(listed).collect();
         let settings = ReplaySettings {
             threads: self.env.spawn.parallelism(),
-            // A flush syncs the journal first, so whatever the manifest mentions was durable in the journal.
-            durable_floor: self.state.last_seq(),
+            durable_floor: self.state.durable.max(self.state.clean_close.unwrap_or_default()),
             flushed: self.tables.iter().map(|table| table.flushed_seq()).min().unwrap_or_default(),
             settle: !self.options.read_only,
         };
@@ -95,8 +98,23 @@ impl Recovery<'_> {
         add(&self.counters.records_recovered, 1);
     }
 
-    /// Makes durable where each segment ends, so that bytes behind that never count again.
-    fn close_epoch(&self, replayed: &Replayed, last_seq: SeqNo) -> Result<()> {
+    /// A journal that ends before what the levels hold must hold nothing that is not in them: a flush sees to it.
+    fn check_overtaken(&self, replayed: &Replayed) -> Result<()> {
+        let behind = self.tables.iter().find(|table| table.pinned().active.entry_count() > 0);
+        let Some(table) = behind else { return Ok(()) };
+        Err(Error::corrupt(format!(
+            "the journal ends at {} but the levels hold {}, and table {:?} has records in the journal only: \
+             segments were lost or cut after they were durable; restore the database from a backup",
+            replayed.last_seq,
+            self.state.last_seq(),
+            table.name
+        ))
+        .at(self.dir.display().to_string(), 0))
+    }
+
+    /// Makes durable where each segment ends, so that bytes behind that never count again. Segments that were
+    /// overtaken by the levels go, and so do those that were never used.
+    fn close_epoch(&self, replayed: &Replayed, last_seq: SeqNo, is_overtaken: bool) -> Result<()> {
         let unsealed = replayed.segments.iter().filter(|segment| {
             self.state.segments.get(&segment.spec.id).is_some_and(|known| known.seal.is_none())
         });
@@ -104,15 +122,21 @@ impl Recovery<'_> {
             id: segment.spec.id,
             seal: Seal { end_offset: segment.end, last_seq: segment.last_seq, checksum: segment.checksum },
         });
-        let unused = replayed.unused.iter().map(|spec| EditOp::RemoveSegment { id: spec.id });
-        let mut ops: Vec<_> = seals.chain(unused).collect();
+        let mut ops = if is_overtaken { Vec::new() } else { seals.collect::<Vec<_>>() };
+        let overtaken = replayed.segments.iter().filter(|_| is_overtaken).map(|segment| &segment.spec);
+        ops.extend(replayed.unused.iter().chain(overtaken).map(|spec| EditOp::RemoveSegment { id: spec.id }));
+        if is_overtaken || replayed.segments.is_empty() {
+            // The journal holds nothing: it begins behind `last_seq`, for every table.
+            let behind = self.tables.iter().filter(|table| table.flushed_seq() < last_seq);
+            ops.extend(behind.map(|table| EditOp::Flushed { table: table.id, seq: last_seq }));
+        }
         ops.push(EditOp::Epoch { epoch: self.state.epoch + 1 });
         ops.push(EditOp::Durable { seq: last_seq });
         self.manifest.append(&Edit { ops })
     }
 
     /// Where the journal goes on. Segment files that no live segment uses are spare.
-    fn start(&self, replayed: Replayed, last_seq: SeqNo) -> Result<JournalStart> {
+    fn start(&self, mut replayed: Replayed, last_seq: SeqNo, is_overtaken: bool) -> Result<JournalStart> {
         let state = self.manifest.state();
         let used = |file: u32| state.segments.values().any(|segment| segment.spec.file == file);
         let mut spare_files = Vec::new();
@@ -124,6 +148,9 @@ impl Recovery<'_> {
                 let opened = self.disk.open(&self.dir.join(&name), terrane_device::OpenMode::Read, false)?;
                 spare_files.push((file, opened.len()?));
             }
+        }
+        if is_overtaken {
+            replayed.segments.clear();
         }
         let is_empty = replayed.segments.is_empty();
         let mut start = replayed.start(state.next.segment.max(SegmentId(1)), next_file, spare_files);

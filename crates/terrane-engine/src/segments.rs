@@ -39,8 +39,10 @@ impl Engine {
         let trimmed: Vec<_> =
             self.journal.segments().into_iter().filter(|segment| segment.id <= upto).collect();
         let through = trimmed.iter().map(|segment| segment.last_seq).max().unwrap_or_default();
-        let mut ops: Vec<_> =
-            trimmed.iter().map(|segment| EditOp::RemoveSegment { id: segment.id }).collect();
+        // The manifest knows no segment of a journal that is off, nor one whose registration failed.
+        let known = self.manifest.state();
+        let listed = trimmed.iter().filter(|segment| known.segments.contains_key(&segment.id));
+        let mut ops: Vec<_> = listed.map(|segment| EditOp::RemoveSegment { id: segment.id }).collect();
         // What is trimmed is in the levels, of every table: recovery needs to know that the journal may begin
         // behind it, also where a table has no record at all.
         let tables: Vec<_> =

@@ -83,13 +83,13 @@ impl Engine {
     /// The state of every tree now.
     #[must_use]
     pub fn shape(&self) -> Shape {
-        let segments = self.journal.segments();
+        let manifest = self.manifest.state();
         let usage = self.store.usage();
         let tables = self.catalog.all();
         Shape {
             tables: tables.iter().map(|table| table_shape(table)).collect(),
-            segments: segments.len() as u64,
-            segment_bytes: segments.iter().map(|segment| segment.bytes).sum(),
+            segments: manifest.segments.len() as u64,
+            segment_bytes: manifest.segments.values().map(|segment| segment.spec.bytes).sum(),
             segment_dead_bytes: tables.iter().map(|table| dead_bytes(table)).sum(),
             store_bytes: usage.file_bytes,
             store_live_bytes: usage.live_bytes,

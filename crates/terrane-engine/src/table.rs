@@ -74,6 +74,9 @@ pub struct Table {
     pub(crate) full: AtomicBool,
     /// Whether the oldest generation is being flushed: it takes no more records then.
     pub(crate) flushing: AtomicBool,
+    /// Held while a frozen memtable is merged into a generation, and while a flush takes one: neither begins within
+    /// the other.
+    pub(crate) merging: Mutex<()>,
     /// Held while an edit that names the table's extents is appended: a drop and an install exclude each other.
     pub(crate) installing: Mutex<()>,
     /// Key ranges that somebody wants compacted.
@@ -118,6 +121,7 @@ impl Table {
             flush_wanted: AtomicU64::new(0),
             full: AtomicBool::new(false),
             flushing: AtomicBool::new(false),
+            merging: Mutex::new(()),
             installing: Mutex::new(()),
             requests: Mutex::default(),
         })

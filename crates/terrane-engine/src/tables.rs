@@ -80,6 +80,8 @@ impl Engine {
         let mut first_seq = SeqNo(0);
         self.journal.between_groups(&mut |next_seq| first_seq = next_seq);
         let flushed = SeqNo(first_seq.0 - 1);
+        // The edit names a number. Were it durable and the journal behind it, recovery would miss records.
+        self.journal.sync()?;
         self.append_edit(vec![create, EditOp::Flushed { table: id, seq: flushed }])?;
         let table =
             Table::new(id, name.to_owned(), settings, Arc::new(Metasnapshot::new()), flushed, first_seq);

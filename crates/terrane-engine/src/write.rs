@@ -105,9 +105,10 @@ impl Engine {
             let header = Header::decode(&bytes[at..]).expect("a batch holds whole records");
             // A table that was dropped meanwhile takes no record; recovery leaves it out as well.
             if let Some(table) = self.catalog.get(header.table, &guard) {
-                let memtable = table.picture(&guard).memtable_for(seq);
-                let memtable = memtable.expect("memtables are kept until their numbers are visible");
-                place::insert(memtable, placed.segment, placed.offset + at, seq);
+                match table.picture(&guard).memtable_for(seq) {
+                    Some(memtable) => place::insert(memtable, placed.segment, placed.offset + at, seq),
+                    None => assert!(table.is_dropped(), "memtables are kept until their numbers are visible"),
+                }
                 if let Some(before) = last.filter(|before| !Arc::ptr_eq(before, table)) {
                     self.note_if_full(before, &guard);
                 }

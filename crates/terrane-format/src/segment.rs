@@ -40,7 +40,9 @@ pub const SEGMENT_BYTES_MAX: u64 = 1 << 31;
 /// Fewest bytes that a record takes: kind and three lengths of one byte.
 const RECORD_BYTES_MIN: u64 = 4;
 
-const _: () = assert!(SEGMENT_HEADER_BYTES.is_multiple_of(GROUP_ALIGN) && GROUP_HEADER_BYTES.is_multiple_of(GROUP_ALIGN));
+const _: () = assert!(
+    SEGMENT_HEADER_BYTES.is_multiple_of(GROUP_ALIGN) && GROUP_HEADER_BYTES.is_multiple_of(GROUP_ALIGN)
+);
 
 /// What the next segment must know of its predecessor. The default stands before the first segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,9 +97,9 @@ impl SegmentHeader {
     /// # Errors
     /// `Corrupt`, without a place, if the bytes are not a segment header of this version.
     pub fn decode(bytes: &[u8]) -> Result<(SegmentHeader, u32)> {
-        let header = bytes
-            .get(..SEGMENT_HEADER_BYTES)
-            .ok_or_else(|| Error::corrupt(format!("segment of {} bytes is shorter than its header", bytes.len())))?;
+        let header = bytes.get(..SEGMENT_HEADER_BYTES).ok_or_else(|| {
+            Error::corrupt(format!("segment of {} bytes is shorter than its header", bytes.len()))
+        })?;
         if header[..8] != MAGIC {
             return Err(Error::corrupt(format!(
                 "expected a segment starting with {:02x?}, found {:02x?}",
@@ -186,14 +188,29 @@ impl GroupHeader {
         if checksum != group_checksum(header, seed, offset as u64) {
             return None;
         }
-        let decoded = GroupHeader {
-            len,
+        let decoded = GroupHeader::fields(header);
+        decoded.is_plausible().then_some((decoded, checksum))
+    }
+
+    /// As [`GroupHeader::decode`] for a header that was found valid before: checks no checksum, but still that
+    /// the group lies within the segment.
+    #[inline]
+    #[must_use]
+    pub fn decode_known(segment: &[u8], offset: usize) -> Option<GroupHeader> {
+        let rest = segment.get(offset..)?;
+        let decoded = GroupHeader::fields(rest.first_chunk()?);
+        (decoded.len as usize <= rest.len() && decoded.is_plausible()).then_some(decoded)
+    }
+
+    #[inline]
+    fn fields(header: &[u8; GROUP_HEADER_BYTES]) -> GroupHeader {
+        GroupHeader {
+            len: u32_at(header, 4),
             first_seq: SeqNo(u64_at(header, 8)),
             durable: SeqNo(u64_at(header, 16)),
             record_count: u32_at(header, 24),
             batch_count: u32_at(header, 28),
-        };
-        decoded.is_plausible().then_some((decoded, checksum))
+        }
     }
 
     /// Whether the fields can belong together; a checksum does not vouch for who wrote it.

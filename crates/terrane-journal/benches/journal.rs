@@ -1,7 +1,12 @@
 //! Commits and replay: the ring alone, mapped against written segments, sync groups, replay per core.
 //!
 //! `cargo bench -p terrane-journal`; figures and their meaning are in `docs/design/0001-mapped-append.md`.
-#![allow(missing_docs, unsafe_code, reason = "a benchmark; the written medium fills raw segments")]
+#![allow(
+    missing_docs,
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "a benchmark; the written medium fills raw segments"
+)]
 
 mod written;
 
@@ -11,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use terrane_base::env::{Clock, Env};
+use terrane_base::env::Env;
 use terrane_base::{Batch, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Call, Disk, FaultyDisk, PosixDisk, Region};
 use terrane_format::segment;
@@ -46,8 +51,15 @@ fn bed(kind: &str) -> Bed {
     let journal: Box<dyn Journal> = match kind {
         "null" => Box::new(NullJournal::new(&settings, &start).unwrap()),
         "mapped" => Box::new(
-            FileJournal::open(shared, dir.path(), &settings, &Env::real(), Arc::new(Listed::default()), &start)
-                .unwrap(),
+            FileJournal::open(
+                shared,
+                dir.path(),
+                &settings,
+                &Env::real(),
+                Arc::new(Listed::default()),
+                &start,
+            )
+            .unwrap(),
         ),
         _ => {
             let medium = WrittenMedium::new(shared, dir.path(), settings.segment_bytes);
@@ -139,21 +151,33 @@ fn unsynced(c: &mut Criterion) {
     }
 }
 
-fn synced(c: &mut Criterion) {
-    let mut group = c.benchmark_group("synced commit, 100 B");
-    group.throughput(Throughput::Elements(1)).sample_size(10).measurement_time(Duration::from_secs(3));
-    for kind in ["mapped", "written"] {
-        for threads in [1, 4, 16] {
-            let bed = bed(kind);
-            let mut total = 0;
-            group.bench_function(BenchmarkId::new(kind, threads), |b| {
-                b.iter_custom(|commits| {
-                    total += commits;
-                    run(&*bed.journal, threads, commits, 100, true)
-                });
-            });
-            let syncs = bed.disk.count(Call::Sync).max(1);
-            eprintln!("{kind} with {threads} threads: {total} commits, {syncs} syncs");
+/// Both media in turn, so that the noise of the device and of neighbours meets both; medians over the rounds.
+fn synced(_: &mut Criterion) {
+    let is_test = std::env::args().any(|arg| arg == "--test");
+    let rounds = if is_test { 1 } else { 60 };
+    for threads in [1, 4, 16] {
+        let beds = [("mapped", bed("mapped")), ("written", bed("written"))];
+        let commits = if is_test { threads } else { 40 * threads };
+        let mut times = [Vec::new(), Vec::new()];
+        let mut syncs = [0, 0];
+        // The first round writes the zeros of the new files and is not counted.
+        for round in 0..=rounds {
+            for (index, (_, bed)) in beds.iter().enumerate() {
+                let before = bed.disk.count(Call::Sync);
+                let time = run(&*bed.journal, threads, commits, 100, true);
+                if round > 0 {
+                    times[index].push(time.as_nanos() as u64 / commits);
+                    syncs[index] += bed.disk.count(Call::Sync) - before;
+                }
+            }
+        }
+        for (index, (kind, _)) in beds.iter().enumerate() {
+            times[index].sort_unstable();
+            let per_sync = (rounds * commits) as f64 / syncs[index].max(1) as f64;
+            println!(
+                "synced commit, 100 B, {threads:2} threads, {kind:7}: median {:7.1} us a commit, {per_sync:4.1} commits a sync",
+                times[index][times[index].len() / 2] as f64 / 1000.0,
+            );
         }
     }
 }
@@ -164,7 +188,8 @@ fn replaying(c: &mut Criterion) {
     let listed = Arc::new(Listed::default());
     let registrar = Arc::clone(&listed) as Arc<dyn SegmentRegistrar>;
     let (settings, start) = (JournalSettings::default(), JournalStart::default());
-    let journal = FileJournal::open(Arc::clone(&disk), dir.path(), &settings, &Env::real(), registrar, &start);
+    let journal =
+        FileJournal::open(Arc::clone(&disk), dir.path(), &settings, &Env::real(), registrar, &start);
     let journal = journal.unwrap();
     let batch = batch(100);
     let commits = if std::env::args().any(|arg| arg == "--test") { 10_000 } else { 2_000_000 };
@@ -174,22 +199,55 @@ fn replaying(c: &mut Criterion) {
     journal.close().unwrap();
     let bytes = journal.segments().iter().map(|segment| segment.used).sum();
     let listed = listed.0.lock().unwrap().clone();
+    report_cpu(bytes, &mut || replay_once(&disk, dir.path(), &listed, 1, commits));
     let mut group = c.benchmark_group("replay, 100 B records");
     group.throughput(Throughput::Bytes(bytes)).sample_size(10);
     for threads in [1, 2] {
-        let how = ReplaySettings { threads, durable_floor: SeqNo(0), flushed: SeqNo(0), settle: false };
         group.bench_function(BenchmarkId::from_parameter(threads), |b| {
-            b.iter(|| {
-                let sink = |_: &Arc<_>, offset: usize, _: &terrane_base::record::Record<'_>, _: SeqNo| {
-                    black_box(offset);
-                    Ok(())
-                };
-                let replayed = replay(&*disk, dir.path(), &listed, &how, &*Env::real().spawn, &sink).unwrap();
-                assert_eq!(replayed.last_seq, SeqNo(commits));
-            });
+            b.iter(|| replay_once(&disk, dir.path(), &listed, threads, commits));
         });
     }
 }
 
-criterion_group!(benches, floor, unsynced, synced, replaying);
+fn replay_once(disk: &Arc<dyn Disk>, dir: &Path, listed: &[ListedSegment], threads: usize, commits: u64) {
+    let how = ReplaySettings { threads, durable_floor: SeqNo(0), flushed: SeqNo(0), settle: false };
+    let sink = |_: &Arc<_>, offset: usize, _: &terrane_base::record::Record<'_>, _: SeqNo| {
+        black_box(offset);
+        Ok(())
+    };
+    let replayed = replay(&**disk, dir, listed, &how, &*Env::real().spawn, &sink).unwrap();
+    assert_eq!(replayed.last_seq, SeqNo(commits));
+}
+
+/// Prints the speed in time on the processor, which neighbours disturb less than wall time (Linux only).
+fn report_cpu(bytes: u64, work: &mut dyn FnMut()) {
+    work();
+    let before = on_cpu();
+    (0..5).for_each(|_| work());
+    let nanos = on_cpu() - before;
+    println!("replay, 100 B records: {:.2} GB/s of processor time", 5.0 * bytes as f64 / nanos.max(1) as f64);
+}
+
+/// Nanoseconds that this thread has run.
+fn on_cpu() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or_default()
+}
+
+/// As [`report_cpu`], for lone unsynced commits; the best of some rounds.
+fn commit_cpu(_: &mut Criterion) {
+    let commits = if std::env::args().any(|arg| arg == "--test") { 1000 } else { 2_000_000 };
+    for kind in ["null", "mapped", "written"] {
+        let bed = bed(kind);
+        let round = || {
+            let before = on_cpu();
+            run(&*bed.journal, 1, commits, 100, false);
+            (on_cpu() - before) / commits
+        };
+        let best = (0..5).map(|_| round()).min().unwrap_or_default();
+        println!("unsynced commit, 100 B,  1 thread, {kind:7}: {best} ns of processor time");
+    }
+}
+
+criterion_group!(benches, floor, commit_cpu, unsynced, synced, replaying);
 criterion_main!(benches);

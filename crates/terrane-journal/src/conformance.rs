@@ -117,7 +117,10 @@ fn concurrent_commits_keep_the_order(journal: &dyn Journal) {
                         placed.lock().unwrap_or_else(PoisonError::into_inner).push(row);
                     });
                     let last = last.expect("commit");
-                    assert!(last > own_last && journal.visible() >= last, "own commits are ordered and visible");
+                    assert!(
+                        last > own_last && journal.visible() >= last,
+                        "own commits are ordered and visible"
+                    );
                     own_last = last;
                 }
             });
@@ -151,9 +154,10 @@ fn visible_means_indexed(journal: &dyn Journal) {
                 let indexed = &indexed;
                 scope.spawn(move || {
                     for number in 0..200 {
-                        let committed = journal.commit(&batch_of(thread, 1, 20), number == 7, &mut |placed| {
-                            indexed[placed.first_seq.0 as usize].store(true, Ordering::Relaxed);
-                        });
+                        let committed =
+                            journal.commit(&batch_of(thread, 1, 20), number == 7, &mut |placed| {
+                                indexed[placed.first_seq.0 as usize].store(true, Ordering::Relaxed);
+                            });
                         committed.expect("commit");
                     }
                 })
@@ -195,9 +199,13 @@ fn trim_gives_up_sealed_segments_only(journal: &dyn Journal) {
     let first = batch_of(0, 1, 500);
     for number in 0..400 {
         journal
-            .commit(&if number == 0 { first.clone() } else { batch_of(number, 1, 500) }, false, &mut |placed| {
-                kept.get_or_insert_with(|| (Arc::clone(placed.segment), placed.offset));
-            })
+            .commit(
+                &if number == 0 { first.clone() } else { batch_of(number, 1, 500) },
+                false,
+                &mut |placed| {
+                    kept.get_or_insert_with(|| (Arc::clone(placed.segment), placed.offset));
+                },
+            )
             .expect("commit");
     }
     let before = journal.segments();
@@ -231,7 +239,9 @@ fn a_panic_poisons_and_wedges_nobody(journal: &dyn Journal) {
             })
             .collect();
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            journal.commit(&batch_of(9, 1, 10), false, &mut |_| std::panic::resume_unwind(Box::new("on purpose")))
+            journal.commit(&batch_of(9, 1, 10), false, &mut |_| {
+                std::panic::resume_unwind(Box::new("on purpose"))
+            })
         }));
         assert!(panicked.is_err(), "the panic goes on in the caller");
         let visible = journal.visible();

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_base::env::{Env, Joiner};
-use terrane_base::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, File, SegmentMemory};
@@ -102,6 +102,8 @@ struct Shared {
     syncing: Mutex<()>,
     /// Last number of the newest segment that is durable with all before it.
     durable: AtomicU64,
+    /// A persist step ran since the last segment was prepared.
+    was_persisted: AtomicBool,
 }
 
 struct State {
@@ -119,6 +121,11 @@ struct State {
     wanted: Option<u64>,
     /// Why the last attempt to prepare failed.
     refused: Option<Error>,
+    /// A sync was asked for since the last rotation.
+    is_sync_asked: bool,
+    /// The syncer is to make sealed segments durable before anyone asks. Where nobody asks for syncs it leaves
+    /// them alone: many are trimmed before the operating system has written them at all.
+    is_sync_due: bool,
     is_stopping: bool,
     is_preparer_gone: bool,
 }
@@ -174,6 +181,8 @@ impl Shared {
             ready: None,
             wanted: None,
             refused: None,
+            is_sync_asked: false,
+            is_sync_due: false,
             is_stopping: false,
             is_preparer_gone: false,
         };
@@ -188,6 +197,8 @@ impl Shared {
             changed: Condvar::new(),
             syncing: Mutex::new(()),
             durable: AtomicU64::new(start.next_seq.0 - 1),
+            // Not known yet: a first sync that writes a whole segment is worse than faults in the first one.
+            was_persisted: AtomicBool::new(true),
         };
         shared.adopt_spares(&start.spare_files)?;
         Ok(shared)
@@ -201,7 +212,7 @@ impl Shared {
     fn sync_sealed_segments(&self) {
         loop {
             let mut state = self.state.lock();
-            while !state.is_stopping && next_sealed(&state).is_none() {
+            while !state.is_stopping && !(state.is_sync_due && next_sealed(&state).is_some()) {
                 self.changed.wait(&mut state);
             }
             if state.is_stopping {
@@ -272,6 +283,7 @@ impl Medium for FileMedium {
         ready.info.state = SegmentState::Active;
         let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
         state.live.push_back(ready);
+        state.is_sync_due = std::mem::take(&mut state.is_sync_asked);
         state.wanted = Some(0);
         shared.changed.notify_all();
         Ok(new)
@@ -284,19 +296,26 @@ impl Medium for FileMedium {
 
     fn persist(&self) -> Result<()> {
         let shared = &*self.shared;
+        shared.was_persisted.store(true, Ordering::Relaxed);
         let _syncing = shared.syncing.lock();
         shared.poison.check()?;
         while let Some(sealed) = {
-            let state = shared.state.lock();
+            let mut state = shared.state.lock();
+            state.is_sync_asked = true;
             next_sealed(&state)
         } {
             shared.sync_segment(&sealed)?;
         }
         let active = {
             let state = shared.state.lock();
-            state.live.back().filter(|live| live.info.state == SegmentState::Active).and_then(|l| l.file.clone())
+            state
+                .live
+                .back()
+                .filter(|live| live.info.state == SegmentState::Active)
+                .and_then(|l| l.file.clone())
         };
-        active.map_or(Ok(()), |file| file.sync())
+        // Poisoned while `syncing` is held, as in `sync_segment`.
+        active.map_or(Ok(()), |file| file.sync().inspect_err(|error| shared.poison.set(error.clone())))
     }
 
     fn durable(&self) -> SeqNo {
@@ -305,6 +324,12 @@ impl Medium for FileMedium {
 
     fn segments(&self) -> Vec<SegmentInfo> {
         self.shared.state.lock().live.iter().map(|live| live.info.clone()).collect()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let state = self.shared.state.lock();
+        let live = state.live.iter().chain(&state.ready).chain(&state.pending).map(|live| live.info.bytes);
+        live.sum::<u64>() + state.retired.iter().map(Retired::memory_bytes).sum::<u64>()
     }
 
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {

@@ -189,7 +189,10 @@ impl<M: Medium> RingJournal<M> {
     }
 
     fn halted(&self) -> Error {
-        self.poison.check().err().unwrap_or_else(|| Error::new(Kind::Poisoned, "an earlier commit was not indexed"))
+        self.poison
+            .check()
+            .err()
+            .unwrap_or_else(|| Error::new(Kind::Poisoned, "an earlier commit was not indexed"))
     }
 }
 
@@ -239,6 +242,19 @@ impl<M: Medium> Journal for RingJournal<M> {
         outcome
     }
 
+    fn sync_through(&self, seq: SeqNo) -> Result<()> {
+        debug_assert!(seq <= self.visible(), "only what is visible is wholly in its segment");
+        self.poison.check()?;
+        if self.medium.durable() >= seq {
+            return Ok(());
+        }
+        self.medium.persist().inspect_err(|error| self.poison.set(error.clone()))
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.medium.memory_bytes()
+    }
+
     fn segments(&self) -> Vec<SegmentInfo> {
         self.with_log(|log| {
             let mut segments = self.medium.segments();
@@ -285,7 +301,8 @@ impl<M: Medium> std::fmt::Debug for RingJournal<M> {
 
 impl JournalSettings {
     fn check(&self) -> Result<()> {
-        let refuse = |is_wrong: bool, message: &str| if is_wrong { Err(Error::invalid(message)) } else { Ok(()) };
+        let refuse =
+            |is_wrong: bool, message: &str| if is_wrong { Err(Error::invalid(message)) } else { Ok(()) };
         refuse(
             !(4096..=1 << 30).contains(&self.segment_bytes),
             "journal setting segment_bytes: accepted is 4 KiB to 1 GiB",
@@ -317,8 +334,16 @@ macro_rules! delegate_journal {
                 self.0.sync()
             }
 
+            fn sync_through(&self, seq: SeqNo) -> Result<()> {
+                self.0.sync_through(seq)
+            }
+
             fn segments(&self) -> Vec<SegmentInfo> {
                 self.0.segments()
+            }
+
+            fn memory_bytes(&self) -> u64 {
+                self.0.memory_bytes()
             }
 
             fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {

@@ -85,6 +85,16 @@ pub trait Journal: Send + Sync {
     /// As [`Journal::commit`].
     fn sync(&self) -> Result<()>;
 
+    /// Makes everything up to `seq` durable without holding up commits: they go on while the device works.
+    /// Requires: `seq` is visible.
+    ///
+    /// # Errors
+    /// As [`Journal::commit`].
+    fn sync_through(&self, seq: SeqNo) -> Result<()>;
+
+    /// Memory of all segments, those kept ready and those still read included, in bytes.
+    fn memory_bytes(&self) -> u64;
+
     /// The live segments, oldest first.
     fn segments(&self) -> Vec<SegmentInfo>;
 

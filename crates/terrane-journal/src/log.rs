@@ -24,10 +24,13 @@ use crate::poison::Poison;
 use crate::ring::{Entry, Ring, phase};
 use crate::{JournalSettings, JournalStart};
 
+/// Keeps an `Arc` in one place: members hold a pointer to it while they index, which saves each of them two
+/// changes of a shared count. Behind an `Arc` of its own, because moving a `Box` would end such pointers.
+struct Kept(Arc<SegmentMemory>);
+
 /// The segment to which groups go.
 struct Active {
-    /// Boxed, because members keep a pointer to it while they index.
-    memory: Box<Arc<SegmentMemory>>,
+    kept: Arc<Kept>,
     seed: u32,
     /// Bytes in use.
     used: usize,
@@ -37,8 +40,8 @@ struct Active {
 /// See the head of the file.
 pub(crate) struct Log {
     active: Option<Active>,
-    /// Former segments and the ticket whose publication ends the last use of the pointers into the box.
-    retired: Vec<(u64, Box<Arc<SegmentMemory>>)>,
+    /// Former segments, each with the ticket before which all must be published for its pointers to be unused.
+    retired: Vec<(u64, Arc<Kept>)>,
     previous: ChainLink,
     next_seq: SeqNo,
     durable: SeqNo,
@@ -56,6 +59,12 @@ struct Wanted {
     record_count: u32,
     record_bytes: usize,
     sync: bool,
+}
+
+impl Active {
+    fn memory(&self) -> &Arc<SegmentMemory> {
+        &self.kept.0
+    }
 }
 
 impl Log {
@@ -84,7 +93,7 @@ impl Log {
 
     /// Id and bytes in use of the active segment.
     pub(crate) fn active(&self) -> Option<(terrane_base::SegmentId, u64)> {
-        self.active.as_ref().map(|active| (active.memory.id, active.used as u64))
+        self.active.as_ref().map(|active| (active.memory().id, active.used as u64))
     }
 
     /// Forms the group of `tickets`. On success every entry says where its records lie. `own` is the ticket of
@@ -98,10 +107,10 @@ impl Log {
         poison: &Poison,
     ) -> Result<()> {
         poison.check()?;
-        // SAFETY (here and in `place`): rule 2 of the ring, the caller is the leader.
-        let entry = |ticket| unsafe { &*ring.entry(ticket) };
         let mut wanted = Wanted::default();
-        for entry in tickets.clone().map(entry) {
+        for ticket in tickets.clone() {
+            // SAFETY: rule 2 of the ring, the caller is the leader.
+            let entry = unsafe { &*ring.entry(ticket) };
             wanted.batch_count += u32::from(entry.len() > 0);
             wanted.record_count += entry.record_count();
             wanted.record_bytes += entry.len();
@@ -112,7 +121,8 @@ impl Log {
             if !self.has_room(len) {
                 self.rotate(len, ring.published_tickets(), tickets.start, medium, poison)?;
             }
-            self.place(ring, tickets, own, &wanted, len, medium).inspect_err(|error| poison.set(error.clone()))?;
+            self.place(ring, tickets, own, &wanted, len, medium)
+                .inspect_err(|error| poison.set(error.clone()))?;
         }
         if wanted.sync {
             self.persist(medium).inspect_err(|error| poison.set(error.clone()))?;
@@ -123,7 +133,7 @@ impl Log {
 
     #[inline]
     fn has_room(&self, len: usize) -> bool {
-        let limit = |active: &Active| active.memory.region.len() - GROUP_HEADER_BYTES;
+        let limit = |active: &Active| active.memory().region.len() - GROUP_HEADER_BYTES;
         self.active.as_ref().is_some_and(|active| len <= limit(active) - active.used)
     }
 
@@ -138,7 +148,7 @@ impl Log {
     ) -> Result<()> {
         let sealed = self.active.as_ref().map(|active| SealedEnd {
             link: ChainLink {
-                id: active.memory.id,
+                id: active.memory().id,
                 last_seq: SeqNo(self.next_seq.0 - 1),
                 checksum: active.checksum,
             },
@@ -148,7 +158,8 @@ impl Log {
         let previous = sealed.map_or(self.previous, |sealed| sealed.link);
         let region = &new.memory.region;
         let header =
-            SegmentHeader { id: new.memory.id, file: new.file, bytes: region.len() as u64, previous }.encode();
+            SegmentHeader { id: new.memory.id, file: new.file, bytes: region.len() as u64, previous }
+                .encode();
         // SAFETY: the medium gave a writable segment, longer than its header, to the leader alone.
         unsafe { region.write(0, &header) };
         let mut checksum = [0; 4];
@@ -157,16 +168,16 @@ impl Log {
             seed: segment::segment_seed(new.memory.id),
             used: SEGMENT_HEADER_BYTES,
             checksum: u32::from_le_bytes(checksum),
-            memory: Box::new(new.memory),
+            kept: Arc::new(Kept(new.memory)),
         };
         self.retired.retain(|(ticket, _)| *ticket > published);
         if let Some(former) = self.active.replace(active) {
-            self.retired.push((head, former.memory));
+            self.retired.push((head, former.kept));
         }
         self.previous = previous;
         self.is_dirty = true;
-        let memory = &self.active.as_ref().expect("set above").memory;
-        medium.write(memory, 0, SEGMENT_HEADER_BYTES).inspect_err(|error| poison.set(error.clone()))
+        let active = self.active.as_ref().expect("set above");
+        medium.write(active.memory(), 0, SEGMENT_HEADER_BYTES).inspect_err(|error| poison.set(error.clone()))
     }
 
     /// Writes the group of `len` bytes into the active segment, which has room for it.
@@ -189,10 +200,10 @@ impl Log {
             batch_count: wanted.batch_count,
         };
         let (header, group_checksum) = header.encode(active.seed, start as u64);
-        let region = &active.memory.region;
+        let region = &active.memory().region;
         // SAFETY: bytes behind `used` are the leader's, and `has_room` holds.
         unsafe { region.write(start, &header) };
-        let segment: *const Arc<SegmentMemory> = &*active.memory;
+        let segment: *const Arc<SegmentMemory> = active.memory();
         let (mut at, mut next_seq) = (start + GROUP_HEADER_BYTES, self.next_seq);
         for ticket in tickets.clone() {
             // SAFETY: rule 2 of the ring.
@@ -215,7 +226,7 @@ impl Log {
         active.used = start + len;
         self.next_seq = next_seq;
         self.is_dirty = true;
-        medium.write(&active.memory, start, len)
+        medium.write(active.memory(), start, len)
     }
 
     /// Copies all batches and takes their checksums into the chain. Owners of large batches copy their own,
@@ -225,7 +236,8 @@ impl Log {
         // SAFETY: rule 2 of the ring; from `advance` on, entry and owner only read it.
         let entry = |ticket| unsafe { &*ring.entry(ticket) };
         let by_owner = |ticket| Some(ticket) != own && entry(ticket).len() >= parallel_copy_bytes;
-        let copies = if batch_count > 1 { tickets.clone().filter(|&ticket| by_owner(ticket)).count() } else { 0 };
+        let copies =
+            if batch_count > 1 { tickets.clone().filter(|&ticket| by_owner(ticket)).count() } else { 0 };
         if copies > 0 {
             ring.expect_copies(copies as u32);
             for ticket in tickets.clone().filter(|&ticket| by_owner(ticket)) {
@@ -244,7 +256,7 @@ impl Log {
             ring.wait_for_copies();
             for entry in tickets.clone().map(entry).filter(|entry| entry.len() > 0) {
                 // SAFETY: the batch header was written above or by an owner that has called `copy_done`.
-                let checksum = unsafe { active.memory.region.slice(entry.offset as usize - 4, 4) };
+                let checksum = unsafe { active.memory().region.slice(entry.offset as usize - 4, 4) };
                 active.checksum = terrane_format::checksum::crc32c(active.checksum, checksum);
             }
         }
@@ -262,7 +274,8 @@ impl Log {
     /// Makes everything durable and says so in a durable-end mark, itself durable.
     pub(crate) fn close<M: Medium>(&mut self, medium: &M, poison: &Poison) -> Result<SeqNo> {
         poison.check()?;
-        let closed = self.persist(medium).and_then(|()| self.mark(medium)).and_then(|()| self.persist(medium));
+        let closed =
+            self.persist(medium).and_then(|()| self.mark(medium)).and_then(|()| self.persist(medium));
         closed.inspect_err(|error| poison.set(error.clone()))?;
         Ok(SeqNo(self.next_seq.0 - 1))
     }
@@ -279,11 +292,11 @@ impl Log {
         let start = active.used;
         let (header, checksum) = header.encode(active.seed, start as u64);
         // SAFETY: bytes behind `used` are the leader's; invariant 1 keeps room for a mark.
-        unsafe { active.memory.region.write(start, &header) };
+        unsafe { active.memory().region.write(start, &header) };
         active.checksum = segment::chain(active.checksum, checksum);
         active.used += GROUP_HEADER_BYTES;
         self.is_dirty = true;
-        medium.write(&active.memory, start, GROUP_HEADER_BYTES)
+        medium.write(active.memory(), start, GROUP_HEADER_BYTES)
     }
 }
 

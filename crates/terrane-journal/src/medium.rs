@@ -35,7 +35,8 @@ pub struct SealedEnd {
 /// 4. A failure to make a sealed segment durable in the background sets the [`Poison`](crate::Poison) that the
 ///    medium shares with its journal.
 ///
-/// `rotate`, `write` and `persist` are called by one thread at a time: whoever forms the group.
+/// `rotate` and `write` are called by one thread at a time: whoever forms the group. `persist` is called by that
+/// thread too, and beside it for [`Journal::sync_through`](crate::Journal::sync_through).
 pub trait Medium: Send + Sync {
     /// The next segment, with room for at least `bytes`; `sealed` is the active one, which takes no more.
     /// After an error the active segment stays active.
@@ -61,6 +62,11 @@ pub trait Medium: Send + Sync {
 
     /// The live segments, oldest first; the journal corrects the use of the active one.
     fn segments(&self) -> Vec<SegmentInfo>;
+
+    /// Memory of all segments, in bytes.
+    fn memory_bytes(&self) -> u64 {
+        self.segments().iter().map(|segment| segment.bytes).sum()
+    }
 
     /// See [`Journal::trim`](crate::Journal::trim).
     ///

@@ -9,9 +9,7 @@ use terrane_device::{Region, SegmentMemory};
 
 use crate::journal::delegate_journal;
 use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
-use crate::{
-    Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo, SegmentState,
-};
+use crate::{Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo, SegmentState};
 
 /// Segments on the heap. Persisting is free, because nothing survives the process anyway.
 #[derive(Debug)]

@@ -39,7 +39,9 @@ impl Poison {
             Kind::Cancelled => cause,
             _ => Error::new(
                 Kind::Poisoned,
-                format!("the journal takes no more commits after a failure; close the database and open it again ({cause})"),
+                format!(
+                    "the journal takes no more commits after a failure; close the database and open it again ({cause})"
+                ),
             ),
         }
     }

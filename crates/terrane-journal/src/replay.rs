@@ -104,7 +104,12 @@ pub struct Replayed {
 impl Replayed {
     /// Where the journal goes on, in new segments.
     #[must_use]
-    pub fn start(self, next_segment: SegmentId, next_file: u32, spare_files: Vec<(u32, u64)>) -> JournalStart {
+    pub fn start(
+        self,
+        next_segment: SegmentId,
+        next_file: u32,
+        spare_files: Vec<(u32, u64)>,
+    ) -> JournalStart {
         JournalStart {
             next_segment,
             next_file,
@@ -137,7 +142,8 @@ pub fn replay(
     let run = link(&scans, settings)?;
     judge(&scans, &run, settings)?;
     let used: Vec<&Scan> = run.used.iter().map(|&index| &scans[index]).collect();
-    let pieces: Vec<_> = used.iter().flat_map(|scan| scan.pieces.iter().map(|piece| (*scan, piece))).collect();
+    let pieces: Vec<_> =
+        used.iter().flat_map(|scan| scan.pieces.iter().map(|piece| (*scan, piece))).collect();
     run_tasks(spawn, settings.threads, &pieces, &|(scan, piece)| index::index(scan, piece, sink))?;
     if settings.settle {
         for scan in used.iter().filter(|scan| scan.listed.seal.is_none()) {
@@ -214,7 +220,9 @@ fn link(scans: &[Scan], settings: &ReplaySettings) -> Result<Run> {
             // A lost end makes the run shorter than the successor says. Nothing that a crash does makes it
             // longer, or different at the same length.
             if header.previous.last_seq <= link.last_seq {
-                return Err(Error::corrupt(format!("segments do not belong together: {broken}")).at(&*scan.path, 0));
+                return Err(
+                    Error::corrupt(format!("segments do not belong together: {broken}")).at(&*scan.path, 0)
+                );
             }
             run.broken = Some(broken);
             break;

@@ -318,8 +318,7 @@ impl Ring {
     fn park_while(&self, ticket: u64, awaited: u64) -> u64 {
         let word = &self.slot(ticket).word;
         // Relaxed on success: the mark carries no data. Acquire as in `wait_while`.
-        let parked =
-            word.compare_exchange(awaited, awaited | PARKED, Ordering::Relaxed, Ordering::Acquire);
+        let parked = word.compare_exchange(awaited, awaited | PARKED, Ordering::Relaxed, Ordering::Acquire);
         if parked.is_ok() {
             self.parking(ticket).wait_until(|| word.load(Ordering::Acquire) != awaited | PARKED);
         }

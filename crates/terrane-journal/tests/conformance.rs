@@ -1,5 +1,6 @@
 //! The conformance suite on every journal of this crate.
 #![cfg(not(feature = "shuttle"))]
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
 mod common;
 

@@ -1,6 +1,7 @@
 //! Loss of power and death of the process at random moments of a run with several writers, over many lives of one
 //! journal: acknowledged comes back, what comes back is a prefix of the commit order, batches are whole.
 #![cfg(not(feature = "shuttle"))]
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
 mod common;
 
@@ -33,7 +34,8 @@ fn mix(seed: u64) -> u64 {
 fn commit_some(journal: &FileJournal, model: &Mutex<Model>, seed: u64, trims: Option<&Manifest>) {
     for step in 0..30u64 {
         let choice = mix(seed ^ mix(step));
-        let keys: Vec<Vec<u8>> = (0..1 + choice % 4).map(|i| format!("{seed}-{step}-{i}").into_bytes()).collect();
+        let keys: Vec<Vec<u8>> =
+            (0..1 + choice % 4).map(|i| format!("{seed}-{step}-{i}").into_bytes()).collect();
         let mut batch = Batch::new();
         for key in &keys {
             batch.put(TableId::DEFAULT, key, &vec![choice as u8; (choice >> 8) as usize % 700]).unwrap();
@@ -74,7 +76,8 @@ fn check(rows: &[Row], model: &Model, at_least: u64, context: &str) -> u64 {
     let last = rows.last().map_or(0, |row| row.0);
     assert!(last >= at_least, "{context}: acknowledged {at_least}, came back {last}");
     for (&first, keys) in &model.batches {
-        let present = keys.iter().enumerate().filter(|(i, _)| by_number.contains_key(&(first + *i as u64))).count();
+        let present =
+            keys.iter().enumerate().filter(|(i, _)| by_number.contains_key(&(first + *i as u64))).count();
         if first > last {
             assert_eq!(present, 0, "{context}: half a batch");
         } else if rows.first().is_some_and(|row| row.0 <= first) {
@@ -87,7 +90,13 @@ fn check(rows: &[Row], model: &Model, at_least: u64, context: &str) -> u64 {
     last
 }
 
-fn live(disk: &MemDisk, manifest: &Arc<Manifest>, seed: u64, model: Model, floor: u64) -> (MemDisk, Model, u64) {
+fn live(
+    disk: &MemDisk,
+    manifest: &Arc<Manifest>,
+    seed: u64,
+    model: Model,
+    floor: u64,
+) -> (MemDisk, Model, u64) {
     let faulty = FaultyDisk::new(Arc::new(disk.clone()));
     let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
     let (journal, rows) = open(&shared, manifest, &settings(SEGMENT_BYTES)).unwrap();

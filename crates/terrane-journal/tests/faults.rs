@@ -1,5 +1,6 @@
 //! Devices that refuse: poisoned after a failed sync, unharmed after a full device or a refused registration.
 #![cfg(not(feature = "shuttle"))]
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
 mod common;
 
@@ -29,9 +30,13 @@ fn a_failed_sync_poisons() {
     assert_eq!(journal.visible().0, 1);
     // The device works again, but the failed sync is not forgotten.
     for sync in [false, true] {
-        let refused = journal.commit(&put(b"c", b"3"), sync, &mut |_| panic!("must not be indexed")).unwrap_err();
+        let refused =
+            journal.commit(&put(b"c", b"3"), sync, &mut |_| panic!("must not be indexed")).unwrap_err();
         assert_eq!(refused.kind(), Kind::Poisoned);
-        assert!(refused.message().contains("open it again") && refused.message().contains("Sync of"), "{refused}");
+        assert!(
+            refused.message().contains("open it again") && refused.message().contains("Sync of"),
+            "{refused}"
+        );
     }
     assert_eq!(journal.sync().unwrap_err().kind(), Kind::Poisoned);
     assert_eq!(journal.close().unwrap_err().kind(), Kind::Poisoned);
@@ -82,7 +87,8 @@ fn a_full_device_refuses_and_recovers() {
     journal.commit(&put(b"s", b""), true, &mut |_| {}).unwrap();
     acknowledged += 1;
     for _ in 0..3 {
-        let refused = journal.commit(&put(b"large", &[7; 6000]), true, &mut |_| panic!("not placed")).unwrap_err();
+        let refused =
+            journal.commit(&put(b"large", &[7; 6000]), true, &mut |_| panic!("not placed")).unwrap_err();
         assert_eq!(refused.kind(), Kind::Full);
     }
     inner.set_capacity(u64::MAX);
@@ -132,7 +138,8 @@ fn a_large_batch_skips_the_prepared_segment() {
 /// Every device call of a run fails in turn, once: an acknowledged commit is never lost.
 #[test]
 fn every_call_fails_once() {
-    let calls = [Call::Create, Call::Allocate, Call::Map, Call::Sync, Call::SyncDir, Call::Remove, Call::Open];
+    let calls =
+        [Call::Create, Call::Allocate, Call::Map, Call::Sync, Call::SyncDir, Call::Remove, Call::Open];
     for call in calls {
         for skip in 0.. {
             let (inner, faulty, disk, manifest) = faulty();

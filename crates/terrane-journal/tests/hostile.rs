@@ -1,6 +1,7 @@
 //! Damaged, cut, exchanged and stale segments: replay gives a prefix of what was written, or an error that names
 //! file and offset; never wrong records, never a panic.
 #![cfg(not(feature = "shuttle"))]
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
 mod common;
 
@@ -206,7 +207,10 @@ fn the_floor_counts_as_a_mark() {
     assert_eq!(written.replay().unwrap().1.len(), 9);
     let error = replay_rows(&*written.disk, &written.listed(), 10).map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), Kind::Corrupt);
-    assert!(error.message().contains("durable up to #10") && error.message().contains("only up to #9"), "{error}");
+    assert!(
+        error.message().contains("durable up to #10") && error.message().contains("only up to #9"),
+        "{error}"
+    );
 }
 
 /// Each segment but the last is removed, emptied, shortened, or exchanged for another: refused, or cut there.
@@ -272,7 +276,8 @@ fn stale_bytes_of_a_recycled_file_are_not_seen() {
         next += 15;
         let segments = journal.segments();
         let upto = segments[segments.len() - 1].id;
-        let dropped = segments.iter().filter(|segment| segment.id < upto).map(|segment| segment.last_seq.0).max();
+        let dropped =
+            segments.iter().filter(|segment| segment.id < upto).map(|segment| segment.last_seq.0).max();
         written.manifest.listed.lock().unwrap().retain(|listed| listed.spec.id >= upto);
         journal.trim(SegmentId(upto.0 - 1)).unwrap();
         if let Some(dropped) = dropped {

@@ -3,6 +3,7 @@
 //! Run with `cargo test -p terrane-journal --features shuttle --test shuttle`. The explorer reports a deadlock
 //! by itself. Each test says which break of the code it was seen to find.
 #![cfg(feature = "shuttle")]
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
 use std::sync::Arc;
 
@@ -15,7 +16,10 @@ use terrane_journal::{
     Journal, JournalSettings, JournalStart, Medium, NewSegment, Poison, RingJournal, SealedEnd, SegmentInfo,
 };
 
-const SCHEDULES: usize = 3000;
+/// Schedules of each kind for each test; `TERRANE_SCHEDULES` sets another number for long runs.
+fn schedules() -> usize {
+    std::env::var("TERRANE_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(3000)
+}
 
 /// A medium that checks that one thread at a time uses it, and that fails on demand.
 #[derive(Default)]
@@ -97,8 +101,8 @@ fn batch(records: u64) -> Batch {
 fn explore(test: impl Fn() + Send + Sync + 'static) {
     let test = Arc::new(test);
     let random = Arc::clone(&test);
-    shuttle::check_random(move || random(), SCHEDULES);
-    shuttle::check_pct(move || test(), SCHEDULES, 3);
+    shuttle::check_random(move || random(), schedules());
+    shuttle::check_pct(move || test(), schedules(), 4);
 }
 
 /// What one commit saw: first number, last number.
@@ -213,7 +217,11 @@ fn a_failed_persist_step_ends_everything() {
             committer.join().unwrap();
         }
         let failed = journal.medium().persists.load(Ordering::SeqCst) >= 2;
-        assert_eq!(SeqNo(check_consecutive(&seen)), journal.visible(), "what failed is neither indexed nor visible");
+        assert_eq!(
+            SeqNo(check_consecutive(&seen)),
+            journal.visible(),
+            "what failed is neither indexed nor visible"
+        );
         assert_eq!(failed, journal.sync().is_err(), "a failure is kept");
     });
 }
@@ -228,7 +236,10 @@ fn a_full_medium_fails_its_group_only() {
                 let (journal, seen) = (Arc::clone(&journal), Arc::clone(&seen));
                 thread::spawn(move || {
                     let results = [(); 2].map(|()| commit_checked(&journal, 5, false, &seen));
-                    results.iter().filter(|result| result.as_ref().is_err_and(|e| e.kind() == Kind::Full)).count()
+                    results
+                        .iter()
+                        .filter(|result| result.as_ref().is_err_and(|e| e.kind() == Kind::Full))
+                        .count()
                 })
             })
             .collect();

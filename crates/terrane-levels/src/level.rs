@@ -22,7 +22,9 @@ use terrane_table::{Extent, ExtentList};
 use crate::chunk::{CHUNK_LEN_MAX, Chunk, HasMeta, Totals};
 use crate::fences::Fences;
 
-/// Sorted, disjoint extents. See the [module](self) for layout and invariants.
+/// A level: extents sorted by key whose ranges do not overlap, in chunks that versions of the level share.
+///
+/// Immutable once shared; [`Level::replace`] makes a new one.
 #[derive(Debug)]
 pub struct Level<E = Arc<Extent>> {
     pub(crate) chunks: Vec<Arc<Chunk<E>>>,

@@ -24,7 +24,10 @@ pub struct Run<E = Arc<Extent>> {
     pub level: Arc<Level<E>>,
 }
 
-/// All levels of a table at one moment. See the [module](self) for the invariants.
+/// All levels and overflow runs of a table at one moment. Immutable; [`Metasnapshot::apply`] makes a new one.
+///
+/// Each level and each run is sorted and disjoint, no extent is in two places, no run and no deepest level is
+/// empty.
 #[derive(Debug)]
 pub struct Metasnapshot<E = Arc<Extent>> {
     /// Overflow runs, newest first.

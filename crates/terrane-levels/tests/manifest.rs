@@ -139,7 +139,6 @@ fn edits_that_contradict_the_state_are_refused_and_leave_nothing() {
         edit([EditOp::SealSegment { id: SegmentId(2), seal: seal(1) }]),
         edit([EditOp::SealSegment { id: SegmentId(3), seal: seal(2 << 20) }]),
         edit([EditOp::Flushed { table: TableId(1), seq: SeqNo(49) }]),
-        edit([EditOp::Durable { seq: SeqNo(69) }]),
         edit([EditOp::Durable { seq: SeqNo(1 << 56) }]),
         edit([EditOp::NextIds(NextIds::default())]),
         edit([EditOp::Epoch { epoch: 3 }]),
@@ -265,6 +264,26 @@ fn reading_only_changes_nothing_and_appends_nothing() {
     assert_eq!(manifest.roll().unwrap_err().kind(), Kind::Invalid);
     manifest.close().unwrap();
     assert_eq!(read_file(&disk, &path), bytes);
+}
+
+/// No lock protects a reader: whatever moment it hits, it finds a state that was durable.
+#[test]
+fn reading_only_beside_a_writer_finds_some_state() {
+    let disk = MemDisk::new();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let settings = ManifestSettings { roll_bytes_min: 1000, roll_factor: 0, roll_bytes_max: 0 };
+    let (manifest, _) = Manifest::create_with(shared.clone(), dir(), &env(), Vec::new(), settings).unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| (0..400).for_each(|slot| manifest.append(&add(slot, 1)).unwrap()));
+        let mut last = 0;
+        while !writer.is_finished() {
+            let (seen, state) = Manifest::open_read_only(shared.clone(), dir()).unwrap();
+            assert_eq!(state.extents().count() as u64, seen.edit_number());
+            assert!(seen.edit_number() >= last && seen.edit_number() <= manifest.edit_number() + 1);
+            last = seen.edit_number();
+        }
+    });
+    assert_eq!(Manifest::open_read_only(shared, dir()).unwrap().0.edit_number(), 400);
 }
 
 #[test]

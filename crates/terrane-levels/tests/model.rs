@@ -323,3 +323,26 @@ mod metasnapshot {
         assert_eq!(mapped.summary()[0].0, Place::Run(3));
     }
 }
+
+/// A level of open extents is what the table crate's cursors walk.
+#[test]
+fn a_level_is_a_list_of_extents() {
+    use terrane_device::{Disk, MemDisk};
+    use terrane_storage::{LocalStore, Store, StoreSettings};
+    use terrane_table::{Extent, ExtentList};
+
+    let disk = MemDisk::new();
+    disk.create_dir("/data".as_ref()).unwrap();
+    let settings = StoreSettings { direct_io: false, read_only: false };
+    let store: Arc<dyn Store> =
+        Arc::new(LocalStore::open(Arc::new(disk), "/data".as_ref(), settings).unwrap());
+    let open = |meta: &Extents| Ok(Extent::new(ExtentMeta::clone(meta), store.clone()));
+    let level: Arc<dyn ExtentList> = Arc::new(level_of(1000).try_map(open).unwrap());
+    assert_eq!(level.len(), 1000);
+    for index in 0..1000 {
+        let meta = &level.extent(index).meta;
+        assert_eq!(meta.id.slot as usize, index);
+        assert_eq!((level.find(&meta.smallest), level.find(&meta.largest)), (index, index));
+    }
+    assert_eq!(level.find(b"zzz"), 1000);
+}

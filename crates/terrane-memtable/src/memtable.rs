@@ -69,7 +69,12 @@ impl Memtable {
     /// # Safety
     /// As [`Memtable::insert`]; `start` lies in the segment's region.
     #[inline]
-    pub(crate) unsafe fn insert_at(&self, segment: &Arc<SegmentMemory>, start: *const u8, seq: SeqNo) -> bool {
+    pub(crate) unsafe fn insert_at(
+        &self,
+        segment: &Arc<SegmentMemory>,
+        start: *const u8,
+        seq: SeqNo,
+    ) -> bool {
         let mut lane = self.tree.arena().enter();
         let (index, pinned) = self.segments.pin(segment);
         // SAFETY: by the caller's promise; the memory is pinned.

@@ -14,7 +14,7 @@ use terrane_device::SegmentMemory;
 
 use crate::arena::{LANES, LaneGuard, add};
 
-/// What a memtable or global index uses of one segment.
+/// What a memtable or global index uses of one segment. Exact once writers rest; lags by a few records before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentUse {
     /// The segment.
@@ -34,17 +34,19 @@ const BUCKETS: usize = 14;
 pub(crate) struct SegmentTable {
     /// Index + 1 of the segment last seen with these low bits; 0 for none.
     recent: [AtomicU32; RECENT],
-    buckets: [OnceLock<Box<[OnceLock<Box<Pinned>>]>>; BUCKETS],
+    buckets: [OnceLock<Bucket>; BUCKETS],
     /// Stored with Release after the entry, loaded with Acquire before it.
     count: AtomicU32,
     growing: Mutex<()>,
 }
 
+type Bucket = Box<[OnceLock<Box<Pinned>>]>;
+
 /// A segment whose memory stays while the table lives.
 pub(crate) struct Pinned {
     pub(crate) memory: Arc<SegmentMemory>,
     /// Each written by its lane's holder only.
-    live: [CachePadded<AtomicU64>; LANES],
+    indexed: [CachePadded<AtomicU64>; LANES],
     /// Bytes of records left out by a merge.
     dropped: AtomicU64,
     /// Bytes of shadowed records.
@@ -134,7 +136,7 @@ impl Pinned {
     fn new(memory: Arc<SegmentMemory>) -> Self {
         Pinned {
             memory,
-            live: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))),
+            indexed: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))),
             dropped: AtomicU64::new(0),
             shadowed: AtomicU64::new(0),
         }
@@ -143,7 +145,7 @@ impl Pinned {
     /// Counts a record that came into the index.
     #[inline]
     pub(crate) fn count(&self, lane: &LaneGuard<'_>, bytes: usize) {
-        add(&self.live[lane.index()], bytes as u64);
+        add(&self.indexed[lane.index()], bytes as u64);
     }
 
     /// Counts a record that a newer version shadows.
@@ -158,11 +160,15 @@ impl Pinned {
     }
 
     fn segment_use(&self) -> SegmentUse {
-        // Dead first: a record is counted in before it can be shadowed, so `dead_bytes <= bytes` holds.
-        let dropped = self.dropped.load(Ordering::Acquire);
-        let dead_bytes = dropped + self.shadowed.load(Ordering::Acquire);
-        let live: u64 = self.live.iter().map(|lane| lane.load(Ordering::Acquire)).sum();
-        SegmentUse { id: self.memory.id, bytes: live + dropped, dead_bytes }
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        let shadowed = self.shadowed.load(Ordering::Relaxed);
+        let indexed: u64 = self.indexed.iter().map(|lane| lane.load(Ordering::Relaxed)).sum();
+        // A record may be shadowed before the thread that inserted it has counted it.
+        SegmentUse {
+            id: self.memory.id,
+            bytes: indexed + dropped,
+            dead_bytes: shadowed.min(indexed) + dropped,
+        }
     }
 }
 

@@ -131,11 +131,7 @@ impl Tree {
 type Place<'t> = (Node<'t>, u8);
 
 /// The key ends at `node`.
-fn end_here<'t>(
-    lane: &mut LaneGuard<'t>,
-    node: Node<'t>,
-    entry: &'t VersionEntry,
-) -> Option<Pushed<'t>> {
+fn end_here<'t>(lane: &mut LaneGuard<'t>, node: Node<'t>, entry: &'t VersionEntry) -> Option<Pushed<'t>> {
     let _locked = node.lock()?;
     put_version(lane, node.terminal(), entry)
 }
@@ -152,11 +148,7 @@ fn push_version<'t>(
 }
 
 /// Requires: the lock of the slot's node; a leaf in the slot, now or when it was last looked at, has the key.
-fn put_version<'t>(
-    lane: &mut LaneGuard<'t>,
-    slot: &'t Slot,
-    entry: &'t VersionEntry,
-) -> Option<Pushed<'t>> {
+fn put_version<'t>(lane: &mut LaneGuard<'t>, slot: &'t Slot, entry: &'t VersionEntry) -> Option<Pushed<'t>> {
     match slot.load().child() {
         Child::Empty => {
             slot.store(Link::leaf(entry));

@@ -39,7 +39,11 @@ impl VersionEntry {
     /// # Safety
     /// A valid record lies at `record` and stays there, unchanged, for as long as the arena's memtable lives.
     #[inline]
-    pub(crate) unsafe fn new<'t>(lane: &mut LaneGuard<'t>, seq: SeqNo, record: RecordPtr) -> &'t VersionEntry {
+    pub(crate) unsafe fn new<'t>(
+        lane: &mut LaneGuard<'t>,
+        seq: SeqNo,
+        record: RecordPtr,
+    ) -> &'t VersionEntry {
         // SAFETY: by the caller's promise.
         let kind = unsafe { record.kind() };
         let memory = lane.entry_memory();
@@ -133,11 +137,7 @@ pub(crate) fn push<'t>(
 /// runs. Each lane therefore remembers behind which version it placed last and starts there: a run costs one
 /// walk, not one per version.
 #[cold]
-fn push_older<'t>(
-    lane: &mut LaneGuard<'t>,
-    head: &'t VersionEntry,
-    entry: &'t VersionEntry,
-) -> Pushed<'t> {
+fn push_older<'t>(lane: &mut LaneGuard<'t>, head: &'t VersionEntry, entry: &'t VersionEntry) -> Pushed<'t> {
     // The finger of another key is of no use; within a tree all versions of a key are in one chain.
     let finger = lane.finger().filter(|finger| finger.seq() >= entry.seq() && finger.key() == entry.key());
     let mut newer = finger.unwrap_or(head);

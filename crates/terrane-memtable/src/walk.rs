@@ -4,20 +4,29 @@
 //! The walk locks nothing. It may stand on nodes that were retired since; they still hold everything that was
 //! inserted before they were (`node`, rule 4), so a walk sees at least what was in the tree when it was placed,
 //! and whatever it sees is in order.
+//!
+//! Each key costs a miss for its entry and one for its record, one after the other. A walk that goes on in one
+//! direction therefore looks ahead within the node: it asks for the entries of the next keys, then for their
+//! records, so that the misses of several keys overlap.
 #![expect(unsafe_code, reason = "lends itself to a cursor that owns its memtable")]
 
 use std::cmp::Ordering;
+use std::ptr::from_ref;
 
 use terrane_base::SeqNo;
 
-use crate::node::{Child, Node};
+use crate::node::{Child, Node, prefetch};
 use crate::record::RecordView;
 use crate::tree::common_len;
 use crate::version::VersionEntry;
 
+/// Most keys that a walk looks ahead. It begins with 2 after a seek and doubles, so that short walks pay little.
+const AHEAD_MAX: usize = 16;
+
 pub(crate) struct Walk<'t> {
     root: Node<'t>,
     path: Vec<Frame<'t>>,
+    ahead: usize,
     at: Option<At<'t>>,
     /// Versions newer than the one at the position, newest first; only if `newer_known`.
     newer: Vec<&'t VersionEntry>,
@@ -28,6 +37,8 @@ pub(crate) struct Walk<'t> {
 struct Frame<'t> {
     node: Node<'t>,
     place: usize,
+    /// Places up to here (going forward) or from here on (going back) were looked ahead at.
+    warm: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -38,9 +49,32 @@ pub(crate) struct At<'t> {
     pub(crate) view: RecordView<'t>,
 }
 
+impl<'t> Frame<'t> {
+    /// Asks for the next `count` children; `step` finds the child after a place.
+    fn warm_up(&mut self, count: usize, step: impl Fn(Node<'t>, usize) -> Option<(u8, Child<'t>)>) {
+        let mut heads = [None; AHEAD_MAX];
+        let mut place = self.place;
+        for head in &mut heads[..count] {
+            let Some((byte, child)) = step(self.node, place) else { break };
+            place = usize::from(byte) + 1;
+            match child {
+                Child::Leaf(entry) => {
+                    prefetch(from_ref(entry).cast());
+                    *head = Some(entry);
+                }
+                Child::Node(node) => node.link().prefetch(0),
+                Child::Empty => {}
+            }
+        }
+        self.warm = Some(place);
+        // These loads wait for the entries, but all at once.
+        heads.iter().flatten().for_each(|entry| prefetch(entry.record().start()));
+    }
+}
+
 impl<'t> Walk<'t> {
     pub(crate) fn new(root: Node<'t>) -> Self {
-        Walk { root, path: Vec::new(), at: None, newer: Vec::new(), newer_known: false }
+        Walk { root, path: Vec::new(), ahead: 2, at: None, newer: Vec::new(), newer_known: false }
     }
 
     /// The same walk, not yet placed, for a borrow of any length.
@@ -57,18 +91,23 @@ impl<'t> Walk<'t> {
         self.at.as_ref()
     }
 
-    pub(crate) fn seek_first(&mut self) {
+    fn start(&mut self) {
         self.path.clear();
+        self.ahead = 2;
+    }
+
+    pub(crate) fn seek_first(&mut self) {
+        self.start();
         self.descend_first(self.root);
     }
 
     pub(crate) fn seek_last(&mut self) {
-        self.path.clear();
+        self.start();
         self.descend_last(self.root);
     }
 
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) {
-        self.path.clear();
+        self.start();
         let mut node = self.root;
         let mut depth = 0;
         loop {
@@ -102,7 +141,7 @@ impl<'t> Walk<'t> {
     }
 
     pub(crate) fn seek_before(&mut self, key: &[u8]) {
-        self.path.clear();
+        self.start();
         let mut node = self.root;
         let mut depth = 0;
         while let Some(&byte) = key.get(depth) {
@@ -159,6 +198,10 @@ impl<'t> Walk<'t> {
     /// Goes to the newest version of the next key after the path's place.
     pub(crate) fn next_key(&mut self) {
         while let Some(frame) = self.path.last_mut() {
+            if frame.warm.is_none_or(|warm| frame.place >= warm) {
+                frame.warm_up(self.ahead, Node::child_from);
+                self.ahead = (self.ahead * 2).min(AHEAD_MAX);
+            }
             // Bytes from `place` on are those behind it: a byte's place is one more than the byte.
             match frame.node.child_from(frame.place) {
                 Some((byte, child)) => {
@@ -178,6 +221,10 @@ impl<'t> Walk<'t> {
     /// Goes to the oldest version of the last key before the path's place.
     fn prev_key(&mut self) {
         while let Some(frame) = self.path.last_mut() {
+            if frame.warm.is_none_or(|warm| frame.place <= warm) {
+                frame.warm_up(self.ahead, |node, place| node.child_below(place.saturating_sub(1)));
+                self.ahead = (self.ahead * 2).min(AHEAD_MAX);
+            }
             if let Some((byte, child)) = frame.node.child_below(frame.place.saturating_sub(1)) {
                 frame.place = usize::from(byte) + 1;
                 return match child {
@@ -214,7 +261,7 @@ impl<'t> Walk<'t> {
     }
 
     fn push(&mut self, node: Node<'t>, place: usize) {
-        self.path.push(Frame { node, place });
+        self.path.push(Frame { node, place, warm: None });
     }
 
     fn land(&mut self, head: &'t VersionEntry) {

@@ -1,6 +1,7 @@
 //! Merge throughput over sorted vectors: entries in random order among the sources, and in long runs from one.
 //!
 //! `cargo bench -p terrane-table --bench merge`; with `--test` on a small data set.
+#![allow(missing_docs, reason = "criterion's macros")]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 #[path = "../tests/support/mod.rs"]

@@ -83,8 +83,12 @@ impl<T: Send + Sync + 'static> Swip<T> {
 
     /// The object with a reference of the caller's own, to keep it beyond the guard.
     #[inline]
-    pub fn load_arc<G: Guard>(&self, guard: &G) -> Option<Arc<T>> {
-        let pointer = ptr::from_ref(self.load(guard)?);
+    pub fn load_arc<G: Guard>(&self, _guard: &G) -> Option<Arc<T>> {
+        // Acquire: as in `load`. Not by way of `load`: a pointer made from its reference may not free the object.
+        let pointer = self.pointer.load(Ordering::Acquire).cast_const();
+        if pointer.is_null() {
+            return None;
+        }
         // SAFETY: the pointer came from `Arc::into_raw`, and the guard keeps the swip's reference, also if the
         // swip is cleared meanwhile, from being dropped before the count is raised.
         unsafe {

@@ -15,6 +15,7 @@ use terrane_table::{Cache, CursorOptions, Extent, ExtentList, LevelCursor, Write
 
 /// Small enough for an interpreter to get somewhere.
 const SCALE: usize = if cfg!(miri) { 1 } else { 40 };
+const READS: usize = if cfg!(miri) { 20 } else { 400 };
 const CHANGES: usize = if cfg!(miri) { 12 } else { usize::MAX };
 
 fn rows() -> Vec<Row> {
@@ -86,7 +87,7 @@ fn reads_evictions_and_disappearing_extents() {
 }
 
 fn read_some(dice: &mut Dice, tree: &Tree, cache: &Arc<Cache>, rows: &[Row]) {
-    for _ in 0..SCALE * 30 {
+    for _ in 0..SCALE * READS {
         let list = tree.list();
         let row = &rows[dice.roll(rows.len())];
         if dice.roll(20) > 0 {

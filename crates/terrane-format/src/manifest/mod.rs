@@ -1,10 +1,11 @@
 //! The manifest: the durable log of edits to what a database consists of. `docs/format/manifest.md` is its page.
 //!
-//! * [`file`]: names of manifest files, the file header, the text of `CURRENT`.
+//! * [`mod@file`]: names of manifest files, the file header, the text of `CURRENT`.
 //! * [`record`]: records, each checksummed and chained to the one before.
 //! * [`edit`]: what a record says, as operations.
 //! * [`mod@describe`]: annotated fields of a manifest file, for `terrane dump`.
 
+mod decode;
 pub mod describe;
 pub mod edit;
 pub mod file;

@@ -13,7 +13,7 @@ use super::{
     batch_checksum, chain, segment_seed, u32_at,
 };
 
-/// A group whose checksums are right.
+/// A group whose checksums are, or were, right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Where it starts in the segment.
@@ -52,12 +52,6 @@ impl<'a> Groups<'a> {
         Ok((header, Groups { segment, seed: segment_seed(header.id), walk }))
     }
 
-    /// Goes on in segment `id` where an earlier walk stood.
-    #[must_use]
-    pub fn resume(segment: &'a [u8], id: SegmentId, walk: Walk) -> Groups<'a> {
-        Groups { segment, seed: segment_seed(id), walk }
-    }
-
     /// Behind the last group that [`Iterator::next`] returned.
     #[must_use]
     pub fn walk(&self) -> Walk {
@@ -71,7 +65,10 @@ impl<'a> Groups<'a> {
         match GroupHeader::decode(self.segment, self.seed, self.walk.offset) {
             None => format!("expected a group starting with #{expected}, found no valid group header"),
             Some((header, _)) if header.first_seq.0 != expected => {
-                format!("expected a group starting with #{expected}, found one starting with {}", header.first_seq)
+                format!(
+                    "expected a group starting with #{expected}, found one starting with {}",
+                    header.first_seq
+                )
             }
             Some((header, checksum)) => match self.check_batches(&header, checksum) {
                 Err(why) => why,
@@ -97,7 +94,8 @@ impl<'a> Groups<'a> {
             let fields = group.get(at..at + BATCH_HEADER_BYTES).ok_or_else(cut)?;
             let (len, count, expected) = (u32_at(fields, 0), u32_at(fields, 4), u32_at(fields, 8));
             let from = at + BATCH_HEADER_BYTES;
-            let records = from.checked_add(len as usize).and_then(|to| group.get(from..to)).ok_or_else(cut)?;
+            let records =
+                from.checked_add(len as usize).and_then(|to| group.get(from..to)).ok_or_else(cut)?;
             let found = batch_checksum(group_checksum, (start + at) as u64, count, records);
             if found != expected {
                 return Err(format!(
@@ -172,7 +170,8 @@ impl Iterator for Batches<'_> {
         self.left = self.left.checked_sub(1)?;
         let fields = self.segment.get(self.at..self.at + BATCH_HEADER_BYTES)?;
         let (len, record_count) = (u32_at(fields, 0) as usize, u32_at(fields, 4));
-        let batch = Batch { offset: self.at + BATCH_HEADER_BYTES, len, first_seq: self.next_seq, record_count };
+        let batch =
+            Batch { offset: self.at + BATCH_HEADER_BYTES, len, first_seq: self.next_seq, record_count };
         self.segment.get(batch.offset..)?.get(..len)?;
         self.at = batch.offset + len;
         self.next_seq = SeqNo(self.next_seq.0 + u64::from(record_count));
@@ -216,12 +215,12 @@ impl Batch {
 pub fn durable_marks(segment: &[u8], id: SegmentId, from: usize) -> Option<SeqNo> {
     let seed = segment_seed(id);
     let mut greatest = None;
-    let mut offset = from.max(SEGMENT_HEADER_BYTES).next_multiple_of(GROUP_ALIGN);
-    while offset < segment.len() {
-        if let Some((header, _)) = GroupHeader::decode(segment, seed, offset) {
+    let start = from.max(SEGMENT_HEADER_BYTES).next_multiple_of(GROUP_ALIGN);
+    let words = segment.get(start..).unwrap_or_default().chunks_exact(GROUP_ALIGN);
+    for (index, _) in words.enumerate().filter(|(_, word)| word[4..] != [0; 4]) {
+        if let Some((header, _)) = GroupHeader::decode(segment, seed, start + index * GROUP_ALIGN) {
             greatest = greatest.max(Some(header.durable));
         }
-        offset += GROUP_ALIGN;
     }
     greatest
 }
@@ -234,9 +233,12 @@ pub fn describe(segment: &[u8], line: &mut dyn FnMut(Range<usize>, String)) -> R
     let (header, mut groups) = Groups::new(segment)?;
     line(
         0..SEGMENT_HEADER_BYTES,
-        format!("segment {}, file {}, {} bytes, after {}", header.id, header.file, header.bytes, header.previous),
+        format!(
+            "segment {}, file {}, {} bytes, after {}",
+            header.id, header.file, header.bytes, header.previous
+        ),
     );
-    while let Some(group) = groups.next() {
+    for group in groups.by_ref() {
         let head = &group.header;
         line(
             group.offset..group.offset + GROUP_HEADER_BYTES,

@@ -35,7 +35,8 @@ impl WrittenMedium {
             state: Mutex::default(),
         };
         for number in 0..3 {
-            let file = medium.disk.open(&medium.dir.join(format!("w{number}")), OpenMode::Create, false).unwrap();
+            let file =
+                medium.disk.open(&medium.dir.join(format!("w{number}")), OpenMode::Create, false).unwrap();
             file.allocate(0, segment_bytes).unwrap();
             file.sync().unwrap();
             let region = Region::heap(medium.segment_bytes);

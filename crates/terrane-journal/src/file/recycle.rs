@@ -16,6 +16,13 @@ pub(super) struct Retired {
     memory: Arc<SegmentMemory>,
 }
 
+impl Retired {
+    /// Bytes that its readers keep alive.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
 impl Shared {
     /// Takes over the files that no live segment uses; removes what is of no use.
     pub(super) fn adopt_spares(&self, files: &[(u32, u64)]) -> Result<()> {

@@ -1,23 +1,22 @@
 //! Handing the records of a piece to the sink.
 
 use terrane_base::{Error, Result};
-use terrane_format::segment::{Batches, Groups};
+use terrane_format::segment::{Batches, Group, GroupHeader};
 
 use super::RecordSink;
 use super::scan::{Piece, Scan};
 
-/// Step 4 of replay, for one piece. Checks the groups again: it costs little beside indexing, and the bytes
-/// were read from the device a second time if memory was short.
+/// Step 4 of replay, for one piece. Checksums were checked by the scan, and are not again: whoever reads the
+/// records later, for as long as the segment lives, does not check them either.
 pub(super) fn index(scan: &Scan, piece: &Piece, sink: &RecordSink<'_>) -> Result<()> {
     let bytes = scan.bytes();
     let corrupt = |error: Error, offset: usize| error.at(&*scan.path, offset as u64);
-    let mut groups = Groups::resume(bytes, scan.listed.spec.id, piece.from);
-    while groups.walk().offset < piece.to {
-        let offset = groups.walk().offset;
-        let Some(group) = groups.next() else {
-            return Err(corrupt(Error::corrupt(groups.stop_reason()), offset));
-        };
-        for batch in Batches::new(bytes, &group) {
+    let mut offset = piece.from;
+    while offset < piece.to {
+        let header = GroupHeader::decode_known(bytes, offset);
+        let header =
+            header.ok_or_else(|| corrupt(Error::corrupt("the segment changed during replay"), offset))?;
+        for batch in Batches::new(bytes, &Group { offset, header }) {
             let mut refused = None;
             let walked = batch.records(bytes, |offset, seq, record| {
                 sink(&scan.memory, offset, record, seq).inspect_err(|error| refused = Some(error.clone()))
@@ -27,6 +26,7 @@ pub(super) fn index(scan: &Scan, piece: &Piece, sink: &RecordSink<'_>) -> Result
             }
             walked.map_err(|error| corrupt(error, batch.offset))?;
         }
+        offset += header.len as usize;
     }
     Ok(())
 }

@@ -35,9 +35,9 @@ pub(super) struct Scan {
     pub(super) durable: Option<SeqNo>,
 }
 
-/// Whole groups of a segment, from where a walk stood up to an offset.
+/// Whole groups of a segment: a range of offsets.
 pub(super) struct Piece {
-    pub(super) from: Walk,
+    pub(super) from: usize,
     pub(super) to: usize,
 }
 
@@ -108,17 +108,17 @@ pub(super) fn scan(disk: &dyn Disk, dir: &Path, listed: &ListedSegment) -> Resul
 impl Scan {
     fn walk(&mut self, bytes: &[u8]) -> Result<()> {
         let (_, mut groups) = Groups::new(bytes).map_err(|error| error.at(&*self.path, 0))?;
-        let mut from = groups.walk();
+        let mut from = groups.walk().offset;
         while let Some(group) = groups.next() {
             self.durable = self.durable.max(Some(group.header.durable));
-            let now = groups.walk();
-            if now.offset - from.offset >= PIECE_BYTES {
-                self.pieces.push(Piece { from, to: now.offset });
-                from = now;
+            let to = groups.walk().offset;
+            if to - from >= PIECE_BYTES {
+                self.pieces.push(Piece { from, to });
+                from = to;
             }
         }
         self.end = groups.walk();
-        if self.end.offset > from.offset {
+        if self.end.offset > from {
             self.pieces.push(Piece { from, to: self.end.offset });
         }
         self.stop_reason = groups.stop_reason();
@@ -153,7 +153,8 @@ fn open(disk: &dyn Disk, path: &Path, shown: &str, listed: &ListedSegment) -> Re
     }
     let is_possible = |bytes: u64| (1..=segment::SEGMENT_BYTES_MAX).contains(&bytes);
     if !is_possible(spec.bytes) || listed.seal.is_some_and(|seal| seal.end > spec.bytes) {
-        let message = format!("segment {} of {} bytes is listed with an impossible size", spec.id, spec.bytes);
+        let message =
+            format!("segment {} of {} bytes is listed with an impossible size", spec.id, spec.bytes);
         return Err(Error::corrupt(message).at(shown, 0));
     }
     Ok(file)

@@ -1,14 +1,14 @@
 //! What the tests of the file journal share: a manifest in memory, and opening as the engine does it.
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use terrane_base::env::Env;
-use terrane_base::{Batch, Error, Result, SeqNo, SegmentId, TableId};
+use terrane_base::{Batch, Error, Result, SegmentId, SeqNo, TableId};
 use terrane_device::Disk;
 use terrane_journal::{
-    FileJournal, JournalSettings, JournalStart, ListedSegment, Replayed, ReplaySettings, SegmentRegistrar,
+    FileJournal, JournalSettings, JournalStart, ListedSegment, ReplaySettings, Replayed, SegmentRegistrar,
     SegmentSeal, SegmentSpec, file_number, replay,
 };
 
@@ -47,7 +47,8 @@ pub type Row = (u64, Vec<u8>, Vec<u8>);
 /// Replays what the manifest lists; the records in commit order.
 pub fn replay_rows(disk: &dyn Disk, listed: &[ListedSegment], floor: u64) -> Result<(Replayed, Vec<Row>)> {
     let rows = Mutex::new(Vec::new());
-    let settings = ReplaySettings { threads: 2, durable_floor: SeqNo(floor), flushed: SeqNo(0), settle: true };
+    let settings =
+        ReplaySettings { threads: 2, durable_floor: SeqNo(floor), flushed: SeqNo(0), settle: true };
     let replayed =
         replay(disk, Path::new(DIR), listed, &settings, &*Env::real().spawn, &|_, _, record, seq| {
             rows.lock().unwrap().push((seq.0, record.key.to_vec(), record.value.to_vec()));

@@ -13,6 +13,7 @@
 //! Lock order: `writer`, then `queue` or `published`.
 
 mod read;
+mod tail;
 mod window;
 mod write;
 
@@ -31,36 +32,10 @@ use terrane_format::manifest::{DatabaseId, Edit, TableOptions};
 use crate::directory;
 use crate::state::State;
 use read::Loaded;
+pub use tail::{ManifestSettings, ManifestSize};
+use tail::{Tail, size_of};
 use write::Writer;
 pub(crate) use write::set_current;
-
-/// When a manifest rolls over to a new file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ManifestSettings {
-    /// Bytes of edits below which it never does. Default 1 MiB.
-    pub roll_bytes_min: u64,
-    /// How many times larger than the snapshot the edits may grow. Default 4.
-    pub roll_factor: u64,
-    /// Bytes of edits above which it always does: bounds the time that opening takes. Default 16 MiB.
-    pub roll_bytes_max: u64,
-}
-
-impl Default for ManifestSettings {
-    fn default() -> Self {
-        ManifestSettings { roll_bytes_min: 1 << 20, roll_factor: 4, roll_bytes_max: 16 << 20 }
-    }
-}
-
-/// How large a manifest is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ManifestSize {
-    /// Number of the file.
-    pub file: u32,
-    /// Bytes of the snapshot at its front.
-    pub snapshot_bytes: u64,
-    /// Bytes of the edits after it.
-    pub edit_bytes: u64,
-}
 
 /// The durable log of edits of one database. Callers hold the lock of the directory while one that can append
 /// is open.
@@ -68,21 +43,11 @@ pub struct ManifestSize {
 pub struct Manifest {
     settings: ManifestSettings,
     queue: Mutex<Vec<Arc<Waiting>>>,
-    writer: Mutex<Inner>,
+    writer: Mutex<Tail>,
     published: Mutex<Arc<State>>,
     /// Number of the last durable edit.
     number: AtomicU64,
     torn_bytes: u64,
-}
-
-#[derive(Debug)]
-struct Inner {
-    /// `None` if opened for reading only.
-    writer: Option<Writer>,
-    size: ManifestSize,
-    poison: Option<Error>,
-    /// Bytes of edits from which a roll is tried.
-    roll_at: u64,
 }
 
 /// An edit that waits for its durability.
@@ -214,11 +179,10 @@ impl Manifest {
             (None, None) => unreachable!("a manifest is written or was read"),
         };
         let number = loaded.map_or(0, |loaded| loaded.link.number);
-        let roll_at = settings.roll_at(size.snapshot_bytes);
         Manifest {
             settings,
             queue: Mutex::default(),
-            writer: Mutex::new(Inner { writer, size, poison: None, roll_at }),
+            writer: Mutex::new(Tail::new(writer, size, &settings)),
             published: Mutex::new(Arc::new(state.clone())),
             number: AtomicU64::new(number),
             torn_bytes: loaded.map_or(0, |loaded| loaded.torn),
@@ -244,13 +208,13 @@ impl Manifest {
         let waiting = Arc::new(Waiting { edit: edit.clone(), payload, outcome: Mutex::new(None) });
         self.queue.lock().push(waiting.clone());
         // Whoever gets the lock first leads for all who queued before; the others find their outcome.
-        let mut inner = self.writer.lock();
+        let mut tail = self.writer.lock();
         loop {
             if let Some(outcome) = waiting.outcome.lock().take() {
                 return outcome;
             }
             let group = self.take_group();
-            self.commit(&mut inner, &group);
+            self.commit(&mut tail, &group);
         }
     }
 
@@ -267,12 +231,12 @@ impl Manifest {
     }
 
     /// Steps 4 to 6 for a group; every member has its outcome afterwards.
-    fn commit(&self, inner: &mut Inner, group: &[Arc<Waiting>]) {
+    fn commit(&self, tail: &mut Tail, group: &[Arc<Waiting>]) {
         let mut state = self.published.lock().clone();
         let mut payload = Vec::new();
         let mut accepted = Vec::new();
         for waiting in group {
-            match inner.check_usable().and_then(|()| state.apply(&waiting.edit)) {
+            match tail.check_usable().and_then(|()| state.apply(&waiting.edit)) {
                 Ok(next) => {
                     state = Arc::new(next);
                     payload.extend_from_slice(&waiting.payload);
@@ -284,7 +248,7 @@ impl Manifest {
         if accepted.is_empty() {
             return;
         }
-        let result = inner.append(&payload);
+        let result = tail.append(&payload);
         if result.is_ok() {
             // Release: whoever sees the number finds the state.
             *self.published.lock() = state.clone();
@@ -294,7 +258,7 @@ impl Manifest {
             *waiting.outcome.lock() = Some(result.clone());
         }
         if result.is_ok() {
-            inner.roll_if_due(&state, &self.settings);
+            tail.roll_if_due(&state, &self.settings);
         }
     }
 
@@ -343,10 +307,10 @@ impl Manifest {
     /// # Errors
     /// `Full` or `Io`: the old file goes on. `Poisoned` as [`Manifest::append`].
     pub fn roll(&self) -> Result<()> {
-        let mut inner = self.writer.lock();
-        inner.check_usable()?;
+        let mut tail = self.writer.lock();
+        tail.check_usable()?;
         let state = self.published.lock().clone();
-        inner.roll(&state, &self.settings)
+        tail.roll(&state, &self.settings)
     }
 
     /// Makes the durable-end mark durable, so that damage to the last record is found even after a power cut.
@@ -355,8 +319,8 @@ impl Manifest {
     /// # Errors
     /// `Io`, `Poisoned`.
     pub fn close(&self) -> Result<()> {
-        let inner = self.writer.lock();
-        match (&inner.writer, inner.check_usable()) {
+        let tail = self.writer.lock();
+        match (&tail.writer, tail.check_usable()) {
             (None, _) => Ok(()),
             (Some(writer), Ok(())) => writer.close(),
             (_, Err(error)) => Err(error),
@@ -372,66 +336,4 @@ fn check_readable(edit: &Edit, payload: &[u8]) -> Result<()> {
         return Err(Error::invalid("edit with an operation that has no encoding"));
     }
     Ok(())
-}
-
-impl ManifestSettings {
-    fn roll_at(&self, snapshot_bytes: u64) -> u64 {
-        let by_snapshot = snapshot_bytes.saturating_mul(self.roll_factor);
-        by_snapshot.min(self.roll_bytes_max).max(self.roll_bytes_min)
-    }
-}
-
-fn size_of(writer: &Writer) -> ManifestSize {
-    let (snapshot_bytes, edit_bytes) = (writer.snapshot_bytes(), writer.edit_bytes());
-    ManifestSize { file: writer.header().file, snapshot_bytes, edit_bytes }
-}
-
-impl Inner {
-    fn check_usable(&self) -> Result<()> {
-        if self.writer.is_none() {
-            return Err(Error::invalid("the database is open for reading only"));
-        }
-        match &self.poison {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
-        }
-    }
-
-    fn append(&mut self, payload: &[u8]) -> Result<()> {
-        let writer = self.writer.as_mut().expect("checked by check_usable");
-        let result = writer.append(payload);
-        self.size = size_of(writer);
-        self.note(&result);
-        result
-    }
-
-    fn roll_if_due(&mut self, state: &State, settings: &ManifestSettings) {
-        if self.size.edit_bytes > self.roll_at {
-            // The edit that led here is durable whatever happens now. A failure that matters is kept as poison;
-            // after any other the old file goes on and `roll_at` is further off.
-            let _ = self.roll(state, settings);
-        }
-    }
-
-    fn roll(&mut self, state: &State, settings: &ManifestSettings) -> Result<()> {
-        let writer = self.writer.as_mut().expect("checked by check_usable");
-        let result = writer.roll(state);
-        self.size = size_of(writer);
-        self.roll_at = match &result {
-            Ok(()) => settings.roll_at(self.size.snapshot_bytes),
-            Err(_) => self.size.edit_bytes.saturating_mul(2),
-        };
-        self.note(&result);
-        result
-    }
-
-    /// Remembers a failure after which nothing may be appended.
-    fn note(&mut self, result: &Result<()>) {
-        if let Err(error) = result
-            && error.kind() == Kind::Poisoned
-        {
-            let error = error.clone();
-            self.poison = Some(error.context("the manifest cannot be written since a write failed: reopen"));
-        }
-    }
 }

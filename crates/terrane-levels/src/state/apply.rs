@@ -64,7 +64,11 @@ impl State {
                 self.segments.remove(id).map(|_| ()).ok_or_else(|| no_segment(*id))
             }
             EditOp::Flushed { table, seq } => raise(&mut self.live_table(*table)?.flushed, *seq),
-            EditOp::Durable { seq } => raise(&mut self.durable, *seq),
+            // Several flushes say so at once, in any order: what is durable stays durable.
+            EditOp::Durable { seq } => {
+                let seq = self.durable.max(*seq);
+                raise(&mut self.durable, seq)
+            }
             EditOp::NextIds(next) => self.raise_next(next),
             EditOp::Epoch { epoch } if *epoch > self.epoch => {
                 self.epoch = *epoch;
