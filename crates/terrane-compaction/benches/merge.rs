@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use terrane_base::env::Env;
 use terrane_base::options::{Compression, Options};
 use terrane_base::{Cursor, Entry, RecordKind, Result, SeqKind, SeqNo, TableId};
@@ -143,13 +143,16 @@ impl Bench {
         let inputs: Vec<Input> = [(1, newer, 10), (2, older, 5)]
             .map(|(level, numbers, seq)| Input { place: Place::Level(level), extents: self.extents(numbers, seq) })
             .into();
+        let metas = || inputs.iter().flat_map(|input| &input.extents);
+        let smallest = metas().map(|meta| &meta.smallest).min().unwrap().clone();
+        let largest = metas().map(|meta| &meta.largest).max().unwrap().clone();
         let output = OutputSettings { compression, ..OutputSettings::new(&self.limits, false) };
         JobSpec {
             kind: JobKind::Level,
             table: TableId(1),
             inputs,
             target: Place::Level(2),
-            range: KeyRange::closed(&key(0), &key(u64::from(u32::MAX))),
+            range: KeyRange::closed(&smallest, &largest),
             below: Vec::new(),
             grandparents: Vec::new(),
             grandparent_bytes_max: u64::MAX,
@@ -174,15 +177,11 @@ fn bench_merge(c: &mut Criterion, name: &str, newer: Vec<u64>, older: Vec<u64>, 
     group.throughput(Throughput::Bytes(spec.input_bytes()));
     group.sample_size(10);
     group.bench_function(name, |b| {
-        b.iter_batched(
-            || (),
-            |()| {
-                let result = bench.compactor.run(&spec, &Bench::control()).unwrap();
-                bench.give_back(&result);
-                result
-            },
-            BatchSize::PerIteration,
-        );
+        b.iter(|| {
+            let result = bench.compactor.run(&spec, &Bench::control()).unwrap();
+            bench.give_back(&result);
+            result
+        });
     });
     group.finish();
 }

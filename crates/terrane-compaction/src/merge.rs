@@ -20,7 +20,6 @@ mod source;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
-use std::ops::Bound;
 
 use terrane_base::{Cursor, ExtentId, Result, SeqNo};
 use terrane_format::extent::ExtentMeta;
@@ -30,7 +29,6 @@ use terrane_storage::Store;
 use crate::compactor::ExtentSource;
 use crate::control::JobControl;
 use crate::job::{JobResult, JobSpec, Removed};
-use crate::range::KeyRange;
 use output::{Committed, Output};
 use reuse::Reuse;
 use sink::Sink;
@@ -94,7 +92,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input))));
         let output = Output::new(spec, place.store, place.control)?;
         let sink = Sink::new(spec, output);
-        Ok(Merge { spec, place, sources, sink, prefix_len: common_prefix(&spec.range), step_bytes, next_look: 0 })
+        let prefix_len = common_prefix(&sources);
+        Ok(Merge { spec, place, sources, sink, prefix_len, step_bytes, next_look: 0 })
     }
 
     /// The source that goes first, and the one that would without it.
@@ -308,12 +307,10 @@ fn head(key: &[u8], prefix_len: usize) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// Bytes that all keys of a range have in common from the front.
-fn common_prefix(range: &KeyRange) -> usize {
-    match &range.end {
-        Bound::Included(end) | Bound::Excluded(end) => {
-            range.start.iter().zip(end).take_while(|(a, b)| a == b).count()
-        }
-        Bound::Unbounded => 0,
-    }
+/// Bytes that all keys of the sources have in common from the front: those that the least and the greatest have.
+fn common_prefix<C: Cursor>(sources: &[Source<'_, '_, C>]) -> usize {
+    let bounds = || sources.iter().filter_map(Source::bounds);
+    let least = bounds().map(|(first, _)| first).min().unwrap_or_default();
+    let greatest = bounds().map(|(_, last)| last).max().unwrap_or_default();
+    least.iter().zip(greatest).take_while(|(a, b)| a == b).count()
 }
