@@ -146,8 +146,13 @@ impl Recovery<'_> {
             next_file = next_file.max(file + 1);
             if !used(file) {
                 let opened = self.disk.open(&self.dir.join(&name), terrane_device::OpenMode::Read, false)?;
+                // Who made it may have died before that was durable, and a segment is used only when it is.
+                opened.sync()?;
                 spare_files.push((file, opened.len()?));
             }
+        }
+        if !spare_files.is_empty() {
+            self.disk.sync_dir(self.dir)?;
         }
         if is_overtaken {
             replayed.segments.clear();
