@@ -354,7 +354,8 @@ fn a_cut_while_the_store_is_made_leaves_none_or_a_whole_one() {
     let cuts = std::mem::take(&mut *cuts.lock());
     assert!(cuts.len() > 40, "{} cuts", cuts.len());
     for (index, cut) in cuts.into_iter().enumerate() {
-        let engine = open(cut.clone(), &small_options()).unwrap_or_else(|error| panic!("cut {index}: {error}"));
+        let engine =
+            open(cut.clone(), &small_options()).unwrap_or_else(|error| panic!("cut {index}: {error}"));
         assert_eq!(stamp(&engine).unwrap(), 0);
         engine.close().unwrap();
         let missing = Options { create_if_missing: false, ..small_options() };
