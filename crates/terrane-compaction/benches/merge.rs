@@ -7,6 +7,8 @@
 //! * `disjoint`: nothing overlaps: extents are re-linked.
 //! * `disjoint_lz4`: nothing overlaps, but the target compresses: everything is decoded.
 //! * `flush_1_1`: entries in memory into a level of the same size.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the bench")]
+#![expect(missing_docs, reason = "criterion's macro makes a public function")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -141,7 +143,10 @@ impl Bench {
 
     fn merge_spec(&self, newer: Vec<u64>, older: Vec<u64>, compression: Compression) -> JobSpec {
         let inputs: Vec<Input> = [(1, newer, 10), (2, older, 5)]
-            .map(|(level, numbers, seq)| Input { place: Place::Level(level), extents: self.extents(numbers, seq) })
+            .map(|(level, numbers, seq)| Input {
+                place: Place::Level(level),
+                extents: self.extents(numbers, seq),
+            })
             .into();
         let metas = || inputs.iter().flat_map(|input| &input.extents);
         let smallest = metas().map(|meta| &meta.smallest).min().unwrap().clone();
@@ -192,7 +197,8 @@ fn bench_flush(c: &mut Criterion) {
     let mut cursor = NumberCursor::new((0..ENTRIES).map(|n| 2 * n + 1).collect(), 10);
     let bytes: u64 = older.iter().map(|meta| u64::from(meta.bytes)).sum();
     let picture = {
-        let add = |meta: ExtentMeta| terrane_levels::Change::Add { place: Place::Level(1), extent: Arc::new(meta) };
+        let add =
+            |meta: ExtentMeta| terrane_levels::Change::Add { place: Place::Level(1), extent: Arc::new(meta) };
         Metasnapshot::new().apply(older.into_iter().map(add).collect()).unwrap()
     };
     let mut group = c.benchmark_group("merge");
@@ -205,7 +211,8 @@ fn bench_flush(c: &mut Criterion) {
                 let shape = TableShape::of(TableId(1), &picture, &[]);
                 let plan = plan_flush(&shape, &bench.limits, &Claims::new(), &from, bytes);
                 let FlushPlan::Step(spec) = plan else { panic!("{plan:?}") };
-                let result = bench.compactor.flush_step(&spec, &mut cursor, &from, &Bench::control()).unwrap();
+                let result =
+                    bench.compactor.flush_step(&spec, &mut cursor, &from, &Bench::control()).unwrap();
                 bench.give_back(&result);
                 match result.next {
                     Some(next) => from = next,

@@ -55,7 +55,11 @@ pub(crate) struct Memory<'c, C> {
 }
 
 /// Runs a job. Without `memory`, a cursor of any type does for `C`.
-pub(crate) fn run<C: Cursor>(spec: &JobSpec, place: Place<'_>, memory: Option<Memory<'_, C>>) -> Result<JobResult> {
+pub(crate) fn run<C: Cursor>(
+    spec: &JobSpec,
+    place: Place<'_>,
+    memory: Option<Memory<'_, C>>,
+) -> Result<JobResult> {
     let mut merge = Merge::new(spec, place, memory)?;
     while let Some((winner, rival)) = merge.contest() {
         if merge.ends_step(winner) {
@@ -222,8 +226,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         // What was re-linked into the place where it was changes nothing.
         let target = self.spec.target;
         let at_home = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
-        let stays: HashSet<ExtentId> =
-            at_home.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
+        let stays: HashSet<ExtentId> = at_home.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
         added.retain(|meta| !stays.contains(&meta.id));
         let removed = used
             .iter()

@@ -220,7 +220,8 @@ impl<'c, C: Cursor> MemorySource<'c, C> {
     #[inline]
     fn look(&mut self) {
         let entry = self.cursor.entry();
-        self.is_within = entry.zip(self.last.as_ref()).is_some_and(|(entry, last)| entry.key <= last.as_slice());
+        self.is_within =
+            entry.zip(self.last.as_ref()).is_some_and(|(entry, last)| entry.key <= last.as_slice());
     }
 
     #[inline]
