@@ -81,7 +81,11 @@ fn tables_come_and_go() {
     assert_eq!(db.table("none").unwrap_err().kind(), Kind::NotFound);
     assert_eq!(db.drop_table("default").unwrap_err().kind(), Kind::Invalid);
     for name in ["", "a\nb", &"x".repeat(256), "default"] {
-        assert_eq!(db.create_table(name, &TableOptions::new()).unwrap_err().kind(), Kind::Invalid, "{name:?}");
+        assert_eq!(
+            db.create_table(name, &TableOptions::new()).unwrap_err().kind(),
+            Kind::Invalid,
+            "{name:?}"
+        );
     }
     assert_eq!(TableOptions::new().set("memory_bytes", "1GiB").unwrap_err().kind(), Kind::Invalid);
     for round in 0..20 {
