@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-mod numbers;
+pub(crate) mod numbers;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,8 +23,6 @@ use terrane_levels::{Change, Metasnapshot};
 use terrane_storage::{LocalStore, SLOT_BYTES, Store, StoreSettings};
 use terrane_table::scanner::CHUNK_BYTES;
 use terrane_table::{Extent, ExtentScanner, verify_extent};
-
-pub(crate) use numbers::Numbers;
 
 pub(crate) const TABLE: TableId = TableId(3);
 
