@@ -91,7 +91,8 @@ fn stamp_in_snapshot(shared: &Shared, writer: u64, snapshot: &Snapshot) -> u64 {
     for table in &shared.tables {
         for index in 0..STAMPED {
             let mut value = Vec::new();
-            let found = shared.engine.get(table, &key(writer, index), Some(snapshot.seq()), &mut value).unwrap();
+            let found =
+                shared.engine.get(table, &key(writer, index), Some(snapshot.seq()), &mut value).unwrap();
             let stamp = if found { number(&value) } else { 0 };
             let first = *seen.get_or_insert(stamp);
             assert_eq!(stamp, first, "writer {writer} key {index} table {}: a part of a batch", table.name);
@@ -111,7 +112,10 @@ fn read(shared: &Shared, seed: u64) {
             0 | 1 => {
                 let snapshot = Snapshot::new(shared.engine.clone());
                 let stamp = stamp_in_snapshot(shared, writer, &snapshot);
-                assert!(stamp >= least.max(newest[writer as usize]), "a snapshot goes back: {stamp} < {least}");
+                assert!(
+                    stamp >= least.max(newest[writer as usize]),
+                    "a snapshot goes back: {stamp} < {least}"
+                );
                 newest[writer as usize] = stamp;
                 // Again, while the background goes on.
                 assert_eq!(stamp_in_snapshot(shared, writer, &snapshot), stamp, "a snapshot changes");
@@ -276,9 +280,8 @@ fn everything_at_once_on_files() {
     let dir = tempfile::tempdir().unwrap();
     let path: PathBuf = dir.path().join("db");
     let batches = number_from_env("TERRANE_CONCURRENT_BATCHES", 600);
-    let reopen = || {
-        Engine::open_on(Arc::new(PosixDisk::new()), &path, &small_options(), Env::real()).unwrap()
-    };
+    let reopen =
+        || Engine::open_on(Arc::new(PosixDisk::new()), &path, &small_options(), Env::real()).unwrap();
     let engine = reopen();
     let stamps = run(engine.clone(), batches);
     engine.close().unwrap();
