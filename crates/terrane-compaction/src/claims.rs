@@ -23,8 +23,7 @@ impl Claim {
     /// Whether both cannot run at once.
     #[must_use]
     pub fn conflicts(&self, other: &Claim) -> bool {
-        self.table == other.table
-            && self.holds.iter().any(|(place, range)| other.holds(*place, range))
+        self.table == other.table && self.holds.iter().any(|(place, range)| other.holds(*place, range))
     }
 
     fn holds(&self, place: Place, range: &KeyRange) -> bool {

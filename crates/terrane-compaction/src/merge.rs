@@ -20,7 +20,6 @@ mod source;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
-use std::ops::Bound;
 
 use terrane_base::{Cursor, ExtentId, Result, SeqNo};
 use terrane_format::extent::ExtentMeta;
@@ -30,7 +29,6 @@ use terrane_storage::Store;
 use crate::compactor::ExtentSource;
 use crate::control::JobControl;
 use crate::job::{JobResult, JobSpec, Removed};
-use crate::range::KeyRange;
 use output::{Committed, Output};
 use reuse::Reuse;
 use sink::Sink;
@@ -57,7 +55,11 @@ pub(crate) struct Memory<'c, C> {
 }
 
 /// Runs a job. Without `memory`, a cursor of any type does for `C`.
-pub(crate) fn run<C: Cursor>(spec: &JobSpec, place: Place<'_>, memory: Option<Memory<'_, C>>) -> Result<JobResult> {
+pub(crate) fn run<C: Cursor>(
+    spec: &JobSpec,
+    place: Place<'_>,
+    memory: Option<Memory<'_, C>>,
+) -> Result<JobResult> {
     let mut merge = Merge::new(spec, place, memory)?;
     while let Some((winner, rival)) = merge.contest() {
         if merge.ends_step(winner) {
@@ -94,7 +96,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input))));
         let output = Output::new(spec, place.store, place.control)?;
         let sink = Sink::new(spec, output);
-        Ok(Merge { spec, place, sources, sink, prefix_len: common_prefix(&spec.range), step_bytes, next_look: 0 })
+        let prefix_len = common_prefix(&sources);
+        Ok(Merge { spec, place, sources, sink, prefix_len, step_bytes, next_look: 0 })
     }
 
     /// The source that goes first, and the one that would without it.
@@ -223,8 +226,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         // What was re-linked into the place where it was changes nothing.
         let target = self.spec.target;
         let at_home = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
-        let stays: HashSet<ExtentId> =
-            at_home.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
+        let stays: HashSet<ExtentId> = at_home.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
         added.retain(|meta| !stays.contains(&meta.id));
         let removed = used
             .iter()
@@ -308,12 +310,10 @@ fn head(key: &[u8], prefix_len: usize) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// Bytes that all keys of a range have in common from the front.
-fn common_prefix(range: &KeyRange) -> usize {
-    match &range.end {
-        Bound::Included(end) | Bound::Excluded(end) => {
-            range.start.iter().zip(end).take_while(|(a, b)| a == b).count()
-        }
-        Bound::Unbounded => 0,
-    }
+/// Bytes that all keys of the sources have in common from the front: those that the least and the greatest have.
+fn common_prefix<C: Cursor>(sources: &[Source<'_, '_, C>]) -> usize {
+    let bounds = || sources.iter().filter_map(Source::bounds);
+    let least = bounds().map(|(first, _)| first).min().unwrap_or_default();
+    let greatest = bounds().map(|(_, last)| last).max().unwrap_or_default();
+    least.iter().zip(greatest).take_while(|(a, b)| a == b).count()
 }

@@ -29,7 +29,8 @@ impl Targets {
     pub fn new(level_bytes: &[u64], limits: &Limits) -> Self {
         let total: u64 = level_bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes));
         let deepest = level_bytes.iter().rposition(|bytes| *bytes > 0).map_or(0, |index| index + 1);
-        let depth = depth_for(total, limits).max(deepest.min(depth_for(total.saturating_add(total / 4), limits)));
+        let depth =
+            depth_for(total, limits).max(deepest.min(depth_for(total.saturating_add(total / 4), limits)));
         let factor_milli = factor_milli(total, depth, limits);
         let mut bytes = Vec::with_capacity(depth);
         let mut target = limits.level_base_bytes;
@@ -43,7 +44,11 @@ impl Targets {
     /// Largest size of level `number` in bytes; the last level has no limit.
     #[must_use]
     pub fn of(&self, number: u8) -> u64 {
-        usize::from(number).checked_sub(1).and_then(|index| self.bytes.get(index)).copied().unwrap_or(u64::MAX)
+        usize::from(number)
+            .checked_sub(1)
+            .and_then(|index| self.bytes.get(index))
+            .copied()
+            .unwrap_or(u64::MAX)
     }
 }
 
@@ -63,7 +68,8 @@ fn depth_for(total: u64, limits: &Limits) -> usize {
 /// The largest factor, in thousandths, at which `depth` levels together are not larger than `total`; at least 1.
 fn factor_milli(total: u64, depth: usize, limits: &Limits) -> u64 {
     let sum = |factor| {
-        let levels = std::iter::successors(Some(limits.level_base_bytes), |bytes| Some(scale(*bytes, factor)));
+        let levels =
+            std::iter::successors(Some(limits.level_base_bytes), |bytes| Some(scale(*bytes, factor)));
         levels.take(depth).fold(0, u64::saturating_add)
     };
     let (mut low, mut high) = (1000, limits.level_fanout.saturating_mul(1000));

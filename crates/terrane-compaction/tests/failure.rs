@@ -1,5 +1,6 @@
 //! Jobs that end early: cancelled, out of space, on damaged inputs, with a failing device. Inputs stay as they
 //! are, and nothing that was written stays in the store.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
 
@@ -99,7 +100,12 @@ fn trapped(
     action: impl Fn() -> Result<()> + Send + Sync + 'static,
 ) -> LocalCompactor {
     let inner = Arc::clone(&world.store);
-    LocalCompactor::new(Arc::new(Trap { inner, writes: AtomicU64::new(0), at_write, action: Box::new(action) }))
+    LocalCompactor::new(Arc::new(Trap {
+        inner,
+        writes: AtomicU64::new(0),
+        at_write,
+        action: Box::new(action),
+    }))
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Single merges: what is reused, what is dropped, how output is cut, how flushes step.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
 
 use support::{Row, RowCursor, TABLE, World, rows_of};
-use terrane_base::{Cursor, SeqNo};
 use terrane_base::options::Compression;
+use terrane_base::{Cursor, SeqNo};
 use terrane_compaction::{
     Claims, Compactor, FlushPlan, JobKind, JobResult, JobSpec, KeyRange, RangeRequest, RangeStep, pick_range,
     plan_dump, plan_flush,
@@ -109,7 +110,11 @@ fn a_small_rest_and_the_next_extent_are_shared_evenly() {
     above.push(Row::put(key(8000), 60_000, "v"));
     let mut world = two_levels(&puts(1000..20_000, 1, 1), &above);
     let result = merge_levels(&mut world);
-    assert_eq!(result.work.extents_relinked, 2, "only the first and the fourth are taken apart: {:?}", result.work);
+    assert_eq!(
+        result.work.extents_relinked, 2,
+        "only the first and the fourth are taken apart: {:?}",
+        result.work
+    );
     // One of each level, and the short last blocks of the two extents.
     assert!((2..=4).contains(&result.work.blocks_decoded), "{:?}", result.work);
     for meta in &result.added {
@@ -164,12 +169,35 @@ fn versions_of_a_key_stay_in_one_extent() {
     world.snapshots = (0..300).map(|index| SeqNo(10_000 + index)).collect();
     world.flush(&rows);
     world.check_content();
-    let holders = world.extents().into_iter().filter(|(_, extent)| {
-        rows_of(extent).iter().any(|row| row.key == key(250).as_bytes())
-    });
+    let holders = world
+        .extents()
+        .into_iter()
+        .filter(|(_, extent)| rows_of(extent).iter().any(|row| row.key == key(250).as_bytes()));
     let holders: Vec<_> = holders.collect();
     assert_eq!(holders.len(), 1);
     assert!(holders[0].1.meta.slots > 2);
+}
+
+#[test]
+fn what_a_dropped_delete_hides_is_not_taken_over_with_its_block() {
+    // Versions of one key over several blocks, the newest a delete, all of them seen by someone once.
+    let mut below = puts(0..500, 1, 1);
+    below.extend((0..60).map(|index| Row::put(key(250), 10_000 + index, vec![b'w'; 2000])));
+    below.push(Row::delete(key(250), 20_000));
+    below.extend(puts(500..1000, 1, 30_000));
+    let mut world = two_levels(&[], &[]);
+    world.snapshots = (0..100).map(|index| SeqNo(10_000 + index)).collect();
+    world.load(Place::Level(2), &below);
+    let versions = |world: &World| {
+        world.rows(Place::Level(2)).iter().filter(|row| row.key == key(250).as_bytes()).count()
+    };
+    assert_eq!(versions(&world), 61);
+    world.snapshots.clear();
+    world.flush(&[Row::put(key(10), 50_000, "v"), Row::put(key(990), 50_001, "v")]);
+    let result = merge_levels(&mut world);
+    assert!(result.work.blocks_copied > 10, "{:?}", result.work);
+    assert_eq!(versions(&world), 0);
+    world.check_content();
 }
 
 #[test]

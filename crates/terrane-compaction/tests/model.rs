@@ -1,5 +1,6 @@
 //! Random flushes, dumps, snapshots and jobs of every kind against a map of all versions: whatever is merged, every
 //! live reader sees the same, levels stay disjoint, and the store holds exactly what the levels name.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
 
@@ -79,6 +80,32 @@ impl Run {
         self.world.snapshots.dedup();
     }
 
+    /// As `step`, but jobs are claimed at one time and run at another, in any order.
+    fn step_with_pending_jobs(&mut self) {
+        match self.numbers.below(10) {
+            0..=2 => {
+                let rows = self.rows();
+                self.world.flush(&rows);
+            }
+            3 => {
+                let rows = self.rows();
+                self.world.remember(&rows);
+                self.world.dump(&rows);
+            }
+            4 => self.world.snapshots.push(SeqNo(self.seq)),
+            5 if !self.world.snapshots.is_empty() => {
+                self.world.snapshots.remove(0);
+            }
+            6..=7 => self.world.start_job(),
+            _ if !self.world.pending.is_empty() => {
+                let index = self.numbers.below(self.world.pending.len() as u64);
+                self.world.finish_job(index as usize);
+            }
+            _ => {}
+        }
+        self.world.snapshots.dedup();
+    }
+
     fn compact_range(&mut self) {
         let (a, b) = (self.numbers.below(2 * self.keys), self.numbers.below(2 * self.keys));
         let key = |number: u64| format!("key-{number:06}").into_bytes();
@@ -120,6 +147,34 @@ fn run(seed: u64, steps: usize) {
     run.world.check_content();
     let entries: u64 = run.world.extents().iter().map(|(_, extent)| extent.meta.entries).sum();
     assert_eq!(entries, run.world.expected(SeqNo::MAX).len() as u64, "garbage stays");
+}
+
+/// Returns the most jobs that were pending at once.
+fn run_with_pending_jobs(seed: u64) -> usize {
+    let mut run = Run::new(seed);
+    // Small jobs over many keys, so that several fit side by side.
+    run.world.limits.job_bytes_max = 2 << 20;
+    run.keys = 3200;
+    let mut pending_max = 0;
+    for step in 0..60 {
+        run.step_with_pending_jobs();
+        pending_max = pending_max.max(run.world.pending.len());
+        if step % 4 == 0 {
+            run.world.check_content();
+        }
+    }
+    while !run.world.pending.is_empty() {
+        run.world.finish_job(0);
+    }
+    run.world.settle();
+    run.world.check_content();
+    pending_max
+}
+
+#[test]
+fn jobs_side_by_side_keep_every_reader() {
+    let pending_max = (100..106).map(run_with_pending_jobs).max();
+    assert!(pending_max >= Some(2), "no two jobs were pending at once");
 }
 
 macro_rules! seeds {

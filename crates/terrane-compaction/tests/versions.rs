@@ -47,7 +47,8 @@ fn each_case(mut check: impl FnMut(&[SeqKind], &[SeqNo], &[SeqNo])) {
             let moments: Vec<SeqNo> = (0..=2 * len as u64 + 1).map(|half| SeqNo(5 * half)).collect();
             for chosen in 0..1usize << moments.len().min(12) {
                 let is_chosen = |index: &usize| chosen >> index & 1 == 1;
-                let snapshots: Vec<SeqNo> = (0..moments.len()).filter(is_chosen).map(|i| moments[i]).collect();
+                let snapshots: Vec<SeqNo> =
+                    (0..moments.len()).filter(is_chosen).map(|i| moments[i]).collect();
                 let mut readers = snapshots.clone();
                 readers.push(SeqNo::MAX);
                 check(&versions, &snapshots, &readers);
@@ -61,7 +62,11 @@ fn readers_see_the_same_above_other_levels() {
     each_case(|versions, snapshots, readers| {
         let kept = survivors(versions, snapshots, false);
         for reader in readers {
-            assert_eq!(read(&kept, *reader), read(versions, *reader), "{versions:?} under {snapshots:?} at {reader}");
+            assert_eq!(
+                read(&kept, *reader),
+                read(versions, *reader),
+                "{versions:?} under {snapshots:?} at {reader}"
+            );
         }
     });
 }

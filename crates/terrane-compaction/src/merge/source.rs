@@ -1,6 +1,8 @@
 //! What a merge reads: the extents of one input in order, or a cursor over entries in memory. Each source stands
 //! before an extent, before a block or at an entry, and opens the next smaller thing only when it is told to.
 
+use std::ops::Bound;
+
 use terrane_base::{Cursor, Entry, Result, SeqNo};
 use terrane_format::block::{Block, BlockCursor};
 use terrane_format::extent::ExtentMeta;
@@ -189,22 +191,37 @@ impl<'a> RunSource<'a> {
 /// Entries in memory, as far as a range reaches.
 pub(super) struct MemorySource<'c, C> {
     cursor: &'c mut C,
-    range: &'c KeyRange,
+    /// Last key of the range, as it was found when the merge began.
+    last: Option<Vec<u8>>,
     is_within: bool,
 }
 
 impl<'c, C: Cursor> MemorySource<'c, C> {
     /// The entries of `cursor` from key `from` on that are in `range`.
-    pub(super) fn new(cursor: &'c mut C, from: &[u8], range: &'c KeyRange) -> Result<Self> {
+    pub(super) fn new(cursor: &'c mut C, from: &[u8], range: &KeyRange) -> Result<Self> {
+        match &range.end {
+            Bound::Unbounded => cursor.seek_last()?,
+            Bound::Excluded(end) => cursor.seek_before(end)?,
+            // The next greater key is the same with a zero behind it.
+            Bound::Included(end) => cursor.seek_before(&[end.as_slice(), &[0]].concat())?,
+        }
+        let last = cursor.entry().map(|entry| entry.key.to_vec());
         cursor.seek(from, SeqNo::MAX)?;
-        let mut source = MemorySource { cursor, range, is_within: true };
+        let mut source = MemorySource { cursor, last, is_within: false };
         source.look();
         Ok(source)
     }
 
+    /// The first and the last key. Requires: no entry was passed yet.
+    pub(super) fn bounds(&self) -> Option<(&[u8], &[u8])> {
+        self.entry().map(|entry| entry.key).zip(self.last.as_deref())
+    }
+
     #[inline]
     fn look(&mut self) {
-        self.is_within = self.cursor.entry().is_some_and(|entry| !self.range.ends_before(entry.key));
+        let entry = self.cursor.entry();
+        self.is_within =
+            entry.zip(self.last.as_ref()).is_some_and(|(entry, last)| entry.key <= last.as_slice());
     }
 
     #[inline]
@@ -286,6 +303,17 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
         match self {
             Source::Memory(_) => None,
             Source::Run(run) => Some(run),
+        }
+    }
+
+    /// The least and the greatest key that the source will give out. Requires: nothing was given out yet.
+    pub(super) fn bounds(&self) -> Option<(&[u8], &[u8])> {
+        match self {
+            Source::Memory(memory) => memory.bounds(),
+            Source::Run(run) => {
+                let extents = &run.input.extents;
+                Some((&extents.first()?.smallest, &extents.last()?.largest))
+            }
         }
     }
 

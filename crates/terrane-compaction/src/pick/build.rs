@@ -101,7 +101,8 @@ impl<'a> Picker<'a> {
         let slice_is_free = |slice: &Slice<'a>| {
             let mut hull = Hull::default();
             slice.add_to(&mut hull);
-            slice.place == Place::Level(target) || hull.to_range().is_none_or(|range| free(slice.place, &range))
+            slice.place == Place::Level(target)
+                || hull.to_range().is_none_or(|range| free(slice.place, &range))
         };
         self.claims.is_idle(table) || (free(Place::Level(target), range) && slices.iter().all(slice_is_free))
     }
@@ -112,7 +113,8 @@ impl<'a> Picker<'a> {
         for number in target + 1..=self.shape.deepest() {
             let place = Place::Level(number);
             let over = self.slice(place, overlapping_range(self.shape.view(place), range));
-            let input = slices.iter().find(|slice| slice.place == place).map_or(0..0, |slice| slice.range.clone());
+            let input =
+                slices.iter().find(|slice| slice.place == place).map_or(0..0, |slice| slice.range.clone());
             let stays = |index: &usize| !input.contains(index);
             if over.range.len() > LISTED_MAX {
                 let mut all = Hull::default();

@@ -130,7 +130,13 @@ impl<'a> Picker<'a> {
         end
     }
 
-    fn in_place(&self, kind: JobKind, number: u8, range: Range<usize>, drops_deletes: bool) -> Option<JobSpec> {
+    fn in_place(
+        &self,
+        kind: JobKind,
+        number: u8,
+        range: Range<usize>,
+        drops_deletes: bool,
+    ) -> Option<JobSpec> {
         let slices = vec![self.slice(Place::Level(number), range)];
         self.build(Draft { kind, slices, target: number, drops_deletes, rewrites: false })
     }

@@ -10,8 +10,8 @@ use terrane_base::options::{Options, Setting};
 use terrane_base::{ExtentId, SeqNo, TableId};
 use terrane_compaction::pick::scores;
 use terrane_compaction::{
-    ClaimId, Claims, Cursors, FlushPlan, JobSpec, KeyRange, Limits, RangeRequest, RangeStep, TableShape, Targets,
-    debt_bytes, pick, pick_range, plan_flush,
+    ClaimId, Claims, Cursors, FlushPlan, JobSpec, KeyRange, Limits, RangeRequest, RangeStep, TableShape,
+    Targets, debt_bytes, pick, pick_range, plan_flush,
 };
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
@@ -195,7 +195,8 @@ impl World {
     fn replace(&mut self, spec: &JobSpec) {
         let mut changes = Vec::new();
         for input in &spec.inputs {
-            let removed = input.extents.iter().map(|meta| Change::remove(input.place, &Arc::new(meta.clone())));
+            let removed =
+                input.extents.iter().map(|meta| Change::remove(input.place, &Arc::new(meta.clone())));
             changes.extend(removed);
         }
         for meta in merged(spec, &mut self.next_slot) {
@@ -205,14 +206,17 @@ impl World {
     }
 }
 
+/// An extent and the index of its input: a greater one is older.
+type Aged<'a> = (usize, &'a ExtentMeta);
+
 /// The extents that a merge of the inputs would make, roughly.
 fn merged(spec: &JobSpec, next_slot: &mut u32) -> Vec<ExtentMeta> {
-    let mut all: Vec<(usize, &ExtentMeta)> = Vec::new();
+    let mut all: Vec<Aged<'_>> = Vec::new();
     for (age, input) in spec.inputs.iter().enumerate() {
         all.extend(input.extents.iter().map(|meta| (age, meta)));
     }
     all.sort_by(|(_, a), (_, b)| a.smallest.cmp(&b.smallest));
-    let mut groups: Vec<(Vec<u8>, Vec<(usize, &ExtentMeta)>)> = Vec::new();
+    let mut groups: Vec<(Vec<u8>, Vec<Aged<'_>>)> = Vec::new();
     for (age, meta) in all {
         match groups.last_mut() {
             Some((largest, group)) if meta.smallest <= *largest => {
@@ -259,12 +263,7 @@ fn merged(spec: &JobSpec, next_slot: &mut u32) -> Vec<ExtentMeta> {
 }
 
 /// One extent over the keys of `own`, with the numbers of `group`.
-fn joined(
-    own: &[(usize, &ExtentMeta)],
-    group: &[(usize, &ExtentMeta)],
-    spec: &JobSpec,
-    next_slot: &mut u32,
-) -> ExtentMeta {
+fn joined(own: &[Aged<'_>], group: &[Aged<'_>], spec: &JobSpec, next_slot: &mut u32) -> ExtentMeta {
     *next_slot += text::SLOTS_MAX;
     let metas = || own.iter().map(|(_, meta)| meta);
     let is_bottom = spec.below.is_empty();

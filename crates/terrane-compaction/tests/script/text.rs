@@ -120,7 +120,9 @@ fn show_extents(out: &mut String, level: &Level<Arc<ExtentMeta>>) {
     let len = level.len();
     for (index, meta) in level.iter().enumerate() {
         match index {
-            _ if len <= 12 || index < 2 || index + 2 >= len => writeln!(out, "  {}", show_extent(meta)).unwrap(),
+            _ if len <= 12 || index < 2 || index + 2 >= len => {
+                writeln!(out, "  {}", show_extent(meta)).unwrap()
+            }
             2 => writeln!(out, "  ..").unwrap(),
             _ => {}
         }
@@ -149,7 +151,9 @@ pub(crate) fn show_job_line(spec: &JobSpec) -> String {
     let inputs: Vec<String> = spec
         .inputs
         .iter()
-        .map(|input| format!("{} x{} {}", show_place(input.place), input.extents.len(), input.bytes().show_size()))
+        .map(|input| {
+            format!("{} x{} {}", show_place(input.place), input.extents.len(), input.bytes().show_size())
+        })
         .collect();
     let how = if spec.is_move() { "move" } else { "merge" };
     format!("{} {how} {} -> {}\n", spec.kind, inputs.join(" + "), show_place(spec.target))

@@ -10,8 +10,8 @@ use terrane_base::env::Env;
 use terrane_base::options::{Compression, Options};
 use terrane_base::{Cursor, Entry, RecordKind, Result, SeqKind, SeqNo, TableId};
 use terrane_compaction::{
-    Claims, Compactor, Cursors, FlushPlan, JobControl, JobResult, JobSpec, Limits, LocalCompactor, TableShape,
-    pick, plan_dump, plan_flush,
+    ClaimId, Claims, Compactor, Cursors, FlushPlan, JobControl, JobResult, JobSpec, Limits, LocalCompactor,
+    TableShape, pick, plan_dump, plan_flush,
 };
 use terrane_device::{Disk, MemDisk};
 use terrane_format::block::BlockCursor;
@@ -70,9 +70,9 @@ impl Cursor for RowCursor {
     }
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        let at = self.rows.partition_point(|row| {
-            row.key.as_slice() < key || (row.key == key && row.seq_kind.seq() > seq)
-        });
+        let at = self
+            .rows
+            .partition_point(|row| row.key.as_slice() < key || (row.key == key && row.seq_kind.seq() > seq));
         self.place(at)
     }
 
@@ -110,6 +110,9 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     pub(crate) snapshots: Vec<SeqNo>,
     pub(crate) cursors: Cursors,
+    pub(crate) claims: Claims,
+    /// Jobs that were claimed and not run yet.
+    pub(crate) pending: Vec<(ClaimId, JobSpec)>,
     /// Every version of every key that was flushed.
     history: BTreeMap<Vec<u8>, Vec<(SeqKind, Vec<u8>)>>,
     next_run: u64,
@@ -121,7 +124,8 @@ impl World {
         let dir = Path::new("data");
         disk.create_dir(dir).unwrap();
         let settings = StoreSettings::default();
-        let store: Arc<dyn Store> = Arc::new(LocalStore::open(Arc::new(disk.clone()), dir, settings).unwrap());
+        let store: Arc<dyn Store> =
+            Arc::new(LocalStore::open(Arc::new(disk.clone()), dir, settings).unwrap());
         store.restore(&mut std::iter::empty()).unwrap();
         let mut limits = Limits::from_options(&Options::default().resolve(1).unwrap());
         limits.compression_last = Compression::None;
@@ -133,6 +137,8 @@ impl World {
             limits,
             snapshots: Vec::new(),
             cursors: Cursors::new(),
+            claims: Claims::new(),
+            pending: Vec::new(),
             history: BTreeMap::new(),
             next_run: 1,
         }
@@ -160,13 +166,16 @@ impl World {
         let mut from = Vec::new();
         let mut results = Vec::new();
         loop {
-            let spec = match plan_flush(&self.shape(), &self.limits, &Claims::new(), &from, bytes) {
+            let spec = match plan_flush(&self.shape(), &self.limits, &self.claims, &from, bytes) {
                 FlushPlan::Step(spec) => spec,
                 FlushPlan::Runs => {
                     results.push(self.dump(rows));
                     return results;
                 }
-                FlushPlan::Busy => panic!("nothing is claimed"),
+                FlushPlan::Busy => {
+                    self.finish_job(0);
+                    continue;
+                }
             };
             let result = self.compactor.flush_step(&spec, &mut cursor, &from, &Self::control()).unwrap();
             self.publish(&result);
@@ -197,7 +206,23 @@ impl World {
     }
 
     pub(crate) fn pick(&self) -> Option<JobSpec> {
-        pick(&self.shape(), &self.limits, &Claims::new(), &self.cursors)
+        pick(&self.shape(), &self.limits, &self.claims, &self.cursors)
+    }
+
+    /// Picks a job that can run beside the pending ones, and claims it.
+    pub(crate) fn start_job(&mut self) {
+        let Some(spec) = self.pick() else { return };
+        let id = self.claims.take(spec.claim()).expect("a picked job can be claimed");
+        self.cursors.advance(&spec);
+        self.pending.push((id, spec));
+    }
+
+    /// Runs and publishes a pending job.
+    pub(crate) fn finish_job(&mut self, index: usize) {
+        let (id, spec) = self.pending.remove(index);
+        let result = self.compactor.run(&spec, &Self::control()).unwrap();
+        self.publish(&result);
+        self.claims.release(id);
     }
 
     /// Runs a job and publishes its result.
@@ -220,7 +245,8 @@ impl World {
 
     /// Does what the engine does with a result: a new picture, and free what nobody names.
     pub(crate) fn publish(&mut self, result: &JobResult) {
-        let old: BTreeMap<_, _> = self.extents().into_iter().map(|(_, extent)| (extent.meta.id, extent)).collect();
+        let old: BTreeMap<_, _> =
+            self.extents().into_iter().map(|(_, extent)| (extent.meta.id, extent)).collect();
         let mut changes = Vec::new();
         for removed in &result.removed {
             changes.push(Change::Remove {
@@ -331,12 +357,20 @@ fn describe(spec: &JobSpec, results: &[JobResult]) -> String {
         .inputs
         .iter()
         .map(|input| {
-            let extent = |meta: &ExtentMeta| format!("{} of {} deletes {}", meta.bytes, meta.raw_bytes, meta.deletes);
+            let extent =
+                |meta: &ExtentMeta| format!("{} of {} deletes {}", meta.bytes, meta.raw_bytes, meta.deletes);
             format!("{:?} {:?}", input.place, input.extents.iter().map(extent).collect::<Vec<_>>())
         })
         .collect();
-    let added: Vec<u32> = results.iter().rev().take(1).flat_map(|result| &result.added).map(|meta| meta.bytes).collect();
-    format!("{} {inputs:?} -> {:?} {added:?}, below {:?}, {:?}", spec.kind, spec.target, spec.below.len(), spec.output)
+    let added: Vec<u32> =
+        results.iter().rev().take(1).flat_map(|result| &result.added).map(|meta| meta.bytes).collect();
+    format!(
+        "{} {inputs:?} -> {:?} {added:?}, below {:?}, {:?}",
+        spec.kind,
+        spec.target,
+        spec.below.len(),
+        spec.output
+    )
 }
 
 /// All entries of an extent.
