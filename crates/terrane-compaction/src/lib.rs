@@ -1,1 +1,32 @@
-//! Jobs, pickers and the merge.
+//! Compaction: which extents to merge next, and the merge.
+//!
+//! Layer 7: knows levels, extents and stores, not the engine: no thread, no schedule, no manifest. The engine
+//! picks a job under its lock, claims what it holds, has a [`Compactor`] run it anywhere, and publishes the
+//! result in one edit.
+//!
+//! * [`shape`], [`limits`], [`score`], [`claims`], [`pick`]: pure functions from the shape of a table to a
+//!   [`JobSpec`] or nothing.
+//! * [`job`]: jobs and results as plain values. [`control`]: progress, pause, cancel, rate.
+//! * [`compactor`]: who runs jobs. [`versions`]: which versions of a key survive.
+
+pub mod claims;
+pub mod compactor;
+pub mod control;
+pub mod job;
+pub mod limits;
+mod merge;
+pub mod pick;
+pub mod range;
+pub mod score;
+pub mod shape;
+pub mod versions;
+
+pub use claims::{Claim, ClaimId, Claims};
+pub use compactor::{Compactor, ExtentSource, LocalCompactor};
+pub use control::{JobControl, RateLimiter};
+pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, Work};
+pub use limits::Limits;
+pub use pick::{Cursors, FlushPlan, RangeRequest, RangeStep, pick, pick_range, plan_dump, plan_flush};
+pub use range::KeyRange;
+pub use score::{Targets, debt_bytes};
+pub use shape::{LevelView, RunShape, TableShape};

@@ -26,8 +26,8 @@ pub trait DiskLock: Send + Sync + Debug {}
 ///
 /// What an implementer guarantees:
 /// 1. Every error names the path.
-/// 2. An entry made, renamed or removed is durable only after [`Disk::sync_dir`] of its directory; only a directory
-///    made by [`Disk::create_dir`] is durable at once.
+/// 2. An entry made, renamed or removed is durable only after [`Disk::sync_dir`] of its directory; only a
+///    directory made by [`Disk::create_dir`] is durable at once.
 /// 3. Calls may be made from many threads.
 pub trait Disk: Send + Sync + Debug {
     /// Opens a file. `direct` bypasses the operating system's cache: offsets, lengths and buffers of
@@ -38,8 +38,8 @@ pub trait Disk: Send + Sync + Debug {
     /// `NotFound`, `Invalid` if a file to be made exists, `Io`.
     fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>>;
 
-    /// Makes a directory, and its parents; fine if it exists. Owner-only permissions. Durable on return, or else
-    /// each caller would have to know which parents were missing.
+    /// Makes a directory, and its parents; fine if it exists. Owner-only permissions. Durable on return, or
+    /// else each caller would have to know which parents were missing.
     ///
     /// # Errors
     /// `Io`.

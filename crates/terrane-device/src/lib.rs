@@ -4,14 +4,20 @@
 //! bytes.
 //!
 //! * [`PosixDisk`]: the real device.
+//! * [`MemDisk`]: a strict one in memory, which can lose power.
+//! * [`FaultyDisk`]: wraps any of them and fails the calls that a test chooses.
 
 mod disk;
+mod faulty;
 mod mapping;
+mod memory;
 mod posix;
 mod posix_file;
 mod posix_lock;
 mod region;
 
 pub use disk::{Disk, DiskLock, File, OpenMode};
+pub use faulty::{Call, Failure, Fault, FaultyDisk};
+pub use memory::{MemDisk, SECTOR_BYTES};
 pub use posix::PosixDisk;
 pub use region::{HUGE_PAGE_BYTES, Region, SegmentMemory};

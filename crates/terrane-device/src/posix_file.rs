@@ -209,10 +209,9 @@ impl File for PosixFile {
         }
         let (start, owner) = mapping::shared(self.fd.as_fd(), len, writable)
             .map_err(|error| self.failed(&format!("map {len} bytes of"), 0, error))?;
+        // No huge pages: a store through a mapping dirties the whole page, and the next sync writes all of it.
         // SAFETY: the mapping has `len` bytes with the access asked for until `owner` goes.
-        let region = unsafe { Region::from_raw(start, len, Box::new(owner)) };
-        region.advise_huge();
-        Ok(region)
+        Ok(unsafe { Region::from_raw(start, len, Box::new(owner)) })
     }
 }
 
@@ -277,7 +276,8 @@ struct Bounce {
 }
 
 impl Bounce {
-    /// A buffer for a transfer of `transfer` bytes that may start within a page; longer ones take several turns.
+    /// A buffer for a transfer of `transfer` bytes that may start within a page; longer ones take several
+    /// turns.
     fn new(transfer: usize) -> Self {
         let len = (transfer + 2 * PAGE_BYTES).next_multiple_of(PAGE_BYTES).min(BOUNCE_BYTES);
         let bytes = vec![0u8; len + PAGE_BYTES];

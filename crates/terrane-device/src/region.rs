@@ -1,9 +1,4 @@
 //! A run of memory with a stable address: a mapped file, a heap allocation, or a simulated device's bytes.
-//!
-//! # Who may touch what
-//! 1. Bytes become immutable once their owner (the journal) has published them; any thread may read them then.
-//! 2. Before that, only the thread that reserved a range writes to it.
-//! 3. The memory lives until the last `Arc` of the region goes; whoever keeps a pointer keeps an `Arc`.
 #![expect(unsafe_code, reason = "raw memory is the subject of this module")]
 
 use std::any::Any;
@@ -17,7 +12,12 @@ use crate::mapping;
 /// Bytes of a huge page; smaller regions do not ask for them.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// A run of memory with a stable address. See the [module](self) for the ownership rules.
+/// A run of memory with a stable address.
+///
+/// # Who may touch what
+/// 1. Bytes become immutable once their owner (the journal) has published them; any thread may read them then.
+/// 2. Before that, only the thread that reserved a range writes to it.
+/// 3. The memory lives until the last `Arc` of the region goes; whoever keeps a pointer keeps an `Arc`.
 pub struct Region {
     start: NonNull<u8>,
     len: usize,
@@ -26,7 +26,7 @@ pub struct Region {
 }
 
 // SAFETY: the region is plain memory that lives as long as its owner, which is `Send + Sync`; concurrent access
-// follows the rules in the module's head, and every access to it is in an `unsafe` call.
+// follows the rules above, and every access to it is in an `unsafe` call.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}

@@ -1,1 +1,50 @@
-//! Open, write, read, flush, schedule.
+//! The engine: opens a database, writes, reads, scans, and runs the background work that keeps it in shape.
+//!
+//! Layer 8. The ways of the data, file by file:
+//! * open and recover: `open.rs`, `recover.rs`; create, list and drop tables: `catalog.rs`, `tables.rs`
+//! * write: `write.rs` (admit, commit, index) → `freeze.rs` (switch memtables)
+//! * read: `read.rs` (point reads), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
+//! * background: `schedule.rs` (workers) → `flush.rs` (memory to level 1), `compact.rs` (levels),
+//!   `install.rs` (commit a result), `segments.rs` (trim the journal), `debt.rs` and `pressure.rs` (pacing)
+//! * what users ask of it: `maintain.rs`; look: `stats.rs`, `shape.rs`, `check.rs`
+//!
+//! Never names a transport, a file format or a system call.
+
+mod catalog;
+mod check;
+mod compact;
+mod debt;
+mod engine;
+mod epoch_cell;
+mod flush;
+mod freeze;
+mod install;
+mod iterate;
+mod maintain;
+mod open;
+mod place;
+mod pressure;
+mod read;
+mod recover;
+mod scan;
+mod schedule;
+mod segments;
+mod settings;
+mod shape;
+mod snapshot;
+mod stats;
+mod table;
+mod tables;
+mod write;
+
+pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
+pub use check::{CheckReport, Finding};
+pub use engine::Engine;
+pub use iterate::{RangeIter, Row, TableScan};
+pub use maintain::Progress;
+pub use scan::{Bounds, Scan};
+pub use settings::{TABLE_OPTIONS, check_table_option};
+pub use shape::{LevelShape, Shape, TableShape};
+pub use snapshot::Snapshot;
+pub use stats::Stats;
+pub use table::Table;

@@ -1,1 +1,193 @@
-//! Compression of blocks.
+//! Compression of blocks; `docs/format/README.md` lists the codecs.
+//!
+//! A block is stored compressed only where that saves at least an eighth: below that, the reader's work costs
+//! more than the bytes. The codec that was really used stands in the block's index row.
+
+use terrane_base::key::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use terrane_base::options::Compression;
+use terrane_base::{Error, Result};
+
+/// Longest raw block of several entries, in bytes.
+pub const RAW_BYTES_MAX: usize = 32 << 20;
+/// Longest raw block of a single entry, in bytes: the largest key and value, and what the block adds to them.
+pub const RAW_BYTES_MAX_SINGLE: usize = KEY_BYTES_MAX + VALUE_BYTES_MAX + 1024;
+
+/// The level that Zstandard runs at: its own default, the knee of speed against size.
+#[cfg(feature = "zstd")]
+const ZSTD_LEVEL: i32 = 3;
+
+/// Compresses blocks one after the other; keeps the codec's working memory between them.
+#[derive(Debug)]
+pub struct Encoder {
+    compression: Compression,
+    scratch: Vec<u8>,
+    #[cfg(feature = "zstd")]
+    zstd: Option<ZstdCompressor>,
+}
+
+impl Encoder {
+    /// An encoder that tries `compression` on every block.
+    ///
+    /// # Errors
+    /// `Invalid` if this build cannot write `compression`; the message names the cargo feature.
+    pub fn new(compression: Compression) -> Result<Self> {
+        #[cfg(not(feature = "zstd"))]
+        if compression == Compression::Zstd {
+            return Err(zstd_missing());
+        }
+        Ok(Encoder {
+            compression,
+            scratch: Vec::new(),
+            #[cfg(feature = "zstd")]
+            zstd: if compression == Compression::Zstd { Some(ZstdCompressor::new()?) } else { None },
+        })
+    }
+
+    /// Appends `raw`, compressed where it pays, to `out`; returns how it was stored.
+    ///
+    /// # Errors
+    /// `Invalid` if the codec refuses the input, which no block within the limits causes.
+    pub fn encode(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<Compression> {
+        let len = self.compress(raw)?;
+        if let Some(len) = len.filter(|len| *len <= raw.len() - raw.len() / 8) {
+            out.extend_from_slice(&self.scratch[..len]);
+            return Ok(self.compression);
+        }
+        out.extend_from_slice(raw);
+        Ok(Compression::None)
+    }
+
+    /// Compresses into the scratch buffer; returns how many bytes of it were used.
+    fn compress(&mut self, raw: &[u8]) -> Result<Option<usize>> {
+        match self.compression {
+            Compression::None => Ok(None),
+            Compression::Lz4 => {
+                self.scratch.resize(lz4_flex::block::get_maximum_output_size(raw.len()), 0);
+                let len = lz4_flex::block::compress_into(raw, &mut self.scratch);
+                len.map(Some).map_err(|error| Error::invalid(format!("lz4 refuses a block: {error}")))
+            }
+            #[cfg(feature = "zstd")]
+            Compression::Zstd => {
+                self.scratch.resize(zstd::zstd_safe::compress_bound(raw.len()), 0);
+                let zstd = self.zstd.as_mut().expect("made together with the codec's name");
+                zstd.0.compress_to_buffer(raw, &mut self.scratch[..]).map(Some).map_err(zstd_refuses)
+            }
+            #[cfg(not(feature = "zstd"))]
+            Compression::Zstd => Err(zstd_missing()),
+        }
+    }
+
+    /// Bytes of memory that the encoder holds, without what the codec's library allocates for itself.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.scratch.capacity()
+    }
+
+    /// Gives memory beyond `bytes` back, after a block of unusual size.
+    pub fn shrink(&mut self, bytes: usize) {
+        self.scratch.truncate(bytes);
+        self.scratch.shrink_to(bytes);
+    }
+}
+
+/// The raw bytes of a block stored with `compression`. `raw_len` comes from its index row, which
+/// [`crate::index::IndexBlock`] has held against the limits: it is what is allocated.
+///
+/// # Errors
+/// `Corrupt` if the stored bytes do not give exactly `raw_len` bytes; `Invalid` if this build cannot read
+/// `compression`.
+pub fn decode(compression: Compression, stored: &[u8], raw_len: usize) -> Result<Vec<u8>> {
+    check_lens(compression, stored.len(), raw_len)?;
+    if compression == Compression::None {
+        return Ok(stored.to_vec());
+    }
+    let mut raw = vec![0; raw_len];
+    let found = match compression {
+        Compression::Lz4 => lz4_flex::block::decompress_into(stored, &mut raw)
+            .map_err(|error| Error::corrupt(format!("block is not valid lz4: {error}")))?,
+        _ => zstd_decode(stored, &mut raw)?,
+    };
+    if found != raw_len {
+        return Err(Error::corrupt(format!("block of {raw_len} raw bytes decompresses to {found}")));
+    }
+    Ok(raw)
+}
+
+/// As [`decode`], without a copy where the block is stored as it is.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_owned(compression: Compression, stored: Vec<u8>, raw_len: usize) -> Result<Vec<u8>> {
+    if compression == Compression::None {
+        check_lens(compression, stored.len(), raw_len)?;
+        return Ok(stored);
+    }
+    decode(compression, &stored, raw_len)
+}
+
+/// Whether `stored_len` bytes can become `raw_len` bytes at all: checked before anything is allocated.
+pub(crate) fn check_lens(compression: Compression, stored_len: usize, raw_len: usize) -> Result<()> {
+    /// An LZ4 sequence gains at most 255 bytes for each byte of its length.
+    const LZ4_RATIO_MAX: usize = 255;
+    let possible = match compression {
+        Compression::None => stored_len == raw_len,
+        Compression::Lz4 => stored_len > 0 && raw_len <= stored_len.saturating_mul(LZ4_RATIO_MAX),
+        Compression::Zstd => stored_len > 0,
+    };
+    if !possible || raw_len > RAW_BYTES_MAX_SINGLE {
+        return Err(Error::corrupt(format!(
+            "block of {stored_len} bytes ({compression:?}) cannot hold {raw_len} raw bytes"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(feature = "zstd")]
+struct ZstdCompressor(zstd::bulk::Compressor<'static>);
+
+#[cfg(feature = "zstd")]
+impl ZstdCompressor {
+    fn new() -> Result<Self> {
+        zstd::bulk::Compressor::new(ZSTD_LEVEL).map(ZstdCompressor).map_err(zstd_refuses)
+    }
+}
+
+#[cfg(feature = "zstd")]
+impl std::fmt::Debug for ZstdCompressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ZstdCompressor")
+    }
+}
+
+#[cfg(feature = "zstd")]
+fn zstd_refuses(error: std::io::Error) -> Error {
+    Error::invalid(format!("zstd refuses a block: {error}"))
+}
+
+#[cfg(feature = "zstd")]
+fn zstd_decode(stored: &[u8], raw: &mut [u8]) -> Result<usize> {
+    use std::cell::RefCell;
+    // A context costs more to make than a block to decompress, so each thread keeps one.
+    thread_local! {
+        static CONTEXT: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    CONTEXT.with_borrow_mut(|slot| {
+        let context = match slot {
+            Some(context) => context,
+            None => slot.insert(zstd::bulk::Decompressor::new().map_err(zstd_refuses)?),
+        };
+        let found = context.decompress_to_buffer(stored, raw);
+        found.map_err(|error| Error::corrupt(format!("block is not valid zstd: {error}")))
+    })
+}
+
+#[cfg(not(feature = "zstd"))]
+fn zstd_decode(_stored: &[u8], _raw: &mut [u8]) -> Result<usize> {
+    Err(zstd_missing())
+}
+
+#[cfg(not(feature = "zstd"))]
+#[cold]
+fn zstd_missing() -> Error {
+    Error::invalid("this build has no zstd: build with the cargo feature `zstd`, or choose lz4")
+}

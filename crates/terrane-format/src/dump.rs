@@ -1,1 +1,48 @@
-//! Annotated hex of any stored file.
+//! Annotated hex of any stored structure: each format describes its own bytes as a list of [`Field`]s.
+//!
+//! `describe` functions are total: bytes that cannot be understood become a last field named `broken`.
+//! Names and meanings are those of the pages that `docs/format/README.md` lists.
+
+/// One field of a stored structure, for people to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Where the field starts, from the start of the structure.
+    pub offset: usize,
+    /// Bytes of the field.
+    pub len: usize,
+    /// What the field is called in `docs/format`.
+    pub name: String,
+    /// What the bytes mean.
+    pub value: String,
+}
+
+impl Field {
+    /// A field of `len` bytes at `offset`.
+    #[must_use]
+    pub fn new(offset: usize, len: usize, name: impl Into<String>, value: impl ToString) -> Self {
+        Field { offset, len, name: name.into(), value: value.to_string() }
+    }
+
+    /// The field as it stands in a structure that lies `base` bytes into a larger one, its name led by `outer`.
+    #[must_use]
+    pub fn within(mut self, base: usize, outer: &str) -> Self {
+        self.offset += base;
+        self.name = format!("{outer}.{}", self.name);
+        self
+    }
+}
+
+/// What is left over when a structure stops making sense: `len` bytes at `offset`, and why.
+#[must_use]
+pub fn broken(offset: usize, len: usize, why: impl ToString) -> Field {
+    Field::new(offset, len, "broken", why)
+}
+
+/// User bytes for display: printable ASCII as it is, all else as `\xNN`; cut after 64 bytes.
+#[must_use]
+pub fn text(bytes: &[u8]) -> String {
+    const SHOWN_MAX: usize = 64;
+    let shown = &bytes[..bytes.len().min(SHOWN_MAX)];
+    let more = if bytes.len() > SHOWN_MAX { format!("... ({} bytes)", bytes.len()) } else { String::new() };
+    format!("\"{}\"{more}", shown.escape_ascii())
+}

@@ -11,6 +11,8 @@ pub mod codec;
 pub mod dump;
 pub mod extent;
 pub mod filter;
+mod heads;
 pub mod index;
 pub mod manifest;
 pub mod segment;
+mod wire;

@@ -1,1 +1,267 @@
-//! Commit ring, segments and replay.
+//! Commit ring, segments and replay: the component that makes a commit ordered, placed, durable and visible.
+//!
+//! Layer 4: knows records and segments; knows no table, no index and no manifest. Folders read like the way
+//! of a commit:
+//!
+//! * `ring`: tickets, slots, waiting, publication in order. Knows no byte of a segment.
+//! * `log`: turns a group of tickets into bytes of the active segment, numbered and chained.
+//! * [`RingJournal`]: a commit from ticket to return; ties ring, log and medium together.
+//! * [`Medium`]: what holds the segments and makes them durable: files ([`FileJournal`]), the heap
+//!   ([`NullJournal`]); persistent memory and a remote journal fit here.
+//! * [`replay`]: from segments back to records, checked.
+//! * [`conformance`]: what every [`Journal`] must pass.
+
+pub mod conformance;
+
+mod file;
+mod fork;
+mod journal;
+mod log;
+mod medium;
+mod null;
+mod poison;
+mod replay;
+mod ring;
+
+use std::sync::Arc;
+
+use terrane_base::{Batch, Result, SegmentId, SeqNo};
+use terrane_device::SegmentMemory;
+pub use terrane_format::segment::ChainLink;
+
+pub use file::FileJournal;
+pub use journal::RingJournal;
+pub use medium::{Medium, NewSegment, SealedEnd};
+pub use null::{HeapMedium, NullJournal};
+pub use poison::Poison;
+pub use replay::{Cut, ListedSegment, RecordSink, ReplaySettings, Replayed, SegmentSeal, replay};
+
+/// Where the records of a committed batch lie: `len` bytes from `offset`, the unchanged [`Batch::bytes`].
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    /// Number of the batch's first record; the others follow.
+    pub first_seq: SeqNo,
+    /// The segment.
+    pub segment: &'a Arc<SegmentMemory>,
+    /// Bytes from the start of the segment.
+    pub offset: usize,
+    /// Bytes of all records.
+    pub len: usize,
+}
+
+/// The component that owns segments.
+///
+/// What an implementer guarantees ([`conformance`] checks it):
+/// 1. Numbers are consecutive over all batches, in the order in which the batches lie in the segments.
+/// 2. `index` runs once for each batch that is not refused, on the committing thread, before the batch or any
+///    later one is visible.
+/// 3. [`Journal::visible`] never passes a batch that is not indexed, and never goes back.
+/// 4. A commit with `sync` returns only when it and everything before it is durable.
+/// 5. After a failed persist step no later commit succeeds.
+pub trait Journal: Send + Sync {
+    /// Numbers, places and persists `batch`, calls `index` once, publishes in order, and returns the batch's
+    /// last number when everything up to it is visible. Records are immutable and readable from the call of
+    /// `index` on. An empty batch takes no number and is not indexed; with `sync` it is [`Journal::sync`].
+    ///
+    /// `index` must neither commit nor wait for another commit. If it panics, the journal is poisoned and the
+    /// panic goes on in the caller.
+    ///
+    /// # Errors
+    /// `Full` if there is no space for a segment (later commits may succeed), `Poisoned` after an earlier
+    /// failure, `Cancelled` after [`Journal::close`], `Io` if this group's persist step failed.
+    fn commit(&self, batch: &Batch, sync: bool, index: &mut dyn FnMut(&Placed<'_>)) -> Result<SeqNo>;
+
+    /// Every record up to this number is indexed.
+    fn visible(&self) -> SeqNo;
+
+    /// Runs `f(next_seq)` while no group is being formed: every later record has a number of at least
+    /// `next_seq`. Earlier groups may still be indexing: wait for [`Journal::visible`] to reach
+    /// `next_seq - 1` if that matters. `f` must not commit.
+    fn between_groups(&self, f: &mut dyn FnMut(SeqNo));
+
+    /// Makes everything committed so far durable.
+    ///
+    /// # Errors
+    /// As [`Journal::commit`].
+    fn sync(&self) -> Result<()>;
+
+    /// Makes everything up to `seq` durable without holding up commits: they go on while the device works.
+    /// Requires: `seq` is visible.
+    ///
+    /// # Errors
+    /// As [`Journal::commit`].
+    fn sync_through(&self, seq: SeqNo) -> Result<()>;
+
+    /// Memory of all segments, those kept ready and those still read included, in bytes.
+    fn memory_bytes(&self) -> u64;
+
+    /// The live segments, oldest first.
+    fn segments(&self) -> Vec<SegmentInfo>;
+
+    /// Gives up the segments up to `upto` that are not active; returns their ids. The caller has removed them
+    /// durably from the manifest. Their files are reused or removed once no [`SegmentMemory`] points into them.
+    ///
+    /// # Errors
+    /// `Io` if a file could not be removed; the segments are given up all the same.
+    fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>>;
+
+    /// Syncs, writes a durable-end mark, stops background work; every later commit is refused. Returns the
+    /// last number. A second call does nothing.
+    ///
+    /// # Errors
+    /// `Io` if the last sync failed, `Poisoned` after an earlier failure; background work is stopped all the
+    /// same.
+    fn close(&self) -> Result<SeqNo>;
+}
+
+/// A segment as the manifest lists it before its first use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentSpec {
+    /// Its id.
+    pub id: SegmentId,
+    /// Number in its file's name, `NNNNNN.seg`.
+    pub file: u32,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+impl SegmentSpec {
+    /// Name of the file within the journal's directory.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        file_name(self.file)
+    }
+}
+
+/// Name of segment file `number` within the journal's directory.
+#[must_use]
+pub fn file_name(number: u32) -> String {
+    format!("{number:06}.seg")
+}
+
+/// The number in a segment file's name, if it is one.
+#[must_use]
+pub fn file_number(name: &str) -> Option<u32> {
+    let number = name.strip_suffix(".seg")?.parse().ok()?;
+    (file_name(number) == name).then_some(number)
+}
+
+/// Records segments in the manifest.
+pub trait SegmentRegistrar: Send + Sync {
+    /// Makes it durable that `segment` is live. Called before the segment is used, off the write path.
+    ///
+    /// # Errors
+    /// Whatever hinders it; the segment is then not used, and commits that need a new segment fail with it.
+    fn register(&self, segment: &SegmentSpec) -> Result<()>;
+}
+
+/// What a segment is at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentState {
+    /// Commits go there.
+    Active,
+    /// Complete, not yet known to be durable.
+    Sealed,
+    /// Complete and durable.
+    Durable,
+    /// Registered, never used, and never will be.
+    Unused,
+}
+
+/// A live segment.
+#[derive(Clone, Debug)]
+pub struct SegmentInfo {
+    /// Its id.
+    pub id: SegmentId,
+    /// Number in its file's name; 0 where there is no file.
+    pub file: u32,
+    /// What it is.
+    pub state: SegmentState,
+    /// Bytes of memory and file.
+    pub bytes: u64,
+    /// Bytes in use, from the front.
+    pub used: u64,
+    /// Number of its last record, or of the record before it if it holds none.
+    pub last_seq: SeqNo,
+}
+
+/// A segment that [`replay`] found sound up to `end`.
+#[derive(Clone, Debug)]
+pub struct SealedSegment {
+    /// The segment as listed.
+    pub spec: SegmentSpec,
+    /// Bytes that count, from the front; what follows is ignored for ever once the manifest says so.
+    pub end: u64,
+    /// Number of its last record, or of the record before it if it holds none.
+    pub last_seq: SeqNo,
+    /// Running checksum up to `end`.
+    pub checksum: u32,
+    /// Its memory, into which the replayed records point.
+    pub memory: Arc<SegmentMemory>,
+}
+
+impl SealedSegment {
+    /// What the next segment says of this one.
+    #[must_use]
+    pub fn link(&self) -> ChainLink {
+        ChainLink { id: self.spec.id, last_seq: self.last_seq, checksum: self.checksum }
+    }
+}
+
+/// How a journal behaves.
+#[derive(Clone, Debug)]
+pub struct JournalSettings {
+    /// Bytes of a segment, 4 KiB to 1 GiB; a batch that does not fit gets a segment of its own size.
+    pub segment_bytes: u64,
+    /// Slots of the commit ring, a power of two from 2; more threads than that wait for their turn.
+    pub ring_slots: usize,
+    /// Bytes of records beyond which a group takes no further batch.
+    pub group_bytes_max: usize,
+    /// Batches of at least this size are copied by their own threads, if the group has several batches.
+    pub parallel_copy_bytes: usize,
+    /// Files of trimmed segments that are kept for reuse.
+    pub spare_files_max: usize,
+}
+
+impl Default for JournalSettings {
+    fn default() -> Self {
+        JournalSettings {
+            segment_bytes: 64 << 20,
+            ring_slots: 256,
+            group_bytes_max: 1 << 20,
+            parallel_copy_bytes: 64 << 10,
+            spare_files_max: 4,
+        }
+    }
+}
+
+/// Where a journal goes on.
+#[derive(Clone, Debug)]
+pub struct JournalStart {
+    /// Id of the first new segment; greater than every id ever registered.
+    pub next_segment: SegmentId,
+    /// Number of the next new file; greater than that of every file in the directory.
+    pub next_file: u32,
+    /// Number of the next record.
+    pub next_seq: SeqNo,
+    /// The last replayed segment; the default if there is none.
+    pub previous: ChainLink,
+    /// Files of the directory that no live segment uses: number and bytes.
+    pub spare_files: Vec<(u32, u64)>,
+    /// Live segments from before, oldest first.
+    pub replayed: Vec<SealedSegment>,
+}
+
+impl Default for JournalStart {
+    /// An empty journal: ids, files and numbers start at 1.
+    fn default() -> Self {
+        JournalStart {
+            next_segment: SegmentId(1),
+            next_file: 1,
+            next_seq: SeqNo(1),
+            previous: ChainLink::default(),
+            spare_files: Vec::new(),
+            replayed: Vec::new(),
+        }
+    }
+}

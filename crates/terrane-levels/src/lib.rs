@@ -1,1 +1,29 @@
-//! Metasnapshots, edits, manifest.
+//! What a database consists of: levels of extents, immutable pictures of them, live segments and tables, and the
+//! manifest that makes every change of these durable.
+//!
+//! Layer 6: knows no block, no record, no compaction policy.
+//!
+//! * [`Level`]: a sorted, disjoint array of extents; replacing a few copies a few chunks.
+//! * [`Metasnapshot`]: all levels of a table at one moment.
+//! * [`State`]: everything the manifest knows; a pure function of its edits.
+//! * [`Manifest`]: the durable log of edits. [`directory`]: the files of a database.
+//! * [`Pins`]: the live snapshots.
+
+mod chunk;
+pub mod directory;
+mod fences;
+mod level;
+pub mod manifest;
+mod metasnapshot;
+mod pins;
+mod replace;
+mod slots;
+mod state;
+
+pub use chunk::{HasMeta, Totals};
+pub use level::{Level, Removal};
+pub use manifest::{Manifest, ManifestSettings, ManifestSize};
+pub use metasnapshot::{Change, Metasnapshot, Run};
+pub use pins::{Pin, Pins};
+pub use slots::Slots;
+pub use state::{DEFAULT_TABLE_NAME, Segment, State, Table};

@@ -1,1 +1,18 @@
-//! The store of extents.
+//! The store of extents: space in data files, whole-extent writes, positional reads.
+//!
+//! Layer 4: knows slots and bytes, not what an extent holds. The layout of a store's directory is in
+//! `docs/format/data-file.md`.
+//!
+//! * [`store`]: the trait [`Store`]. [`conformance`]: the suite that every implementation passes.
+//! * [`local`]: data files in a directory. [`space`]: which of their slots are taken.
+
+pub mod conformance;
+mod data_file;
+pub mod local;
+mod slots;
+pub mod space;
+pub mod store;
+
+pub use local::{LocalStore, StoreSettings};
+
+pub use store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};

@@ -1,1 +1,32 @@
-//! Extent writer and reader, block search, filters, cache, iterators.
+//! Extents as readers and writers see them: search, cache, cursors.
+//!
+//! Layer 5: knows one extent at a time and sorted lists of them, not levels, versions of the tree or jobs.
+//!
+//! * [`swip`]: the pointers that a hit follows. [`cache`]: the manager of what is behind them.
+//! * [`extent`]: a handle with swips for its parts, and the point read.
+//! * [`cursor`], [`level_cursor`]: in order over an extent, over a list of disjoint extents. [`merge`]: over any
+//!   sources.
+//! * [`ExtentWriter`]: builds extents. [`scanner`]: whole extents past the cache, for compaction. [`verify`]:
+//!   everything that can be checked.
+
+pub mod cache;
+pub mod cursor;
+pub mod extent;
+pub mod level_cursor;
+mod loader;
+mod loser_tree;
+pub mod merge;
+mod read_ahead;
+pub mod scanner;
+pub mod swip;
+pub mod verify;
+mod writer;
+
+pub use cache::{Cache, CacheUsage};
+pub use cursor::{CursorOptions, ExtentCursor};
+pub use extent::{Extent, Probe};
+pub use level_cursor::{ExtentList, LevelCursor};
+pub use merge::MergeCursor;
+pub use scanner::ExtentScanner;
+pub use verify::verify_extent;
+pub use writer::{ExtentWriter, WriterSettings};

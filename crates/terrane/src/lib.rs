@@ -1,1 +1,62 @@
-//! Terrane, an embedded log-structured merge storage engine.
+//! Terrane: an embedded, ordered, transactional-batch key-value store on a log-structured merge tree.
+//!
+//! ```
+//! # fn main() -> terrane::Result<()> {
+//! # let dir = tempfile::tempdir().expect("temporary directory");
+//! # let path = dir.path().join("data");
+//! let db = terrane::Db::open(&path)?; // creates, with sensible defaults
+//! db.put(b"k", b"v")?; // the default table
+//! assert_eq!(db.get(b"k")?.as_deref(), Some(&b"v"[..]));
+//!
+//! let users = db.create_table("users", &terrane::TableOptions::new())?;
+//! let mut batch = terrane::Batch::new();
+//! batch.put(&users, b"1", b"ada")?;
+//! batch.delete(db.default_table(), b"k")?;
+//! db.write(&batch, terrane::Sync::Yes)?; // all or nothing, on disk when it returns
+//!
+//! for row in users.range(b"1".as_slice()..b"2".as_slice()) {
+//!     let (key, value) = row?;
+//!     println!("{key:?} = {value:?}");
+//! }
+//! let snapshot = db.snapshot();
+//! assert!(snapshot.get(&users, b"1")?.is_some());
+//! db.close()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What survives what
+//!
+//! | write | death of the process | loss of power |
+//! |---|---|---|
+//! | [`Sync::Yes`] | kept | kept |
+//! | [`Sync::No`] (the default of [`Db::put`]) | kept | what is kept is a prefix of the order of commits |
+//! | any, with option `journal=off` | what was flushed is kept | what was flushed is kept |
+//!
+//! A batch is never half present, over any number of tables. After a failed sync every later write is refused
+//! with [`Kind::Poisoned`]; reads go on; close and open again.
+//!
+//! # Limits
+//!
+//! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default an eighth of
+//! [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
+#![forbid(unsafe_code)]
+
+mod batch;
+mod db;
+mod iter;
+mod snapshot;
+mod table;
+mod value;
+
+pub use batch::Batch;
+pub use db::{Db, Sync};
+pub use iter::{Cursor, Iter, Row};
+pub use snapshot::Snapshot;
+pub use table::{Table, TableOptions};
+pub use terrane_base::env::Env;
+pub use terrane_base::error::Place;
+pub use terrane_base::options::{Compression, JournalMode, OptionInfo, Options};
+pub use terrane_base::{Error, Kind, Result, SeqNo};
+pub use terrane_engine::{CheckReport, Finding, LevelShape, Progress, Shape, Stats, TableShape};
+pub use value::Value;

@@ -1,0 +1,372 @@
+//! What can be typed. The texts here are the help and the manual page.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use terrane_bench::Workload;
+
+use crate::exit;
+use crate::import;
+use crate::text::Format;
+
+const EXAMPLES: &str = "\
+Examples:
+  terrane import packages.terrane /var/lib/dpkg/status --key Package
+  terrane get packages.terrane bash
+  terrane scan packages.terrane --prefix lib --limit 5
+  terrane shape packages.terrane
+
+Keys and values are text with the escapes \\n \\r \\t \\0 \\\\ \\xNN, or 0x and hexadecimal digits.
+";
+
+/// Stores, finds and scans records in a log-structured merge tree.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "terrane", version, after_help = format!("{EXAMPLES}\n{}", exit::table()), max_term_width = 100)]
+pub struct Arguments {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+    /// Options of the engine
+    #[command(flatten)]
+    pub engine: Engine,
+}
+
+/// Options of the engine, for every command that opens a database.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Engine {
+    /// Ceiling for all memory of the engine, such as 256MiB; the same as -o memory_bytes=SIZE
+    #[arg(long, global = true, value_name = "SIZE", help_heading = "Engine")]
+    pub memory: Option<String>,
+    /// Set an option of the engine; `terrane options` lists them
+    #[arg(short = 'o', global = true, value_name = "NAME=VALUE", help_heading = "Engine")]
+    pub options: Vec<String>,
+}
+
+/// The commands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Store the records of a file or stream; goes on where it was stopped or killed
+    #[command(after_help = IMPORT_HELP)]
+    Import(Import),
+    /// Print the value of a key
+    Get(Get),
+    /// Set a key to a value
+    Put(Put),
+    /// Remove a key; fine if it is not there
+    Delete(Delete),
+    /// Print the rows of a range in key order
+    Scan(Scan),
+    /// Count the rows of a range
+    Count(Count),
+    /// List the tables, or create or drop one
+    Tables(Tables),
+    /// Show the state of the trees: what a read has to search, and where the bytes are
+    Shape(Shape),
+    /// Show what the engine counts, from the moment this command opened the database
+    Stats(Stats),
+    /// Verify every checksum and every invariant; name what is wrong
+    Check(Check),
+    /// Merge a range of a table into its deepest level
+    Compact(Compact),
+    /// Print any file of a database, or one extent, as annotated hexadecimal
+    Dump(Dump),
+    /// Measure the engine on this machine
+    #[command(after_help = BENCH_HELP)]
+    Bench(Bench),
+    /// List the options of the engine: default, range and meaning
+    Options,
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one page per command to a directory
+    Man {
+        /// Directory for the pages
+        directory: Option<PathBuf>,
+    },
+    /// Import a real data set and ask it a few questions
+    Tour {
+        /// Directory of the database
+        #[arg(default_value = "tour.terrane")]
+        database: PathBuf,
+    },
+}
+
+const IMPORT_HELP: &str = "\
+Examples:
+  terrane import people.terrane people.jsonl --key id
+  terrane import people.terrane people.csv.gz --key country,id --table people
+  zcat log.tsv.gz | terrane import log.terrane - --format tsv --key 2,1 --name log
+
+The position in the input is stored in the same atomic batch as the records, in the table terrane.import. After a
+kill or a signal the same command goes on right after the last batch that was acknowledged.
+";
+
+const BENCH_HELP: &str = "\
+Examples:
+  terrane bench bench.terrane --keys 10000000 --memory 1GiB
+  terrane bench bench.terrane --workloads readrandom,seekrandom --threads 2
+
+Each workload is one line: rate, for writes also with the background's work until nothing is left to do, bytes, and
+the times of single operations. Keys and values follow from --seed. The database stays; fills write over what is there.
+";
+
+/// `import`.
+#[derive(Clone, Debug, Args)]
+pub struct Import {
+    /// Directory of the database; made if missing
+    pub database: PathBuf,
+    /// The input, plain or compressed with gzip or Zstandard; - is standard input
+    pub input: String,
+    /// Format of the input; told from the name if left out
+    #[arg(long, value_enum)]
+    pub format: Option<import::Format>,
+    /// Fields that make the key, in order: a field of the object (a.b for a nested one), a column of the header,
+    /// a field of the stanza (Package if left out), the number of a column (1 if left out)
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
+    pub key: Vec<String>,
+    /// What stands between the fields in the key
+    #[arg(long, value_name = "TEXT", default_value = "/")]
+    pub key_separator: String,
+    /// Table to import into; made if missing
+    #[arg(long, default_value = "default")]
+    pub table: String,
+    /// Most records in one atomic batch
+    #[arg(long, value_name = "RECORDS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub batch: u64,
+    /// Make each batch durable before the next one; without it the whole import is made durable at its end
+    #[arg(long)]
+    pub sync: bool,
+    /// Skip records that cannot be read and count them, instead of stopping at the first one
+    #[arg(long)]
+    pub skip_bad: bool,
+    /// Start over, whatever an earlier import of the same input left behind
+    #[arg(long)]
+    pub restart: bool,
+    /// Name under which the position is stored; the path of the input if left out
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Column separator of CSV
+    #[arg(long, value_name = "CHARACTER", default_value = ",")]
+    pub delimiter: String,
+    /// Skip tab-separated lines that start with this character
+    #[arg(long, value_name = "CHARACTER")]
+    pub comment: Option<String>,
+    /// Append the count of acknowledged records to this file after each batch
+    #[arg(long, value_name = "FILE")]
+    pub ack_file: Option<PathBuf>,
+}
+
+/// Which table of which database.
+#[derive(Clone, Debug, Args)]
+pub struct Place {
+    /// Directory of the database
+    pub database: PathBuf,
+    /// Table
+    #[arg(long, default_value = "default")]
+    pub table: String,
+}
+
+/// `get`.
+#[derive(Clone, Debug, Args)]
+pub struct Get {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    /// The key
+    pub key: String,
+    /// How the value is printed
+    #[arg(long, value_enum, default_value = "raw")]
+    pub format: Format,
+}
+
+/// `put`.
+#[derive(Clone, Debug, Args)]
+pub struct Put {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    /// The key
+    pub key: String,
+    /// The value; - reads it from standard input as it is
+    pub value: String,
+    /// Return when it survives the loss of power
+    #[arg(long)]
+    pub sync: bool,
+}
+
+/// `delete`.
+#[derive(Clone, Debug, Args)]
+pub struct Delete {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    /// The key
+    pub key: String,
+    /// Return when it survives the loss of power
+    #[arg(long)]
+    pub sync: bool,
+}
+
+/// A range of keys.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Range {
+    /// First key of the range
+    #[arg(long, value_name = "KEY", conflicts_with = "prefix")]
+    pub from: Option<String>,
+    /// First key after the range
+    #[arg(long, value_name = "KEY", conflicts_with = "prefix")]
+    pub to: Option<String>,
+    /// Keys that begin with this
+    #[arg(long, value_name = "KEY")]
+    pub prefix: Option<String>,
+}
+
+/// `scan`.
+#[derive(Clone, Debug, Args)]
+pub struct Scan {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub range: Range,
+    /// Most rows to print
+    #[arg(long, value_name = "ROWS")]
+    pub limit: Option<u64>,
+    /// From the last key to the first
+    #[arg(long)]
+    pub reverse: bool,
+    /// Print keys only
+    #[arg(long)]
+    pub keys: bool,
+    /// How rows are printed
+    #[arg(long, value_enum, default_value = "tsv")]
+    pub format: Format,
+}
+
+/// `count`.
+#[derive(Clone, Debug, Args)]
+pub struct Count {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub range: Range,
+}
+
+/// `tables`.
+#[derive(Clone, Debug, Args)]
+pub struct Tables {
+    /// Directory of the database
+    pub database: PathBuf,
+    /// Create this table
+    #[arg(long, value_name = "TABLE", conflicts_with = "drop")]
+    pub create: Option<String>,
+    /// Remove this table and everything in it
+    #[arg(long, value_name = "TABLE")]
+    pub drop: Option<String>,
+}
+
+/// `shape`.
+#[derive(Clone, Debug, Args)]
+pub struct Shape {
+    /// Directory of the database
+    pub database: PathBuf,
+}
+
+/// `stats`.
+#[derive(Clone, Debug, Args)]
+pub struct Stats {
+    /// Directory of the database
+    pub database: PathBuf,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `check`.
+#[derive(Clone, Debug, Args)]
+pub struct Check {
+    /// Directory of the database
+    pub database: PathBuf,
+}
+
+/// `compact`.
+#[derive(Clone, Debug, Args)]
+pub struct Compact {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub range: Range,
+}
+
+/// `dump`.
+#[derive(Clone, Debug, Args)]
+pub struct Dump {
+    /// A manifest, segment or data file of a database, or a file that holds one extent
+    pub file: PathBuf,
+    /// Print parts from this byte on
+    #[arg(long, value_name = "BYTE", default_value_t = 0)]
+    pub from: u64,
+    /// Print this many parts at most
+    #[arg(long, value_name = "PARTS")]
+    pub limit: Option<u64>,
+}
+
+/// `bench`.
+#[derive(Clone, Debug, Args)]
+pub struct Bench {
+    /// Directory of the database; made if missing
+    pub database: PathBuf,
+    /// What to run, in order: fillseq, fillrandom, overwrite, readrandom, seekrandom
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "fillseq,fillrandom,overwrite,readrandom,seekrandom",
+        value_parser = workload
+    )]
+    pub workloads: Vec<Workload>,
+    /// Keys in the database
+    #[arg(long, default_value_t = 1_000_000)]
+    pub keys: u64,
+    /// Operations of each workload, over all threads; as many as keys if left out
+    #[arg(long)]
+    pub operations: Option<u64>,
+    /// Bytes of a key, from 8
+    #[arg(long, default_value_t = 16)]
+    pub key_bytes: usize,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 100)]
+    pub value_bytes: usize,
+    /// What compression can leave of a value, 0 to 1
+    #[arg(long, default_value_t = 0.5)]
+    pub entropy: f64,
+    /// Records in a batch
+    #[arg(long, default_value_t = 1)]
+    pub batch: u64,
+    /// Threads
+    #[arg(long, default_value_t = 1)]
+    pub threads: u64,
+    /// Rows read after each seek
+    #[arg(long, default_value_t = 8)]
+    pub nexts: u64,
+    /// Wait for each write until it survives the loss of power
+    #[arg(long)]
+    pub sync: bool,
+    /// Start of every random choice
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+fn workload(typed: &str) -> Result<Workload, String> {
+    Workload::parse(typed).ok_or_else(|| {
+        let names = Workload::ALL.map(Workload::name).join(", ");
+        format!("there is no workload {typed}; there are {names}")
+    })
+}

@@ -1,0 +1,49 @@
+//! One module per command, or per few that belong together.
+
+mod bench;
+mod check;
+mod compact;
+mod dump;
+mod generate;
+mod import;
+mod options;
+mod point;
+mod position;
+mod scan;
+mod shape;
+mod stats;
+mod store;
+mod tables;
+mod tour;
+
+use std::io::Write;
+
+use crate::arguments::{Arguments, Command};
+use crate::exit::Failure;
+
+/// Runs a command; what it has to say goes to `out`, progress and warnings to standard error.
+///
+/// # Errors
+/// What could not be done, with its exit code.
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let engine = &arguments.engine;
+    match &arguments.command {
+        Command::Import(command) => import::run(engine, command, out),
+        Command::Get(command) => point::get(engine, command, out),
+        Command::Put(command) => point::put(engine, command),
+        Command::Delete(command) => point::delete(engine, command),
+        Command::Scan(command) => scan::scan(engine, command, out),
+        Command::Count(command) => scan::count(engine, command, out),
+        Command::Tables(command) => tables::run(engine, command, out),
+        Command::Shape(command) => shape::run(engine, command, out),
+        Command::Stats(command) => stats::run(engine, command, out),
+        Command::Check(command) => check::run(engine, command, out),
+        Command::Compact(command) => compact::run(engine, command, out),
+        Command::Dump(command) => dump::run(command, out),
+        Command::Bench(command) => bench::run(engine, command, out),
+        Command::Options => options::run(out),
+        Command::Completions { shell } => generate::completions(*shell, out),
+        Command::Man { directory } => generate::manual(directory.as_deref(), out),
+        Command::Tour { database } => tour::run(engine, database, out),
+    }
+}

@@ -1,0 +1,97 @@
+//! `shape`: the state of the trees as a table and as a small picture.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use terrane::{LevelShape, TableShape};
+
+use super::store::{Access, open};
+use crate::arguments::{Engine, Shape};
+use crate::exit::Failure;
+use crate::text::{count, size};
+
+/// Width of the longest bar of the picture, in columns.
+const BAR_COLUMNS: usize = 48;
+
+pub(super) fn run(engine: &Engine, command: &Shape, out: &mut dyn Write) -> Result<(), Failure> {
+    let db = open(engine, &command.database, Access::Read)?;
+    let shape = db.shape();
+    for table in &shape.tables {
+        out.write_all(table_text(table).as_bytes())?;
+    }
+    writeln!(
+        out,
+        "journal: {} segments, {}; data: {} in extents of {} in files; debt {:.2}",
+        shape.segments,
+        size(shape.segment_bytes),
+        size(shape.store_live_bytes),
+        size(shape.store_bytes),
+        shape.debt,
+    )?;
+    Ok(())
+}
+
+/// One sorted run, or a group of them that is shown together.
+struct Part {
+    name: String,
+    entries: u64,
+    bytes: u64,
+    detail: String,
+}
+
+fn table_text(table: &TableShape) -> String {
+    let parts = parts(table);
+    let longest = parts.iter().map(|part| part.bytes).max().unwrap_or(0);
+    let mut text = format!("table {}: {} sorted runs\n", table.name, table.sorted_runs());
+    let _ = writeln!(text, "  {:<14} {:>14} {:>10}", "", "versions", "bytes");
+    for part in &parts {
+        let bar = bar(part.bytes, longest);
+        let line = format!(
+            "  {:<14} {:>14} {:>10}  {bar} {}",
+            part.name,
+            count(part.entries),
+            size(part.bytes),
+            part.detail
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// Top down, as a read searches them.
+fn parts(table: &TableShape) -> Vec<Part> {
+    let part =
+        |name: &str, entries, bytes, detail: String| Part { name: name.to_owned(), entries, bytes, detail };
+    let mut parts = vec![part("memtable", table.memtable_entries, table.memtable_bytes, String::new())];
+    if table.frozen > 0 {
+        parts.push(part("frozen", table.frozen_entries, 0, format!("{} memtables", table.frozen)));
+    }
+    if table.generations > 0 {
+        let detail = format!("{} generations", table.generations);
+        parts.push(part("global index", table.generation_entries, table.generation_bytes, detail));
+    }
+    for (index, run) in table.runs.iter().enumerate() {
+        parts.push(level_part(format!("overflow run {index}"), run));
+    }
+    let deepest = table.levels.iter().rposition(|level| level.extents > 0).map_or(0, |index| index + 1);
+    for (index, level) in table.levels.iter().enumerate().take(deepest) {
+        parts.push(level_part(format!("level {}", index + 1), level));
+    }
+    parts
+}
+
+fn level_part(name: String, level: &LevelShape) -> Part {
+    let deletes =
+        if level.deletes > 0 { format!(", {} deletes", count(level.deletes)) } else { String::new() };
+    let detail = format!("{} extents{deletes}", count(level.extents));
+    Part { name, entries: level.entries, bytes: level.bytes, detail }
+}
+
+/// A bar in proportion to the square root of the bytes: levels differ by a factor of ten, and all must be seen.
+fn bar(bytes: u64, longest: u64) -> String {
+    if bytes == 0 {
+        return String::new();
+    }
+    let share = (bytes as f64 / longest as f64).sqrt();
+    "#".repeat(((share * BAR_COLUMNS as f64).round() as usize).max(1))
+}

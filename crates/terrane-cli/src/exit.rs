@@ -1,0 +1,109 @@
+//! What the process returns: one table of codes, and errors that know theirs.
+
+use std::fmt::Write as _;
+use std::io;
+use std::process::ExitCode;
+
+use terrane::{Error, Kind};
+
+macro_rules! codes {
+    ($( $name:ident = $number:literal, $about:literal; )*) => {
+        /// What the process returns.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Code { $( #[doc = $about] $name = $number, )* }
+
+        /// The table of codes for help texts.
+        #[must_use]
+        pub fn table() -> String {
+            let mut text = String::from("Exit codes:\n");
+            $( let _ = writeln!(text, "  {}  {}", $number, $about); )*
+            text
+        }
+    };
+}
+
+codes! {
+    Done = 0, "done; for `check`: everything is sound";
+    NotFound = 1, "the key, table, file or database does not exist";
+    Usage = 2, "an argument, option or input line cannot be accepted";
+    Corrupt = 3, "stored bytes are not what was written: restore from a backup";
+    Full = 4, "no space left: free some, nothing acknowledged is lost";
+    Busy = 5, "another process has the database open";
+    Other = 6, "the operating system refused, or an earlier failure made writes unsafe";
+    Stopped = 7, "stopped by a signal; what was acknowledged is kept, the same import goes on";
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> ExitCode {
+        ExitCode::from(code as u8)
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What the process returns.
+    pub code: Code,
+    /// One sentence; empty if there is nothing to say, such as when the reader of a pipe has gone.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure with a message.
+    pub fn new(code: Code, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into() }
+    }
+
+    /// A file or stream of the user's could not be read or written.
+    #[must_use]
+    pub fn file(name: &str, error: &io::Error) -> Failure {
+        let code = match error.kind() {
+            io::ErrorKind::NotFound => Code::NotFound,
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput => {
+                Code::Usage
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::Full,
+            _ => Code::Other,
+        };
+        Failure::new(code, format!("{name}: {error}"))
+    }
+
+    /// Says it on standard error, in one line, and gives the code.
+    #[must_use]
+    pub fn report(&self) -> ExitCode {
+        if !self.message.is_empty() {
+            eprintln!("terrane: error: {}", self.message.replace('\n', " "));
+        }
+        self.code.into()
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let code = match error.kind() {
+            Kind::NotFound => Code::NotFound,
+            Kind::Invalid => Code::Usage,
+            Kind::Corrupt => Code::Corrupt,
+            Kind::Full => Code::Full,
+            Kind::Busy => Code::Busy,
+            _ => Code::Other,
+        };
+        let remedy = match error.kind() {
+            Kind::Corrupt => "; run `terrane check` and restore from a backup",
+            Kind::Poisoned => "; open the database again",
+            _ => "",
+        };
+        Failure::new(code, format!("{error}{remedy}"))
+    }
+}
+
+/// For standard output only. Whoever reads it may stop reading: that is no failure.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::new(Code::Done, "");
+        }
+        Failure::file("standard output", &error)
+    }
+}

@@ -1,0 +1,202 @@
+//! Keys and values as text: what people type, and what they are shown.
+
+use std::fmt::Write as _;
+
+use crate::exit::{Code, Failure};
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Key, tab, value; tabs, line breaks and bytes that are no text as \t, \n, \xNN
+    Tsv,
+    /// One JSON object a line; bytes that are no UTF-8 as `key_hex` and `value_hex`
+    Json,
+    /// Hexadecimal key and value
+    Hex,
+    /// The bytes as they are, each followed by a line break
+    Raw,
+}
+
+/// What was typed for a key or value: text with the escapes \n, \r, \t, \0, \\ and \xNN, or 0x and
+/// hexadecimal digits.
+///
+/// # Errors
+/// Says which part is wrong.
+pub fn parse_bytes(typed: &str) -> Result<Vec<u8>, String> {
+    if let Some(digits) = typed.strip_prefix("0x") {
+        return parse_hex(digits);
+    }
+    let mut bytes = Vec::with_capacity(typed.len());
+    let mut rest = typed;
+    while let Some(at) = rest.find('\\') {
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
+        let escape = &rest[at + 1..];
+        let (byte, len) = match escape.as_bytes().first() {
+            Some(b'n') => (b'\n', 1),
+            Some(b'r') => (b'\r', 1),
+            Some(b't') => (b'\t', 1),
+            Some(b'0') => (0, 1),
+            Some(b'\\') => (b'\\', 1),
+            Some(b'x') => (hex_escape(escape)?, 3),
+            _ => {
+                let shown: String = escape.chars().take(1).collect();
+                return Err(format!("unknown escape \\{shown}: use \\n \\r \\t \\0 \\\\ or \\xNN"));
+            }
+        };
+        bytes.push(byte);
+        rest = &escape[len..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    Ok(bytes)
+}
+
+fn hex_escape(escape: &str) -> Result<u8, String> {
+    let digits = escape.get(1..3).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    let digits = digits.ok_or("expected two hexadecimal digits after \\x")?;
+    u8::from_str_radix(digits, 16).map_err(|error| error.to_string())
+}
+
+fn parse_hex(digits: &str) -> Result<Vec<u8>, String> {
+    if !digits.len().is_multiple_of(2) {
+        return Err(
+            "0x needs an even number of hexadecimal digits; write text that begins with 0x as \\x30x".into(),
+        );
+    }
+    let pair = |pair: &[u8]| {
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        digit(pair[0]).zip(digit(pair[1])).map(|(high, low)| high << 4 | low)
+    };
+    let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(pair).collect();
+    bytes.ok_or_else(|| "0x is followed by something else than hexadecimal digits".to_owned())
+}
+
+/// Appends bytes so that they fit in one column of one line: [`parse_bytes`] reads them back.
+pub fn escape(bytes: &[u8], out: &mut String) {
+    // Text that begins with 0x would be read as hexadecimal digits.
+    let leading = if bytes.starts_with(b"0x") { "\\x30" } else { "" };
+    out.push_str(leading);
+    for chunk in bytes[leading.len() / 4..].utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\t' => out.push_str("\\t"),
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\\' => out.push_str("\\\\"),
+                c if c.is_control() => c.to_string().bytes().for_each(|byte| push_hex_escape(byte, out)),
+                c => out.push(c),
+            }
+        }
+        chunk.invalid().iter().for_each(|&byte| push_hex_escape(byte, out));
+    }
+}
+
+fn push_hex_escape(byte: u8, out: &mut String) {
+    let _ = write!(out, "\\x{byte:02x}");
+}
+
+/// Appends bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8], out: &mut String) {
+    for byte in bytes {
+        let _ = write!(out, "{byte:02x}");
+    }
+}
+
+/// Appends one row in `format`, its line break included.
+pub fn write_row(format: Format, key: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    let mut line = String::new();
+    match format {
+        Format::Tsv => {
+            escape(key, &mut line);
+            line.push('\t');
+            escape(value, &mut line);
+        }
+        Format::Hex => {
+            hex(key, &mut line);
+            line.push(' ');
+            hex(value, &mut line);
+        }
+        Format::Json => {
+            line.push('{');
+            json_member("key", key, &mut line);
+            line.push(',');
+            json_member("value", value, &mut line);
+            line.push('}');
+        }
+        Format::Raw => {
+            out.extend_from_slice(key);
+            out.push(b'\t');
+            out.extend_from_slice(value);
+        }
+    }
+    out.extend_from_slice(line.as_bytes());
+    out.push(b'\n');
+}
+
+/// Appends a value alone in `format`; [`Format::Raw`] adds nothing to it.
+pub fn write_value(format: Format, value: &[u8], out: &mut Vec<u8>) {
+    let mut line = String::new();
+    match format {
+        Format::Raw => {
+            out.extend_from_slice(value);
+            return;
+        }
+        Format::Tsv => escape(value, &mut line),
+        Format::Hex => hex(value, &mut line),
+        Format::Json => {
+            line.push('{');
+            json_member("value", value, &mut line);
+            line.push('}');
+        }
+    }
+    out.extend_from_slice(line.as_bytes());
+    out.push(b'\n');
+}
+
+fn json_member(name: &str, bytes: &[u8], out: &mut String) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            let _ = write!(out, "\"{name}\":{}", serde_json::Value::from(text));
+        }
+        Err(_) => {
+            let _ = write!(out, "\"{name}_hex\":\"");
+            hex(bytes, out);
+            out.push('"');
+        }
+    }
+}
+
+/// Bytes as people write them: three digits and a unit of 1024.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    let mut amount = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if amount < 1000.0 {
+            let digits = if unit == "B" || amount >= 100.0 { 0 } else { 1 };
+            return format!("{amount:.digits$} {unit}");
+        }
+        amount /= 1024.0;
+    }
+    format!("{amount:.1} TiB")
+}
+
+/// A count with thin groups of three digits.
+#[must_use]
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `parse_bytes` as a failure that names what was typed.
+///
+/// # Errors
+/// `Usage`.
+pub fn key_argument(typed: &str) -> Result<Vec<u8>, Failure> {
+    parse_bytes(typed).map_err(|why| Failure::new(Code::Usage, format!("key {typed:?}: {why}")))
+}

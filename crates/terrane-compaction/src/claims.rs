@@ -1,0 +1,91 @@
+//! What running jobs hold, so that several run on one table without touching the same keys of the same place.
+
+use terrane_base::TableId;
+use terrane_format::manifest::Place;
+
+use crate::range::KeyRange;
+
+/// What one job holds: in each place, the keys that it reads from there or writes to there.
+///
+/// Claiming only those is enough for dropping deletes, too: what lies deeper than a job's target may lose keys
+/// while the job runs, and can gain them only from a place and range that the job holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Which table.
+    pub table: TableId,
+    /// Places and keys, in no order.
+    pub holds: Vec<(Place, KeyRange)>,
+    /// Bytes that leave a level, and which; they no longer count for its size.
+    pub leaves: Option<(Place, u64)>,
+}
+
+impl Claim {
+    /// Whether both cannot run at once.
+    #[must_use]
+    pub fn conflicts(&self, other: &Claim) -> bool {
+        self.table == other.table && self.holds.iter().any(|(place, range)| other.holds(*place, range))
+    }
+
+    fn holds(&self, place: Place, range: &KeyRange) -> bool {
+        self.holds.iter().any(|(held, held_range)| *held == place && held_range.overlaps(range))
+    }
+}
+
+/// Names a claim that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClaimId(pub u64);
+
+/// The claims of all running jobs. The engine keeps it under the lock under which it picks.
+#[derive(Clone, Debug, Default)]
+pub struct Claims {
+    held: Vec<(ClaimId, Claim)>,
+    next: u64,
+}
+
+impl Claims {
+    /// No claims.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Holds a claim; `None` if it conflicts with one that is held.
+    pub fn take(&mut self, claim: Claim) -> Option<ClaimId> {
+        if self.held.iter().any(|(_, held)| held.conflicts(&claim)) {
+            return None;
+        }
+        let id = ClaimId(self.next);
+        self.next += 1;
+        self.held.push((id, claim));
+        Some(id)
+    }
+
+    /// Gives a claim up, after its job's result was published or dropped. Requires: it is held.
+    pub fn release(&mut self, id: ClaimId) {
+        let before = self.held.len();
+        self.held.retain(|(held, _)| *held != id);
+        assert_eq!(self.held.len() + 1, before, "a claim is released once");
+    }
+
+    /// Whether no held claim touches these keys of a place.
+    #[must_use]
+    pub fn is_free(&self, table: TableId, place: Place, range: &KeyRange) -> bool {
+        !self.of(table).any(|claim| claim.holds(place, range))
+    }
+
+    /// Whether nothing is held for a table.
+    #[must_use]
+    pub fn is_idle(&self, table: TableId) -> bool {
+        self.of(table).next().is_none()
+    }
+
+    /// Bytes that running jobs move out of a place.
+    pub(crate) fn leaving(&self, table: TableId, place: Place) -> u64 {
+        let leaves = self.of(table).filter_map(|claim| claim.leaves);
+        leaves.filter(|(from, _)| *from == place).map(|(_, bytes)| bytes).sum()
+    }
+
+    fn of(&self, table: TableId) -> impl Iterator<Item = &Claim> {
+        self.held.iter().map(|(_, claim)| claim).filter(move |claim| claim.table == table)
+    }
+}

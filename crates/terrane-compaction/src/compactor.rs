@@ -1,0 +1,148 @@
+//! Who runs jobs: the trait, and the compactor of this process.
+
+use std::sync::Arc;
+
+use terrane_base::{Cursor, Entry, Error, Result, SeqNo};
+use terrane_format::extent::ExtentMeta;
+use terrane_storage::Store;
+use terrane_table::Extent;
+
+use crate::control::JobControl;
+use crate::job::{JobKind, JobResult, JobSpec};
+use crate::merge::{self, Memory};
+use crate::pick::STEP_BYTES;
+
+/// Runs jobs, here or elsewhere.
+///
+/// What an implementer guarantees:
+/// 1. The inputs are left as they are: only the engine gives them up, after the result is durable.
+/// 2. The extents that a result says were written are durable when it is returned.
+/// 3. After an error nothing that was written is left in the store.
+pub trait Compactor: Send + Sync {
+    /// Runs a job to its end.
+    ///
+    /// # Errors
+    /// `Cancelled` through `control`; `Full` if the store has no space for the output; `Corrupt`, naming file and
+    /// offset, if an input is damaged; `Poisoned`, `Io`.
+    fn run(&self, spec: &JobSpec, control: &JobControl) -> Result<JobResult>;
+}
+
+/// Opens the extents that a job reads.
+pub trait ExtentSource: Send + Sync {
+    /// The extent that `meta` describes.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such extent any more.
+    fn extent(&self, meta: &ExtentMeta) -> Result<Arc<Extent>>;
+}
+
+/// Opens extents straight from a store, past the cache: a job reads each block once.
+#[derive(Clone, Debug)]
+struct StoreSource(Arc<dyn Store>);
+
+impl ExtentSource for StoreSource {
+    fn extent(&self, meta: &ExtentMeta) -> Result<Arc<Extent>> {
+        Ok(Extent::new(meta.clone(), Arc::clone(&self.0)))
+    }
+}
+
+/// Runs jobs on the calling thread.
+#[derive(Clone)]
+pub struct LocalCompactor {
+    store: Arc<dyn Store>,
+    extents: Arc<dyn ExtentSource>,
+}
+
+impl LocalCompactor {
+    /// A compactor that reads from and writes to `store`.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        LocalCompactor { extents: Arc::new(StoreSource(Arc::clone(&store))), store }
+    }
+
+    /// A compactor that writes to `store` and has its inputs opened by `extents`.
+    #[must_use]
+    pub fn with_extents(store: Arc<dyn Store>, extents: Arc<dyn ExtentSource>) -> Self {
+        LocalCompactor { store, extents }
+    }
+
+    /// Merges a range of a global index generation into L1, as [`plan_flush`](crate::plan_flush) planned it.
+    ///
+    /// `cursor` shows the generation, `from` is the key at which the plan began. The step ends where the plan's
+    /// range ends, or earlier when it wrote [`STEP_BYTES`] and stands between extents; [`JobResult::next`] is where
+    /// the next step begins. Requires: every entry of the cursor is newer than what L1 holds of its key, and
+    /// visible, so that no later snapshot is older.
+    ///
+    /// # Errors
+    /// As [`Compactor::run`].
+    pub fn flush_step<C: Cursor>(
+        &self,
+        spec: &JobSpec,
+        cursor: &mut C,
+        from: &[u8],
+        control: &JobControl,
+    ) -> Result<JobResult> {
+        assert_eq!(spec.kind, JobKind::Flush, "only a planned flush merges memory into L1");
+        merge::run(spec, self.place(control), Some(Memory { cursor, from, step_bytes: STEP_BYTES }))
+    }
+
+    /// Writes a whole global index generation as an overflow run, as [`plan_dump`](crate::plan_dump) planned it.
+    ///
+    /// # Errors
+    /// As [`Compactor::run`].
+    pub fn dump_run<C: Cursor>(
+        &self,
+        spec: &JobSpec,
+        cursor: &mut C,
+        control: &JobControl,
+    ) -> Result<JobResult> {
+        assert_eq!(spec.kind, JobKind::Dump, "only a planned dump makes a run");
+        merge::run(spec, self.place(control), Some(Memory { cursor, from: &[], step_bytes: u64::MAX }))
+    }
+
+    fn place<'a>(&'a self, control: &'a JobControl) -> merge::Place<'a> {
+        merge::Place { extents: &*self.extents, store: &*self.store, control }
+    }
+}
+
+impl Compactor for LocalCompactor {
+    fn run(&self, spec: &JobSpec, control: &JobControl) -> Result<JobResult> {
+        if matches!(spec.kind, JobKind::Flush | JobKind::Dump) {
+            return Err(Error::invalid(format!("a {} job needs its entries from memory", spec.kind)));
+        }
+        merge::run::<NoEntries>(spec, self.place(control), None)
+    }
+}
+
+/// The cursor of a job without entries in memory.
+struct NoEntries;
+
+impl Cursor for NoEntries {
+    fn entry(&self) -> Option<Entry<'_>> {
+        None
+    }
+
+    fn seek(&mut self, _key: &[u8], _seq: SeqNo) -> Result<()> {
+        Ok(())
+    }
+
+    fn seek_before(&mut self, _key: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

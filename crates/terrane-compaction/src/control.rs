@@ -1,0 +1,213 @@
+//! The strings on a running job: progress, pause, cancel, rate.
+//!
+//! A job calls [`JobControl::check`] at least once per block. As long as nobody pulls a string that costs one
+//! load of a line that nobody writes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use terrane_base::env::Clock;
+use terrane_base::sync::{Condvar, Mutex};
+use terrane_base::{Error, Kind, Result};
+
+use crate::job::Work;
+
+const RUNNING: u8 = 0;
+const PAUSED: u8 = 1;
+const CANCELLED: u8 = 2;
+
+/// Longest time that a throttled job sleeps without looking whether it was cancelled.
+const NAP_MAX: Duration = Duration::from_millis(20);
+/// How much unused rate may be saved up: long enough to ride over a late wake-up, too short for a burst.
+const SAVED_MAX: Duration = Duration::from_millis(50);
+
+/// A ceiling for bytes per second, shared by all jobs that write to one device.
+///
+/// A token bucket kept as a moment (the generic cell rate algorithm, ITU-T I.371, 1996): what was granted so far
+/// is paid up to `paid_until`; who takes bytes moves it on and sleeps until it has come. Grants are in the order
+/// in which they were asked for.
+#[derive(Debug)]
+pub struct RateLimiter {
+    clock: Arc<dyn Clock>,
+    /// 0: no ceiling.
+    bytes_per_second: AtomicU64,
+    paid_until: Mutex<Duration>,
+}
+
+impl RateLimiter {
+    /// A limiter; 0 bytes per second mean no ceiling.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>, bytes_per_second: u64) -> Self {
+        let paid_until = Mutex::new(clock.now());
+        RateLimiter { clock, bytes_per_second: AtomicU64::new(bytes_per_second), paid_until }
+    }
+
+    /// Sets the ceiling for what is asked for from now on; 0 removes it.
+    pub fn set_rate(&self, bytes_per_second: u64) {
+        self.bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
+    }
+
+    /// The ceiling in bytes per second; 0 if there is none.
+    #[must_use]
+    pub fn rate(&self) -> u64 {
+        self.bytes_per_second.load(Ordering::Relaxed)
+    }
+
+    /// Takes `bytes` and returns how long the taker must wait for them.
+    fn take(&self, bytes: u64) -> Duration {
+        let rate = self.rate();
+        if rate == 0 {
+            return Duration::ZERO;
+        }
+        let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
+        let cost = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        let mut paid_until = self.paid_until.lock();
+        let now = self.clock.now();
+        *paid_until = (*paid_until).max(now.saturating_sub(SAVED_MAX)).saturating_add(cost);
+        paid_until.saturating_sub(now)
+    }
+}
+
+/// One job's strings, shared between the job and whoever watches it.
+#[derive(Debug)]
+pub struct JobControl {
+    /// [`RUNNING`], [`PAUSED`] or [`CANCELLED`]; changed under `gate`.
+    state: AtomicU8,
+    gate: Mutex<()>,
+    changed: Condvar,
+    clock: Arc<dyn Clock>,
+    limiter: Option<Arc<RateLimiter>>,
+    work: AtomicWork,
+}
+
+macro_rules! atomic_work {
+    ($($field:ident),*) => {
+        #[derive(Debug, Default)]
+        struct AtomicWork { $($field: AtomicU64),* }
+
+        impl AtomicWork {
+            fn load(&self) -> Work {
+                Work { $($field: self.$field.load(Ordering::Relaxed)),* }
+            }
+
+            fn store(&self, work: &Work) {
+                // Only the job's thread writes, so that no addition is lost.
+                $(self.$field.store(work.$field, Ordering::Relaxed);)*
+            }
+        }
+    };
+}
+
+atomic_work!(
+    bytes_read,
+    bytes_written,
+    bytes_relinked,
+    bytes_copied,
+    extents_relinked,
+    blocks_copied,
+    blocks_decoded,
+    entries_in,
+    entries_out,
+    entries_dropped
+);
+
+impl JobControl {
+    /// Strings for one job. `limiter` bounds what it writes.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>, limiter: Option<Arc<RateLimiter>>) -> Self {
+        JobControl {
+            state: AtomicU8::new(RUNNING),
+            gate: Mutex::new(()),
+            changed: Condvar::new(),
+            clock,
+            limiter,
+            work: AtomicWork::default(),
+        }
+    }
+
+    /// What the job has done so far; fields may be a block apart.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        self.work.load()
+    }
+
+    /// Holds the job at its next block until [`JobControl::resume`]. No effect once cancelled.
+    pub fn pause(&self) {
+        self.turn(RUNNING, PAUSED);
+    }
+
+    /// Lets a paused job go on.
+    pub fn resume(&self) {
+        self.turn(PAUSED, RUNNING);
+    }
+
+    /// Ends the job at its next block with an error of kind `Cancelled`; it gives back what it wrote.
+    pub fn cancel(&self) {
+        self.turn(RUNNING, CANCELLED);
+        self.turn(PAUSED, CANCELLED);
+    }
+
+    /// Whether the job is held.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == PAUSED
+    }
+
+    /// Whether the job is to end.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == CANCELLED
+    }
+
+    /// Waits while the job is paused.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        if self.state.load(Ordering::Relaxed) == RUNNING { Ok(()) } else { self.wait() }
+    }
+
+    /// Takes `bytes` from the limiter and waits for them.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn spend(&self, bytes: u64) -> Result<()> {
+        self.check()?;
+        let Some(limiter) = &self.limiter else { return Ok(()) };
+        let mut wait = limiter.take(bytes);
+        while !wait.is_zero() {
+            let nap = wait.min(NAP_MAX);
+            self.clock.sleep(nap);
+            wait -= nap;
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    /// Shows what the job has done. Only the job calls this.
+    pub(crate) fn show(&self, work: &Work) {
+        self.work.store(work);
+    }
+
+    fn turn(&self, from: u8, to: u8) {
+        let _gate = self.gate.lock();
+        if self.state.load(Ordering::Relaxed) == from {
+            self.state.store(to, Ordering::Relaxed);
+            self.changed.notify_all();
+        }
+    }
+
+    #[cold]
+    fn wait(&self) -> Result<()> {
+        let mut gate = self.gate.lock();
+        loop {
+            match self.state.load(Ordering::Relaxed) {
+                RUNNING => return Ok(()),
+                PAUSED => self.changed.wait(&mut gate),
+                _ => return Err(Error::new(Kind::Cancelled, "compaction job was cancelled")),
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a table's shape may be, and how large a job may grow.
+
+use terrane_base::options::{Compression, Options};
+use terrane_format::manifest::edit::LEVEL_MAX;
+use terrane_storage::SLOT_BYTES;
+
+/// Limits of a table's shape and of a job. All sizes in stored bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Size of L1 above which its extents move down. At least 1.
+    pub level_base_bytes: u64,
+    /// Most that a level may be larger than the one above it. At least 2.
+    pub level_fanout: u64,
+    /// Overflow runs from which on their compaction goes before that of levels. At least 1.
+    pub overflow_runs_trigger: u64,
+    /// Input of a job above which no more extents join it; one extent and what it overlaps always may.
+    pub job_bytes_max: u64,
+    /// Most extents that a job may re-link.
+    pub job_relinks_max: usize,
+    /// An output extent ends where it overlaps more than this in the level below its own.
+    pub grandparent_bytes_max: u64,
+    /// Deletes per thousand entries from which on an extent is compacted for them alone.
+    pub deletes_permille: u64,
+    /// Stored bytes per thousand bytes of slots below which a level's small neighbours are gathered.
+    pub fill_permille: u64,
+    /// Entries of an output block before compression.
+    pub block_bytes: u64,
+    /// Bits of an output filter per key.
+    pub filter_bits_per_key: u64,
+    /// Compression of outputs above the last level.
+    pub compression: Compression,
+    /// Compression of outputs in the last level.
+    pub compression_last: Compression,
+}
+
+/// Deepest level that a picker makes.
+pub(crate) const DEPTH_MAX: usize = LEVEL_MAX as usize;
+
+impl Limits {
+    /// The limits that follow from options. Requires: `options` were resolved, so that nothing is left to derive.
+    #[must_use]
+    pub fn from_options(options: &Options) -> Self {
+        let slot_bytes = SLOT_BYTES as u64;
+        Limits {
+            level_base_bytes: options.level_base_bytes.max(1),
+            level_fanout: options.level_fanout.max(2),
+            // Half of where writers are slowed: compaction starts before anyone has to wait for it.
+            overflow_runs_trigger: (options.overflow_runs_max / 2).max(1),
+            job_bytes_max: 64 * slot_bytes,
+            job_relinks_max: 1024,
+            grandparent_bytes_max: 4 * options.level_fanout * slot_bytes,
+            deletes_permille: 500,
+            fill_permille: 600,
+            block_bytes: options.block_bytes,
+            filter_bits_per_key: options.filter_bits_per_key,
+            compression: options.compression,
+            compression_last: options.compression_last,
+        }
+    }
+}

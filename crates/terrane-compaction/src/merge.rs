@@ -1,0 +1,319 @@
+//! The merge: sorted sources in, extents of one place out, as little as possible decoded.
+//!
+//! The source with the least key goes first; `bound` is the least key of the others. What it stands before is
+//! 1. an extent that ends before `bound`: re-linked, if [`reuse`] says so;
+//! 2. a block that ends before `bound`: copied as it is stored, if [`reuse`] says so;
+//! 3. an entry: all of its entries before `bound` go through the [`VersionFilter`];
+//! 4. anything else is opened, and the sources are looked at again.
+//!
+//! Invariants:
+//! 1. Nothing that holds versions of the key that went through the filter last is reused: the filter may have
+//!    dropped a delete that hides them.
+//! 2. Of sources that stand at the same key those that are not opened yet go first, so that versions are
+//!    compared only where all of them are in sight.
+//! 3. No allocation per entry.
+
+mod output;
+mod reuse;
+mod sink;
+mod source;
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use terrane_base::{Cursor, ExtentId, Result, SeqNo};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest;
+use terrane_storage::Store;
+
+use crate::compactor::ExtentSource;
+use crate::control::JobControl;
+use crate::job::{JobResult, JobSpec, Removed};
+use output::{Committed, Output};
+use reuse::Reuse;
+use sink::Sink;
+use source::{MemorySource, RunSource, Source, Stand};
+
+/// Entries of memory between two looks at the job's strings: about a block's worth.
+const ENTRIES_PER_CHECK: usize = 256;
+
+/// Where a merge runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) extents: &'a dyn ExtentSource,
+    pub(crate) store: &'a dyn Store,
+    pub(crate) control: &'a JobControl,
+}
+
+/// Entries in memory that take part in a merge, newer than every extent.
+pub(crate) struct Memory<'c, C> {
+    pub(crate) cursor: &'c mut C,
+    /// Where they begin.
+    pub(crate) from: &'c [u8],
+    /// Output bytes after which the merge ends at the next key where no extent is open.
+    pub(crate) step_bytes: u64,
+}
+
+/// Runs a job. Without `memory`, a cursor of any type does for `C`.
+pub(crate) fn run<C: Cursor>(
+    spec: &JobSpec,
+    place: Place<'_>,
+    memory: Option<Memory<'_, C>>,
+) -> Result<JobResult> {
+    let mut merge = Merge::new(spec, place, memory)?;
+    while let Some((winner, rival)) = merge.contest() {
+        if merge.ends_step(winner) {
+            break;
+        }
+        merge.advance(winner, rival)?;
+    }
+    merge.finish()
+}
+
+struct Merge<'a, 'c, C> {
+    spec: &'a JobSpec,
+    place: Place<'a>,
+    sources: Vec<Source<'a, 'c, C>>,
+    sink: Sink<'a>,
+    /// Bytes that all keys have in common from the front.
+    prefix_len: usize,
+    step_bytes: u64,
+    /// Entries after which memory looks at progress and grandparents.
+    next_look: u64,
+}
+
+impl<'a, C: Cursor> Merge<'a, '_, C> {
+    fn new<'c>(spec: &'a JobSpec, place: Place<'a>, memory: Option<Memory<'c, C>>) -> Result<Merge<'a, 'c, C>>
+    where
+        'a: 'c,
+    {
+        let mut sources = Vec::with_capacity(spec.inputs.len() + 1);
+        let mut step_bytes = u64::MAX;
+        if let Some(memory) = memory {
+            step_bytes = memory.step_bytes;
+            sources.push(Source::Memory(MemorySource::new(memory.cursor, memory.from, &spec.range)?));
+        }
+        sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input))));
+        let output = Output::new(spec, place.store, place.control)?;
+        let sink = Sink::new(spec, output);
+        let prefix_len = common_prefix(&sources);
+        Ok(Merge { spec, place, sources, sink, prefix_len, step_bytes, next_look: 0 })
+    }
+
+    /// The source that goes first, and the one that would without it.
+    #[inline]
+    fn contest(&self) -> Option<(usize, Option<usize>)> {
+        let mut winner: Option<Rank<'_>> = None;
+        let mut rival: Option<Rank<'_>> = None;
+        for (index, source) in self.sources.iter().enumerate() {
+            let Some(rank) = source.rank(self.prefix_len, index) else { continue };
+            match &winner {
+                Some(best) if !rank.is_before(best) => {
+                    if rival.as_ref().is_none_or(|second| rank.is_before(second)) {
+                        rival = Some(rank);
+                    }
+                }
+                _ => rival = winner.replace(rank),
+            }
+        }
+        winner.map(|winner| (winner.index, rival.map(|rival| rival.index)))
+    }
+
+    /// Whether a step of a flush ends here: everything that was begun is done, and either enough was written or
+    /// memory has no more entries and what is open does not need a neighbour to become a full extent.
+    fn ends_step(&self, winner: usize) -> bool {
+        let Some(Source::Memory(memory)) = self.sources.first() else { return false };
+        let open_bytes = self.sink.output.open_bytes();
+        let is_enough = match memory.is_within() {
+            true => self.sink.work.bytes_written + open_bytes as u64 >= self.step_bytes,
+            false => open_bytes == 0 || reuse::is_worth_a_slot(open_bytes as u64),
+        };
+        is_enough
+            && !self.sources.iter().any(Source::is_inside_extent)
+            && self.sources[winner].key().is_some_and(|key| !self.sink.is_at(key))
+    }
+
+    fn advance(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+        self.place.control.check()?;
+        match self.sources[winner].stand() {
+            Stand::Extent => self.pass_extent(winner, rival)?,
+            Stand::Block => self.pass_block(winner, rival)?,
+            Stand::Entry => return self.pass_entries(winner, rival),
+            Stand::End => unreachable!("a source without a key takes no part"),
+        }
+        self.place.control.show(&self.sink.work);
+        Ok(())
+    }
+
+    /// Re-links the extent before which a source stands, or opens it.
+    fn pass_extent(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+        let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
+        let meta = run.meta();
+        self.sink.output.pass_grandparents(&meta.smallest);
+        let is_alone = bound.is_none_or(|bound| meta.largest.as_slice() < bound);
+        if is_alone && !self.sink.is_at(&meta.smallest) {
+            match reuse::of_extent(self.spec, meta, self.sink.output.open_bytes()) {
+                Reuse::Relink => {
+                    self.sink.output.relink(meta, &mut self.sink.work)?;
+                    run.skip_extent();
+                    return Ok(());
+                }
+                Reuse::Blocks => self.sink.output.balance(meta.bytes as usize),
+                Reuse::None => {}
+            }
+        }
+        run.open_extent(self.place.extents, &mut self.sink.work)
+    }
+
+    /// Copies the block before which a source stands, or decodes it.
+    fn pass_block(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+        let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
+        let row = run.row();
+        self.sink.output.pass_grandparents(row.first_key);
+        let is_alone = bound.is_none_or(|bound| row.last_key < bound)
+            && !self.sink.is_at(row.first_key)
+            && !run.goes_on();
+        if !is_alone || !reuse::copies_block(self.spec, run.meta(), &row) {
+            return run.open_block(&mut self.sink.work);
+        }
+        let (row, stored) = run.stored()?;
+        self.sink.work.bytes_read += u64::from(row.stored_len);
+        self.sink.work.entries_in += u64::from(row.entries);
+        self.sink.output.add_block(&row, stored, &mut self.sink.work)?;
+        run.skip_block();
+        Ok(())
+    }
+
+    /// Merges the entries of a source as long as they come before all others.
+    fn pass_entries(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+        let prefix_len = self.prefix_len;
+        let (source, other) = two(&mut self.sources, winner, rival);
+        let bound = other.zip(rival).and_then(|(other, index)| other.rank(prefix_len, index));
+        let is_memory = matches!(source, Source::Memory(_));
+        if is_memory && self.sink.work.entries_in >= self.next_look {
+            // Blocks do this where they begin; memory has none.
+            self.next_look = self.sink.work.entries_in + ENTRIES_PER_CHECK as u64;
+            self.sink.output.pass_grandparents(source.key().unwrap_or_default());
+            self.place.control.show(&self.sink.work);
+        }
+        for _ in 0..ENTRIES_PER_CHECK {
+            let Some(entry) = source.entry() else { break };
+            let head = head(entry.key, prefix_len);
+            let rank = Rank { head, key: entry.key, seq: Some(entry.seq_kind.seq()), index: winner };
+            if bound.as_ref().is_some_and(|bound| !rank.is_before(bound)) {
+                break;
+            }
+            self.sink.take(entry, head)?;
+            self.sink.work.entries_in += u64::from(is_memory);
+            source.next()?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<JobResult> {
+        let next = self.sources.iter().find_map(|source| match source {
+            Source::Memory(memory) => memory.next_key().map(<[u8]>::to_vec),
+            Source::Run(_) => None,
+        });
+        let runs: Vec<_> = self.sources.iter().filter_map(Source::as_run).collect();
+        let used: Vec<(manifest::Place, &[ExtentMeta])> =
+            runs.iter().map(|run| (run.input().place, &run.input().extents[..run.consumed()])).collect();
+        let mut work = self.sink.work;
+        let Committed { mut added, mut relinked } = self.sink.output.commit(&mut work)?;
+        work.entries_dropped = work.entries_in - work.entries_out;
+        self.place.control.show(&work);
+
+        // What was re-linked into the place where it was changes nothing.
+        let target = self.spec.target;
+        let at_home = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
+        let stays: HashSet<ExtentId> = at_home.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
+        added.retain(|meta| !stays.contains(&meta.id));
+        let removed = used
+            .iter()
+            .flat_map(|(place, metas)| metas.iter().map(|meta| (*place, meta)))
+            .filter(|(_, meta)| !stays.contains(&meta.id))
+            .map(|(place, meta)| Removed { place, id: meta.id, smallest: meta.smallest.clone() })
+            .collect();
+        let mut relinked: Vec<ExtentId> = relinked.into_iter().collect();
+        relinked.sort_unstable();
+        Ok(JobResult { table: self.spec.table, target, removed, added, relinked, work, next })
+    }
+}
+
+/// Two sources at once, the second only to look at.
+fn two<'s, 'a, 'c, C>(
+    sources: &'s mut [Source<'a, 'c, C>],
+    winner: usize,
+    rival: Option<usize>,
+) -> (&'s mut Source<'a, 'c, C>, Option<&'s Source<'a, 'c, C>>) {
+    let Some(rival) = rival else { return (&mut sources[winner], None) };
+    let [source, other] =
+        sources.get_disjoint_mut([winner, rival]).expect("winner and rival are two different sources");
+    (source, Some(other))
+}
+
+/// A source that is a run, and the least key of the others.
+fn run_and_bound<'s, 'a, 'c, C: Cursor>(
+    sources: &'s mut [Source<'a, 'c, C>],
+    winner: usize,
+    rival: Option<usize>,
+) -> (&'s mut RunSource<'a>, Option<&'s [u8]>) {
+    let (source, other) = two(sources, winner, rival);
+    let Source::Run(run) = source else { unreachable!("memory has neither extents nor blocks") };
+    (run, other.and_then(Source::key))
+}
+
+/// What orders sources.
+struct Rank<'k> {
+    head: u64,
+    key: &'k [u8],
+    /// Number of the entry, if the source stands at one.
+    seq: Option<SeqNo>,
+    index: usize,
+}
+
+impl Rank<'_> {
+    /// Lesser keys first, then sources that must be opened (invariant 2), then newer versions, then newer sources.
+    #[inline]
+    fn is_before(&self, other: &Rank<'_>) -> bool {
+        match self.head.cmp(&other.head).then_with(|| self.key.cmp(other.key)) {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal => match (self.seq, other.seq) {
+                (Some(seq), Some(other_seq)) if seq != other_seq => seq > other_seq,
+                (Some(_), None) => false,
+                (None, Some(_)) => true,
+                _ => self.index < other.index,
+            },
+        }
+    }
+}
+
+impl<C: Cursor> Source<'_, '_, C> {
+    #[inline]
+    fn rank(&self, prefix_len: usize, index: usize) -> Option<Rank<'_>> {
+        let key = self.key()?;
+        let seq = self.entry().map(|entry| entry.seq_kind.seq());
+        Some(Rank { head: head(key, prefix_len), key, seq, index })
+    }
+}
+
+/// The eight bytes of a key behind the common prefix as a number that orders as they do.
+#[inline]
+fn head(key: &[u8], prefix_len: usize) -> u64 {
+    let rest = key.get(prefix_len..).unwrap_or_default();
+    if let Some(bytes) = rest.first_chunk() {
+        return u64::from_be_bytes(*bytes);
+    }
+    let mut bytes = [0; 8];
+    bytes[..rest.len()].copy_from_slice(rest);
+    u64::from_be_bytes(bytes)
+}
+
+/// Bytes that all keys of the sources have in common from the front: those that the least and the greatest have.
+fn common_prefix<C: Cursor>(sources: &[Source<'_, '_, C>]) -> usize {
+    let bounds = || sources.iter().filter_map(Source::bounds);
+    let least = bounds().map(|(first, _)| first).min().unwrap_or_default();
+    let greatest = bounds().map(|(_, last)| last).max().unwrap_or_default();
+    least.iter().zip(greatest).take_while(|(a, b)| a == b).count()
+}

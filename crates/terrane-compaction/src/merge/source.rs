@@ -1,0 +1,324 @@
+//! What a merge reads: the extents of one input in order, or a cursor over entries in memory. Each source stands
+//! before an extent, before a block or at an entry, and opens the next smaller thing only when it is told to.
+
+use std::ops::Bound;
+
+use terrane_base::{Cursor, Entry, Result, SeqNo};
+use terrane_format::block::{Block, BlockCursor};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::index::{IndexBlock, IndexRow};
+use terrane_table::ExtentScanner;
+use terrane_table::scanner::CHUNK_BYTES;
+
+use crate::compactor::ExtentSource;
+use crate::job::{Input, Work};
+use crate::range::KeyRange;
+
+/// Where a source stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// Before an extent that is not open.
+    Extent,
+    /// Before a block that is not decoded.
+    Block,
+    /// At an entry.
+    Entry,
+    /// Behind everything.
+    End,
+}
+
+/// The extents of one input, one after the other.
+pub(super) struct RunSource<'a> {
+    input: &'a Input,
+    at: usize,
+    scanner: Option<ExtentScanner>,
+    block_index: usize,
+    block: Option<Block>,
+    cursor: BlockCursor,
+    /// Keys of the block that is copied: its row cannot be borrowed while its bytes are.
+    first_key: Vec<u8>,
+    last_key: Vec<u8>,
+}
+
+impl<'a> RunSource<'a> {
+    pub(super) fn new(input: &'a Input) -> Self {
+        RunSource {
+            input,
+            at: 0,
+            scanner: None,
+            block_index: 0,
+            block: None,
+            cursor: BlockCursor::new(),
+            first_key: Vec::new(),
+            last_key: Vec::new(),
+        }
+    }
+
+    pub(super) fn input(&self) -> &'a Input {
+        self.input
+    }
+
+    /// How many extents were used up.
+    pub(super) fn consumed(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn stand(&self) -> Stand {
+        match (&self.block, &self.scanner) {
+            (Some(_), _) => Stand::Entry,
+            (None, Some(_)) => Stand::Block,
+            (None, None) if self.at < self.input.extents.len() => Stand::Extent,
+            (None, None) => Stand::End,
+        }
+    }
+
+    /// The extent that the source stands before or in. Requires: not at the end.
+    pub(super) fn meta(&self) -> &'a ExtentMeta {
+        &self.input.extents[self.at]
+    }
+
+    /// The row of the block that the source stands before. Requires: it stands before one.
+    pub(super) fn row(&self) -> IndexRow<'_> {
+        self.rows().row(self.block_index)
+    }
+
+    /// Whether versions of the block's last key go on in the next one. Requires: as [`RunSource::row`].
+    pub(super) fn goes_on(&self) -> bool {
+        self.rows().goes_on(self.block_index)
+    }
+
+    fn rows(&self) -> &IndexBlock {
+        self.scanner.as_ref().expect("only asked where a scanner is open").rows()
+    }
+
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        self.block.as_ref().and_then(|block| self.cursor.entry(block))
+    }
+
+    /// Passes over an extent that is re-linked.
+    pub(super) fn skip_extent(&mut self) {
+        debug_assert_eq!(self.stand(), Stand::Extent);
+        self.at += 1;
+    }
+
+    /// Opens the extent that the source stands before.
+    pub(super) fn open_extent(&mut self, extents: &dyn ExtentSource, work: &mut Work) -> Result<()> {
+        debug_assert_eq!(self.stand(), Stand::Extent);
+        let scanner = ExtentScanner::new(extents.extent(self.meta())?, CHUNK_BYTES)?;
+        work.bytes_read += u64::from(self.meta().index.len);
+        self.block_index = 0;
+        self.scanner = Some(scanner);
+        if self.rows().is_empty() {
+            self.end_extent();
+        }
+        Ok(())
+    }
+
+    /// Decodes the block that the source stands before.
+    pub(super) fn open_block(&mut self, work: &mut Work) -> Result<()> {
+        debug_assert_eq!(self.stand(), Stand::Block);
+        let row = self.row();
+        work.bytes_read += u64::from(row.stored_len);
+        work.entries_in += u64::from(row.entries);
+        work.blocks_decoded += 1;
+        let block_index = self.block_index;
+        let scanner = self.scanner.as_mut().expect("the source stands before a block");
+        let block = scanner.block(block_index)?;
+        self.cursor.seek_first(&block);
+        self.block = Some(block);
+        if self.entry().is_none() {
+            self.end_block();
+        }
+        Ok(())
+    }
+
+    /// The block that the source stands before, as it is stored.
+    pub(super) fn stored(&mut self) -> Result<(IndexRow<'_>, &[u8])> {
+        let RunSource { scanner, block_index, first_key, last_key, .. } = self;
+        let scanner = scanner.as_mut().expect("the source stands before a block");
+        let row = scanner.rows().row(*block_index);
+        first_key.clear();
+        first_key.extend_from_slice(row.first_key);
+        last_key.clear();
+        last_key.extend_from_slice(row.last_key);
+        // Field by field, so that the borrow of the scanner ends here.
+        let row = IndexRow {
+            offset: row.offset,
+            stored_len: row.stored_len,
+            raw_len: row.raw_len,
+            compression: row.compression,
+            checksum: row.checksum,
+            entries: row.entries,
+            deletes: row.deletes,
+            seq_min: row.seq_min,
+            seq_max: row.seq_max,
+            first_key,
+            last_key,
+        };
+        Ok((row, scanner.stored(*block_index)?))
+    }
+
+    /// Passes over a block that was copied.
+    pub(super) fn skip_block(&mut self) {
+        debug_assert_eq!(self.stand(), Stand::Block);
+        self.end_block();
+    }
+
+    #[inline]
+    fn next(&mut self) {
+        let Some(block) = &self.block else { return };
+        self.cursor.next(block);
+        if !self.cursor.is_placed() {
+            self.end_block();
+        }
+    }
+
+    fn end_block(&mut self) {
+        self.block = None;
+        self.block_index += 1;
+        if self.block_index == self.rows().len() {
+            self.end_extent();
+        }
+    }
+
+    fn end_extent(&mut self) {
+        self.scanner = None;
+        self.at += 1;
+    }
+}
+
+/// Entries in memory, as far as a range reaches.
+pub(super) struct MemorySource<'c, C> {
+    cursor: &'c mut C,
+    /// Last key of the range, as it was found when the merge began.
+    last: Option<Vec<u8>>,
+    is_within: bool,
+}
+
+impl<'c, C: Cursor> MemorySource<'c, C> {
+    /// The entries of `cursor` from key `from` on that are in `range`.
+    pub(super) fn new(cursor: &'c mut C, from: &[u8], range: &KeyRange) -> Result<Self> {
+        match &range.end {
+            Bound::Unbounded => cursor.seek_last()?,
+            Bound::Excluded(end) => cursor.seek_before(end)?,
+            // The next greater key is the same with a zero behind it.
+            Bound::Included(end) => cursor.seek_before(&[end.as_slice(), &[0]].concat())?,
+        }
+        let last = cursor.entry().map(|entry| entry.key.to_vec());
+        cursor.seek(from, SeqNo::MAX)?;
+        let mut source = MemorySource { cursor, last, is_within: false };
+        source.look();
+        Ok(source)
+    }
+
+    /// The first and the last key. Requires: no entry was passed yet.
+    pub(super) fn bounds(&self) -> Option<(&[u8], &[u8])> {
+        self.entry().map(|entry| entry.key).zip(self.last.as_deref())
+    }
+
+    #[inline]
+    fn look(&mut self) {
+        let entry = self.cursor.entry();
+        self.is_within =
+            entry.zip(self.last.as_ref()).is_some_and(|(entry, last)| entry.key <= last.as_slice());
+    }
+
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        if self.is_within { self.cursor.entry() } else { None }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        self.cursor.next()?;
+        self.look();
+        Ok(())
+    }
+
+    /// Whether there are entries left in the range.
+    pub(super) fn is_within(&self) -> bool {
+        self.is_within
+    }
+
+    /// Where the cursor came to stand, be it within the range or behind it.
+    pub(super) fn next_key(&self) -> Option<&[u8]> {
+        self.cursor.entry().map(|entry| entry.key)
+    }
+}
+
+/// Any source. A job has a handful, in one array: their size does not matter, one more pointer to follow would.
+#[expect(clippy::large_enum_variant, reason = "see above")]
+pub(super) enum Source<'a, 'c, C> {
+    Memory(MemorySource<'c, C>),
+    Run(RunSource<'a>),
+}
+
+impl<'a, C: Cursor> Source<'a, '_, C> {
+    #[inline]
+    pub(super) fn stand(&self) -> Stand {
+        match self {
+            Source::Memory(memory) if memory.is_within => Stand::Entry,
+            Source::Memory(_) => Stand::End,
+            Source::Run(run) => run.stand(),
+        }
+    }
+
+    /// The first key that the source has not given out yet.
+    #[inline]
+    pub(super) fn key(&self) -> Option<&[u8]> {
+        match self {
+            Source::Memory(memory) => memory.entry().map(|entry| entry.key),
+            Source::Run(run) => match run.stand() {
+                Stand::Entry => run.entry().map(|entry| entry.key),
+                Stand::Block => Some(run.row().first_key),
+                Stand::Extent => Some(&run.meta().smallest),
+                Stand::End => None,
+            },
+        }
+    }
+
+    /// The current entry, if the source stands at one.
+    #[inline]
+    pub(super) fn entry(&self) -> Option<Entry<'_>> {
+        match self {
+            Source::Memory(memory) => memory.entry(),
+            Source::Run(run) => run.entry(),
+        }
+    }
+
+    /// Goes to what follows the current entry. Requires: the source stands at one.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<()> {
+        match self {
+            Source::Memory(memory) => memory.next(),
+            Source::Run(run) => {
+                run.next();
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn as_run(&self) -> Option<&RunSource<'a>> {
+        match self {
+            Source::Memory(_) => None,
+            Source::Run(run) => Some(run),
+        }
+    }
+
+    /// The least and the greatest key that the source will give out. Requires: nothing was given out yet.
+    pub(super) fn bounds(&self) -> Option<(&[u8], &[u8])> {
+        match self {
+            Source::Memory(memory) => memory.bounds(),
+            Source::Run(run) => {
+                let extents = &run.input.extents;
+                Some((&extents.first()?.smallest, &extents.last()?.largest))
+            }
+        }
+    }
+
+    /// Whether a part of an extent was given out, so that all of it must be.
+    pub(super) fn is_inside_extent(&self) -> bool {
+        matches!(self, Source::Run(run) if matches!(run.stand(), Stand::Block | Stand::Entry))
+    }
+}

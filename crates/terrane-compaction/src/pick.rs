@@ -1,0 +1,159 @@
+//! Pickers: pure functions from shape, limits and claims to a job or nothing.
+//!
+//! Steps of [`pick`]:
+//! 1. score what is due: overflow runs against their trigger, levels against their targets;
+//! 2. try it by score, the shallower first where scores are equal;
+//! 3. then what is worth doing when nothing is due: the remaining overflow runs, a tree that is too deep,
+//!    extents full of deletes, small neighbours.
+//!
+//! The first that finds extents which no running job holds becomes the job. Every kind makes the shape strictly
+//! better by its own measure, so picking and running until nothing is picked comes to an end.
+//!
+//! No picker walks a whole level for a job that is due: it looks at [`WINDOW`] extents behind the level's
+//! cursor. `docs/design/0005-compaction.md` says why.
+
+mod build;
+mod flush;
+mod idle;
+mod level;
+mod manual;
+mod runs;
+
+use std::collections::BTreeMap;
+
+use terrane_base::TableId;
+use terrane_format::manifest::Place;
+
+use crate::claims::Claims;
+use crate::job::{JobKind, JobSpec};
+use crate::limits::Limits;
+use crate::score::{Targets, score_milli};
+use crate::shape::TableShape;
+
+pub use flush::{FlushPlan, STEP_BYTES, plan_dump, plan_flush};
+pub use manual::{RangeRequest, RangeStep, pick_range};
+
+/// Extents of a level that are considered as the start of a job.
+pub const WINDOW: usize = 64;
+
+/// Where in each level the next job looks first, so that all of a level gets its turn. Belongs to the engine's
+/// memory only: a lost cursor costs nothing but fairness.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cursors {
+    keys: BTreeMap<(TableId, u8), Vec<u8>>,
+}
+
+impl Cursors {
+    /// Cursors at the front of every level.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Moves the cursor behind what a job takes, once the job is claimed.
+    pub fn advance(&mut self, spec: &JobSpec) {
+        if !matches!(spec.kind, JobKind::Level | JobKind::Gather | JobKind::Deletes) {
+            return;
+        }
+        let Some(input) = spec.inputs.first() else { return };
+        if let (Place::Level(number), Some(last)) = (input.place, input.extents.last()) {
+            self.keys.insert((spec.table, number), last.largest.clone());
+        }
+    }
+
+    /// Forgets a table that was dropped.
+    pub fn forget(&mut self, table: TableId) {
+        self.keys.retain(|(of, _), _| *of != table);
+    }
+
+    /// Index of the first extent behind the cursor of a level; 0 behind the last one.
+    fn start(&self, shape: &TableShape<'_>, number: u8) -> usize {
+        let level = shape.level(number);
+        let Some(key) = self.keys.get(&(shape.table, number)) else { return 0 };
+        let found = level.find(key);
+        let is_done = found < level.len() && level.meta(found).largest == *key;
+        let start = found + usize::from(is_done);
+        if start < level.len() { start } else { 0 }
+    }
+}
+
+/// What the picking functions share.
+struct Picker<'a> {
+    shape: &'a TableShape<'a>,
+    limits: &'a Limits,
+    claims: &'a Claims,
+    cursors: &'a Cursors,
+    targets: Targets,
+    /// Bytes of each level without what running jobs take away; the first is L1.
+    level_bytes: Vec<u64>,
+}
+
+/// The next job for a table, if there is one that can run beside the claimed ones.
+///
+/// After claiming [`JobSpec::claim`], call [`Cursors::advance`].
+#[must_use]
+pub fn pick(shape: &TableShape<'_>, limits: &Limits, claims: &Claims, cursors: &Cursors) -> Option<JobSpec> {
+    let picker = Picker::new(shape, limits, claims, cursors);
+    let due = picker.due().into_iter().find_map(|due| picker.run(due));
+    due.or_else(|| picker.idle_job())
+}
+
+/// What is due and how urgently, in thousandths: 1000 is at the limit. The first is the most urgent.
+#[must_use]
+pub fn scores(shape: &TableShape<'_>, limits: &Limits) -> Vec<(u8, u64)> {
+    let (claims, cursors) = (Claims::new(), Cursors::new());
+    let picker = Picker::new(shape, limits, &claims, &cursors);
+    let mut scores: Vec<(u8, u64)> = (0..=shape.levels.len() as u8)
+        .map(|number| (number, picker.score(number)))
+        .filter(|(_, score)| *score > 0)
+        .collect();
+    scores.sort_by_key(|(number, score)| (std::cmp::Reverse(*score), *number));
+    scores
+}
+
+impl<'a> Picker<'a> {
+    fn new(shape: &'a TableShape<'a>, limits: &'a Limits, claims: &'a Claims, cursors: &'a Cursors) -> Self {
+        let sizes: Vec<u64> = shape.levels.iter().map(|level| level.totals().bytes).collect();
+        let targets = Targets::new(&sizes, limits);
+        let leaving = |index: usize| claims.leaving(shape.table, Place::Level(index as u8 + 1));
+        let level_bytes =
+            sizes.iter().enumerate().map(|(index, bytes)| bytes.saturating_sub(leaving(index))).collect();
+        Picker { shape, limits, claims, cursors, targets, level_bytes }
+    }
+
+    /// How full a level is, in thousandths of its limit; level 0 stands for the overflow runs.
+    fn score(&self, number: u8) -> u64 {
+        match usize::from(number).checked_sub(1) {
+            None => self.shape.runs.len() as u64 * 1000 / self.limits.overflow_runs_trigger.max(1),
+            Some(index) => {
+                let bytes = self.level_bytes.get(index).copied().unwrap_or(0);
+                score_milli(bytes, self.targets.of(number))
+            }
+        }
+    }
+
+    /// Levels that are due, the most urgent first; 0 stands for the overflow runs.
+    fn due(&self) -> Vec<u8> {
+        let mut due: Vec<(u64, u8)> = Vec::new();
+        for number in 0..=self.shape.levels.len() as u8 {
+            let score = self.score(number);
+            // A level may be exactly as large as its target; as many runs as the trigger are due.
+            let is_due = if number == 0 { score >= 1000 } else { self.excess(number) > 0 };
+            if is_due {
+                due.push((score, number));
+            }
+        }
+        due.sort_by_key(|(score, number)| (std::cmp::Reverse(*score), *number));
+        due.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// Bytes of a level beyond its target.
+    fn excess(&self, number: u8) -> u64 {
+        let bytes = usize::from(number).checked_sub(1).and_then(|index| self.level_bytes.get(index));
+        bytes.map_or(0, |bytes| bytes.saturating_sub(self.targets.of(number)))
+    }
+
+    fn run(&self, number: u8) -> Option<JobSpec> {
+        if number == 0 { self.runs_job() } else { self.level_job(number) }
+    }
+}

@@ -1,0 +1,153 @@
+//! From chosen extents to a job: what they meet, what lies below, whether it can run now.
+
+use std::ops::Range;
+
+use terrane_format::manifest::Place;
+
+use super::Picker;
+use crate::job::{Grandparent, Input, JobKind, JobSpec, OutputSettings};
+use crate::range::{Hull, KeyRange};
+use crate::shape::{LevelView, overlapping, overlapping_range};
+
+/// Ranges below a job, or grandparents, from which on a level counts as one range, or none is listed: a spec
+/// stays small even if it meets a level of 500,000 extents.
+const LISTED_MAX: usize = 1024;
+
+/// Extents of one place, by index.
+#[derive(Clone)]
+pub(super) struct Slice<'a> {
+    pub(super) place: Place,
+    pub(super) level: &'a dyn LevelView,
+    pub(super) range: Range<usize>,
+}
+
+impl<'a> Slice<'a> {
+    pub(super) fn add_to(&self, hull: &mut Hull<'a>) {
+        // Extents are in order: the first and the last bound them all.
+        if let Some(last) = self.range.clone().next_back() {
+            hull.add(self.level.meta(self.range.start));
+            hull.add(self.level.meta(last));
+        }
+    }
+}
+
+/// What a job is about, before it is spelled out.
+pub(super) struct Draft<'a> {
+    pub(super) kind: JobKind,
+    /// Newest first.
+    pub(super) slices: Vec<Slice<'a>>,
+    pub(super) target: u8,
+    pub(super) drops_deletes: bool,
+    pub(super) rewrites: bool,
+}
+
+impl<'a> Picker<'a> {
+    pub(super) fn slice(&self, place: Place, range: Range<usize>) -> Slice<'a> {
+        Slice { place, level: self.shape.view(place), range }
+    }
+
+    /// The extents of a place that overlap a hull.
+    pub(super) fn slice_over(&self, place: Place, hull: Hull<'a>) -> Slice<'a> {
+        let level = self.shape.view(place);
+        let range = hull.bounds().map_or(0..0, |(first, last)| overlapping(level, first, last));
+        Slice { place, level, range }
+    }
+
+    /// The job, if it has inputs and no running job holds what it needs.
+    pub(super) fn build(&self, draft: Draft<'a>) -> Option<JobSpec> {
+        let mut hull = Hull::default();
+        draft.slices.iter().for_each(|slice| slice.add_to(&mut hull));
+        self.build_over(draft, hull.to_range()?)
+    }
+
+    /// As [`Picker::build`], where the output may have more keys than the inputs do.
+    pub(super) fn build_over(&self, draft: Draft<'a>, range: KeyRange) -> Option<JobSpec> {
+        if !self.is_free(&draft.slices, draft.target, &range) {
+            return None;
+        }
+        let inputs = draft.slices.iter().filter(|slice| !slice.range.is_empty());
+        let input = |slice: &Slice<'_>| Input {
+            place: slice.place,
+            extents: slice.range.clone().map(|index| slice.level.meta(index).clone()).collect(),
+        };
+        // What was gathered must not be cut apart again.
+        let is_gather = draft.kind == JobKind::Gather;
+        let grandparents = if is_gather { Vec::new() } else { self.grandparents(draft.target, &range) };
+        Some(JobSpec {
+            kind: draft.kind,
+            table: self.shape.table,
+            inputs: inputs.map(input).collect(),
+            target: Place::Level(draft.target),
+            below: self.below(draft.target, &draft.slices, &range),
+            grandparents,
+            range,
+            grandparent_bytes_max: self.limits.grandparent_bytes_max,
+            snapshots: self.shape.snapshots.to_vec(),
+            output: self.output_for(draft.target),
+            drops_deletes: draft.drops_deletes,
+            rewrites: draft.rewrites,
+        })
+    }
+
+    /// How extents of a level are written: as the last level's if none is or is about to be deeper.
+    pub(super) fn output_for(&self, number: u8) -> OutputSettings {
+        OutputSettings::new(self.limits, number >= self.targets.depth.min(self.shape.deepest()))
+    }
+
+    /// Whether no running job holds what a job over these slices needs; see [`JobSpec::claim`].
+    pub(super) fn is_free(&self, slices: &[Slice<'a>], target: u8, range: &KeyRange) -> bool {
+        let table = self.shape.table;
+        let free = |place, range: &KeyRange| self.claims.is_free(table, place, range);
+        let slice_is_free = |slice: &Slice<'a>| {
+            let mut hull = Hull::default();
+            slice.add_to(&mut hull);
+            slice.place == Place::Level(target)
+                || hull.to_range().is_none_or(|range| free(slice.place, &range))
+        };
+        self.claims.is_idle(table) || (free(Place::Level(target), range) && slices.iter().all(slice_is_free))
+    }
+
+    /// The keys within `range` that levels deeper than `target` may hold once the inputs are gone.
+    fn below(&self, target: u8, slices: &[Slice<'a>], range: &KeyRange) -> Vec<KeyRange> {
+        let mut ranges: Vec<(&[u8], &[u8])> = Vec::new();
+        for number in target + 1..=self.shape.deepest() {
+            let place = Place::Level(number);
+            let over = self.slice(place, overlapping_range(self.shape.view(place), range));
+            let input =
+                slices.iter().find(|slice| slice.place == place).map_or(0..0, |slice| slice.range.clone());
+            let stays = |index: &usize| !input.contains(index);
+            if over.range.len() > LISTED_MAX {
+                let mut all = Hull::default();
+                over.add_to(&mut all);
+                ranges.extend(all.bounds());
+                continue;
+            }
+            let metas = over.range.clone().filter(stays).map(|index| over.level.meta(index));
+            ranges.extend(metas.map(|meta| (meta.smallest.as_slice(), meta.largest.as_slice())));
+        }
+        unite(ranges)
+    }
+
+    fn grandparents(&self, target: u8, range: &KeyRange) -> Vec<Grandparent> {
+        let place = Place::Level(target + 1);
+        let over = self.slice(place, overlapping_range(self.shape.view(place), range));
+        if over.range.len() > LISTED_MAX {
+            return Vec::new();
+        }
+        let metas = over.range.clone().map(|index| over.level.meta(index));
+        metas.map(|meta| Grandparent { largest: meta.largest.clone(), bytes: meta.bytes }).collect()
+    }
+}
+
+/// Sorted, disjoint ranges that cover the same keys.
+fn unite(mut ranges: Vec<(&[u8], &[u8])>) -> Vec<KeyRange> {
+    ranges.sort_unstable();
+    let mut united: Vec<(&[u8], &[u8])> = Vec::new();
+    for (first, last) in ranges {
+        match united.last_mut() {
+            Some((_, end)) if first <= *end => *end = last.max(*end),
+            _ => united.push((first, last)),
+        }
+    }
+    united.into_iter().map(|(first, last)| KeyRange::closed(first, last)).collect()
+}

@@ -1,0 +1,124 @@
+//! Where the next step of a flush begins and ends.
+//!
+//! A step takes a range of the generation and every extent of L1 in it. It is sized by L1's extents and by how
+//! dense the generation is among them on average; [`flush_step`](crate::LocalCompactor::flush_step) ends it earlier where it turns
+//! out to write more.
+
+use std::ops::Bound;
+
+use terrane_format::manifest::Place;
+use terrane_storage::SLOT_BYTES;
+
+use super::build::Draft;
+use super::{Cursors, Picker};
+use crate::claims::Claims;
+use crate::job::{JobKind, JobSpec, OutputSettings};
+use crate::limits::Limits;
+use crate::range::KeyRange;
+use crate::shape::{TableShape, overlapping_range};
+
+/// Bytes that a step should write: 12 extents. Fewer make more edits and cut more blocks at borders; more hold
+/// a range of L1 for longer and make pacing coarser.
+pub const STEP_BYTES: u64 = 12 * SLOT_BYTES as u64;
+
+/// A step of a flush, or why there is none now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlushPlan {
+    /// Run this over the generation's entries within its range.
+    Step(Box<JobSpec>),
+    /// Overflow runs hold older versions of keys in the range: compact them first, or dump the generation as
+    /// one more run.
+    Runs,
+    /// A running job holds L1 at `start`: begin elsewhere, or wait.
+    Busy,
+}
+
+/// The step of a flush that begins at key `start`. `generation_bytes` are the bytes that the generation still
+/// holds from there on, as far as known.
+#[must_use]
+pub fn plan_flush(
+    shape: &TableShape<'_>,
+    limits: &Limits,
+    claims: &Claims,
+    start: &[u8],
+    generation_bytes: u64,
+) -> FlushPlan {
+    let cursors = Cursors::new();
+    let picker = Picker::new(shape, limits, claims, &cursors);
+    let first = shape.level(1).find(start);
+    let mut blocked = FlushPlan::Busy;
+    for end in picker.step_ends(start, first, generation_bytes) {
+        let range = picker.step_range(start, first, end);
+        if shape.runs.iter().any(|run| !overlapping_range(run.level, &range).is_empty()) {
+            blocked = FlushPlan::Runs;
+            continue;
+        }
+        let slices = vec![picker.slice(Place::Level(1), first..end)];
+        let draft = Draft { kind: JobKind::Flush, slices, target: 1, drops_deletes: false, rewrites: false };
+        if let Some(spec) = picker.build_over(draft, range) {
+            return FlushPlan::Step(Box::new(spec));
+        }
+        blocked = FlushPlan::Busy;
+    }
+    blocked
+}
+
+/// The job that writes a generation as overflow run `id`, which must be newer than every other run. It drops
+/// versions that nobody needs, but no deletes: everything older lies below it.
+#[must_use]
+pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
+    debug_assert!(shape.runs.iter().all(|run| run.id < id), "runs are dumped in order");
+    JobSpec {
+        kind: JobKind::Dump,
+        table: shape.table,
+        inputs: Vec::new(),
+        target: Place::Run(id),
+        range: KeyRange::all(),
+        below: vec![KeyRange::all()],
+        grandparents: Vec::new(),
+        grandparent_bytes_max: u64::MAX,
+        snapshots: shape.snapshots.to_vec(),
+        output: OutputSettings::new(limits, false),
+        drops_deletes: false,
+        rewrites: false,
+    }
+}
+
+impl Picker<'_> {
+    /// Ends to try, as indexes into L1: the wanted one first, then shorter ones that may be free.
+    fn step_ends(&self, start: &[u8], first: usize, generation_bytes: u64) -> Vec<usize> {
+        let mut ends = Vec::new();
+        let mut len = self.step_end(first, generation_bytes) - first;
+        while len > 0 {
+            ends.push(first + len);
+            len /= 2;
+        }
+        let level = self.shape.level(1);
+        if first == level.len() || level.meta(first).smallest.as_slice() > start {
+            ends.push(first);
+        }
+        ends
+    }
+
+    /// Index behind the last extent of a step that begins with extent `first` of L1.
+    fn step_end(&self, first: usize, generation_bytes: u64) -> usize {
+        let level = self.shape.level(1);
+        let level_bytes = u128::from(level.totals().bytes.max(1));
+        let mut end = first;
+        let mut bytes = 0;
+        while end < level.len() && bytes < u128::from(STEP_BYTES) {
+            let own = u128::from(level.meta(end).bytes);
+            bytes += own + own * u128::from(generation_bytes) / level_bytes;
+            end += 1;
+        }
+        end
+    }
+
+    fn step_range(&self, start: &[u8], first: usize, end: usize) -> KeyRange {
+        let level = self.shape.level(1);
+        let from_extent = (first < end).then(|| level.meta(first).smallest.as_slice());
+        let start = from_extent.map_or(start, |smallest| smallest.min(start)).to_vec();
+        let behind = (end < level.len()).then(|| level.meta(end).smallest.clone());
+        KeyRange { start, end: behind.map_or(Bound::Unbounded, Bound::Excluded) }
+    }
+}

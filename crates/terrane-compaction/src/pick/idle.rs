@@ -1,0 +1,157 @@
+//! What is worth doing when nothing is due, in this order: overflow runs that are left, a tree that is too
+//! deep, extents full of deletes, small neighbours.
+
+use std::ops::Range;
+
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::Place;
+use terrane_storage::SLOT_BYTES;
+
+use super::Picker;
+use super::build::{Draft, Slice};
+use super::level::bytes_of_slice;
+use crate::job::{JobKind, JobSpec};
+use crate::range::Hull;
+use crate::versions::in_one_stripe;
+
+/// Stored bytes that surely fit into one slot together: rows and filter of the whole are at most the sum of
+/// the parts', and an eighth is left for the filter's rounding and the gap in front of the footer.
+const GATHERED_BYTES_MAX: u64 = SLOT_BYTES as u64 / 8 * 7;
+
+impl<'a> Picker<'a> {
+    pub(super) fn idle_job(&self) -> Option<JobSpec> {
+        let levels = || (1..=self.shape.deepest()).rev();
+        self.runs_job()
+            .or_else(|| self.collapse_job())
+            .or_else(|| levels().find_map(|number| self.deletes_job(number)))
+            .or_else(|| levels().find_map(|number| self.gather_job(number)))
+    }
+
+    /// Moves extents of the deepest level up, where the tree is deeper than it must be. What they meet above is
+    /// newer and stays above whatever is left below, so the order of versions holds.
+    fn collapse_job(&self) -> Option<JobSpec> {
+        let deepest = self.shape.deepest();
+        if deepest <= self.targets.depth {
+            return None;
+        }
+        let len = self.shape.level(deepest).len();
+        let start = (0..len.min(super::WINDOW)).find(|start| self.can_rise(deepest, *start..start + 1))?;
+        let mut range = start..start + 1;
+        while range.end < len && self.can_rise(deepest, range.start..range.end + 1) {
+            let slices = self.rising(deepest, range.start..range.end + 1);
+            let is_relink = slices[0].range.is_empty();
+            let bytes: u64 = slices.iter().map(bytes_of_slice).sum();
+            let fits = is_relink && slices[1].range.len() <= self.limits.job_relinks_max;
+            if !fits && bytes > self.limits.job_bytes_max {
+                break;
+            }
+            range.end += 1;
+        }
+        let slices = self.rising(deepest, range).into();
+        let kind = JobKind::Collapse;
+        self.build(Draft { kind, slices, target: deepest - 1, drops_deletes: false, rewrites: false })
+    }
+
+    /// Extents of a level, behind what they meet in the level above.
+    fn rising(&self, number: u8, range: Range<usize>) -> [Slice<'a>; 2] {
+        let lower = self.slice(Place::Level(number), range);
+        let mut hull = Hull::default();
+        lower.add_to(&mut hull);
+        [self.slice_over(Place::Level(number - 1), hull), lower]
+    }
+
+    fn can_rise(&self, number: u8, range: Range<usize>) -> bool {
+        let slices = self.rising(number, range);
+        let mut hull = Hull::default();
+        slices.iter().for_each(|slice| slice.add_to(&mut hull));
+        hull.to_range().is_some_and(|range| self.is_free(&slices, number - 1, &range))
+    }
+
+    /// Extents that are mostly deletes: in the bottom these vanish in place, elsewhere they move down.
+    fn deletes_job(&self, number: u8) -> Option<JobSpec> {
+        let level = self.shape.level(number);
+        if level.totals().deletes == 0 {
+            return None;
+        }
+        let first = self.cursors.start(self.shape, number);
+        let order = (first..level.len()).chain(0..first);
+        order.filter(|index| self.is_full_of_deletes(level.meta(*index))).find_map(|index| {
+            let meta = level.meta(index);
+            if !self.is_bottom(number, meta) {
+                return self.move_down(JobKind::Deletes, number, index..index + 1, true);
+            }
+            if !self.can_clean(meta) {
+                return None;
+            }
+            let end = self.grow_in_place(number, index, self.limits.job_bytes_max, |meta| {
+                self.is_full_of_deletes(meta) && self.is_bottom(number, meta) && self.can_clean(meta)
+            });
+            self.in_place(JobKind::Deletes, number, index..end, true)
+        })
+    }
+
+    /// Small neighbours that fit into one slot.
+    fn gather_job(&self, number: u8) -> Option<JobSpec> {
+        let level = self.shape.level(number);
+        let totals = level.totals();
+        let slot_bytes = totals.slots.saturating_mul(SLOT_BYTES as u64);
+        if totals.bytes.saturating_mul(1000) >= slot_bytes.saturating_mul(self.limits.fill_permille) {
+            return None;
+        }
+        let first = self.cursors.start(self.shape, number);
+        let order = (first..level.len()).chain(0..first);
+        order.into_iter().find_map(|index| {
+            let end = self.grow_in_place(number, index, GATHERED_BYTES_MAX, |meta| meta.slots == 1);
+            if end - index < 2 { None } else { self.in_place(JobKind::Gather, number, index..end, false) }
+        })
+    }
+
+    /// End of the longest run of extents from `index` on that are `wanted`, up to `bytes_max` when written.
+    fn grow_in_place(
+        &self,
+        number: u8,
+        index: usize,
+        bytes_max: u64,
+        wanted: impl Fn(&ExtentMeta) -> bool,
+    ) -> usize {
+        let level = self.shape.level(number);
+        let compression = self.output_for(number).compression;
+        let mut bytes = 0;
+        let mut end = index;
+        while end < level.len() && wanted(level.meta(end)) {
+            let meta = level.meta(end);
+            let stays = meta.compression == compression;
+            bytes += if stays { u64::from(meta.bytes) } else { meta.raw_bytes.max(meta.bytes.into()) };
+            if end > index && bytes > bytes_max {
+                break;
+            }
+            end += 1;
+        }
+        end
+    }
+
+    fn in_place(
+        &self,
+        kind: JobKind,
+        number: u8,
+        range: Range<usize>,
+        drops_deletes: bool,
+    ) -> Option<JobSpec> {
+        let slices = vec![self.slice(Place::Level(number), range)];
+        self.build(Draft { kind, slices, target: number, drops_deletes, rewrites: false })
+    }
+
+    fn is_full_of_deletes(&self, meta: &ExtentMeta) -> bool {
+        meta.deletes > 0
+            && meta.deletes.saturating_mul(1000) >= meta.entries.saturating_mul(self.limits.deletes_permille)
+    }
+
+    fn is_bottom(&self, number: u8, meta: &ExtentMeta) -> bool {
+        !self.shape.is_occupied_below(number, &meta.smallest, &meta.largest)
+    }
+
+    /// Whether a merge in the bottom would drop all of an extent's deletes: else it would be picked forever.
+    fn can_clean(&self, meta: &ExtentMeta) -> bool {
+        in_one_stripe(self.shape.snapshots, meta.seq_min, meta.seq_max)
+    }
+}

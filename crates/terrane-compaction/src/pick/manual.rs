@@ -1,0 +1,140 @@
+//! Compaction of a range of keys and levels on request, job by job.
+
+use std::ops::RangeInclusive;
+
+use terrane_format::manifest::Place;
+
+use super::build::Draft;
+use super::{Cursors, Picker};
+use crate::claims::Claims;
+use crate::job::{JobKind, JobSpec};
+use crate::limits::Limits;
+use crate::range::KeyRange;
+use crate::shape::{TableShape, bytes_of, overlapping_range};
+
+/// What to compact, and how far that has come.
+#[derive(Clone, Debug)]
+pub struct RangeRequest {
+    range: KeyRange,
+    levels: RangeInclusive<u8>,
+    rewrites_last: bool,
+    /// Keys up to this one were rewritten.
+    rewritten: Option<Vec<u8>>,
+}
+
+/// Where a request stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RangeStep {
+    /// Run this job, then ask again.
+    Job(Box<JobSpec>),
+    /// Running jobs hold what is next: ask again when one has ended.
+    Busy,
+    /// The request is fulfilled.
+    Done,
+}
+
+impl RangeRequest {
+    /// Moves all extents that overlap `range` from `levels` into the last of these; level 0 stands for the
+    /// overflow runs, and a last level deeper than the tree for the tree's deepest. With `rewrites_last`, the
+    /// extents that already are there are written anew, so that no version stays that nobody needs.
+    #[must_use]
+    pub fn new(range: KeyRange, levels: RangeInclusive<u8>, rewrites_last: bool) -> Self {
+        RangeRequest { range, levels, rewrites_last, rewritten: None }
+    }
+
+    /// Takes note of a job of this request that was done.
+    pub fn advance(&mut self, spec: &JobSpec) {
+        if spec.rewrites
+            && let Some(last) = spec.inputs.iter().filter_map(|input| input.extents.last()).next_back()
+        {
+            self.rewritten = Some(last.largest.clone());
+        }
+    }
+
+    /// What is left to rewrite, as long as nothing is left to move.
+    fn rest(&self) -> KeyRange {
+        match &self.rewritten {
+            Some(key) if *key >= self.range.start => {
+                // The next key after `key`.
+                let start = key.iter().copied().chain([0]).collect();
+                KeyRange { start, end: self.range.end.clone() }
+            }
+            _ => self.range.clone(),
+        }
+    }
+}
+
+/// The next step of a request.
+#[must_use]
+pub fn pick_range(
+    shape: &TableShape<'_>,
+    limits: &Limits,
+    claims: &Claims,
+    request: &RangeRequest,
+) -> RangeStep {
+    let cursors = Cursors::new();
+    let picker = Picker::new(shape, limits, claims, &cursors);
+    let last = (*request.levels.end()).min(shape.deepest().max(1));
+    let moved = (*request.levels.start()..last).find_map(|number| match number {
+        0 => picker.range_of_runs(request),
+        _ => picker.range_of_level(request, number),
+    });
+    let step = moved.or_else(|| if request.rewrites_last { picker.rewrite(request, last) } else { None });
+    step.unwrap_or(RangeStep::Done)
+}
+
+fn step(job: Option<JobSpec>) -> RangeStep {
+    job.map_or(RangeStep::Busy, |job| RangeStep::Job(Box::new(job)))
+}
+
+/// Each returns `None` if nothing of the request is left in its level.
+impl Picker<'_> {
+    fn range_of_runs(&self, request: &RangeRequest) -> Option<RangeStep> {
+        let mut found = None;
+        for (lead, run) in self.shape.runs.iter().enumerate() {
+            let wanted = overlapping_range(run.level, &request.range);
+            if wanted.is_empty() {
+                continue;
+            }
+            if self.can_sink(lead, wanted.start..wanted.start + 1) {
+                return Some(step(self.sink(JobKind::Manual, lead, wanted)));
+            }
+            found = Some(RangeStep::Busy);
+        }
+        found
+    }
+
+    fn range_of_level(&self, request: &RangeRequest, number: u8) -> Option<RangeStep> {
+        let level = self.shape.level(number);
+        let wanted = overlapping_range(level, &request.range);
+        if wanted.is_empty() {
+            return None;
+        }
+        let Some(start) = wanted.clone().find(|index| self.can_move(number, *index..index + 1)) else {
+            return Some(RangeStep::Busy);
+        };
+        let bytes = bytes_of(level, start..wanted.end);
+        let range = self.grow_down(number, start..start + 1, bytes);
+        Some(step(self.move_down(JobKind::Manual, number, range, false)))
+    }
+
+    fn rewrite(&self, request: &RangeRequest, number: u8) -> Option<RangeStep> {
+        let level = self.shape.level(number);
+        let wanted = overlapping_range(level, &request.rest());
+        if wanted.is_empty() {
+            return None;
+        }
+        let mut end = wanted.start + 1;
+        let mut bytes = u64::from(level.meta(wanted.start).bytes);
+        while end < wanted.end {
+            bytes += u64::from(level.meta(end).bytes);
+            if bytes > self.limits.job_bytes_max {
+                break;
+            }
+            end += 1;
+        }
+        let slices = vec![self.slice(Place::Level(number), wanted.start..end)];
+        let kind = JobKind::Manual;
+        Some(step(self.build(Draft { kind, slices, target: number, drops_deletes: true, rewrites: true })))
+    }
+}

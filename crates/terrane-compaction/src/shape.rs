@@ -1,0 +1,157 @@
+//! What a picker sees of a table: borrowed views of its sorted lists of extents, never a copy.
+
+use std::ops::{Bound, Range};
+
+use terrane_base::{SeqNo, TableId};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::Place;
+use terrane_levels::{HasMeta, Level, Metasnapshot, Totals};
+
+use crate::range::KeyRange;
+
+/// A sorted list of extents whose key ranges do not overlap: a level or an overflow run.
+pub trait LevelView {
+    /// How many extents there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The extent at `index`. Requires: `index < len()`.
+    fn meta(&self, index: usize) -> &ExtentMeta;
+
+    /// Index of the first extent whose largest key is not less than `key`, or `len()`.
+    fn find(&self, key: &[u8]) -> usize;
+
+    /// Sums over all extents, in constant time.
+    fn totals(&self) -> Totals;
+}
+
+impl<E: HasMeta> LevelView for Level<E> {
+    fn len(&self) -> usize {
+        Level::len(self)
+    }
+
+    fn meta(&self, index: usize) -> &ExtentMeta {
+        self.get(index).meta()
+    }
+
+    fn find(&self, key: &[u8]) -> usize {
+        Level::find(self, key)
+    }
+
+    fn totals(&self) -> Totals {
+        Level::totals(self)
+    }
+}
+
+/// A level without extents, for levels that the table does not have yet.
+pub(crate) struct EmptyLevel;
+
+impl LevelView for EmptyLevel {
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn meta(&self, index: usize) -> &ExtentMeta {
+        unreachable!("index {index} of an empty level")
+    }
+
+    fn find(&self, _key: &[u8]) -> usize {
+        0
+    }
+
+    fn totals(&self) -> Totals {
+        Totals::default()
+    }
+}
+
+/// An overflow run.
+#[derive(Clone, Copy)]
+pub struct RunShape<'a> {
+    /// Its number; a higher number is newer.
+    pub id: u64,
+    /// Its extents.
+    pub level: &'a dyn LevelView,
+}
+
+/// All that a picker decides by.
+#[derive(Clone)]
+pub struct TableShape<'a> {
+    /// Which table.
+    pub table: TableId,
+    /// Overflow runs (L0), newest first.
+    pub runs: Vec<RunShape<'a>>,
+    /// Levels; the first is L1.
+    pub levels: Vec<&'a dyn LevelView>,
+    /// Live snapshots, ascending.
+    pub snapshots: &'a [SeqNo],
+}
+
+impl<'a> TableShape<'a> {
+    /// The shape of a metasnapshot.
+    #[must_use]
+    pub fn of<E: HasMeta>(table: TableId, picture: &'a Metasnapshot<E>, snapshots: &'a [SeqNo]) -> Self {
+        TableShape {
+            table,
+            runs: picture.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
+            levels: picture.levels.iter().map(|level| &**level as &dyn LevelView).collect(),
+            snapshots,
+        }
+    }
+
+    /// Level `number`, which is at least 1; empty if the table does not have it.
+    #[must_use]
+    pub fn level(&self, number: u8) -> &'a dyn LevelView {
+        let index = usize::from(number).checked_sub(1);
+        index.and_then(|index| self.levels.get(index)).copied().unwrap_or(&EmptyLevel)
+    }
+
+    /// Number of the deepest level that has extents; 0 if none has.
+    #[must_use]
+    pub fn deepest(&self) -> u8 {
+        self.levels.iter().rposition(|level| !level.is_empty()).map_or(0, |index| index as u8 + 1)
+    }
+
+    /// Whether a level deeper than `number` has an extent that overlaps keys `first` to `last`.
+    #[must_use]
+    pub fn is_occupied_below(&self, number: u8, first: &[u8], last: &[u8]) -> bool {
+        self.levels.iter().skip(usize::from(number)).any(|level| !overlapping(*level, first, last).is_empty())
+    }
+
+    pub(crate) fn view(&self, place: Place) -> &'a dyn LevelView {
+        match place {
+            Place::Level(number) => self.level(number),
+            Place::Run(id) => self.runs.iter().find(|run| run.id == id).map_or(&EmptyLevel, |run| run.level),
+        }
+    }
+}
+
+/// Indexes of the extents that overlap keys `first` to `last`, both inclusive.
+pub(crate) fn overlapping(level: &dyn LevelView, first: &[u8], last: &[u8]) -> Range<usize> {
+    let start = level.find(first);
+    let end = level.find(last);
+    let reaches = end < level.len() && level.meta(end).smallest.as_slice() <= last;
+    start..(end + usize::from(reaches)).max(start)
+}
+
+/// Indexes of the extents that overlap `range`.
+pub(crate) fn overlapping_range(level: &dyn LevelView, range: &KeyRange) -> Range<usize> {
+    let start = level.find(&range.start);
+    let end = match &range.end {
+        Bound::Unbounded => level.len(),
+        Bound::Included(key) | Bound::Excluded(key) => {
+            let found = level.find(key);
+            let reaches = found < level.len() && !range.ends_before(&level.meta(found).smallest);
+            found + usize::from(reaches)
+        }
+    };
+    start..end.max(start)
+}
+
+/// Stored bytes of the extents at a range of indexes.
+pub(crate) fn bytes_of(level: &dyn LevelView, range: Range<usize>) -> u64 {
+    range.map(|index| u64::from(level.meta(index).bytes)).sum()
+}

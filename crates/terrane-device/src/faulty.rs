@@ -1,0 +1,385 @@
+//! A device that fails on purpose: it wraps another one, counts calls and refuses the chosen ones.
+//!
+//! A refused write has stored about half of its bytes (whole pages), as a real one may have; every other
+//! refused call has changed nothing. Stores through a mapping pass by unseen. To see what a power cut leaves,
+//! wrap a [`MemDisk`](crate::MemDisk), cut here, and crash the inner device.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use terrane_base::{Error, Kind, Result};
+
+use crate::mapping::PAGE_BYTES;
+use crate::{Disk, DiskLock, File, OpenMode, Region};
+
+/// A method of [`Disk`] or [`File`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Call {
+    /// [`Disk::open`] of a file that exists.
+    Open,
+    /// [`Disk::open`] with [`OpenMode::Create`].
+    Create,
+    /// [`Disk::create_dir`].
+    CreateDir,
+    /// [`Disk::list`].
+    List,
+    /// [`Disk::exists`].
+    Exists,
+    /// [`Disk::rename`], under the path renamed from.
+    Rename,
+    /// [`Disk::remove`].
+    Remove,
+    /// [`Disk::sync_dir`].
+    SyncDir,
+    /// [`Disk::lock`].
+    Lock,
+    /// [`Disk::free_bytes`].
+    FreeBytes,
+    /// [`File::len`].
+    Len,
+    /// [`File::read_at`].
+    Read,
+    /// [`File::write_at`].
+    Write,
+    /// [`File::sync`].
+    Sync,
+    /// [`File::set_len`].
+    SetLen,
+    /// [`File::allocate`].
+    Allocate,
+    /// [`File::punch`].
+    Punch,
+    /// [`File::map`].
+    Map,
+}
+
+impl Call {
+    /// How many kinds there are.
+    const COUNT: usize = Call::Map as usize + 1;
+
+    /// Whether the call may change what a later reader finds, or how durable it is.
+    #[must_use]
+    pub fn changes(self) -> bool {
+        use Call::{Allocate, Create, CreateDir, Lock, Punch, Remove, Rename, SetLen, Sync, SyncDir, Write};
+        matches!(
+            self,
+            Create | CreateDir | Rename | Remove | SyncDir | Lock | Write | Sync | SetLen | Allocate | Punch
+        )
+    }
+}
+
+/// How a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// EIO: the device is broken; an error of kind `Io`.
+    Broken,
+    /// ENOSPC: the device is full; an error of kind `Full`.
+    Full,
+}
+
+/// Which calls fail: those of one kind, on paths that contain a text, from the n-th on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    call: Call,
+    path_part: String,
+    /// Matching calls still to pass.
+    skip: u64,
+    lasting: bool,
+    failure: Failure,
+}
+
+impl Fault {
+    /// The next `call` fails once.
+    #[must_use]
+    pub fn new(call: Call, failure: Failure) -> Self {
+        Fault { call, path_part: String::new(), skip: 0, lasting: false, failure }
+    }
+
+    /// Lets `skip` matching calls pass first.
+    #[must_use]
+    pub fn after(mut self, skip: u64) -> Self {
+        self.skip = skip;
+        self
+    }
+
+    /// Fails every matching call from then on, not only one.
+    #[must_use]
+    pub fn lasting(mut self) -> Self {
+        self.lasting = true;
+        self
+    }
+
+    /// Matches only paths that contain `part`.
+    #[must_use]
+    pub fn on(mut self, part: impl Into<String>) -> Self {
+        self.path_part = part.into();
+        self
+    }
+}
+
+#[derive(Debug)]
+struct Plan {
+    counts: [u64; Call::COUNT],
+    faults: Vec<Fault>,
+    /// Changing calls still to pass before the power goes.
+    cut_after: Option<u64>,
+    is_cut: bool,
+}
+
+impl Plan {
+    /// Counts a call and says how it fails, if it does.
+    fn decide(&mut self, call: Call, path: &Path) -> Option<Verdict> {
+        self.counts[call as usize] += 1;
+        if call.changes()
+            && let Some(left) = &mut self.cut_after
+        {
+            if *left == 0 {
+                self.is_cut = true;
+            }
+            *left = left.saturating_sub(1);
+        }
+        if self.is_cut {
+            return Some(Verdict::Cut);
+        }
+        let path = path.to_string_lossy();
+        let matching = |fault: &Fault| fault.call == call && path.contains(&fault.path_part);
+        let mut verdict = None;
+        for fault in self.faults.iter_mut().filter(|fault| matching(fault)) {
+            if fault.skip > 0 {
+                fault.skip -= 1;
+            } else if verdict.is_none() {
+                verdict = Some(fault.failure);
+                // One that is spent skips the largest count, which never runs out.
+                fault.skip = if fault.lasting { 0 } else { u64::MAX };
+            }
+        }
+        verdict.map(Verdict::Fails)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Fails(Failure),
+    Cut,
+}
+
+impl Verdict {
+    #[cold]
+    fn error(self, call: Call, path: &Path) -> Error {
+        let path = path.display();
+        match self {
+            Verdict::Fails(Failure::Broken) => {
+                Error::io(format!("{call:?} of {path}"), io::Error::from_raw_os_error(EIO))
+            }
+            Verdict::Fails(Failure::Full) => {
+                Error::io(format!("{call:?} of {path}"), io::ErrorKind::StorageFull.into())
+            }
+            Verdict::Cut => Error::new(Kind::Io, format!("{call:?} of {path}: the power is cut")),
+        }
+    }
+}
+
+const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
+
+/// Wraps a device and fails the calls that a test chooses. Clones are handles of the same device.
+#[derive(Clone, Debug)]
+pub struct FaultyDisk {
+    inner: Arc<dyn Disk>,
+    plan: Arc<Mutex<Plan>>,
+}
+
+impl FaultyDisk {
+    /// Wraps `inner`; nothing fails yet.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Disk>) -> Self {
+        let plan = Plan { counts: [0; Call::COUNT], faults: Vec::new(), cut_after: None, is_cut: false };
+        FaultyDisk { inner, plan: Arc::new(Mutex::new(plan)) }
+    }
+
+    /// Adds a fault, counted from now.
+    pub fn fail(&self, fault: Fault) {
+        self.plan.lock().faults.push(fault);
+    }
+
+    /// Removes all faults; a cut stays.
+    pub fn heal(&self) {
+        self.plan.lock().faults.clear();
+    }
+
+    /// Cuts the power after `calls` more changing calls (see [`Call::changes`]): from then on every call fails.
+    pub fn cut_after(&self, calls: u64) {
+        self.plan.lock().cut_after = Some(calls);
+    }
+
+    /// Cuts the power now.
+    pub fn cut(&self) {
+        self.plan.lock().is_cut = true;
+    }
+
+    /// Whether the power is cut.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.plan.lock().is_cut
+    }
+
+    /// How many calls of a kind were made, failed ones included.
+    #[must_use]
+    pub fn count(&self, call: Call) -> u64 {
+        self.plan.lock().counts[call as usize]
+    }
+
+    /// How many changing calls were made: the bound for [`FaultyDisk::cut_after`] in the next run.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        let plan = self.plan.lock();
+        ALL.iter().filter(|call| call.changes()).map(|&call| plan.counts[call as usize]).sum()
+    }
+
+    fn check(&self, call: Call, path: &Path) -> Result<()> {
+        check(&self.plan, call, path)
+    }
+}
+
+const ALL: [Call; Call::COUNT] = [
+    Call::Open,
+    Call::Create,
+    Call::CreateDir,
+    Call::List,
+    Call::Exists,
+    Call::Rename,
+    Call::Remove,
+    Call::SyncDir,
+    Call::Lock,
+    Call::FreeBytes,
+    Call::Len,
+    Call::Read,
+    Call::Write,
+    Call::Sync,
+    Call::SetLen,
+    Call::Allocate,
+    Call::Punch,
+    Call::Map,
+];
+
+fn check(plan: &Mutex<Plan>, call: Call, path: &Path) -> Result<()> {
+    let verdict = plan.lock().decide(call, path);
+    verdict.map_or(Ok(()), |verdict| Err(verdict.error(call, path)))
+}
+
+impl Disk for FaultyDisk {
+    fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>> {
+        self.check(if mode == OpenMode::Create { Call::Create } else { Call::Open }, path)?;
+        let inner = self.inner.open(path, mode, direct)?;
+        Ok(Arc::new(FaultyFile { inner, plan: Arc::clone(&self.plan) }))
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<()> {
+        self.check(Call::CreateDir, path)?;
+        self.inner.create_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>> {
+        self.check(Call::List, path)?;
+        self.inner.list(path)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.check(Call::Exists, path)?;
+        self.inner.exists(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.check(Call::Rename, from)?;
+        self.inner.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.check(Call::Remove, path)?;
+        self.inner.remove(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.check(Call::SyncDir, path)?;
+        self.inner.sync_dir(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn DiskLock>> {
+        self.check(Call::Lock, path)?;
+        self.inner.lock(path)
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<u64> {
+        self.check(Call::FreeBytes, path)?;
+        self.inner.free_bytes(path)
+    }
+}
+
+#[derive(Debug)]
+struct FaultyFile {
+    inner: Arc<dyn File>,
+    plan: Arc<Mutex<Plan>>,
+}
+
+impl FaultyFile {
+    fn check(&self, call: Call) -> Result<()> {
+        check(&self.plan, call, self.inner.path())
+    }
+}
+
+impl File for FaultyFile {
+    fn path(&self) -> &PathBuf {
+        self.inner.path()
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.check(Call::Len)?;
+        self.inner.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.check(Call::Read)?;
+        self.inner.read_at(offset, buf)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let verdict = self.plan.lock().decide(Call::Write, self.inner.path());
+        let Some(verdict) = verdict else { return self.inner.write_at(offset, bytes) };
+        if verdict != Verdict::Cut {
+            // Whole pages, so that it works on direct files, too; what the inner device says changes nothing.
+            let half = bytes.len() / 2 / PAGE_BYTES * PAGE_BYTES;
+            let _ = self.inner.write_at(offset, &bytes[..half]);
+        }
+        Err(verdict.error(Call::Write, self.inner.path()).at(self.inner.path().display().to_string(), offset))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.check(Call::Sync)?;
+        self.inner.sync()
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        self.check(Call::SetLen)?;
+        self.inner.set_len(len)
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        self.check(Call::Allocate)?;
+        self.inner.allocate(offset, len)
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        self.check(Call::Punch)?;
+        self.inner.punch(offset, len)
+    }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        self.inner.prefetch(offset, len);
+    }
+
+    fn map(&self, len: usize, writable: bool) -> Result<Region> {
+        self.check(Call::Map)?;
+        self.inner.map(len, writable)
+    }
+}

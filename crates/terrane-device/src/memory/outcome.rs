@@ -1,0 +1,76 @@
+//! What a power cut leaves, decided by a seed.
+
+use terrane_base::env::Random;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How the unsynced writes of one file fare. Whole modes beside the per-sector one, because a long kept prefix
+/// or an entirely lost file would be too rare by chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Nothing reached the device.
+    Lost,
+    /// Everything did.
+    Kept,
+    /// Everything up to a point in the file did.
+    Prefix,
+    /// Each page and sector on its own.
+    Scattered,
+}
+
+/// How one sector fares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Lost,
+    Kept,
+    /// The first so many bytes are new.
+    Torn(usize),
+    /// An earlier unsynced version, by number.
+    Older(u64),
+}
+
+/// A stream of choices. SplitMix64 (Steele, Lea, Flood 2014).
+#[derive(Debug)]
+pub(crate) struct Choices(AtomicU64);
+
+impl Choices {
+    /// The choices of `seed` for the thing numbered `subject`.
+    pub(crate) fn new(seed: u64, subject: u64) -> Self {
+        let choices = Choices(AtomicU64::new(seed ^ subject.wrapping_mul(0xd6e8_feb8_6659_fd93)));
+        choices.next_u64();
+        choices
+    }
+
+    /// A number below `bound`, which is at least 1.
+    pub(crate) fn below(&self, bound: u64) -> u64 {
+        self.next_u64() % bound
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        match self.below(6) {
+            0 => Mode::Lost,
+            1 => Mode::Kept,
+            2 => Mode::Prefix,
+            _ => Mode::Scattered,
+        }
+    }
+
+    pub(super) fn fate(&self, sector_bytes: usize) -> Fate {
+        match self.below(8) {
+            0..3 => Fate::Lost,
+            3..6 => Fate::Kept,
+            6 => Fate::Torn(self.below(sector_bytes as u64) as usize),
+            _ => Fate::Older(self.next_u64()),
+        }
+    }
+}
+
+impl Random for Choices {
+    fn next_u64(&self) -> u64 {
+        let step = 0x9e37_79b9_7f4a_7c15u64;
+        let mut z = self.0.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,333 @@
+//! The directories of a device in memory: entries as they are, as they are durably, and the changes between.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use terrane_base::{Error, Result};
+
+use crate::memory::file::MemFile;
+use crate::memory::outcome::Choices;
+use crate::memory::refused;
+use crate::memory::space::Space;
+
+/// Names a file or directory, whatever its path; never reused.
+pub(super) type NodeId = u64;
+
+const ROOT: NodeId = 0;
+
+type Entries = BTreeMap<String, NodeId>;
+
+#[derive(Clone, Debug)]
+enum Change {
+    Set(String, NodeId),
+    Unset(String),
+    /// A rename within the directory: both names change at once.
+    Move(String, String),
+}
+
+impl Change {
+    fn apply(&self, entries: &mut Entries) {
+        match self {
+            Change::Set(name, node) => {
+                entries.insert(name.clone(), *node);
+            }
+            Change::Unset(name) => {
+                entries.remove(name);
+            }
+            Change::Move(from, to) => {
+                if let Some(node) = entries.remove(from) {
+                    entries.insert(to.clone(), node);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Dir {
+    entries: Entries,
+    durable: Entries,
+    /// What leads from `durable` to `entries`.
+    changes: Vec<Change>,
+}
+
+impl Dir {
+    fn change(&mut self, change: Change) {
+        change.apply(&mut self.entries);
+        self.changes.push(change);
+    }
+
+    fn sync(&mut self) {
+        self.durable.clone_from(&self.entries);
+        self.changes.clear();
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Node {
+    Dir(Dir),
+    File(Arc<MemFile>),
+}
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    nodes: BTreeMap<NodeId, Node>,
+    next: NodeId,
+    locked: BTreeSet<NodeId>,
+}
+
+impl Tree {
+    pub(super) fn new() -> Self {
+        Tree {
+            nodes: BTreeMap::from([(ROOT, Node::Dir(Dir::default()))]),
+            next: ROOT + 1,
+            locked: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn find(&self, path: &Path) -> Result<Option<NodeId>> {
+        let mut node = ROOT;
+        for name in names(path)? {
+            match self.nodes.get(&node) {
+                Some(Node::Dir(dir)) => match dir.entries.get(name) {
+                    Some(&next) => node = next,
+                    None => return Ok(None),
+                },
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(node))
+    }
+
+    pub(super) fn file(&self, node: NodeId) -> Option<Arc<MemFile>> {
+        match self.nodes.get(&node) {
+            Some(Node::File(file)) => Some(Arc::clone(file)),
+            _ => None,
+        }
+    }
+
+    /// Requires: nothing is at `path`.
+    pub(super) fn make_file(&mut self, path: &Path, space: &Arc<Space>) -> Result<Arc<MemFile>> {
+        let file = Arc::new(MemFile::new(space));
+        let (name, dir) = self.entry("make", path)?;
+        self.add(dir, name, Node::File(Arc::clone(&file)));
+        Ok(file)
+    }
+
+    /// Makes the directories of `path` that are missing, durably.
+    pub(super) fn make_dirs(&mut self, path: &Path) -> Result<()> {
+        let mut node = ROOT;
+        for name in names(path)? {
+            let found = self.dir(node).and_then(|dir| dir.entries.get(name).copied());
+            let next = found.unwrap_or_else(|| self.add(node, name.to_owned(), Node::Dir(Dir::default())));
+            if self.dir(next).is_none() {
+                return Err(refused("make directory", path, io::ErrorKind::NotADirectory));
+            }
+            if found.is_none()
+                && let Some(dir) = self.dir_mut(node)
+            {
+                dir.sync();
+            }
+            node = next;
+        }
+        Ok(())
+    }
+
+    pub(super) fn list(&self, path: &Path) -> Result<Vec<String>> {
+        let dir = self.find(path)?.and_then(|node| self.dir(node));
+        let dir = dir.ok_or_else(|| refused("list directory", path, io::ErrorKind::NotFound))?;
+        Ok(dir.entries.keys().cloned().collect())
+    }
+
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> Result<()> {
+        let what = format!("rename to {} from", to.display());
+        let missing = || refused(&what, from, io::ErrorKind::NotFound);
+        let node = self.find(from)?.ok_or_else(missing)?;
+        let (from_name, from_dir) = self.entry(&what, from)?;
+        let (to_name, to_dir) = self.entry(&what, to)?;
+        if (from_dir, &from_name) == (to_dir, &to_name) {
+            return Ok(());
+        }
+        if let Some(replaced) = self.find(to)? {
+            self.unlink(replaced, to)?;
+        }
+        if from_dir == to_dir {
+            self.change(from_dir, Change::Move(from_name, to_name));
+        } else {
+            self.change(to_dir, Change::Set(to_name, node));
+            self.change(from_dir, Change::Unset(from_name));
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, path: &Path) -> Result<()> {
+        let node = self.find(path)?.ok_or_else(|| refused("remove", path, io::ErrorKind::NotFound))?;
+        let (name, dir) = self.entry("remove", path)?;
+        self.unlink(node, path)?;
+        self.change(dir, Change::Unset(name));
+        Ok(())
+    }
+
+    pub(super) fn sync_dir(&mut self, path: &Path) -> Result<()> {
+        let node = self.find(path)?;
+        let dir = node.and_then(|node| self.dir_mut(node));
+        dir.ok_or_else(|| refused("sync directory", path, io::ErrorKind::NotFound))?.sync();
+        self.sweep();
+        Ok(())
+    }
+
+    /// Locks a node; says whether it was free.
+    pub(super) fn lock(&mut self, node: NodeId) -> bool {
+        self.locked.insert(node)
+    }
+
+    pub(super) fn unlock(&mut self, node: NodeId) {
+        self.locked.remove(&node);
+    }
+
+    pub(super) fn write_back(&mut self, seed: u64) {
+        for (&id, node) in &mut self.nodes {
+            let choices = Choices::new(seed, id);
+            match node {
+                Node::File(file) => file.write_back(&choices),
+                Node::Dir(dir) => {
+                    let kept = choices.below(dir.changes.len() as u64 + 1) as usize;
+                    let Dir { durable, changes, .. } = dir;
+                    changes.drain(..kept).for_each(|change| change.apply(durable));
+                }
+            }
+        }
+    }
+
+    pub(super) fn killed(&self, space: &Arc<Space>) -> Tree {
+        let nodes = self.nodes.iter().map(|(&id, node)| match node {
+            Node::File(file) => (id, Node::File(Arc::new(file.killed(space)))),
+            Node::Dir(dir) => (id, Node::Dir(dir.clone())),
+        });
+        let tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeSet::new() };
+        tree.release_nameless();
+        tree
+    }
+
+    pub(super) fn crashed(&self, seed: u64, space: &Arc<Space>) -> Tree {
+        let nodes = self.nodes.iter().map(|(&id, node)| {
+            let choices = Choices::new(seed, id);
+            match node {
+                Node::File(file) => (id, Node::File(Arc::new(file.crashed(space, &choices)))),
+                Node::Dir(dir) => {
+                    let mut entries = dir.durable.clone();
+                    let kept = choices.below(dir.changes.len() as u64 + 1) as usize;
+                    dir.changes[..kept].iter().for_each(|change| change.apply(&mut entries));
+                    (id, Node::Dir(Dir { durable: entries.clone(), entries, changes: Vec::new() }))
+                }
+            }
+        });
+        let mut tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeSet::new() };
+        tree.release_nameless();
+        tree.sweep();
+        tree
+    }
+
+    /// Gives back the space of files that no current entry names.
+    fn release_nameless(&self) {
+        let named: BTreeSet<NodeId> = self.dirs().flat_map(|dir| dir.entries.values().copied()).collect();
+        for (id, node) in &self.nodes {
+            if let Node::File(file) = node
+                && !named.contains(id)
+            {
+                file.remove();
+            }
+        }
+    }
+
+    /// Forgets nodes that no entry names, neither now nor durably nor by a change under way.
+    fn sweep(&mut self) {
+        let mut named = BTreeSet::from([ROOT]);
+        for dir in self.dirs() {
+            named.extend(dir.entries.values().chain(dir.durable.values()));
+            named.extend(dir.changes.iter().filter_map(|change| match change {
+                Change::Set(_, node) => Some(*node),
+                Change::Unset(_) | Change::Move(..) => None,
+            }));
+        }
+        self.nodes.retain(|id, _| named.contains(id));
+    }
+
+    /// Takes the last name from what is at `path`: a file, or an empty directory.
+    fn unlink(&mut self, node: NodeId, path: &Path) -> Result<()> {
+        match self.nodes.get(&node) {
+            Some(Node::Dir(dir)) if !dir.entries.is_empty() => {
+                Err(refused("remove directory", path, io::ErrorKind::DirectoryNotEmpty))
+            }
+            Some(Node::File(file)) => {
+                file.remove();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The name of `path` in its directory, which must exist.
+    fn entry(&self, what: &str, path: &Path) -> Result<(String, NodeId)> {
+        let mut names = names(path)?;
+        let name = names.pop().ok_or_else(|| Error::invalid(format!("cannot {what} the root directory")))?;
+        let dir: std::path::PathBuf = names.iter().collect();
+        match self.find(&dir)? {
+            Some(node) if self.dir(node).is_some() => Ok((name.to_owned(), node)),
+            _ => Err(refused(what, path, io::ErrorKind::NotFound)),
+        }
+    }
+
+    fn add(&mut self, dir: NodeId, name: String, node: Node) -> NodeId {
+        let id = self.next;
+        self.next += 1;
+        self.nodes.insert(id, node);
+        self.change(dir, Change::Set(name, id));
+        id
+    }
+
+    fn change(&mut self, dir: NodeId, change: Change) {
+        self.dir_mut(dir).expect("found as a directory under the same lock").change(change);
+    }
+
+    fn dir(&self, node: NodeId) -> Option<&Dir> {
+        match self.nodes.get(&node) {
+            Some(Node::Dir(dir)) => Some(dir),
+            _ => None,
+        }
+    }
+
+    fn dir_mut(&mut self, node: NodeId) -> Option<&mut Dir> {
+        match self.nodes.get_mut(&node) {
+            Some(Node::Dir(dir)) => Some(dir),
+            _ => None,
+        }
+    }
+
+    fn dirs(&self) -> impl Iterator<Item = &Dir> {
+        self.nodes.values().filter_map(|node| match node {
+            Node::Dir(dir) => Some(dir),
+            Node::File(_) => None,
+        })
+    }
+}
+
+/// The names that lead from the root to `path`; the root is the working directory, too.
+fn names(path: &Path) -> Result<Vec<&str>> {
+    let mut names = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::RootDir | Component::CurDir => {}
+            Component::Normal(part) if part.to_str().is_some() => names.extend(part.to_str()),
+            _ => {
+                return Err(Error::invalid(format!(
+                    "the memory device takes no path like {}",
+                    path.display()
+                )));
+            }
+        }
+    }
+    Ok(names)
+}

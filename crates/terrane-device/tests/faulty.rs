@@ -1,0 +1,93 @@
+//! The failing device: the chosen call fails, the others pass.
+#![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::Kind;
+use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, OpenMode};
+
+fn disks() -> (MemDisk, FaultyDisk) {
+    let inner = MemDisk::new();
+    (inner.clone(), FaultyDisk::new(Arc::new(inner)))
+}
+
+#[test]
+fn the_nth_call_fails_once() {
+    let (_, disk) = disks();
+    let file = disk.open(Path::new("journal"), OpenMode::Create, false).unwrap();
+    let other = disk.open(Path::new("data"), OpenMode::Create, false).unwrap();
+    disk.fail(Fault::new(Call::Sync, Failure::Broken).on("journal").after(2));
+    let results: Vec<bool> = (0..5).map(|_| other.sync().is_ok() && file.sync().is_ok()).collect();
+    assert_eq!(results, [true, true, false, true, true]);
+    assert_eq!(disk.count(Call::Sync), 10);
+}
+
+#[test]
+fn a_lasting_fault_lasts_until_healed() {
+    let (inner, disk) = disks();
+    let file = disk.open(Path::new("file"), OpenMode::Create, false).unwrap();
+    disk.fail(Fault::new(Call::Write, Failure::Full).lasting());
+    for _ in 0..3 {
+        let error = file.write_at(0, &[1; 20_000]).unwrap_err();
+        assert_eq!(error.kind(), Kind::Full);
+        assert_eq!(error.place().unwrap().file, "file");
+    }
+    assert_eq!(file.len().unwrap(), 8192, "a prefix was stored");
+    disk.heal();
+    file.write_at(0, &[1; 20_000]).unwrap();
+    assert!(inner.exists(Path::new("file")).unwrap());
+}
+
+#[test]
+fn after_the_cut_nothing_works() {
+    let (inner, disk) = disks();
+    let file = disk.open(Path::new("file"), OpenMode::Create, false).unwrap();
+    let before = disk.changes();
+    disk.cut_after(2);
+    file.write_at(0, b"one").unwrap();
+    file.read_at(0, &mut [0; 3]).unwrap(); // changes nothing: not counted
+    file.write_at(3, b"two").unwrap();
+    assert!(!disk.is_cut());
+    assert_eq!(file.write_at(6, &[3; 10_000]).unwrap_err().kind(), Kind::Io);
+    assert!(disk.is_cut());
+    assert_eq!(disk.changes() - before, 3);
+    assert!(file.read_at(0, &mut [0; 3]).is_err());
+    assert!(file.sync().is_err() && disk.list(Path::new("")).is_err());
+    disk.heal();
+    assert!(file.len().is_err(), "a cut stays");
+    assert_eq!(inner.open(Path::new("file"), OpenMode::Read, false).unwrap().len().unwrap(), 6);
+}
+
+#[test]
+fn every_call_can_fail() {
+    let (_, disk) = disks();
+    let path = Path::new("file");
+    let file = disk.open(path, OpenMode::Create, false).unwrap();
+    file.write_at(0, &[1; 10]).unwrap();
+    let check = |call, result: &dyn Fn() -> bool| {
+        assert!(result(), "{call:?} works");
+        disk.fail(Fault::new(call, Failure::Broken));
+        assert!(!result(), "{call:?} fails");
+    };
+    check(Call::Open, &|| disk.open(path, OpenMode::Read, false).is_ok());
+    check(Call::Exists, &|| disk.exists(path).is_ok());
+    check(Call::List, &|| disk.list(Path::new("")).is_ok());
+    check(Call::CreateDir, &|| disk.create_dir(Path::new("dir")).is_ok());
+    check(Call::Rename, &|| disk.rename(path, path).is_ok());
+    check(Call::SyncDir, &|| disk.sync_dir(Path::new("")).is_ok());
+    check(Call::Lock, &|| disk.lock(Path::new("LOCK")).is_ok());
+    check(Call::FreeBytes, &|| disk.free_bytes(path).is_ok());
+    check(Call::Len, &|| file.len().is_ok());
+    check(Call::Read, &|| file.read_at(0, &mut [0; 4]).is_ok());
+    check(Call::Write, &|| file.write_at(0, &[2; 4]).is_ok());
+    check(Call::Sync, &|| file.sync().is_ok());
+    check(Call::SetLen, &|| file.set_len(8192).is_ok());
+    check(Call::Allocate, &|| file.allocate(0, 8192).is_ok());
+    check(Call::Punch, &|| file.punch(0, 4096).is_ok());
+    check(Call::Map, &|| file.map(8192, true).is_ok());
+    disk.fail(Fault::new(Call::Create, Failure::Broken));
+    assert!(disk.open(Path::new("new"), OpenMode::Create, false).is_err());
+    disk.fail(Fault::new(Call::Remove, Failure::Broken));
+    assert!(disk.remove(path).is_err() && disk.remove(path).is_ok());
+}

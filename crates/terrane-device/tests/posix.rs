@@ -1,0 +1,86 @@
+//! What only the real device can show: permissions, other processes, regions of the operating system.
+#![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
+#![expect(unsafe_code, reason = "regions are written and read")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use terrane_base::Kind;
+use terrane_device::{Disk, HUGE_PAGE_BYTES, OpenMode, PosixDisk, Region};
+
+const HELD: &str = "TERRANE_TEST_LOCK";
+
+#[test]
+fn only_the_owner_has_access() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = PosixDisk::new();
+    let made = dir.path().join("a/b");
+    disk.create_dir(&made).unwrap();
+    disk.open(&made.join("file"), OpenMode::Create, false).unwrap();
+    let _lock = disk.lock(&made.join("LOCK")).unwrap();
+    let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(dir.path().join("a")), 0o700);
+    assert_eq!(mode(made.clone()), 0o700);
+    assert_eq!(mode(made.join("file")), 0o600);
+    assert_eq!(mode(made.join("LOCK")), 0o600);
+}
+
+/// Not a test of its own: the other process of the next one.
+#[test]
+fn hold_lock_for_another_test() {
+    if let Some(path) = std::env::var_os(HELD) {
+        let error = PosixDisk::new().lock(path.as_ref()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Busy);
+        println!("refused: {error}");
+    }
+}
+
+#[test]
+fn another_process_is_refused_and_told_the_holder() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("LOCK");
+    let _lock = PosixDisk::new().lock(&path).unwrap();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "hold_lock_for_another_test", "--nocapture"])
+        .env(HELD, &path)
+        .stdout(Stdio::piped())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&child.stdout);
+    let expected = format!("is locked by process {}", std::process::id());
+    assert!(child.status.success() && text.contains(&expected), "{text}");
+}
+
+#[test]
+fn heap_regions_are_zero_aligned_and_prefaulted() {
+    for len in [0, 1, 5000, HUGE_PAGE_BYTES - 1, HUGE_PAGE_BYTES, 3 * HUGE_PAGE_BYTES + 1] {
+        let region = Region::heap(len);
+        assert_eq!((region.len(), region.is_empty()), (len, len == 0));
+        let unit = if len >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { 4096 };
+        assert_eq!(region.start().as_ptr().addr() % unit, 0);
+        region.prefault().unwrap();
+        // SAFETY: in bounds; this thread alone uses the region.
+        unsafe {
+            assert!(region.slice(0, len).iter().all(|&byte| byte == 0));
+            if len > 0 {
+                region.write(len - 1, &[7]);
+                region.prefault().unwrap();
+                assert_eq!(region.slice(len - 1, 1), [7], "prefaulting keeps contents");
+            }
+        }
+    }
+}
+
+#[test]
+fn holes_give_space_back() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = dir.path().join("file");
+    let file = PosixDisk::new().open(&path, OpenMode::Create, false).unwrap();
+    file.allocate(0, 4 << 20).unwrap();
+    let blocks = || std::fs::metadata(&path).unwrap().blocks() * 512;
+    assert!(blocks() >= 4 << 20);
+    file.punch(1 << 20, 2 << 20).unwrap();
+    assert!(blocks() <= (2 << 20) + (64 << 10), "{} bytes are still taken", blocks());
+    assert_eq!(file.len().unwrap(), 4 << 20);
+}

@@ -1,0 +1,79 @@
+//! Compaction as the engine sees it: ask the picker, run the job, install the result.
+
+use std::sync::Arc;
+
+use terrane_base::{Result, SeqNo, TableId};
+use terrane_compaction::{
+    Compactor, JobControl, JobKind, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_range,
+};
+use terrane_levels::Metasnapshot;
+
+use crate::engine::Engine;
+use crate::schedule::Schedule;
+use crate::stats::add;
+use crate::table::Table;
+
+impl Engine {
+    /// The most urgent job over all tables that can run beside what runs.
+    pub(crate) fn pick_compaction(
+        &self,
+        tables: &[Arc<Table>],
+        schedule: &Schedule,
+    ) -> Option<(Arc<Table>, JobSpec)> {
+        let snapshots = self.pins.list(|| self.journal.visible());
+        let mut due: Vec<(u64, &Arc<Table>, Arc<Metasnapshot>)> = Vec::new();
+        for table in tables {
+            let tree = table.pinned().tree;
+            let shape = shape_of(table.id, &tree, &snapshots);
+            due.push((debt_bytes(&shape, &table.settings.limits), table, tree));
+        }
+        due.sort_by_key(|(debt, ..)| std::cmp::Reverse(*debt));
+        due.into_iter().find_map(|(_, table, tree)| {
+            let spec = self.pick_for(table, &tree, &snapshots, schedule)?;
+            Some((table.clone(), spec))
+        })
+    }
+
+    /// A job that somebody asked for, or else one that the shape asks for.
+    fn pick_for(
+        &self,
+        table: &Table,
+        tree: &Metasnapshot,
+        snapshots: &[SeqNo],
+        schedule: &Schedule,
+    ) -> Option<JobSpec> {
+        let shape = shape_of(table.id, tree, snapshots);
+        let limits = &table.settings.limits;
+        let (requested, fulfilled) =
+            table.serve_requests(|request| pick_range(&shape, limits, &schedule.claims, request));
+        if fulfilled {
+            self.scheduler.notify();
+        }
+        requested.or_else(|| pick(&shape, limits, &schedule.claims, &schedule.cursors))
+    }
+
+    /// Runs a compaction job and makes its result part of the table.
+    pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &JobControl) -> Result<()> {
+        let result = self.compactor.run(spec, control)?;
+        self.install(table, &result, Vec::new(), |_| ())?;
+        if spec.kind == JobKind::Manual {
+            table.advance_request(spec);
+        }
+        self.store.reclaim()?;
+        add(&self.counters.compactions, 1);
+        add(&self.counters.compaction_bytes_read, result.work.bytes_read);
+        add(&self.counters.compaction_bytes_written, result.work.bytes_written);
+        add(&self.counters.bytes_reused, result.work.bytes_relinked + result.work.bytes_copied);
+        Ok(())
+    }
+}
+
+/// A table's tree as the picker sees it.
+pub(crate) fn shape_of<'t>(table: TableId, tree: &'t Metasnapshot, snapshots: &'t [SeqNo]) -> TableShape<'t> {
+    TableShape {
+        table,
+        runs: tree.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
+        levels: tree.levels.iter().map(|level| &**level as _).collect(),
+        snapshots,
+    }
+}

@@ -1,0 +1,161 @@
+//! The parts of an open database, and what they know of each other.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use terrane_base::env::Env;
+use terrane_base::options::{JournalMode, Options};
+use terrane_base::{Error, Result, SeqNo};
+use terrane_compaction::{JobControl, LocalCompactor, RateLimiter};
+use terrane_device::{Disk, DiskLock};
+use terrane_journal::Journal;
+use terrane_levels::{Manifest, Pins};
+use terrane_storage::Store;
+use terrane_table::Cache;
+
+use crate::catalog::Catalog;
+use crate::pressure::Pressure;
+use crate::schedule::Scheduler;
+use crate::settings::MemoryPlan;
+use crate::stats::{Counters, Stats};
+
+/// An open database. Everything is reached through shared references.
+pub struct Engine {
+    /// The doors.
+    pub(crate) env: Env,
+    /// The device under everything.
+    pub(crate) disk: Arc<dyn Disk>,
+    /// Directory of the database.
+    pub(crate) dir: PathBuf,
+    /// Options in force, resolved.
+    pub(crate) options: Options,
+    /// How the memory budget is divided.
+    pub(crate) plan: MemoryPlan,
+    /// Where extents live.
+    pub(crate) store: Arc<dyn Store>,
+    /// Blocks in memory.
+    pub(crate) cache: Arc<Cache>,
+    /// The durable log of what the tree looks like.
+    pub(crate) manifest: Arc<Manifest>,
+    /// Segments and the order of commits.
+    pub(crate) journal: Box<dyn Journal>,
+    /// Live snapshots.
+    pub(crate) pins: Pins,
+    /// The tables.
+    pub(crate) catalog: Catalog,
+    /// How far writers are held back.
+    pub(crate) pressure: Pressure,
+    /// What was counted.
+    pub(crate) counters: Counters,
+    /// Background work.
+    pub(crate) scheduler: Scheduler,
+    /// Runs compaction jobs.
+    pub(crate) compactor: LocalCompactor,
+    /// Bounds the bytes per second of background work.
+    pub(crate) limiter: Arc<RateLimiter>,
+    /// Time writers had been held back at the last flush, in microseconds.
+    pub(crate) paused_before: AtomicU64,
+    /// Number of the next overflow run.
+    pub(crate) next_run: AtomicU64,
+    /// Only one thread trims at a time.
+    pub(crate) trimming: Mutex<()>,
+    /// Set when the database begins to close.
+    pub(crate) closing: AtomicBool,
+    /// Refuses a second opener while it lives; none for a read-only open.
+    pub(crate) lock: Mutex<Option<Box<dyn DiskLock>>>,
+}
+
+impl Engine {
+    /// The options in force, with derived sizes filled in.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Directory of the database.
+    #[must_use]
+    pub fn dir(&self) -> &PathBuf {
+        &self.dir
+    }
+
+    /// The tables.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Every record with this number or below is visible to reads.
+    #[must_use]
+    pub fn visible(&self) -> SeqNo {
+        self.journal.visible()
+    }
+
+    /// How far the background is behind: 0 is not at all, 1 is the limit at which writers wait.
+    #[must_use]
+    pub fn debt(&self) -> f64 {
+        self.pressure.debt()
+    }
+
+    /// What was counted since the open.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.counters.snapshot();
+        let cache = self.cache.usage();
+        stats.cache_bytes = cache.used_bytes;
+        stats.cache_misses = cache.kinds.iter().map(|kind| kind.misses).sum();
+        stats.writes_paused_micros = self.pressure.paused().as_micros() as u64;
+        stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
+        stats
+    }
+
+    /// Makes every commit so far durable.
+    ///
+    /// # Errors
+    /// `Poisoned` or `Io` from the journal.
+    pub fn sync(&self) -> Result<()> {
+        self.refuse_if_read_only()?;
+        self.journal.sync()
+    }
+
+    /// Segments and indexes over them, in bytes.
+    pub(crate) fn write_memory_in_use(&self) -> u64 {
+        let segments = self.journal.memory_bytes();
+        let indexes: u64 = self.catalog.all().iter().map(|table| table.pinned().index_bytes()).sum();
+        segments + indexes
+    }
+
+    pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
+        if self.options.read_only {
+            return Err(Error::invalid(
+                "the database was opened read_only: open it for writing to change it",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Control for one piece of background work.
+    pub(crate) fn new_control(&self) -> JobControl {
+        JobControl::new(self.env.clock.clone(), Some(self.limiter.clone()))
+    }
+
+    /// Stops background work, makes every commit durable (with the journal off, by a flush) and releases the lock.
+    /// Idempotent.
+    ///
+    /// # Errors
+    /// `Io` or `Poisoned` from the last sync; the database is closed all the same.
+    pub fn close(&self) -> Result<()> {
+        // With the journal off, what is only in memory would be lost.
+        let is_unsafe = self.options.journal == JournalMode::Off && !self.options.read_only;
+        let flushed = if is_unsafe && !self.closing.load(Ordering::Acquire) { self.flush() } else { Ok(()) };
+        if self.closing.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.pressure.wake();
+        self.scheduler.close();
+        let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
+        self.lock.lock().take();
+        flushed.and(closed)
+    }
+}

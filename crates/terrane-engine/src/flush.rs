@@ -1,0 +1,318 @@
+//! From memory to the levels. Frozen memtables become generations of the global index (or are merged into one
+//! by pointer); the oldest generation is merged with the overlapping extents of level 1 range by range, one
+//! manifest edit per step; the last step also notes the generation as flushed, after which its segments can go.
+//!
+//! A crash between steps is harmless: the generation is replayed from its segments, and what earlier steps put
+//! into level 1 is seen twice under the same sequence numbers.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_compaction::{ClaimId, FlushPlan, JobControl, JobResult, JobSpec, plan_dump, plan_flush};
+use terrane_format::manifest::EditOp;
+use terrane_memtable::GlobalIndex;
+
+use crate::compact::shape_of;
+use crate::engine::Engine;
+use crate::schedule::Schedule;
+use crate::stats::add;
+use crate::table::{Picture, Table};
+
+/// Share of the write memory in use from which on memtables are flushed before they are full.
+const RELIEF_DEBT: f64 = 0.90;
+/// How many times larger than the generation level 1 is when it counts as much larger.
+const OVERFLOW_RATIO: u64 = 2;
+/// Level 1 may be this many times its target before a generation is written as an overflow run instead.
+const OVERFLOW_FACTOR: u64 = 3;
+
+impl Engine {
+    /// Whether frozen memtables wait to become, or to be merged into, a generation.
+    pub(crate) fn wants_settle(&self, table: &Table) -> bool {
+        let guard = crossbeam_epoch::pin();
+        !table.picture(&guard).frozen.is_empty()
+    }
+
+    /// Promotes or merges every frozen memtable, oldest first.
+    pub(crate) fn settle(&self, table: &Table, control: &JobControl) -> Result<()> {
+        loop {
+            let picture = table.pinned();
+            if picture.frozen.is_empty() {
+                return Ok(());
+            }
+            self.wait_until_indexed(&picture);
+            // A flush that began meanwhile would pass by what is merged behind its cursor.
+            let _no_flush_begins = table.merging.lock();
+            let picture = table.pinned();
+            match self.generation_with_room(table, &picture) {
+                Some(generation) => self.merge_oldest(table, &picture, &generation, control)?,
+                None => {
+                    self.promote(table);
+                }
+            }
+        }
+    }
+
+    /// Waits for writers that were numbered before the oldest frozen memtable was switched; they are a few
+    /// instructions from done.
+    fn wait_until_indexed(&self, picture: &Picture) {
+        let mut turn = 0;
+        while self.journal.visible().0 + 1 < successor(picture).0 {
+            terrane_base::sync::spin(turn);
+            turn += 1;
+        }
+    }
+
+    /// The newest generation, if the oldest frozen memtable still fits and nothing flushes it.
+    fn generation_with_room(&self, table: &Table, picture: &Picture) -> Option<Arc<GlobalIndex>> {
+        let newest = picture.generations.first()?;
+        let oldest = picture.frozen.last()?;
+        let bytes =
+            newest.record_bytes() + newest.index_bytes() + oldest.record_bytes() + oldest.index_bytes();
+        let flushing = table.flushing.load(Ordering::Acquire) && picture.generations.len() == 1;
+        (bytes <= self.options.global_index_bytes && !flushing).then(|| newest.clone())
+    }
+
+    fn merge_oldest(
+        &self,
+        table: &Table,
+        picture: &Picture,
+        generation: &GlobalIndex,
+        control: &JobControl,
+    ) -> Result<()> {
+        let oldest = picture.frozen.last().expect("a frozen memtable was found to merge");
+        let snapshots = self.pins.list(|| self.journal.visible());
+        let merged = generation.merge(oldest, &snapshots, &mut |_entries| control.check().is_ok());
+        if !merged {
+            return Err(Error::new(Kind::Cancelled, "merge into the global index cancelled"));
+        }
+        let edit = table.edit();
+        let mut next = edit.picture();
+        next.frozen.pop();
+        edit.replace(next);
+        add(&self.counters.index_merges, 1);
+        Ok(())
+    }
+
+    /// The table whose oldest generation should be flushed now.
+    pub(crate) fn table_to_flush(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Arc<Table>> {
+        let candidates = tables.iter().filter(|table| {
+            !schedule.is_running("flush", table.id)
+                && !schedule.is_running("settle", table.id)
+                && self.wants_flush(table)
+        });
+        // The one that holds back the oldest segment first: it is what keeps memory from coming back.
+        candidates
+            .min_by_key(|table| table.pinned().generations.last().and_then(|g| g.oldest_segment()))
+            .cloned()
+    }
+
+    /// While memory is short and nothing is flushed: the table that holds back the oldest segment. Its memtable is
+    /// not full, but many such tables together, or one that hardly anyone writes to, can fill the memory.
+    pub(crate) fn table_to_relieve(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Arc<Table>> {
+        let is_moving = ["flush", "settle", "freeze"].iter().any(|work| schedule.is_running_anywhere(work));
+        if is_moving || self.memory_debt() < RELIEF_DEBT {
+            return None;
+        }
+        let filled = tables.iter().filter(|table| table.pinned().active.entry_count() > 0);
+        let table = filled.min_by_key(|table| table.pinned().active.oldest_segment())?;
+        table.want_flush(self.journal.visible());
+        Some(table.clone())
+    }
+
+    /// Whether the oldest generation is full, superseded, or asked for.
+    fn wants_flush(&self, table: &Table) -> bool {
+        let guard = crossbeam_epoch::pin();
+        let picture = table.picture(&guard);
+        let Some(oldest) = picture.generations.last() else { return false };
+        let bytes = oldest.record_bytes() + oldest.index_bytes();
+        picture.generations.len() > 1
+            || bytes + self.options.memtable_bytes > self.options.global_index_bytes
+            || table.flush_wanted() > table.flushed_seq()
+    }
+
+    /// Merges the oldest generation of `table` into its levels.
+    pub(crate) fn flush_generation(&self, table: &Table, control: &JobControl) -> Result<()> {
+        let started = self.env.clock.now();
+        let generation = self.take_generation(table);
+        let flushed = match &generation {
+            Some(generation) if self.must_overflow(table, generation) => {
+                self.flush_as_run(table, generation, control)
+            }
+            Some(generation) => self.flush_by_ranges(table, generation, control),
+            None => Ok(()),
+        };
+        table.flushing.store(false, Ordering::Release);
+        flushed?;
+        if let Some(generation) = generation {
+            add(&self.counters.flushes, 1);
+            self.pressure.drained(generation.record_bytes(), self.env.clock.now() - started);
+        }
+        self.store.reclaim()?;
+        self.trim_segments()
+    }
+
+    /// The oldest generation, which takes no more records from now on.
+    fn take_generation(&self, table: &Table) -> Option<Arc<GlobalIndex>> {
+        let _no_merge = table.merging.lock();
+        table.flushing.store(true, Ordering::Release);
+        table.pinned().generations.last().cloned()
+    }
+
+    /// Whether the generation is written as an overflow run instead of being merged with level 1. While there are
+    /// overflow runs, which hold older versions, a newer generation must not go below them. Otherwise it depends
+    /// on whether writers had to wait since the last flush: a merge with a level much larger than the generation
+    /// brings memory back slowly, a run quickly; several runs are then merged with the level at once.
+    fn must_overflow(&self, table: &Table, generation: &GlobalIndex) -> bool {
+        let tree = table.pinned().tree;
+        let level_1 = tree.levels.first().map_or(0, |level| level.totals().bytes);
+        let is_large = level_1 > OVERFLOW_RATIO * generation.record_bytes();
+        let paused = self.pressure.paused().as_micros() as u64;
+        let had_to_wait = paused > self.paused_before.swap(paused, Ordering::Relaxed);
+        !tree.runs.is_empty()
+            || level_1 > OVERFLOW_FACTOR * table.settings.level_base_bytes
+            || (is_large && had_to_wait)
+    }
+
+    fn flush_as_run(&self, table: &Table, generation: &Arc<GlobalIndex>, control: &JobControl) -> Result<()> {
+        let run = self.next_run.fetch_add(1, Ordering::Relaxed);
+        let snapshots = self.pins.list(|| self.journal.visible());
+        let tree = table.pinned().tree;
+        let spec = plan_dump(&shape_of(table.id, &tree, &snapshots), &table.settings.limits, run);
+        let result = self.compactor.dump_run(&spec, &mut generation.cursor(), control)?;
+        let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
+        let durable = if !is_whole || self.others_are_behind(table, generation.last_seq()) {
+            Some(self.sync_journal_through(generation.last_seq())?)
+        } else {
+            None
+        };
+        add(&self.counters.overflow_runs_written, 1);
+        add(&self.counters.flush_bytes_written, result.work.bytes_written);
+        self.finish_flush(table, generation, &result, durable)
+    }
+
+    /// Whether another table has records up to `seq` in memory only. If none has, a run that holds everything up
+    /// to `seq` may be installed before the journal is durable that far: whatever a loss of power leaves, the
+    /// records that are kept are those up to a number.
+    fn others_are_behind(&self, table: &Table, seq: SeqNo) -> bool {
+        let others = self.catalog.all().into_iter().filter(|other| other.id != table.id);
+        others.map(|other| other.pinned()).any(|picture| {
+            let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+            memtables
+                .filter(|memtable| memtable.entry_count() > 0)
+                .any(|memtable| memtable.first_seq() <= seq)
+                || picture.generations.iter().any(|generation| generation.first_seq() <= seq)
+        })
+    }
+
+    /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are installed:
+    /// were the journal behind them, a loss of power could keep newer records and lose older ones.
+    fn sync_journal_through(&self, seq: SeqNo) -> Result<EditOp> {
+        self.journal.sync_through(seq)?;
+        Ok(EditOp::Durable { seq })
+    }
+
+    fn flush_by_ranges(
+        &self,
+        table: &Table,
+        generation: &Arc<GlobalIndex>,
+        control: &JobControl,
+    ) -> Result<()> {
+        let mut cursor = generation.cursor();
+        let mut start = Vec::new();
+        let mut left = generation.record_bytes();
+        let mut durable = Some(self.sync_journal_through(generation.last_seq())?);
+        loop {
+            control.check()?;
+            let Some((spec, claim)) = self.claim_step(table, &start, left)? else {
+                // Overflow runs came in between; the whole generation joins them. What earlier steps put into
+                // level 1 is there twice, under the same numbers.
+                return self.flush_as_run(table, generation, control);
+            };
+            let step = self.compactor.flush_step(&spec, &mut cursor, &start, control);
+            let installed = step.and_then(|step| self.install_step(table, generation, step, durable.take()));
+            self.scheduler.release(claim);
+            match installed? {
+                Some((next, written)) => {
+                    start = next;
+                    left = left.saturating_sub(written);
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Plans and claims the step that begins at `start`, waiting for jobs that hold level 1 there; `None` if
+    /// overflow runs are in the way.
+    fn claim_step(&self, table: &Table, start: &[u8], left: u64) -> Result<Option<(JobSpec, ClaimId)>> {
+        let snapshots = self.pins.list(|| self.journal.visible());
+        let mut claimed = None;
+        self.scheduler.wait_until(|schedule| {
+            let tree = table.pinned().tree;
+            let shape = shape_of(table.id, &tree, &snapshots);
+            match plan_flush(&shape, &table.settings.limits, &schedule.claims, start, left) {
+                FlushPlan::Step(spec) => {
+                    let claim =
+                        schedule.claims.take(spec.claim()).expect("the plan respects what is claimed");
+                    claimed = Some((*spec, claim));
+                    Ok(true)
+                }
+                FlushPlan::Runs => Ok(true),
+                FlushPlan::Busy => Ok(table.is_dropped()),
+            }
+        })?;
+        Ok(claimed)
+    }
+
+    /// Makes a step's result part of the table. Returns where the next step begins and what this one took.
+    fn install_step(
+        &self,
+        table: &Table,
+        generation: &Arc<GlobalIndex>,
+        step: JobResult,
+        durable: Option<EditOp>,
+    ) -> Result<Option<(Vec<u8>, u64)>> {
+        add(&self.counters.flush_steps, 1);
+        add(&self.counters.flush_bytes_written, step.work.bytes_written);
+        add(&self.counters.bytes_reused, step.work.bytes_relinked + step.work.bytes_copied);
+        match &step.next {
+            Some(next) => {
+                self.install(table, &step, Vec::from_iter(durable), |_| ())?;
+                Ok(Some((next.clone(), step.work.bytes_written)))
+            }
+            None => self.finish_flush(table, generation, &step, durable).map(|()| None),
+        }
+    }
+
+    /// The last step: the generation's records are all in the levels.
+    fn finish_flush(
+        &self,
+        table: &Table,
+        generation: &Arc<GlobalIndex>,
+        result: &JobResult,
+        durable: Option<EditOp>,
+    ) -> Result<()> {
+        let flushed = flushed_through(&table.pinned(), generation);
+        let mut ops = vec![EditOp::Flushed { table: table.id, seq: flushed }];
+        ops.extend(durable);
+        self.install(table, result, ops, |picture| {
+            picture.generations.retain(|kept| !Arc::ptr_eq(kept, generation));
+        })?;
+        table.set_flushed_seq(flushed);
+        Ok(())
+    }
+}
+
+/// The number up to which the table's records are in the levels once `generation`, the oldest, is. A merge that was
+/// cancelled leaves some records of a memtable in it, newer than others that only the memtable has.
+fn flushed_through(picture: &Picture, generation: &GlobalIndex) -> SeqNo {
+    let newer = picture.generations.iter().rev().nth(1).map(|newer| newer.first_seq());
+    let frozen = picture.frozen.last().map(|memtable| memtable.first_seq());
+    let next = [newer, frozen].into_iter().flatten().min().unwrap_or(picture.active.first_seq());
+    generation.last_seq().min(SeqNo(next.0.saturating_sub(1)))
+}
+
+/// First number that the memtable after the oldest frozen one takes.
+fn successor(picture: &Picture) -> SeqNo {
+    picture.frozen.iter().rev().nth(1).unwrap_or(&picture.active).first_seq()
+}

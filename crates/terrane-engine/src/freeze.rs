@@ -1,0 +1,67 @@
+//! Switching memtables. The switch happens between commit groups, so the memtables of a table have disjoint
+//! ranges of sequence numbers; readers and writers go on meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use terrane_base::SeqNo;
+use terrane_memtable::{GlobalIndex, Memtable};
+
+use crate::engine::Engine;
+use crate::stats::add;
+use crate::table::Table;
+
+impl Engine {
+    /// Notes that the table's active memtable is full. Cheap: the switch itself is background work.
+    #[cold]
+    pub(crate) fn note_full(&self, table: &Table) {
+        if !table.full.swap(true, Ordering::AcqRel) {
+            self.scheduler.wake();
+        }
+    }
+
+    /// Replaces the active memtable by an empty one unless it is empty. Returns whether it was replaced.
+    pub(crate) fn freeze(&self, table: &Table) -> bool {
+        let edit = table.edit();
+        let mut frozen = false;
+        self.journal.between_groups(&mut |next_seq| {
+            let mut picture = edit.picture();
+            // Records numbered below `next_seq` may still be on their way into the active memtable, so its
+            // entry count says nothing yet; its range of numbers does.
+            if picture.active.first_seq() < next_seq {
+                let old = std::mem::replace(&mut picture.active, Memtable::new(next_seq));
+                picture.frozen.insert(0, old);
+                edit.replace(picture);
+                frozen = true;
+            }
+        });
+        table.full.store(false, Ordering::Release);
+        if frozen {
+            add(&self.counters.memtables_frozen, 1);
+        }
+        frozen
+    }
+
+    /// Whether every record of a frozen memtable has been indexed: `next` is the memtable that replaced it.
+    fn is_complete(&self, next: SeqNo) -> bool {
+        self.journal.visible().0 + 1 >= next.0
+    }
+
+    /// Turns the oldest frozen memtable into a generation of the global index. Costs nothing: the tree is the
+    /// same. Returns false if there is none or some of its records are still on their way.
+    pub(crate) fn promote(&self, table: &Table) -> bool {
+        let edit = table.edit();
+        let mut picture = edit.picture();
+        let Some(oldest) = picture.frozen.last().cloned() else { return false };
+        let next = picture.frozen.iter().rev().nth(1).unwrap_or(&picture.active).first_seq();
+        if !self.is_complete(next) {
+            return false;
+        }
+        picture.frozen.pop();
+        if oldest.entry_count() > 0 {
+            picture.generations.insert(0, Arc::new(GlobalIndex::from_frozen(oldest)));
+        }
+        edit.replace(picture);
+        true
+    }
+}

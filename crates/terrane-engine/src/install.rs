@@ -1,0 +1,110 @@
+//! Committing what a job produced: extents durable → one manifest edit → the next picture → inputs obsolete.
+//!
+//! The order is the invariant: an edit never names an extent that could be lost, and an input's slots go back to
+//! the store only after the edit that removes it is durable and its last reader has left.
+
+use std::sync::Arc;
+
+use terrane_base::{Error, ExtentId, Result};
+use terrane_compaction::JobResult;
+use terrane_format::manifest::{Edit, EditOp};
+use terrane_levels::{Change, Metasnapshot};
+use terrane_table::Extent;
+
+use crate::engine::Engine;
+use crate::table::{Picture, Table};
+
+impl Engine {
+    /// Appends an edit to the manifest; durable on return.
+    pub(crate) fn append_edit(&self, ops: Vec<EditOp>) -> Result<()> {
+        self.manifest.append(&Edit { ops })
+    }
+
+    /// Makes a job's result part of the table: `more` goes into the same edit, `change` into the same picture.
+    ///
+    /// # Errors
+    /// `Cancelled` if the table was dropped meanwhile; those of the manifest. What the job wrote goes back to the
+    /// store then, unless the manifest is poisoned: it may name the extents.
+    pub(crate) fn install(
+        &self,
+        table: &Table,
+        result: &JobResult,
+        more: Vec<EditOp>,
+        change: impl FnOnce(&mut Picture),
+    ) -> Result<()> {
+        let mut ops = result.edit_ops();
+        ops.extend(more);
+        let appended = {
+            // A drop waits for the edit in flight, or the edit finds the table dropped.
+            let _not_dropped_meanwhile = table.installing.lock();
+            if table.is_dropped() {
+                Err(Error::new(terrane_base::Kind::Cancelled, format!("table {:?} was dropped", table.name)))
+            } else if ops.is_empty() {
+                Ok(())
+            } else {
+                self.append_edit(ops)
+            }
+        };
+        if let Err(error) = appended {
+            if error.kind() != terrane_base::Kind::Poisoned {
+                self.give_back(result);
+            }
+            return Err(error);
+        }
+        for extent in self.swap_tree(table, result, change)? {
+            extent.mark_obsolete();
+        }
+        self.refresh_debt();
+        Ok(())
+    }
+
+    /// Gives the extents that a job wrote back to the store.
+    fn give_back(&self, result: &JobResult) {
+        for meta in result.written() {
+            // Slots that cannot be given back now are free after the next open: no edit names them.
+            let _ = self.store.free(meta.id, meta.slots);
+        }
+    }
+
+    /// Puts the changed tree into the table's picture. Returns the extents that left it.
+    fn swap_tree(
+        &self,
+        table: &Table,
+        result: &JobResult,
+        change: impl FnOnce(&mut Picture),
+    ) -> Result<Vec<Arc<Extent>>> {
+        let edit = table.edit();
+        let mut picture = edit.picture();
+        let freed =
+            result.freed().map(|removed| find(&picture.tree, result, removed.id)).collect::<Result<_>>()?;
+        picture.tree = Arc::new(picture.tree.apply(self.changes(&picture.tree, result)?)?);
+        change(&mut picture);
+        edit.replace(picture);
+        Ok(freed)
+    }
+
+    /// A result as changes of the tree. Re-linked extents keep their handle, and with it what is cached of them.
+    fn changes(&self, tree: &Metasnapshot, result: &JobResult) -> Result<Vec<Change>> {
+        let removed = result.removed.iter().map(|removed| {
+            Ok(Change::Remove { place: removed.place, id: removed.id, smallest: removed.smallest.clone() })
+        });
+        let added = result.added.iter().map(|meta| {
+            let extent = if result.relinked.contains(&meta.id) {
+                find(tree, result, meta.id)?
+            } else {
+                Extent::new(meta.as_ref().clone(), self.store.clone())
+            };
+            Ok(Change::Add { place: result.target, extent })
+        });
+        removed.chain(added).collect()
+    }
+}
+
+/// The handle of an extent that a result removes from its place.
+fn find(tree: &Metasnapshot, result: &JobResult, id: ExtentId) -> Result<Arc<Extent>> {
+    let removed = result.removed.iter().find(|removed| removed.id == id);
+    let found = removed.and_then(|removed| tree.level(removed.place)?.covering(&removed.smallest).cloned());
+    found.filter(|extent| extent.meta.id == id).ok_or_else(|| {
+        Error::invalid(format!("a job's result names extent {id}, which is not where it should be"))
+    })
+}

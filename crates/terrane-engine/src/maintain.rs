@@ -1,0 +1,146 @@
+//! What a user asks of the background: flush, compact a range, wait until it is quiescent, pause, cancel, look.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use terrane_base::{Error, Result, SeqNo};
+use terrane_compaction::{KeyRange, RangeRequest};
+use terrane_format::manifest::LEVEL_MAX;
+
+use crate::engine::Engine;
+use crate::scan::Bounds;
+use crate::schedule::Schedule;
+use crate::table::Table;
+
+/// One piece of background work that runs now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// One word: freeze, settle, flush, compact, trim.
+    pub work: &'static str,
+    /// Name of the table it works on, if it works on one.
+    pub table: Option<String>,
+    /// Bytes read and reused so far.
+    pub bytes_in: u64,
+    /// Bytes written so far.
+    pub bytes_out: u64,
+}
+
+impl Engine {
+    /// Moves every record committed so far into the levels and waits for it.
+    ///
+    /// # Errors
+    /// The error of a background job that keeps failing; `Cancelled` when the database closes.
+    pub fn flush(&self) -> Result<()> {
+        self.refuse_if_read_only()?;
+        let tables = self.catalog.all();
+        let upto = self.request_flush(&tables);
+        self.wait_for_flush(&tables, upto)
+    }
+
+    /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is.
+    pub(crate) fn request_flush(&self, tables: &[Arc<Table>]) -> SeqNo {
+        let mut upto = SeqNo(0);
+        self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
+        for table in tables {
+            self.freeze(table);
+            table.want_flush(upto);
+        }
+        self.scheduler.wake();
+        upto
+    }
+
+    fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
+        self.scheduler.wait_until(|schedule| {
+            schedule.report_failure_or_pause()?;
+            Ok(tables.iter().all(|table| table.is_dropped() || table.is_flushed(upto)))
+        })
+    }
+
+    /// Merges a key range down to the deepest level that has data, and waits for it.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`].
+    pub fn compact_range(&self, table: &Arc<Table>, bounds: &Bounds) -> Result<()> {
+        self.refuse_if_read_only()?;
+        let tables = [table.clone()];
+        let upto = self.request_flush(&tables);
+        self.wait_for_flush(&tables, upto)?;
+        let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
+        self.scheduler.wake();
+        self.scheduler.wait_until(|schedule| {
+            schedule.report_failure_or_pause()?;
+            Ok(table.is_dropped() || table.is_compacted(request))
+        })
+    }
+
+    /// Waits until nothing runs and nothing wants to: no full memtable, no generation to flush, no level over its
+    /// size, no segment to trim.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`]; `Invalid` while the background is paused, because it could wait for ever.
+    pub fn wait_until_quiescent(&self) -> Result<()> {
+        if self.options.read_only {
+            return Ok(());
+        }
+        self.scheduler.wake();
+        // `next_work` is what the workers ask, under the same lock: if it has nothing and nothing runs, no worker
+        // can find anything until somebody writes or asks.
+        self.scheduler.wait_until(|schedule| {
+            schedule.report_failure_or_pause()?;
+            Ok(schedule.is_idle() && self.next_work(schedule).is_none())
+        })
+    }
+
+    /// Pauses the background, or lets it go on.
+    pub fn set_background_paused(&self, paused: bool) {
+        self.scheduler.set_paused(paused);
+    }
+
+    /// Cancels every job that runs now.
+    pub fn cancel_background(&self) {
+        self.scheduler.cancel_running();
+    }
+
+    /// What runs now.
+    #[must_use]
+    pub fn progress(&self) -> Vec<Progress> {
+        let name = |id| crate::catalog::name_of(&self.catalog, id);
+        self.scheduler.inspect(|schedule: &Schedule| {
+            let running = schedule.running.iter().map(|running| {
+                let done = running.control.work();
+                Progress {
+                    work: running.name,
+                    table: running.table.and_then(name),
+                    bytes_in: done.bytes_read + done.bytes_relinked + done.bytes_copied,
+                    bytes_out: done.bytes_written,
+                }
+            });
+            running.collect()
+        })
+    }
+}
+
+/// Bounds as a range of the picker: its start is inclusive.
+fn to_range(bounds: &Bounds) -> KeyRange {
+    let start = match &bounds.lower {
+        Bound::Included(key) => key.clone(),
+        // The next key after an excluded one.
+        Bound::Excluded(key) => key.iter().copied().chain([0]).collect(),
+        Bound::Unbounded => Vec::new(),
+    };
+    KeyRange { start, end: bounds.upper.clone() }
+}
+
+impl Schedule {
+    /// An error while nothing can make progress: a job that keeps failing, or a pause.
+    fn report_failure_or_pause(&self) -> Result<()> {
+        if self.is_paused() {
+            return Err(Error::invalid("the background is paused: let it go on before waiting for it"));
+        }
+        match self.lasting_failure() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}

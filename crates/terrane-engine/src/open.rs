@@ -1,0 +1,199 @@
+//! Opening a database.
+//!
+//! 1. resolve the options 2. lock the directory 3. make or read the manifest 4. tell the store what lives
+//! 5. build the tables 6. replay the journal into their memtables (`recover.rs`) 7. close the epoch durably
+//! 8. go on: journal, workers.
+//!
+//! The time this takes does not depend on the data in the levels: what an open needs of an extent is in the
+//! manifest.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use parking_lot::Mutex;
+use terrane_base::env::Env;
+use terrane_base::options::{JournalMode, Options};
+use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_compaction::{LocalCompactor, RateLimiter};
+use terrane_device::{Disk, DiskLock, PosixDisk};
+use terrane_format::manifest::{Edit, EditOp};
+use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK};
+use terrane_levels::{Manifest, Pins, State};
+use terrane_storage::{LocalStore, Store, StoreSettings};
+use terrane_table::{Cache, Extent};
+
+use crate::catalog::Catalog;
+use crate::engine::Engine;
+use crate::pressure::Pressure;
+use crate::recover;
+use crate::schedule::Scheduler;
+use crate::settings::{MemoryPlan, TableSettings};
+use crate::stats::{Counters, add};
+use crate::table::Table;
+
+/// Extents of dropped tables that one edit forgets.
+const FORGET_PER_EDIT: usize = 10_000;
+
+impl Engine {
+    /// Opens the database in `dir` on the files of the operating system.
+    ///
+    /// # Errors
+    /// `Busy` if another process has it open, `NotFound` or `Invalid` if there is no database and none may be
+    /// made, `Corrupt`, `Io`.
+    pub fn open(dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
+        Engine::open_on(Arc::new(PosixDisk::new()), dir, options, env)
+    }
+
+    /// Opens the database in `dir` on any device.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
+        let start = env.clock.now();
+        let options = options.resolve(env.spawn.parallelism())?;
+        let Opened { manifest, state, lock } = open_manifest(&disk, dir, &options, &env)?;
+        let state = forget_dropped(&manifest, state, options.read_only)?;
+        let store = open_store(&disk, dir, &options, &state)?;
+        let tables = open_tables(&state, &options, &store)?;
+        let manifest = Arc::new(manifest);
+        let counters = Counters::default();
+        let recovery = recover::Recovery {
+            disk: &disk,
+            dir: &dir.join(JOURNAL),
+            options: &options,
+            env: &env,
+            manifest: &manifest,
+            state: &state,
+            tables: &tables,
+            counters: &counters,
+        };
+        let journal = recovery.run()?;
+        let plan = MemoryPlan::new(&options);
+        let engine = Arc::new(Engine {
+            cache: Cache::new(plan.cache_bytes),
+            catalog: Catalog::new(tables),
+            limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
+            pins: Pins::new(),
+            pressure: Pressure::default(),
+            scheduler: Scheduler::default(),
+            next_run: AtomicU64::new(state.next.run),
+            compactor: LocalCompactor::new(store.clone()),
+            paused_before: AtomicU64::new(0),
+            trimming: Mutex::new(()),
+            closing: AtomicBool::new(false),
+            lock: Mutex::new(lock),
+            dir: dir.to_owned(),
+            env,
+            disk,
+            options,
+            plan,
+            store,
+            manifest,
+            journal,
+            counters,
+        });
+        if let Err(error) = engine.go_on() {
+            // The workers must not hold the lock of a database that nobody has.
+            let _ = engine.close();
+            return Err(error);
+        }
+        add(&engine.counters.open_micros, (engine.env.clock.now() - start).as_micros() as u64);
+        Ok(engine)
+    }
+
+    /// Starts the background; with the journal off, what an earlier journal left goes into the levels.
+    fn go_on(self: &Arc<Self>) -> Result<()> {
+        if self.options.read_only {
+            return Ok(());
+        }
+        self.refresh_debt();
+        self.start_workers()?;
+        for table in self.catalog.all() {
+            let picture = table.pinned();
+            if picture.active.record_bytes() + picture.active.index_bytes() >= self.options.memtable_bytes {
+                self.note_full(&table);
+            }
+        }
+        if self.options.journal == JournalMode::Off && !self.manifest.state().segments.is_empty() {
+            self.flush()?;
+            self.forget_old_segments()?;
+        }
+        Ok(())
+    }
+}
+
+/// A manifest that was made or read, and the lock under which that happened.
+struct Opened {
+    manifest: Manifest,
+    state: State,
+    /// None for a read-only open.
+    lock: Option<Box<dyn DiskLock>>,
+}
+
+/// Locks the directory and makes or reads the manifest.
+fn open_manifest(
+    disk: &Arc<dyn Disk>,
+    dir: &Path,
+    options: &Options,
+    env: &Env,
+) -> Result<Opened> {
+    if options.read_only {
+        let (manifest, state) = Manifest::open_read_only(disk.clone(), dir)?;
+        return Ok(Opened { manifest, state, lock: None });
+    }
+    let before = directory::inspect(&**disk, dir)?;
+    if before != Contents::Database && !options.create_if_missing {
+        let message = format!("there is no database in {}: set create_if_missing to make one", dir.display());
+        return Err(Error::new(Kind::NotFound, message));
+    }
+    directory::prepare(&**disk, dir)?;
+    let lock = disk.lock(&dir.join(LOCK))?;
+    // Looked at again under the lock: another process may have made the database meanwhile.
+    let (manifest, state) = match directory::inspect(&**disk, dir)? {
+        Contents::Database if options.error_if_exists => {
+            let message = format!("{} holds a database already and error_if_exists is set", dir.display());
+            return Err(Error::invalid(message));
+        }
+        Contents::Database => Manifest::open(disk.clone(), dir)?,
+        Contents::Vacant | Contents::Missing => Manifest::create(disk.clone(), dir, env, Vec::new())?,
+    };
+    Ok(Opened { manifest, state, lock: Some(lock) })
+}
+
+/// Finishes what a drop of a table began: its extents leave the manifest.
+fn forget_dropped(manifest: &Manifest, state: State, read_only: bool) -> Result<State> {
+    let dropped: Vec<_> = state.tables.values().filter(|table| table.dropped).cloned().collect();
+    if dropped.is_empty() || read_only {
+        return Ok(state);
+    }
+    for table in dropped {
+        let extents =
+            table.extents.places().flat_map(|(place, level)| level.iter().map(move |meta| (place, meta)));
+        let ops: Vec<_> = extents.map(|(place, meta)| EditOp::remove(table.id, place, meta)).collect();
+        for ops in ops.chunks(FORGET_PER_EDIT) {
+            manifest.append(&Edit { ops: ops.to_vec() })?;
+        }
+    }
+    Ok(State::clone(&manifest.state()))
+}
+
+fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State) -> Result<Arc<dyn Store>> {
+    let settings = StoreSettings { direct_io: options.direct_io, read_only: options.read_only };
+    let store = LocalStore::open(disk.clone(), &dir.join(DATA), settings)?;
+    store.restore(&mut state.extents())?;
+    Ok(Arc::new(store))
+}
+
+fn open_tables(state: &State, options: &Options, store: &Arc<dyn Store>) -> Result<Vec<Arc<Table>>> {
+    let live = state.tables.values().filter(|table| !table.dropped);
+    live.map(|table| {
+        let settings = TableSettings::new(options, &table.options)
+            .map_err(|error| error.context(format!("stored options of table {:?}", table.name)))?;
+        let tree = table.extents.try_map(|meta| Ok(Extent::new(meta.as_ref().clone(), store.clone())))?;
+        // The memtable takes every replayed number; those in the levels are left out by the recovery.
+        let first_seq = SeqNo(0);
+        Ok(Table::new(table.id, table.name.clone(), settings, Arc::new(tree), table.flushed, first_seq))
+    })
+    .collect()
+}

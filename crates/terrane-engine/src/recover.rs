@@ -1,0 +1,207 @@
+//! Recovery: replay the live segments into the memtables, then close the epoch durably, so that what was found is
+//! what every later recovery finds.
+//!
+//! 1. replay (the journal checks segments in parallel, finds the durable prefix, and hands over every record of it)
+//! 2. make the replayed segments durable: what a process left in the page cache is kept from now on
+//! 3. one edit: how each segment ended, the next epoch 4. the journal goes on in fresh segments.
+//!
+//! A crash inside this is harmless: until the edit of step 3 is durable the next recovery starts over, after it
+//! the next one finds the same ends.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::options::{JournalMode, Options};
+use terrane_base::record::Record;
+use terrane_base::{Error, Result, SegmentId, SeqNo};
+use terrane_device::{Disk, SegmentMemory};
+use terrane_format::manifest::{self, Edit, EditOp, Seal};
+use terrane_journal::{
+    FileJournal, Journal, JournalSettings, JournalStart, ListedSegment, NullJournal, ReplaySettings,
+    Replayed, SegmentRegistrar, SegmentSeal, SegmentSpec, file_number, replay,
+};
+use terrane_levels::{Manifest, State};
+
+use crate::engine::Engine;
+use crate::place;
+use crate::stats::{Counters, add};
+use crate::table::Table;
+
+/// What a recovery works on.
+pub(crate) struct Recovery<'a> {
+    pub(crate) disk: &'a Arc<dyn Disk>,
+    /// Directory of the segments.
+    pub(crate) dir: &'a Path,
+    pub(crate) options: &'a Options,
+    pub(crate) env: &'a Env,
+    pub(crate) manifest: &'a Arc<Manifest>,
+    pub(crate) state: &'a State,
+    /// Tables with empty memtables; replayed records go there.
+    pub(crate) tables: &'a [Arc<Table>],
+    pub(crate) counters: &'a Counters,
+}
+
+impl Recovery<'_> {
+    /// Replays, closes the epoch and returns the journal that goes on.
+    ///
+    /// # Errors
+    /// `Corrupt` if something durable is damaged, naming file and offset; `Io`, `Full`.
+    pub(crate) fn run(&self) -> Result<Box<dyn Journal>> {
+        let replayed = self.replay()?;
+        add(&self.counters.segment_bytes_recovered, replayed.bytes);
+        // Records in the levels may be newer than what the journal still holds; all it holds is in the levels then.
+        let is_overtaken = self.state.last_seq() > replayed.last_seq;
+        let last_seq = replayed.last_seq.max(self.state.last_seq());
+        if is_overtaken {
+            self.check_overtaken(&replayed)?;
+        }
+        let settings =
+            JournalSettings { segment_bytes: self.options.segment_bytes, ..JournalSettings::default() };
+        if self.options.read_only {
+            let start = JournalStart { next_seq: SeqNo(last_seq.0 + 1), ..JournalStart::default() };
+            return Ok(Box::new(NullJournal::new(&settings, &start)?));
+        }
+        self.close_epoch(&replayed, last_seq, is_overtaken)?;
+        let start = self.start(replayed, last_seq, is_overtaken)?;
+        if self.options.journal == JournalMode::Off {
+            return Ok(Box::new(NullJournal::new(&settings, &start)?));
+        }
+        let registrar = Arc::new(Registrar(self.manifest.clone()));
+        Ok(Box::new(FileJournal::open(self.disk.clone(), self.dir, &settings, self.env, registrar, &start)?))
+    }
+
+    fn replay(&self) -> Result<Replayed> {
+        let listed: Vec<_> = self.state.segments.values().map(listed).collect();
+        let settings = ReplaySettings {
+            threads: self.env.spawn.parallelism(),
+            durable_floor: self.state.durable.max(self.state.clean_close.unwrap_or_default()),
+            flushed: self.tables.iter().map(|table| table.flushed_seq()).min().unwrap_or_default(),
+            settle: !self.options.read_only,
+        };
+        let sink = |segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo| {
+            self.index(segment, offset, record, seq);
+            Ok(())
+        };
+        replay(&**self.disk, self.dir, &listed, &settings, &*self.env.spawn, &sink)
+    }
+
+    /// Indexes a replayed record, unless its table was dropped or has it in the levels.
+    fn index(&self, segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo) {
+        let Ok(at) = self.tables.binary_search_by_key(&record.table, |table| table.id) else { return };
+        let table = &self.tables[at];
+        if seq <= table.flushed_seq() {
+            return;
+        }
+        let guard = crossbeam_epoch::pin();
+        place::insert(&table.picture(&guard).active, segment, offset, seq);
+        add(&self.counters.records_recovered, 1);
+    }
+
+    /// A journal that ends before what the levels hold must hold nothing that is not in them: a flush sees to it.
+    fn check_overtaken(&self, replayed: &Replayed) -> Result<()> {
+        let behind = self.tables.iter().find(|table| table.pinned().active.entry_count() > 0);
+        let Some(table) = behind else { return Ok(()) };
+        Err(Error::corrupt(format!(
+            "the journal ends at {} but the levels hold {}, and table {:?} has records in the journal only: \
+             segments were lost or cut after they were durable; restore the database from a backup",
+            replayed.last_seq,
+            self.state.last_seq(),
+            table.name
+        ))
+        .at(self.dir.display().to_string(), 0))
+    }
+
+    /// Makes durable where each segment ends, so that bytes behind that never count again. Segments that were
+    /// overtaken by the levels go, and so do those that were never used.
+    fn close_epoch(&self, replayed: &Replayed, last_seq: SeqNo, is_overtaken: bool) -> Result<()> {
+        let unsealed = replayed.segments.iter().filter(|segment| {
+            self.state.segments.get(&segment.spec.id).is_some_and(|known| known.seal.is_none())
+        });
+        let seals = unsealed.map(|segment| EditOp::SealSegment {
+            id: segment.spec.id,
+            seal: Seal { end_offset: segment.end, last_seq: segment.last_seq, checksum: segment.checksum },
+        });
+        let mut ops = if is_overtaken { Vec::new() } else { seals.collect::<Vec<_>>() };
+        let overtaken = replayed.segments.iter().filter(|_| is_overtaken).map(|segment| &segment.spec);
+        ops.extend(replayed.unused.iter().chain(overtaken).map(|spec| EditOp::RemoveSegment { id: spec.id }));
+        if is_overtaken || replayed.segments.is_empty() {
+            // The journal holds nothing: it begins behind `last_seq`, for every table.
+            let behind = self.tables.iter().filter(|table| table.flushed_seq() < last_seq);
+            ops.extend(behind.map(|table| EditOp::Flushed { table: table.id, seq: last_seq }));
+        }
+        ops.push(EditOp::Epoch { epoch: self.state.epoch + 1 });
+        ops.push(EditOp::Durable { seq: last_seq });
+        self.manifest.append(&Edit { ops })
+    }
+
+    /// Where the journal goes on. Segment files that no live segment uses are spare.
+    fn start(&self, mut replayed: Replayed, last_seq: SeqNo, is_overtaken: bool) -> Result<JournalStart> {
+        let state = self.manifest.state();
+        let used = |file: u32| state.segments.values().any(|segment| segment.spec.file == file);
+        let mut spare_files = Vec::new();
+        let mut next_file = state.next.segment_file.max(1);
+        for name in self.disk.list(self.dir)? {
+            let Some(file) = file_number(&name) else { continue };
+            next_file = next_file.max(file + 1);
+            if !used(file) {
+                let opened = self.disk.open(&self.dir.join(&name), terrane_device::OpenMode::Read, false)?;
+                // Who made it may have died before that was durable, and a segment is used only when it is.
+                opened.sync()?;
+                spare_files.push((file, opened.len()?));
+            }
+        }
+        if !spare_files.is_empty() {
+            self.disk.sync_dir(self.dir)?;
+        }
+        if is_overtaken {
+            replayed.segments.clear();
+        }
+        let is_empty = replayed.segments.is_empty();
+        let mut start = replayed.start(state.next.segment.max(SegmentId(1)), next_file, spare_files);
+        if is_empty {
+            // Nothing to chain to; the levels may hold higher numbers than a journal that was off.
+            start.next_seq = SeqNo(last_seq.0 + 1);
+            start.previous.last_seq = last_seq;
+        }
+        Ok(start)
+    }
+}
+
+/// Makes new segments durable in the manifest before the journal uses them.
+struct Registrar(Arc<Manifest>);
+
+impl SegmentRegistrar for Registrar {
+    fn register(&self, segment: &SegmentSpec) -> Result<()> {
+        let spec = manifest::SegmentSpec { id: segment.id, file: segment.file, bytes: segment.bytes };
+        self.0.append(&Edit { ops: vec![EditOp::AddSegment(spec)] })
+    }
+}
+
+/// A segment of the manifest as replay wants it.
+pub(crate) fn listed(segment: &terrane_levels::Segment) -> ListedSegment {
+    let manifest::SegmentSpec { id, file, bytes } = segment.spec;
+    let seal = segment.seal.map(|seal| SegmentSeal { end: seal.end_offset, last_seq: seal.last_seq });
+    ListedSegment { spec: SegmentSpec { id, file, bytes }, seal }
+}
+
+impl Engine {
+    /// With the journal off: what an earlier journal held is in the levels now; its segments go.
+    pub(crate) fn forget_old_segments(&self) -> Result<()> {
+        let state = self.manifest.state();
+        let ops: Vec<_> = state.segments.keys().map(|id| EditOp::RemoveSegment { id: *id }).collect();
+        self.append_edit(ops)?;
+        let dir = self.dir.join(terrane_levels::directory::JOURNAL);
+        for segment in state.segments.values() {
+            self.disk.remove(&dir.join(terrane_journal::file_name(segment.spec.file)))?;
+        }
+        self.disk.sync_dir(&dir)
+    }
+
+    /// Makes every commit durable for an orderly close. With the journal off that means a flush.
+    pub(crate) fn close_journal(&self) -> Result<()> {
+        let last_seq = self.journal.close()?;
+        self.manifest.append(&Edit { ops: vec![EditOp::CleanClose { last_seq }] })?;
+        self.manifest.close()
+    }
+}

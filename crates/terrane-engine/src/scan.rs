@@ -1,0 +1,304 @@
+//! What a user sees of a sorted source: for each key the newest version that a snapshot sees, deletes left out,
+//! within bounds, in both directions.
+//!
+//! Going forward the position *is* the cursor's entry, nothing is copied but the key that must be skipped when
+//! moving on. Going backward the cursor meets the versions of a key oldest first, so the best one so far is
+//! copied, and the cursor rests on the entry before all versions of the current key.
+
+use std::ops::Bound;
+
+use terrane_base::{Cursor, Result, SeqNo};
+
+/// Versions of one key to step over before the cursor seeks past them instead.
+const STEPS_BEFORE_SEEK: u32 = 8;
+
+/// Where a scan begins and ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Least key.
+    pub lower: Bound<Vec<u8>>,
+    /// Greatest key.
+    pub upper: Bound<Vec<u8>>,
+}
+
+impl Bounds {
+    /// All keys.
+    #[must_use]
+    pub fn all() -> Self {
+        Bounds { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
+    /// All keys that begin with `prefix`.
+    #[must_use]
+    pub fn prefix(prefix: &[u8]) -> Self {
+        let upper = match prefix_end(prefix) {
+            Some(end) => Bound::Excluded(end),
+            None => Bound::Unbounded,
+        };
+        Bounds { lower: Bound::Included(prefix.to_vec()), upper }
+    }
+
+    /// Whether `key` is at or above the lower bound.
+    #[inline]
+    #[must_use]
+    pub fn above_lower(&self, key: &[u8]) -> bool {
+        match &self.lower {
+            Bound::Included(bound) => key >= bound.as_slice(),
+            Bound::Excluded(bound) => key > bound.as_slice(),
+            Bound::Unbounded => true,
+        }
+    }
+
+    /// Whether `key` is at or below the upper bound.
+    #[inline]
+    #[must_use]
+    pub fn below_upper(&self, key: &[u8]) -> bool {
+        match &self.upper {
+            Bound::Included(bound) => key <= bound.as_slice(),
+            Bound::Excluded(bound) => key < bound.as_slice(),
+            Bound::Unbounded => true,
+        }
+    }
+}
+
+/// The least key that is greater than every key with this prefix; `None` if there is none.
+fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=kept].to_vec();
+    end[kept] += 1;
+    Some(end)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// No position.
+    Nowhere,
+    /// The current key and value are the cursor's entry.
+    Forward,
+    /// The current key and value are the copies; the cursor is before every version of the key.
+    Backward,
+}
+
+/// A position among the keys that a snapshot sees.
+#[derive(Debug)]
+pub struct Scan<C> {
+    cursor: C,
+    seq: SeqNo,
+    bounds: Bounds,
+    place: Place,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl<C: Cursor> Scan<C> {
+    /// A scan of `cursor` at `seq` within `bounds`; without a position until it is placed.
+    pub fn new(cursor: C, seq: SeqNo, bounds: Bounds) -> Self {
+        Scan { cursor, seq, bounds, place: Place::Nowhere, key: Vec::new(), value: Vec::new() }
+    }
+
+    /// The key and value at the position.
+    #[inline]
+    pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        match self.place {
+            Place::Nowhere => None,
+            Place::Forward => self.cursor.entry().map(|entry| (entry.key, entry.value)),
+            Place::Backward => Some((&self.key, &self.value)),
+        }
+    }
+
+    /// Goes to the first key within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn seek_first(&mut self) -> Result<()> {
+        match &self.bounds.lower {
+            Bound::Unbounded => self.cursor.seek_first()?,
+            Bound::Included(key) => self.cursor.seek(key, SeqNo::MAX)?,
+            Bound::Excluded(key) => seek_past(&mut self.cursor, key)?,
+        }
+        self.settle_forward(false)
+    }
+
+    /// Goes to the last key within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn seek_last(&mut self) -> Result<()> {
+        match &self.bounds.upper {
+            Bound::Unbounded => self.cursor.seek_last()?,
+            Bound::Excluded(key) => self.cursor.seek_before(key)?,
+            Bound::Included(key) => seek_to_last_version(&mut self.cursor, key)?,
+        }
+        self.settle_backward()
+    }
+
+    /// Goes to the first key at or after `key` within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        if !self.bounds.above_lower(key) {
+            return self.seek_first();
+        }
+        self.cursor.seek(key, self.seq)?;
+        self.settle_forward(false)
+    }
+
+    /// Goes to the last key at or before `key` within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
+        if !self.bounds.below_upper(key) {
+            return self.seek_last();
+        }
+        seek_to_last_version(&mut self.cursor, key)?;
+        self.settle_backward()
+    }
+
+    /// Goes to the next key. Requires: there is a position.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    #[expect(clippy::should_implement_trait, reason = "a lending cursor is not an Iterator")]
+    pub fn next(&mut self) -> Result<()> {
+        match self.place {
+            Place::Nowhere => return Ok(()),
+            Place::Forward => {
+                let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
+                self.key.clear();
+                self.key.extend_from_slice(entry.key);
+                self.cursor.next()?;
+            }
+            Place::Backward => seek_past(&mut self.cursor, &self.key)?,
+        }
+        self.settle_forward(true)
+    }
+
+    /// Goes to the previous key. Requires: there is a position.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn prev(&mut self) -> Result<()> {
+        match self.place {
+            Place::Nowhere => return Ok(()),
+            Place::Forward => {
+                let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
+                self.key.clear();
+                self.key.extend_from_slice(entry.key);
+                self.cursor.seek_before(&self.key)?;
+            }
+            Place::Backward => {}
+        }
+        self.settle_backward()
+    }
+
+    /// Moves the cursor forward to the first visible entry. With `skip`, versions of `self.key` are passed over.
+    fn settle_forward(&mut self, mut skip: bool) -> Result<()> {
+        self.place = Place::Nowhere;
+        let mut steps = 0;
+        while let Some(entry) = self.cursor.entry() {
+            let decided = skip && entry.key == self.key.as_slice();
+            if !decided && !self.bounds.below_upper(entry.key) {
+                return Ok(());
+            }
+            if !decided && entry.seq_kind.seq() <= self.seq {
+                if !entry.seq_kind.is_delete() {
+                    self.place = Place::Forward;
+                    return Ok(());
+                }
+                self.key.clear();
+                self.key.extend_from_slice(entry.key);
+                skip = true;
+                steps = 0;
+                self.cursor.next()?;
+                continue;
+            }
+            steps += 1;
+            if steps <= STEPS_BEFORE_SEEK {
+                self.cursor.next()?;
+            } else if decided {
+                seek_past(&mut self.cursor, &self.key)?;
+                steps = 0;
+            } else {
+                // Many versions that are too new, or many keys in a row that each have one.
+                let key = entry.key.to_vec();
+                self.cursor.seek(&key, self.seq)?;
+                steps = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the cursor backward over whole keys until one has a visible version, and copies that.
+    fn settle_backward(&mut self) -> Result<()> {
+        self.place = Place::Nowhere;
+        while let Some(entry) = self.cursor.entry() {
+            if !self.bounds.above_lower(entry.key) {
+                return Ok(());
+            }
+            self.key.clear();
+            self.key.extend_from_slice(entry.key);
+            if self.take_best_version()? {
+                self.place = Place::Backward;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks the versions of `self.key` from oldest to newest; copies the newest visible one. Returns whether it
+    /// is a value. Leaves the cursor before all versions of the key.
+    fn take_best_version(&mut self) -> Result<bool> {
+        let mut is_value = false;
+        let mut steps = 0;
+        while let Some(entry) = self.cursor.entry() {
+            if entry.key != self.key.as_slice() {
+                break;
+            }
+            if entry.seq_kind.seq() > self.seq || steps > STEPS_BEFORE_SEEK {
+                // Everything from here up to the key's newest version is invisible, or there are many versions.
+                return self.jump_over_versions(is_value, steps > STEPS_BEFORE_SEEK);
+            }
+            is_value = !entry.seq_kind.is_delete();
+            self.value.clear();
+            self.value.extend_from_slice(entry.value);
+            steps += 1;
+            self.cursor.prev()?;
+        }
+        Ok(is_value)
+    }
+
+    fn jump_over_versions(&mut self, mut is_value: bool, look: bool) -> Result<bool> {
+        if look {
+            self.cursor.seek(&self.key, self.seq)?;
+            let entry = self.cursor.entry().filter(|entry| entry.key == self.key.as_slice());
+            if let Some(entry) = entry {
+                is_value = !entry.seq_kind.is_delete();
+                self.value.clear();
+                self.value.extend_from_slice(entry.value);
+            }
+        }
+        self.cursor.seek_before(&self.key)?;
+        Ok(is_value)
+    }
+}
+
+/// Goes to the first entry of the key after `key`.
+fn seek_past<C: Cursor>(cursor: &mut C, key: &[u8]) -> Result<()> {
+    cursor.seek(key, SeqNo(0))?;
+    // Number 0 is never given to a record, but a damaged source must not make a scan loop.
+    while cursor.entry().is_some_and(|entry| entry.key == key) {
+        cursor.next()?;
+    }
+    Ok(())
+}
+
+/// Goes to the oldest version of `key`, or else to the last entry before where it would be.
+fn seek_to_last_version<C: Cursor>(cursor: &mut C, key: &[u8]) -> Result<()> {
+    seek_past(cursor, key)?;
+    match cursor.entry() {
+        Some(_) => cursor.prev(),
+        None => cursor.seek_last(),
+    }
+}

@@ -1,0 +1,371 @@
+//! Background work: a pool of workers asks the engine for the most urgent piece of work that no running one
+//! excludes, runs it, and asks again.
+//!
+//! What may run is decided under one short lock, never held while work runs: [`Engine::next_work`] looks at the
+//! pictures and at what runs. Order of urgency: switch full memtables (short), merge or flush memory, compact
+//! levels by score, trim the journal. A job that fails is tried again after a pause that doubles.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use terrane_base::env::Joiner;
+use terrane_base::{Error, Kind, Result, TableId};
+use terrane_compaction::{ClaimId, Claims, Cursors, JobControl, JobSpec};
+
+use crate::engine::Engine;
+use crate::stats::add;
+use crate::table::Table;
+
+/// First pause after a failed job.
+const RETRY_MIN: Duration = Duration::from_millis(50);
+/// Longest pause after failed jobs.
+const RETRY_MAX: Duration = Duration::from_secs(5);
+/// Failures in a row after which waiters are told.
+const FAILURES_TO_REPORT: u32 = 3;
+/// How often an idle worker looks without being woken.
+const IDLE: Duration = Duration::from_millis(500);
+
+/// A piece of background work, as a value.
+pub(crate) enum Work {
+    /// Replace the full active memtable of a table.
+    Freeze(Arc<Table>),
+    /// Turn frozen memtables into generations, or merge them into one by pointer.
+    Settle(Arc<Table>),
+    /// Merge the oldest generation of a table into its levels.
+    Flush(Arc<Table>),
+    /// Run a compaction job.
+    Compact(Arc<Table>, JobSpec),
+    /// Give back segments that nothing needs.
+    Trim,
+}
+
+impl Work {
+    fn table(&self) -> Option<TableId> {
+        match self {
+            Work::Freeze(table) | Work::Settle(table) | Work::Flush(table) | Work::Compact(table, _) => {
+                Some(table.id)
+            }
+            Work::Trim => None,
+        }
+    }
+
+    /// One word for displays.
+    fn name(&self) -> &'static str {
+        match self {
+            Work::Freeze(_) => "freeze",
+            Work::Settle(_) => "settle",
+            Work::Flush(_) => "flush",
+            Work::Compact(..) => "compact",
+            Work::Trim => "trim",
+        }
+    }
+}
+
+/// A piece of work that runs now.
+pub(crate) struct Running {
+    id: u64,
+    /// One word: freeze, settle, flush, compact, trim.
+    pub(crate) name: &'static str,
+    /// The table it works on.
+    pub(crate) table: Option<TableId>,
+    /// What it holds of the table's levels, if it is a compaction.
+    claim: Option<ClaimId>,
+    /// Progress, pause and cancel.
+    pub(crate) control: Arc<JobControl>,
+}
+
+/// State under the scheduler's lock.
+#[derive(Default)]
+pub(crate) struct Schedule {
+    /// What runs now.
+    pub(crate) running: Vec<Running>,
+    /// What running work holds of the levels.
+    pub(crate) claims: Claims,
+    /// Where in each level the next job looks first.
+    pub(crate) cursors: Cursors,
+    next_id: u64,
+    paused: bool,
+    closing: bool,
+    failures: u32,
+    failure: Option<Error>,
+    /// Counts wake-ups, so that none is lost between looking for work and going to sleep.
+    signals: u64,
+}
+
+impl Schedule {
+    /// Whether work of this name runs on this table.
+    pub(crate) fn is_running(&self, name: &str, table: TableId) -> bool {
+        self.running.iter().any(|running| running.name == name && running.table == Some(table))
+    }
+
+    /// Whether nothing runs.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Whether work is not given out.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The error of the background, once it has failed several times in a row.
+    pub(crate) fn lasting_failure(&self) -> Option<Error> {
+        if self.failures >= FAILURES_TO_REPORT { self.failure.clone() } else { None }
+    }
+
+    /// Whether work of this name runs on any table.
+    pub(crate) fn is_running_anywhere(&self, name: &str) -> bool {
+        self.running.iter().any(|running| running.name == name)
+    }
+}
+
+/// The pool of workers and what it runs.
+#[derive(Default)]
+pub(crate) struct Scheduler {
+    schedule: Mutex<Schedule>,
+    changed: Condvar,
+    workers: Mutex<Vec<Box<dyn Joiner>>>,
+}
+
+impl Scheduler {
+    /// Lets an idle worker look for work.
+    pub(crate) fn wake(&self) {
+        self.schedule.lock().signals += 1;
+        self.changed.notify_all();
+    }
+
+    /// Lets waiters look again. For callers that hold the schedule.
+    pub(crate) fn notify(&self) {
+        self.changed.notify_all();
+    }
+
+    /// The error of background work that keeps failing.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.schedule.lock().lasting_failure()
+    }
+
+    /// Looks at the state under the lock.
+    pub(crate) fn inspect<R>(&self, look: impl FnOnce(&Schedule) -> R) -> R {
+        look(&self.schedule.lock())
+    }
+
+    /// Stops giving out work and pauses what runs, or goes on.
+    pub(crate) fn set_paused(&self, paused: bool) {
+        let mut schedule = self.schedule.lock();
+        schedule.paused = paused;
+        for running in &schedule.running {
+            if paused { running.control.pause() } else { running.control.resume() }
+        }
+        drop(schedule);
+        self.wake();
+    }
+
+    /// Cancels every compaction that runs now; the picker may choose it again.
+    pub(crate) fn cancel_running(&self) {
+        for running in &self.schedule.lock().running {
+            running.control.cancel();
+        }
+    }
+
+    /// Cancels what runs for a table that was dropped.
+    pub(crate) fn cancel_table(&self, table: TableId) {
+        let mut schedule = self.schedule.lock();
+        for running in schedule.running.iter().filter(|running| running.table == Some(table)) {
+            running.control.cancel();
+        }
+        schedule.cursors.forget(table);
+    }
+
+    /// Gives a claim up and lets waiters look again.
+    pub(crate) fn release(&self, claim: ClaimId) {
+        self.schedule.lock().claims.release(claim);
+        self.wake();
+    }
+
+    /// Waits until `done` says so, looking again after every change.
+    ///
+    /// # Errors
+    /// What `done` returns, or `Cancelled` when the pool closes first.
+    pub(crate) fn wait_until(&self, mut done: impl FnMut(&mut Schedule) -> Result<bool>) -> Result<()> {
+        let mut schedule = self.schedule.lock();
+        loop {
+            if done(&mut schedule)? {
+                return Ok(());
+            }
+            if schedule.closing {
+                return Err(Error::new(Kind::Cancelled, "the database is closing"));
+            }
+            self.changed.wait_for(&mut schedule, IDLE);
+        }
+    }
+
+    /// Cancels everything and waits for the workers to end.
+    pub(crate) fn close(&self) {
+        {
+            let mut schedule = self.schedule.lock();
+            schedule.closing = true;
+            for running in &schedule.running {
+                running.control.cancel();
+            }
+        }
+        self.changed.notify_all();
+        for worker in self.workers.lock().drain(..) {
+            worker.join();
+        }
+    }
+
+    fn finish(&self, id: u64, result: Result<()>) -> Option<Duration> {
+        let mut schedule = self.schedule.lock();
+        if let Some(index) = schedule.running.iter().position(|running| running.id == id) {
+            let done = schedule.running.swap_remove(index);
+            if let Some(claim) = done.claim {
+                schedule.claims.release(claim);
+            }
+        }
+        schedule.signals += 1;
+        let pause = match result {
+            Ok(()) => {
+                schedule.failures = 0;
+                schedule.failure = None;
+                None
+            }
+            Err(error) if error.kind() == Kind::Cancelled => None,
+            Err(error) => {
+                schedule.failures = (schedule.failures + 1).min(16);
+                schedule.failure = Some(error);
+                Some((RETRY_MIN * 2u32.pow(schedule.failures - 1)).min(RETRY_MAX))
+            }
+        };
+        drop(schedule);
+        self.changed.notify_all();
+        pause
+    }
+}
+
+impl Engine {
+    /// Starts the workers.
+    pub(crate) fn start_workers(self: &Arc<Self>) -> Result<()> {
+        for number in 0..self.options.background_threads {
+            // Workers hold the engine weakly between pieces of work, so that dropping the last handle ends them.
+            let engine = Arc::downgrade(self);
+            let body = move || {
+                while let Some(engine) = engine.upgrade() {
+                    if !engine.work_once() {
+                        return;
+                    }
+                }
+            };
+            let worker = self.env.spawn.spawn(&format!("terrane-{number}"), Box::new(body))?;
+            self.scheduler.workers.lock().push(worker);
+        }
+        Ok(())
+    }
+
+    /// Runs one piece of work, or waits for some. Returns false when the pool closes.
+    fn work_once(&self) -> bool {
+        let Some((id, work, control)) = self.take_work() else {
+            return !self.scheduler.inspect(|schedule| schedule.closing);
+        };
+        let result = self.run_work(work, &control);
+        if let Err(error) = &result
+            && error.kind() != Kind::Cancelled
+        {
+            add(&self.counters.background_errors, 1);
+        }
+        if let Some(pause) = self.scheduler.finish(id, result) {
+            self.pressure.wake();
+            self.scheduler.wait_for_close(pause);
+        }
+        true
+    }
+
+    fn take_work(&self) -> Option<(u64, Work, Arc<JobControl>)> {
+        let mut schedule = self.scheduler.schedule.lock();
+        if schedule.closing {
+            return None;
+        }
+        let seen = schedule.signals;
+        let work = if schedule.paused { None } else { self.next_work(&schedule) };
+        let Some(work) = work else {
+            if schedule.signals == seen {
+                self.scheduler.changed.wait_for(&mut schedule, IDLE);
+            }
+            return None;
+        };
+        schedule.next_id += 1;
+        let id = schedule.next_id;
+        let control = Arc::new(self.new_control());
+        let claim = match &work {
+            Work::Compact(_, spec) => {
+                schedule.cursors.advance(spec);
+                schedule.claims.take(spec.claim())
+            }
+            _ => None,
+        };
+        schedule.running.push(Running {
+            id,
+            name: work.name(),
+            table: work.table(),
+            claim,
+            control: control.clone(),
+        });
+        Some((id, work, control))
+    }
+
+    /// The most urgent piece of work that nothing running excludes. Pure but for loading pictures.
+    pub(crate) fn next_work(&self, schedule: &Schedule) -> Option<Work> {
+        let tables = self.catalog.all();
+        for table in &tables {
+            if table.is_full() && !schedule.is_running("freeze", table.id) {
+                return Some(Work::Freeze(table.clone()));
+            }
+        }
+        for table in &tables {
+            if self.wants_settle(table) && !schedule.is_running("settle", table.id) {
+                return Some(Work::Settle(table.clone()));
+            }
+        }
+        if let Some(table) = self.table_to_flush(&tables, schedule) {
+            return Some(Work::Flush(table));
+        }
+        if let Some(table) = self.table_to_relieve(&tables, schedule) {
+            return Some(Work::Freeze(table));
+        }
+        if let Some((table, spec)) = self.pick_compaction(&tables, schedule) {
+            return Some(Work::Compact(table, spec));
+        }
+        if !schedule.is_running_anywhere("trim") && self.trimmable().is_some() {
+            return Some(Work::Trim);
+        }
+        None
+    }
+
+    fn run_work(&self, work: Work, control: &JobControl) -> Result<()> {
+        match work {
+            Work::Freeze(table) => {
+                self.freeze(&table);
+                Ok(())
+            }
+            Work::Settle(table) => self.settle(&table, control),
+            Work::Flush(table) => self.flush_generation(&table, control),
+            Work::Compact(table, spec) => self.compact(&table, &spec, control),
+            Work::Trim => self.trim_segments(),
+        }
+    }
+
+    /// The error that background work meets, if it fails now.
+    pub(crate) fn background_failure(&self) -> Option<Error> {
+        self.scheduler.failure()
+    }
+}
+
+impl Scheduler {
+    /// Sleeps for `pause`, or until the pool closes.
+    fn wait_for_close(&self, pause: Duration) {
+        let mut schedule = self.schedule.lock();
+        if !schedule.closing {
+            self.changed.wait_for(&mut schedule, pause);
+        }
+    }
+}

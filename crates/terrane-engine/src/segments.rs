@@ -1,0 +1,60 @@
+//! Giving journal segments back once every record in them is in the levels.
+
+use terrane_base::{Result, SegmentId};
+use terrane_format::manifest::EditOp;
+use terrane_journal::SegmentState;
+
+use crate::engine::Engine;
+use crate::stats::add;
+
+impl Engine {
+    /// The newest segment that nothing needs any more; all older ones are not needed either.
+    pub(crate) fn trimmable(&self) -> Option<SegmentId> {
+        // The number is read first: a record numbered at or below it is indexed, so a segment whose last number
+        // is not above it has all its records in the memtables looked at below, or in the levels.
+        let visible = self.journal.visible();
+        let mut needed: Option<SegmentId> = None;
+        for table in self.catalog.all() {
+            let picture = table.pinned();
+            let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+            let oldest = memtables
+                .filter_map(|memtable| memtable.oldest_segment())
+                .chain(picture.generations.iter().filter_map(|generation| generation.oldest_segment()))
+                .min();
+            needed = [needed, oldest].into_iter().flatten().min();
+        }
+        self.journal
+            .segments()
+            .iter()
+            .take_while(|segment| segment.state != SegmentState::Active && segment.last_seq <= visible)
+            .map(|segment| segment.id)
+            .take_while(|id| needed.is_none_or(|needed| *id < needed))
+            .last()
+    }
+
+    /// Trims every segment that nothing needs. Durable in the manifest before a file is touched.
+    pub(crate) fn trim_segments(&self) -> Result<()> {
+        let _one_at_a_time = self.trimming.lock();
+        // The edit names every table: none may be dropped meanwhile.
+        let _no_drop = self.catalog.change();
+        let Some(upto) = self.trimmable() else { return Ok(()) };
+        let trimmed: Vec<_> =
+            self.journal.segments().into_iter().filter(|segment| segment.id <= upto).collect();
+        let through = trimmed.iter().map(|segment| segment.last_seq).max().unwrap_or_default();
+        // The manifest knows no segment of a journal that is off, nor one whose registration failed.
+        let known = self.manifest.state();
+        let listed = trimmed.iter().filter(|segment| known.segments.contains_key(&segment.id));
+        let mut ops: Vec<_> = listed.map(|segment| EditOp::RemoveSegment { id: segment.id }).collect();
+        // What is trimmed is in the levels, of every table: recovery needs to know that the journal may begin
+        // behind it, also where a table has no record at all.
+        let tables: Vec<_> =
+            self.catalog.all().into_iter().filter(|table| table.flushed_seq() < through).collect();
+        ops.extend(tables.iter().map(|table| EditOp::Flushed { table: table.id, seq: through }));
+        self.append_edit(ops)?;
+        tables.iter().for_each(|table| table.set_flushed_seq(through));
+        let trimmed = self.journal.trim(upto)?;
+        add(&self.counters.segments_trimmed, trimmed.len() as u64);
+        self.refresh_debt();
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Options made ready for use: those of the database, resolved, and those of one table on top of them.
+
+use terrane_base::options::Options;
+use terrane_base::{Error, Result};
+use terrane_compaction::Limits;
+
+/// Names of the options that a table may set for itself.
+pub const TABLE_OPTIONS: [&str; 7] = [
+    "block_bytes",
+    "compression",
+    "compression_last",
+    "filter_bits_per_key",
+    "level_base_bytes",
+    "level_fanout",
+    "overflow_runs_max",
+];
+
+/// Of the memory budget, the part that is left to jobs in flight.
+const JOB_SHARE: u64 = 8;
+
+/// The options in force for one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSettings {
+    /// What the picker and the merge work with.
+    pub limits: Limits,
+    /// Size of level 1 above which its extents move down.
+    pub level_base_bytes: u64,
+    /// Overflow runs beyond which writers are slowed.
+    pub overflow_runs_max: u64,
+}
+
+impl TableSettings {
+    /// The database's options (resolved) with the table's own `overrides` on top.
+    ///
+    /// # Errors
+    /// `Invalid` for an option that a table cannot set, or a value out of range.
+    pub fn new(database: &Options, overrides: &[(String, String)]) -> Result<TableSettings> {
+        let mut options = database.clone();
+        for (name, value) in overrides {
+            check_table_option(name, value)?;
+            options.set(name, value)?;
+        }
+        if options.level_base_bytes == 0 {
+            options.level_base_bytes = database.level_base_bytes;
+        }
+        Ok(TableSettings {
+            limits: Limits::from_options(&options),
+            level_base_bytes: options.level_base_bytes,
+            overflow_runs_max: options.overflow_runs_max,
+        })
+    }
+}
+
+/// Checks that a table may set this option to this value.
+///
+/// # Errors
+/// `Invalid`, naming the options that a table has.
+pub fn check_table_option(name: &str, value: &str) -> Result<()> {
+    if !TABLE_OPTIONS.contains(&name) {
+        let names = TABLE_OPTIONS.join(", ");
+        return Err(Error::invalid(format!("{name} is not an option of a table; those are {names}")));
+    }
+    Options::default().set(name, value)
+}
+
+/// How the memory budget is divided. What is left over is for jobs in flight, iterators and the manifest's state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemoryPlan {
+    /// Segments and the indexes over them.
+    pub(crate) write_bytes: u64,
+    /// Blocks, index blocks and filters.
+    pub(crate) cache_bytes: u64,
+}
+
+impl MemoryPlan {
+    /// Divides `options.memory_bytes`; `options` are resolved.
+    pub(crate) fn new(options: &Options) -> MemoryPlan {
+        let job_bytes = options.memory_bytes / JOB_SHARE;
+        let write_bytes = options.write_memory_bytes;
+        MemoryPlan { write_bytes, cache_bytes: options.memory_bytes - write_bytes - job_bytes }
+    }
+}

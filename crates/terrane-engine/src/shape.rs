@@ -1,0 +1,137 @@
+//! The shape of the trees: what a read has to search, and where the bytes are.
+
+use terrane_base::SeqNo;
+use terrane_levels::Level;
+
+use crate::engine::Engine;
+use crate::table::Table;
+
+/// The state of every tree of a database.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Shape {
+    /// One row per table, in order of creation.
+    pub tables: Vec<TableShape>,
+    /// Live journal segments.
+    pub segments: u64,
+    /// Bytes of the live segments, allocated.
+    pub segment_bytes: u64,
+    /// Bytes of records in live segments that a newer version hides.
+    pub segment_dead_bytes: u64,
+    /// Bytes of the data files.
+    pub store_bytes: u64,
+    /// Bytes of extents in use.
+    pub store_live_bytes: u64,
+    /// How far the background is behind: 0 to 1 and above.
+    pub debt: f64,
+}
+
+/// The state of one tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableShape {
+    /// Name of the table.
+    pub name: String,
+    /// Versions in the active memtable.
+    pub memtable_entries: u64,
+    /// Record bytes under the active memtable.
+    pub memtable_bytes: u64,
+    /// Frozen memtables.
+    pub frozen: u64,
+    /// Versions in frozen memtables.
+    pub frozen_entries: u64,
+    /// Generations of the global index.
+    pub generations: u64,
+    /// Versions in the generations.
+    pub generation_entries: u64,
+    /// Record bytes under the generations.
+    pub generation_bytes: u64,
+    /// Bytes of all indexes over records.
+    pub index_bytes: u64,
+    /// Overflow runs, newest first.
+    pub runs: Vec<LevelShape>,
+    /// Levels from 1 down.
+    pub levels: Vec<LevelShape>,
+    /// Number up to which every record is in the levels.
+    pub flushed_seq: SeqNo,
+}
+
+/// The state of one sorted run of extents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelShape {
+    /// Extents.
+    pub extents: u64,
+    /// Stored bytes.
+    pub bytes: u64,
+    /// Versions.
+    pub entries: u64,
+    /// Deletes among them.
+    pub deletes: u64,
+}
+
+impl TableShape {
+    /// Sorted runs that a point read of an absent key may have to look at.
+    #[must_use]
+    pub fn sorted_runs(&self) -> u64 {
+        let levels = self.levels.iter().filter(|level| level.extents > 0).count() as u64;
+        1 + self.frozen + self.generations + self.runs.len() as u64 + levels
+    }
+}
+
+impl Engine {
+    /// The state of every tree now.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        let manifest = self.manifest.state();
+        let usage = self.store.usage();
+        let tables = self.catalog.all();
+        Shape {
+            tables: tables.iter().map(|table| table_shape(table)).collect(),
+            segments: manifest.segments.len() as u64,
+            segment_bytes: manifest.segments.values().map(|segment| segment.spec.bytes).sum(),
+            segment_dead_bytes: tables.iter().map(|table| dead_bytes(table)).sum(),
+            store_bytes: usage.file_bytes,
+            store_live_bytes: usage.live_bytes,
+            debt: self.pressure.debt(),
+        }
+    }
+}
+
+fn table_shape(table: &Table) -> TableShape {
+    let picture = table.pinned();
+    TableShape {
+        name: table.name.clone(),
+        memtable_entries: picture.active.entry_count(),
+        memtable_bytes: picture.active.record_bytes(),
+        frozen: picture.frozen.len() as u64,
+        frozen_entries: picture.frozen.iter().map(|memtable| memtable.entry_count()).sum(),
+        generations: picture.generations.len() as u64,
+        generation_entries: picture.generations.iter().map(|generation| generation.entry_count()).sum(),
+        generation_bytes: picture.generations.iter().map(|generation| generation.record_bytes()).sum(),
+        index_bytes: picture.index_bytes(),
+        runs: picture.tree.runs.iter().map(|run| level_shape(&run.level)).collect(),
+        levels: picture.tree.levels.iter().map(|level| level_shape(level)).collect(),
+        flushed_seq: table.flushed_seq(),
+    }
+}
+
+fn dead_bytes(table: &Table) -> u64 {
+    let picture = table.pinned();
+    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+    memtables
+        .flat_map(|memtable| memtable.segments())
+        .chain(picture.generations.iter().flat_map(|generation| generation.segments()))
+        .map(|segment| segment.dead_bytes)
+        .sum()
+}
+
+fn level_shape(level: &Level) -> LevelShape {
+    let totals = level.totals();
+    LevelShape {
+        extents: level.len() as u64,
+        bytes: totals.bytes,
+        entries: totals.entries,
+        deletes: totals.deletes,
+    }
+}

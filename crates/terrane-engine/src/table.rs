@@ -1,0 +1,254 @@
+//! A table while the database is open: its identity and its current [`Picture`].
+//!
+//! A picture is immutable. Readers load it with one pointer under an epoch; whoever changes the table (a freeze,
+//! a merge, a flush step, a compaction) builds the next picture under [`Table::edit`], a lock that is never held
+//! across I/O, and swaps the pointer.
+//!
+//! Invariant: the sources of a picture, read in the order of its fields, hold the versions of any key newest
+//! first. Memtables have disjoint ranges of sequence numbers because they are switched between commit groups.
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crossbeam_epoch::Guard;
+use parking_lot::{Mutex, MutexGuard};
+use terrane_base::{SeqNo, TableId};
+use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
+use terrane_levels::Metasnapshot;
+use terrane_memtable::{GlobalIndex, Memtable};
+
+use crate::epoch_cell::EpochCell;
+use crate::settings::TableSettings;
+
+/// Everything a read of one table may have to look at, newest first.
+#[derive(Clone)]
+pub struct Picture {
+    /// The memtable that takes new records.
+    pub active: Arc<Memtable>,
+    /// Memtables that wait to be merged into a generation, newest first.
+    pub frozen: Vec<Arc<Memtable>>,
+    /// Generations of the global index, newest first; the oldest is the one that is flushed.
+    pub generations: Vec<Arc<GlobalIndex>>,
+    /// Overflow runs and levels.
+    pub tree: Arc<Metasnapshot>,
+}
+
+impl Picture {
+    /// The memtable that takes a record with this number.
+    pub fn memtable_for(&self, seq: SeqNo) -> Option<&Arc<Memtable>> {
+        if seq >= self.active.first_seq() {
+            return Some(&self.active);
+        }
+        self.frozen.iter().find(|memtable| seq >= memtable.first_seq())
+    }
+
+    /// Bytes of the indexes over records, all sources together.
+    pub fn index_bytes(&self) -> u64 {
+        self.active.index_bytes()
+            + self.frozen.iter().map(|memtable| memtable.index_bytes()).sum::<u64>()
+            + self.generations.iter().map(|generation| generation.index_bytes()).sum::<u64>()
+    }
+
+    /// Whether every record of the table is in the levels.
+    pub fn memory_is_empty(&self) -> bool {
+        self.active.entry_count() == 0 && self.frozen.is_empty() && self.generations.is_empty()
+    }
+}
+
+/// A table of an open database.
+pub struct Table {
+    /// Identity; never reused.
+    pub id: TableId,
+    /// Name as the user gave it.
+    pub name: String,
+    /// Options in force for this table.
+    pub settings: TableSettings,
+    picture: EpochCell<Picture>,
+    edit: Mutex<()>,
+    dropped: AtomicBool,
+    /// Number up to which every record is in the levels.
+    flushed_seq: AtomicU64,
+    /// Number up to which somebody wants the records flushed.
+    flush_wanted: AtomicU64,
+    /// Set by a writer that filled the active memtable, cleared when it has been switched.
+    pub(crate) full: AtomicBool,
+    /// Whether the oldest generation is being flushed: it takes no more records then.
+    pub(crate) flushing: AtomicBool,
+    /// Held while a frozen memtable is merged into a generation, and while a flush takes one: neither begins within
+    /// the other.
+    pub(crate) merging: Mutex<()>,
+    /// Held while an edit that names the table's extents is appended: a drop and an install exclude each other.
+    pub(crate) installing: Mutex<()>,
+    /// Key ranges that somebody wants compacted.
+    requests: Mutex<Requests>,
+}
+
+/// Requests for compaction, served in order.
+#[derive(Default)]
+struct Requests {
+    waiting: VecDeque<Request>,
+    next: u64,
+}
+
+/// A key range that somebody wants compacted, and how far that is.
+struct Request {
+    /// Names the request.
+    number: u64,
+    /// What is wanted.
+    range: RangeRequest,
+}
+
+impl Table {
+    /// A table whose memory tier is empty and takes records from `first_seq` on.
+    pub fn new(
+        id: TableId,
+        name: String,
+        settings: TableSettings,
+        tree: Arc<Metasnapshot>,
+        flushed: SeqNo,
+        first_seq: SeqNo,
+    ) -> Arc<Table> {
+        let picture =
+            Picture { active: Memtable::new(first_seq), frozen: Vec::new(), generations: Vec::new(), tree };
+        Arc::new(Table {
+            id,
+            name,
+            settings,
+            picture: EpochCell::new(picture),
+            edit: Mutex::new(()),
+            dropped: AtomicBool::new(false),
+            flushed_seq: AtomicU64::new(flushed.0),
+            flush_wanted: AtomicU64::new(0),
+            full: AtomicBool::new(false),
+            flushing: AtomicBool::new(false),
+            merging: Mutex::new(()),
+            installing: Mutex::new(()),
+            requests: Mutex::default(),
+        })
+    }
+
+    /// The current picture, alive while `guard` is.
+    #[inline]
+    pub fn picture<'g>(&self, guard: &'g Guard) -> &'g Picture {
+        self.picture.load(guard)
+    }
+
+    /// The current picture's parts, kept alive by the copy. For work that outlasts an epoch.
+    pub fn pinned(&self) -> Picture {
+        self.picture(&crossbeam_epoch::pin()).clone()
+    }
+
+    /// Takes the right to change the picture. Never hold it across I/O.
+    pub fn edit(&self) -> TableEdit<'_> {
+        TableEdit { table: self, _lock: self.edit.lock() }
+    }
+
+    /// The right to change the picture, if nobody holds it.
+    pub fn try_edit(&self) -> Option<TableEdit<'_>> {
+        self.edit.try_lock().map(|lock| TableEdit { table: self, _lock: lock })
+    }
+
+    /// Whether the table was dropped while this handle lived.
+    pub fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    /// Marks the table as dropped.
+    pub fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+    }
+
+    /// Number up to which every record is in the levels.
+    pub fn flushed_seq(&self) -> SeqNo {
+        SeqNo(self.flushed_seq.load(Ordering::Acquire))
+    }
+
+    /// Asks for the flush of every record up to `seq`.
+    pub fn want_flush(&self, seq: SeqNo) {
+        self.flush_wanted.fetch_max(seq.0, Ordering::AcqRel);
+    }
+
+    /// Number up to which somebody wants the records flushed.
+    pub fn flush_wanted(&self) -> SeqNo {
+        SeqNo(self.flush_wanted.load(Ordering::Acquire))
+    }
+
+    /// Whether no record numbered up to `seq` is only in memory.
+    pub fn is_flushed(&self, seq: SeqNo) -> bool {
+        let guard = crossbeam_epoch::pin();
+        let picture = self.picture(&guard);
+        picture.active.first_seq() > seq
+            && picture.frozen.iter().all(|memtable| memtable.first_seq() > seq)
+            && picture.generations.iter().all(|generation| generation.first_seq() > seq)
+    }
+
+    /// Whether the active memtable waits to be switched.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Acquire)
+    }
+
+    /// Asks for the compaction of a key range; returns the request's number.
+    pub(crate) fn request_compaction(&self, range: RangeRequest) -> u64 {
+        let mut requests = self.requests.lock();
+        requests.next += 1;
+        let number = requests.next;
+        requests.waiting.push_back(Request { number, range });
+        number
+    }
+
+    /// Serves requests in order: `step` says what the first needs. Returns its job, if there is one now, and
+    /// whether any request turned out to be fulfilled.
+    pub(crate) fn serve_requests(
+        &self,
+        step: impl Fn(&RangeRequest) -> RangeStep,
+    ) -> (Option<JobSpec>, bool) {
+        let mut requests = self.requests.lock();
+        let mut fulfilled = false;
+        while let Some(first) = requests.waiting.front() {
+            match step(&first.range) {
+                RangeStep::Job(spec) => return (Some(*spec), fulfilled),
+                RangeStep::Busy => return (None, fulfilled),
+                RangeStep::Done => {
+                    requests.waiting.pop_front();
+                    fulfilled = true;
+                }
+            }
+        }
+        (None, fulfilled)
+    }
+
+    /// Takes note of a requested job that was done.
+    pub(crate) fn advance_request(&self, spec: &JobSpec) {
+        if let Some(first) = self.requests.lock().waiting.front_mut() {
+            first.range.advance(spec);
+        }
+    }
+
+    /// Whether the request with this number was served.
+    pub(crate) fn is_compacted(&self, number: u64) -> bool {
+        self.requests.lock().waiting.iter().all(|request| request.number > number)
+    }
+
+    /// Notes that every record up to `seq` is in the levels.
+    pub fn set_flushed_seq(&self, seq: SeqNo) {
+        self.flushed_seq.fetch_max(seq.0, Ordering::AcqRel);
+    }
+}
+
+/// The exclusive right to change a table's picture.
+pub struct TableEdit<'t> {
+    table: &'t Table,
+    _lock: MutexGuard<'t, ()>,
+}
+
+impl TableEdit<'_> {
+    /// The current picture; it cannot change while the edit lives.
+    pub fn picture(&self) -> Picture {
+        self.table.pinned()
+    }
+
+    /// Makes `next` the current picture; the old one goes when its last reader has left.
+    pub fn replace(&self, next: Picture) {
+        self.table.picture.replace(next);
+    }
+}

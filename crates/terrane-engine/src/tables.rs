@@ -1,0 +1,138 @@
+//! Creating and dropping tables; point writes to one table.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
+use terrane_format::manifest::EditOp;
+use terrane_levels::Metasnapshot;
+
+use crate::catalog::DEFAULT_NAME;
+use crate::engine::Engine;
+use crate::settings::TableSettings;
+use crate::table::Table;
+
+/// Extents that one edit removes when a table is dropped.
+const REMOVE_PER_EDIT: usize = 10_000;
+
+/// Memory that a thread keeps between point writes.
+const KEPT_BYTES: usize = 64 * 1024;
+
+thread_local! {
+    /// Encodes point writes without an allocation per write.
+    static POINT: RefCell<Batch> = RefCell::new(Batch::new());
+}
+
+impl Engine {
+    /// Sets one key.
+    ///
+    /// # Errors
+    /// As [`Engine::write`].
+    pub fn put(&self, table: TableId, key: &[u8], value: &[u8], sync: bool) -> Result<()> {
+        self.write_point(sync, |batch| batch.put(table, key, value))
+    }
+
+    /// Removes one key.
+    ///
+    /// # Errors
+    /// As [`Engine::write`].
+    pub fn delete(&self, table: TableId, key: &[u8], sync: bool) -> Result<()> {
+        self.write_point(sync, |batch| batch.delete(table, key))
+    }
+
+    #[inline]
+    fn write_point(&self, sync: bool, add: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
+        POINT.with_borrow_mut(|batch| {
+            batch.clear();
+            add(batch)?;
+            let written = self.write(batch, sync);
+            if batch.bytes().len() > KEPT_BYTES {
+                *batch = Batch::new();
+            }
+            written.map(drop)
+        })
+    }
+
+    /// Checks that every one of these tables exists.
+    ///
+    /// # Errors
+    /// `NotFound` for one that was dropped.
+    pub fn require_tables(&self, ids: &[TableId]) -> Result<()> {
+        let guard = crossbeam_epoch::pin();
+        match ids.iter().find(|id| self.catalog.get(**id, &guard).is_none()) {
+            None => Ok(()),
+            Some(_) => Err(Error::new(Kind::NotFound, "a table that the batch names was dropped")),
+        }
+    }
+
+    /// Creates a table with options of its own; durable on return.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad or used name or a bad option, `Full`, `Poisoned`, `Io`.
+    pub fn create_table(&self, name: &str, overrides: &[(String, String)]) -> Result<Arc<Table>> {
+        self.refuse_if_read_only()?;
+        let change = self.catalog.change();
+        change.check_new(name)?;
+        let settings = TableSettings::new(&self.options, overrides)?;
+        let id = self.manifest.state().next.table;
+        let create = EditOp::CreateTable { id, name: name.to_owned(), options: overrides.to_vec() };
+        // No record of the table has a lower number than the next one now.
+        let mut first_seq = SeqNo(0);
+        self.journal.between_groups(&mut |next_seq| first_seq = next_seq);
+        let flushed = SeqNo(first_seq.0 - 1);
+        // The edit names a number. Were it durable and the journal behind it, recovery would miss records.
+        self.journal.sync()?;
+        self.append_edit(vec![create, EditOp::Flushed { table: id, seq: flushed }])?;
+        let table =
+            Table::new(id, name.to_owned(), settings, Arc::new(Metasnapshot::new()), flushed, first_seq);
+        change.insert(table.clone());
+        Ok(table)
+    }
+
+    /// Drops a table; durable on return. Its space comes back when its last reader has left.
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid` for the default table, `Poisoned`, `Io`.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        self.refuse_if_read_only()?;
+        if name == DEFAULT_NAME {
+            return Err(Error::invalid("the default table cannot be dropped: delete its keys instead"));
+        }
+        let change = self.catalog.change();
+        let table = self.catalog.require(name)?;
+        {
+            // A job that is about to install its result comes before the drop, or finds the table dropped.
+            let _no_install = table.installing.lock();
+            self.append_edit(vec![EditOp::DropTable { id: table.id }])?;
+            table.mark_dropped();
+        }
+        change.remove(table.id);
+        self.scheduler.cancel_table(table.id);
+        self.forget_extents(&table)?;
+        self.scheduler.wake();
+        Ok(())
+    }
+
+    /// Takes the extents of a dropped table out of the manifest; they go when their last reader has left.
+    fn forget_extents(&self, table: &Table) -> Result<()> {
+        let tree = {
+            let edit = table.edit();
+            let mut picture = edit.picture();
+            let tree = std::mem::take(&mut picture.tree);
+            picture.frozen.clear();
+            picture.generations.clear();
+            edit.replace(picture);
+            tree
+        };
+        let extents: Vec<_> = tree
+            .places()
+            .flat_map(|(place, level)| level.iter().map(move |extent| (place, extent)))
+            .collect();
+        for extents in extents.chunks(REMOVE_PER_EDIT) {
+            let ops = extents.iter().map(|(place, extent)| EditOp::remove(table.id, *place, &extent.meta));
+            self.append_edit(ops.collect())?;
+            extents.iter().for_each(|(_, extent)| extent.mark_obsolete());
+        }
+        Ok(())
+    }
+}

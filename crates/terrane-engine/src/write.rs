@@ -1,0 +1,132 @@
+//! The write way: admit (limits, pacing) → commit (the journal numbers, places and persists) → index (each
+//! writer its own records, in parallel) → publish in order → switch a memtable that is full.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crossbeam_epoch::Guard;
+use terrane_base::record::Header;
+use terrane_base::{Batch, Error, Kind, Result, SeqNo};
+use terrane_journal::Placed;
+
+use crate::engine::Engine;
+use crate::place;
+use crate::stats::add;
+use crate::table::Table;
+
+/// Of the write memory, the share that one batch may take.
+const BATCH_SHARE: u64 = 4;
+/// Bytes written between two looks at what memory is in use.
+const DEBT_QUANTUM_BYTES: u64 = 256 * 1024;
+
+impl Engine {
+    /// Commits `batch`. On return it is visible to every later read; with `sync` it is also durable.
+    ///
+    /// # Errors
+    /// `Invalid` for a batch beyond the limits or for an unknown table, `Full`, `Poisoned`, `Io`.
+    pub fn write(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
+        if batch.is_empty() {
+            if sync {
+                self.journal.sync()?;
+            }
+            return Ok(self.journal.visible());
+        }
+        self.admit(batch)?;
+        let seq = self.journal.commit(batch, sync, &mut |placed| self.index(placed))?;
+        let count = u64::from(batch.record_count());
+        add(&self.counters.batches_written, 1);
+        add(&self.counters.records_written, count);
+        self.count_bytes(batch.bytes().len() as u64);
+        Ok(seq)
+    }
+
+    /// Counts bytes written; each time a quantum of them has come together, the debt is computed anew.
+    #[inline]
+    fn count_bytes(&self, bytes: u64) {
+        let before = self.counters.bytes_written.fetch_add(bytes, Ordering::Relaxed);
+        if before / DEBT_QUANTUM_BYTES != (before + bytes) / DEBT_QUANTUM_BYTES {
+            self.refresh_debt();
+        }
+    }
+
+    /// Refuses what cannot be committed and holds back what the background cannot follow.
+    fn admit(&self, batch: &Batch) -> Result<()> {
+        self.refuse_if_read_only()?;
+        let bytes = batch.bytes().len() as u64;
+        let limit = self.plan.write_bytes / BATCH_SHARE;
+        if bytes > limit {
+            return Err(Error::invalid(format!(
+                "batch of {bytes} bytes: with memory_bytes={} the limit is {limit} bytes; split the batch or raise \
+                 memory_bytes",
+                self.options.memory_bytes
+            )));
+        }
+        if self.closing.load(Ordering::Relaxed) {
+            return Err(Error::new(Kind::Cancelled, "the database is closing"));
+        }
+        self.pressure.pay(bytes, &*self.env.clock);
+        self.wait_for_room(bytes)
+    }
+
+    /// Waits while the write memory is at its ceiling; fails only when the background cannot bring memory back.
+    #[inline]
+    fn wait_for_room(&self, bytes: u64) -> Result<()> {
+        if self.pressure.debt() < 1.0 {
+            return Ok(());
+        }
+        self.wait_at_the_ceiling(bytes)
+    }
+
+    #[cold]
+    fn wait_at_the_ceiling(&self, bytes: u64) -> Result<()> {
+        let fits = || self.write_memory_in_use() + bytes <= self.plan.write_bytes;
+        let stuck = || self.closing.load(Ordering::Relaxed) || self.background_failure().is_some();
+        self.pressure.wait_for_memory(&*self.env.clock, &fits, &stuck);
+        if fits() {
+            return Ok(());
+        }
+        Err(match self.background_failure() {
+            Some(cause) => {
+                let kind = cause.kind();
+                cause.context("write memory is full and cannot be flushed").with_kind(kind)
+            }
+            None => Error::new(Kind::Cancelled, "the database is closing"),
+        })
+    }
+
+    /// Indexes the records of one committed batch where they lie. Called by the journal, once per batch.
+    fn index(&self, placed: &Placed<'_>) {
+        let guard = crossbeam_epoch::pin();
+        let bytes = place::placed_bytes(placed);
+        let mut at = 0;
+        let mut seq = placed.first_seq;
+        let mut last: Option<&Arc<Table>> = None;
+        while at < bytes.len() {
+            let header = Header::decode(&bytes[at..]).expect("a batch holds whole records");
+            // A table that was dropped meanwhile takes no record; recovery leaves it out as well.
+            if let Some(table) = self.catalog.get(header.table, &guard) {
+                match table.picture(&guard).memtable_for(seq) {
+                    Some(memtable) => place::insert(memtable, placed.segment, placed.offset + at, seq),
+                    None => assert!(table.is_dropped(), "memtables are kept until their numbers are visible"),
+                }
+                if let Some(before) = last.filter(|before| !Arc::ptr_eq(before, table)) {
+                    self.note_if_full(before, &guard);
+                }
+                last = Some(table);
+            }
+            at += header.record_len();
+            seq = SeqNo(seq.0 + 1);
+        }
+        if let Some(table) = last {
+            self.note_if_full(table, &guard);
+        }
+    }
+
+    #[inline]
+    fn note_if_full(&self, table: &Table, guard: &Guard) {
+        let active = &table.picture(guard).active;
+        if active.record_bytes() + active.index_bytes() >= self.options.memtable_bytes {
+            self.note_full(table);
+        }
+    }
+}

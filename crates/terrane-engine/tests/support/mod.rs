@@ -1,0 +1,80 @@
+//! What the engine's tests share: choices from a seed, small limits, a device that takes images of itself.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+
+pub mod gate;
+pub mod oracle;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::Result;
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_device::Disk;
+use terrane_engine::{Bounds, Engine, Row, Table};
+
+/// Where the database lies on a test's device.
+pub const DIR: &str = "/db";
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+#[derive(Clone, Debug)]
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+}
+
+/// The smallest limits, so that a short history freezes, flushes, compacts and trims.
+pub fn small_options() -> Options {
+    Options {
+        memory_bytes: 16 << 20,
+        write_memory_bytes: 4 << 20,
+        segment_bytes: 64 << 10,
+        memtable_bytes: 64 << 10,
+        global_index_bytes: 96 << 10,
+        level_base_bytes: 128 << 10,
+        block_bytes: 1 << 10,
+        level_fanout: 2,
+        background_threads: 2,
+        ..Options::default()
+    }
+}
+
+pub fn open(disk: impl Disk + 'static, options: &Options) -> Result<Arc<Engine>> {
+    Engine::open_on(Arc::new(disk), Path::new(DIR), options, Env::real())
+}
+
+/// Every row of a table, read forward; panics if backward differs.
+pub fn rows(engine: &Arc<Engine>, table: &Table) -> Result<Vec<Row>> {
+    let seq = engine.visible();
+    let forward: Vec<Row> = engine.range(table, Bounds::all(), seq).collect::<Result<_>>()?;
+    let mut backward: Vec<Row> = engine.range(table, Bounds::all(), seq).rev().collect::<Result<_>>()?;
+    backward.reverse();
+    assert!(forward == backward, "table {:?}: a backward scan differs from a forward one", table.name);
+    Ok(forward)
+}
+
+/// The value of a key.
+pub fn get(engine: &Engine, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    let mut value = Vec::new();
+    Ok(engine.get(table, key, None, &mut value)?.then_some(value))
+}
+
+/// A number from the environment, to scale a test up, or to repeat one seed of it.
+pub fn number_from_env(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |text| text.parse().expect("a whole number"))
+}

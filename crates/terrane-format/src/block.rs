@@ -1,1 +1,0 @@
-//! Data blocks: sorted entries with shared prefixes and restart points.

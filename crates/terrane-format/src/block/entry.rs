@@ -1,0 +1,91 @@
+//! The fields in front of an entry's key suffix.
+
+use terrane_base::{SeqKind, varint};
+
+use crate::wire;
+
+/// Bytes of the shortest entry: three one-byte numbers and the sequence number.
+pub(super) const ENTRY_BYTES_MIN: usize = 3 + SEQ_KIND_BYTES;
+pub(super) const SEQ_KIND_BYTES: usize = 8;
+
+/// Where the parts of an entry lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    /// Bytes of the key that are those of the key before it.
+    pub(super) shared: usize,
+    /// Bytes of the key that follow.
+    pub(super) unshared: usize,
+    pub(super) value_len: usize,
+    /// Offset of the key's suffix.
+    pub(super) suffix_at: usize,
+}
+
+impl Header {
+    /// Decodes the header at `at`; looks at nothing behind it.
+    #[inline]
+    pub(super) fn decode(entries: &[u8], at: usize) -> Option<Header> {
+        let rest = entries.get(at..)?;
+        // Nearly every entry: short key parts, and a value below 16 KiB.
+        if let Some(&[shared, unshared, low, high]) = rest.first_chunk()
+            && (shared | unshared) < 0x80
+        {
+            let (shared, unshared) = (usize::from(shared), usize::from(unshared));
+            if low < 0x80 {
+                return Some(Header { shared, unshared, value_len: usize::from(low), suffix_at: at + 3 });
+            }
+            if high < 0x80 {
+                let value_len = usize::from(low & 0x7f) | usize::from(high) << 7;
+                return Some(Header { shared, unshared, value_len, suffix_at: at + 4 });
+            }
+        }
+        Header::decode_long(rest, at)
+    }
+
+    #[cold]
+    fn decode_long(rest: &[u8], at: usize) -> Option<Header> {
+        let (shared, shared_len) = varint::get(rest)?;
+        let rest = &rest[shared_len..];
+        let (unshared, unshared_len) = varint::get(rest)?;
+        let (value_len, value_len_len) = varint::get(&rest[unshared_len..])?;
+        Some(Header {
+            shared: shared as usize,
+            unshared: unshared as usize,
+            value_len: value_len as usize,
+            suffix_at: at + shared_len + unshared_len + value_len_len,
+        })
+    }
+
+    #[inline]
+    pub(super) fn seq_kind_at(&self) -> usize {
+        self.suffix_at + self.unshared
+    }
+
+    #[inline]
+    pub(super) fn value_at(&self) -> usize {
+        self.seq_kind_at() + SEQ_KIND_BYTES
+    }
+
+    /// Offset of what follows the entry.
+    #[inline]
+    pub(super) fn end(&self) -> usize {
+        self.value_at() + self.value_len
+    }
+
+    /// The key's suffix; empty if it does not lie within `entries`, which a checked block rules out.
+    #[inline]
+    pub(super) fn suffix<'a>(&self, entries: &'a [u8]) -> &'a [u8] {
+        entries.get(self.suffix_at..self.seq_kind_at()).unwrap_or_default()
+    }
+
+    /// As [`Header::suffix`].
+    #[inline]
+    pub(super) fn value<'a>(&self, entries: &'a [u8]) -> &'a [u8] {
+        entries.get(self.value_at()..self.end()).unwrap_or_default()
+    }
+
+    /// Sequence number and kind; 0 if they do not lie within `entries`.
+    #[inline]
+    pub(super) fn seq_kind(&self, entries: &[u8]) -> SeqKind {
+        SeqKind(wire::u64_at(entries, self.seq_kind_at()).unwrap_or(0))
+    }
+}

@@ -1,0 +1,87 @@
+//! Point search in a block without rebuilding a key.
+//!
+//! 1. A binary search over the heads of the restart points, whose keys stand whole, finds the last one before
+//!    the target.
+//! 2. From there entries are walked in order. `matched` is how many bytes the entry before has in common with
+//!    the target, that entry being less. An entry that shares *more* than `matched` with the one before it
+//!    differs from the target at the same byte and is less as well: it is skipped after a look at its header.
+//!    Any other entry is compared from its first unshared byte on, since what it shares equals the target.
+
+use std::cmp::Ordering;
+
+use terrane_base::{Entry, SeqNo};
+
+use super::Block;
+use super::entry::Header;
+use crate::wire;
+
+/// Where a walk came to rest: an entry, and how its key relates to the target.
+pub(super) struct Found {
+    pub(super) at: usize,
+    pub(super) header: Header,
+    pub(super) is_equal: bool,
+}
+
+impl Block {
+    /// The newest version of `key` with a number up to `seq`, if this block holds it.
+    #[inline]
+    #[must_use]
+    pub fn find<'a>(&'a self, key: &'a [u8], seq: SeqNo) -> Option<Entry<'a>> {
+        let from = self.restart_before(key, seq);
+        let found = self.walk_to(from, key, seq).filter(|found| found.is_equal)?;
+        let entries = self.entries();
+        Some(Entry { key, seq_kind: found.header.seq_kind(entries), value: found.header.value(entries) })
+    }
+
+    /// The last restart whose entry comes before (`key`, `seq`), or the first.
+    pub(super) fn restart_before(&self, key: &[u8], seq: SeqNo) -> usize {
+        let undecided = self.heads.undecided(key);
+        let (mut low, mut high) = (undecided.start, undecided.end);
+        // Invariant: restarts in front of `low` come before the target, those from `high` on do not.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.restart_is_before(middle, key, seq) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low.saturating_sub(1)
+    }
+
+    fn restart_is_before(&self, index: usize, key: &[u8], seq: SeqNo) -> bool {
+        let entries = self.entries();
+        let Some(header) = Header::decode(entries, self.restart(index)) else { return false };
+        match header.suffix(entries).cmp(key) {
+            Ordering::Less => true,
+            Ordering::Equal => header.seq_kind(entries).seq() > seq,
+            Ordering::Greater => false,
+        }
+    }
+
+    /// The first entry at or after (`key`, `seq`), walking from restart `from`; `None` past the last entry.
+    pub(super) fn walk_to(&self, from: usize, key: &[u8], seq: SeqNo) -> Option<Found> {
+        let entries = self.entries();
+        let mut at = if from < self.restart_count() { self.restart(from) } else { return None };
+        let mut matched = 0;
+        while let Some(header) = Header::decode(entries, at) {
+            if header.shared <= matched {
+                let suffix = header.suffix(entries);
+                let target = key.get(header.shared..).unwrap_or_default();
+                let common = wire::common_prefix(suffix, target);
+                matched = header.shared + common;
+                let is_equal = common == suffix.len() && common == target.len();
+                if is_equal {
+                    if header.seq_kind(entries).seq() <= seq {
+                        return Some(Found { at, header, is_equal: true });
+                    }
+                } else if common == target.len() || (common < suffix.len() && suffix[common] > target[common])
+                {
+                    return Some(Found { at, header, is_equal: false });
+                }
+            }
+            at = header.end();
+        }
+        None
+    }
+}

@@ -1,1 +1,0 @@
-//! The extent: data blocks, index block, filter, footer; and its description in the manifest.

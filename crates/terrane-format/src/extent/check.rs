@@ -1,0 +1,171 @@
+//! Checks an extent from its own bytes alone, for `check` and repair.
+
+use terrane_base::{Error, ExtentId, Result};
+
+use super::{ExtentMeta, FOOTER_BYTES, Footer, Handle, VERSION};
+use crate::block::{Block, BlockCursor};
+use crate::filter::{self, Filter};
+use crate::index::{IndexBlock, IndexRow};
+
+/// Makes the meta of the extent that `bytes` is, which lies at `id` and takes `slots` slots.
+///
+/// Reads footer and index; looks at no data block.
+///
+/// # Errors
+/// `Corrupt` if footer or index are broken or contradict each other.
+pub fn inspect(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
+    let (footer, index) = open(bytes)?;
+    Ok(meta_of(&footer, &index, id, slots))
+}
+
+/// Checks every byte of an extent: checksums, structure, order, sums, and that the filter knows every key.
+/// Returns its meta, as [`inspect`].
+///
+/// # Errors
+/// `Corrupt`, naming the part and its place in the extent. `Invalid` if this build cannot read its compression.
+pub fn verify(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
+    let (footer, index) = open(bytes)?;
+    let filter = match footer.filter {
+        handle if handle.is_empty() => None,
+        handle => Some(Filter::decode(part(bytes, handle)?)?),
+    };
+    let mut last = None;
+    for (number, row) in index.rows().enumerate() {
+        last = verify_block(bytes, &row, filter.as_ref(), last)
+            .map(Some)
+            .map_err(|error| error.context(format!("block {number} at byte {} of the extent", row.offset)))?;
+    }
+    let content_end = footer.index.end().max(footer.filter.end()) as usize;
+    if bytes[content_end..bytes.len() - FOOTER_BYTES].iter().any(|byte| *byte != 0) {
+        return Err(Error::corrupt(format!("extent: bytes from {content_end} to the footer are not zero")));
+    }
+    Ok(meta_of(&footer, &index, id, slots))
+}
+
+/// Key and sequence number of a block's last entry.
+type Last = (Vec<u8>, u64);
+
+fn verify_block(
+    bytes: &[u8],
+    row: &IndexRow<'_>,
+    filter: Option<&Filter>,
+    last: Option<Last>,
+) -> Result<Last> {
+    let stored = Handle { offset: row.offset, len: row.stored_len, checksum: 0 };
+    let block = row.open_block(slice(bytes, stored)?.to_vec())?;
+    block.check_order()?;
+    let mut cursor = BlockCursor::new();
+    cursor.seek_first(&block);
+    let first = cursor.entry(&block).map(|entry| (entry.key.to_vec(), entry.seq_kind.seq().0));
+    let (first_key, first_seq) = first.ok_or_else(|| Error::corrupt("block is empty"))?;
+    if last.is_some_and(|(key, seq)| key == first_key && seq <= first_seq) {
+        return Err(Error::corrupt("versions of a key go on out of order"));
+    }
+    if let Some(filter) = filter {
+        check_filter(filter, &block)?;
+    }
+    cursor.seek_last(&block);
+    let last = cursor.entry(&block).map(|entry| (entry.key.to_vec(), entry.seq_kind.seq().0));
+    let last = last.ok_or_else(|| Error::corrupt("block is empty"))?;
+    if first_key != row.first_key || last.0 != row.last_key {
+        return Err(Error::corrupt("block's first or last key is not as its index row says"));
+    }
+    Ok(last)
+}
+
+fn check_filter(filter: &Filter, block: &Block) -> Result<()> {
+    let mut cursor = BlockCursor::new();
+    cursor.seek_first(block);
+    while let Some(entry) = cursor.entry(block) {
+        if !filter.may_contain(filter::hash(entry.key)) {
+            return Err(Error::corrupt(format!("filter denies key {}", crate::dump::text(entry.key))));
+        }
+        cursor.next(block);
+    }
+    Ok(())
+}
+
+/// Footer and index, checked against each other and against the length of `bytes`.
+fn open(bytes: &[u8]) -> Result<(Footer, IndexBlock)> {
+    let start = bytes.len().checked_sub(FOOTER_BYTES);
+    let start = start.ok_or_else(|| Error::corrupt(format!("extent of {} bytes is cut", bytes.len())))?;
+    let footer = Footer::decode(&bytes[start..])?;
+    if footer.bytes as usize != bytes.len() {
+        return Err(Error::corrupt(format!(
+            "extent: expected {} bytes, found {}",
+            footer.bytes,
+            bytes.len()
+        )));
+    }
+    if !footer.filter.is_empty() {
+        part(bytes, footer.filter)?;
+    }
+    let index = IndexBlock::decode(part(bytes, footer.index)?.to_vec())?;
+    check_sums(&footer, &index)?;
+    Ok((footer, index))
+}
+
+fn check_sums(footer: &Footer, index: &IndexBlock) -> Result<()> {
+    let sum = |count: fn(&IndexRow<'_>) -> u64| index.rows().map(|row| count(&row)).sum::<u64>();
+    let expected = (
+        u64::from(footer.blocks),
+        u64::from(footer.index.offset),
+        footer.raw_bytes,
+        footer.entries,
+        footer.deletes,
+        Some(footer.seq_min),
+        Some(footer.seq_max),
+    );
+    let found = (
+        index.len() as u64,
+        index.data_bytes(),
+        sum(|row| u64::from(row.raw_len)),
+        sum(|row| u64::from(row.entries)),
+        sum(|row| u64::from(row.deletes)),
+        index.rows().map(|row| row.seq_min).min(),
+        index.rows().map(|row| row.seq_max).max(),
+    );
+    if expected != found {
+        return Err(Error::corrupt(format!(
+            "extent: its footer says {expected:?} of blocks, data bytes, raw bytes, entries, deletes and sequence \
+             numbers, its index {found:?}"
+        )));
+    }
+    Ok(())
+}
+
+fn meta_of(footer: &Footer, index: &IndexBlock, id: ExtentId, slots: u32) -> ExtentMeta {
+    let smallest = index.rows().next().map_or_else(Vec::new, |row| row.first_key.to_vec());
+    let largest = index.rows().next_back().map_or_else(Vec::new, |row| row.last_key.to_vec());
+    ExtentMeta {
+        id,
+        slots,
+        bytes: footer.bytes,
+        raw_bytes: footer.raw_bytes,
+        smallest,
+        largest,
+        seq_min: footer.seq_min,
+        seq_max: footer.seq_max,
+        entries: footer.entries,
+        deletes: footer.deletes,
+        blocks: footer.blocks,
+        index: footer.index,
+        filter: footer.filter,
+        format_version: VERSION,
+        compression: footer.compression,
+    }
+}
+
+fn slice(bytes: &[u8], handle: Handle) -> Result<&[u8]> {
+    let range = handle.offset as usize..handle.end() as usize;
+    let found = bytes.get(range);
+    found.ok_or_else(|| {
+        Error::corrupt(format!("extent of {} bytes: part {handle:?} lies outside", bytes.len()))
+    })
+}
+
+fn part(bytes: &[u8], handle: Handle) -> Result<&[u8]> {
+    let part = slice(bytes, handle)?;
+    handle.check(part)?;
+    Ok(part)
+}

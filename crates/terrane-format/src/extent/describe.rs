@@ -1,0 +1,112 @@
+//! An extent and its meta for people to read.
+
+use super::{ALIGN_BYTES, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle};
+use crate::dump::{self, Field};
+use crate::{filter, index};
+
+/// The fields of a whole extent: its blocks as single fields, index, filter and footer in full.
+#[must_use]
+pub fn describe(bytes: &[u8]) -> Vec<Field> {
+    let Some(footer_at) = bytes.len().checked_sub(FOOTER_BYTES) else {
+        return vec![dump::broken(0, bytes.len(), "shorter than a footer")];
+    };
+    let footer = match Footer::decode(&bytes[footer_at..]) {
+        Ok(footer) => footer,
+        Err(error) => return vec![dump::broken(footer_at, FOOTER_BYTES, error)],
+    };
+    let mut fields = describe_blocks(bytes, &footer);
+    for (name, handle, describe) in [
+        ("index", footer.index, index::describe as fn(&[u8]) -> Vec<Field>),
+        ("filter", footer.filter, filter::describe),
+    ] {
+        let Some(part) = bytes.get(handle.offset as usize..handle.end() as usize) else {
+            fields.push(dump::broken(handle.offset as usize, 0, format!("{name} lies outside the extent")));
+            continue;
+        };
+        if !handle.is_empty() {
+            fields.extend(describe(part).into_iter().map(|field| field.within(handle.offset as usize, name)));
+        }
+    }
+    fields.extend(describe_footer(&footer).into_iter().map(|field| field.within(footer_at, "footer")));
+    fields
+}
+
+fn describe_blocks(bytes: &[u8], footer: &Footer) -> Vec<Field> {
+    let part = bytes.get(footer.index.offset as usize..footer.index.end() as usize).unwrap_or_default();
+    let Ok(index) = index::IndexBlock::decode(part.to_vec()) else { return Vec::new() };
+    let describe = |(number, row): (usize, index::IndexRow<'_>)| {
+        let stored = bytes.get(row.offset as usize..).and_then(|rest| rest.get(..row.stored_len as usize));
+        let state = match stored.map(|stored| row.check_stored(stored)) {
+            Some(Ok(())) => "checksum holds".to_owned(),
+            Some(Err(error)) => error.to_string(),
+            None => "lies outside the extent".to_owned(),
+        };
+        Field::new(row.offset as usize, row.stored_len as usize, format!("block[{number}]"), state)
+    };
+    index.rows().enumerate().map(describe).collect()
+}
+
+fn describe_footer(footer: &Footer) -> Vec<Field> {
+    let mut list = Lister::default();
+    list.add(2, "version", super::VERSION);
+    list.add(1, "compression", format!("{:?}", footer.compression));
+    list.add(1, "zero", 0);
+    list.add(4, "table", footer.table);
+    list.add(4, "bytes", footer.bytes);
+    list.add(4, "blocks", footer.blocks);
+    list.add(HANDLE_BYTES, "index", show(footer.index));
+    list.add(HANDLE_BYTES, "filter", show(footer.filter));
+    list.add(8, "raw_bytes", footer.raw_bytes);
+    list.add(8, "entries", footer.entries);
+    list.add(8, "deletes", footer.deletes);
+    list.add(8, "seq_min", footer.seq_min);
+    list.add(8, "seq_max", footer.seq_max);
+    list.add(4, "checksum", "holds");
+    list.add(8, "magic", dump::text(&super::MAGIC));
+    list.fields
+}
+
+/// The fields of an [`ExtentMeta`], and how many bytes it takes.
+#[must_use]
+pub fn describe_meta(bytes: &[u8]) -> (Vec<Field>, usize) {
+    let (meta, len) = match ExtentMeta::decode(bytes) {
+        Ok(decoded) => decoded,
+        Err(error) => return (vec![dump::broken(0, bytes.len(), error)], bytes.len()),
+    };
+    let mut list = Lister::default();
+    list.add(2, "version", meta.format_version);
+    list.add(1, "compression", format!("{:?}", meta.compression));
+    list.add(1, "zero", 0);
+    list.add(8, "id", meta.id);
+    list.add(4, "slots", meta.slots);
+    list.add(4, "bytes", format!("{} ({} x {ALIGN_BYTES})", meta.bytes, meta.bytes as usize / ALIGN_BYTES));
+    list.add(4, "blocks", meta.blocks);
+    list.add(HANDLE_BYTES, "index", show(meta.index));
+    list.add(HANDLE_BYTES, "filter", show(meta.filter));
+    list.add(8, "raw_bytes", meta.raw_bytes);
+    list.add(8, "entries", meta.entries);
+    list.add(8, "deletes", meta.deletes);
+    list.add(8, "seq_min", meta.seq_min);
+    list.add(8, "seq_max", meta.seq_max);
+    let keys = format!("{} to {}", dump::text(&meta.smallest), dump::text(&meta.largest));
+    list.add(len - list.at, "smallest, largest", keys);
+    (list.fields, len)
+}
+
+/// Fields that follow each other without a gap.
+#[derive(Default)]
+struct Lister {
+    fields: Vec<Field>,
+    at: usize,
+}
+
+impl Lister {
+    fn add(&mut self, len: usize, name: &str, value: impl ToString) {
+        self.fields.push(Field::new(self.at, len, name, value));
+        self.at += len;
+    }
+}
+
+fn show(handle: Handle) -> String {
+    format!("{} bytes at {}, checksum {:08x}", handle.len, handle.offset, handle.checksum)
+}

@@ -1,0 +1,220 @@
+//! The extent: data blocks, index block, filter, footer; and its description in the manifest.
+//!
+//! ```text
+//! extent = block* index filter? zeros footer      a multiple of 4096 bytes
+//! footer = version:u16 compression:u8 zero:u8 table:u32 bytes:u32 blocks:u32
+//!          index:handle filter:handle
+//!          raw_bytes:u64 entries:u64 deletes:u64 seq_min:u64 seq_max:u64 checksum:u32 magic:u64
+//! handle = offset:u32 len:u32 checksum:u32
+//! ```
+//!
+//! Every byte is under a checksum: blocks by their index rows, index, filter and footer by their own, and the
+//! zeros are known. Nothing in an extent names its own place, so its bytes may be copied elsewhere; what ties a
+//! place to its bytes is the manifest's [`ExtentMeta`], which repeats the checksums of index and filter.
+//!
+//! An extent says everything about itself: [`check::inspect`] makes its [`ExtentMeta`] from its bytes.
+
+pub mod check;
+mod describe;
+mod meta;
+
+pub use describe::{describe, describe_meta};
+pub use meta::ExtentMeta;
+
+use terrane_base::options::Compression;
+use terrane_base::{Error, Result, SeqNo, TableId};
+
+use crate::wire::Fields;
+
+/// Version of the extent that this module writes.
+pub const VERSION: u16 = 1;
+/// Bytes of the footer, at the very end of the extent.
+pub const FOOTER_BYTES: usize = 2 + 1 + 1 + 4 + 4 + 4 + 2 * HANDLE_BYTES + 5 * 8 + 4 + 8;
+/// The length of an extent is a multiple of this: device writes need no tail, and a lost footer is found by
+/// looking at few places.
+pub const ALIGN_BYTES: usize = 4096;
+/// The last eight bytes of an extent.
+pub const MAGIC: [u8; 8] = *b"TERRANEx";
+
+const HANDLE_BYTES: usize = 3 * 4;
+const SEED: u32 = u32::from_le_bytes(*b"FOOT");
+const _: () = assert!(FOOTER_BYTES == 92);
+
+/// Where a part of an extent lies, and the checksum in its last four bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handle {
+    /// From the start of the extent, in bytes.
+    pub offset: u32,
+    /// In bytes, its checksum included; 0 if the part does not exist.
+    pub len: u32,
+    /// What the part's last four bytes, its own checksum, must say.
+    pub checksum: u32,
+}
+
+impl Handle {
+    /// The handle of the part that takes up `bytes` from `offset` on, and ends with its checksum.
+    #[must_use]
+    pub fn of(offset: u32, bytes: &[u8]) -> Handle {
+        let checksum = bytes.last_chunk().map_or(0, |last| u32::from_le_bytes(*last));
+        Handle { offset, len: bytes.len() as u32, checksum }
+    }
+
+    /// Whether the part does not exist.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Checks that `bytes` is the part this handle was made for; its decoder checks the rest.
+    ///
+    /// # Errors
+    /// `Corrupt` if length or checksum are another's.
+    pub fn check(&self, bytes: &[u8]) -> Result<()> {
+        let found = Handle::of(self.offset, bytes);
+        if found != *self {
+            return Err(Error::corrupt(format!(
+                "extent part at byte {}: expected {} bytes with checksum {:08x}, found {} bytes with {:08x}",
+                self.offset, self.len, self.checksum, found.len, found.checksum
+            )));
+        }
+        Ok(())
+    }
+
+    /// Offset of what follows the part.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        u64::from(self.offset) + u64::from(self.len)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        for number in [self.offset, self.len, self.checksum] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    fn decode(fields: &mut Fields<'_>) -> Result<Handle> {
+        Ok(Handle { offset: fields.u32()?, len: fields.u32()?, checksum: fields.u32()? })
+    }
+}
+
+/// The end of an extent: where its parts lie, and sums over its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footer {
+    /// Codec that was tried on every block (each row says what came of it).
+    pub compression: Compression,
+    /// The table that the extent was written for.
+    pub table: TableId,
+    /// Bytes of the whole extent, this footer included.
+    pub bytes: u32,
+    /// Data blocks.
+    pub blocks: u32,
+    /// The index block.
+    pub index: Handle,
+    /// The filter; empty if there is none.
+    pub filter: Handle,
+    /// Bytes of all blocks before compression.
+    pub raw_bytes: u64,
+    /// Entries in all blocks.
+    pub entries: u64,
+    /// How many of them are deletes.
+    pub deletes: u64,
+    /// Smallest sequence number.
+    pub seq_min: SeqNo,
+    /// Largest sequence number.
+    pub seq_max: SeqNo,
+}
+
+impl Footer {
+    /// Appends the footer to `out`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&[self.compression as u8, 0]);
+        for number in [self.table.0, self.bytes, self.blocks] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        self.index.encode(out);
+        self.filter.encode(out);
+        for number in [self.raw_bytes, self.entries, self.deletes, self.seq_min.0, self.seq_max.0] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        let checksum = crate::checksum::crc32c(SEED, &out[start..]);
+        out.extend_from_slice(&checksum.to_le_bytes());
+        out.extend_from_slice(&MAGIC);
+        debug_assert_eq!(out.len() - start, FOOTER_BYTES);
+    }
+
+    /// Decodes a footer from the last [`FOOTER_BYTES`] of an extent.
+    ///
+    /// # Errors
+    /// `Corrupt` if magic, checksum or version are wrong or the parts do not fit into the extent.
+    pub fn decode(bytes: &[u8]) -> Result<Footer> {
+        let Some((body, magic)) = bytes.split_last_chunk() else {
+            return Err(Error::corrupt(format!("extent footer of {} bytes is cut", bytes.len())));
+        };
+        if *magic != MAGIC || bytes.len() != FOOTER_BYTES {
+            return Err(Error::corrupt(
+                "extent footer has no magic number: this is not the end of an extent",
+            ));
+        }
+        let body = crate::wire::checked_body("extent footer", SEED, body)?;
+        let mut fields = Fields::new("extent footer", body);
+        let version = fields.u16()?;
+        if version != VERSION {
+            return Err(Error::corrupt(format!("extent version: expected {VERSION}, found {version}")));
+        }
+        let compression = decode_compression(fields.u8()?)?;
+        fields.u8()?;
+        let footer = Footer {
+            compression,
+            table: TableId(fields.u32()?),
+            bytes: fields.u32()?,
+            blocks: fields.u32()?,
+            index: Handle::decode(&mut fields)?,
+            filter: Handle::decode(&mut fields)?,
+            raw_bytes: fields.u64()?,
+            entries: fields.u64()?,
+            deletes: fields.u64()?,
+            seq_min: SeqNo(fields.u64()?),
+            seq_max: SeqNo(fields.u64()?),
+        };
+        check_layout(footer.bytes, footer.index, footer.filter)?;
+        Ok(footer)
+    }
+}
+
+/// Bytes of an extent whose blocks, index and filter take `content` bytes.
+#[must_use]
+pub fn extent_bytes(content: usize) -> usize {
+    (content + FOOTER_BYTES).next_multiple_of(ALIGN_BYTES)
+}
+
+/// The length of the extent that starts at the front of `slots`, if a footer can be found that ends it.
+///
+/// For repair, where the manifest is lost. The first footer counts: of a longer extent that was here before,
+/// the end may still stand behind it.
+#[must_use]
+pub fn locate(slots: &[u8]) -> Option<usize> {
+    (ALIGN_BYTES..=slots.len()).step_by(ALIGN_BYTES).find(|&end| {
+        Footer::decode(&slots[end - FOOTER_BYTES..end]).is_ok_and(|footer| footer.bytes as usize == end)
+    })
+}
+
+fn decode_compression(number: u8) -> Result<Compression> {
+    Compression::from_u8(number).ok_or_else(|| Error::corrupt(format!("compression {number} is unknown")))
+}
+
+/// Index, filter and footer follow each other; only zeros lie between the last two.
+fn check_layout(bytes: u32, index: Handle, filter: Handle) -> Result<()> {
+    // No filter is all zeros; so the later end of the two is the end of the content.
+    let filter_fits =
+        filter == Handle::default() || (filter.len > 0 && u64::from(filter.offset) == index.end());
+    let content_end = index.end().max(filter.end());
+    let expected = usize::try_from(content_end).map(extent_bytes);
+    if !filter_fits || expected != Ok(bytes as usize) {
+        return Err(Error::corrupt(format!(
+            "extent of {bytes} bytes: its index ({index:?}) and filter ({filter:?}) do not fit it"
+        )));
+    }
+    Ok(())
+}

@@ -1,1 +1,0 @@
-//! Filters: may this key be present?

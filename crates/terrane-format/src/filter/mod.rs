@@ -1,0 +1,164 @@
+//! Filters: may this key be present? A blocked Bloom filter (Putze, Sanders, Singler 2007): one cache line
+//! answers.
+//!
+//! ```text
+//! filter = line* keys:u32 probes:u8 version:u8 checksum:u32
+//! line   = 512 bits; bit n is bit n % 8 of byte n / 8
+//! ```
+//!
+//! The high half of a key's hash chooses the line, the low half the bits in it: multiplied by an odd constant
+//! per probe, its top nine bits are the bit. Why this and neither ribbon nor binary fuse:
+//! `docs/design/0003-filter.md`.
+
+mod describe;
+
+pub use describe::describe;
+
+use terrane_base::{Error, Result};
+
+use crate::wire;
+
+/// Version of the filter that this module writes.
+pub const VERSION: u8 = 1;
+/// Most bits per key that are of use; more are taken as this many.
+pub const BITS_PER_KEY_MAX: u32 = 32;
+
+/// Bytes of a line: a cache line.
+const LINE_BYTES: usize = 64;
+const LINE_BITS: usize = 8 * LINE_BYTES;
+/// Bytes behind the lines: keys, probes, version, checksum.
+const TRAILER_BYTES: usize = 4 + 1 + 1 + 4;
+const PROBES_MAX: u8 = 16;
+const SEED: u32 = u32::from_le_bytes(*b"FLTR");
+/// 2^32 over the golden ratio, odd: successive products spread over the high bits.
+const SPREAD: u32 = 0x9e37_79b9;
+
+/// The hash of a user key that filters are built from and asked with.
+#[inline]
+#[must_use]
+pub fn hash(key: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(key)
+}
+
+/// Bytes of a filter of `keys` keys at `bits_per_key`; 0 where there is no filter.
+#[must_use]
+pub fn encoded_len(keys: usize, bits_per_key: u32) -> usize {
+    match line_count(keys, bits_per_key) {
+        0 => 0,
+        lines => lines * LINE_BYTES + TRAILER_BYTES,
+    }
+}
+
+/// Appends a filter of the keys with these hashes to `out`; duplicates cost bits but do no harm.
+///
+/// Appends nothing if `bits_per_key` is 0 or there is no key: then there is no filter.
+pub fn build(hashes: &[u64], bits_per_key: u32, out: &mut Vec<u8>) {
+    let lines = line_count(hashes.len(), bits_per_key);
+    if lines == 0 {
+        return;
+    }
+    let probes = probes_for(bits_per_key);
+    let start = out.len();
+    out.resize(start + lines * LINE_BYTES, 0);
+    let (lines, _) = out[start..].as_chunks_mut::<LINE_BYTES>();
+    for hash in hashes {
+        let line = &mut lines[line_of(*hash, lines.len())];
+        for bit in bits_of(*hash, probes) {
+            line[bit / 8] |= 1 << (bit % 8);
+        }
+    }
+    out.extend_from_slice(&(hashes.len() as u32).to_le_bytes());
+    out.push(probes);
+    out.push(VERSION);
+    let checksum = crate::checksum::crc32c(SEED, &out[start..]);
+    out.extend_from_slice(&checksum.to_le_bytes());
+}
+
+/// A cache line of filter bits; aligned, so that it never lies across two.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Line([u64; LINE_BYTES / 8]);
+
+/// A checked filter, ready to be asked.
+#[derive(Debug)]
+pub struct Filter {
+    lines: Vec<Line>,
+    keys: u32,
+    probes: u8,
+}
+
+impl Filter {
+    /// Checks a filter and makes it ready.
+    ///
+    /// # Errors
+    /// `Corrupt` if the checksum, the version or the shape is wrong.
+    pub fn decode(bytes: &[u8]) -> Result<Filter> {
+        let body = wire::checked_body("filter", SEED, bytes)?;
+        let Some((lines, trailer)) = body.split_last_chunk::<{ TRAILER_BYTES - 4 }>() else {
+            return Err(Error::corrupt(format!("filter of {} bytes is cut", bytes.len())));
+        };
+        let [keys @ .., probes, version] = *trailer;
+        if version != VERSION {
+            return Err(Error::corrupt(format!("filter version: expected {VERSION}, found {version}")));
+        }
+        let (lines, rest) = lines.as_chunks::<LINE_BYTES>();
+        if lines.is_empty() || !rest.is_empty() || !(1..=PROBES_MAX).contains(&probes) {
+            return Err(Error::corrupt(format!("filter of {} bytes with {probes} probes", bytes.len())));
+        }
+        let lines = lines.iter().map(decode_line).collect();
+        Ok(Filter { lines, keys: u32::from_le_bytes(keys), probes })
+    }
+
+    /// Whether the key with this [`hash()`] may be among those the filter was built from; `false` is certain.
+    #[inline]
+    #[must_use]
+    pub fn may_contain(&self, hash: u64) -> bool {
+        let line = &self.lines[line_of(hash, self.lines.len())].0;
+        bits_of(hash, self.probes).all(|bit| line[bit / 64] >> (bit % 64) & 1 == 1)
+    }
+
+    /// How many keys the filter was built from.
+    #[must_use]
+    pub fn keys(&self) -> u32 {
+        self.keys
+    }
+
+    /// Bytes of memory that the filter holds.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Filter>() + self.lines.capacity() * LINE_BYTES
+    }
+}
+
+fn decode_line(bytes: &[u8; LINE_BYTES]) -> Line {
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut line = Line([0; LINE_BYTES / 8]);
+    for (word, bytes) in line.0.iter_mut().zip(words) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    line
+}
+
+fn line_count(keys: usize, bits_per_key: u32) -> usize {
+    (keys * bits_per_key.min(BITS_PER_KEY_MAX) as usize).div_ceil(LINE_BITS)
+}
+
+/// Probes for the fewest false positives: in one line fewer than the ln 2 per bit of a plain Bloom filter,
+/// because lines fill unevenly.
+fn probes_for(bits_per_key: u32) -> u8 {
+    (bits_per_key * 3 / 5).clamp(1, u32::from(PROBES_MAX)) as u8
+}
+
+#[inline]
+fn line_of(hash: u64, lines: usize) -> usize {
+    (((hash >> 32) * lines as u64) >> 32) as usize
+}
+
+#[inline]
+fn bits_of(hash: u64, probes: u8) -> impl Iterator<Item = usize> {
+    let mut mix = hash as u32;
+    (0..probes).map(move |_| {
+        mix = mix.wrapping_mul(SPREAD);
+        (mix >> 23) as usize
+    })
+}

@@ -1,1 +1,0 @@
-//! The index block of an extent: one row per data block.

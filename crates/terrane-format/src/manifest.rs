@@ -1,1 +1,0 @@
-//! Manifest records: checksummed, chained edits.

@@ -1,0 +1,319 @@
+//! Edits: changes to what a database consists of, as operations.
+//!
+//! Removals of an edit speak about the state before the edit and take effect before its additions, wherever
+//! they stand in it: a re-linked extent is removed from one place and added to another in one edit.
+
+use std::sync::Arc;
+
+use terrane_base::{ExtentId, SegmentId, SeqNo, TableId, varint};
+
+use crate::extent::ExtentMeta;
+
+pub use super::decode::decode_edits;
+
+/// Longest name of a table or an option, in bytes.
+pub const NAME_BYTES_MAX: usize = 255;
+/// Longest value of an option, in bytes.
+pub const OPTION_BYTES_MAX: usize = 4096;
+/// Most options of a table.
+pub const OPTIONS_MAX: usize = 256;
+/// Deepest level.
+pub const LEVEL_MAX: u8 = 63;
+
+/// Options of a table as `name` and `value`: stored as given, validated where they are used.
+pub type TableOptions = Vec<(String, String)>;
+
+/// Where in a table an extent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// A level by its number: 1 is L1; up to [`LEVEL_MAX`].
+    Level(u8),
+    /// An overflow run (L0) by its number; a higher number is newer.
+    Run(u64),
+}
+
+/// A segment of the journal: which it is, where it lies, how large its file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentSpec {
+    /// Which segment.
+    pub id: SegmentId,
+    /// Number of its file under `journal/`.
+    pub file: u32,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// How a segment ended when nothing more was to be written to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seal {
+    /// Where its last group ends.
+    pub end_offset: u64,
+    /// Sequence number of its last record, or of the record before the segment if it holds none.
+    pub last_seq: SeqNo,
+    /// Running checksum of the segment up to there: the next segment refers to it.
+    pub checksum: u32,
+}
+
+/// Numbers that are free: the next of each sort to be given out. They never go back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NextIds {
+    /// Next table.
+    pub table: TableId,
+    /// Next segment.
+    pub segment: SegmentId,
+    /// Next segment file.
+    pub segment_file: u32,
+    /// Next overflow run.
+    pub run: u64,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EditOp {
+    /// Makes a table. Its number was never used before; no live table has its name.
+    CreateTable {
+        /// The new table.
+        id: TableId,
+        /// Its name: 1 to [`NAME_BYTES_MAX`] bytes.
+        name: String,
+        /// Its options.
+        options: TableOptions,
+    },
+    /// Replaces the options of a table.
+    SetOptions {
+        /// Which table.
+        id: TableId,
+        /// All of its options from now on.
+        options: TableOptions,
+    },
+    /// Gives a table up: its name is free at once, it is forgotten when its last extent is removed.
+    DropTable {
+        /// Which table.
+        id: TableId,
+    },
+    /// Adds an extent.
+    AddExtent {
+        /// To which table.
+        table: TableId,
+        /// Where in the table; a run that does not exist is made.
+        place: Place,
+        /// The extent.
+        meta: Arc<ExtentMeta>,
+    },
+    /// Removes an extent.
+    RemoveExtent {
+        /// From which table.
+        table: TableId,
+        /// From where in the table; a run goes with its last extent.
+        place: Place,
+        /// Which extent.
+        id: ExtentId,
+        /// Its smallest key, by which it is found.
+        smallest: Vec<u8>,
+    },
+    /// Makes a segment live, before its first use.
+    AddSegment(SegmentSpec),
+    /// Says that nothing more will be written to a segment.
+    SealSegment {
+        /// Which segment.
+        id: SegmentId,
+        /// How it ended.
+        seal: Seal,
+    },
+    /// Gives a segment up, sealed or not; its file may be used again.
+    RemoveSegment {
+        /// Which segment.
+        id: SegmentId,
+    },
+    /// Says that every record of a table up to a number is in its extents.
+    Flushed {
+        /// Which table.
+        table: TableId,
+        /// The number; never goes back.
+        seq: SeqNo,
+    },
+    /// Says that every commit up to a number is durable.
+    Durable {
+        /// The number; one that is not above the present one changes nothing.
+        seq: SeqNo,
+    },
+    /// Raises the free numbers.
+    NextIds(NextIds),
+    /// Starts an epoch of the journal: recovery closed the one before.
+    Epoch {
+        /// Number of the new epoch; greater than the one before.
+        epoch: u64,
+    },
+    /// Says that the database was closed in order; holds until the next edit.
+    CleanClose {
+        /// Last sequence number in use.
+        last_seq: SeqNo,
+    },
+}
+
+/// Changes that take effect together or not at all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Edit {
+    /// The changes.
+    pub ops: Vec<EditOp>,
+}
+
+impl EditOp {
+    /// Adds an extent.
+    #[must_use]
+    pub fn add(table: TableId, place: Place, meta: impl Into<Arc<ExtentMeta>>) -> Self {
+        EditOp::AddExtent { table, place, meta: meta.into() }
+    }
+
+    /// Removes the extent that `meta` describes.
+    #[must_use]
+    pub fn remove(table: TableId, place: Place, meta: &ExtentMeta) -> Self {
+        EditOp::RemoveExtent { table, place, id: meta.id, smallest: meta.smallest.clone() }
+    }
+
+    /// The operation as one lower-case word.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            EditOp::CreateTable { .. } => "create-table",
+            EditOp::SetOptions { .. } => "set-options",
+            EditOp::DropTable { .. } => "drop-table",
+            EditOp::AddExtent { .. } => "add-extent",
+            EditOp::RemoveExtent { .. } => "remove-extent",
+            EditOp::AddSegment(_) => "add-segment",
+            EditOp::SealSegment { .. } => "seal-segment",
+            EditOp::RemoveSegment { .. } => "remove-segment",
+            EditOp::Flushed { .. } => "flushed",
+            EditOp::Durable { .. } => "durable",
+            EditOp::NextIds(_) => "next-ids",
+            EditOp::Epoch { .. } => "epoch",
+            EditOp::CleanClose { .. } => "clean-close",
+        }
+    }
+
+    /// Appends the operation to `out`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            EditOp::CreateTable { id, name, options } => {
+                put_tag(out, 1);
+                varint::put(out, id.0);
+                put_bytes(out, name.as_bytes());
+                put_options(out, options);
+            }
+            EditOp::SetOptions { id, options } => {
+                put_tag(out, 2);
+                varint::put(out, id.0);
+                put_options(out, options);
+            }
+            EditOp::DropTable { id } => {
+                put_tag(out, 3);
+                varint::put(out, id.0);
+            }
+            EditOp::AddExtent { table, place, meta } => {
+                put_tag(out, 4);
+                varint::put(out, table.0);
+                put_place(out, *place);
+                meta.encode(out);
+            }
+            EditOp::RemoveExtent { table, place, id, smallest } => {
+                put_tag(out, 5);
+                varint::put(out, table.0);
+                put_place(out, *place);
+                varint::put(out, id.file);
+                varint::put(out, id.slot);
+                put_bytes(out, smallest);
+            }
+            _ => self.encode_journal(out),
+        }
+    }
+
+    /// [`EditOp::encode`] for the operations that are not about one table's extents or options.
+    fn encode_journal(&self, out: &mut Vec<u8>) {
+        match self {
+            EditOp::AddSegment(spec) => {
+                put_tag(out, 6);
+                put_u64(out, spec.id.0);
+                varint::put(out, spec.file);
+                put_u64(out, spec.bytes);
+            }
+            EditOp::SealSegment { id, seal } => {
+                put_tag(out, 7);
+                put_u64(out, id.0);
+                put_u64(out, seal.end_offset);
+                put_u64(out, seal.last_seq.0);
+                out.extend_from_slice(&seal.checksum.to_le_bytes());
+            }
+            EditOp::RemoveSegment { id } => {
+                put_tag(out, 8);
+                put_u64(out, id.0);
+            }
+            EditOp::Flushed { table, seq } => {
+                put_tag(out, 9);
+                varint::put(out, table.0);
+                put_u64(out, seq.0);
+            }
+            EditOp::Durable { seq } => {
+                put_tag(out, 10);
+                put_u64(out, seq.0);
+            }
+            EditOp::NextIds(next) => {
+                put_tag(out, 11);
+                varint::put(out, next.table.0);
+                put_u64(out, next.segment.0);
+                varint::put(out, next.segment_file);
+                put_u64(out, next.run);
+            }
+            EditOp::Epoch { epoch } => {
+                put_tag(out, 12);
+                put_u64(out, *epoch);
+            }
+            EditOp::CleanClose { last_seq } => {
+                put_tag(out, 13);
+                put_u64(out, last_seq.0);
+            }
+            _ => unreachable!("encode() writes the operations on tables itself"),
+        }
+    }
+}
+
+impl Edit {
+    /// Appends the edit to `out`: the number of operations, then each.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        varint::put(out, self.ops.len() as u32);
+        for op in &self.ops {
+            op.encode(out);
+        }
+    }
+}
+
+fn put_tag(out: &mut Vec<u8>, tag: u8) {
+    out.push(tag);
+}
+
+fn put_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    varint::put(out, bytes.len() as u32);
+    out.extend_from_slice(bytes);
+}
+
+fn put_options(out: &mut Vec<u8>, options: &TableOptions) {
+    varint::put(out, options.len() as u32);
+    for (name, value) in options {
+        put_bytes(out, name.as_bytes());
+        put_bytes(out, value.as_bytes());
+    }
+}
+
+/// A level is its number; a run is 0 and then its number.
+fn put_place(out: &mut Vec<u8>, place: Place) {
+    match place {
+        Place::Level(level) => out.push(level),
+        Place::Run(run) => {
+            out.push(0);
+            put_u64(out, run);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The manifest: the durable log of edits to what a database consists of. `docs/format/manifest.md` is its page.
+//!
+//! * [`mod@file`]: names of manifest files, the file header, the text of `CURRENT`.
+//! * [`record`]: records, each checksummed and chained to the one before.
+//! * [`edit`]: what a record says, as operations.
+//! * [`mod@describe`]: annotated fields of a manifest file, for `terrane dump`.
+
+mod decode;
+pub mod describe;
+pub mod edit;
+pub mod file;
+pub mod record;
+
+pub use describe::describe;
+pub use edit::{Edit, EditOp, LEVEL_MAX, NextIds, Place, Seal, SegmentSpec, TableOptions};
+pub use file::{Current, DatabaseId, FileHeader};
+pub use record::{RecordHeader, RecordTag};

@@ -1,0 +1,268 @@
+//! Walking the groups of a segment that lies in memory.
+//!
+//! A walk ends at the first place where no sound group continues the numbering. Whether that place is the end,
+//! a torn tail or corruption is not decided here: it depends on the durable-end marks of the whole journal.
+
+use std::ops::Range;
+
+use terrane_base::record::Record;
+use terrane_base::{Error, Result, SegmentId, SeqNo};
+
+use super::{
+    BATCH_HEADER_BYTES, GROUP_ALIGN, GROUP_HEADER_BYTES, GroupHeader, SEGMENT_HEADER_BYTES, SegmentHeader,
+    batch_checksum, chain, segment_seed, u32_at,
+};
+
+/// A group whose checksums are, or were, right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Where it starts in the segment.
+    pub offset: usize,
+    /// Its header.
+    pub header: GroupHeader,
+}
+
+/// Where a walk stands: behind the last sound group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// Bytes from the start of the segment to the end of the last sound group.
+    pub offset: usize,
+    /// Number of the last record up to there.
+    pub last_seq: SeqNo,
+    /// Running checksum up to there; see [`super::chain`].
+    pub checksum: u32,
+}
+
+/// The sound groups of a segment, in order; ends without an item at the first place that holds none.
+#[derive(Clone, Debug)]
+pub struct Groups<'a> {
+    segment: &'a [u8],
+    seed: u32,
+    walk: Walk,
+}
+
+impl<'a> Groups<'a> {
+    /// Walks `segment`, the bytes of a whole segment or of its part that counts.
+    ///
+    /// # Errors
+    /// `Corrupt`, without a place, if the segment header is not valid.
+    pub fn new(segment: &'a [u8]) -> Result<(SegmentHeader, Groups<'a>)> {
+        let (header, checksum) = SegmentHeader::decode(segment)?;
+        let walk = Walk { offset: SEGMENT_HEADER_BYTES, last_seq: header.previous.last_seq, checksum };
+        Ok((header, Groups { segment, seed: segment_seed(header.id), walk }))
+    }
+
+    /// Behind the last group that [`Iterator::next`] returned.
+    #[must_use]
+    pub fn walk(&self) -> Walk {
+        self.walk
+    }
+
+    /// Why no sound group lies at the end of the walk: what was expected and what was found.
+    #[must_use]
+    pub fn stop_reason(&self) -> String {
+        let expected = self.walk.last_seq.0 + 1;
+        match GroupHeader::decode(self.segment, self.seed, self.walk.offset) {
+            None => format!("expected a group starting with #{expected}, found no valid group header"),
+            Some((header, _)) if header.first_seq.0 != expected => {
+                format!(
+                    "expected a group starting with #{expected}, found one starting with {}",
+                    header.first_seq
+                )
+            }
+            Some((header, checksum)) => match self.check_batches(&header, checksum) {
+                Err(why) => why,
+                Ok(_) => "found a sound group".to_owned(),
+            },
+        }
+    }
+
+    /// Whether a valid header lies at the end of the walk although its group is not sound.
+    #[must_use]
+    pub fn is_torn(&self) -> bool {
+        GroupHeader::decode(self.segment, self.seed, self.walk.offset).is_some()
+    }
+
+    /// Checks every batch of a group; returns the running checksum behind it.
+    fn check_batches(&self, header: &GroupHeader, group_checksum: u32) -> std::result::Result<u32, String> {
+        let start = self.walk.offset;
+        let group = &self.segment[start..start + header.len as usize];
+        let mut running = chain(self.walk.checksum, group_checksum);
+        let (mut at, mut record_count) = (GROUP_HEADER_BYTES, 0u64);
+        for index in 0..header.batch_count {
+            let cut = || format!("batch {index} of the group passes the group's end");
+            let fields = group.get(at..at + BATCH_HEADER_BYTES).ok_or_else(cut)?;
+            let (len, count, expected) = (u32_at(fields, 0), u32_at(fields, 4), u32_at(fields, 8));
+            let from = at + BATCH_HEADER_BYTES;
+            let records =
+                from.checked_add(len as usize).and_then(|to| group.get(from..to)).ok_or_else(cut)?;
+            let found = batch_checksum(group_checksum, (start + at) as u64, count, records);
+            if found != expected {
+                return Err(format!(
+                    "batch {index} of the group: expected checksum {expected:08x}, found {found:08x}"
+                ));
+            }
+            running = chain(running, found);
+            record_count += u64::from(count);
+            at = from + len as usize;
+        }
+        if record_count != u64::from(header.record_count) || at.next_multiple_of(GROUP_ALIGN) != group.len() {
+            return Err("the batches do not add up to the group".to_owned());
+        }
+        Ok(running)
+    }
+}
+
+impl Iterator for Groups<'_> {
+    type Item = Group;
+
+    fn next(&mut self) -> Option<Group> {
+        let offset = self.walk.offset;
+        let (header, group_checksum) = GroupHeader::decode(self.segment, self.seed, offset)?;
+        if header.first_seq.0 != self.walk.last_seq.0 + 1 {
+            return None;
+        }
+        let checksum = self.check_batches(&header, group_checksum).ok()?;
+        self.walk = Walk { offset: offset + header.len as usize, last_seq: header.last_seq(), checksum };
+        Some(Group { offset, header })
+    }
+}
+
+/// A batch within a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Where its records start in the segment.
+    pub offset: usize,
+    /// Bytes of its records.
+    pub len: usize,
+    /// Number of its first record.
+    pub first_seq: SeqNo,
+    /// Records in it.
+    pub record_count: u32,
+}
+
+/// The batches of a group that [`Groups`] found sound, in order.
+#[derive(Clone, Debug)]
+pub struct Batches<'a> {
+    segment: &'a [u8],
+    at: usize,
+    left: u32,
+    next_seq: SeqNo,
+}
+
+impl<'a> Batches<'a> {
+    /// The batches of `group` in `segment`, where it was found.
+    #[must_use]
+    pub fn new(segment: &'a [u8], group: &Group) -> Self {
+        Batches {
+            segment,
+            at: group.offset + GROUP_HEADER_BYTES,
+            left: group.header.batch_count,
+            next_seq: group.header.first_seq,
+        }
+    }
+}
+
+impl Iterator for Batches<'_> {
+    type Item = Batch;
+
+    fn next(&mut self) -> Option<Batch> {
+        self.left = self.left.checked_sub(1)?;
+        let fields = self.segment.get(self.at..self.at + BATCH_HEADER_BYTES)?;
+        let (len, record_count) = (u32_at(fields, 0) as usize, u32_at(fields, 4));
+        let batch =
+            Batch { offset: self.at + BATCH_HEADER_BYTES, len, first_seq: self.next_seq, record_count };
+        self.segment.get(batch.offset..)?.get(..len)?;
+        self.at = batch.offset + len;
+        self.next_seq = SeqNo(self.next_seq.0 + u64::from(record_count));
+        Some(batch)
+    }
+}
+
+impl Batch {
+    /// Calls `each` with the offset in the segment, the sequence number and the value of every record.
+    ///
+    /// # Errors
+    /// `Corrupt`, without a place, if the bytes are not exactly the records that the header promises; whatever
+    /// `each` returns.
+    pub fn records<'a>(
+        &self,
+        segment: &'a [u8],
+        mut each: impl FnMut(usize, SeqNo, &Record<'a>) -> Result<()>,
+    ) -> Result<()> {
+        let bytes = segment.get(self.offset..).and_then(|rest| rest.get(..self.len));
+        let bytes = bytes.ok_or_else(|| Error::corrupt("batch passes the end of the segment"))?;
+        let mut at = 0;
+        for index in 0..u64::from(self.record_count) {
+            let (record, len) = Record::decode(&bytes[at..])?;
+            each(self.offset + at, SeqNo(self.first_seq.0 + index), &record)?;
+            at += len;
+        }
+        if at != bytes.len() {
+            return Err(Error::corrupt(format!(
+                "expected {} records in {} bytes, found them in {at}",
+                self.record_count,
+                bytes.len()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The greatest durable-end mark in any valid group header of segment `id` at or after `from`, whatever lies
+/// between; `None` if there is no valid header.
+#[must_use]
+pub fn durable_marks(segment: &[u8], id: SegmentId, from: usize) -> Option<SeqNo> {
+    let seed = segment_seed(id);
+    let mut greatest = None;
+    let start = from.max(SEGMENT_HEADER_BYTES).next_multiple_of(GROUP_ALIGN);
+    let words = segment.get(start..).unwrap_or_default().chunks_exact(GROUP_ALIGN);
+    for (index, _) in words.enumerate().filter(|(_, word)| word[4..] != [0; 4]) {
+        if let Some((header, _)) = GroupHeader::decode(segment, seed, start + index * GROUP_ALIGN) {
+            greatest = greatest.max(Some(header.durable));
+        }
+    }
+    greatest
+}
+
+/// Tells `line` the meaning of each part of a segment, front to back; stops where no sound group follows.
+///
+/// # Errors
+/// `Corrupt`, without a place, if the segment header or a record is not valid.
+pub fn describe(segment: &[u8], line: &mut dyn FnMut(Range<usize>, String)) -> Result<()> {
+    let (header, mut groups) = Groups::new(segment)?;
+    line(
+        0..SEGMENT_HEADER_BYTES,
+        format!(
+            "segment {}, file {}, {} bytes, after {}",
+            header.id, header.file, header.bytes, header.previous
+        ),
+    );
+    for group in groups.by_ref() {
+        let head = &group.header;
+        line(
+            group.offset..group.offset + GROUP_HEADER_BYTES,
+            format!(
+                "group of {} bytes from {}, durable up to {}, {} batches, {} records",
+                head.len, head.first_seq, head.durable, head.batch_count, head.record_count
+            ),
+        );
+        for batch in Batches::new(segment, &group) {
+            let at = batch.offset - BATCH_HEADER_BYTES;
+            line(at..batch.offset, format!("batch of {} bytes, {} records", batch.len, batch.record_count));
+            batch.records(segment, |offset, seq, record| {
+                let what = format!(
+                    "{seq} {:?} {} key {} value {} bytes",
+                    record.kind,
+                    record.table,
+                    record.key.escape_ascii(),
+                    record.value.len()
+                );
+                line(offset..offset + record.encoded_len(), what);
+                Ok(())
+            })?;
+        }
+    }
+    line(groups.walk().offset..segment.len(), groups.stop_reason());
+    Ok(())
+}

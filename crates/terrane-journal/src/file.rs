@@ -1,0 +1,347 @@
+//! The journal in files: `NNNNNN.seg` in one directory, appended to through a shared mapping.
+//!
+//! A commit copies into the mapping of the active segment, so it is in the page cache, and survives the death
+//! of the process, without a system call; `fdatasync` makes it durable. `docs/design/0001-mapped-append.md` has
+//! the figures that chose the mapping over writing.
+//!
+//! Two threads work in the background: the *preparer* keeps one segment ready beyond the active one
+//! ([`prepare`]), the *syncer* makes sealed segments durable, so that a later sync has little to do.
+//!
+//! # State of a segment
+//! ```text
+//! prepared --registered--> ready --rotate--> Active --rotate--> Sealed --syncer, persist--> Durable
+//!                            '--too small--> Unused                '--------- trim ---------> retired
+//! retired --no pointer into its memory is left--> spare --prepared again, under a new id--> ...
+//! ```
+//!
+//! Invariants:
+//! 1. A segment's space exists and its registration is durable before its first byte is written: no store
+//!    into the mapping can fail for want of space, and replay cannot miss a segment.
+//! 2. A file is reused only when nobody can read its old bytes any more.
+//! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by a persist step, which needs the
+//!    syncer's segment durable anyway.
+//! 4. Segments become durable oldest first.
+
+mod prepare;
+mod recycle;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_base::env::{Env, Joiner};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::{Condvar, Mutex};
+use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
+use terrane_device::{Disk, File, SegmentMemory};
+
+use crate::journal::delegate_journal;
+use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
+use crate::{
+    Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo, SegmentRegistrar,
+    SegmentSpec, SegmentState,
+};
+use recycle::Retired;
+
+/// The journal in files. See [`Journal`] for the calls.
+///
+/// An unsynced commit survives the death of the process, a synced one and everything before it the loss of
+/// power. Dropping it without [`Journal::close`] stops its threads and loses nothing of that.
+#[derive(Debug)]
+pub struct FileJournal(RingJournal<FileMedium>);
+
+delegate_journal!(FileJournal);
+
+impl FileJournal {
+    /// Goes on at `start` in the directory `dir`, which exists. The first segment is made with the first
+    /// commit. Spare files that do not fit the settings are removed.
+    ///
+    /// # Errors
+    /// `Invalid` if a setting is out of range, `Io`.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        settings: &JournalSettings,
+        env: &Env,
+        registrar: Arc<dyn SegmentRegistrar>,
+        start: &JournalStart,
+    ) -> Result<FileJournal> {
+        let poison = Arc::new(Poison::new());
+        let shared = Arc::new(Shared::new(disk, dir, settings, registrar, Arc::clone(&poison), start)?);
+        let medium = FileMedium { shared: Arc::clone(&shared), threads: Mutex::new(Vec::new()) };
+        // From here on, dropping the journal ends the threads.
+        let journal = RingJournal::new(medium, poison, settings, start)?;
+        let preparer = Arc::clone(&shared);
+        let spawn = |name, body| env.spawn.spawn(name, body);
+        let threads = [
+            spawn("terrane-journal-prepare", Box::new(move || prepare::run(&preparer)))?,
+            spawn("terrane-journal-sync", Box::new(move || shared.sync_sealed_segments()))?,
+        ];
+        journal.medium().threads.lock().extend(threads);
+        Ok(FileJournal(journal))
+    }
+}
+
+struct FileMedium {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<Box<dyn Joiner>>>,
+}
+
+/// What the journal and its two threads share.
+struct Shared {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    segment_bytes: u64,
+    spare_files_max: usize,
+    registrar: Arc<dyn SegmentRegistrar>,
+    poison: Arc<Poison>,
+    state: Mutex<State>,
+    /// Any change of `state` that someone waits for.
+    changed: Condvar,
+    /// Held while sealed segments are synced; see invariant 3.
+    syncing: Mutex<()>,
+    /// Last number of the newest segment that is durable with all before it.
+    durable: AtomicU64,
+    /// A persist step ran since the last segment was prepared.
+    was_persisted: AtomicBool,
+}
+
+struct State {
+    live: VecDeque<Live>,
+    next_segment: u64,
+    next_file: u32,
+    /// Files for reuse: number and bytes.
+    spares: Vec<(u32, u64)>,
+    /// Trimmed, but perhaps still read.
+    retired: Vec<Retired>,
+    /// Prepared, not yet known to be registered.
+    pending: Option<Live>,
+    ready: Option<Live>,
+    /// The next segment is to be prepared, with at least so many bytes.
+    wanted: Option<u64>,
+    /// Why the last attempt to prepare failed.
+    refused: Option<Error>,
+    /// A sync was asked for since the last rotation.
+    is_sync_asked: bool,
+    /// The syncer is to make sealed segments durable before anyone asks. Where nobody asks for syncs it leaves
+    /// them alone: many are trimmed before the operating system has written them at all.
+    is_sync_due: bool,
+    is_stopping: bool,
+    is_preparer_gone: bool,
+}
+
+/// A segment that has a file.
+struct Live {
+    info: SegmentInfo,
+    /// `None` for a replayed one, which is durable.
+    file: Option<Arc<dyn File>>,
+    memory: Arc<SegmentMemory>,
+}
+
+impl AsMut<SegmentInfo> for Live {
+    fn as_mut(&mut self) -> &mut SegmentInfo {
+        &mut self.info
+    }
+}
+
+impl Live {
+    fn spec(&self) -> SegmentSpec {
+        SegmentSpec { id: self.info.id, file: self.info.file, bytes: self.info.bytes }
+    }
+}
+
+impl Shared {
+    fn new(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        settings: &JournalSettings,
+        registrar: Arc<dyn SegmentRegistrar>,
+        poison: Arc<Poison>,
+        start: &JournalStart,
+    ) -> Result<Self> {
+        let live = start.replayed.iter().map(|sealed| Live {
+            info: SegmentInfo {
+                id: sealed.spec.id,
+                file: sealed.spec.file,
+                state: SegmentState::Durable,
+                bytes: sealed.spec.bytes,
+                used: sealed.end,
+                last_seq: sealed.last_seq,
+            },
+            file: None,
+            memory: Arc::clone(&sealed.memory),
+        });
+        let state = State {
+            live: live.collect(),
+            next_segment: start.next_segment.0,
+            next_file: start.next_file,
+            spares: Vec::new(),
+            retired: Vec::new(),
+            pending: None,
+            ready: None,
+            wanted: None,
+            refused: None,
+            is_sync_asked: false,
+            is_sync_due: false,
+            is_stopping: false,
+            is_preparer_gone: false,
+        };
+        let shared = Shared {
+            disk,
+            dir: dir.to_owned(),
+            segment_bytes: settings.segment_bytes,
+            spare_files_max: settings.spare_files_max,
+            registrar,
+            poison,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            syncing: Mutex::new(()),
+            durable: AtomicU64::new(start.next_seq.0 - 1),
+            // Not known yet: a first sync that writes a whole segment is worse than faults in the first one.
+            was_persisted: AtomicBool::new(true),
+        };
+        shared.adopt_spares(&start.spare_files)?;
+        Ok(shared)
+    }
+
+    fn path(&self, file: u32) -> PathBuf {
+        self.dir.join(crate::file_name(file))
+    }
+
+    /// The syncer: makes sealed segments durable, oldest first, until the journal stops.
+    fn sync_sealed_segments(&self) {
+        loop {
+            let mut state = self.state.lock();
+            while !(state.is_stopping || state.is_sync_due && next_sealed(&state).is_some()) {
+                self.changed.wait(&mut state);
+            }
+            if state.is_stopping {
+                return;
+            }
+            drop(state);
+            let guard = self.syncing.lock();
+            let sealed = next_sealed(&self.state.lock());
+            if let Some(sealed) = sealed
+                && self.poison.check().and_then(|()| self.sync_segment(&sealed)).is_err()
+            {
+                return;
+            }
+            drop(guard);
+        }
+    }
+
+    /// Makes a sealed segment durable. Requires: `syncing` is held and every older one is durable.
+    fn sync_segment(&self, (file, id, last_seq): &Sealed) -> Result<()> {
+        // Poisoned while `syncing` is held: the operating system reports a failure once, and whoever syncs
+        // next must not take the silence after it for success.
+        file.sync().inspect_err(|error| self.poison.set(error.clone()))?;
+        // Relaxed: the number is only written into marks; what it says is true on its own.
+        self.durable.fetch_max(last_seq.0, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        if let Some(live) = state.live.iter_mut().find(|live| live.info.id == *id) {
+            live.info.state = SegmentState::Durable;
+        }
+        Ok(())
+    }
+}
+
+/// File, id and last number of a sealed segment.
+type Sealed = (Arc<dyn File>, SegmentId, SeqNo);
+
+/// The oldest sealed segment that is not yet durable.
+fn next_sealed(state: &State) -> Option<Sealed> {
+    let live = state.live.iter().find(|live| live.info.state == SegmentState::Sealed)?;
+    live.file.clone().map(|file| (file, live.info.id, live.info.last_seq))
+}
+
+impl Medium for FileMedium {
+    fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment> {
+        let shared = &*self.shared;
+        let mut state = shared.state.lock();
+        state.refused = None;
+        let mut ready = loop {
+            match state.ready.take() {
+                Some(ready) if ready.info.bytes >= bytes as u64 => break ready,
+                // Ids must grow along the chain: the small one can never be used after the large one.
+                Some(mut small) => {
+                    small.info.state = SegmentState::Unused;
+                    state.live.push_back(small);
+                }
+                None => {}
+            }
+            if let Some(error) = state.refused.take() {
+                return Err(error);
+            }
+            if state.is_preparer_gone || state.is_stopping {
+                return Err(Error::new(Kind::Cancelled, "the journal makes no more segments"));
+            }
+            state.wanted = Some(bytes as u64);
+            shared.changed.notify_all();
+            shared.changed.wait(&mut state);
+        };
+        seal_last(&mut state.live, sealed, SegmentState::Sealed);
+        ready.info.state = SegmentState::Active;
+        let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
+        state.live.push_back(ready);
+        state.is_sync_due = std::mem::take(&mut state.is_sync_asked);
+        state.wanted = Some(0);
+        shared.changed.notify_all();
+        Ok(new)
+    }
+
+    fn write(&self, _segment: &SegmentMemory, _offset: usize, _len: usize) -> Result<()> {
+        // The mapping is shared with the file: the bytes are written.
+        Ok(())
+    }
+
+    fn persist(&self) -> Result<()> {
+        let shared = &*self.shared;
+        shared.was_persisted.store(true, Ordering::Relaxed);
+        let _syncing = shared.syncing.lock();
+        shared.poison.check()?;
+        while let Some(sealed) = {
+            let mut state = shared.state.lock();
+            state.is_sync_asked = true;
+            next_sealed(&state)
+        } {
+            shared.sync_segment(&sealed)?;
+        }
+        let active = {
+            let state = shared.state.lock();
+            state
+                .live
+                .back()
+                .filter(|live| live.info.state == SegmentState::Active)
+                .and_then(|l| l.file.clone())
+        };
+        // Poisoned while `syncing` is held, as in `sync_segment`.
+        active.map_or(Ok(()), |file| file.sync().inspect_err(|error| shared.poison.set(error.clone())))
+    }
+
+    fn durable(&self) -> SeqNo {
+        SeqNo(self.shared.durable.load(Ordering::Relaxed))
+    }
+
+    fn segments(&self) -> Vec<SegmentInfo> {
+        self.shared.state.lock().live.iter().map(|live| live.info.clone()).collect()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let state = self.shared.state.lock();
+        let live = state.live.iter().chain(&state.ready).chain(&state.pending).map(|live| live.info.bytes);
+        live.sum::<u64>() + state.retired.iter().map(Retired::memory_bytes).sum::<u64>()
+    }
+
+    fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
+        self.shared.trim(upto)
+    }
+
+    fn stop(&self) {
+        self.shared.state.lock().is_stopping = true;
+        self.shared.changed.notify_all();
+        let threads: Vec<_> = self.threads.lock().drain(..).collect();
+        for thread in threads {
+            thread.join();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Files of trimmed segments: kept for reuse, because written space syncs faster than new space, or removed.
+
+use std::sync::Arc;
+
+use terrane_base::{Kind, Result, SegmentId};
+use terrane_device::SegmentMemory;
+
+use super::Shared;
+use crate::SegmentState;
+
+/// A trimmed segment whose file will be reused once `memory` is the last pointer into it: the mapping is shared
+/// with the file, so writing to the file under a reader would change what it reads.
+pub(super) struct Retired {
+    file: u32,
+    bytes: u64,
+    memory: Arc<SegmentMemory>,
+}
+
+impl Retired {
+    /// Bytes that its readers keep alive.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Shared {
+    /// Takes over the files that no live segment uses; removes what is of no use.
+    pub(super) fn adopt_spares(&self, files: &[(u32, u64)]) -> Result<()> {
+        for &(file, bytes) in files {
+            let mut state = self.state.lock();
+            if bytes == self.segment_bytes && state.spares.len() < self.spare_files_max {
+                state.spares.push((file, bytes));
+            } else {
+                drop(state);
+                self.remove(file)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
+        let (mut gone, mut useless) = (Vec::new(), Vec::new());
+        let mut state = self.state.lock();
+        while let Some(first) = state.live.front()
+            && first.info.id <= upto
+            && first.info.state != SegmentState::Active
+            && let Some(first) = state.live.pop_front()
+        {
+            gone.push(first.info.id);
+            let kept = state.spares.len() + state.retired.len();
+            if first.info.bytes == self.segment_bytes && kept < self.spare_files_max {
+                let retired =
+                    Retired { file: first.info.file, bytes: first.info.bytes, memory: first.memory };
+                state.retired.push(retired);
+            } else {
+                // The file may go at once: its mapping outlives its name.
+                useless.push(first.info.file);
+            }
+        }
+        drop(state);
+        // Every file is tried, the first error reported.
+        let removed = useless.into_iter().map(|file| self.remove(file)).collect::<Vec<_>>();
+        removed.into_iter().collect::<Result<()>>().map(|()| gone)
+    }
+
+    /// Turns retired files that nobody reads any more into spare ones.
+    pub(super) fn recycle(&self) {
+        let mut state = self.state.lock();
+        let mut index = 0;
+        while index < state.retired.len() {
+            // Exclusive access proves that no reader is left, and that its last read has happened.
+            if Arc::get_mut(&mut state.retired[index].memory).is_some() {
+                let retired = state.retired.swap_remove(index);
+                state.spares.push((retired.file, retired.bytes));
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    fn remove(&self, file: u32) -> Result<()> {
+        match self.disk.remove(&self.path(file)) {
+            Err(error) if error.kind() == Kind::NotFound => Ok(()),
+            result => result,
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! A commit from ticket to return.
+//!
+//! 1. Submit: take a ticket, fill the slot.
+//! 2. Lead, if nobody does: form the next group ([`crate::log`]), release the lead, tell the members.
+//! 3. Index, on the committing thread.
+//! 4. Arrive: publish in ticket order ([`crate::ring`]).
+//! 5. Help: lead the next group if nobody does, so that no filled ticket is left behind.
+//! 6. Wait until the own ticket is published, give the slot back.
+//!
+//! The lead is held during the persist step: tickets gather meanwhile and form the next group by themselves.
+#![expect(unsafe_code, reason = "the log belongs to the leader, the entry to the owner")]
+
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::sync::thread;
+use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
+
+use crate::log::{Log, copy_batch};
+use crate::medium::Medium;
+use crate::poison::Poison;
+use crate::ring::{Ring, phase};
+use crate::{Journal, JournalSettings, JournalStart, Placed, SegmentInfo};
+
+/// How often the leader of a persist step gives the processor away so that the members of the last one, which
+/// are just returning, get into this one. Without it groups alternate between one member and all others.
+const GATHER_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 64 };
+
+/// A journal over any [`Medium`].
+pub struct RingJournal<M: Medium> {
+    ring: Ring,
+    log: UnsafeCell<Log>,
+    medium: M,
+    poison: Arc<Poison>,
+    group_bytes_max: usize,
+    is_closed: AtomicBool,
+}
+
+// SAFETY: `log` is the only non-`Sync` part; only the leader touches it (rule 5 of the ring), and the lead
+// passes on by exchanges that release and acquire.
+unsafe impl<M: Medium> Sync for RingJournal<M> {}
+// SAFETY: as above; no part is tied to a thread.
+unsafe impl<M: Medium> Send for RingJournal<M> {}
+
+impl<M: Medium> RingJournal<M> {
+    /// A journal that goes on at `start` with segments of `medium`, which sets `poison` where work in the
+    /// background fails.
+    ///
+    /// # Errors
+    /// `Invalid` if a setting is out of range.
+    pub fn new(
+        medium: M,
+        poison: Arc<Poison>,
+        settings: &JournalSettings,
+        start: &JournalStart,
+    ) -> Result<RingJournal<M>> {
+        settings.check()?;
+        if start.next_seq.0 == 0 || start.next_segment.0 == 0 || start.previous.last_seq >= start.next_seq {
+            return Err(Error::invalid("a journal starts at numbers and segments above those before it"));
+        }
+        Ok(RingJournal {
+            ring: Ring::new(settings.ring_slots, SeqNo(start.next_seq.0 - 1)),
+            log: UnsafeCell::new(Log::new(settings, start)),
+            medium,
+            poison,
+            // A group is in one segment: it must not waste much of one that is nearly full.
+            group_bytes_max: settings.group_bytes_max.min(settings.segment_bytes as usize / 4),
+            is_closed: AtomicBool::new(false),
+        })
+    }
+
+    /// The medium.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// Forms groups while there is something to lead: until the own ticket is in one, or, without an own
+    /// ticket, at most one.
+    #[inline]
+    fn lead(&self, own: Option<u64>) {
+        if own.is_none() && !self.ring.is_head_filled() {
+            return;
+        }
+        while self.ring.try_lead() {
+            // SAFETY: this thread leads.
+            let log = unsafe { &mut *self.log.get() };
+            self.gather(log);
+            let tickets = self.ring.collect(self.group_bytes_max);
+            let formed = log.form(&self.ring, &tickets, own, &self.medium, &self.poison);
+            self.ring.set_head(tickets.end);
+            self.ring.release_lead();
+            self.tell_members(&tickets, own, formed);
+            // The members of a group look for the next one themselves, but an empty group has none.
+            let is_done = !tickets.is_empty() && own.is_none_or(|own| own < tickets.end);
+            if is_done || !self.ring.is_head_filled() {
+                return;
+            }
+        }
+    }
+
+    /// Lets the members of the last persist step come back before the next one starts.
+    #[inline]
+    fn gather(&self, log: &Log) {
+        let expected = log.synced_members();
+        if expected > 1 {
+            for _ in 0..GATHER_TURNS {
+                if self.ring.gathered() >= expected || !self.is_sync_at_head() {
+                    break;
+                }
+                thread::yield_now();
+            }
+        }
+    }
+
+    fn is_sync_at_head(&self) -> bool {
+        // SAFETY: this thread leads, and the entry at the head is filled.
+        self.ring.is_head_filled() && unsafe { (*self.ring.entry(self.ring.head())).sync() }
+    }
+
+    #[inline]
+    fn tell_members(&self, tickets: &std::ops::Range<u64>, own: Option<u64>, formed: Result<()>) {
+        for ticket in tickets.clone() {
+            let outcome = match &formed {
+                Ok(()) => phase::PLACED,
+                Err(error) => {
+                    // SAFETY: rule 2 of the ring; the owner still waits.
+                    let entry = unsafe { &mut *self.ring.entry(ticket) };
+                    entry.last_seq = SeqNo(0);
+                    entry.error = Some(error.clone());
+                    phase::FAILED
+                }
+            };
+            if Some(ticket) == own {
+                self.ring.advance_own(ticket, outcome);
+            } else {
+                self.ring.advance(ticket, outcome);
+            }
+        }
+    }
+
+    /// Waits until the ticket is in a group, helping with it; the error if the group failed.
+    #[inline]
+    fn await_group(&self, ticket: u64) -> Result<()> {
+        self.lead(Some(ticket));
+        let mut reached = self.ring.wait_while(ticket, phase::FILLED);
+        if reached == phase::COPY {
+            // SAFETY: in COPY the owner may read the entry, and the range was reserved for its batch.
+            unsafe { copy_batch(&*self.ring.entry(ticket)) };
+            self.ring.copy_done();
+            reached = self.ring.wait_while(ticket, phase::COPY);
+        }
+        if reached == phase::PLACED {
+            return Ok(());
+        }
+        debug_assert_eq!(reached, phase::FAILED);
+        // SAFETY: rule 3 of the ring.
+        let error = unsafe { (*self.ring.entry(ticket)).error.take() };
+        Err(error.expect("a failed ticket has an error"))
+    }
+
+    /// Goes through steps 4 to 6; returns whether the ticket counts. `reached` is the phase it is in.
+    #[inline]
+    fn publish(&self, ticket: u64, reached: u64, is_indexed: bool) -> bool {
+        let published = self.ring.arrive(ticket, is_indexed);
+        self.lead(None);
+        let counts = match published {
+            Some(counts) => counts,
+            None => self.ring.wait_while(ticket, reached) == phase::PUBLISHED,
+        };
+        self.ring.finish(ticket);
+        counts
+    }
+
+    /// Runs `f` with the log, while no group is being formed.
+    fn with_log<T>(&self, f: impl FnOnce(&mut Log) -> T) -> T {
+        struct Resume<'a, M: Medium>(&'a RingJournal<M>);
+        impl<M: Medium> Drop for Resume<'_, M> {
+            fn drop(&mut self) {
+                self.0.ring.resume();
+                self.0.lead(None);
+            }
+        }
+        self.ring.pause();
+        let _resume = Resume(self);
+        // SAFETY: this thread leads until `_resume` is dropped.
+        f(unsafe { &mut *self.log.get() })
+    }
+
+    fn halted(&self) -> Error {
+        self.poison
+            .check()
+            .err()
+            .unwrap_or_else(|| Error::new(Kind::Poisoned, "an earlier commit was not indexed"))
+    }
+}
+
+impl<M: Medium> Journal for RingJournal<M> {
+    fn commit(&self, batch: &Batch, sync: bool, index: &mut dyn FnMut(&Placed<'_>)) -> Result<SeqNo> {
+        if batch.is_empty() {
+            return if sync { self.sync() } else { self.poison.check() }.map(|()| self.visible());
+        }
+        let ticket = self.ring.submit(Some(batch), sync);
+        if let Err(error) = self.await_group(ticket) {
+            self.publish(ticket, phase::FAILED, true);
+            return Err(error);
+        }
+        // SAFETY: rule 3 of the ring; the log keeps the segment until the ticket is published.
+        let (last_seq, placed) = unsafe {
+            let entry = &*self.ring.entry(ticket);
+            let first_seq = SeqNo(entry.last_seq.0 + 1 - u64::from(batch.record_count()));
+            let (offset, len) = (entry.offset as usize, entry.len());
+            (entry.last_seq, Placed { first_seq, segment: &*entry.segment, offset, len })
+        };
+        // A panic must not leave the ticket behind, or every later commit would wait for it.
+        let indexed = catch_unwind(AssertUnwindSafe(|| index(&placed)));
+        if indexed.is_err() {
+            self.poison.set(Error::new(Kind::Poisoned, format!("indexing batch {last_seq} panicked")));
+        }
+        let counts = self.publish(ticket, phase::PLACED, indexed.is_ok());
+        match indexed {
+            Err(panic) => resume_unwind(panic),
+            Ok(()) if counts => Ok(last_seq),
+            Ok(()) => Err(self.halted()),
+        }
+    }
+
+    fn visible(&self) -> SeqNo {
+        self.ring.visible()
+    }
+
+    fn between_groups(&self, f: &mut dyn FnMut(SeqNo)) {
+        self.with_log(|log| f(log.next_seq()));
+    }
+
+    fn sync(&self) -> Result<()> {
+        let ticket = self.ring.submit(None, true);
+        let outcome = self.await_group(ticket);
+        let reached = if outcome.is_ok() { phase::PLACED } else { phase::FAILED };
+        self.publish(ticket, reached, true);
+        outcome
+    }
+
+    fn sync_through(&self, seq: SeqNo) -> Result<()> {
+        debug_assert!(seq <= self.visible(), "only what is visible is wholly in its segment");
+        self.poison.check()?;
+        if self.medium.durable() >= seq {
+            return Ok(());
+        }
+        self.medium.persist().inspect_err(|error| self.poison.set(error.clone()))
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.medium.memory_bytes()
+    }
+
+    fn segments(&self) -> Vec<SegmentInfo> {
+        self.with_log(|log| {
+            let mut segments = self.medium.segments();
+            if let Some((id, used)) = log.active()
+                && let Some(info) = segments.iter_mut().find(|info| info.id == id)
+            {
+                info.used = used;
+                info.last_seq = SeqNo(log.next_seq().0 - 1);
+            }
+            segments
+        })
+    }
+
+    fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
+        self.medium.trim(upto)
+    }
+
+    fn close(&self) -> Result<SeqNo> {
+        // AcqRel: the first caller closes; it publishes nothing by this flag.
+        if self.is_closed.swap(true, Ordering::AcqRel) {
+            return Ok(self.with_log(|log| SeqNo(log.next_seq().0 - 1)));
+        }
+        let closed = self.with_log(|log| {
+            let closed = log.close(&self.medium, &self.poison);
+            self.poison.set(Error::new(Kind::Cancelled, "the journal is closed"));
+            closed
+        });
+        self.medium.stop();
+        closed
+    }
+}
+
+impl<M: Medium> Drop for RingJournal<M> {
+    fn drop(&mut self) {
+        self.medium.stop();
+    }
+}
+
+impl<M: Medium> std::fmt::Debug for RingJournal<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RingJournal").field("visible", &self.visible()).finish_non_exhaustive()
+    }
+}
+
+impl JournalSettings {
+    fn check(&self) -> Result<()> {
+        let refuse =
+            |is_wrong: bool, message: &str| if is_wrong { Err(Error::invalid(message)) } else { Ok(()) };
+        refuse(
+            !(4096..=1 << 30).contains(&self.segment_bytes),
+            "journal setting segment_bytes: accepted is 4 KiB to 1 GiB",
+        )?;
+        refuse(
+            !self.ring_slots.is_power_of_two() || !(2..=1 << 16).contains(&self.ring_slots),
+            "journal setting ring_slots: accepted is a power of two from 2 to 65536",
+        )
+    }
+}
+
+/// Implements [`Journal`] for a wrapper of a [`RingJournal`].
+macro_rules! delegate_journal {
+    ($wrapper:ty) => {
+        impl Journal for $wrapper {
+            fn commit(&self, batch: &Batch, sync: bool, index: &mut dyn FnMut(&Placed<'_>)) -> Result<SeqNo> {
+                self.0.commit(batch, sync, index)
+            }
+
+            fn visible(&self) -> SeqNo {
+                self.0.visible()
+            }
+
+            fn between_groups(&self, f: &mut dyn FnMut(SeqNo)) {
+                self.0.between_groups(f);
+            }
+
+            fn sync(&self) -> Result<()> {
+                self.0.sync()
+            }
+
+            fn sync_through(&self, seq: SeqNo) -> Result<()> {
+                self.0.sync_through(seq)
+            }
+
+            fn segments(&self) -> Vec<SegmentInfo> {
+                self.0.segments()
+            }
+
+            fn memory_bytes(&self) -> u64 {
+                self.0.memory_bytes()
+            }
+
+            fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
+                self.0.trim(upto)
+            }
+
+            fn close(&self) -> Result<SeqNo> {
+                self.0.close()
+            }
+        }
+    };
+}
+pub(crate) use delegate_journal;

@@ -1,0 +1,320 @@
+//! The log: turns a group of tickets into bytes of the active segment. All of it belongs to the leader.
+//!
+//! Steps of a group: 1. make room, in a new segment if need be; 2. write the group header with its numbers;
+//! 3. copy the batches, large ones by their owners; 4. hand the bytes to the medium; 5. persist, if a member
+//! asked.
+//!
+//! Invariants:
+//! 1. A segment always has room for one more durable-end mark.
+//! 2. A failure up to step 1 leaves no trace: no number is taken. A later one poisons the journal.
+#![expect(unsafe_code, reason = "writes segment memory that only the leader and the owners may touch")]
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use terrane_base::{Result, SeqNo};
+use terrane_device::SegmentMemory;
+use terrane_format::segment::{
+    self, BATCH_HEADER_BYTES, ChainLink, GROUP_ALIGN, GROUP_HEADER_BYTES, GroupHeader, SEGMENT_HEADER_BYTES,
+    SegmentHeader,
+};
+
+use crate::medium::{Medium, SealedEnd};
+use crate::poison::Poison;
+use crate::ring::{Entry, Ring, phase};
+use crate::{JournalSettings, JournalStart};
+
+/// Keeps an `Arc` in one place: members hold a pointer to it while they index, which saves each of them two
+/// changes of a shared count. Behind an `Arc` of its own, because moving a `Box` would end such pointers.
+struct Kept(Arc<SegmentMemory>);
+
+/// The segment to which groups go.
+struct Active {
+    kept: Arc<Kept>,
+    seed: u32,
+    /// Bytes in use.
+    used: usize,
+    checksum: u32,
+}
+
+/// See the head of the file.
+pub(crate) struct Log {
+    active: Option<Active>,
+    /// Former segments, each with the ticket before which all must be published for its pointers to be unused.
+    retired: Vec<(u64, Arc<Kept>)>,
+    previous: ChainLink,
+    next_seq: SeqNo,
+    durable: SeqNo,
+    /// Something was written since the last persist step.
+    is_dirty: bool,
+    /// Members of the last group with a persist step.
+    synced_members: u64,
+    parallel_copy_bytes: usize,
+}
+
+/// What the members of a group want, in sum.
+#[derive(Default)]
+struct Wanted {
+    batch_count: u32,
+    record_count: u32,
+    record_bytes: usize,
+    sync: bool,
+}
+
+impl Active {
+    fn memory(&self) -> &Arc<SegmentMemory> {
+        &self.kept.0
+    }
+}
+
+impl Log {
+    pub(crate) fn new(settings: &JournalSettings, start: &JournalStart) -> Self {
+        Log {
+            active: None,
+            retired: Vec::new(),
+            previous: start.previous,
+            next_seq: start.next_seq,
+            // What was replayed is durable: see `ReplaySettings::settle`.
+            durable: SeqNo(start.next_seq.0 - 1),
+            is_dirty: false,
+            synced_members: 0,
+            parallel_copy_bytes: settings.parallel_copy_bytes,
+        }
+    }
+
+    pub(crate) fn next_seq(&self) -> SeqNo {
+        self.next_seq
+    }
+
+    /// Members of the last group with a persist step; most of them will soon be back.
+    pub(crate) fn synced_members(&self) -> u64 {
+        self.synced_members
+    }
+
+    /// Id and bytes in use of the active segment.
+    pub(crate) fn active(&self) -> Option<(terrane_base::SegmentId, u64)> {
+        self.active.as_ref().map(|active| (active.memory().id, active.used as u64))
+    }
+
+    /// Forms the group of `tickets`. On success every entry says where its records lie. `own` is the ticket of
+    /// the calling thread, which nobody else can copy.
+    pub(crate) fn form<M: Medium>(
+        &mut self,
+        ring: &Ring,
+        tickets: &Range<u64>,
+        own: Option<u64>,
+        medium: &M,
+        poison: &Poison,
+    ) -> Result<()> {
+        poison.check()?;
+        let mut wanted = Wanted::default();
+        for ticket in tickets.clone() {
+            // SAFETY: rule 2 of the ring, the caller is the leader.
+            let entry = unsafe { &*ring.entry(ticket) };
+            wanted.batch_count += u32::from(entry.len() > 0);
+            wanted.record_count += entry.record_count();
+            wanted.record_bytes += entry.len();
+            wanted.sync |= entry.sync();
+        }
+        if wanted.batch_count > 0 {
+            let len = segment::group_len(wanted.batch_count as usize, wanted.record_bytes);
+            if !self.has_room(len) {
+                self.rotate(len, ring.published_tickets(), tickets.start, medium, poison)?;
+            }
+            self.place(ring, tickets, own, &wanted, len, medium)
+                .inspect_err(|error| poison.set(error.clone()))?;
+        }
+        if wanted.sync {
+            self.persist(medium).inspect_err(|error| poison.set(error.clone()))?;
+            self.synced_members = tickets.end - tickets.start;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn has_room(&self, len: usize) -> bool {
+        let limit = |active: &Active| active.memory().region.len() - GROUP_HEADER_BYTES;
+        self.active.as_ref().is_some_and(|active| len <= limit(active) - active.used)
+    }
+
+    #[cold]
+    fn rotate<M: Medium>(
+        &mut self,
+        len: usize,
+        published: u64,
+        head: u64,
+        medium: &M,
+        poison: &Poison,
+    ) -> Result<()> {
+        let sealed = self.active.as_ref().map(|active| SealedEnd {
+            link: ChainLink {
+                id: active.memory().id,
+                last_seq: SeqNo(self.next_seq.0 - 1),
+                checksum: active.checksum,
+            },
+            used: active.used as u64,
+        });
+        let new = medium.rotate(SEGMENT_HEADER_BYTES + len + GROUP_HEADER_BYTES, sealed.as_ref())?;
+        let previous = sealed.map_or(self.previous, |sealed| sealed.link);
+        let region = &new.memory.region;
+        let header =
+            SegmentHeader { id: new.memory.id, file: new.file, bytes: region.len() as u64, previous }
+                .encode();
+        // SAFETY: the medium gave a writable segment, longer than its header, to the leader alone.
+        unsafe { region.write(0, &header) };
+        let mut checksum = [0; 4];
+        checksum.copy_from_slice(&header[SEGMENT_HEADER_BYTES - 4..]);
+        let active = Active {
+            seed: segment::segment_seed(new.memory.id),
+            used: SEGMENT_HEADER_BYTES,
+            checksum: u32::from_le_bytes(checksum),
+            kept: Arc::new(Kept(new.memory)),
+        };
+        self.retired.retain(|(ticket, _)| *ticket > published);
+        if let Some(former) = self.active.replace(active) {
+            self.retired.push((head, former.kept));
+        }
+        self.previous = previous;
+        self.is_dirty = true;
+        let active = self.active.as_ref().expect("set above");
+        medium.write(active.memory(), 0, SEGMENT_HEADER_BYTES).inspect_err(|error| poison.set(error.clone()))
+    }
+
+    /// Writes the group of `len` bytes into the active segment, which has room for it.
+    fn place<M: Medium>(
+        &mut self,
+        ring: &Ring,
+        tickets: &Range<u64>,
+        own: Option<u64>,
+        wanted: &Wanted,
+        len: usize,
+        medium: &M,
+    ) -> Result<()> {
+        let active = self.active.as_mut().expect("the caller made room");
+        let start = active.used;
+        let header = GroupHeader {
+            len: len as u32,
+            first_seq: self.next_seq,
+            durable: self.durable.max(medium.durable()),
+            record_count: wanted.record_count,
+            batch_count: wanted.batch_count,
+        };
+        let (header, group_checksum) = header.encode(active.seed, start as u64);
+        let region = &active.memory().region;
+        // SAFETY: bytes behind `used` are the leader's, and `has_room` holds.
+        unsafe { region.write(start, &header) };
+        let segment: *const Arc<SegmentMemory> = active.memory();
+        let (mut at, mut next_seq) = (start + GROUP_HEADER_BYTES, self.next_seq);
+        for ticket in tickets.clone() {
+            // SAFETY: rule 2 of the ring.
+            let entry = unsafe { &mut *ring.entry(ticket) };
+            if entry.len() == 0 {
+                continue;
+            }
+            next_seq = SeqNo(next_seq.0 + u64::from(entry.record_count()));
+            entry.last_seq = SeqNo(next_seq.0 - 1);
+            entry.offset = (at + BATCH_HEADER_BYTES) as u32;
+            entry.group_checksum = group_checksum;
+            entry.segment = segment;
+            at += BATCH_HEADER_BYTES + entry.len();
+        }
+        // SAFETY: as above; the padding lies within the group.
+        unsafe { region.write(at, &[0; GROUP_ALIGN][..start + len - at]) };
+        active.checksum = segment::chain(active.checksum, group_checksum);
+        self.copy(ring, tickets, own, wanted.batch_count);
+        let active = self.active.as_mut().expect("set on entry");
+        active.used = start + len;
+        self.next_seq = next_seq;
+        self.is_dirty = true;
+        medium.write(active.memory(), start, len)
+    }
+
+    /// Copies all batches and takes their checksums into the chain. Owners of large batches copy their own,
+    /// unless theirs is the only one.
+    fn copy(&mut self, ring: &Ring, tickets: &Range<u64>, own: Option<u64>, batch_count: u32) {
+        let parallel_copy_bytes = if batch_count > 1 { self.parallel_copy_bytes } else { usize::MAX };
+        // SAFETY: rule 2 of the ring; from `advance` on, entry and owner only read it.
+        let entry = |ticket| unsafe { &*ring.entry(ticket) };
+        let by_owner = |ticket| Some(ticket) != own && entry(ticket).len() >= parallel_copy_bytes;
+        let copies =
+            if batch_count > 1 { tickets.clone().filter(|&ticket| by_owner(ticket)).count() } else { 0 };
+        if copies > 0 {
+            ring.expect_copies(copies as u32);
+            for ticket in tickets.clone().filter(|&ticket| by_owner(ticket)) {
+                ring.advance(ticket, phase::COPY);
+            }
+        }
+        let active = self.active.as_mut().expect("a group is being placed");
+        for ticket in tickets.clone().filter(|&ticket| entry(ticket).len() > 0 && !by_owner(ticket)) {
+            // SAFETY: the owner waits in FILLED; the range was reserved for this batch in `place`.
+            let checksum = unsafe { copy_batch(entry(ticket)) };
+            if copies == 0 {
+                active.checksum = segment::chain(active.checksum, checksum);
+            }
+        }
+        if copies > 0 {
+            ring.wait_for_copies();
+            for entry in tickets.clone().map(entry).filter(|entry| entry.len() > 0) {
+                // SAFETY: the batch header was written above or by an owner that has called `copy_done`.
+                let checksum = unsafe { active.memory().region.slice(entry.offset as usize - 4, 4) };
+                active.checksum = terrane_format::checksum::crc32c(active.checksum, checksum);
+            }
+        }
+    }
+
+    fn persist<M: Medium>(&mut self, medium: &M) -> Result<()> {
+        if self.is_dirty {
+            medium.persist()?;
+            self.is_dirty = false;
+        }
+        self.durable = SeqNo(self.next_seq.0 - 1);
+        Ok(())
+    }
+
+    /// Makes everything durable and says so in a durable-end mark, itself durable.
+    pub(crate) fn close<M: Medium>(&mut self, medium: &M, poison: &Poison) -> Result<SeqNo> {
+        poison.check()?;
+        let closed =
+            self.persist(medium).and_then(|()| self.mark(medium)).and_then(|()| self.persist(medium));
+        closed.inspect_err(|error| poison.set(error.clone()))?;
+        Ok(SeqNo(self.next_seq.0 - 1))
+    }
+
+    fn mark<M: Medium>(&mut self, medium: &M) -> Result<()> {
+        let Some(active) = &mut self.active else { return Ok(()) };
+        let header = GroupHeader {
+            len: GROUP_HEADER_BYTES as u32,
+            first_seq: self.next_seq,
+            durable: self.durable,
+            record_count: 0,
+            batch_count: 0,
+        };
+        let start = active.used;
+        let (header, checksum) = header.encode(active.seed, start as u64);
+        // SAFETY: bytes behind `used` are the leader's; invariant 1 keeps room for a mark.
+        unsafe { active.memory().region.write(start, &header) };
+        active.checksum = segment::chain(active.checksum, checksum);
+        active.used += GROUP_HEADER_BYTES;
+        self.is_dirty = true;
+        medium.write(active.memory(), start, GROUP_HEADER_BYTES)
+    }
+}
+
+/// Copies the records of `entry` with their batch header to their place; returns the batch's checksum.
+///
+/// # Safety
+/// The entry is placed (its fields say where), its owner keeps the records alive, and nobody else writes there.
+pub(crate) unsafe fn copy_batch(entry: &Entry) -> u32 {
+    let (offset, header_offset) = (entry.offset as usize, entry.offset as usize - BATCH_HEADER_BYTES);
+    // SAFETY: by the caller's promise; the log keeps the segment's `Arc` in place until the ticket is published.
+    let (records, segment) = unsafe { (entry.records(), &*entry.segment) };
+    let checksum =
+        segment::batch_checksum(entry.group_checksum, header_offset as u64, entry.record_count(), records);
+    let header = segment::encode_batch_header(records.len() as u32, entry.record_count(), checksum);
+    // SAFETY: the range lies in the group, for which the log made room.
+    unsafe {
+        segment.region.write(header_offset, &header);
+        segment.region.write(offset, records);
+    }
+    checksum
+}

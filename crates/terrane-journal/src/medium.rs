@@ -1,0 +1,97 @@
+//! What holds segments and makes them durable.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use terrane_base::{Result, SegmentId, SeqNo};
+use terrane_device::SegmentMemory;
+
+use crate::{ChainLink, SegmentInfo, SegmentState};
+
+/// A segment that is ready for its header.
+#[derive(Clone, Debug)]
+pub struct NewSegment {
+    /// Its memory; nobody else writes to it.
+    pub memory: Arc<SegmentMemory>,
+    /// Number in its file's name; 0 where there is no file.
+    pub file: u32,
+}
+
+/// The end of a segment that takes no more groups.
+#[derive(Clone, Copy, Debug)]
+pub struct SealedEnd {
+    /// The segment, its last number and running checksum.
+    pub link: ChainLink,
+    /// Bytes in use.
+    pub used: u64,
+}
+
+/// The persist step behind the commit ring.
+///
+/// What an implementer guarantees:
+/// 1. Ids of segments grow.
+/// 2. A segment is known to whoever replays before [`Medium::rotate`] returns it, and its whole space exists.
+/// 3. [`Medium::persist`] makes all bytes given to [`Medium::write`] durable, in all segments.
+/// 4. A failure to make a sealed segment durable in the background sets the [`Poison`](crate::Poison) that the
+///    medium shares with its journal.
+///
+/// `rotate` and `write` are called by one thread at a time: whoever forms the group. `persist` is called by that
+/// thread too, and beside it for [`Journal::sync_through`](crate::Journal::sync_through).
+pub trait Medium: Send + Sync {
+    /// The next segment, with room for at least `bytes`; `sealed` is the active one, which takes no more.
+    /// After an error the active segment stays active.
+    ///
+    /// # Errors
+    /// `Full` if there is no space, `Io`, whatever the registrar returns.
+    fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment>;
+
+    /// `len` bytes at `offset` of the active segment are complete in its memory.
+    ///
+    /// # Errors
+    /// `Io`; the journal is poisoned then.
+    fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()>;
+
+    /// Makes everything written so far durable.
+    ///
+    /// # Errors
+    /// `Io`; the journal is poisoned then.
+    fn persist(&self) -> Result<()>;
+
+    /// Everything up to this number is durable by work in the background; 0 if that is not known.
+    fn durable(&self) -> SeqNo;
+
+    /// The live segments, oldest first; the journal corrects the use of the active one.
+    fn segments(&self) -> Vec<SegmentInfo>;
+
+    /// Memory of all segments, in bytes.
+    fn memory_bytes(&self) -> u64 {
+        self.segments().iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// See [`Journal::trim`](crate::Journal::trim).
+    ///
+    /// # Errors
+    /// `Io`.
+    fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>>;
+
+    /// Ends background work; called at least once, possibly more often.
+    fn stop(&self);
+}
+
+/// Marks the active segment of a list as `state`, ending as `sealed` says.
+pub(crate) fn seal_last<L: AsMut<SegmentInfo>>(
+    live: &mut VecDeque<L>,
+    sealed: Option<&SealedEnd>,
+    state: SegmentState,
+) {
+    let Some(sealed) = sealed else { return };
+    let last = live.iter_mut().map(AsMut::as_mut).find(|info| info.id == sealed.link.id);
+    let last = last.expect("the active segment is live: it cannot be trimmed");
+    (last.state, last.used, last.last_seq) = (state, sealed.used, sealed.link.last_seq);
+}
+
+impl AsMut<SegmentInfo> for SegmentInfo {
+    fn as_mut(&mut self) -> &mut SegmentInfo {
+        self
+    }
+}

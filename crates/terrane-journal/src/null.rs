@@ -1,0 +1,99 @@
+//! The journal of `journal = off`: the same ring, segments on the heap, nothing kept.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use terrane_base::sync::Mutex;
+use terrane_base::{Batch, Result, SegmentId, SeqNo};
+use terrane_device::{Region, SegmentMemory};
+
+use crate::journal::delegate_journal;
+use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
+use crate::{Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo, SegmentState};
+
+/// Segments on the heap. Persisting is free, because nothing survives the process anyway.
+#[derive(Debug)]
+pub struct HeapMedium {
+    segment_bytes: usize,
+    state: Mutex<HeapState>,
+}
+
+#[derive(Debug)]
+struct HeapState {
+    next_segment: u64,
+    live: VecDeque<SegmentInfo>,
+}
+
+impl HeapMedium {
+    /// Segments of `segment_bytes`; the first has id `next_segment`.
+    #[must_use]
+    pub fn new(segment_bytes: u64, next_segment: SegmentId) -> Self {
+        let state = HeapState { next_segment: next_segment.0, live: VecDeque::new() };
+        HeapMedium { segment_bytes: segment_bytes as usize, state: Mutex::new(state) }
+    }
+}
+
+impl Medium for HeapMedium {
+    fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment> {
+        let bytes = bytes.max(self.segment_bytes);
+        let region = Region::heap(bytes);
+        let mut state = self.state.lock();
+        seal_last(&mut state.live, sealed, SegmentState::Sealed);
+        let id = SegmentId(state.next_segment);
+        state.next_segment += 1;
+        let last_seq = sealed.map_or(SeqNo(0), |sealed| sealed.link.last_seq);
+        let info =
+            SegmentInfo { id, file: 0, state: SegmentState::Active, bytes: bytes as u64, used: 0, last_seq };
+        state.live.push_back(info);
+        Ok(NewSegment { memory: Arc::new(SegmentMemory { id, region }), file: 0 })
+    }
+
+    fn write(&self, _segment: &SegmentMemory, _offset: usize, _len: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn persist(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn durable(&self) -> SeqNo {
+        SeqNo(0)
+    }
+
+    fn segments(&self) -> Vec<SegmentInfo> {
+        self.state.lock().live.iter().cloned().collect()
+    }
+
+    fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
+        let mut state = self.state.lock();
+        let mut gone = Vec::new();
+        while let Some(first) = state.live.front()
+            && first.id <= upto
+            && first.state != SegmentState::Active
+        {
+            gone.push(first.id);
+            state.live.pop_front();
+        }
+        Ok(gone)
+    }
+
+    fn stop(&self) {}
+}
+
+/// A journal that keeps nothing: neither the death of the process nor the loss of power is survived, `sync` or
+/// not. Everything else is as in every [`Journal`].
+#[derive(Debug)]
+pub struct NullJournal(RingJournal<HeapMedium>);
+
+impl NullJournal {
+    /// Starts at `start`.
+    ///
+    /// # Errors
+    /// `Invalid` if a setting is out of range.
+    pub fn new(settings: &JournalSettings, start: &JournalStart) -> Result<Self> {
+        let medium = HeapMedium::new(settings.segment_bytes, start.next_segment);
+        RingJournal::new(medium, Arc::new(Poison::new()), settings, start).map(NullJournal)
+    }
+}
+
+delegate_journal!(NullJournal);

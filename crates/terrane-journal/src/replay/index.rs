@@ -1,0 +1,32 @@
+//! Handing the records of a piece to the sink.
+
+use terrane_base::{Error, Result};
+use terrane_format::segment::{Batches, Group, GroupHeader};
+
+use super::RecordSink;
+use super::scan::{Piece, Scan};
+
+/// Step 4 of replay, for one piece. Checksums were checked by the scan, and are not again: whoever reads the
+/// records later, for as long as the segment lives, does not check them either.
+pub(super) fn index(scan: &Scan, piece: &Piece, sink: &RecordSink<'_>) -> Result<()> {
+    let bytes = scan.bytes();
+    let corrupt = |error: Error, offset: usize| error.at(&*scan.path, offset as u64);
+    let mut offset = piece.from;
+    while offset < piece.to {
+        let header = GroupHeader::decode_known(bytes, offset);
+        let header =
+            header.ok_or_else(|| corrupt(Error::corrupt("the segment changed during replay"), offset))?;
+        for batch in Batches::new(bytes, &Group { offset, header }) {
+            let mut refused = None;
+            let walked = batch.records(bytes, |offset, seq, record| {
+                sink(&scan.memory, offset, record, seq).inspect_err(|error| refused = Some(error.clone()))
+            });
+            if let Some(error) = refused {
+                return Err(error);
+            }
+            walked.map_err(|error| corrupt(error, batch.offset))?;
+        }
+        offset += header.len as usize;
+    }
+    Ok(())
+}

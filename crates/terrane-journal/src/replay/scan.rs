@@ -1,0 +1,188 @@
+//! Scanning one segment.
+#![expect(unsafe_code, reason = "reads segment memory that nobody writes")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_device::{Disk, File, OpenMode, SegmentMemory};
+use terrane_format::segment::{self, Groups, SegmentHeader, Walk};
+
+use super::ListedSegment;
+use crate::{ChainLink, SealedSegment};
+
+/// Bytes read at once while a segment is checked for I/O errors.
+const READ_BYTES: usize = 256 << 10;
+/// Bytes after which a new piece starts.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// What one segment holds.
+pub(super) struct Scan {
+    pub(super) listed: ListedSegment,
+    pub(super) path: String,
+    pub(super) file: Arc<dyn File>,
+    pub(super) memory: Arc<SegmentMemory>,
+    /// The header, or why there is none of this segment.
+    pub(super) header: std::result::Result<SegmentHeader, String>,
+    /// Behind the last sound group.
+    pub(super) end: Walk,
+    pub(super) pieces: Vec<Piece>,
+    /// Why the sound groups end.
+    pub(super) stop_reason: String,
+    /// Something of this segment lies behind its sound groups.
+    pub(super) has_more: bool,
+    /// The greatest durable-end mark anywhere in it.
+    pub(super) durable: Option<SeqNo>,
+}
+
+/// Whole groups of a segment: a range of offsets.
+pub(super) struct Piece {
+    pub(super) from: usize,
+    pub(super) to: usize,
+}
+
+impl Scan {
+    pub(super) fn link(&self) -> ChainLink {
+        ChainLink { id: self.listed.spec.id, last_seq: self.end.last_seq, checksum: self.end.checksum }
+    }
+
+    pub(super) fn sealed(&self) -> SealedSegment {
+        SealedSegment {
+            spec: self.listed.spec,
+            end: self.end.offset as u64,
+            last_seq: self.end.last_seq,
+            checksum: self.end.checksum,
+            memory: Arc::clone(&self.memory),
+        }
+    }
+
+    /// The part of the segment that counts.
+    pub(super) fn bytes(&self) -> &[u8] {
+        counted(&self.memory, &self.listed)
+    }
+}
+
+fn counted<'a>(memory: &'a SegmentMemory, listed: &ListedSegment) -> &'a [u8] {
+    let len = listed.seal.map_or(memory.region.len(), |seal| seal.end as usize);
+    // SAFETY: `len` is within the region: `open` has checked the seal. During replay nobody writes segments,
+    // and the part up to a sealed end is never written again.
+    unsafe { memory.region.slice(0, len) }
+}
+
+/// Step 1 of replay.
+pub(super) fn scan(disk: &dyn Disk, dir: &Path, listed: &ListedSegment) -> Result<Scan> {
+    let spec = &listed.spec;
+    let path = dir.join(spec.file_name());
+    let shown = path.display().to_string();
+    let file = open(disk, &path, &shown, listed)?;
+    read_through(&*file, listed)?;
+    let region = file.map(spec.bytes as usize, false)?;
+    let memory = Arc::new(SegmentMemory { id: spec.id, region });
+    let bytes = counted(&memory, listed);
+    let mut scan = Scan {
+        listed: *listed,
+        path: shown,
+        file,
+        header: own_header(bytes, listed),
+        end: Walk { offset: 0, last_seq: SeqNo(0), checksum: 0 },
+        pieces: Vec::new(),
+        stop_reason: String::new(),
+        has_more: false,
+        durable: None,
+        memory: Arc::clone(&memory),
+    };
+    match &scan.header {
+        Ok(_) => scan.walk(bytes)?,
+        Err(reason) => scan.stop_reason.clone_from(reason),
+    }
+    // Also where the header is lost: marks behind it tell whether that is a torn tail or corruption.
+    if listed.seal.is_none() {
+        let behind = segment::durable_marks(bytes, spec.id, scan.end.offset);
+        scan.has_more = behind.is_some();
+        scan.durable = scan.durable.max(behind);
+    }
+    scan.check_seal()?;
+    Ok(scan)
+}
+
+impl Scan {
+    fn walk(&mut self, bytes: &[u8]) -> Result<()> {
+        let (_, mut groups) = Groups::new(bytes).map_err(|error| error.at(&*self.path, 0))?;
+        let mut from = groups.walk().offset;
+        while let Some(group) = groups.next() {
+            self.durable = self.durable.max(Some(group.header.durable));
+            let to = groups.walk().offset;
+            if to - from >= PIECE_BYTES {
+                self.pieces.push(Piece { from, to });
+                from = to;
+            }
+        }
+        self.end = groups.walk();
+        if self.end.offset > from {
+            self.pieces.push(Piece { from, to: self.end.offset });
+        }
+        self.stop_reason = groups.stop_reason();
+        Ok(())
+    }
+
+    /// What an earlier replay recorded must still be there.
+    fn check_seal(&self) -> Result<()> {
+        let Some(seal) = self.listed.seal else { return Ok(()) };
+        if self.header.is_ok() && (self.end.offset as u64, self.end.last_seq) == (seal.end, seal.last_seq) {
+            return Ok(());
+        }
+        let message = format!(
+            "the segment was recovered up to {} at offset {}, but is sound only up to {}: {}",
+            seal.last_seq, seal.end, self.end.last_seq, self.stop_reason
+        );
+        Err(Error::corrupt(message).at(&*self.path, self.end.offset as u64))
+    }
+}
+
+fn open(disk: &dyn Disk, path: &Path, shown: &str, listed: &ListedSegment) -> Result<Arc<dyn File>> {
+    let spec = &listed.spec;
+    let file = disk.open(path, OpenMode::Read, false).map_err(|error| match error.kind() {
+        // It was there before the manifest named it: its loss is no torn tail.
+        Kind::NotFound => Error::corrupt(format!("segment {} is missing", spec.id)).at(shown, 0),
+        _ => error,
+    })?;
+    let found = file.len()?;
+    if found < spec.bytes {
+        let message = format!("segment {}: expected {} bytes, found {found}", spec.id, spec.bytes);
+        return Err(Error::corrupt(message).at(shown, found));
+    }
+    let is_possible = |bytes: u64| (1..=segment::SEGMENT_BYTES_MAX).contains(&bytes);
+    if !is_possible(spec.bytes) || listed.seal.is_some_and(|seal| seal.end > spec.bytes) {
+        let message =
+            format!("segment {} of {} bytes is listed with an impossible size", spec.id, spec.bytes);
+        return Err(Error::corrupt(message).at(shown, 0));
+    }
+    Ok(file)
+}
+
+/// Reads what counts, so that a device error is met here and not as a signal in the mapping.
+fn read_through(file: &dyn File, listed: &ListedSegment) -> Result<()> {
+    let len = listed.seal.map_or(listed.spec.bytes, |seal| seal.end);
+    file.prefetch(0, len);
+    let mut buf = vec![0; READ_BYTES.min(len as usize)];
+    let mut offset = 0;
+    while offset < len {
+        let piece = ((len - offset) as usize).min(buf.len());
+        file.read_at(offset, &mut buf[..piece])?;
+        offset += piece as u64;
+    }
+    Ok(())
+}
+
+/// The header, if it is this segment's and not one that was left in a recycled file.
+fn own_header(bytes: &[u8], listed: &ListedSegment) -> std::result::Result<SegmentHeader, String> {
+    let spec = &listed.spec;
+    let (header, _) = SegmentHeader::decode(bytes).map_err(|error| error.message().to_owned())?;
+    if (header.id, header.file, header.bytes) == (spec.id, spec.file, spec.bytes) {
+        return Ok(header);
+    }
+    Err(format!(
+        "expected the header of segment {} of {} bytes in file {}, found that of {} of {} bytes in file {}",
+        spec.id, spec.bytes, spec.file, header.id, header.bytes, header.file
+    ))
+}

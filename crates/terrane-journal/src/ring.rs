@@ -1,0 +1,539 @@
+//! The commit ring: tickets, slots, waiting, and publication in ticket order. Knows no byte of a segment.
+//!
+//! ```text
+//! EMPTY(t) --owner fills--> FILLED(t) --leader--> [COPY(t) --leader-->] PLACED(t) | FAILED(t)
+//!    ^                                                                     | owner indexes, arrives
+//!    '-------owner: EMPTY(t + slots)------- PUBLISHED(t) | HALTED(t) <--publisher--'
+//! ```
+//!
+//! A slot's `word` holds a ticket and a phase, so a slot is never taken for that of another lap. The *leader*
+//! is the thread that holds `lead.held`; the *publisher* is the thread that holds the baton (below).
+//!
+//! # Who may touch what
+//! 1. EMPTY(t), FILLED(t) coming: only the owner of ticket t touches the entry.
+//! 2. FILLED, COPY: only the leader writes the entry. In COPY the owner reads it.
+//! 3. PLACED, FAILED: only the owner touches the entry, until it arrives.
+//! 4. Arrived: only the publisher reads the entry. From PUBLISHED or HALTED on the owner has it back.
+//! 5. `lead.head` and whatever the journal puts behind [`Ring::lead`] belong to the leader.
+//! 6. `published.*` is written by the publisher only.
+//!
+//! # The baton
+//! Each slot's `baton` collects two marks: ARRIVED (the owner is done) and HEAD (every earlier ticket is
+//! published). Whoever sets the second one is the publisher, of that slot and of every slot behind it that has
+//! arrived. So there is exactly one publisher, and nobody waits to become it.
+//!
+//! # No ticket is left behind
+//! A filled ticket at the head always has a thread that will lead it. The owner tries after filling; if another
+//! thread leads at that moment, that leader's members look again once they are indexed (`helping`), and a
+//! leader that found nothing looks again itself. The two sides meet in `lead.held`, which both change by a
+//! read-modify-write: either the owner's comes later and sees the lead free, or the leader's release comes
+//! later and reads from the owner's, and then everyone who acts on the release sees the slot filled.
+
+#![expect(unsafe_code, reason = "entries pass between threads by the rules above")]
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use terrane_base::sync::{Condvar, Mutex, spin};
+use terrane_base::{Batch, Error, SeqNo};
+use terrane_device::SegmentMemory;
+
+/// Phases of a slot; the low bits of its word.
+pub(crate) mod phase {
+    pub(crate) const EMPTY: u64 = 0;
+    pub(crate) const FILLED: u64 = 1;
+    pub(crate) const COPY: u64 = 2;
+    pub(crate) const PLACED: u64 = 3;
+    pub(crate) const FAILED: u64 = 4;
+    pub(crate) const PUBLISHED: u64 = 5;
+    pub(crate) const HALTED: u64 = 6;
+    /// The owner sleeps: who changes the word wakes it.
+    pub(super) const PARKED: u64 = 8;
+    pub(super) const BITS: u32 = 4;
+}
+use phase::{BITS, EMPTY, FILLED, HALTED, PARKED, PUBLISHED};
+
+const ARRIVED: u32 = 1;
+const HEAD: u32 = 2;
+
+/// Turns of spinning before a thread sleeps. Waking costs ten times what the first turns cost, but a spinning
+/// thread may keep the awaited one from its processor; the later turns give the processor away.
+const SPIN_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 96 };
+
+/// What an owner asks for, and what it gets.
+pub(crate) struct Entry {
+    records: *const u8,
+    len: u32,
+    /// Bit 31: sync.
+    record_count: u32,
+    /// Where the records go in `segment`.
+    pub(crate) offset: u32,
+    /// Checksum of the group's header, for an owner that copies.
+    pub(crate) group_checksum: u32,
+    /// Number of the last record; 0 if the ticket failed or took none.
+    pub(crate) last_seq: SeqNo,
+    /// Kept alive by the log until the ticket is published.
+    pub(crate) segment: *const Arc<SegmentMemory>,
+    pub(crate) error: Option<Error>,
+}
+
+const SYNC_BIT: u32 = 1 << 31;
+/// `last_seq` of a ticket that was placed but not indexed: nothing may become visible from there on.
+const HALT: SeqNo = SeqNo(u64::MAX);
+
+impl Entry {
+    fn empty() -> Self {
+        Entry {
+            records: std::ptr::null(),
+            len: 0,
+            record_count: 0,
+            offset: 0,
+            group_checksum: 0,
+            last_seq: SeqNo(0),
+            segment: std::ptr::null(),
+            error: None,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    pub(crate) fn record_count(&self) -> u32 {
+        self.record_count & !SYNC_BIT
+    }
+
+    pub(crate) fn sync(&self) -> bool {
+        self.record_count & SYNC_BIT != 0
+    }
+
+    /// The records that the owner wants placed.
+    ///
+    /// # Safety
+    /// The entry is in FILLED or COPY, so its owner waits in `commit` and keeps the batch alive.
+    pub(crate) unsafe fn records(&self) -> &[u8] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: pointer and length come from the owner's batch, borrowed for as long as the owner waits.
+        unsafe { std::slice::from_raw_parts(self.records, self.len as usize) }
+    }
+}
+
+/// One cache line.
+#[repr(align(64))]
+struct Slot {
+    word: AtomicU64,
+    entry: UnsafeCell<Entry>,
+    baton: AtomicU32,
+}
+
+#[cfg(not(feature = "shuttle"))]
+const _: () = assert!(size_of::<Slot>() == 64); // Neighbouring tickets of different threads must not share a line.
+
+/// Where a thread sleeps. The lock holds nothing: the state that is awaited is atomic.
+#[derive(Default)]
+struct Parking {
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Parking {
+    fn wait_until(&self, mut is_over: impl FnMut() -> bool) {
+        let mut guard = self.lock.lock();
+        while !is_over() {
+            self.changed.wait(&mut guard);
+        }
+    }
+
+    /// Wakes everyone. The caller has changed the awaited state before.
+    #[cold]
+    fn wake(&self) {
+        // Through the lock, so that the change does not fall between a sleeper's look and its sleep.
+        drop(self.lock.lock());
+        self.changed.notify_all();
+    }
+}
+
+struct Lead {
+    held: AtomicBool,
+    /// Threads in [`Ring::pause`]; they go before the next leader.
+    pausing: AtomicU32,
+    /// First ticket that is in no group yet.
+    head: AtomicU64,
+}
+
+struct Published {
+    visible: AtomicU64,
+    /// First ticket that is not published.
+    tickets: AtomicU64,
+    /// A ticket was placed but not indexed: nothing becomes visible any more.
+    halted: AtomicBool,
+}
+
+/// See the head of the file.
+pub(crate) struct Ring {
+    slots: Box<[Slot]>,
+    parking: Box<[Parking]>,
+    tail: CachePadded<AtomicU64>,
+    lead: CachePadded<Lead>,
+    published: CachePadded<Published>,
+    /// Sleepers in `enter`: the ring is full.
+    space: Parking,
+    space_waiters: AtomicU32,
+    /// Sleepers that want the lead, or that let a pausing thread go first.
+    lead_free: Parking,
+    /// Owners that still copy their records into the group being formed.
+    copying: CachePadded<AtomicU32>,
+    copied: Parking,
+}
+
+// SAFETY: entries are the only non-`Sync` part; rules 1 to 4 in the head of the file give each of them one
+// owner at a time, and each hand-over is a Release of `word` or `baton` paired with an Acquire.
+unsafe impl Send for Ring {}
+// SAFETY: as above.
+unsafe impl Sync for Ring {}
+
+impl Ring {
+    /// A ring of `slots` slots, a power of two, on which everything up to `visible` is published.
+    pub(crate) fn new(slots: usize, visible: SeqNo) -> Self {
+        assert!(slots.is_power_of_two() && slots >= 2);
+        let slot = |ticket: usize| Slot {
+            word: AtomicU64::new(pack(ticket as u64, EMPTY)),
+            entry: UnsafeCell::new(Entry::empty()),
+            baton: AtomicU32::new(if ticket == 0 { HEAD } else { 0 }),
+        };
+        Ring {
+            slots: (0..slots).map(slot).collect(),
+            parking: (0..slots).map(|_| Parking::default()).collect(),
+            tail: CachePadded::new(AtomicU64::new(0)),
+            lead: CachePadded::new(Lead {
+                held: AtomicBool::new(false),
+                pausing: AtomicU32::new(0),
+                head: AtomicU64::new(0),
+            }),
+            published: CachePadded::new(Published {
+                visible: AtomicU64::new(visible.0),
+                tickets: AtomicU64::new(0),
+                halted: AtomicBool::new(false),
+            }),
+            space: Parking::default(),
+            space_waiters: AtomicU32::new(0),
+            lead_free: Parking::default(),
+            copying: CachePadded::new(AtomicU32::new(0)),
+            copied: Parking::default(),
+        }
+    }
+
+    #[inline]
+    fn slot(&self, ticket: u64) -> &Slot {
+        &self.slots[ticket as usize & (self.slots.len() - 1)]
+    }
+
+    fn parking(&self, ticket: u64) -> &Parking {
+        &self.parking[ticket as usize & (self.slots.len() - 1)]
+    }
+
+    /// The entry of `ticket`.
+    ///
+    /// # Safety
+    /// The rules in the head of the file give the caller the entry.
+    #[inline]
+    pub(crate) unsafe fn entry(&self, ticket: u64) -> *mut Entry {
+        self.slot(ticket).entry.get()
+    }
+
+    /// Everything up to here is indexed.
+    #[inline]
+    pub(crate) fn visible(&self) -> SeqNo {
+        // Acquire: pairs with the Release in `publish_from`; who sees a number sees its index entries.
+        SeqNo(self.published.visible.load(Ordering::Acquire))
+    }
+
+    /// First ticket that is not published.
+    pub(crate) fn published_tickets(&self) -> u64 {
+        // Acquire: pairs with the Release in `publish_from`.
+        self.published.tickets.load(Ordering::Acquire)
+    }
+
+    /// Tickets that were taken and are in no group yet. Called by the leader.
+    pub(crate) fn gathered(&self) -> u64 {
+        self.tail.load(Ordering::Relaxed) - self.lead.head.load(Ordering::Relaxed)
+    }
+
+    // --- the owner ---
+
+    /// Takes a ticket, waits for its slot and fills it; `batch` is `None` to ask for a persist step only.
+    ///
+    /// The caller goes through all phases before it lets go of `batch`.
+    #[inline]
+    pub(crate) fn submit(&self, batch: Option<&Batch>, sync: bool) -> u64 {
+        let ticket = self.tail.fetch_add(1, Ordering::Relaxed);
+        let slot = self.slot(ticket);
+        // Acquire: pairs with the exchange in `finish`; the owner of the former lap is done with the entry.
+        if slot.word.load(Ordering::Acquire) != pack(ticket, EMPTY) {
+            self.wait_for_space(ticket);
+        }
+        // SAFETY: rule 1.
+        let entry = unsafe { &mut *slot.entry.get() };
+        let bytes = batch.map_or(&[][..], Batch::bytes);
+        entry.records = bytes.as_ptr();
+        entry.len = bytes.len() as u32;
+        entry.record_count = batch.map_or(0, Batch::record_count) | if sync { SYNC_BIT } else { 0 };
+        entry.last_seq = SeqNo(0);
+        // Release: pairs with the Acquire in `is_filled`; the leader sees the entry.
+        slot.word.store(pack(ticket, FILLED), Ordering::Release);
+        ticket
+    }
+
+    #[cold]
+    fn wait_for_space(&self, ticket: u64) {
+        let slot = self.slot(ticket);
+        // SeqCst: this addition and the load below, against the exchange and the load in `finish`: one of the
+        // two sides sees the other.
+        self.space_waiters.fetch_add(1, Ordering::SeqCst);
+        self.space.wait_until(|| slot.word.load(Ordering::SeqCst) == pack(ticket, EMPTY));
+        self.space_waiters.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Waits until `ticket` leaves phase `from`; returns the new phase.
+    #[inline]
+    pub(crate) fn wait_while(&self, ticket: u64, from: u64) -> u64 {
+        let word = &self.slot(ticket).word;
+        let awaited = pack(ticket, from);
+        for turn in 0..=SPIN_TURNS {
+            // Acquire: pairs with the exchange in `advance`; what the leader or publisher did is visible.
+            let now = word.load(Ordering::Acquire);
+            if now != awaited {
+                return now & (PARKED - 1);
+            }
+            spin(turn);
+        }
+        self.park_while(ticket, awaited)
+    }
+
+    #[cold]
+    fn park_while(&self, ticket: u64, awaited: u64) -> u64 {
+        let word = &self.slot(ticket).word;
+        // Relaxed on success: the mark carries no data. Acquire as in `wait_while`.
+        let parked = word.compare_exchange(awaited, awaited | PARKED, Ordering::Relaxed, Ordering::Acquire);
+        if parked.is_ok() {
+            self.parking(ticket).wait_until(|| word.load(Ordering::Acquire) != awaited | PARKED);
+        }
+        word.load(Ordering::Acquire) & (PARKED - 1)
+    }
+
+    /// The owner copied its records.
+    pub(crate) fn copy_done(&self) {
+        // AcqRel: pairs with the Acquire in `wait_for_copies`, through every other member's subtraction.
+        if self.copying.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.copied.wake();
+        }
+    }
+
+    /// The owner is done with the entry. `is_indexed` is false for a ticket that was placed but not indexed.
+    /// Returns the outcome if the owner published its own ticket: whether that counts.
+    #[inline]
+    pub(crate) fn arrive(&self, ticket: u64, is_indexed: bool) -> Option<bool> {
+        let slot = self.slot(ticket);
+        if !is_indexed {
+            // SAFETY: rule 3.
+            unsafe { (*slot.entry.get()).last_seq = HALT };
+        }
+        // AcqRel: Release hands entry and index entries to the publisher; Acquire takes the baton from it.
+        if slot.baton.fetch_or(ARRIVED, Ordering::AcqRel) & HEAD == 0 {
+            return None;
+        }
+        Some(self.publish_from(ticket))
+    }
+
+    /// The owner has what it wants: the slot goes to the next lap.
+    #[inline]
+    pub(crate) fn finish(&self, ticket: u64) {
+        let next = pack(ticket + self.slots.len() as u64, EMPTY);
+        // SeqCst: see `wait_for_space`; it also releases the entry.
+        self.slot(ticket).word.swap(next, Ordering::SeqCst);
+        if self.space_waiters.load(Ordering::SeqCst) != 0 {
+            self.space.wake();
+        }
+    }
+
+    // --- the publisher ---
+
+    /// Publishes `own`, whose owner is the caller, and every arrived ticket behind it; passes the baton on.
+    /// Returns whether `own` counts.
+    fn publish_from(&self, own: u64) -> bool {
+        let mut own_counts = true;
+        let mut next = own;
+        loop {
+            let first = next;
+            let (after, halted_at) = self.publish_run(first);
+            if first == own {
+                own_counts = own < halted_at;
+            }
+            next = after;
+            // AcqRel: passes the baton with all that the publisher wrote, or keeps it and takes the entry.
+            let goes_on = self.slot(next).baton.fetch_or(HEAD, Ordering::AcqRel) & ARRIVED != 0;
+            for ticket in first..next {
+                if ticket != own {
+                    self.advance(ticket, if ticket < halted_at { PUBLISHED } else { HALTED });
+                }
+            }
+            if !goes_on {
+                return own_counts;
+            }
+        }
+    }
+
+    /// Publishes the run of arrived tickets from `first`; returns the ticket behind it, and the first ticket
+    /// of it that does not count.
+    fn publish_run(&self, first: u64) -> (u64, u64) {
+        let (mut next, mut visible) = (first, None);
+        let mut halted_at = if self.published.halted.load(Ordering::Relaxed) { first } else { u64::MAX };
+        loop {
+            let slot = self.slot(next);
+            // SAFETY: rule 4; the ticket has arrived and the caller holds the baton.
+            let last_seq = unsafe { (*slot.entry.get()).last_seq };
+            if last_seq == HALT {
+                self.published.halted.store(true, Ordering::Relaxed);
+                halted_at = halted_at.min(next);
+            }
+            if next < halted_at && last_seq != SeqNo(0) {
+                visible = Some(last_seq);
+            }
+            slot.baton.store(0, Ordering::Relaxed);
+            next += 1;
+            // Acquire: pairs with the Release in `arrive`. After a whole lap it reads the 0 stored above.
+            if self.slot(next).baton.load(Ordering::Acquire) != ARRIVED {
+                break;
+            }
+        }
+        if let Some(visible) = visible {
+            self.published.visible.store(visible.0, Ordering::Release);
+        }
+        self.published.tickets.store(next, Ordering::Release);
+        (next, halted_at)
+    }
+
+    // --- the leader ---
+
+    /// Whether the ticket at the head waits for a leader.
+    #[inline]
+    pub(crate) fn is_head_filled(&self) -> bool {
+        self.is_filled(self.lead.head.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn is_filled(&self, ticket: u64) -> bool {
+        // Acquire: pairs with the Release in `submit`.
+        self.slot(ticket).word.load(Ordering::Acquire) & !PARKED == pack(ticket, FILLED)
+    }
+
+    /// Tries to become the leader.
+    #[inline]
+    pub(crate) fn try_lead(&self) -> bool {
+        if self.lead.pausing.load(Ordering::Relaxed) != 0 {
+            self.let_pausing_go_first();
+        }
+        // A read-modify-write in any case: see "No ticket is left behind". SeqCst for `release_lead`.
+        !self.lead.held.swap(true, Ordering::SeqCst)
+    }
+
+    #[cold]
+    fn let_pausing_go_first(&self) {
+        self.lead_free.wait_until(|| self.lead.pausing.load(Ordering::SeqCst) == 0);
+    }
+
+    /// Ends the caller's lead.
+    #[inline]
+    pub(crate) fn release_lead(&self) {
+        // SeqCst: this exchange and the load, against the addition and the exchange in `pause`.
+        self.lead.held.swap(false, Ordering::SeqCst);
+        if self.lead.pausing.load(Ordering::SeqCst) != 0 {
+            self.lead_free.wake();
+        }
+    }
+
+    /// Waits for the lead, before any other thread gets it.
+    pub(crate) fn pause(&self) {
+        self.lead.pausing.fetch_add(1, Ordering::SeqCst);
+        self.lead_free.wait_until(|| !self.lead.held.swap(true, Ordering::SeqCst));
+    }
+
+    /// Ends the lead that [`Ring::pause`] gave. The caller then looks for a group, see the head of the file.
+    pub(crate) fn resume(&self) {
+        self.lead.pausing.fetch_sub(1, Ordering::SeqCst);
+        self.lead.held.swap(false, Ordering::SeqCst);
+        self.lead_free.wake();
+    }
+
+    /// First ticket that is in no group yet.
+    pub(crate) fn head(&self) -> u64 {
+        self.lead.head.load(Ordering::Relaxed)
+    }
+
+    /// Moves the head to `next`, behind the tickets that the caller took.
+    #[inline]
+    pub(crate) fn set_head(&self, next: u64) {
+        // Release: pairs with the Acquire in `is_head_filled`.
+        self.lead.head.store(next, Ordering::Release);
+    }
+
+    /// The tickets of the next group: the filled ones from the head, up to the ring's size and `bytes_max`
+    /// record bytes, but at least one if the head is filled. Called by the leader.
+    #[inline]
+    pub(crate) fn collect(&self, bytes_max: usize) -> std::ops::Range<u64> {
+        let head = self.head();
+        let (mut next, mut bytes) = (head, 0);
+        while next - head < self.slots.len() as u64 && self.is_filled(next) {
+            // SAFETY: rule 2.
+            bytes += unsafe { (*self.entry(next)).len() };
+            if bytes > bytes_max && next > head {
+                break;
+            }
+            next += 1;
+        }
+        head..next
+    }
+
+    /// Expects `count` calls of [`Ring::copy_done`].
+    pub(crate) fn expect_copies(&self, count: u32) {
+        // Relaxed: the members learn of it through `advance`.
+        self.copying.store(count, Ordering::Relaxed);
+    }
+
+    /// Waits until every member that copies has done so.
+    pub(crate) fn wait_for_copies(&self) {
+        for turn in 0..SPIN_TURNS {
+            // Acquire: pairs with `copy_done`; the bytes are there.
+            if self.copying.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            spin(turn);
+        }
+        self.copied.wait_until(|| self.copying.load(Ordering::Acquire) == 0);
+    }
+
+    /// Puts a ticket into `phase` and wakes its owner if it sleeps.
+    #[inline]
+    pub(crate) fn advance(&self, ticket: u64, phase: u64) {
+        // AcqRel: Release hands the entry to the owner; pairs with the Acquire in `wait_while`.
+        let old = self.slot(ticket).word.swap(pack(ticket, phase), Ordering::AcqRel);
+        if old & PARKED != 0 {
+            self.parking(ticket).wake();
+        }
+    }
+
+    /// Puts the caller's own ticket into `phase`: nobody sleeps on it.
+    #[inline]
+    pub(crate) fn advance_own(&self, ticket: u64, phase: u64) {
+        self.slot(ticket).word.store(pack(ticket, phase), Ordering::Relaxed);
+    }
+}
+
+#[inline]
+fn pack(ticket: u64, phase: u64) -> u64 {
+    ticket << BITS | phase
+}

@@ -1,0 +1,184 @@
+//! The files of a database, and how its directory comes to be. `docs/format/directory.md` is its page.
+//!
+//! ```text
+//! LOCK             held by the process that may write
+//! CURRENT          names the manifest file that counts
+//! CURRENT.tmp      the next CURRENT, before its rename
+//! MANIFEST-NNNNNN  snapshot and edits
+//! journal/         segments
+//! data/            extents
+//! ```
+//!
+//! A directory is a database if and only if it has `CURRENT`, which appears by a durable rename when all else is
+//! in place: creation is atomic. Until then there are only names that an unfinished creation leaves, and those
+//! are removed by the next one; nothing else is ever removed.
+
+use std::path::Path;
+
+use terrane_base::{Error, Kind, Result};
+use terrane_device::{Disk, OpenMode};
+use terrane_format::manifest::file::{CURRENT_BYTES_MAX, Current, FileHeader, file_name, parse_file_name};
+
+use crate::manifest::set_current;
+
+/// The lock file.
+pub const LOCK: &str = "LOCK";
+/// Names the manifest file that counts.
+pub const CURRENT: &str = "CURRENT";
+/// The next `CURRENT`, before its rename.
+pub const CURRENT_NEW: &str = "CURRENT.tmp";
+/// Directory of segments.
+pub const JOURNAL: &str = "journal";
+/// Directory of extents.
+pub const DATA: &str = "data";
+
+/// Number of the manifest file that a creation makes.
+const FIRST_FILE: u32 = 1;
+
+/// What a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// It does not exist.
+    Missing,
+    /// It is empty, or has only what an unfinished creation leaves: a database can be made here.
+    Vacant,
+    /// A database.
+    Database,
+}
+
+/// Finds out what a directory is; changes nothing.
+///
+/// # Errors
+/// `Invalid`, naming a file, if it belongs to another program; `Corrupt` if it was a database and `CURRENT` is
+/// gone; `Io`.
+pub fn inspect(disk: &dyn Disk, dir: &Path) -> Result<Contents> {
+    let names = match disk.list(dir) {
+        Ok(names) => names,
+        Err(error) if error.kind() == Kind::NotFound => return Ok(Contents::Missing),
+        Err(error) => return Err(error),
+    };
+    if names.iter().any(|name| name == CURRENT) {
+        return Ok(Contents::Database);
+    }
+    for name in &names {
+        check_leftover(disk, dir, name)?;
+    }
+    Ok(Contents::Vacant)
+}
+
+/// Accepts a name that an unfinished creation leaves.
+fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str) -> Result<()> {
+    let orphan = |what: String| {
+        let message =
+            format!("{CURRENT} is missing, but there is {what}: restore the database from a backup");
+        Err(Error::corrupt(message).at(dir.join(CURRENT).display().to_string(), 0))
+    };
+    match name {
+        LOCK | CURRENT_NEW => Ok(()),
+        JOURNAL | DATA => match disk.list(&dir.join(name))?.first() {
+            Some(file) => orphan(format!("{name}/{file}")),
+            None => Ok(()),
+        },
+        _ => match parse_file_name(name) {
+            Some(FIRST_FILE) => Ok(()),
+            Some(_) => orphan(name.to_owned()),
+            None => Err(Error::invalid(format!(
+                "{} is not empty and not a database: it has {name}; choose another directory",
+                dir.display()
+            ))),
+        },
+    }
+}
+
+/// Makes `dir` and its parents, if they are missing, durably. To be called before the directory is locked.
+///
+/// # Errors
+/// `Io`, `Full`.
+pub fn prepare(disk: &dyn Disk, dir: &Path) -> Result<()> {
+    let mut missing = Vec::new();
+    let mut at = dir;
+    while !disk.exists(at)? {
+        missing.push(at);
+        at = parent(at);
+        if at == Path::new(".") {
+            break;
+        }
+    }
+    disk.create_dir(dir)?;
+    missing.iter().rev().try_for_each(|made| disk.sync_dir(parent(made)))
+}
+
+/// The directory that has the entry of `path`.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
+}
+
+/// Makes an empty directory ready for the first manifest file.
+pub(crate) fn make(disk: &dyn Disk, dir: &Path) -> Result<()> {
+    match inspect(disk, dir)? {
+        Contents::Database => {
+            return Err(Error::invalid(format!("{} holds a database already", dir.display())));
+        }
+        Contents::Missing => prepare(disk, dir)?,
+        Contents::Vacant => {
+            for name in [CURRENT_NEW, &file_name(FIRST_FILE)] {
+                remove_if_there(disk, &dir.join(name))?;
+            }
+        }
+    }
+    disk.create_dir(&dir.join(JOURNAL))?;
+    disk.create_dir(&dir.join(DATA))
+}
+
+/// The step that makes a directory a database: its entries durable, then `CURRENT`.
+pub(crate) fn finish(disk: &dyn Disk, dir: &Path, header: &FileHeader) -> Result<()> {
+    // Whoever made `dir` may not have made its entry durable: a database must not vanish with it.
+    disk.sync_dir(parent(dir))?;
+    disk.sync_dir(dir)?;
+    set_current(disk, dir, header)
+}
+
+/// Removes what an unfinished roll or an unfinished removal left.
+pub(crate) fn clean(disk: &dyn Disk, dir: &Path, current: u32) -> Result<()> {
+    for name in disk.list(dir)? {
+        let stale = parse_file_name(&name).is_some_and(|number| number != current);
+        if stale || name == CURRENT_NEW {
+            remove_if_there(disk, &dir.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
+    match disk.remove(path) {
+        Err(error) if error.kind() == Kind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// Reads `CURRENT`.
+pub(crate) fn read_current(disk: &dyn Disk, dir: &Path) -> Result<Current> {
+    let path = dir.join(CURRENT);
+    let file = match disk.open(&path, OpenMode::Read, false) {
+        Ok(file) => file,
+        Err(error) if error.kind() == Kind::NotFound => return Err(no_database(disk, dir)),
+        Err(error) => return Err(error),
+    };
+    // One byte more than allowed, so that a longer file does not pass for its front.
+    let len = file.len()?.min(CURRENT_BYTES_MAX as u64 + 1);
+    let mut bytes = vec![0; len as usize];
+    file.read_at(0, &mut bytes)?;
+    Current::decode(&bytes).map_err(|error| error.at(path.display().to_string(), 0))
+}
+
+#[cold]
+fn no_database(disk: &dyn Disk, dir: &Path) -> Error {
+    match inspect(disk, dir) {
+        Err(error) => error,
+        Ok(_) => Error::new(Kind::NotFound, format!("there is no database in {}", dir.display())),
+    }
+}

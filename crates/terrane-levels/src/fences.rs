@@ -1,0 +1,89 @@
+//! Fences: upper bounds of a sorted array, searched by their 8-byte heads.
+//!
+//! The heads lie next to each other, so a search touches a few cache lines and not one key per probe. What all
+//! fences have in common at the front is left out first, or keys such as `user0001` would all have one head.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fences {
+    /// What every fence starts with.
+    prefix: Box<[u8]>,
+    /// Bytes of each fence after the prefix, big-endian, padded with zeros: never descending.
+    heads: Vec<u64>,
+}
+
+impl Fences {
+    /// Fences of `keys`, which ascend.
+    pub(crate) fn new<'k>(
+        keys: impl ExactSizeIterator<Item = &'k [u8]> + DoubleEndedIterator + Clone,
+    ) -> Self {
+        let mut ends = keys.clone();
+        let (first, last) = (ends.next().unwrap_or_default(), ends.next_back());
+        let prefix_len = common_len(first, last.unwrap_or(first));
+        Fences {
+            prefix: first[..prefix_len].into(),
+            heads: keys.map(|key| head(&key[prefix_len..])).collect(),
+        }
+    }
+
+    /// Puts fences of `keys` in the place of a range of fences. [`Fences::settle`] must follow.
+    pub(crate) fn splice<'k>(&mut self, range: Range<usize>, keys: impl Iterator<Item = &'k [u8]>) {
+        // A key without the prefix changes what all have in common, so that `settle` starts over.
+        let head_of = |key: &[u8]| key.strip_prefix(&self.prefix[..]).map_or(0, head);
+        self.heads.splice(range, keys.map(head_of));
+    }
+
+    /// Starts over if the first and the last key no longer have the prefix, and no more, in common.
+    pub(crate) fn settle<'k>(&mut self, key: impl Fn(usize) -> &'k [u8]) {
+        let count = self.heads.len();
+        let (first, last) = if count == 0 { (&[][..], &[][..]) } else { (key(0), key(count - 1)) };
+        let prefix_len = common_len(first, last);
+        if first[..prefix_len] != self.prefix[..] {
+            self.prefix = first[..prefix_len].into();
+            self.heads = (0..count).map(|index| head(&key(index)[prefix_len..])).collect();
+        }
+    }
+
+    /// Index of the first fence that is not less than `key`, or their count; `full` gives a whole fence, asked
+    /// for only where heads are equal.
+    #[inline]
+    pub(crate) fn find<'k>(&self, key: &[u8], full: impl Fn(usize) -> &'k [u8]) -> usize {
+        let front = &key[..key.len().min(self.prefix.len())];
+        match front.cmp(&self.prefix) {
+            Ordering::Less => return 0,
+            Ordering::Greater => return self.heads.len(),
+            Ordering::Equal => {}
+        }
+        let wanted = head(&key[front.len()..]);
+        let mut low = self.heads.partition_point(|&head| head < wanted);
+        let mut high = low + self.heads[low..].partition_point(|&head| head == wanted);
+        while low < high {
+            let middle = low.midpoint(high);
+            if full(middle) < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
+fn common_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// The first 8 bytes as a number that is ordered as the bytes are.
+#[inline]
+fn head(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            u64::from_be_bytes(padded)
+        }
+    }
+}

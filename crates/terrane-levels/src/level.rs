@@ -1,0 +1,263 @@
+//! A level: a sorted array of extents whose key ranges do not overlap, in chunks.
+//!
+//! ```text
+//! Level   heads of the chunks' largest keys [u64]   chunks [Arc<Chunk>]
+//! Chunk   heads of the extents' largest keys [u64]  extents [Arc<Extent>]   up to 128
+//! ```
+//!
+//! Invariants, checked where a level is made:
+//! 1. `smallest <= largest` in each extent, and `largest < smallest` of the next extent.
+//! 2. No chunk is empty or longer than `CHUNK_LEN_MAX`.
+//! 3. Fences, starts and totals are those of the chunks.
+//!
+//! A level is immutable once shared: [`Level::replace`] makes a new one that shares every chunk it does not
+//! touch. Only a level that nobody shares is changed in place (when a manifest is loaded).
+
+use std::ops::{Bound, Range};
+use std::sync::Arc;
+
+use terrane_base::{ExtentId, Result, verify};
+use terrane_table::{Extent, ExtentList};
+
+use crate::chunk::{CHUNK_LEN_MAX, Chunk, HasMeta, Totals};
+use crate::fences::Fences;
+
+/// A level: extents sorted by key whose ranges do not overlap, in chunks that versions of the level share.
+///
+/// Immutable once shared; [`Level::replace`] makes a new one.
+#[derive(Debug)]
+pub struct Level<E = Arc<Extent>> {
+    pub(crate) chunks: Vec<Arc<Chunk<E>>>,
+    /// Index of each chunk's first extent.
+    pub(crate) starts: Vec<u32>,
+    /// Over the chunks' largest keys.
+    pub(crate) fences: Fences,
+    pub(crate) totals: Totals,
+}
+
+/// Which extent [`Level::replace`] removes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removal<'a> {
+    /// Its name.
+    pub id: ExtentId,
+    /// Its smallest key, by which it is found.
+    pub smallest: &'a [u8],
+}
+
+impl<E> Default for Level<E> {
+    fn default() -> Self {
+        Level { chunks: Vec::new(), starts: Vec::new(), fences: Fences::default(), totals: Totals::default() }
+    }
+}
+
+impl<E> Clone for Level<E> {
+    fn clone(&self) -> Self {
+        Level {
+            chunks: self.chunks.clone(),
+            starts: self.starts.clone(),
+            fences: self.fences.clone(),
+            totals: self.totals,
+        }
+    }
+}
+
+impl<E: HasMeta> Level<E> {
+    /// A level without extents.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A level of `extents`, in any order.
+    ///
+    /// # Errors
+    /// `Invalid` if two of them overlap.
+    pub fn from_extents(extents: Vec<E>) -> Result<Self> {
+        let mut level = Self::default();
+        level.replace_in_place(&[], extents)?;
+        Ok(level)
+    }
+
+    /// The level without `removed` and with `added`, each in any order. Shares every chunk that neither
+    /// touches: costs O(changed x chunk length + chunks).
+    ///
+    /// # Errors
+    /// `Invalid` if an extent to be removed is not here or named twice, or if the result would overlap.
+    pub fn replace(&self, removed: &[Removal<'_>], added: Vec<E>) -> Result<Self> {
+        let mut level = self.clone();
+        level.replace_in_place(removed, added)?;
+        Ok(level)
+    }
+
+    /// [`Level::replace`], but of the level itself. Unchanged after an error. Returns what was removed.
+    pub(crate) fn replace_in_place(&mut self, removed: &[Removal<'_>], added: Vec<E>) -> Result<Vec<E>> {
+        let (plan, gone) = self.plan(removed, added)?;
+        self.carry_out(plan);
+        verify!(self.check().is_ok());
+        Ok(gone)
+    }
+
+    /// How many extents there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.totals.extents as usize
+    }
+
+    /// Whether there are no extents.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// Sums over all extents.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The extent at `index`. Requires: `index < len()`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> &E {
+        let chunk = self.chunk_of(index);
+        &self.chunks[chunk].items[index - self.starts[chunk] as usize]
+    }
+
+    /// The extents in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &E> {
+        self.chunks.iter().flat_map(|chunk| chunk.items.iter())
+    }
+
+    /// The extents at a range of indexes, in order. Requires: the range is within `0..len()`.
+    pub fn range(&self, range: Range<usize>) -> impl Iterator<Item = &E> {
+        let chunk = if range.is_empty() { self.chunks.len() } else { self.chunk_of(range.start) };
+        let skip = range.start - self.starts.get(chunk).map_or(range.start, |start| *start as usize);
+        self.chunks[chunk..].iter().flat_map(|chunk| chunk.items.iter()).skip(skip).take(range.len())
+    }
+
+    /// Index of the first extent whose largest key is not less than `key`, or `len()`: the only extent that
+    /// may hold `key`.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, key: &[u8]) -> usize {
+        let chunk = self.find_chunk(key);
+        match self.chunks.get(chunk) {
+            Some(found) => self.starts[chunk] as usize + found.find(key),
+            None => self.len(),
+        }
+    }
+
+    /// The only extent that may hold `key`: the one whose range includes it.
+    #[inline]
+    #[must_use]
+    pub fn covering(&self, key: &[u8]) -> Option<&E> {
+        let chunk = self.chunks.get(self.find_chunk(key))?;
+        let found = &chunk.items[chunk.find(key)];
+        (found.meta().smallest.as_slice() <= key).then_some(found)
+    }
+
+    /// Indexes of the extents that have keys within bounds, as far as their smallest and largest keys tell.
+    #[must_use]
+    pub fn overlapping(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range<usize> {
+        let start = match lower {
+            Bound::Unbounded => 0,
+            Bound::Included(key) => self.find(key),
+            Bound::Excluded(key) => {
+                let found = self.find(key);
+                found + usize::from(found < self.len() && self.get(found).meta().largest == key)
+            }
+        };
+        let starts_by = |key: &[u8], inclusive: bool| {
+            let found = self.find(key);
+            let reaches = |smallest: &[u8]| smallest < key || (inclusive && smallest == key);
+            found + usize::from(found < self.len() && reaches(&self.get(found).meta().smallest))
+        };
+        let end = match upper {
+            Bound::Unbounded => self.len(),
+            Bound::Included(key) => starts_by(key, true),
+            Bound::Excluded(key) => starts_by(key, false),
+        };
+        start..end.max(start)
+    }
+
+    /// How many chunks the level has.
+    #[must_use]
+    pub fn chunk_count(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// How many chunks the level shares with `other`.
+    #[must_use]
+    pub fn shared_chunk_count(&self, other: &Self) -> usize {
+        let theirs: std::collections::HashSet<_> = other.chunks.iter().map(Arc::as_ptr).collect();
+        self.chunks.iter().filter(|chunk| theirs.contains(&Arc::as_ptr(chunk))).count()
+    }
+
+    /// A level of the same shape whose extents are what `make` makes of these.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn try_map<F: HasMeta>(&self, mut make: impl FnMut(&E) -> Result<F>) -> Result<Level<F>> {
+        let mut chunks = Vec::with_capacity(self.chunks.len());
+        for chunk in &self.chunks {
+            let items = chunk.items.iter().map(&mut make).collect::<Result<Vec<F>>>()?;
+            chunks.push(Arc::new(Chunk::new(&items)));
+        }
+        Ok(Level { chunks, starts: self.starts.clone(), fences: self.fences.clone(), totals: self.totals })
+    }
+
+    /// Checks every invariant of the module's head.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the extents at which one is broken.
+    pub fn check(&self) -> Result<()> {
+        let mut last: Option<&E> = None;
+        let mut totals = Totals::default();
+        for (chunk, &start) in self.chunks.iter().zip(&self.starts) {
+            assert!((1..=CHUNK_LEN_MAX).contains(&chunk.items.len()), "chunk length out of bounds");
+            assert_eq!(u64::from(start), totals.extents, "chunk starts at the wrong index");
+            for item in &chunk.items {
+                crate::replace::check_order(last, item)?;
+                last = Some(item);
+            }
+            totals = totals.plus(chunk.totals);
+        }
+        assert_eq!(totals, self.totals, "totals are not those of the chunks");
+        assert_eq!(self.chunks.len(), self.starts.len(), "one start for each chunk");
+        Ok(())
+    }
+
+    /// Index of the first chunk whose largest key is not less than `key`.
+    #[inline]
+    pub(crate) fn find_chunk(&self, key: &[u8]) -> usize {
+        self.fences.find(key, |index| self.chunks[index].largest())
+    }
+
+    /// The chunk that holds the extent at `index`.
+    #[inline]
+    pub(crate) fn chunk_of(&self, index: usize) -> usize {
+        debug_assert!(index < self.len());
+        self.starts.partition_point(|&start| start as usize <= index) - 1
+    }
+}
+
+/// Equal if the extents are described alike; how they are cut into chunks does not count.
+impl<E: HasMeta> PartialEq for Level<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().zip(other.iter()).all(|(a, b)| a.meta() == b.meta())
+    }
+}
+
+impl ExtentList for Level {
+    fn len(&self) -> usize {
+        Level::len(self)
+    }
+
+    fn extent(&self, index: usize) -> &Arc<Extent> {
+        self.get(index)
+    }
+
+    fn find(&self, key: &[u8]) -> usize {
+        Level::find(self, key)
+    }
+}

@@ -1,0 +1,341 @@
+//! The manifest: edits become durable here before anything relies on them.
+//!
+//! One file counts, the one that `CURRENT` names: a snapshot of the state, then edits. When the edits outgrow
+//! the snapshot, a new file starts with a new snapshot. `docs/format/manifest.md` has the bytes,
+//! `docs/design/0004-manifest.md` the reasons.
+//!
+//! Appending: 1. encode 2. queue 3. lead or wait 4. check against the state 5. write one record for all that
+//! queued, sync 6. publish the state.
+//!
+//! Invariants: one record is in flight at most; an edit is published only when durable; after a failed write or
+//! sync nothing is appended any more.
+//!
+//! Lock order: `writer`, then `queue` or `published`.
+
+mod read;
+mod tail;
+mod window;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use terrane_base::env::Env;
+use terrane_base::{Error, Kind, Result};
+use terrane_device::{Disk, OpenMode};
+use terrane_format::manifest::edit::decode_edits;
+use terrane_format::manifest::record::PAYLOAD_BYTES_MAX;
+use terrane_format::manifest::{DatabaseId, Edit, TableOptions};
+
+use crate::directory;
+use crate::state::State;
+use read::Loaded;
+pub use tail::{ManifestSettings, ManifestSize};
+use tail::{Tail, size_of};
+use write::Writer;
+pub(crate) use write::set_current;
+
+/// The durable log of edits of one database. Callers hold the lock of the directory while one that can append
+/// is open.
+#[derive(Debug)]
+pub struct Manifest {
+    settings: ManifestSettings,
+    queue: Mutex<Vec<Arc<Waiting>>>,
+    writer: Mutex<Tail>,
+    published: Mutex<Arc<State>>,
+    /// Number of the last durable edit.
+    number: AtomicU64,
+    torn_bytes: u64,
+}
+
+/// An edit that waits for its durability.
+#[derive(Debug)]
+struct Waiting {
+    edit: Edit,
+    payload: Vec<u8>,
+    outcome: Mutex<Option<Result<()>>>,
+}
+
+/// Queued payload bytes beyond which no further edit joins a record.
+const GROUP_BYTES: usize = 1 << 20;
+/// How often reading is tried again while another process may be writing.
+const READ_ATTEMPTS: usize = 5;
+
+impl Manifest {
+    /// Makes a database in `dir`: everything in place, then one durable rename. `options` are those of the
+    /// default table.
+    ///
+    /// `dir` may be missing, empty, or hold what an unfinished creation left.
+    ///
+    /// # Errors
+    /// `Invalid` if the directory holds a database or files of another program, `Full`, `Io`.
+    pub fn create(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        env: &Env,
+        options: TableOptions,
+    ) -> Result<(Manifest, State)> {
+        Self::create_with(disk, dir, env, options, ManifestSettings::default())
+    }
+
+    /// [`Manifest::create`] with settings.
+    ///
+    /// # Errors
+    /// As [`Manifest::create`].
+    pub fn create_with(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        env: &Env,
+        options: TableOptions,
+        settings: ManifestSettings,
+    ) -> Result<(Manifest, State)> {
+        let random = || u128::from(env.random.next_u64());
+        let state = State::new(DatabaseId(random() << 64 | random()), options)?;
+        directory::make(&*disk, dir)?;
+        let writer = Writer::create(disk.clone(), dir, &state)?;
+        directory::finish(&*disk, dir, &writer.header())?;
+        Ok((Self::new(settings, Some(writer), None, &state), state))
+    }
+
+    /// Opens the manifest of the database in `dir`; also returns the state that it holds.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no database, `Invalid` if it is another program's or of a newer format version,
+    /// `Corrupt` with file and offset, `Io`.
+    pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<(Manifest, State)> {
+        Self::open_with(disk, dir, ManifestSettings::default())
+    }
+
+    /// [`Manifest::open`] with settings.
+    ///
+    /// # Errors
+    /// As [`Manifest::open`].
+    pub fn open_with(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        settings: ManifestSettings,
+    ) -> Result<(Manifest, State)> {
+        let loaded = Self::load(&*disk, dir, OpenMode::Write)?;
+        // Who made or rolled the manifest may have died, or been refused, between the rename and this.
+        disk.sync_dir(dir)?;
+        let writer = Writer::resume(disk.clone(), dir, &loaded)?;
+        directory::clean(&*disk, dir, loaded.header.file)?;
+        Ok((Self::new(settings, Some(writer), Some(&loaded), &loaded.state), loaded.state))
+    }
+
+    /// Opens the manifest without writing anything; another process may be using the database. It stays at the
+    /// state that is read here, and appending is refused.
+    ///
+    /// # Errors
+    /// As [`Manifest::open`].
+    pub fn open_read_only(disk: Arc<dyn Disk>, dir: &Path) -> Result<(Manifest, State)> {
+        let mut attempt = 0;
+        let loaded = loop {
+            attempt += 1;
+            match Self::load(&*disk, dir, OpenMode::Read) {
+                // A writer may have been in the middle of a record or of a roll.
+                Err(error) if error.kind() == Kind::Corrupt && attempt < READ_ATTEMPTS => {}
+                result => break result?,
+            }
+        };
+        Ok((Self::new(ManifestSettings::default(), None, Some(&loaded), &loaded.state), loaded.state))
+    }
+
+    fn load(disk: &dyn Disk, dir: &Path, mode: OpenMode) -> Result<Loaded> {
+        let current = directory::read_current(disk, dir)?;
+        let path = || dir.join(directory::CURRENT).display().to_string();
+        let loaded = read::load(disk, dir, current.file, mode).map_err(|error| match error.kind() {
+            Kind::NotFound => error.with_kind(Kind::Corrupt).at(path(), 0),
+            _ => error,
+        })?;
+        if loaded.header.database != current.database {
+            let (expected, found) = (current.database, loaded.header.database);
+            let message = format!("manifest of another database: expected {expected}, found {found}");
+            return Err(Error::corrupt(message).at(loaded.file.path().display().to_string(), 24));
+        }
+        match current.file.checked_add(1) {
+            Some(next) if read::was_current(disk, dir, next)? => {
+                let message =
+                    format!("CURRENT is older than the manifest: file {next} has edits, expected none");
+                Err(Error::corrupt(message).at(path(), 0))
+            }
+            _ => Ok(loaded),
+        }
+    }
+
+    fn new(
+        settings: ManifestSettings,
+        writer: Option<Writer>,
+        loaded: Option<&Loaded>,
+        state: &State,
+    ) -> Self {
+        let size = match (&writer, loaded) {
+            (Some(writer), _) => size_of(writer),
+            (None, Some(loaded)) => ManifestSize {
+                file: loaded.header.file,
+                snapshot_bytes: loaded.snapshot_end,
+                edit_bytes: loaded.end - loaded.snapshot_end,
+            },
+            (None, None) => unreachable!("a manifest is written or was read"),
+        };
+        let number = loaded.map_or(0, |loaded| loaded.link.number);
+        Manifest {
+            settings,
+            queue: Mutex::default(),
+            writer: Mutex::new(Tail::new(writer, size, &settings)),
+            published: Mutex::new(Arc::new(state.clone())),
+            number: AtomicU64::new(number),
+            torn_bytes: loaded.map_or(0, |loaded| loaded.torn),
+        }
+    }
+
+    /// Makes an edit durable. Edits that are appended at the same time share one sync.
+    ///
+    /// # Errors
+    /// `Invalid` if the edit contradicts the state (nothing happened), `Full` if there is no space (nothing
+    /// happened, the next append may work), `Poisoned` if a write or sync failed, now or before: whether this
+    /// edit is durable shows when the database is opened again.
+    pub fn append(&self, edit: &Edit) -> Result<()> {
+        let mut payload = Vec::new();
+        edit.encode(&mut payload);
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            let bytes = payload.len();
+            return Err(Error::invalid(format!(
+                "edit of {bytes} bytes: the limit is {PAYLOAD_BYTES_MAX}; split it"
+            )));
+        }
+        check_readable(edit, &payload)?;
+        let waiting = Arc::new(Waiting { edit: edit.clone(), payload, outcome: Mutex::new(None) });
+        self.queue.lock().push(waiting.clone());
+        // Whoever gets the lock first leads for all who queued before; the others find their outcome.
+        let mut tail = self.writer.lock();
+        loop {
+            if let Some(outcome) = waiting.outcome.lock().take() {
+                return outcome;
+            }
+            let group = self.take_group();
+            self.commit(&mut tail, &group);
+        }
+    }
+
+    /// Takes queued edits, oldest first, as many as one record should have.
+    fn take_group(&self) -> Vec<Arc<Waiting>> {
+        let mut queue = self.queue.lock();
+        let mut bytes = 0;
+        let fits = |waiting: &&Arc<Waiting>| {
+            bytes += waiting.payload.len();
+            bytes <= GROUP_BYTES
+        };
+        let count = queue.iter().take_while(fits).count().max(1).min(queue.len());
+        queue.drain(..count).collect()
+    }
+
+    /// Steps 4 to 6 for a group; every member has its outcome afterwards.
+    fn commit(&self, tail: &mut Tail, group: &[Arc<Waiting>]) {
+        let mut state = self.published.lock().clone();
+        let mut payload = Vec::new();
+        let mut accepted = Vec::new();
+        for waiting in group {
+            match tail.check_usable().and_then(|()| state.apply(&waiting.edit)) {
+                Ok(next) => {
+                    state = Arc::new(next);
+                    payload.extend_from_slice(&waiting.payload);
+                    accepted.push(waiting);
+                }
+                Err(error) => *waiting.outcome.lock() = Some(Err(error)),
+            }
+        }
+        if accepted.is_empty() {
+            return;
+        }
+        let result = tail.append(&payload);
+        if result.is_ok() {
+            // Release: whoever sees the number finds the state.
+            *self.published.lock() = state.clone();
+            self.number.fetch_add(1, Ordering::Release);
+        }
+        for waiting in accepted {
+            *waiting.outcome.lock() = Some(result.clone());
+        }
+        if result.is_ok() {
+            tail.roll_if_due(&state, &self.settings);
+        }
+    }
+
+    /// Number of the last durable edit. It rises by one with every record of edits and never falls; whoever
+    /// stores it elsewhere can tell a manifest that lost edits by [`Manifest::check_reached`].
+    #[must_use]
+    pub fn edit_number(&self) -> u64 {
+        // Acquire: pairs with the Release in `commit`.
+        self.number.load(Ordering::Acquire)
+    }
+
+    /// Checks that the manifest has the edit `number`, which someone saw durable.
+    ///
+    /// # Errors
+    /// `Corrupt` if it ends before.
+    pub fn check_reached(&self, number: u64) -> Result<()> {
+        let found = self.edit_number();
+        if found < number {
+            let message =
+                format!("the manifest lost its last edits: expected edit {number} or later, found {found}");
+            return Err(Error::corrupt(message));
+        }
+        Ok(())
+    }
+
+    /// The state after the last durable edit.
+    #[must_use]
+    pub fn state(&self) -> Arc<State> {
+        self.published.lock().clone()
+    }
+
+    /// How large the manifest is.
+    #[must_use]
+    pub fn size(&self) -> ManifestSize {
+        self.writer.lock().size
+    }
+
+    /// Bytes of a torn record that opening found after the last edit: that edit's append had not returned.
+    #[must_use]
+    pub fn torn_bytes(&self) -> u64 {
+        self.torn_bytes
+    }
+
+    /// Goes over to a new file now, whatever the sizes.
+    ///
+    /// # Errors
+    /// `Full` or `Io`: the old file goes on. `Poisoned` as [`Manifest::append`].
+    pub fn roll(&self) -> Result<()> {
+        let mut tail = self.writer.lock();
+        tail.check_usable()?;
+        let state = self.published.lock().clone();
+        tail.roll(&state, &self.settings)
+    }
+
+    /// Makes the durable-end mark durable, so that damage to the last record is found even after a power cut.
+    /// To be called after the last edit.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned`.
+    pub fn close(&self) -> Result<()> {
+        let tail = self.writer.lock();
+        match (&tail.writer, tail.check_usable()) {
+            (None, _) => Ok(()),
+            (Some(writer), Ok(())) => writer.close(),
+            (_, Err(error)) => Err(error),
+        }
+    }
+}
+
+/// Checks that what is to be written will be read back as the same: an edit that a decoder refuses would make
+/// the database impossible to open.
+fn check_readable(edit: &Edit, payload: &[u8]) -> Result<()> {
+    let edits = decode_edits(payload).map_err(|error| error.with_kind(Kind::Invalid))?;
+    if edits.as_slice() != std::slice::from_ref(edit) {
+        return Err(Error::invalid("edit with an operation that has no encoding"));
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! The tail of the manifest: the writer, its size, when it rolls, and whether it may still be used.
+
+use terrane_base::{Error, Kind, Result};
+
+use super::write::Writer;
+use crate::state::State;
+
+/// When a manifest rolls over to a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ManifestSettings {
+    /// Bytes of edits below which it never does. Default 1 MiB.
+    pub roll_bytes_min: u64,
+    /// How many times larger than the snapshot the edits may grow. Default 4.
+    pub roll_factor: u64,
+    /// Bytes of edits above which it always does: bounds the time that opening takes. Default 16 MiB.
+    pub roll_bytes_max: u64,
+}
+
+impl Default for ManifestSettings {
+    fn default() -> Self {
+        ManifestSettings { roll_bytes_min: 1 << 20, roll_factor: 4, roll_bytes_max: 16 << 20 }
+    }
+}
+
+/// How large a manifest is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ManifestSize {
+    /// Number of the file.
+    pub file: u32,
+    /// Bytes of the snapshot at its front.
+    pub snapshot_bytes: u64,
+    /// Bytes of the edits after it.
+    pub edit_bytes: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Tail {
+    /// `None` if opened for reading only.
+    pub(super) writer: Option<Writer>,
+    pub(super) size: ManifestSize,
+    poison: Option<Error>,
+    /// Bytes of edits from which a roll is tried.
+    roll_at: u64,
+}
+
+impl ManifestSettings {
+    pub(super) fn roll_at(&self, snapshot_bytes: u64) -> u64 {
+        let by_snapshot = snapshot_bytes.saturating_mul(self.roll_factor);
+        by_snapshot.min(self.roll_bytes_max).max(self.roll_bytes_min)
+    }
+}
+
+pub(super) fn size_of(writer: &Writer) -> ManifestSize {
+    let (snapshot_bytes, edit_bytes) = (writer.snapshot_bytes(), writer.edit_bytes());
+    ManifestSize { file: writer.header().file, snapshot_bytes, edit_bytes }
+}
+
+impl Tail {
+    pub(super) fn new(writer: Option<Writer>, size: ManifestSize, settings: &ManifestSettings) -> Self {
+        Tail { writer, size, poison: None, roll_at: settings.roll_at(size.snapshot_bytes) }
+    }
+
+    pub(super) fn check_usable(&self) -> Result<()> {
+        if self.writer.is_none() {
+            return Err(Error::invalid("the database is open for reading only"));
+        }
+        match &self.poison {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn append(&mut self, payload: &[u8]) -> Result<()> {
+        let writer = self.writer.as_mut().expect("checked by check_usable");
+        let result = writer.append(payload);
+        self.size = size_of(writer);
+        self.note(&result);
+        result
+    }
+
+    pub(super) fn roll_if_due(&mut self, state: &State, settings: &ManifestSettings) {
+        if self.size.edit_bytes > self.roll_at {
+            // The edit that led here is durable whatever happens now. A failure that matters is kept as poison;
+            // after any other the old file goes on and `roll_at` is further off.
+            let _ = self.roll(state, settings);
+        }
+    }
+
+    pub(super) fn roll(&mut self, state: &State, settings: &ManifestSettings) -> Result<()> {
+        let writer = self.writer.as_mut().expect("checked by check_usable");
+        let result = writer.roll(state);
+        self.size = size_of(writer);
+        self.roll_at = match &result {
+            Ok(()) => settings.roll_at(self.size.snapshot_bytes),
+            Err(_) => self.size.edit_bytes.saturating_mul(2),
+        };
+        self.note(&result);
+        result
+    }
+
+    /// Remembers a failure after which nothing may be appended.
+    fn note(&mut self, result: &Result<()>) {
+        if let Err(error) = result
+            && error.kind() == Kind::Poisoned
+        {
+            let error = error.clone();
+            self.poison = Some(error.context("the manifest cannot be written since a write failed: reopen"));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Writing a manifest file: records, their durability, and rolling over to a new file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_base::{Error, Kind, Result};
+use terrane_device::{Disk, File, OpenMode};
+use terrane_format::manifest::file::{Current, FILE_HEADER_BYTES, FileHeader, file_name};
+use terrane_format::manifest::record::{Link, RecordTag};
+
+use super::read::Loaded;
+use crate::directory::{CURRENT, CURRENT_NEW};
+use crate::state::{Pieces, State};
+
+/// Payload bytes of a snapshot record; one operation more may be in it.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// The end of the manifest file that `CURRENT` names.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    file: Arc<dyn File>,
+    header: FileHeader,
+    pub(crate) link: Link,
+    /// Where the snapshot ends.
+    pub(crate) snapshot_end: u64,
+    /// Where the next record begins. A durable-end mark may be there.
+    pub(crate) end: u64,
+    /// Kept for the records to come.
+    buffer: Vec<u8>,
+}
+
+impl Writer {
+    /// Makes the first manifest file of a database, durable but for its entry in the directory.
+    pub(crate) fn create(disk: Arc<dyn Disk>, dir: &Path, state: &State) -> Result<Writer> {
+        let header = FileHeader::new(1, state.database, 0);
+        let (file, link, end) = write_snapshot(&*disk, dir, header, state)?;
+        let (dir, buffer) = (dir.to_path_buf(), Vec::new());
+        Ok(Writer { disk, dir, file, header, link, snapshot_end: end, end, buffer })
+    }
+
+    /// Goes on where a file was left: cuts a torn tail off and makes sure that what was read is durable.
+    pub(crate) fn resume(disk: Arc<dyn Disk>, dir: &Path, loaded: &Loaded) -> Result<Writer> {
+        let Loaded { file, header, link, snapshot_end, end, .. } = loaded;
+        let (dir, buffer) = (dir.to_path_buf(), Vec::new());
+        let (file, header, link) = (file.clone(), *header, *link);
+        let writer = Writer { disk, dir, file, header, link, snapshot_end: *snapshot_end, end: *end, buffer };
+        if loaded.torn > 0 {
+            writer.file.set_len(*end)?;
+        }
+        if loaded.torn > 0 || !loaded.marked {
+            writer.rewrite_last(loaded.last)?;
+            writer.file.sync()?;
+            writer.mark();
+        }
+        Ok(writer)
+    }
+
+    /// Writes the last record again. Its append may have failed in a sync after which the system took the pages
+    /// for clean: a sync alone would then make nothing durable.
+    fn rewrite_last(&self, last: u64) -> Result<()> {
+        let mut bytes = vec![0; (self.end - last) as usize];
+        self.file.read_at(last, &mut bytes)?;
+        self.file.write_at(last, &bytes)
+    }
+
+    /// Appends a record of edits; durable on return.
+    ///
+    /// # Errors
+    /// `Full`: nothing happened. Any other: the file must not be written again.
+    pub(crate) fn append(&mut self, payload: &[u8]) -> Result<()> {
+        let mut link = self.link;
+        self.buffer.clear();
+        link.append(RecordTag::Edit, payload, &mut self.buffer);
+        if let Err(error) = self.file.write_at(self.end, &self.buffer) {
+            return Err(self.undo(error));
+        }
+        self.file.sync().map_err(|error| error.with_kind(Kind::Poisoned))?;
+        self.link = link;
+        self.end += self.buffer.len() as u64;
+        self.mark();
+        Ok(())
+    }
+
+    /// Takes half a record off again, so that a full device can be used once there is space.
+    fn undo(&self, error: Error) -> Error {
+        if error.kind() != Kind::Full || self.file.set_len(self.end).is_err() {
+            return error.with_kind(Kind::Poisoned);
+        }
+        self.mark();
+        error
+    }
+
+    /// Puts a durable-end mark behind the last record; not durable itself until the next sync.
+    fn mark(&self) {
+        let mut bytes = Vec::new();
+        let mut link = self.link;
+        link.append(RecordTag::Mark, &[], &mut bytes);
+        // A mark only sharpens what is known after a crash. If it cannot be written, the next append meets the
+        // same device and reports it.
+        let _ = self.file.write_at(self.end, &bytes);
+    }
+
+    /// Makes the mark durable.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.mark();
+        self.file.sync()
+    }
+
+    /// Bytes of edits after the snapshot.
+    pub(crate) fn edit_bytes(&self) -> u64 {
+        self.end - self.snapshot_end
+    }
+
+    /// Bytes of the snapshot, header included.
+    pub(crate) fn snapshot_bytes(&self) -> u64 {
+        self.snapshot_end
+    }
+
+    /// The header of the file.
+    pub(crate) fn header(&self) -> FileHeader {
+        self.header
+    }
+
+    /// Goes over to a new file that starts with a snapshot of `state`.
+    ///
+    /// # Errors
+    /// `Poisoned` if it is unknown which file `CURRENT` names now; any other: the old file goes on.
+    pub(crate) fn roll(&mut self, state: &State) -> Result<()> {
+        let number =
+            self.header.file.checked_add(1).ok_or_else(|| Error::invalid("manifest numbers are used up"))?;
+        let path = self.dir.join(file_name(number));
+        if self.disk.exists(&path)? {
+            // An earlier attempt left it; `CURRENT` never named it.
+            self.disk.remove(&path)?;
+        }
+        let header = FileHeader::new(number, state.database, self.link.number);
+        let (file, link, end) = write_snapshot(&*self.disk, &self.dir, header, state)?;
+        self.disk.sync_dir(&self.dir)?;
+        set_current(&*self.disk, &self.dir, &header)?;
+        let old = std::mem::replace(&mut self.header, header).file;
+        (self.file, self.link, self.snapshot_end, self.end) = (file, link, end, end);
+        self.mark();
+        // If it stays, the next opening removes it.
+        let _ = self.disk.remove(&self.dir.join(file_name(old)));
+        Ok(())
+    }
+}
+
+/// Makes a manifest file with a snapshot of `state`, durable but for its entry in the directory.
+fn write_snapshot(
+    disk: &dyn Disk,
+    dir: &Path,
+    header: FileHeader,
+    state: &State,
+) -> Result<(Arc<dyn File>, Link, u64)> {
+    let file = disk.open(&dir.join(file_name(header.file)), OpenMode::Create, false)?;
+    let seed = header.checksum();
+    let mut link = Link { seed, previous: seed, number: header.base };
+    file.write_at(0, &header.encode())?;
+    let mut end = FILE_HEADER_BYTES as u64;
+    let mut buffer = Vec::new();
+    let mut write = |tag, payload: &[u8]| {
+        buffer.clear();
+        link.append(tag, payload, &mut buffer);
+        file.write_at(end, &buffer)?;
+        end += buffer.len() as u64;
+        Ok(())
+    };
+    let op_count = Pieces::new(PIECE_BYTES, &mut |piece| write(RecordTag::Snapshot, piece)).write(state)?;
+    write(RecordTag::SnapshotEnd, &op_count.to_le_bytes())?;
+    file.sync()?;
+    Ok((file, link, end))
+}
+
+/// Makes `CURRENT` name the file with this header: write aside, sync, rename, sync the directory.
+///
+/// # Errors
+/// `Poisoned` from the rename on: either file may be named then.
+pub(crate) fn set_current(disk: &dyn Disk, dir: &Path, header: &FileHeader) -> Result<()> {
+    let (new, current) = (dir.join(CURRENT_NEW), dir.join(CURRENT));
+    if disk.exists(&new)? {
+        disk.remove(&new)?;
+    }
+    let file = disk.open(&new, OpenMode::Create, false)?;
+    file.write_at(0, Current { file: header.file, database: header.database }.encode().as_bytes())?;
+    file.sync()?;
+    let renamed = disk.rename(&new, &current).and_then(|()| disk.sync_dir(dir));
+    renamed.map_err(|error| error.with_kind(Kind::Poisoned))
+}

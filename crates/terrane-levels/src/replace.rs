@@ -1,0 +1,199 @@
+//! Replacing extents of a level: plan, check, carry out.
+//!
+//! 1. Find the chunks that removals and additions touch; neighbours among them form a stretch.
+//! 2. Widen a stretch that would leave a chunk too short.
+//! 3. Merge what stays in each stretch with what is added, check order, cut it evenly into new chunks.
+//! 4. Only when every stretch has passed: put the new chunks in the place of the old ones.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use terrane_base::{Error, Result};
+
+use crate::chunk::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, Chunk, HasMeta, Totals};
+use crate::level::{Level, Removal};
+
+/// New chunks for a range of old ones. Stretches are in order and do not touch.
+pub(crate) struct Stretch<E> {
+    old: Range<usize>,
+    new: Vec<Arc<Chunk<E>>>,
+}
+
+impl<E: HasMeta> Level<E> {
+    /// Steps 1 to 3. Also returns the extents that go.
+    pub(crate) fn plan(
+        &self,
+        removed: &[Removal<'_>],
+        mut added: Vec<E>,
+    ) -> Result<(Vec<Stretch<E>>, Vec<E>)> {
+        let gone = self.locate(removed)?;
+        added.sort_by(|a, b| a.meta().smallest.cmp(&b.meta().smallest));
+        let mut stretches = Vec::new();
+        let mut gone_rest = gone.as_slice();
+        let mut added_rest = added.as_slice();
+        for old in self.touched(&gone, &added) {
+            let (gone_end, added_end) = match self.chunks.get(old.end) {
+                Some(next) => (
+                    gone_rest.partition_point(|&index| index < self.starts[old.end] as usize),
+                    added_rest.partition_point(|item| item.meta().smallest.as_slice() < next.smallest()),
+                ),
+                None => (gone_rest.len(), added_rest.len()),
+            };
+            let (gone_here, added_here) = (&gone_rest[..gone_end], &added_rest[..added_end]);
+            (gone_rest, added_rest) = (&gone_rest[gone_end..], &added_rest[added_end..]);
+            let items = self.merge(&old, gone_here, added_here)?;
+            stretches.push(Stretch { new: cut(&items), old });
+        }
+        assert!(gone_rest.is_empty() && added_rest.is_empty(), "every change falls into a stretch");
+        Ok((stretches, gone.iter().map(|&index| self.get(index).clone()).collect()))
+    }
+
+    /// Indexes of the extents to be removed, ascending.
+    fn locate(&self, removed: &[Removal<'_>]) -> Result<Vec<usize>> {
+        let mut gone = Vec::with_capacity(removed.len());
+        for removal in removed {
+            let index = self.find(removal.smallest);
+            let found = (index < self.len()).then(|| self.get(index).meta());
+            if found.is_none_or(|meta| meta.id != removal.id || meta.smallest != removal.smallest) {
+                return Err(Error::invalid(format!("extent {} to be removed is not there", removal.id)));
+            }
+            gone.push(index);
+        }
+        gone.sort_unstable();
+        match gone.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => {
+                let id = self.get(pair[0]).meta().id;
+                Err(Error::invalid(format!("extent {id} is to be removed twice")))
+            }
+            None => Ok(gone),
+        }
+    }
+
+    /// The ranges of chunks to be made anew: steps 1 and 2.
+    fn touched(&self, gone: &[usize], added: &[E]) -> Vec<Range<usize>> {
+        if self.chunks.is_empty() {
+            return (!added.is_empty()).then_some(0..0).into_iter().collect();
+        }
+        let last = self.chunks.len() - 1;
+        // Chunk and how many extents the change adds to it.
+        let mut changes: Vec<(usize, isize)> = gone.iter().map(|&index| (self.chunk_of(index), -1)).collect();
+        changes.extend(added.iter().map(|item| (self.find_chunk(&item.meta().smallest).min(last), 1)));
+        changes.sort_unstable();
+        let mut stretches: Vec<(Range<usize>, isize)> = Vec::new();
+        for (chunk, change) in changes {
+            match stretches.last_mut() {
+                Some((old, len)) if chunk < old.end => *len += change,
+                _ => stretches.push((chunk..chunk + 1, self.chunks[chunk].items.len() as isize + change)),
+            }
+        }
+        self.widen(stretches)
+    }
+
+    /// Joins stretches that touch and lets short ones take in a neighbour.
+    fn widen(&self, stretches: Vec<(Range<usize>, isize)>) -> Vec<Range<usize>> {
+        let mut wide: Vec<(Range<usize>, isize)> = Vec::with_capacity(stretches.len());
+        for (mut old, mut len) in stretches {
+            loop {
+                match wide.last() {
+                    Some((before, _)) if before.end >= old.start => {
+                        let (before, before_len) = wide.pop().expect("just seen");
+                        // A stretch before that was widened to the right covers chunks of this one.
+                        let shared: usize =
+                            (old.start..before.end.min(old.end)).map(|i| self.chunks[i].items.len()).sum();
+                        len += before_len - shared as isize;
+                        old = before.start..old.end.max(before.end);
+                    }
+                    _ if len >= CHUNK_LEN_MIN as isize => break,
+                    _ if old.end < self.chunks.len() => {
+                        len += self.chunks[old.end].items.len() as isize;
+                        old.end += 1;
+                    }
+                    _ if old.start > 0 => {
+                        old.start -= 1;
+                        len += self.chunks[old.start].items.len() as isize;
+                    }
+                    _ => break,
+                }
+            }
+            wide.push((old, len));
+        }
+        wide.into_iter().map(|(old, _)| old).collect()
+    }
+
+    /// Step 3: what the stretch `old` holds afterwards, checked against itself and its neighbours.
+    fn merge(&self, old: &Range<usize>, gone: &[usize], added: &[E]) -> Result<Vec<E>> {
+        let mut gone = gone.iter().copied().peekable();
+        let mut added = added.iter().peekable();
+        let before = old.start.checked_sub(1).map(|index| &self.chunks[index]);
+        let mut merged: Vec<E> = Vec::new();
+        let mut push = |item: &E| {
+            let last = merged.last().or_else(|| before.and_then(|chunk| chunk.items.last()));
+            check_order(last, item)?;
+            merged.push(item.clone());
+            Ok(())
+        };
+        let stays = self.chunks[old.clone()].iter().flat_map(|chunk| chunk.items.iter());
+        for (index, item) in (self.starts.get(old.start).map_or(0, |&start| start as usize)..).zip(stays) {
+            if gone.next_if_eq(&index).is_some() {
+                continue;
+            }
+            while let Some(first) = added.next_if(|added| added.meta().smallest < item.meta().smallest) {
+                push(first)?;
+            }
+            push(item)?;
+        }
+        added.try_for_each(&mut push)?;
+        if let (Some(last), Some(after)) = (merged.last(), self.chunks.get(old.end)) {
+            check_order(Some(last), &after.items[0])?;
+        }
+        Ok(merged)
+    }
+
+    /// Step 4: cannot fail. Looks into no chunk that stays: they are many, and each would be a cache miss.
+    pub(crate) fn carry_out(&mut self, plan: Vec<Stretch<E>>) {
+        // From the back, so that the places of the stretches before stay as they are.
+        for Stretch { old, new } in plan.into_iter().rev() {
+            let totals = |chunks: &[Arc<Chunk<E>>]| {
+                chunks.iter().fold(Totals::default(), |sum, chunk| sum.plus(chunk.totals))
+            };
+            let (came, went) = (totals(&new), totals(&self.chunks[old.clone()]));
+            let mut start = self.starts.get(old.start).copied().unwrap_or(self.totals.extents as u32);
+            let starts = new.iter().map(|chunk| {
+                let here = start;
+                start += chunk.items.len() as u32;
+                here
+            });
+            let new_end = old.start + new.len();
+            self.starts.splice(old.clone(), starts);
+            for later in &mut self.starts[new_end..] {
+                *later = later.wrapping_add(came.extents as u32).wrapping_sub(went.extents as u32);
+            }
+            self.fences.splice(old.clone(), new.iter().map(|chunk| chunk.largest()));
+            self.chunks.splice(old, new);
+            self.totals = self.totals.minus(went).plus(came);
+        }
+        self.fences.settle(|index| self.chunks[index].largest());
+    }
+}
+
+/// Cuts items evenly into as few chunks as hold them.
+fn cut<E: HasMeta>(items: &[E]) -> Vec<Arc<Chunk<E>>> {
+    let count = items.len().div_ceil(CHUNK_LEN_MAX);
+    (0..count)
+        .map(|i| Arc::new(Chunk::new(&items[items.len() * i / count..items.len() * (i + 1) / count])))
+        .collect()
+}
+
+/// Checks that `item` is in order itself and begins after `last` ends.
+pub(crate) fn check_order<E: HasMeta>(last: Option<&E>, item: &E) -> Result<()> {
+    let meta = item.meta();
+    if meta.smallest > meta.largest {
+        return Err(Error::invalid(format!("extent {} has a smallest key above its largest", meta.id)));
+    }
+    match last.map(HasMeta::meta) {
+        Some(last) if last.largest >= meta.smallest => {
+            Err(Error::invalid(format!("extents {} and {} overlap", last.id, meta.id)))
+        }
+        _ => Ok(()),
+    }
+}

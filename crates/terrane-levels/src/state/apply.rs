@@ -1,0 +1,248 @@
+//! Applying an edit. Each operation is checked against the state before it; extents are changed last, removals
+//! before additions (see `terrane_format::manifest::edit`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrane_base::{Error, Result, SegmentId, SeqNo, TableId};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX};
+use terrane_format::manifest::{Edit, EditOp, NextIds, Place, Seal, SegmentSpec, TableOptions};
+
+use super::{Segment, State, Table};
+use crate::metasnapshot::{Change, Metasnapshot};
+
+type ExtentChanges = BTreeMap<TableId, Vec<Change<Arc<ExtentMeta>>>>;
+
+impl State {
+    /// The state after `edit`, sharing everything that the edit does not touch.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the operation and what it contradicts.
+    pub fn apply(&self, edit: &Edit) -> Result<State> {
+        let mut next = self.clone();
+        next.apply_in_place(edit)?;
+        Ok(next)
+    }
+
+    /// [`State::apply`], but of the state itself, which is useless after an error.
+    pub(crate) fn apply_in_place(&mut self, edit: &Edit) -> Result<()> {
+        // Whatever an edit does, the database is in use again; `CleanClose` sets it anew.
+        self.clean_close = None;
+        let mut changes = ExtentChanges::new();
+        for op in &edit.ops {
+            self.apply_op(op, &mut changes).map_err(|error| error.context(op.as_str()))?;
+        }
+        self.change_extents(changes)?;
+        self.tables.retain(|_, table| !(table.dropped && table.extents.is_empty()));
+        Ok(())
+    }
+
+    fn apply_op(&mut self, op: &EditOp, changes: &mut ExtentChanges) -> Result<()> {
+        match op {
+            EditOp::CreateTable { id, name, options } => self.create_table(*id, name, options),
+            EditOp::SetOptions { id, options } => {
+                check_options(options)?;
+                self.live_table(*id)?.options.clone_from(options);
+                Ok(())
+            }
+            EditOp::DropTable { id } => self.drop_table(*id),
+            EditOp::AddExtent { table, place, meta } => {
+                self.live_table(*table)?;
+                let change = Change::Add { place: *place, extent: meta.clone() };
+                changes.entry(*table).or_default().push(change);
+                Ok(())
+            }
+            EditOp::RemoveExtent { table, place, id, smallest } => {
+                let change = Change::Remove { place: *place, id: *id, smallest: smallest.clone() };
+                changes.entry(*table).or_default().push(change);
+                Ok(())
+            }
+            EditOp::AddSegment(spec) => self.add_segment(*spec),
+            EditOp::SealSegment { id, seal } => self.seal_segment(*id, *seal),
+            EditOp::RemoveSegment { id } => {
+                self.segments.remove(id).map(|_| ()).ok_or_else(|| no_segment(*id))
+            }
+            EditOp::Flushed { table, seq } => raise(&mut self.live_table(*table)?.flushed, *seq),
+            // Several flushes say so at once, in any order: what is durable stays durable.
+            EditOp::Durable { seq } => {
+                let seq = self.durable.max(*seq);
+                raise(&mut self.durable, seq)
+            }
+            EditOp::NextIds(next) => self.raise_next(next),
+            EditOp::Epoch { epoch } if *epoch > self.epoch => {
+                self.epoch = *epoch;
+                Ok(())
+            }
+            EditOp::Epoch { epoch } => {
+                Err(Error::invalid(format!("epoch {epoch} is not above the present one, {}", self.epoch)))
+            }
+            EditOp::CleanClose { last_seq } => {
+                check_seq(*last_seq)?;
+                self.clean_close = Some(*last_seq);
+                Ok(())
+            }
+        }
+    }
+
+    fn create_table(&mut self, id: TableId, name: &str, options: &TableOptions) -> Result<()> {
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            let bytes = name.len();
+            return Err(Error::invalid(format!(
+                "table name of {bytes} bytes: 1 to {NAME_BYTES_MAX} are possible"
+            )));
+        }
+        check_options(options)?;
+        if self.table_named(name).is_some() {
+            return Err(Error::invalid(format!("a table named {name} exists")));
+        }
+        if id < self.next.table {
+            return Err(Error::invalid(format!("table number {id} was used before")));
+        }
+        self.next.table = TableId(after(id.0)?);
+        let (name, options) = (name.to_owned(), options.clone());
+        let (flushed, extents) = (SeqNo::default(), Metasnapshot::default());
+        let table = Table { id, name, options, flushed, dropped: false, extents };
+        self.tables.insert(id, Arc::new(table));
+        Ok(())
+    }
+
+    fn drop_table(&mut self, id: TableId) -> Result<()> {
+        if id == TableId::DEFAULT {
+            return Err(Error::invalid("the default table cannot be dropped"));
+        }
+        self.live_table(id)?.dropped = true;
+        Ok(())
+    }
+
+    fn live_table(&mut self, id: TableId) -> Result<&mut Table> {
+        match self.tables.get_mut(&id) {
+            Some(table) if !table.dropped => Ok(Arc::make_mut(table)),
+            Some(table) => Err(Error::invalid(format!("table {} ({id}) is dropped", table.name))),
+            None => Err(no_table(id)),
+        }
+    }
+
+    fn add_segment(&mut self, spec: SegmentSpec) -> Result<()> {
+        if spec.id < self.next.segment {
+            return Err(Error::invalid(format!("segment number {} was used before", spec.id)));
+        }
+        if let Some(other) = self.segments.values().find(|other| other.spec.file == spec.file) {
+            let message =
+                format!("segment {}: file {} belongs to segment {}", spec.id, spec.file, other.spec.id);
+            return Err(Error::invalid(message));
+        }
+        self.next.segment = SegmentId(after_u64(spec.id.0)?);
+        self.next.segment_file = self.next.segment_file.max(after(spec.file)?);
+        self.segments.insert(spec.id, Segment { spec, seal: None });
+        Ok(())
+    }
+
+    fn seal_segment(&mut self, id: SegmentId, seal: Seal) -> Result<()> {
+        check_seq(seal.last_seq)?;
+        let segment = self.segments.get_mut(&id).ok_or_else(|| no_segment(id))?;
+        if seal.end_offset > segment.spec.bytes {
+            let (end, bytes) = (seal.end_offset, segment.spec.bytes);
+            return Err(Error::invalid(format!("segment {id} of {bytes} bytes cannot end at {end}")));
+        }
+        if segment.seal.is_some_and(|before| before != seal) {
+            return Err(Error::invalid(format!("segment {id} was sealed otherwise before")));
+        }
+        segment.seal = Some(seal);
+        if self.last_sealed.is_none_or(|(last, _)| last.id <= id) {
+            self.last_sealed = Some((segment.spec, seal));
+        }
+        Ok(())
+    }
+
+    fn raise_next(&mut self, next: &NextIds) -> Result<()> {
+        let now = &self.next;
+        let lowered = next.table < now.table
+            || next.segment < now.segment
+            || next.segment_file < now.segment_file
+            || next.run < now.run;
+        if lowered {
+            return Err(Error::invalid(format!("free numbers go back from {now:?} to {next:?}")));
+        }
+        self.next = *next;
+        Ok(())
+    }
+
+    fn change_extents(&mut self, changes: ExtentChanges) -> Result<()> {
+        let mut gone = Vec::new();
+        let mut come = Vec::new();
+        for (id, changes) in changes {
+            for change in &changes {
+                if let Change::Add { place, extent } = change {
+                    come.push((extent.id, extent.slots));
+                    self.next.run = self.next.run.max(run_after(*place)?);
+                }
+            }
+            let table = Arc::make_mut(self.tables.get_mut(&id).ok_or_else(|| no_table(id))?);
+            let removed = table.extents.apply_in_place(changes);
+            gone.extend(removed.map_err(|error| error.context(format!("table {}", table.name)))?);
+        }
+        gone.iter().try_for_each(|meta| self.slots.free(meta.id, meta.slots))?;
+        come.into_iter().try_for_each(|(id, count)| self.slots.take(id, count))
+    }
+}
+
+fn run_after(place: Place) -> Result<u64> {
+    match place {
+        Place::Run(run) => after_u64(run),
+        Place::Level(_) => Ok(0),
+    }
+}
+
+fn check_options(options: &TableOptions) -> Result<()> {
+    let long =
+        |(name, value): &(String, String)| name.len() > NAME_BYTES_MAX || value.len() > OPTION_BYTES_MAX;
+    if options.len() > OPTIONS_MAX {
+        return Err(Error::invalid(format!(
+            "{} options of a table: the limit is {OPTIONS_MAX}",
+            options.len()
+        )));
+    }
+    match options.iter().find(|option| long(option)) {
+        Some((name, _)) => Err(Error::invalid(format!("table option {name:.40}: name or value is too long"))),
+        None => Ok(()),
+    }
+}
+
+fn raise(number: &mut SeqNo, to: SeqNo) -> Result<()> {
+    check_seq(to)?;
+    // Jobs that run beside each other append in any order; the highest number is the one that counts.
+    *number = to.max(*number);
+    Ok(())
+}
+
+fn check_seq(seq: SeqNo) -> Result<()> {
+    if seq > SeqNo::MAX {
+        Err(Error::invalid(format!("sequence number {seq} is beyond 56 bits")))
+    } else {
+        Ok(())
+    }
+}
+
+fn after(number: u32) -> Result<u32> {
+    number.checked_add(1).ok_or_else(used_up)
+}
+
+fn after_u64(number: u64) -> Result<u64> {
+    number.checked_add(1).ok_or_else(used_up)
+}
+
+#[cold]
+fn used_up() -> Error {
+    Error::invalid("the last possible number cannot be used")
+}
+
+#[cold]
+fn no_table(id: TableId) -> Error {
+    Error::invalid(format!("there is no table {id}"))
+}
+
+#[cold]
+fn no_segment(id: SegmentId) -> Error {
+    Error::invalid(format!("there is no live segment {id}"))
+}

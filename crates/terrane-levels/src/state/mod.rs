@@ -1,0 +1,153 @@
+//! The state of a database as the manifest knows it: a pure function of its edits.
+//!
+//! The same code applies an edit when it is appended and when it is read back, with the same checks, so what was
+//! accepted once is accepted always. Cloning shares everything large.
+
+mod apply;
+mod snapshot;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrane_base::{Error, ExtentId, Result, SegmentId, SeqNo, TableId};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::file::FORMAT_VERSION;
+use terrane_format::manifest::{DatabaseId, Edit, EditOp, NextIds, Seal, SegmentSpec, TableOptions};
+
+use crate::metasnapshot::Metasnapshot;
+use crate::slots::Slots;
+
+pub(crate) use snapshot::Pieces;
+
+/// Name of the table that exists in every database.
+pub const DEFAULT_TABLE_NAME: &str = "default";
+
+/// What the manifest knows of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Which table.
+    pub id: TableId,
+    /// Its name; unique among the tables that are not dropped.
+    pub name: String,
+    /// Its options as stored: not validated.
+    pub options: TableOptions,
+    /// Every record up to here is in the extents.
+    pub flushed: SeqNo,
+    /// Whether it was dropped: what is left of it are extents to be removed.
+    pub dropped: bool,
+    /// Its extents.
+    pub extents: Metasnapshot<Arc<ExtentMeta>>,
+}
+
+/// What the manifest knows of a live segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The segment.
+    pub spec: SegmentSpec,
+    /// How it ended, if it did.
+    pub seal: Option<Seal>,
+}
+
+/// Everything the manifest knows. Equal states may have come about by different edits.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The database.
+    pub database: DatabaseId,
+    /// Format version of the manifest file that it was read from or is written to.
+    pub format_version: u32,
+    /// Tables, dropped ones included until their last extent is removed.
+    pub tables: BTreeMap<TableId, Arc<Table>>,
+    /// Live segments.
+    pub segments: BTreeMap<SegmentId, Segment>,
+    /// The sealed segment with the highest number so far and its seal, live or not: the chain goes on from it.
+    pub last_sealed: Option<(SegmentSpec, Seal)>,
+    /// Free numbers.
+    pub next: NextIds,
+    /// Every commit up to here is durable.
+    pub durable: SeqNo,
+    /// Epoch of the journal; 0 before the first recovery.
+    pub epoch: u64,
+    /// Last sequence number in use when the database was closed in order; `None` while it is open and after a
+    /// crash.
+    pub clean_close: Option<SeqNo>,
+    /// Slots of all tables.
+    slots: Slots,
+}
+
+impl State {
+    /// The state before any edit: no tables.
+    #[must_use]
+    pub(crate) fn empty(database: DatabaseId, format_version: u32) -> Self {
+        State {
+            database,
+            format_version,
+            tables: BTreeMap::new(),
+            segments: BTreeMap::new(),
+            last_sealed: None,
+            next: NextIds::default(),
+            durable: SeqNo::default(),
+            epoch: 0,
+            clean_close: None,
+            slots: Slots::default(),
+        }
+    }
+
+    /// The state of a new database: the default table with `options`.
+    ///
+    /// # Errors
+    /// `Invalid` if there are too many options or one is too long.
+    pub fn new(database: DatabaseId, options: TableOptions) -> Result<Self> {
+        let mut state = State::empty(database, FORMAT_VERSION);
+        let default = EditOp::CreateTable { id: TableId::DEFAULT, name: DEFAULT_TABLE_NAME.into(), options };
+        state.apply_in_place(&Edit { ops: vec![default] })?;
+        Ok(state)
+    }
+
+    /// The table with this name that is not dropped.
+    #[must_use]
+    pub fn table_named(&self, name: &str) -> Option<&Arc<Table>> {
+        self.tables.values().find(|table| !table.dropped && table.name == name)
+    }
+
+    /// Every extent with its number of slots, dropped tables included: what a store keeps.
+    pub fn extents(&self) -> impl Iterator<Item = (ExtentId, u32)> {
+        let levels = self.tables.values().flat_map(|table| table.extents.places());
+        levels.flat_map(|(_, level)| level.iter()).map(|meta| (meta.id, meta.slots))
+    }
+
+    /// The highest sequence number that anything in the state mentions; later commits have higher ones.
+    #[must_use]
+    pub fn last_seq(&self) -> SeqNo {
+        let extents = self.tables.values().flat_map(|table| table.extents.places());
+        let seqs = extents.flat_map(|(_, level)| level.iter()).map(|meta| meta.seq_max);
+        let flushed = self.tables.values().map(|table| table.flushed);
+        let seals = self.last_sealed.iter().map(|(_, seal)| seal.last_seq);
+        let marks = [self.durable, self.clean_close.unwrap_or_default()];
+        seqs.chain(flushed).chain(seals).chain(marks).max().unwrap_or_default()
+    }
+
+    /// Checks every invariant, recomputing what edits keep up to date.
+    ///
+    /// # Errors
+    /// `Invalid`, naming what is broken.
+    pub fn check(&self) -> Result<()> {
+        let mut slots = Slots::default();
+        for table in self.tables.values() {
+            table.extents.check().map_err(|error| error.context(format!("table {}", table.name)))?;
+        }
+        self.extents().try_for_each(|(id, count)| slots.take(id, count))?;
+        if !self.tables.contains_key(&TableId::DEFAULT) {
+            return Err(Error::invalid("the default table is missing"));
+        }
+        Ok(())
+    }
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        let fields = |state: &State| {
+            (state.database, state.last_sealed, state.next, state.durable, state.epoch, state.clean_close)
+        };
+        fields(self) == fields(other) && self.segments == other.segments && self.tables == other.tables
+    }
+}

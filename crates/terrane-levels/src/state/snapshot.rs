@@ -1,0 +1,110 @@
+//! A state as edits that make it from nothing, in pieces of bounded size.
+//!
+//! Order: each table with its extents (then its drop), segments, and the single numbers last.
+
+use std::sync::Arc;
+
+use terrane_base::{Result, SeqNo, TableId, varint};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::{EditOp, Place};
+
+use super::{State, Table};
+
+/// Operations gathered to payloads of snapshot records.
+pub(crate) struct Pieces<'a> {
+    /// A piece is handed on when it is this long; one operation more may be in it.
+    bytes_max: usize,
+    emit: &'a mut dyn FnMut(&[u8]) -> Result<()>,
+    ops: Vec<u8>,
+    piece_op_count: u32,
+    op_count: u64,
+}
+
+impl<'a> Pieces<'a> {
+    pub(crate) fn new(bytes_max: usize, emit: &'a mut dyn FnMut(&[u8]) -> Result<()>) -> Self {
+        Pieces { bytes_max, emit, ops: Vec::new(), piece_op_count: 0, op_count: 0 }
+    }
+
+    /// Hands on all of `state`; returns how many operations that were.
+    pub(crate) fn write(mut self, state: &State) -> Result<u64> {
+        for table in state.tables.values() {
+            self.push_table(table)?;
+        }
+        self.push_segments(state)?;
+        self.push(&EditOp::NextIds(state.next))?;
+        if state.durable > SeqNo::default() {
+            self.push(&EditOp::Durable { seq: state.durable })?;
+        }
+        if state.epoch > 0 {
+            self.push(&EditOp::Epoch { epoch: state.epoch })?;
+        }
+        // Last: any later piece would take the mark off again.
+        if let Some(last_seq) = state.clean_close {
+            self.push(&EditOp::CleanClose { last_seq })?;
+        }
+        self.flush()?;
+        Ok(self.op_count)
+    }
+
+    fn push_table(&mut self, table: &Table) -> Result<()> {
+        let (id, name, options) = (table.id, table.name.clone(), table.options.clone());
+        self.push(&EditOp::CreateTable { id, name, options })?;
+        if table.flushed > SeqNo::default() {
+            self.push(&EditOp::Flushed { table: id, seq: table.flushed })?;
+        }
+        // Oldest run first, for a new run must be newer than all others.
+        for run in table.extents.runs.iter().rev() {
+            self.push_level(id, Place::Run(run.id), run.level.iter())?;
+        }
+        for (place, level) in (1..).map(Place::Level).zip(&table.extents.levels) {
+            self.push_level(id, place, level.iter())?;
+        }
+        if table.dropped { self.push(&EditOp::DropTable { id }) } else { Ok(()) }
+    }
+
+    fn push_level<'m>(
+        &mut self,
+        table: TableId,
+        place: Place,
+        mut extents: impl Iterator<Item = &'m Arc<ExtentMeta>>,
+    ) -> Result<()> {
+        extents.try_for_each(|meta| self.push(&EditOp::AddExtent { table, place, meta: meta.clone() }))
+    }
+
+    fn push_segments(&mut self, state: &State) -> Result<()> {
+        let gone = state.last_sealed.filter(|(spec, _)| !state.segments.contains_key(&spec.id));
+        let live = state.segments.values().map(|segment| (segment.spec, segment.seal, true));
+        let mut all: Vec<_> = live.chain(gone.map(|(spec, seal)| (spec, Some(seal), false))).collect();
+        all.sort_by_key(|(spec, ..)| spec.id);
+        for (spec, seal, live) in all {
+            // In the order of their numbers a file is given up before a later segment uses it again.
+            self.push(&EditOp::AddSegment(spec))?;
+            if let Some(seal) = seal {
+                self.push(&EditOp::SealSegment { id: spec.id, seal })?;
+            }
+            if !live {
+                self.push(&EditOp::RemoveSegment { id: spec.id })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, op: &EditOp) -> Result<()> {
+        op.encode(&mut self.ops);
+        self.piece_op_count += 1;
+        self.op_count += 1;
+        if self.ops.len() >= self.bytes_max { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.piece_op_count == 0 {
+            return Ok(());
+        }
+        let mut payload = Vec::with_capacity(varint::BYTES_MAX + self.ops.len());
+        varint::put(&mut payload, self.piece_op_count);
+        payload.extend_from_slice(&self.ops);
+        self.ops.clear();
+        self.piece_op_count = 0;
+        (self.emit)(&payload)
+    }
+}

@@ -1,0 +1,89 @@
+//! One open data file: its number, its name, and whether it was written since the last sync.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrane_base::Result;
+use terrane_device::File;
+
+use crate::store::SLOT_BYTES;
+
+/// Ending of the names of data files.
+const SUFFIX: &str = ".ext";
+/// Digits of the number in a name, at least.
+const DIGITS: usize = 6;
+
+#[derive(Debug)]
+pub(crate) struct DataFile {
+    file: Arc<dyn File>,
+    /// Set after a write has ended, cleared before a sync begins: so a sync that clears it covers the write.
+    dirty: AtomicBool,
+}
+
+impl DataFile {
+    pub(crate) fn new(file: Arc<dyn File>) -> Self {
+        DataFile { file, dirty: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.file.read_at(offset, buf)
+    }
+
+    pub(crate) fn prefetch(&self, offset: u64, len: u64) {
+        self.file.prefetch(offset, len);
+    }
+
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let result = self.file.write_at(offset, bytes);
+        // Release: pairs with the Acquire in `sync`. After a failure, too: a part may be written.
+        self.dirty.store(true, Ordering::Release);
+        result
+    }
+
+    /// Reserves real space for the slots from `from` to `to`.
+    pub(crate) fn hold(&self, from: u32, to: u32) -> Result<()> {
+        let result = self.file.allocate(slot_offset(from), slot_offset(to - from));
+        self.dirty.store(true, Ordering::Release);
+        result
+    }
+
+    pub(crate) fn punch(&self, from: u32, to: u32) -> Result<()> {
+        self.file.punch(slot_offset(from), slot_offset(to - from))
+    }
+
+    pub(crate) fn shrink(&self, slots: u32) -> Result<()> {
+        self.file.set_len(slot_offset(slots))
+    }
+
+    /// Makes the file durable if it was written since the last time.
+    pub(crate) fn sync(&self) -> Result<()> {
+        // Acquire: pairs with the Release in `write`.
+        if self.dirty.swap(false, Ordering::Acquire) { self.file.sync() } else { Ok(()) }
+    }
+
+    /// Whole slots in the file.
+    pub(crate) fn slots(&self) -> Result<u64> {
+        Ok(self.file.len()? / SLOT_BYTES as u64)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+}
+
+/// Where a slot starts in its file.
+pub(crate) fn slot_offset(slot: u32) -> u64 {
+    u64::from(slot) * SLOT_BYTES as u64
+}
+
+/// The name of a data file: `000001.ext`.
+pub(crate) fn name(number: u32) -> String {
+    format!("{number:0DIGITS$}{SUFFIX}")
+}
+
+/// The number in the name of a data file; `None` for every other name.
+pub(crate) fn parse_name(file_name: &str) -> Option<u32> {
+    let number = file_name.strip_suffix(SUFFIX)?.parse().ok()?;
+    (number > 0 && name(number) == file_name).then_some(number)
+}

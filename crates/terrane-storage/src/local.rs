@@ -1,0 +1,362 @@
+//! The store in a directory of a local device.
+//!
+//! # Who holds which lock
+//! 1. `space` and `files` are held for memory work only, never across a call to the device.
+//! 2. `layout` is held across device calls that change which slots exist: growth, shrinking, removal. Only
+//!    [`Store::allocate`] waits for it.
+//! 3. `sync` is held across syncs: who comes second must not return before the first has made its bytes
+//!    durable.
+//!
+//! Order: `sync`, `layout`, then `space` or `files`, never both.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use terrane_base::{Error, ExtentId, Kind, Result};
+use terrane_device::{Disk, OpenMode};
+
+use crate::data_file::{self, DataFile, slot_offset};
+use crate::slots::FILE_SLOTS;
+use crate::space::{Growth, Reclaim, Run, Space};
+use crate::store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};
+
+/// Runs that one sync gives back at most: it is waited for, and a punch costs tens of microseconds
+/// (`benches/device.rs` of the device crate).
+const SYNC_RECLAIM_RUNS: usize = 64;
+
+/// How to open a [`LocalStore`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// Bypass the operating system's page cache.
+    pub direct_io: bool,
+    /// Refuse everything that would change the directory.
+    pub read_only: bool,
+}
+
+/// A store in a directory of a local device.
+#[derive(Debug)]
+pub struct LocalStore {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    settings: StoreSettings,
+    files: RwLock<BTreeMap<u32, Arc<DataFile>>>,
+    space: Mutex<Books>,
+    layout: Mutex<()>,
+    sync: Mutex<()>,
+    /// Files were made or removed since the last sync of the directory.
+    dir_dirty: AtomicBool,
+    /// The first failure of a sync.
+    poison: OnceLock<Error>,
+}
+
+/// What is known about the space.
+#[derive(Debug)]
+struct Books {
+    space: Space,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// There are data files, but not yet known which extents live in them.
+    Unknown,
+    /// There is no data file: nothing to restore, though restoring nothing is fine.
+    Empty,
+    /// Restored, or written to.
+    Open,
+}
+
+impl LocalStore {
+    /// Opens the store in `dir`, an existing directory. Where there are data files, [`Store::restore`] must
+    /// follow before space can be allocated.
+    ///
+    /// # Errors
+    /// `NotFound` if the directory is missing; `Corrupt` if a data file is longer than any can be; `Io`.
+    pub fn open(disk: Arc<dyn Disk>, dir: &Path, settings: StoreSettings) -> Result<Self> {
+        let mode = if settings.read_only { OpenMode::Read } else { OpenMode::Write };
+        let mut files = BTreeMap::new();
+        let mut space = Space::new();
+        for number in disk.list(dir)?.iter().filter_map(|name| data_file::parse_name(name)) {
+            let path = dir.join(data_file::name(number));
+            let file = DataFile::new(disk.open(&path, mode, settings.direct_io)?);
+            let slots = file.slots()?;
+            if slots > u64::from(FILE_SLOTS) {
+                let message = format!("data file of {slots} slots: expected at most {FILE_SLOTS}");
+                return Err(Error::corrupt(message).at(path.display().to_string(), slot_offset(FILE_SLOTS)));
+            }
+            // One without a slot was made just before a crash: it is there for the taking.
+            if slots > 0 {
+                space.add_file(number, slots as u32);
+            }
+            files.insert(number, Arc::new(file));
+        }
+        let state = if files.is_empty() { State::Empty } else { State::Unknown };
+        Ok(LocalStore {
+            disk,
+            dir: dir.to_owned(),
+            settings,
+            files: RwLock::new(files),
+            space: Mutex::new(Books { space, state }),
+            layout: Mutex::new(()),
+            sync: Mutex::new(()),
+            // Who made the files may have died before their entries were durable.
+            dir_dirty: AtomicBool::new(!settings.read_only),
+            poison: OnceLock::new(),
+        })
+    }
+
+    fn check_writable(&self, what: &str) -> Result<()> {
+        if self.settings.read_only {
+            let message = format!("cannot {what} in {}: it was opened read-only", self.dir.display());
+            return Err(Error::invalid(message));
+        }
+        match self.poison.get() {
+            None => Ok(()),
+            Some(cause) => {
+                let message = format!(
+                    "cannot {what} in {} after a failed sync ({cause}): open it again",
+                    self.dir.display()
+                );
+                Err(Error::new(Kind::Poisoned, message))
+            }
+        }
+    }
+
+    /// The books, once they are known to be right.
+    fn books(&self) -> Result<MutexGuard<'_, Books>> {
+        let mut books = self.space.lock();
+        if books.state == State::Unknown {
+            let message = format!("the extents of {} are not restored yet", self.dir.display());
+            return Err(Error::invalid(message));
+        }
+        books.state = State::Open;
+        Ok(books)
+    }
+
+    fn file(&self, number: u32) -> Result<Arc<DataFile>> {
+        self.files.read().get(&number).cloned().ok_or_else(|| {
+            let path = self.dir.join(data_file::name(number)).display().to_string();
+            Error::corrupt(format!("data file {number} is missing")).at(path, 0)
+        })
+    }
+
+    /// Takes a run that exists, and reserves space for what of it may be a hole. `None` if no run is free.
+    fn take(&self, slots: u32) -> Result<Option<ExtentId>> {
+        let Some((id, lacking)) = self.books()?.space.take(slots) else { return Ok(None) };
+        let held = lacking.iter().try_for_each(|gap| self.file(id.file)?.hold(gap.start, gap.end));
+        match held {
+            Ok(()) => Ok(Some(id)),
+            Err(error) => {
+                let mut books = self.space.lock();
+                books.space.untake(id, slots);
+                let held = if error.kind() == Kind::Full { books.space.take_held(slots) } else { None };
+                drop(books);
+                held.map_or_else(|| Err(self.no_room(slots, error)), |id| Ok(Some(id)))
+            }
+        }
+    }
+
+    /// Makes room for a run: grows a data file or makes one. Requires: `layout` is held.
+    fn grow(&self, slots: u32) -> Result<()> {
+        let plan = self.space.lock().space.plan_growth(slots);
+        let known = self.files.read().get(&plan.file).cloned();
+        let file = known.map_or_else(|| self.make_file(plan.file), Ok)?;
+        let len = match file.hold(plan.from, plan.to) {
+            Ok(()) => plan.to,
+            // The step ahead is a convenience; what is asked for may still fit.
+            Err(error) if error.kind() == Kind::Full && plan.at_least < plan.to => {
+                file.hold(plan.from, plan.at_least)
+                    .map_err(|error| self.undo_growth(plan, slots, &file, error))?;
+                plan.at_least
+            }
+            Err(error) => return Err(self.undo_growth(plan, slots, &file, error)),
+        };
+        self.space.lock().space.grown(plan.file, len);
+        Ok(())
+    }
+
+    /// Cleans up after a growth that failed, as well as can be: what remains is found free at the next open.
+    fn undo_growth(&self, plan: Growth, slots: u32, file: &DataFile, error: Error) -> Error {
+        if plan.from == 0 {
+            self.files.write().remove(&plan.file);
+            let _ = self.disk.remove(file.path());
+            self.dir_dirty.store(true, Ordering::Release);
+        } else {
+            let _ = file.shrink(plan.from);
+        }
+        self.no_room(slots, error)
+    }
+
+    fn make_file(&self, number: u32) -> Result<Arc<DataFile>> {
+        let path = self.dir.join(data_file::name(number));
+        let file = self.disk.open(&path, OpenMode::Create, self.settings.direct_io)?;
+        self.dir_dirty.store(true, Ordering::Release);
+        let file = Arc::new(DataFile::new(file));
+        self.files.write().insert(number, Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// Says which directory is full and how much was wanted.
+    #[cold]
+    fn no_room(&self, slots: u32, error: Error) -> Error {
+        if error.kind() != Kind::Full {
+            return error;
+        }
+        let wanted = u64::from(slots) * SLOT_BYTES as u64;
+        let free =
+            self.disk.free_bytes(&self.dir).map_or_else(|_| "unknown".to_owned(), |free| free.to_string());
+        let dir = self.dir.display();
+        error.context(format!("no room in {dir}: {wanted} bytes wanted, {free} bytes free on the device"))
+    }
+
+    /// Gives up to `runs` runs beyond the reserve back to the device; returns how many bytes.
+    fn reclaim_runs(&self, runs: usize) -> Result<u64> {
+        self.check_writable("give space back")?;
+        let mut bytes = 0;
+        for _ in 0..runs {
+            // Someone who grows a file wants space: not the moment to give some back.
+            let Some(_layout) = self.layout.try_lock() else { break };
+            let Some(plan) = self.books()?.space.plan_reclaim() else { break };
+            let result = self.reclaim_one(&plan);
+            self.space.lock().space.reclaimed(&plan, result.is_ok());
+            bytes += result?;
+        }
+        Ok(bytes)
+    }
+
+    /// Gives one run back to the device; returns how many bytes. Requires: `layout` is held.
+    fn reclaim_one(&self, reclaim: &Reclaim) -> Result<u64> {
+        let (Reclaim::Punch(run) | Reclaim::Shrink(run)) = reclaim;
+        let Run { file: number, slots } = run;
+        let file = self.file(*number)?;
+        match reclaim {
+            Reclaim::Punch(_) => file.punch(slots.start, slots.end)?,
+            Reclaim::Shrink(_) if slots.start > 0 => file.shrink(slots.start)?,
+            Reclaim::Shrink(_) => {
+                self.disk.remove(file.path())?;
+                self.files.write().remove(number);
+                self.dir_dirty.store(true, Ordering::Release);
+            }
+        }
+        Ok(slot_offset(slots.len() as u32))
+    }
+
+    fn sync_files(&self) -> Result<()> {
+        let files: Vec<_> = self.files.read().values().cloned().collect();
+        files.iter().try_for_each(|file| file.sync())?;
+        // Acquire: pairs with the Release where entries change.
+        if self.dir_dirty.swap(false, Ordering::Acquire) { self.disk.sync_dir(&self.dir) } else { Ok(()) }
+    }
+}
+
+impl Store for LocalStore {
+    fn allocate(&self, slots: u32) -> Result<ExtentId> {
+        self.check_writable("allocate an extent")?;
+        if !(1..=EXTENT_SLOTS_MAX).contains(&slots) {
+            return Err(Error::invalid(format!(
+                "an extent of {slots} slots: 1 to {EXTENT_SLOTS_MAX} are possible"
+            )));
+        }
+        if let Some(id) = self.take(slots)? {
+            return Ok(id);
+        }
+        let _layout = self.layout.lock();
+        loop {
+            // Again under the lock: another thread may have grown a file, or taken what this one made.
+            if let Some(id) = self.take(slots)? {
+                return Ok(id);
+            }
+            self.grow(slots)?;
+        }
+    }
+
+    fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
+        self.check_writable("write an extent")?;
+        let slots = u32::try_from(bytes.len().div_ceil(SLOT_BYTES).max(1)).unwrap_or(u32::MAX);
+        if !self.books()?.space.is_taken(id, slots) {
+            let message = format!("{} bytes do not fit extent {id}: it is not allocated so far", bytes.len());
+            return Err(Error::invalid(message));
+        }
+        let written = self.file(id.file)?.write(slot_offset(id.slot), bytes);
+        written.map_err(|error| self.no_room(slots, error))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.check_writable("sync")?;
+        let guard = self.sync.lock();
+        // Again under the lock: the sync waited for may have failed, and with it the bytes of this caller.
+        self.check_writable("sync")?;
+        if let Err(error) = self.sync_files() {
+            let error = error.context(format!("extents in {} may be lost", self.dir.display()));
+            return Err(self.poison.get_or_init(|| error).clone());
+        }
+        drop(guard);
+        // What cannot be given back now is tried again next time; it endangers nothing.
+        let _ = self.reclaim_runs(SYNC_RECLAIM_RUNS);
+        Ok(())
+    }
+
+    fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
+        self.file(id.file)?.read(slot_offset(id.slot) + u64::from(offset), buf)
+    }
+
+    fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
+        if let Ok(file) = self.file(id.file) {
+            file.prefetch(slot_offset(id.slot) + u64::from(offset), u64::from(len));
+        }
+    }
+
+    fn free(&self, id: ExtentId, slots: u32) -> Result<()> {
+        if self.settings.read_only {
+            return self.check_writable("free an extent");
+        }
+        // Also after a failed sync: only memory changes.
+        self.books()?.space.free(id, slots)
+    }
+
+    fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
+        // Outside the lock: the iterator is the caller's code.
+        let live: Vec<_> = live.collect();
+        let mut books = self.space.lock();
+        if books.state == State::Open {
+            let message =
+                format!("the extents of {} are restored already, or it was written to", self.dir.display());
+            return Err(Error::invalid(message));
+        }
+        let mut space = books.space.without_extents();
+        for (id, slots) in live {
+            let place = || data_file::name(id.file);
+            space.restore(id, slots).map_err(|error| {
+                error.at(self.dir.join(place()).display().to_string(), slot_offset(id.slot))
+            })?;
+        }
+        books.space = space;
+        books.state = State::Open;
+        Ok(())
+    }
+
+    fn reclaim(&self) -> Result<u64> {
+        self.reclaim_runs(usize::MAX)
+    }
+
+    fn usage(&self) -> StoreUsage {
+        let counts = self.space.lock().space.counts();
+        let bytes = |slots: u64| slots * SLOT_BYTES as u64;
+        StoreUsage {
+            file_bytes: bytes(counts.total),
+            live_bytes: bytes(counts.taken),
+            free_bytes: bytes(counts.total - counts.taken - counts.holes),
+            punched_bytes: bytes(counts.holes),
+            files: counts.files,
+        }
+    }
+
+    fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
+        let path = self.dir.join(data_file::name(id.file)).display().to_string();
+        (path, slot_offset(id.slot) + u64::from(offset))
+    }
+}

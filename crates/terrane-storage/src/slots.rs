@@ -1,0 +1,104 @@
+//! Which slots of one data file are taken: a bitmap with a search for runs.
+
+use std::ops::Range;
+
+use crate::store::EXTENT_SLOTS_MAX;
+
+/// Most slots of a data file: 1 GiB. An extent lies within one file, so it is the limit of an extent, too.
+pub(crate) const FILE_SLOTS: u32 = EXTENT_SLOTS_MAX;
+const WORDS: usize = FILE_SLOTS as usize / 64;
+
+/// A set of slot numbers below [`FILE_SLOTS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SlotSet([u64; WORDS]);
+
+impl SlotSet {
+    pub(crate) fn insert(&mut self, slots: Range<u32>) {
+        self.each_word(slots, |word, mask| *word |= mask);
+    }
+
+    pub(crate) fn remove(&mut self, slots: Range<u32>) {
+        self.each_word(slots, |word, mask| *word &= !mask);
+    }
+
+    /// How many slots of a range are in the set.
+    pub(crate) fn count(&self, slots: Range<u32>) -> u32 {
+        masks(slots).map(|(index, mask)| (self.0[index] & mask).count_ones()).sum()
+    }
+
+    pub(crate) fn contains_all(&self, slots: Range<u32>) -> bool {
+        masks(slots).all(|(index, mask)| self.0[index] & mask == mask)
+    }
+
+    pub(crate) fn contains_none(&self, slots: Range<u32>) -> bool {
+        masks(slots).all(|(index, mask)| self.0[index] & mask == 0)
+    }
+
+    /// The first slot at or after `from` that is in the set; [`FILE_SLOTS`] if there is none.
+    pub(crate) fn next_in(&self, from: u32) -> u32 {
+        masks(from..FILE_SLOTS)
+            .find_map(|(index, mask)| first_bit(index, self.0[index] & mask))
+            .unwrap_or(FILE_SLOTS)
+    }
+
+    /// The first slot at or after `from` that is not in the set; [`FILE_SLOTS`] if there is none.
+    fn next_out(&self, from: u32) -> u32 {
+        masks(from..FILE_SLOTS)
+            .find_map(|(index, mask)| first_bit(index, !self.0[index] & mask))
+            .unwrap_or(FILE_SLOTS)
+    }
+
+    /// The runs of slots below `end` that are not in the set, lowest first.
+    pub(crate) fn gaps(self, end: u32) -> impl Iterator<Item = Range<u32>> {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let start = self.next_out(from);
+            if start >= end {
+                return None;
+            }
+            from = self.next_in(start);
+            Some(start..from.min(end))
+        })
+    }
+
+    pub(crate) fn union(&self, other: &SlotSet) -> SlotSet {
+        SlotSet(std::array::from_fn(|index| self.0[index] | other.0[index]))
+    }
+
+    /// The slots that are not in this set.
+    pub(crate) fn complement(&self) -> SlotSet {
+        SlotSet(self.0.map(|word| !word))
+    }
+
+    /// The slot behind the last one below `end` that is in the set; 0 if there is none.
+    pub(crate) fn last_end(&self, end: u32) -> u32 {
+        for (index, mask) in masks(0..end).rev() {
+            let word = self.0[index] & mask;
+            if word != 0 {
+                return index as u32 * 64 + 64 - word.leading_zeros();
+            }
+        }
+        0
+    }
+
+    fn each_word(&mut self, slots: Range<u32>, mut change: impl FnMut(&mut u64, u64)) {
+        for (index, mask) in masks(slots) {
+            change(&mut self.0[index], mask);
+        }
+    }
+}
+
+/// The words that a range touches, with the bits of the range in each.
+fn masks(slots: Range<u32>) -> impl DoubleEndedIterator<Item = (usize, u64)> {
+    debug_assert!(slots.end <= FILE_SLOTS);
+    let words = if slots.is_empty() { 0..0 } else { slots.start / 64..(slots.end - 1) / 64 + 1 };
+    words.map(move |index| {
+        let low = slots.start.saturating_sub(index * 64);
+        let high = (slots.end - index * 64).min(64);
+        (index as usize, (u64::MAX << low) & (u64::MAX >> (64 - high)))
+    })
+}
+
+fn first_bit(index: usize, word: u64) -> Option<u32> {
+    (word != 0).then(|| index as u32 * 64 + word.trailing_zeros())
+}

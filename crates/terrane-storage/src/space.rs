@@ -1,0 +1,385 @@
+//! The space manager: which slots of which data files are taken. Pure: it knows no file, it only decides.
+//!
+//! # States of a slot
+//! ```text
+//!               grow                take
+//!  (no slot) ────────► FREE, held ────────► TAKEN
+//!      ▲                 ▲  │   ▲             │
+//!      │ shrink          │  │   └──give back──┘
+//!      └── FREE, hole ◄──┼──┘ punch
+//!               └────────┘ take (the caller reserves real space first)
+//! ```
+//! 1. A slot is *taken* (by an extent, or by work under way on it) or *free*.
+//! 2. A taken slot is *held*: it has real space on the device. A free one is held, a *hole*, or, after a
+//!    restart, of unknown state; then both its bits are clear.
+//!
+//! Runs are taken lowest file first, lowest slot first, so that files stay compact and the highest ones fall
+//! free.
+
+use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
+
+use terrane_base::{Error, ExtentId, Result};
+
+use crate::slots::{FILE_SLOTS, SlotSet};
+
+/// Free slots that keep their space, at least, whatever is taken.
+const RESERVE_SLOTS_MIN: u32 = 16;
+/// The share of the taken slots that is kept in reserve beyond that: 1 of so many.
+const RESERVE_SHARE: u32 = 16;
+/// Slots by which a data file grows at once, at least and at most; between them, a quarter of its length.
+///
+/// Not more than the reserve, or what was grown would be given back at once.
+const GROW_SLOTS: RangeInclusive<u32> = 4..=RESERVE_SLOTS_MIN;
+
+/// A run of slots in one data file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Number of the data file.
+    pub file: u32,
+    /// Slots in it.
+    pub slots: Range<u32>,
+}
+
+impl Run {
+    fn of(id: ExtentId, slots: u32) -> Option<Run> {
+        let end = id.slot.checked_add(slots).filter(|&end| slots > 0 && end <= FILE_SLOTS)?;
+        Some(Run { file: id.file, slots: id.slot..end })
+    }
+}
+
+/// How to make room for a run that fits nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// Number of the data file; a new one if `from` is 0.
+    pub file: u32,
+    /// Its length in slots now.
+    pub from: u32,
+    /// The length without which the run does not fit.
+    pub at_least: u32,
+    /// The length to try first.
+    pub to: u32,
+}
+
+/// How to give space back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reclaim {
+    /// Punch these slots out.
+    Punch(Run),
+    /// Cut the file off where the run starts; remove it if that is slot 0.
+    Shrink(Run),
+}
+
+/// How many slots are in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotCounts {
+    /// In all data files.
+    pub total: u64,
+    /// Taken.
+    pub taken: u64,
+    /// Free, and known to take no space.
+    pub holes: u64,
+    /// Data files.
+    pub files: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FileSlots {
+    /// Slots in the file.
+    len: u32,
+    taken: SlotSet,
+    held: SlotSet,
+    holes: SlotSet,
+    /// No free run is longer. An upper bound: exact after a search failed, unknown after a run came free.
+    run_max: u32,
+}
+
+impl FileSlots {
+    fn take(&mut self, slots: Range<u32>) {
+        self.taken.insert(slots.clone());
+        self.held.insert(slots.clone());
+        self.holes.remove(slots);
+    }
+
+    fn find(&mut self, slots: u32) -> Option<Range<u32>> {
+        if self.run_max < slots {
+            return None;
+        }
+        let mut longest = 0;
+        for gap in self.taken.gaps(self.len) {
+            if gap.len() as u32 >= slots {
+                return Some(gap.start..gap.start + slots);
+            }
+            longest = longest.max(gap.len() as u32);
+        }
+        self.run_max = longest;
+        None
+    }
+
+    /// Free slots at the end.
+    fn tail(&self) -> u32 {
+        self.len - self.taken.last_end(self.len)
+    }
+}
+
+/// Which slots of which data files are taken.
+#[derive(Debug, Default)]
+pub struct Space {
+    files: BTreeMap<u32, FileSlots>,
+    counts: SlotCounts,
+    /// No file below has a free slot.
+    first_free: u32,
+}
+
+impl Space {
+    /// No file at all.
+    #[must_use]
+    pub fn new() -> Self {
+        Space::default()
+    }
+
+    /// Adds a data file of `len` slots (cut at the limit of a file), all free and of unknown state.
+    pub fn add_file(&mut self, file: u32, len: u32) {
+        let len = len.min(FILE_SLOTS);
+        let old = self.files.insert(file, FileSlots { len, run_max: len, ..FileSlots::default() });
+        debug_assert!(old.is_none(), "file {file} added twice");
+        self.counts.total += u64::from(len);
+        self.counts.files += 1;
+        self.first_free = self.first_free.min(file);
+    }
+
+    /// The same files, all their slots free and of unknown state.
+    #[must_use]
+    pub fn without_extents(&self) -> Space {
+        let mut space = Space::new();
+        for (&number, file) in &self.files {
+            space.add_file(number, file.len);
+        }
+        space
+    }
+
+    /// Takes the slots of an extent that exists.
+    ///
+    /// # Errors
+    /// `Corrupt` if they are outside the files or taken by another extent.
+    pub fn restore(&mut self, id: ExtentId, slots: u32) -> Result<()> {
+        let wrong = |why: &str| Error::corrupt(format!("extent {id} of {slots} slots {why}"));
+        let run = Run::of(id, slots).ok_or_else(|| wrong("is empty or longer than a data file"))?;
+        let file = self.files.get_mut(&run.file).ok_or_else(|| wrong("is in a data file that is missing"))?;
+        if run.slots.end > file.len {
+            return Err(wrong(&format!(
+                "lies behind the end of its data file, which has {} slots",
+                file.len
+            )));
+        }
+        if !file.taken.contains_none(run.slots.clone()) {
+            return Err(wrong("overlaps another extent"));
+        }
+        file.take(run.slots);
+        self.counts.taken += u64::from(slots);
+        Ok(())
+    }
+
+    /// Takes a free run of `slots`, the lowest there is. Also says which of its slots may lack real space: the
+    /// caller reserves it, or gives the run back with [`Space::untake`].
+    pub fn take(&mut self, slots: u32) -> Option<(ExtentId, Vec<Range<u32>>)> {
+        let mut full_so_far = true;
+        for (&number, file) in self.files.range_mut(self.first_free..) {
+            if let Some(run) = file.find(slots) {
+                let lacking = file.lacking(run.clone());
+                return Some((self.take_run(Run { file: number, slots: run }), lacking));
+            }
+            full_so_far &= file.run_max == 0;
+            if full_so_far {
+                self.first_free = number + 1;
+            }
+        }
+        None
+    }
+
+    /// Takes the lowest free run of `slots` that has real space already: what is left when the device is full.
+    pub fn take_held(&mut self, slots: u32) -> Option<ExtentId> {
+        let found = self.files.iter().find_map(|(&number, file)| {
+            let mut gaps = file.taken.union(&file.held.complement()).gaps(file.len);
+            let gap = gaps.find(|gap| gap.len() as u32 >= slots)?;
+            Some(Run { file: number, slots: gap.start..gap.start + slots })
+        });
+        found.map(|run| self.take_run(run))
+    }
+
+    /// Requires: the run is free.
+    fn take_run(&mut self, run: Run) -> ExtentId {
+        let id = ExtentId { file: run.file, slot: run.slots.start };
+        let file = self.files.get_mut(&run.file).expect("the run was found in this file");
+        self.counts.holes -= u64::from(file.holes.count(run.slots.clone()));
+        self.counts.taken += run.slots.len() as u64;
+        file.take(run.slots);
+        id
+    }
+
+    /// Gives back a run whose space could not be reserved: its state is unknown now.
+    pub fn untake(&mut self, id: ExtentId, slots: u32) {
+        let freed = self.free(id, slots);
+        debug_assert!(freed.is_ok(), "taken just before");
+        if let Some(file) = self.files.get_mut(&id.file) {
+            file.held.remove(id.slot..id.slot + slots);
+        }
+    }
+
+    /// Gives the slots of an extent back.
+    ///
+    /// # Errors
+    /// `Invalid` if they are not all taken; nothing changes then.
+    pub fn free(&mut self, id: ExtentId, slots: u32) -> Result<()> {
+        let Some(run) = self.taken_run(id, slots) else {
+            return Err(Error::invalid(format!("extent {id} of {slots} slots is not allocated")));
+        };
+        if let Some(file) = self.files.get_mut(&run.file) {
+            file.taken.remove(run.slots);
+            file.run_max = file.len;
+        }
+        self.counts.taken -= u64::from(slots);
+        self.first_free = self.first_free.min(run.file);
+        Ok(())
+    }
+
+    /// Whether all slots of an extent are taken.
+    #[must_use]
+    pub fn is_taken(&self, id: ExtentId, slots: u32) -> bool {
+        self.taken_run(id, slots).is_some()
+    }
+
+    fn taken_run(&self, id: ExtentId, slots: u32) -> Option<Run> {
+        let run = Run::of(id, slots)?;
+        let file = self.files.get(&run.file)?;
+        (run.slots.end <= file.len && file.taken.contains_all(run.slots.clone())).then_some(run)
+    }
+
+    /// How to make room for a run of `slots` that [`Space::take`] did not find: the lowest file that can grow
+    /// enough, or a new one.
+    #[must_use]
+    pub fn plan_growth(&self, slots: u32) -> Growth {
+        let mut unused = 1;
+        for (&number, file) in &self.files {
+            if number == unused {
+                unused += 1;
+            }
+            let needed = slots.saturating_sub(file.tail());
+            if file.len + needed <= FILE_SLOTS {
+                return Growth::new(number, file.len, needed);
+            }
+        }
+        Growth::new(unused, 0, slots)
+    }
+
+    /// Notes that a data file has grown to `len` slots, the new ones with real space.
+    pub fn grown(&mut self, file: u32, len: u32) {
+        if !self.files.contains_key(&file) {
+            self.add_file(file, 0);
+        }
+        let slots = self.files.get_mut(&file).expect("added above");
+        debug_assert!(slots.len <= len && len <= FILE_SLOTS);
+        slots.held.insert(slots.len..len);
+        self.counts.total += u64::from(len - slots.len);
+        slots.len = len;
+        slots.run_max = len;
+        self.first_free = self.first_free.min(file);
+    }
+
+    /// Slots that take space without need: free ones beyond the reserve.
+    fn excess(&self) -> u32 {
+        let SlotCounts { total, taken, holes, .. } = self.counts;
+        let reserve = (taken / u64::from(RESERVE_SHARE)).max(u64::from(RESERVE_SLOTS_MIN));
+        (total - taken - holes).saturating_sub(reserve).min(u64::from(FILE_SLOTS)) as u32
+    }
+
+    /// Takes the highest free run whose space is not needed, so that the caller can give it back to the device
+    /// and then call [`Space::reclaimed`]. `None` if nothing is beyond the reserve.
+    pub fn plan_reclaim(&mut self) -> Option<Reclaim> {
+        let excess = self.excess();
+        if excess == 0 {
+            return None;
+        }
+        for (&number, file) in self.files.iter_mut().rev() {
+            let Some(gap) = file.last_punchable_gap() else { continue };
+            let slots = file.top(gap, excess);
+            // Taken while the work is under way, so that nobody else uses them.
+            self.counts.holes -= u64::from(file.holes.count(slots.clone()));
+            self.counts.taken += slots.len() as u64;
+            file.taken.insert(slots.clone());
+            let run = Run { file: number, slots };
+            return Some(if run.slots.end == file.len { Reclaim::Shrink(run) } else { Reclaim::Punch(run) });
+        }
+        None
+    }
+
+    /// Ends what [`Space::plan_reclaim`] began. If it was not `done`, the slots are free again, of unknown
+    /// state.
+    pub fn reclaimed(&mut self, reclaim: &Reclaim, done: bool) {
+        let (Reclaim::Punch(run) | Reclaim::Shrink(run)) = reclaim;
+        let len = run.slots.len() as u64;
+        let Some(file) = self.files.get_mut(&run.file) else { return };
+        self.counts.taken -= len;
+        file.taken.remove(run.slots.clone());
+        file.held.remove(run.slots.clone());
+        file.holes.remove(run.slots.clone());
+        match reclaim {
+            Reclaim::Punch(_) if done => {
+                file.holes.insert(run.slots.clone());
+                self.counts.holes += len;
+            }
+            Reclaim::Shrink(_) if done => {
+                file.len = run.slots.start;
+                self.counts.total -= len;
+            }
+            _ => {}
+        }
+        file.run_max = file.len;
+        self.first_free = self.first_free.min(run.file);
+        if file.len == 0 {
+            self.files.remove(&run.file);
+            self.counts.files -= 1;
+        }
+    }
+
+    /// How many slots are in which state.
+    #[must_use]
+    pub fn counts(&self) -> SlotCounts {
+        self.counts
+    }
+}
+
+impl Growth {
+    fn new(file: u32, from: u32, needed: u32) -> Self {
+        let step = (from / 4).clamp(*GROW_SLOTS.start(), *GROW_SLOTS.end()).max(needed);
+        Growth { file, from, at_least: from + needed, to: (from + step).min(FILE_SLOTS) }
+    }
+}
+
+impl FileSlots {
+    /// The parts of a run that may lack real space.
+    fn lacking(&self, run: Range<u32>) -> Vec<Range<u32>> {
+        let within = |gap: Range<u32>| gap.start.max(run.start)..gap.end;
+        self.held.gaps(run.end).map(within).filter(|gap| !gap.is_empty()).collect()
+    }
+
+    /// The highest free gap in which a slot may take space.
+    fn last_punchable_gap(&self) -> Option<Range<u32>> {
+        let end = self.taken.union(&self.holes).complement().last_end(self.len);
+        (end > 0).then(|| self.taken.last_end(end)..self.taken.next_in(end).min(self.len))
+    }
+
+    /// The upper part of a free gap in which at most `excess` slots take space.
+    fn top(&self, gap: Range<u32>, excess: u32) -> Range<u32> {
+        let mut start = gap.end;
+        let mut spent = 0;
+        while start > gap.start {
+            spent += 1 - self.holes.count(start - 1..start);
+            if spent > excess {
+                break;
+            }
+            start -= 1;
+        }
+        start..gap.end
+    }
+}

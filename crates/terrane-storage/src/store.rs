@@ -1,0 +1,93 @@
+//! The trait every store of extents offers.
+
+use std::fmt::Debug;
+
+use terrane_base::{ExtentId, Result};
+
+/// Bytes of a slot, the unit in which space is given out. A plain extent takes one slot; one that holds a value
+/// longer than a slot takes several, side by side.
+pub const SLOT_BYTES: usize = 2 << 20;
+
+/// Most slots of one extent.
+pub const EXTENT_SLOTS_MAX: u32 = 512;
+
+/// How much space a store uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreUsage {
+    /// Bytes of all data files: `live_bytes + free_bytes + punched_bytes`.
+    pub file_bytes: u64,
+    /// Bytes of the slots that belong to extents.
+    pub live_bytes: u64,
+    /// Bytes of free slots that still take space on the device, ready for reuse.
+    pub free_bytes: u64,
+    /// Bytes of free slots whose space went back to the device.
+    pub punched_bytes: u64,
+    /// Data files.
+    pub files: u32,
+}
+
+/// Owns extents: gives out space, stores their bytes and reads them back.
+///
+/// What an implementer guarantees:
+/// 1. An id that [`Store::allocate`] returned is not returned again before [`Store::free`] or a restart.
+/// 2. What was written is readable at once, and durable after [`Store::sync`] returned without error.
+/// 3. After a failed [`Store::sync`] every write is refused as `Poisoned`; reads go on.
+/// 4. Reads wait for no writer, and [`Store::free`] for no device: it may be called from any thread.
+/// 5. Errors name the file, and the offset where there is one.
+pub trait Store: Send + Sync + Debug {
+    /// Reserves `slots` (1 to [`EXTENT_SLOTS_MAX`]) contiguous slots for a new extent, with real space, so that
+    /// writing it cannot run out of space. Its bytes are undefined until written.
+    ///
+    /// # Errors
+    /// `Full`, naming the directory and the bytes wanted; `Invalid` if `slots` is out of range, the store is
+    /// read-only or not restored yet; `Poisoned`, `Io`.
+    fn allocate(&self, slots: u32) -> Result<ExtentId>;
+
+    /// Writes `bytes` from the extent's first byte. Requires: they fit its slots.
+    ///
+    /// # Errors
+    /// `Invalid` if the extent is not allocated that far or the store is read-only; `Full`, `Poisoned`, `Io`.
+    fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()>;
+
+    /// Makes everything written so far durable, directory entries of new data files too.
+    ///
+    /// # Errors
+    /// `Io`, and `Poisoned` from then on; `Invalid` if the store is read-only.
+    fn sync(&self) -> Result<()>;
+
+    /// Fills `buf` with the bytes from `offset` of the extent.
+    ///
+    /// # Errors
+    /// `Corrupt` if the data file is missing or ends before; `Io`.
+    fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()>;
+
+    /// Hints that a range of the extent will be read soon.
+    fn prefetch(&self, id: ExtentId, offset: u32, len: u32);
+
+    /// Gives an extent's slots back; they may be reused at once. Requires: no durable manifest names the extent
+    /// and nobody reads it.
+    ///
+    /// # Errors
+    /// `Invalid` if these slots are not allocated (nothing changes then), or the store is read-only.
+    fn free(&self, id: ExtentId, slots: u32) -> Result<()>;
+
+    /// Tells the store, once and first, which extents exist: (id, slots). All other space is free.
+    ///
+    /// # Errors
+    /// `Corrupt` if extents overlap or lie outside the data files (nothing changes then); `Invalid` if the
+    /// store was restored or written to before.
+    fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()>;
+
+    /// Gives free space beyond a reserve back to the device; returns how many bytes. Called by
+    /// [`Store::sync`] too; call it when many extents were freed and nothing will be written soon.
+    ///
+    /// # Errors
+    /// `Poisoned`, `Io`; the space stays free then and is tried again later.
+    fn reclaim(&self) -> Result<u64>;
+
+    /// How much space is used.
+    fn usage(&self) -> StoreUsage;
+
+    /// Where a byte of an extent lies, for messages: the file's path and the offset in it.
+    fn place(&self, id: ExtentId, offset: u32) -> (String, u64);
+}

@@ -1,0 +1,293 @@
+//! The manager of memory for data blocks, index blocks and filters. Readers do not come here on a hit: they
+//! follow swips. The cache decides what may be behind them.
+//!
+//! Steps of a miss: 1. `reserve` bytes, evicting if need be, before anything is read; 2. read, check, decode;
+//! 3. `publish` the object under its swip. If no bytes can be had, the object is used once and never published
+//! (a *bypass*): the read succeeds, and what it holds beyond the limit is the block in hand.
+//!
+//! Invariants:
+//! 1. `used` never passes the limit (but for a moment after `resize` to less). It counts an object from before it
+//!    is read until its memory is free, that is, also while evicted objects wait for their last reader and while
+//!    cursors hold them.
+//! 2. A shard's lock is held for a bounded number of steps, never across I/O, and with no other lock.
+//!
+//! Hits are not counted: that would be a shared write on the one path that has none. `misses` against the reads
+//! that the engine counts gives the rate.
+
+#![expect(unsafe_code, reason = "homes are entered in the books by their owner's promise")]
+
+mod object;
+mod shard;
+
+use std::fmt;
+use std::sync::Arc;
+
+use terrane_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use terrane_base::sync::{Mutex, spin};
+
+use self::shard::Shard;
+use crate::swip::{self, Epoch};
+
+pub use self::object::ObjectKind;
+pub(crate) use self::object::{Charge, Home, Index, OBJECT_BYTES, Object, Payload};
+
+/// Below this many bytes for each, more shards would only make the queues short.
+const SHARD_BYTES_MIN: u64 = 1 << 20;
+const SHARDS_MAX: u64 = 64;
+
+/// Tries to find room before a read goes on without the cache. Memory is freed two epochs after its eviction, so
+/// several are needed; more only help if a reader was suspended inside its epoch.
+const RESERVE_TURNS: u32 = 12;
+
+/// How much of the limit is kept free in advance, so that a miss need not wait for its own eviction: one part in
+/// this many.
+const SLACK_SHARE: u64 = 32;
+
+/// See the [module](self).
+pub struct Cache {
+    limit: AtomicU64,
+    /// Bytes promised, cached or retired.
+    used: AtomicU64,
+    /// Bytes out of the books that some reader may still see.
+    retired: AtomicU64,
+    shards: Box<[Mutex<Shard>]>,
+    /// Shard that gives up an object next.
+    hand: AtomicUsize,
+    kinds: [KindCounters; ObjectKind::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+struct KindCounters {
+    bytes: AtomicU64,
+    misses: AtomicU64,
+    bypasses: AtomicU64,
+    evictions: AtomicU64,
+}
+
+/// What the cache holds and did. Taken without a lock: figures of one moment may disagree slightly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheUsage {
+    /// The limit, in bytes.
+    pub limit_bytes: u64,
+    /// Bytes held, at most the limit.
+    pub used_bytes: u64,
+    /// Bytes among them that were evicted and wait for their last reader.
+    pub retired_bytes: u64,
+    /// By kind, in the order of [`ObjectKind::ALL`].
+    pub kinds: [KindUsage; ObjectKind::ALL.len()],
+}
+
+/// What the cache holds and did of one kind of object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindUsage {
+    /// Bytes held.
+    pub bytes: u64,
+    /// Objects that had to be read from the store.
+    pub misses: u64,
+    /// Of the misses, those that found no room in the cache.
+    pub bypasses: u64,
+    /// Objects evicted to make room.
+    pub evictions: u64,
+}
+
+impl Cache {
+    /// A cache of at most `bytes`.
+    #[must_use]
+    pub fn new(bytes: u64) -> Arc<Cache> {
+        let shards = (bytes / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX).next_power_of_two();
+        Arc::new(Cache {
+            limit: AtomicU64::new(bytes),
+            used: AtomicU64::new(0),
+            retired: AtomicU64::new(0),
+            shards: (0..shards).map(|_| Mutex::new(Shard::default())).collect(),
+            hand: AtomicUsize::new(0),
+            kinds: Default::default(),
+        })
+    }
+
+    /// Changes the limit. Evicts what is too much at once; its memory is free when its last reader has left.
+    pub fn resize(&self, bytes: u64) {
+        self.limit.store(bytes, Ordering::Relaxed);
+        self.shrink_to(bytes);
+    }
+
+    /// Evicts everything that is not held in place by something else.
+    pub fn clear(&self) {
+        self.shrink_to(0);
+    }
+
+    /// What the cache holds and did.
+    #[must_use]
+    pub fn usage(&self) -> CacheUsage {
+        CacheUsage {
+            limit_bytes: self.limit.load(Ordering::Relaxed),
+            used_bytes: self.used.load(Ordering::Relaxed),
+            retired_bytes: self.retired.load(Ordering::Relaxed),
+            kinds: ObjectKind::ALL.map(|kind| self.kinds[kind as usize].usage()),
+        }
+    }
+
+    /// Promises `bytes` to an object of `kind` that is about to be read; evicts to make room. `None` if there is
+    /// no room to be had: the object must stay in its reader's hand.
+    pub(crate) fn reserve(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
+        let counters = &self.kinds[kind as usize];
+        counters.misses.fetch_add(1, Ordering::Relaxed);
+        let need = bytes as u64;
+        for turn in 0..RESERVE_TURNS {
+            if need > self.limit.load(Ordering::Relaxed) {
+                break;
+            }
+            let charged = self.charge(need);
+            self.make_room(if charged { 0 } else { need });
+            if charged {
+                counters.bytes.fetch_add(need, Ordering::Relaxed);
+                return Some(Charge::new(self.clone(), kind, bytes));
+            }
+            if turn >= RESERVE_TURNS / 2 {
+                spin(u32::MAX);
+            }
+        }
+        counters.bypasses.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// Publishes a charged object under `home`. False if another thread was faster or `landlord`, the index block
+    /// that `home` lies in, has left the books: the object is then its reader's alone.
+    ///
+    /// # Safety
+    /// The owner of `home` calls [`Cache::remove`] for it before `home` is dropped or moved. A `home` in an index
+    /// block names it as `landlord`.
+    pub(crate) unsafe fn publish(
+        &self,
+        home: &Home,
+        landlord: Option<&Object>,
+        object: &Arc<Object>,
+    ) -> bool {
+        let Some(charge) = &object.charge else { return false };
+        let mut shard = self.shard(home).lock();
+        if landlord.is_some_and(|landlord| !landlord.move_in()) {
+            return false;
+        }
+        object.attach();
+        if home.swip.publish(object.clone()).is_err() {
+            object.close();
+            if let Some(landlord) = landlord {
+                landlord.move_out();
+            }
+            return false;
+        }
+        // SAFETY: by the caller's promise, and because a landlord with a tenant stays in the books.
+        let entry = unsafe { shard.insert(home, landlord, charge.bytes) };
+        object.entry.store(entry, Ordering::Relaxed);
+        true
+    }
+
+    /// Takes the object under `home`, if any, and its tenants out of the cache. When it returns, the cache does
+    /// not touch `home` any more. Requires: nobody publishes under `home` or its object's homes from now on.
+    pub(crate) fn remove(&self, home: &Home, epoch: &Epoch) {
+        if let Some(object) = home.swip.load(epoch)
+            && let Payload::Index(index) = &object.payload
+        {
+            object.close();
+            for tenant in index.homes.iter().filter(|tenant| tenant.swip.load(epoch).is_some()) {
+                self.remove(tenant, epoch);
+            }
+        }
+        // Locked also if the swip is null: an evictor may be about to let go of `home`.
+        let mut shard = self.shard(home).lock();
+        if let Some(object) = home.swip.load(epoch) {
+            shard.remove(object.entry.load(Ordering::Relaxed));
+            self.retire(home, object, epoch);
+        }
+    }
+
+    /// Clears the swip of an object that has just left the books. Requires: the shard is still locked.
+    fn retire(&self, home: &Home, object: &Object, epoch: &Epoch) {
+        let charge = object.charge.as_ref().expect("only charged objects are published");
+        charge.retired.store(true, Ordering::Relaxed);
+        self.retired.fetch_add(charge.bytes as u64, Ordering::Relaxed);
+        home.swip.clear(epoch);
+    }
+
+    /// Takes `need` bytes if they fit.
+    fn charge(&self, need: u64) -> bool {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let fit = |used: u64| used.checked_add(need).filter(|used| *used <= limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_ok()
+    }
+
+    /// Evicts until `need` bytes and the slack will be free, and frees what earlier evictions left.
+    fn make_room(&self, need: u64) {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let goal = (limit - limit / SLACK_SHARE).saturating_sub(need);
+        if self.used.load(Ordering::Relaxed) <= goal {
+            return;
+        }
+        self.evict_to(goal);
+        // A fresh epoch each time: our own must not hold the collector back.
+        swip::enter().collect();
+    }
+
+    fn shrink_to(&self, goal: u64) {
+        self.evict_to(goal);
+        for _ in 0..RESERVE_TURNS {
+            swip::enter().collect();
+        }
+    }
+
+    /// Evicts until at most `goal` bytes stay in the books, or every shard in turn has nothing to give.
+    fn evict_to(&self, goal: u64) {
+        let mut fruitless = 0;
+        while self.kept() > goal && fruitless < 2 * self.shards.len() {
+            let epoch = swip::enter();
+            let hand = self.hand.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
+            let mut shard = self.shards[hand].lock();
+            let Some((home, object)) = shard.evict(&epoch) else {
+                fruitless += 1;
+                continue;
+            };
+            fruitless = 0;
+            self.retire(home, object, &epoch);
+            let charge = object.charge.as_ref().expect("only charged objects are published");
+            self.kinds[charge.kind as usize].evictions.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes that are promised or in the books.
+    fn kept(&self) -> u64 {
+        self.used.load(Ordering::Relaxed).saturating_sub(self.retired.load(Ordering::Relaxed))
+    }
+
+    fn give_back(&self, kind: ObjectKind, bytes: usize, retired: bool) {
+        let bytes = bytes as u64;
+        self.kinds[kind as usize].bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        if retired {
+            self.retired.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// The shard that keeps the books for `home`.
+    fn shard(&self, home: &Home) -> &Mutex<Shard> {
+        // Fibonacci hashing: homes lie side by side, so the low bits alone would be uneven.
+        let hash = (std::ptr::from_ref(home).addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
+    }
+}
+
+impl KindCounters {
+    fn usage(&self) -> KindUsage {
+        KindUsage {
+            bytes: self.bytes.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            bypasses: self.bypasses.load(Ordering::Relaxed),
+            evictions: self.evictions.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cache").field(&self.usage()).finish()
+    }
+}

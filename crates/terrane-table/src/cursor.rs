@@ -1,0 +1,237 @@
+//! [`ExtentCursor`]: the entries of one extent in order, both ways.
+//!
+//! Between calls a cursor holds references to the index block and to the data block that it stands in, and no
+//! epoch: it may be kept for as long as its user likes. What it holds counts against the cache's limit.
+
+use std::sync::Arc;
+
+use terrane_base::{Cursor, Entry, Result, SeqNo};
+use terrane_format::block::BlockCursor;
+
+use crate::cache::{Cache, Object};
+use crate::extent::Extent;
+use crate::loader::Loader;
+use crate::read_ahead::ReadAhead;
+
+/// How a cursor treats the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CursorOptions {
+    /// Whether data blocks that are read enter the cache. Switch it off for scans of much data that is not read
+    /// again soon: compaction, backup, whole-table scans. Blocks found in the cache are used either way.
+    pub fill_cache: bool,
+    /// Whether the store is told in advance what a sequential scan will read.
+    pub read_ahead: bool,
+}
+
+impl Default for CursorOptions {
+    fn default() -> Self {
+        CursorOptions { fill_cache: true, read_ahead: true }
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct ExtentCursor {
+    extent: Arc<Extent>,
+    cache: Arc<Cache>,
+    options: CursorOptions,
+    index: Option<Arc<Object>>,
+    /// The block that `position` is in; `None` if the cursor has no position.
+    block: Option<Arc<Object>>,
+    block_index: usize,
+    position: BlockCursor,
+    ahead: ReadAhead,
+}
+
+impl ExtentCursor {
+    /// A cursor without a position. Reads nothing yet.
+    #[must_use]
+    pub fn new(extent: Arc<Extent>, cache: Arc<Cache>, options: CursorOptions) -> Self {
+        ExtentCursor {
+            extent,
+            cache,
+            options,
+            index: None,
+            block: None,
+            block_index: 0,
+            position: BlockCursor::new(),
+            ahead: ReadAhead::default(),
+        }
+    }
+
+    /// The extent that the cursor reads.
+    #[must_use]
+    pub fn extent(&self) -> &Arc<Extent> {
+        &self.extent
+    }
+
+    /// Goes on in another extent, without a position; keeps buffers and what is known about the scan.
+    pub(crate) fn change_extent(&mut self, extent: Arc<Extent>) {
+        self.extent = extent;
+        self.index = None;
+        self.block = None;
+        self.ahead.change_extent();
+    }
+
+    /// Notes that the scan crossed into this extent, for the read-ahead.
+    pub(crate) fn cross(&mut self, backward: bool) -> Result<()> {
+        self.ahead.step(backward);
+        if backward { self.place_last() } else { self.place_first() }
+    }
+
+    fn index(&mut self) -> Result<Arc<Object>> {
+        if let Some(index) = &self.index {
+            return Ok(index.clone());
+        }
+        let index = loader(&self.extent, &self.cache, self.options).index()?;
+        self.index = Some(index.clone());
+        Ok(index)
+    }
+
+    /// Makes block `at` the current one. The position in it is the caller's to set.
+    fn enter(&mut self, index: &Arc<Object>, at: usize) -> Result<&Object> {
+        let loader = loader(&self.extent, &self.cache, self.options);
+        let block = match loader.cached_block(index, at) {
+            Some(block) => block,
+            None => {
+                if self.options.read_ahead {
+                    self.ahead.hint(&self.extent, index, at);
+                }
+                loader.block(index, at)?
+            }
+        };
+        self.block_index = at;
+        Ok(self.block.insert(block))
+    }
+
+    /// The position is lost unless `place` succeeds in setting one.
+    fn place(&mut self, place: impl FnOnce(&mut Self, &Arc<Object>) -> Result<()>) -> Result<()> {
+        self.block = None;
+        self.position.clear();
+        let index = self.index()?;
+        let placed = place(self, &index);
+        if placed.is_err() || !self.position.is_placed() {
+            self.block = None;
+        }
+        placed
+    }
+
+    fn place_first(&mut self) -> Result<()> {
+        self.place(|cursor, index| cursor.first_of(index, 0))
+    }
+
+    fn place_last(&mut self) -> Result<()> {
+        self.place(|cursor, index| cursor.last_of(index, index.index().rows.len().checked_sub(1)))
+    }
+
+    /// Goes to the first entry of block `at`, if there is such a block. Every block has an entry.
+    fn first_of(&mut self, index: &Arc<Object>, at: usize) -> Result<()> {
+        if at < index.index().rows.len() {
+            self.enter(index, at)?;
+            let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };
+            position.seek_first(block.block());
+        }
+        Ok(())
+    }
+
+    fn last_of(&mut self, index: &Arc<Object>, at: Option<usize>) -> Result<()> {
+        if let Some(at) = at {
+            self.enter(index, at)?;
+            let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };
+            position.seek_last(block.block());
+        }
+        Ok(())
+    }
+
+    /// From past the end of a block to the start of the next one.
+    fn next_block(&mut self) -> Result<()> {
+        self.ahead.step(false);
+        let at = self.block_index + 1;
+        self.place(|cursor, index| cursor.first_of(index, at))
+    }
+
+    fn previous_block(&mut self) -> Result<()> {
+        self.ahead.step(true);
+        let at = self.block_index.checked_sub(1);
+        self.place(|cursor, index| cursor.last_of(index, at))
+    }
+}
+
+fn loader<'a>(extent: &'a Extent, cache: &Arc<Cache>, options: CursorOptions) -> Loader<'a> {
+    Loader { extent, cache: extent.bind(cache), fill_cache: options.fill_cache }
+}
+
+impl ReadAhead {
+    /// Hints the store for a miss of block `at`.
+    fn hint(&mut self, extent: &Extent, index: &Object, at: usize) {
+        let rows = &index.index().rows;
+        let row = rows.row(at);
+        let block = row.offset..row.offset.saturating_add(row.stored_len);
+        let data_end = u32::try_from(rows.data_bytes()).unwrap_or(u32::MAX);
+        if let Some(range) = self.miss(block, data_end) {
+            extent.store.prefetch(extent.meta.id, range.start, range.end - range.start);
+        }
+    }
+}
+
+impl Cursor for ExtentCursor {
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        self.position.entry(self.block.as_ref()?.block())
+    }
+
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.ahead.restart();
+        self.place(|cursor, index| {
+            let rows = &index.index().rows;
+            let mut at = rows.find(key);
+            while at < rows.len() {
+                cursor.enter(index, at)?;
+                let ExtentCursor { position, block: Some(block), .. } = cursor else { break };
+                position.seek(block.block(), key, seq);
+                // Not found only where all versions of `key` in this block are newer: they may go on.
+                if position.is_placed() {
+                    break;
+                }
+                at += 1;
+            }
+            Ok(())
+        })
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.ahead.restart();
+        self.place(|cursor, index| {
+            if let Some(at) = index.index().rows.find_before(key) {
+                cursor.enter(index, at)?;
+                let ExtentCursor { position, block: Some(block), .. } = cursor else { return Ok(()) };
+                position.seek_before(block.block(), key);
+            }
+            Ok(())
+        })
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        self.ahead.restart();
+        self.place_first()
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        self.ahead.restart();
+        self.place_last()
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };
+        position.next(block.block());
+        if position.is_placed() { Ok(()) } else { self.next_block() }
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };
+        position.prev(block.block());
+        if position.is_placed() { Ok(()) } else { self.previous_block() }
+    }
+}

@@ -1,0 +1,225 @@
+//! [`Extent`]: what a metasnapshot names, with swips for its index block and its filter. The swips of its data
+//! blocks lie in the cached index block.
+//!
+//! Steps of a point read: 1. filter, 2. index block, 3. data block, each by its swip, under one epoch. At the first
+//! null swip the epoch is left; the read starts over with references of its own, loading what is missing.
+//!
+//! Invariants:
+//! 1. No epoch is held across a read of the store.
+//! 2. Nothing on the hit path writes, but reference bits that are clear.
+//! 3. When an extent is dropped its objects leave the cache; if it is obsolete its slots go back to the store.
+//!    Whoever reads holds it (or the metasnapshot it is in), so nobody reads slots that were given back.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use terrane_base::{Result, SeqKind, SeqNo};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::filter;
+use terrane_storage::Store;
+
+use crate::cache::{Cache, Home};
+use crate::loader::Loader;
+use crate::swip::{self, Epoch};
+
+/// Failed attempts to give the slots of obsolete extents back, since the process started.
+static FREE_FAILURES: AtomicU64 = AtomicU64::new(0);
+
+/// How often the slots of an obsolete extent could not be given back since the process started. Such slots are
+/// free again after the next open.
+#[must_use]
+pub fn free_failures() -> u64 {
+    FREE_FAILURES.load(Ordering::Relaxed)
+}
+
+/// See the [module](self). Shared by every metasnapshot that names the extent.
+#[derive(Debug)]
+pub struct Extent {
+    /// What the manifest says about the extent.
+    pub meta: ExtentMeta,
+    pub(crate) index: Home,
+    pub(crate) filter: Home,
+    pub(crate) store: Arc<dyn Store>,
+    /// The cache that its objects are in; the first one it is read through.
+    cache: OnceLock<Arc<Cache>>,
+    is_obsolete: AtomicBool,
+}
+
+/// What can be said without reading from the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// The version looked for; its value was appended.
+    Found(SeqKind),
+    /// The extent holds no version of the key up to the number.
+    Absent,
+    /// Something needed is not in the cache.
+    Unknown,
+}
+
+impl Extent {
+    /// A handle for the extent that `meta` describes. Reads nothing.
+    #[must_use]
+    pub fn new(meta: ExtentMeta, store: Arc<dyn Store>) -> Arc<Extent> {
+        Arc::new(Extent {
+            meta,
+            index: Home::default(),
+            filter: Home::default(),
+            store,
+            cache: OnceLock::new(),
+            is_obsolete: AtomicBool::new(false),
+        })
+    }
+
+    /// Notes that no later metasnapshot names the extent: when the last one that does is gone, its slots go back
+    /// to the store. Requires: the durable manifest does not name it either.
+    pub fn mark_obsolete(&self) {
+        self.is_obsolete.store(true, Ordering::Release);
+    }
+
+    /// Looks for the newest version of `key` with a number up to `seq`, and appends its value (nothing for a
+    /// delete) to `value`.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming file and offset; `Io`.
+    pub fn get(
+        &self,
+        cache: &Arc<Cache>,
+        key: &[u8],
+        seq: SeqNo,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<SeqKind>> {
+        self.get_hashed(cache, key, filter::hash(key), seq, value)
+    }
+
+    /// [`Extent::get`] for callers that ask several extents: `hash` is [`terrane_format::filter::hash`] of `key`.
+    ///
+    /// # Errors
+    /// As [`Extent::get`].
+    #[inline]
+    pub fn get_hashed(
+        &self,
+        cache: &Arc<Cache>,
+        key: &[u8],
+        hash: u64,
+        seq: SeqNo,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<SeqKind>> {
+        match self.probe(key, hash, seq, value) {
+            Probe::Found(seq_kind) => Ok(Some(seq_kind)),
+            Probe::Absent => Ok(None),
+            Probe::Unknown => self.get_loading(cache, key, hash, seq, value),
+        }
+    }
+
+    /// [`Extent::get_hashed`] as far as the cache knows. Never waits for a device, so that a caller may hold an
+    /// epoch around it.
+    #[inline]
+    #[must_use]
+    pub fn probe(&self, key: &[u8], hash: u64, seq: SeqNo, value: &mut Vec<u8>) -> Probe {
+        if self.meta.seq_min > seq {
+            return Probe::Absent;
+        }
+        let epoch = swip::enter();
+        if !self.meta.filter.is_empty() {
+            let Some(filter) = self.filter.swip.load(&epoch) else { return Probe::Unknown };
+            filter.touch();
+            if !filter.filter().may_contain(hash) {
+                return Probe::Absent;
+            }
+        }
+        self.probe_blocks(&epoch, key, seq, value)
+    }
+
+    #[inline]
+    fn probe_blocks(&self, epoch: &Epoch, key: &[u8], seq: SeqNo, value: &mut Vec<u8>) -> Probe {
+        let Some(object) = self.index.swip.load(epoch) else { return Probe::Unknown };
+        object.touch();
+        let index = object.index();
+        let mut at = index.rows.find(key);
+        while let Some(home) = index.homes.get(at) {
+            let Some(object) = home.swip.load(epoch) else { return Probe::Unknown };
+            object.touch();
+            if let Some(entry) = object.block().find(key, seq) {
+                value.extend_from_slice(entry.value);
+                return Probe::Found(entry.seq_kind);
+            }
+            if !index.continues(at, key) {
+                break;
+            }
+            at += 1;
+        }
+        Probe::Absent
+    }
+
+    #[cold]
+    fn get_loading(
+        &self,
+        cache: &Arc<Cache>,
+        key: &[u8],
+        hash: u64,
+        seq: SeqNo,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<SeqKind>> {
+        let loader = Loader { extent: self, cache: self.bind(cache), fill_cache: true };
+        if let Some(filter) = loader.filter()?
+            && !filter.filter().may_contain(hash)
+        {
+            return Ok(None);
+        }
+        let owner = loader.index()?;
+        let index = owner.index();
+        let mut at = index.rows.find(key);
+        while at < index.rows.len() {
+            let object = loader.block(&owner, at)?;
+            if let Some(entry) = object.block().find(key, seq) {
+                value.extend_from_slice(entry.value);
+                return Ok(Some(entry.seq_kind));
+            }
+            if !index.continues(at, key) {
+                break;
+            }
+            at += 1;
+        }
+        Ok(None)
+    }
+
+    /// Loads index block and filter, so that the first read finds them.
+    ///
+    /// # Errors
+    /// As [`Extent::get`].
+    pub fn warm(&self, cache: &Arc<Cache>) -> Result<()> {
+        let loader = Loader { extent: self, cache: self.bind(cache), fill_cache: true };
+        loader.filter()?;
+        loader.index().map(drop)
+    }
+
+    /// How many data blocks are in the cache.
+    #[must_use]
+    pub fn cached_blocks(&self) -> usize {
+        let epoch = swip::enter();
+        let Some(object) = self.index.swip.load(&epoch) else { return 0 };
+        object.index().homes.iter().filter(|home| home.swip.load(&epoch).is_some()).count()
+    }
+
+    /// The one cache that the extent's objects may be in.
+    pub(crate) fn bind<'a>(&'a self, cache: &Arc<Cache>) -> &'a Arc<Cache> {
+        let bound = self.cache.get_or_init(|| cache.clone());
+        debug_assert!(Arc::ptr_eq(bound, cache), "an extent is read through one cache only");
+        bound
+    }
+}
+
+impl Drop for Extent {
+    fn drop(&mut self) {
+        if let Some(cache) = self.cache.get() {
+            let epoch = swip::enter();
+            cache.remove(&self.index, &epoch);
+            cache.remove(&self.filter, &epoch);
+        }
+        let free = || self.store.free(self.meta.id, self.meta.slots);
+        if *self.is_obsolete.get_mut() && free().is_err() {
+            // Nobody is left to return the error to. The slots stay unused until the next open.
+            FREE_FAILURES.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! [`LevelCursor`]: the entries of a sorted list of disjoint extents in order, both ways.
+//!
+//! Only the extent that the cursor stands in is open; the next one is opened when it is reached.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use terrane_base::{Cursor, Entry, Result, SeqNo};
+
+use crate::cache::Cache;
+use crate::cursor::{CursorOptions, ExtentCursor};
+use crate::extent::Extent;
+
+/// Extents in key order. No two hold the same version of a key; versions of one key may go on from one extent to
+/// the next.
+pub trait ExtentList: Send + Sync + Debug {
+    /// How many extents there are.
+    fn len(&self) -> usize;
+
+    /// The extent at `index`. Requires: `index < len()`.
+    fn extent(&self, index: usize) -> &Arc<Extent>;
+
+    /// The first extent whose largest key is at or after `key`; `len()` if there is none.
+    fn find(&self, key: &[u8]) -> usize;
+
+    /// Whether there is no extent.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl ExtentList for Vec<Arc<Extent>> {
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    fn extent(&self, index: usize) -> &Arc<Extent> {
+        &self[index]
+    }
+
+    fn find(&self, key: &[u8]) -> usize {
+        self.partition_point(|extent| extent.meta.largest.as_slice() < key)
+    }
+}
+
+/// See the [module](self). Keeps the list, and so its extents, alive.
+#[derive(Debug)]
+pub struct LevelCursor {
+    list: Arc<dyn ExtentList>,
+    cache: Arc<Cache>,
+    options: CursorOptions,
+    /// Index in the list of the extent that `cursor` reads.
+    extent_index: usize,
+    cursor: Option<ExtentCursor>,
+    /// Whether the position of `cursor` is this cursor's.
+    is_placed: bool,
+}
+
+impl LevelCursor {
+    /// A cursor without a position. Reads nothing yet.
+    #[must_use]
+    pub fn new(list: Arc<dyn ExtentList>, cache: Arc<Cache>, options: CursorOptions) -> Self {
+        LevelCursor { list, cache, options, extent_index: 0, cursor: None, is_placed: false }
+    }
+
+    /// Opens the extent at `index`, if there is one.
+    fn open(&mut self, index: usize) -> Option<&mut ExtentCursor> {
+        if index >= self.list.len() {
+            return None;
+        }
+        let is_open = self.cursor.is_some() && self.extent_index == index;
+        if !is_open {
+            let extent = self.list.extent(index).clone();
+            match &mut self.cursor {
+                Some(cursor) => cursor.change_extent(extent),
+                None => self.cursor = Some(ExtentCursor::new(extent, self.cache.clone(), self.options)),
+            }
+            self.extent_index = index;
+        }
+        self.cursor.as_mut()
+    }
+
+    /// Notes whether the extent's cursor has a position after what was done with it.
+    fn settle(&mut self, done: Result<()>) -> Result<()> {
+        self.is_placed = done.is_ok() && self.cursor.as_ref().is_some_and(|cursor| cursor.entry().is_some());
+        done
+    }
+
+    /// From the end of an extent to the neighbouring one; extents are not empty, so one crossing is enough.
+    fn cross(&mut self, backward: bool) -> Result<()> {
+        let index = if backward { self.extent_index.checked_sub(1) } else { Some(self.extent_index + 1) };
+        let Some(cursor) = index.and_then(|index| self.open(index)) else {
+            self.is_placed = false;
+            return Ok(());
+        };
+        let crossed = cursor.cross(backward);
+        self.settle(crossed)
+    }
+}
+
+impl Cursor for LevelCursor {
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        if self.is_placed { self.cursor.as_ref()?.entry() } else { None }
+    }
+
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.is_placed = false;
+        let mut index = self.list.find(key);
+        while let Some(cursor) = self.open(index) {
+            let sought = cursor.seek(key, seq);
+            self.settle(sought)?;
+            // Not found only where all versions of `key` in this extent are newer: they may go on.
+            if self.is_placed {
+                break;
+            }
+            index += 1;
+        }
+        Ok(())
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.is_placed = false;
+        let index = self.list.find(key);
+        if let Some(cursor) = self.open(index) {
+            let starts_before = cursor.extent().meta.smallest.as_slice() < key;
+            if starts_before {
+                let sought = cursor.seek_before(key);
+                return self.settle(sought);
+            }
+        }
+        let Some(cursor) = index.checked_sub(1).and_then(|index| self.open(index)) else { return Ok(()) };
+        let sought = cursor.seek_last();
+        self.settle(sought)
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        self.is_placed = false;
+        let Some(cursor) = self.open(0) else { return Ok(()) };
+        let sought = cursor.seek_first();
+        self.settle(sought)
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        self.is_placed = false;
+        let Some(cursor) = self.list.len().checked_sub(1).and_then(|last| self.open(last)) else {
+            return Ok(());
+        };
+        let sought = cursor.seek_last();
+        self.settle(sought)
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        let Some(cursor) = &mut self.cursor else { return Ok(()) };
+        let moved = cursor.next();
+        self.settle(moved)?;
+        if self.is_placed { Ok(()) } else { self.cross(false) }
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        let Some(cursor) = &mut self.cursor else { return Ok(()) };
+        let moved = cursor.prev();
+        self.settle(moved)?;
+        if self.is_placed { Ok(()) } else { self.cross(true) }
+    }
+}

@@ -1,0 +1,77 @@
+//! Tree of losers (Knuth, The Art of Computer Programming vol. 3, section 5.4.1): the least of n sources after
+//! about log2(n) comparisons per step.
+//!
+//! Layout: `nodes[0]` is the winner; `nodes[1..n]` are the inner nodes of a heap-shaped tree whose leaf of source
+//! `i` would be node `n + i`. Each inner node keeps the *loser* of the match played there, so that a new entry of
+//! the winner plays only against the losers on its own way up. Any n works, not only powers of two.
+
+/// Decides matches between sources.
+pub(crate) trait Contest {
+    /// Whether source `a` goes before source `b`; `a != b`. Never a draw.
+    fn beats(&mut self, a: usize, b: usize) -> bool;
+}
+
+/// The tournament over sources `0..n`.
+#[derive(Debug, Default)]
+pub(crate) struct LoserTree {
+    nodes: Vec<u32>,
+    /// Winners by node, only used while the whole tournament is played.
+    winners: Vec<u32>,
+}
+
+impl LoserTree {
+    /// Plays the whole tournament between `count` sources; `count` is at least 1.
+    pub(crate) fn play(&mut self, count: usize, contest: &mut impl Contest) {
+        assert!(count > 0);
+        self.nodes.clear();
+        self.nodes.resize(count, 0);
+        self.winners.clear();
+        self.winners.resize(count, 0);
+        self.winners.extend(0..count as u32);
+        for node in (1..count).rev() {
+            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
+            let left_wins = contest.beats(left as usize, right as usize);
+            let (winner, loser) = if left_wins { (left, right) } else { (right, left) };
+            self.winners[node] = winner;
+            self.nodes[node] = loser;
+        }
+        // With a single source there is no inner node, and its leaf is node 1.
+        self.nodes[0] = self.winners[1];
+    }
+
+    /// The source that goes first.
+    #[inline]
+    pub(crate) fn winner(&self) -> usize {
+        self.nodes[0] as usize
+    }
+
+    /// Plays the winner's matches again after its entry changed.
+    #[inline]
+    pub(crate) fn replay(&mut self, contest: &mut impl Contest) {
+        let mut winner = self.nodes[0];
+        let mut node = (self.nodes.len() + winner as usize) / 2;
+        while node > 0 {
+            let rival = self.nodes[node];
+            if contest.beats(rival as usize, winner as usize) {
+                self.nodes[node] = winner;
+                winner = rival;
+            }
+            node /= 2;
+        }
+        self.nodes[0] = winner;
+    }
+
+    /// The losers on the winner's way up; the least of them is the runner-up.
+    #[inline]
+    pub(crate) fn rivals(&self) -> impl Iterator<Item = usize> + '_ {
+        let mut node = (self.nodes.len() + self.winner()) / 2;
+        std::iter::from_fn(move || {
+            if node == 0 {
+                return None;
+            }
+            let rival = self.nodes[node] as usize;
+            node /= 2;
+            Some(rival)
+        })
+    }
+}

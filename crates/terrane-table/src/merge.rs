@@ -1,0 +1,322 @@
+//! [`MergeCursor`]: sorted sources as one, both directions.
+//!
+//! Steps of a move: 1. move the winner's source, 2. compute its rank, 3. replay its matches in the loser tree.
+//! A source that wins twice in a row is compared with the runner-up alone from then on, so that a long run from
+//! one source costs one comparison an entry.
+//!
+//! Matches compare *ranks* first: the 8 key bytes after the prefix that all current keys share. Only equal ranks
+//! look at whole keys. The shared prefix is found when the cursor is placed and only shrinks until it is placed
+//! again, so its upkeep is bounded by its length.
+//!
+//! Invariants while placed at entry E of source w:
+//! 1. going forward, every other source stands at its first entry at or after E (none if there is none);
+//!    going backward, at its last entry at or before E.
+//! 2. of sources with the same key and number the lowest index wins in both directions, and the others are
+//!    passed over, so a duplicate shows once.
+//! 3. `tied[s]` holds for every source s that lost its latest match by equality; while none is set, the entry
+//!    after E cannot be a duplicate of E, and no key is copied.
+
+use std::cmp::Ordering;
+
+use terrane_base::{Cursor, Entry, Result, SeqKind, SeqNo};
+
+use crate::loser_tree::{Contest, LoserTree};
+
+/// Merges sources in internal order. Give newer sources lower indexes: they win ties.
+///
+/// Sources that gain entries while they are merged (a memtable) are fine: such an entry is seen or not.
+#[derive(Debug)]
+pub struct MergeCursor<C> {
+    field: Field<C>,
+    tree: LoserTree,
+    placed: bool,
+    /// Known only while the winner keeps winning.
+    runner_up: Option<usize>,
+    /// Key of the entry that is being left, where duplicates or a turn need it.
+    left: Vec<u8>,
+}
+
+/// The sources and what matches between them need.
+#[derive(Debug)]
+struct Field<C> {
+    sources: Vec<C>,
+    ranks: Vec<u64>,
+    /// Prefix of every current key; ranks start behind it.
+    shared: Vec<u8>,
+    backward: bool,
+    tied: Vec<bool>,
+    tied_count: usize,
+}
+
+impl<C: Cursor> MergeCursor<C> {
+    /// Merges `sources`; the merge has no position yet.
+    #[must_use]
+    pub fn new(sources: Vec<C>) -> Self {
+        let count = sources.len();
+        MergeCursor {
+            field: Field {
+                sources,
+                ranks: vec![0; count],
+                shared: Vec::new(),
+                backward: false,
+                tied: vec![false; count],
+                tied_count: 0,
+            },
+            tree: LoserTree::default(),
+            placed: false,
+            runner_up: None,
+            left: Vec::new(),
+        }
+    }
+
+    /// Index of the source that the current entry comes from.
+    #[must_use]
+    pub fn source_index(&self) -> Option<usize> {
+        self.entry().map(|_| self.tree.winner())
+    }
+
+    /// The sources, in order.
+    #[must_use]
+    pub fn sources(&self) -> &[C] {
+        &self.field.sources
+    }
+
+    /// Gives the sources back.
+    #[must_use]
+    pub fn into_sources(self) -> Vec<C> {
+        self.field.sources
+    }
+
+    /// Places every source by `place` and plays the tournament.
+    fn place(&mut self, backward: bool, mut place: impl FnMut(&mut C) -> Result<()>) -> Result<()> {
+        self.placed = false;
+        for source in &mut self.field.sources {
+            place(source)?;
+        }
+        self.field.backward = backward;
+        self.play();
+        Ok(())
+    }
+
+    /// Plays the whole tournament from where the sources stand.
+    fn play(&mut self) {
+        self.runner_up = None;
+        let count = self.field.sources.len();
+        if count == 0 {
+            return;
+        }
+        self.field.rank_all();
+        self.field.tied.fill(false);
+        self.field.tied_count = 0;
+        self.tree.play(count, &mut self.field);
+        self.field.set_tied(self.tree.winner(), false);
+        self.placed = true;
+    }
+
+    /// One step in direction `backward`.
+    fn step(&mut self, backward: bool) -> Result<()> {
+        debug_assert!(self.entry().is_some(), "the caller asks for a step only from an entry");
+        if !self.placed {
+            return Ok(());
+        }
+        let stepped = if self.field.backward != backward {
+            self.turn(backward)
+        } else if self.field.tied_count == 0 {
+            self.advance()
+        } else {
+            self.advance_past_duplicates()
+        };
+        self.placed = stepped.is_ok();
+        stepped
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        let winner = self.tree.winner();
+        self.field.advance(winner)?;
+        if let Some(runner_up) = self.runner_up
+            && self.field.order(winner, runner_up) == Ordering::Less
+        {
+            return Ok(());
+        }
+        self.runner_up = None;
+        self.tree.replay(&mut self.field);
+        self.field.set_tied(self.tree.winner(), false);
+        if self.tree.winner() == winner {
+            let field = &self.field;
+            self.runner_up = self.tree.rivals().reduce(|a, b| if field.order(b, a).is_lt() { b } else { a });
+        }
+        Ok(())
+    }
+
+    fn advance_past_duplicates(&mut self) -> Result<()> {
+        let Some(seq_kind) = self.keep_left() else { return Ok(()) };
+        self.advance()?;
+        while self
+            .entry()
+            .is_some_and(|entry| entry.seq_kind.seq() == seq_kind.seq() && entry.key == self.left)
+        {
+            self.advance()?;
+        }
+        Ok(())
+    }
+
+    /// Copies the current key to `left`.
+    fn keep_left(&mut self) -> Option<SeqKind> {
+        let entry = self.field.sources[self.tree.winner()].entry()?;
+        self.left.clear();
+        self.left.extend_from_slice(entry.key);
+        Some(entry.seq_kind)
+    }
+
+    /// Moves every source to the other side of the current entry, by invariant 1 of where they stand now.
+    fn turn(&mut self, backward: bool) -> Result<()> {
+        let Some(seq_kind) = self.keep_left() else { return Ok(()) };
+        let left = Entry { key: &self.left, seq_kind, value: &[] };
+        let beyond = if backward { Ordering::Less } else { Ordering::Greater };
+        for source in &mut self.field.sources {
+            if source.entry().is_none() {
+                // All its entries lie behind; the nearest is its end on this side.
+                if backward { source.seek_last()? } else { source.seek_first()? }
+            }
+            // One step as a rule; more for entries that appeared in between.
+            while source.entry().is_some_and(|entry| internal_order(&entry, &left) != beyond) {
+                if backward { source.prev()? } else { source.next()? }
+            }
+        }
+        self.field.backward = backward;
+        self.play();
+        Ok(())
+    }
+}
+
+impl<C: Cursor> Field<C> {
+    #[inline]
+    fn advance(&mut self, index: usize) -> Result<()> {
+        let source = &mut self.sources[index];
+        if self.backward {
+            source.prev()?
+        } else {
+            source.next()?
+        }
+        match self.rank(index) {
+            Some(rank) => self.ranks[index] = rank,
+            None => self.rank_all(),
+        }
+        Ok(())
+    }
+
+    /// The rank of a source's entry: less goes first in the present direction. `None` if the key does not have
+    /// the shared prefix.
+    #[inline]
+    fn rank(&self, index: usize) -> Option<u64> {
+        let Some(entry) = self.sources[index].entry() else { return Some(u64::MAX) };
+        let head = head(entry.key.strip_prefix(self.shared.as_slice())?);
+        Some(if self.backward { !head } else { head })
+    }
+
+    /// Finds the shared prefix and ranks every source. Order between sources does not change by it.
+    fn rank_all(&mut self) {
+        let mut keys = self.sources.iter().filter_map(|source| source.entry()).map(|entry| entry.key);
+        let first = keys.next().unwrap_or_default();
+        let len = keys.fold(first.len(), |len, key| shared_len(&first[..len], key));
+        self.shared.clear();
+        self.shared.extend_from_slice(&first[..len]);
+        for index in 0..self.sources.len() {
+            // Every current key has the shared prefix by construction.
+            self.ranks[index] = self.rank(index).unwrap_or(u64::MAX);
+        }
+    }
+
+    /// Order in the present direction; exhausted sources last; `Equal` only for the same key and number.
+    #[inline]
+    fn order(&self, a: usize, b: usize) -> Ordering {
+        match self.ranks[a].cmp(&self.ranks[b]) {
+            Ordering::Equal => self.order_whole(a, b),
+            order => order,
+        }
+    }
+
+    fn order_whole(&self, a: usize, b: usize) -> Ordering {
+        match (self.sources[a].entry(), self.sources[b].entry()) {
+            (Some(a), Some(b)) if self.backward => internal_order(&b, &a),
+            (Some(a), Some(b)) => internal_order(&a, &b),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => a.cmp(&b),
+        }
+    }
+
+    #[inline]
+    fn set_tied(&mut self, index: usize, tied: bool) {
+        if self.tied[index] != tied {
+            self.tied[index] = tied;
+            self.tied_count = if tied { self.tied_count + 1 } else { self.tied_count - 1 };
+        }
+    }
+}
+
+impl<C: Cursor> Contest for Field<C> {
+    #[inline]
+    fn beats(&mut self, a: usize, b: usize) -> bool {
+        let order = self.order(a, b);
+        let a_wins = if order == Ordering::Equal { a < b } else { order == Ordering::Less };
+        let loser = if a_wins { b } else { a };
+        self.set_tied(loser, order == Ordering::Equal);
+        a_wins
+    }
+}
+
+impl<C: Cursor> Cursor for MergeCursor<C> {
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        if self.placed { self.field.sources[self.tree.winner()].entry() } else { None }
+    }
+
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.place(false, |source| source.seek(key, seq))
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.place(true, |source| source.seek_before(key))
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        self.place(false, C::seek_first)
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        self.place(true, C::seek_last)
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        self.step(false)
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        self.step(true)
+    }
+}
+
+/// Key ascending, then number descending. The kind does not order: a number names one record.
+#[inline]
+pub(crate) fn internal_order(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
+    a.key.cmp(b.key).then_with(|| b.seq_kind.seq().cmp(&a.seq_kind.seq()))
+}
+
+/// The first 8 bytes as a number that orders as they do; shorter keys are padded with zeros.
+#[inline]
+fn head(key: &[u8]) -> u64 {
+    if let Some(bytes) = key.first_chunk::<8>() {
+        return u64::from_be_bytes(*bytes);
+    }
+    let mut bytes = [0; 8];
+    bytes[..key.len()].copy_from_slice(key);
+    u64::from_be_bytes(bytes)
+}
+
+fn shared_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}

@@ -1,0 +1,135 @@
+//! Swips: atomic pointers that are null or point at a cached object (pointer swizzling: Graefe et al., "In-Memory
+//! Performance for Big Data", VLDB 2014; Leis et al., "LeanStore", ICDE 2018).
+//!
+//! Who owns what:
+//! 1. A swip that is not null owns one strong reference to its object.
+//! 2. Whoever holds a [`Guard`] may load the swip; what it loads lives as long as the guard. No count is written.
+//! 3. null -> p only by [`Swip::publish`], which moves a reference in. Any thread; the first one wins.
+//! 4. p -> null only by [`Swip::clear`]. The one thread whose exchange saw p has the reference, and retires it:
+//!    it is dropped when every guard that was alive at that moment is gone. A guard that is made later finds the
+//!    swip null or pointing elsewhere.
+//! 5. A dropped swip retires as well: its object may have been loaded under a guard that outlives the swip.
+//!
+//! Memory ordering: `publish` releases the object's contents to the acquiring `load`. `clear` acquires, because
+//! dropping touches the contents; its order against loads comes from the guard (entering and retiring fence).
+
+#![expect(unsafe_code, reason = "references travel through atomic pointers")]
+
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::Arc;
+
+use terrane_base::sync::atomic::{AtomicPtr, Ordering};
+
+/// Keeps what is loaded under it alive.
+///
+/// # Safety
+/// An object given to `retire` is dropped only after every guard of the same type, made before the call, is
+/// dropped; making a guard is ordered before the loads under it.
+pub unsafe trait Guard {
+    /// Drops `object` when no guard that exists now is left.
+    fn retire<T: Send + Sync + 'static>(&self, object: Arc<T>);
+}
+
+/// The guard in use: an epoch of the process-wide collector (Fraser, "Practical lock-freedom", 2004, chapter 5).
+/// Never held across I/O or a callback of the user.
+#[derive(Debug)]
+pub struct Epoch(crossbeam_epoch::Guard);
+
+/// Enters the epoch.
+#[inline]
+#[must_use]
+pub fn enter() -> Epoch {
+    Epoch(crossbeam_epoch::pin())
+}
+
+impl Epoch {
+    /// Hands what this thread retired to the collector and drops what has become free.
+    pub fn collect(&self) {
+        self.0.flush();
+    }
+}
+
+// SAFETY: `crossbeam_epoch` runs a deferred function once every thread that was pinned has unpinned. All epochs
+// are made by `enter`, hence of one collector; another collector's guards would not protect.
+unsafe impl Guard for Epoch {
+    fn retire<T: Send + Sync + 'static>(&self, object: Arc<T>) {
+        self.0.defer(move || drop(object));
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct Swip<T: Send + Sync + 'static> {
+    pointer: AtomicPtr<T>,
+    owns: PhantomData<Arc<T>>,
+}
+
+impl<T: Send + Sync + 'static> Default for Swip<T> {
+    fn default() -> Self {
+        Swip { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
+    }
+}
+
+impl<T: Send + Sync + 'static> Swip<T> {
+    /// The object, if there is one.
+    #[inline]
+    pub fn load<'g, G: Guard>(&self, _guard: &'g G) -> Option<&'g T> {
+        // Acquire: pairs with the Release of `publish`.
+        let pointer = self.pointer.load(Ordering::Acquire);
+        // SAFETY: rule 1 and 4: a pointer seen under the guard stays valid until the guard is dropped.
+        unsafe { pointer.as_ref() }
+    }
+
+    /// The object with a reference of the caller's own, to keep it beyond the guard.
+    #[inline]
+    pub fn load_arc<G: Guard>(&self, _guard: &G) -> Option<Arc<T>> {
+        // Acquire: as in `load`. Not by way of `load`: a pointer made from its reference may not free the object.
+        let pointer = self.pointer.load(Ordering::Acquire).cast_const();
+        if pointer.is_null() {
+            return None;
+        }
+        // SAFETY: the pointer came from `Arc::into_raw`, and the guard keeps the swip's reference, also if the
+        // swip is cleared meanwhile, from being dropped before the count is raised.
+        unsafe {
+            Arc::increment_strong_count(pointer);
+            Some(Arc::from_raw(pointer))
+        }
+    }
+
+    /// Makes the swip point at `object`.
+    ///
+    /// # Errors
+    /// Gives `object` back if the swip points at one already.
+    pub fn publish(&self, object: Arc<T>) -> Result<(), Arc<T>> {
+        let pointer = Arc::into_raw(object).cast_mut();
+        let exchanged =
+            self.pointer.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed);
+        match exchanged {
+            Ok(_) => Ok(()),
+            // SAFETY: the exchange failed, so the reference made by `into_raw` is still ours.
+            Err(_) => Err(unsafe { Arc::from_raw(pointer) }),
+        }
+    }
+
+    /// Makes the swip null and retires its object; returns whether there was one.
+    pub fn clear<G: Guard>(&self, guard: &G) -> bool {
+        // Acquire: pairs with the Release of `publish`, before the contents are dropped.
+        let pointer = self.pointer.swap(ptr::null_mut(), Ordering::Acquire);
+        if pointer.is_null() {
+            return false;
+        }
+        // SAFETY: rule 4: this thread took the pointer out, so the swip's reference is now its own.
+        guard.retire(unsafe { Arc::from_raw(pointer) });
+        true
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for Swip<T> {
+    fn drop(&mut self) {
+        // Most swips are null by now; entering the epoch for those would be waste.
+        if !self.pointer.load(Ordering::Relaxed).is_null() {
+            self.clear(&enter());
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Everything that can be checked about one extent, without stopping at the first finding.
+//!
+//! Steps: 1. the footer against the meta, 2. index block and filter, 3. every block: checksum, structure, order,
+//! its index row, its neighbours, and that the filter knows its keys, 4. the sums over all blocks against the meta,
+//! 5. the zeros between the parts and the footer.
+
+use terrane_base::{Error, Result, SeqNo};
+use terrane_format::block::{Block, BlockCursor};
+use terrane_format::extent::{ExtentMeta, FOOTER_BYTES, Footer};
+use terrane_format::filter::{self, Filter};
+use terrane_format::index::{IndexBlock, IndexRow};
+use terrane_storage::Store;
+
+use crate::loader::{open_block, placed, read, read_filter, read_index};
+
+/// Checks the extent that `meta` describes, past the cache. Returns what is wrong, each finding an error with the
+/// file and offset that it is about; nothing if all is well. Takes the memory of one block and the index.
+#[must_use]
+pub fn verify_extent(meta: &ExtentMeta, store: &dyn Store) -> Vec<Error> {
+    let mut check = Check { meta, store, findings: Vec::new() };
+    check.footer();
+    let filter = if meta.filter.is_empty() { None } else { check.note(read_filter(meta, store)) };
+    if let Some(rows) = check.note(read_index(meta, store)) {
+        check.blocks(&rows, filter.as_ref());
+        check.sums(&rows);
+    }
+    check.padding();
+    check.findings
+}
+
+struct Check<'a> {
+    meta: &'a ExtentMeta,
+    store: &'a dyn Store,
+    findings: Vec<Error>,
+}
+
+/// Key and number of the last entry of a block.
+type Last = (Vec<u8>, SeqNo);
+
+impl Check<'_> {
+    /// Keeps an error as a finding.
+    fn note<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.findings.push(error)).ok()
+    }
+
+    /// A finding of this module's own.
+    fn find(&mut self, offset: u32, what: String) {
+        self.findings.push(placed(self.meta, self.store, offset, Error::corrupt(what)));
+    }
+
+    fn expect<T: PartialEq + std::fmt::Debug>(&mut self, offset: u32, what: &str, expected: &T, found: &T) {
+        if expected != found {
+            self.find(offset, format!("{what}: expected {expected:?}, found {found:?}"));
+        }
+    }
+
+    fn footer(&mut self) {
+        let meta = self.meta;
+        let Some(offset) = meta.bytes.checked_sub(FOOTER_BYTES as u32) else {
+            return self.find(0, format!("extent of {} bytes has no room for a footer", meta.bytes));
+        };
+        let Some(bytes) = self.note(read(meta, self.store, offset, FOOTER_BYTES as u32)) else { return };
+        let footer = Footer::decode(&bytes).map_err(|error| placed(meta, self.store, offset, error));
+        let Some(footer) = self.note(footer) else { return };
+        self.expect(offset, "footer, bytes", &meta.bytes, &footer.bytes);
+        self.expect(offset, "footer, blocks", &meta.blocks, &footer.blocks);
+        self.expect(offset, "footer, index", &meta.index, &footer.index);
+        self.expect(offset, "footer, filter", &meta.filter, &footer.filter);
+        self.expect(offset, "footer, compression", &meta.compression, &footer.compression);
+        self.expect(offset, "footer, raw bytes", &meta.raw_bytes, &footer.raw_bytes);
+        self.expect(offset, "footer, entries", &meta.entries, &footer.entries);
+        self.expect(offset, "footer, deletes", &meta.deletes, &footer.deletes);
+        let expected = (meta.seq_min, meta.seq_max);
+        self.expect(offset, "footer, sequence numbers", &expected, &(footer.seq_min, footer.seq_max));
+    }
+
+    fn blocks(&mut self, rows: &IndexBlock, filter: Option<&Filter>) {
+        let mut last: Option<Last> = None;
+        for row in rows.rows() {
+            let stored = read(self.meta, self.store, row.offset, row.stored_len);
+            let block = stored.and_then(|stored| open_block(self.meta, self.store, &row, stored));
+            // After a broken block its neighbour's order against it is unknown.
+            let Some(block) = self.note(block) else {
+                last = None;
+                continue;
+            };
+            last = self.block(&row, &block, filter, last.take());
+        }
+    }
+
+    fn block(
+        &mut self,
+        row: &IndexRow<'_>,
+        block: &Block,
+        filter: Option<&Filter>,
+        last: Option<Last>,
+    ) -> Option<Last> {
+        let ordered = block.check_order().map_err(|error| placed(self.meta, self.store, row.offset, error));
+        self.note(ordered);
+        let mut cursor = BlockCursor::new();
+        cursor.seek_first(block);
+        if let Some(first) = cursor.entry(block) {
+            self.expect(row.offset, "first key of a block", &row.first_key, &first.key);
+            let follows = last.is_none_or(|(key, seq)| {
+                key.as_slice() < first.key || (key == first.key && seq > first.seq_kind.seq())
+            });
+            if !follows {
+                self.find(row.offset, "block starts before the end of the one in front of it".into());
+            }
+        }
+        let mut end = None;
+        let mut denied = 0u32;
+        while let Some(entry) = cursor.entry(block) {
+            denied += u32::from(filter.is_some_and(|filter| !filter.may_contain(filter::hash(entry.key))));
+            end = Some((entry.key.len(), entry.seq_kind.seq()));
+            cursor.next(block);
+        }
+        if denied > 0 {
+            self.find(row.offset, format!("filter denies {denied} keys of a block"));
+        }
+        cursor.seek_last(block);
+        let last = cursor.entry(block).map(|entry| (entry.key.to_vec(), entry.seq_kind.seq()));
+        if let Some((key, seq)) = &last {
+            self.expect(row.offset, "last key of a block", &row.last_key, &key.as_slice());
+            self.expect(row.offset, "last entry of a block", &end, &Some((key.len(), *seq)));
+        }
+        last
+    }
+
+    fn sums(&mut self, rows: &IndexBlock) {
+        let (meta, at) = (self.meta, self.meta.index.offset);
+        let sum = |count: fn(&IndexRow<'_>) -> u64| rows.rows().map(|row| count(&row)).sum::<u64>();
+        self.expect(at, "data bytes", &u64::from(meta.index.offset), &rows.data_bytes());
+        self.expect(at, "raw bytes", &meta.raw_bytes, &sum(|row| u64::from(row.raw_len)));
+        self.expect(at, "entries", &meta.entries, &sum(|row| u64::from(row.entries)));
+        self.expect(at, "deletes", &meta.deletes, &sum(|row| u64::from(row.deletes)));
+        self.expect(at, "smallest number", &Some(meta.seq_min), &rows.rows().map(|row| row.seq_min).min());
+        self.expect(at, "largest number", &Some(meta.seq_max), &rows.rows().map(|row| row.seq_max).max());
+        self.expect(at, "smallest key", &Some(&*meta.smallest), &rows.rows().next().map(|row| row.first_key));
+        self.expect(
+            at,
+            "largest key",
+            &Some(&*meta.largest),
+            &rows.rows().next_back().map(|row| row.last_key),
+        );
+    }
+
+    fn padding(&mut self) {
+        let start = self.meta.index.end().max(self.meta.filter.end());
+        let len = (u64::from(self.meta.bytes)).saturating_sub(FOOTER_BYTES as u64).checked_sub(start);
+        let (Ok(start), Some(Ok(len))) = (u32::try_from(start), len.map(u32::try_from)) else { return };
+        if let Some(bytes) = self.note(read(self.meta, self.store, start, len))
+            && let Some(at) = bytes.iter().position(|byte| *byte != 0)
+        {
+            self.find(start + at as u32, "byte between the parts and the footer is not zero".into());
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The protocol of a swip (load, publish, clear, retire) under explored schedules.
+//!
+//! `crossbeam_epoch` is not known to the explorer, so the reclaimer here is a model with the weakest promise that
+//! `Guard` allows: what is retired is dropped at the very moment when the last guard that was alive at its
+//! retirement goes. Any use after that is seen, because a dropped object says so.
+//!
+//! Run with `cargo test -p terrane-table --features shuttle --test shuttle`.
+#![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
+#![cfg(feature = "shuttle")]
+#![expect(unsafe_code, reason = "implements the unsafe trait Guard for the model")]
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use shuttle::sync::Mutex;
+use shuttle::thread;
+use terrane_table::swip::{Guard, Swip};
+
+/// The model's reclaimer.
+#[derive(Default)]
+struct Reclaimer {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    next: usize,
+    alive: BTreeSet<usize>,
+    /// Objects, with the guards that must go before them.
+    retired: Vec<(BTreeSet<usize>, Box<dyn Any + Send>)>,
+}
+
+struct ModelGuard {
+    reclaimer: Arc<Reclaimer>,
+    number: usize,
+}
+
+impl Reclaimer {
+    fn enter(self: &Arc<Self>) -> ModelGuard {
+        let mut state = self.state.lock().unwrap();
+        state.next += 1;
+        let number = state.next;
+        state.alive.insert(number);
+        ModelGuard { reclaimer: self.clone(), number }
+    }
+}
+
+// SAFETY: an object is dropped once every guard that was alive at its retirement is gone.
+unsafe impl Guard for ModelGuard {
+    fn retire<T: Send + Sync + 'static>(&self, object: Arc<T>) {
+        let mut state = self.reclaimer.state.lock().unwrap();
+        let alive = state.alive.clone();
+        state.retired.push((alive, Box::new(object)));
+    }
+}
+
+impl Drop for ModelGuard {
+    fn drop(&mut self) {
+        let mut state = self.reclaimer.state.lock().unwrap();
+        state.alive.remove(&self.number);
+        for (awaited, _) in &mut state.retired {
+            awaited.remove(&self.number);
+        }
+        let (free, kept) =
+            std::mem::take(&mut state.retired).into_iter().partition(|(awaited, _)| awaited.is_empty());
+        state.retired = kept;
+        drop(state);
+        drop::<Vec<_>>(free);
+    }
+}
+
+/// Counts lives, and notices a read after its end: the flag lives on in the registry.
+struct Object {
+    alive: Arc<AtomicUsize>,
+}
+
+impl Object {
+    fn new(registry: &Registry) -> Arc<Object> {
+        registry.made.fetch_add(1, SeqCst);
+        let alive = Arc::new(AtomicUsize::new(1));
+        registry.flags.lock().unwrap().push(alive.clone());
+        Arc::new(Object { alive })
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        assert_eq!(self.alive.swap(0, SeqCst), 1, "dropped once");
+    }
+}
+
+#[derive(Default)]
+struct Registry {
+    made: AtomicUsize,
+    flags: std::sync::Mutex<Vec<Arc<AtomicUsize>>>,
+}
+
+/// The address that a load gave is looked up among the objects' flags, so that a dangling one is not followed.
+fn assert_alive(registry: &Registry, flag: *const AtomicUsize) {
+    let flags = registry.flags.lock().unwrap();
+    let flag = flags.iter().find(|known| Arc::as_ptr(known) == flag).expect("a flag that was made");
+    assert_eq!(flag.load(SeqCst), 1, "the object was dropped under a guard");
+}
+
+fn explore(readers: usize, publishers: usize, evictors: usize) {
+    let check = move || {
+        let swip = Arc::new(Swip::<Object>::default());
+        let reclaimer = Arc::new(Reclaimer::default());
+        let registry = Arc::new(Registry::default());
+        let mut threads = Vec::new();
+        for role in [vec!['r'; readers], vec!['p'; publishers], vec!['e'; evictors]].concat() {
+            let (swip, reclaimer, registry) = (swip.clone(), reclaimer.clone(), registry.clone());
+            threads.push(thread::spawn(move || match role {
+                'r' => read(&swip, &reclaimer, &registry),
+                'p' => publish(&swip, &registry),
+                _ => evict(&swip, &reclaimer),
+            }));
+        }
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        evict(&swip, &reclaimer);
+        let left: usize = registry.flags.lock().unwrap().iter().map(|flag| flag.load(SeqCst)).sum();
+        assert_eq!(left, 0, "every object is dropped in the end");
+    };
+    shuttle::check_random(check, 20_000);
+    shuttle::check_pct(check, 20_000, 3);
+}
+
+fn read(swip: &Swip<Object>, reclaimer: &Arc<Reclaimer>, registry: &Registry) {
+    for _ in 0..2 {
+        let guard = reclaimer.enter();
+        let first = swip.load(&guard).map(|object| Arc::as_ptr(&object.alive));
+        thread::yield_now();
+        if let Some(flag) = first {
+            assert_alive(registry, flag);
+        }
+        let kept = swip.load_arc(&guard);
+        drop(guard);
+        thread::yield_now();
+        if let Some(kept) = kept {
+            assert_alive(registry, Arc::as_ptr(&kept.alive));
+        }
+    }
+}
+
+fn publish(swip: &Swip<Object>, registry: &Registry) {
+    for _ in 0..2 {
+        if let Err(mine) = swip.publish(Object::new(registry)) {
+            assert_alive(registry, Arc::as_ptr(&mine.alive));
+        }
+    }
+}
+
+fn evict(swip: &Swip<Object>, reclaimer: &Arc<Reclaimer>) {
+    for _ in 0..2 {
+        let guard = reclaimer.enter();
+        swip.clear(&guard);
+    }
+}
+
+#[test]
+fn one_of_each() {
+    explore(1, 1, 1);
+}
+
+#[test]
+fn readers_against_evictors() {
+    explore(2, 1, 2);
+}
+
+#[test]
+fn publishers_race() {
+    explore(1, 3, 1);
+}

@@ -1,0 +1,83 @@
+//! Changes that become visible and durable together.
+
+use terrane_base::{Result, TableId};
+
+use crate::Table;
+
+/// Puts and deletes over any number of tables, applied all or not at all, in the order they were added.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let db = terrane::Db::open(dir.path().join("data"))?;
+/// let mut batch = terrane::Batch::new();
+/// batch.put(db.default_table(), b"from", b"90")?;
+/// batch.put(db.default_table(), b"to", b"110")?;
+/// db.write(&batch, terrane::Sync::Yes)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub(crate) records: terrane_base::Batch,
+    /// Tables that were named, so that a batch is refused when one of them was dropped meanwhile.
+    pub(crate) tables: Vec<TableId>,
+}
+
+impl Batch {
+    /// An empty batch.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets `key` to `value` in `table`.
+    ///
+    /// # Errors
+    /// `Invalid` if key, value or batch is beyond its limit; the batch is unchanged then.
+    pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.name(table);
+        self.records.put(table.id(), key, value)
+    }
+
+    /// Removes `key` from `table`; fine if it is not there.
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+        self.name(table);
+        self.records.delete(table.id(), key)
+    }
+
+    /// How many changes the batch holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.record_count() as usize
+    }
+
+    /// Whether the batch holds no change.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Bytes of the changes as they are journaled.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.records.bytes().len()
+    }
+
+    /// Removes every change; keeps the memory for the next use.
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.tables.clear();
+    }
+
+    #[inline]
+    fn name(&mut self, table: &Table) {
+        // Runs of one table are the common case; a repeated name later in the list does no harm.
+        if self.tables.last() != Some(&table.id()) {
+            self.tables.push(table.id());
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! A database: open, tables, writes, maintenance, close.
+
+use std::fmt;
+use std::ops::RangeBounds;
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::{Result, SeqNo};
+use terrane_engine::{CheckReport, Engine, Progress, Shape, Snapshot as EngineSnapshot, Stats};
+
+use crate::snapshot::to_bounds;
+use crate::{Batch, Snapshot, Table, TableOptions, Value};
+
+/// Whether a write waits until it is on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// Survives the death of the process; after a loss of power a prefix of such writes is there.
+    #[default]
+    No,
+    /// Survives the loss of power.
+    Yes,
+}
+
+impl Sync {
+    pub(crate) fn is_yes(self) -> bool {
+        self == Sync::Yes
+    }
+}
+
+/// An open database. Cheap to clone; usable from any thread. The last handle closes it.
+#[derive(Clone)]
+pub struct Db {
+    handle: Arc<Handle>,
+}
+
+/// Closes the engine when the last `Db` goes. Tables, snapshots and iterators keep the engine's memory alive, but
+/// do not keep it open.
+struct Handle {
+    engine: Arc<Engine>,
+    default_table: Table,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Nobody is left to tell; whoever wants to know calls `close`.
+        let _ = self.engine.close();
+    }
+}
+
+impl Db {
+    /// Opens the database in directory `path`, and creates it if the directory is missing or empty.
+    ///
+    /// # Errors
+    /// `Busy` if another process has it open, `Invalid` if the directory belongs to another program, `Corrupt`,
+    /// `Io`.
+    pub fn open(path: impl AsRef<Path>) -> Result<Db> {
+        Db::open_with(path, &Options::default())
+    }
+
+    /// Opens a database with options.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let path = dir.path().join("data");
+    /// let options = terrane::Options { memory_bytes: 256 << 20, ..Default::default() };
+    /// let db = terrane::Db::open_with(&path, &options)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::open`], and `Invalid` for options out of range or in contradiction.
+    pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Db> {
+        Db::open_in(path, options, Env::real())
+    }
+
+    /// Opens a database with other doors to clock, randomness and threads.
+    ///
+    /// # Errors
+    /// As [`Db::open_with`].
+    pub fn open_in(path: impl AsRef<Path>, options: &Options, env: Env) -> Result<Db> {
+        Ok(Db::from_engine(Engine::open(path.as_ref(), options, env)?))
+    }
+
+    fn from_engine(engine: Arc<Engine>) -> Db {
+        let inner = engine.catalog().require("default").expect("every database has the default table");
+        let default_table = Table { engine: engine.clone(), inner };
+        Db { handle: Arc::new(Handle { engine, default_table }) }
+    }
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.handle.engine
+    }
+
+    /// The table that exists in every database.
+    #[must_use]
+    pub fn default_table(&self) -> &Table {
+        &self.handle.default_table
+    }
+
+    /// Opens the table `name`.
+    ///
+    /// # Errors
+    /// `NotFound`, naming the tables that exist.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        let inner = self.engine().catalog().require(name)?;
+        Ok(Table { engine: self.engine().clone(), inner })
+    }
+
+    /// Creates the table `name`; durable on return.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad or used name, `Full`, `Poisoned`, `Io`.
+    pub fn create_table(&self, name: &str, options: &TableOptions) -> Result<Table> {
+        let inner = self.engine().create_table(name, &options.overrides)?;
+        Ok(Table { engine: self.engine().clone(), inner })
+    }
+
+    /// Opens the table `name`, or creates it with the database's options.
+    ///
+    /// # Errors
+    /// As [`Db::create_table`].
+    pub fn table_or_create(&self, name: &str) -> Result<Table> {
+        match self.engine().catalog().find(name) {
+            Some(inner) => Ok(Table { engine: self.engine().clone(), inner }),
+            None => self.create_table(name, &TableOptions::new()),
+        }
+    }
+
+    /// The names of all tables.
+    #[must_use]
+    pub fn tables(&self) -> Vec<String> {
+        self.engine().catalog().all().iter().map(|table| table.name.clone()).collect()
+    }
+
+    /// Removes the table `name` and everything in it; durable on return. Its space comes back when the last
+    /// reader has left.
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid` for the default table, `Poisoned`, `Io`.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        self.engine().drop_table(name)
+    }
+
+    /// Applies a batch, all or nothing, over any number of tables. Returns its position in the order of commits.
+    ///
+    /// # Errors
+    /// `NotFound` if a table of the batch was dropped, `Invalid` beyond the limits, `Full`, `Poisoned`, `Io`.
+    pub fn write(&self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
+        self.engine().require_tables(&batch.tables)?;
+        self.engine().write(&batch.records, sync.is_yes())
+    }
+
+    /// Sets `key` to `value` in the default table. See [`Table::put`].
+    ///
+    /// # Errors
+    /// As [`Table::put`].
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.default_table().put(key, value)
+    }
+
+    /// Removes `key` from the default table.
+    ///
+    /// # Errors
+    /// As [`Table::put`].
+    pub fn delete(&self, key: &[u8]) -> Result<()> {
+        self.default_table().delete(key)
+    }
+
+    /// The value of `key` in the default table.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn get(&self, key: &[u8]) -> Result<Option<Value>> {
+        self.default_table().get(key)
+    }
+
+    /// Whether `key` has a value in the default table.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        self.default_table().contains(key)
+    }
+
+    /// The values of several keys of the default table.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
+        self.default_table().multi_get(keys)
+    }
+
+    /// A view of the database as it is now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { pin: Arc::new(EngineSnapshot::new(self.engine().clone())) }
+    }
+
+    /// Makes every write so far durable.
+    ///
+    /// # Errors
+    /// `Poisoned`, `Io`.
+    pub fn sync(&self) -> Result<()> {
+        self.engine().sync()
+    }
+
+    /// Moves every record in memory into the levels and waits for it.
+    ///
+    /// # Errors
+    /// `Full`, `Io`, `Cancelled` when the database closes.
+    pub fn flush(&self) -> Result<()> {
+        self.engine().flush()
+    }
+
+    /// Merges a key range of `table` into the deepest level that has data, and waits for it.
+    ///
+    /// # Errors
+    /// As [`Db::flush`].
+    pub fn compact_range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<()> {
+        table.refuse_if_dropped()?;
+        self.engine().compact_range(&table.inner, &to_bounds(&range))
+    }
+
+    /// Waits until the background has nothing left to do: no full memtable, no generation to flush, no level
+    /// over its size. Does not flush a memtable that is not full.
+    ///
+    /// # Errors
+    /// The error of a background job that keeps failing, `Invalid` while the background is paused, `Cancelled`
+    /// when the database closes.
+    pub fn wait_until_quiescent(&self) -> Result<()> {
+        self.engine().wait_until_quiescent()
+    }
+
+    /// Pauses flush and compaction. Writers go on until the write memory is full.
+    pub fn pause_background(&self) {
+        self.engine().set_background_paused(true);
+    }
+
+    /// Lets flush and compaction go on.
+    pub fn resume_background(&self) {
+        self.engine().set_background_paused(false);
+    }
+
+    /// Cancels the compactions that run now; what they wrote is given back. The picker may choose them again.
+    pub fn cancel_compactions(&self) {
+        self.engine().cancel_background();
+    }
+
+    /// What runs in the background now, and how far it is.
+    #[must_use]
+    pub fn progress(&self) -> Vec<Progress> {
+        self.engine().progress()
+    }
+
+    /// What was counted since the open.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.engine().stats()
+    }
+
+    /// The state of the tree of every table.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.engine().shape()
+    }
+
+    /// How far the background is behind: 0 is not at all, 1 is the limit at which writers wait.
+    #[must_use]
+    pub fn pressure(&self) -> f64 {
+        self.engine().debt()
+    }
+
+    /// Verifies every checksum and every invariant of what is stored; `progress` is told bytes done and in all.
+    ///
+    /// # Errors
+    /// `Io` if the device refuses; damage is not an error but a finding of the report.
+    pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
+        self.engine().check(progress)
+    }
+
+    /// The options in force, with derived sizes filled in.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        self.engine().options()
+    }
+
+    /// Directory of the database.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.engine().dir()
+    }
+
+    /// Makes every write durable, stops the background and releases the lock. Other handles get errors from then
+    /// on. Dropping the last handle does the same but cannot report an error.
+    ///
+    /// # Errors
+    /// `Poisoned`, `Io`.
+    pub fn close(self) -> Result<()> {
+        self.engine().close()
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Db").field("path", &self.path()).finish_non_exhaustive()
+    }
+}

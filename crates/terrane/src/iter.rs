@@ -1,0 +1,116 @@
+//! Ranges of a table: an iterator of owned rows, and a cursor that lends them.
+
+use terrane_base::Result;
+use terrane_engine::{RangeIter, TableScan};
+
+use crate::snapshot::Pin;
+
+/// A key and its value.
+pub type Row = (Vec<u8>, Vec<u8>);
+
+/// The rows of a range in key order, from both ends; owns what it needs, so it may outlive every handle.
+///
+/// It sees the table as it was when the iterator was made. After an error it ends.
+pub struct Iter {
+    pub(crate) inner: RangeIter,
+    /// Keeps the versions that the iterator sees.
+    pub(crate) _pin: Pin,
+}
+
+impl Iterator for Iter {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.inner.next()
+    }
+}
+
+impl DoubleEndedIterator for Iter {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.inner.next_back()
+    }
+}
+
+/// A position in a table that lends keys and values instead of copying them.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let db = terrane::Db::open(dir.path().join("data"))?;
+/// for number in 0..10u8 {
+///     db.put(&[number], b"v")?;
+/// }
+/// let mut cursor = db.default_table().cursor();
+/// cursor.seek(&[7])?;
+/// while let Some((key, _value)) = cursor.row() {
+///     assert!(key[0] >= 7);
+///     cursor.next()?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Cursor {
+    pub(crate) scan: TableScan,
+    /// Keeps the versions that the cursor sees.
+    pub(crate) _pin: Pin,
+}
+
+impl Cursor {
+    /// The key and value at the position; `None` before it is placed and past either end.
+    #[inline]
+    #[must_use]
+    pub fn row(&self) -> Option<(&[u8], &[u8])> {
+        self.scan.entry()
+    }
+
+    /// Goes to the first key.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from the store.
+    pub fn seek_first(&mut self) -> Result<()> {
+        self.scan.seek_first()
+    }
+
+    /// Goes to the last key.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_first`].
+    pub fn seek_last(&mut self) -> Result<()> {
+        self.scan.seek_last()
+    }
+
+    /// Goes to the first key at or after `key`.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_first`].
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.scan.seek(key)
+    }
+
+    /// Goes to the last key at or before `key`.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_first`].
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
+        self.scan.seek_back(key)
+    }
+
+    /// Goes to the next key; stays without a position if there is none.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_first`].
+    #[expect(clippy::should_implement_trait, reason = "a lending cursor is not an Iterator")]
+    #[inline]
+    pub fn next(&mut self) -> Result<()> {
+        self.scan.next()
+    }
+
+    /// Goes to the previous key; stays without a position if there is none.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek_first`].
+    #[inline]
+    pub fn prev(&mut self) -> Result<()> {
+        self.scan.prev()
+    }
+}

@@ -1,0 +1,93 @@
+//! A fixed view of the whole database.
+
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use terrane_base::{Result, SeqNo};
+use terrane_engine::Bounds;
+
+use crate::{Cursor, Iter, Table, Value};
+
+/// What keeps the versions that a reader sees; shared by a snapshot and the iterators made from it.
+pub(crate) type Pin = Arc<terrane_engine::Snapshot>;
+
+/// The database as it was at one moment, over all tables. Cheap to make and to clone; keeps the versions that it
+/// sees from being dropped while it lives.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let db = terrane::Db::open(dir.path().join("data"))?;
+/// db.put(b"k", b"old")?;
+/// let before = db.snapshot();
+/// db.put(b"k", b"new")?;
+/// assert_eq!(before.get(db.default_table(), b"k")?.as_deref(), Some(&b"old"[..]));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Snapshot {
+    pub(crate) pin: Pin,
+}
+
+impl Snapshot {
+    /// Position in the order of commits: this record and all before it are seen.
+    #[must_use]
+    pub fn seq(&self) -> SeqNo {
+        self.pin.seq()
+    }
+
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
+    pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
+        table.get_at(key, Some(self.seq()))
+    }
+
+    /// Whether `key` has a value.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    pub fn contains(&self, table: &Table, key: &[u8]) -> Result<bool> {
+        Ok(self.get(table, key)?.is_some())
+    }
+
+    /// The values of several keys, in their order.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    pub fn multi_get(&self, table: &Table, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
+        table.multi_get_at(keys, Some(self.seq()))
+    }
+
+    /// The rows of a range.
+    pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Iter {
+        table.iter_at(to_bounds(&range), self.pin.clone())
+    }
+
+    /// The rows whose keys begin with `prefix`.
+    pub fn prefix(&self, table: &Table, prefix: &[u8]) -> Iter {
+        table.iter_at(Bounds::prefix(prefix), self.pin.clone())
+    }
+
+    /// All rows.
+    pub fn iter(&self, table: &Table) -> Iter {
+        table.iter_at(Bounds::all(), self.pin.clone())
+    }
+
+    /// A cursor over the table.
+    pub fn cursor(&self, table: &Table) -> Cursor {
+        table.cursor_at(Bounds::all(), self.pin.clone())
+    }
+}
+
+/// A range of borrowed keys as bounds that own them.
+pub(crate) fn to_bounds<'k>(range: &impl RangeBounds<&'k [u8]>) -> Bounds {
+    let own = |bound: Bound<&&[u8]>| match bound {
+        Bound::Included(key) => Bound::Included(key.to_vec()),
+        Bound::Excluded(key) => Bound::Excluded(key.to_vec()),
+        Bound::Unbounded => Bound::Unbounded,
+    };
+    Bounds { lower: own(range.start_bound()), upper: own(range.end_bound()) }
+}

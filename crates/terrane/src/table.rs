@@ -1,0 +1,201 @@
+//! A table: one ordered map of keys to values, with options of its own.
+
+use std::fmt;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use terrane_base::{Error, Kind, Result, SeqNo, TableId};
+use terrane_engine::{Bounds, Engine, Snapshot as EngineSnapshot};
+
+use crate::snapshot::{Pin, to_bounds};
+use crate::{Batch, Cursor, Iter, Sync, Value};
+
+/// Options that one table has for itself, set over those of the database when the table is created.
+///
+/// ```
+/// let options = terrane::TableOptions::new().set("compression_last", "none")?.set("block_bytes", "4KiB")?;
+/// # Ok::<(), terrane::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    pub(crate) overrides: Vec<(String, String)>,
+}
+
+impl TableOptions {
+    /// No option of its own: the database's apply.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets one option: `block_bytes`, `compression`, `compression_last`, `filter_bits_per_key`,
+    /// `level_base_bytes`, `level_fanout` or `overflow_runs_max`.
+    ///
+    /// # Errors
+    /// `Invalid` for another option or a value out of range.
+    pub fn set(mut self, name: &str, value: &str) -> Result<Self> {
+        terrane_engine::check_table_option(name, value)?;
+        self.overrides.retain(|(known, _)| known != name);
+        self.overrides.push((name.to_owned(), value.to_owned()));
+        Ok(self)
+    }
+}
+
+/// A table of an open database. Cheap to clone; usable from any thread.
+#[derive(Clone)]
+pub struct Table {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) inner: Arc<terrane_engine::Table>,
+}
+
+impl Table {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    pub(crate) fn id(&self) -> TableId {
+        self.inner.id
+    }
+
+    /// Sets `key` to `value`. Survives the death of the process, not the loss of power: see [`Table::put_with`].
+    ///
+    /// # Errors
+    /// `Invalid` beyond the limits, `NotFound` if the table was dropped, `Full`, `Poisoned`, `Io`.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_with(key, value, Sync::No)
+    }
+
+    /// Sets `key` to `value`; with [`Sync::Yes`] it is on disk when this returns.
+    ///
+    /// # Errors
+    /// As [`Table::put`].
+    pub fn put_with(&self, key: &[u8], value: &[u8], sync: Sync) -> Result<()> {
+        self.refuse_if_dropped()?;
+        self.engine.put(self.id(), key, value, sync.is_yes())
+    }
+
+    /// Removes `key`; fine if it is not there.
+    ///
+    /// # Errors
+    /// As [`Table::put`].
+    pub fn delete(&self, key: &[u8]) -> Result<()> {
+        self.refuse_if_dropped()?;
+        self.engine.delete(self.id(), key, false)
+    }
+
+    /// The value of `key`.
+    ///
+    /// # Errors
+    /// `Invalid` for a key beyond the limit, `NotFound` if the table was dropped, `Io` or `Corrupt` from the store.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Value>> {
+        self.get_at(key, None)
+    }
+
+    /// Appends the value of `key` to `value` and returns whether there is one: a read without an allocation.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        self.refuse_if_dropped()?;
+        self.engine.get(&self.inner, key, None, value)
+    }
+
+    /// Whether `key` has a value.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    /// The values of several keys of one moment, in their order.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
+        self.multi_get_at(keys, None)
+    }
+
+    /// The rows of a range.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put(b"b", b"1")?;
+    /// let table = db.default_table();
+    /// assert_eq!(table.range(b"a".as_slice()..b"c".as_slice()).count(), 1);
+    /// assert_eq!(table.range(..).rev().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Iter {
+        self.iter_at(to_bounds(&range), self.pin())
+    }
+
+    /// The rows whose keys begin with `prefix`.
+    #[must_use]
+    pub fn prefix(&self, prefix: &[u8]) -> Iter {
+        self.iter_at(Bounds::prefix(prefix), self.pin())
+    }
+
+    /// All rows.
+    #[must_use]
+    pub fn iter(&self) -> Iter {
+        self.iter_at(Bounds::all(), self.pin())
+    }
+
+    /// A cursor over the table as it is now.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor {
+        self.cursor_at(Bounds::all(), self.pin())
+    }
+
+    /// Adds a put to `batch`; the same as [`Batch::put`].
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    pub fn put_in(&self, batch: &mut Batch, key: &[u8], value: &[u8]) -> Result<()> {
+        batch.put(self, key, value)
+    }
+
+    fn pin(&self) -> Pin {
+        Arc::new(EngineSnapshot::new(self.engine.clone()))
+    }
+
+    pub(crate) fn get_at(&self, key: &[u8], at: Option<SeqNo>) -> Result<Option<Value>> {
+        self.refuse_if_dropped()?;
+        let mut value = Vec::new();
+        let found = self.engine.get(&self.inner, key, at, &mut value)?;
+        Ok(found.then(|| Value::new(value)))
+    }
+
+    pub(crate) fn multi_get_at(&self, keys: &[&[u8]], at: Option<SeqNo>) -> Result<Vec<Option<Value>>> {
+        self.refuse_if_dropped()?;
+        let values = self.engine.multi_get(&self.inner, keys, at)?;
+        Ok(values.into_iter().map(|value| value.map(Value::new)).collect())
+    }
+
+    pub(crate) fn iter_at(&self, bounds: Bounds, pin: Pin) -> Iter {
+        Iter { inner: self.engine.range(&self.inner, bounds, pin.seq()), _pin: pin }
+    }
+
+    pub(crate) fn cursor_at(&self, bounds: Bounds, pin: Pin) -> Cursor {
+        Cursor { scan: self.engine.scan(&self.inner, bounds, pin.seq()), _pin: pin }
+    }
+
+    pub(crate) fn refuse_if_dropped(&self) -> Result<()> {
+        if self.inner.is_dropped() {
+            return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", self.name())));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,11 @@
+//! The house rules and the test suites. Not part of the product: knows the tree, never the engine.
+//!
+//! * [`tree`]: the text files of the repository as one value, so that rules are pure and tests make trees up.
+//! * [`source`]: Rust text with comments and literals blanked out. [`tidy`]: the rules. [`suites`]: the tests.
+#![expect(clippy::disallowed_methods, reason = "reads the tree and times the suites; no part of the engine")]
+
+pub mod manifest;
+pub mod source;
+pub mod suites;
+pub mod tidy;
+pub mod tree;

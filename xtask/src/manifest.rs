@@ -1,0 +1,88 @@
+//! What tidy reads from the workspace's manifests.
+
+use std::collections::BTreeMap;
+
+use crate::tree::Tree;
+
+/// One crate of the workspace.
+#[derive(Clone, Debug)]
+pub struct Package {
+    /// Path of its manifest.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+    /// `[package.metadata] layer`.
+    pub layer: Option<i64>,
+    /// `description`.
+    pub description: String,
+    /// Names of normal and build dependencies.
+    pub dependencies: Vec<String>,
+    /// Names of dev-dependencies.
+    pub dev_dependencies: Vec<String>,
+}
+
+impl Package {
+    /// Directory of the crate, without a slash at the end.
+    #[must_use]
+    pub fn directory(&self) -> &str {
+        self.path.strip_suffix("/Cargo.toml").unwrap_or("")
+    }
+}
+
+/// Every crate under `crates/`, and `xtask`, by name.
+///
+/// # Errors
+/// Names the manifest that is no TOML or has no name.
+pub fn packages(tree: &Tree) -> Result<BTreeMap<String, Package>, String> {
+    let is_member = |path: &str| {
+        let parts: Vec<&str> = path.split('/').collect();
+        matches!(parts.as_slice(), ["crates", _, "Cargo.toml"] | ["xtask", "Cargo.toml"])
+    };
+    let manifests = tree.files().filter(|(path, _)| is_member(path));
+    manifests.map(|(path, text)| parse(path, text).map(|package| (package.name.clone(), package))).collect()
+}
+
+fn parse(path: &str, text: &str) -> Result<Package, String> {
+    let root: toml::Table = text.parse().map_err(|why| format!("{path}: {why}"))?;
+    let package = root.get("package").and_then(|value| value.as_table());
+    let package = package.ok_or_else(|| format!("{path}: has no [package]"))?;
+    let string =
+        |name: &str| package.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    if string("name").is_empty() {
+        return Err(format!("{path}: has no package name"));
+    }
+    let layer =
+        package.get("metadata").and_then(|value| value.get("layer")).and_then(toml::Value::as_integer);
+    let mut dependencies = Vec::new();
+    let mut dev_dependencies = Vec::new();
+    collect(&root, &mut dependencies, &mut dev_dependencies);
+    for target in root.get("target").and_then(|value| value.as_table()).into_iter().flat_map(|t| t.values()) {
+        collect(target.as_table().unwrap_or(&toml::Table::new()), &mut dependencies, &mut dev_dependencies);
+    }
+    let description = string("description");
+    Ok(Package {
+        path: path.to_owned(),
+        name: string("name"),
+        layer,
+        description,
+        dependencies,
+        dev_dependencies,
+    })
+}
+
+fn collect(table: &toml::Table, normal: &mut Vec<String>, dev: &mut Vec<String>) {
+    let lists = [("dependencies", &mut *normal), ("dev-dependencies", dev)];
+    for (section, list) in lists {
+        list.extend(names(table, section));
+    }
+    normal.extend(names(table, "build-dependencies"));
+}
+
+/// The crates that a section names; a renamed one (`package = "..."`) by its real name.
+fn names(table: &toml::Table, section: &str) -> Vec<String> {
+    let section = table.get(section).and_then(|value| value.as_table());
+    let real = |(name, value): (&String, &toml::Value)| {
+        value.get("package").and_then(|value| value.as_str()).unwrap_or(name).to_owned()
+    };
+    section.into_iter().flatten().map(real).collect()
+}

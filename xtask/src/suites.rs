@@ -1,0 +1,144 @@
+//! The suites: each a list of steps that run in order, stop at the first failure and say how long they took.
+
+use std::io::IsTerminal;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use crate::tree::Tree;
+
+/// One command of a suite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What it is for.
+    pub title: &'static str,
+    /// Arguments of `cargo`.
+    pub arguments: Vec<String>,
+    /// Variables set for it.
+    pub variables: Vec<(&'static str, &'static str)>,
+    /// The most time it may take where nobody watches.
+    pub limit: Duration,
+}
+
+impl Step {
+    fn new(title: &'static str, minutes: u64, arguments: &str) -> Step {
+        let arguments = arguments.split_whitespace().map(str::to_owned).collect();
+        Step { title, arguments, variables: Vec::new(), limit: Duration::from_secs(60 * minutes) }
+    }
+}
+
+/// Every test: `cargo test`, schedule exploration, and each benchmark once.
+///
+/// # Errors
+/// Names the first step that failed.
+pub fn test(root: &Path) -> Result<(), String> {
+    let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
+    run(root, &test_steps(&tree))
+}
+
+/// The documentation, warnings refused.
+///
+/// # Errors
+/// As [`test`].
+pub fn docs(root: &Path) -> Result<(), String> {
+    run(root, &[docs_step()])
+}
+
+/// What CI runs besides [`test`]: format, lints, house rules, documentation.
+///
+/// # Errors
+/// As [`test`].
+pub fn ci_parts(root: &Path) -> Result<(), String> {
+    run(
+        root,
+        &[
+            Step::new("format", 5, "fmt --all -- --check"),
+            Step::new("lints", 40, "clippy --workspace --all-targets -- -D warnings"),
+        ],
+    )?;
+    crate::tidy::run(root, false)?;
+    docs(root)
+}
+
+fn docs_step() -> Step {
+    let mut step = Step::new("documentation", 20, "doc --workspace --no-deps");
+    step.variables.push(("RUSTDOCFLAGS", "-D warnings"));
+    step
+}
+
+/// The steps of [`test`] for a tree: a crate takes part in schedule exploration by having `tests/shuttle.rs`,
+/// a benchmark by lying in `benches/`.
+#[must_use]
+pub fn test_steps(tree: &Tree) -> Vec<Step> {
+    let mut steps = vec![Step::new("tests", 45, "test --workspace")];
+    for (path, _) in tree.rust_files() {
+        if let ["crates", package, "tests", "shuttle.rs"] = path.split('/').collect::<Vec<_>>().as_slice() {
+            let arguments = format!("test -p {package} --features shuttle --test shuttle");
+            steps.push(Step::new("schedule exploration", 20, &arguments));
+        }
+    }
+    let benches: Vec<String> = tree.rust_files().filter_map(|(path, _)| bench_arguments(path)).collect();
+    for bench in benches {
+        steps.push(Step::new("benchmark, once", 10, &format!("test {bench} -- --test")));
+    }
+    steps
+}
+
+fn bench_arguments(path: &str) -> Option<String> {
+    match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["crates", package, "benches", file] => {
+            Some(format!("-p {package} --bench {}", file.strip_suffix(".rs")?))
+        }
+        _ => None,
+    }
+}
+
+fn run(root: &Path, steps: &[Step]) -> Result<(), String> {
+    let start = Instant::now();
+    for (index, step) in steps.iter().enumerate() {
+        let command = step.arguments.join(" ");
+        println!("xtask: [{}/{}] {}: cargo {command}", index + 1, steps.len(), step.title);
+        let step_start = Instant::now();
+        let status = run_step(root, step)?;
+        if !status.success() {
+            return Err(format!("{} failed ({status}): cargo {command}", step.title));
+        }
+        println!("xtask: {} took {:.1} s", step.title, step_start.elapsed().as_secs_f64());
+    }
+    println!("xtask: {} steps passed in {:.1} s", steps.len(), start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn run_step(root: &Path, step: &Step) -> Result<ExitStatus, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(&step.arguments).envs(step.variables.iter().copied()).current_dir(root);
+    if std::io::stdin().is_terminal() {
+        // Somebody watches and can interrupt; a process group of its own would not hear the key.
+        return command.status().map_err(|why| format!("cannot run cargo: {why}"));
+    }
+    run_within(&mut command, step.limit).map_err(|why| format!("{}: {why}", step.title))
+}
+
+/// Runs a command; ends it and everything that it started when the time is over.
+///
+/// # Errors
+/// Says that it could not be started, or how long it ran.
+pub fn run_within(command: &mut Command, limit: Duration) -> Result<ExitStatus, String> {
+    let mut child = command.process_group(0).spawn().map_err(|why| format!("cannot run it: {why}"))?;
+    let start = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if start.elapsed() < limit => std::thread::sleep(Duration::from_millis(50)),
+            Ok(None) => {
+                let group = format!("-{}", child.id());
+                let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).status();
+                let _ = child.wait();
+                return Err(format!("ended after {:.0} s, its limit", limit.as_secs_f64()));
+            }
+            Err(why) => return Err(why.to_string()),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The rules of the house as text checks. Each rule is a pure function from a [`Tree`] to findings; each
+//! finding names the place and the remedy.
+//!
+//! * [`layers`]: edges go down, the crate map is true. [`length`]: files and functions, with a ratchet.
+//! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
+//! * [`pages`]: documents that must say what the code says.
+
+pub mod bans;
+pub mod layers;
+pub mod length;
+pub mod pages;
+pub mod text;
+
+use std::fmt;
+use std::path::Path;
+
+use crate::tree::Tree;
+
+/// Something that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// Path of the file.
+    pub path: String,
+    /// Line, from 1; 0 if the finding is about the whole file.
+    pub line: usize,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl Finding {
+    /// A finding about one line (0: the whole file).
+    pub fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Finding { path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.message),
+            line => write!(f, "{}:{line}: {}", self.path, self.message),
+        }
+    }
+}
+
+/// Every finding of every rule, sorted by place.
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let rules = [layers::check, length::check, bans::check, text::check, pages::check];
+    let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
+    findings.sort();
+    findings
+}
+
+/// Checks the tree at `root` and prints the findings. With `write`, first renews what can be renewed without
+/// a decision: the ratchet goes down, the crate map follows the manifests.
+///
+/// # Errors
+/// Says how many findings there are, or why the tree could not be read.
+pub fn run(root: &Path, write: bool) -> Result<(), String> {
+    let mut tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
+    if write {
+        for (path, text) in [length::renewed(&tree), layers::renewed(&tree)].into_iter().flatten() {
+            std::fs::write(root.join(path), &text).map_err(|why| format!("cannot write {path}: {why}"))?;
+            tree.insert(path, &text);
+        }
+    }
+    let findings = check(&tree);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => {
+            println!("tidy: {} files, no findings", tree.files().count());
+            Ok(())
+        }
+        count => Err(format!("tidy: {count} findings")),
+    }
+}
+
+/// Whether a path is product code: what runs for users, neither test nor bench nor tool. A `conformance.rs` is
+/// a test suite that lies in `src` so that every implementer of a trait can run it.
+#[must_use]
+pub fn is_product(path: &str) -> bool {
+    let inside = path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs");
+    inside && !path.contains("/tests/") && !path.ends_with("/tests.rs") && !path.ends_with("/conformance.rs")
+}
+
+/// The entries of a list file: lines that are neither empty nor comments, with their line numbers.
+pub fn list_entries<'a>(tree: &'a Tree, path: &str) -> impl Iterator<Item = (usize, &'a str)> {
+    let lines = tree.get(path).unwrap_or_default().lines().enumerate();
+    let entries = lines.map(|(index, line)| (index + 1, line.split('#').next().unwrap_or_default().trim()));
+    entries.filter(|(_, line)| !line.is_empty())
+}

@@ -1,0 +1,114 @@
+//! Documents that must say what the code says: a page for each format, a reason for each outside crate, and
+//! no path that leads nowhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Finding;
+use crate::manifest::packages;
+use crate::tree::Tree;
+
+const FORMAT: &str = "crates/terrane-format/src";
+const DEPENDENCIES: &str = "docs/dependencies.md";
+
+/// Checks the pages.
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    check_formats(tree, &mut findings);
+    check_dependencies(tree, &mut findings);
+    for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".md")) {
+        check_paths(tree, path, text, &mut findings);
+    }
+    findings
+}
+
+/// Each public module of `terrane-format` has its page, or its head names the page that covers it.
+fn check_formats(tree: &Tree, findings: &mut Vec<Finding>) {
+    let library = tree.get(&format!("{FORMAT}/lib.rs")).unwrap_or_default();
+    let modules = library.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    for module in modules {
+        let page = format!("docs/format/{module}.md");
+        if tree.get(&page).is_some() {
+            continue;
+        }
+        let files = [format!("{FORMAT}/{module}.rs"), format!("{FORMAT}/{module}/mod.rs")];
+        let head = files.iter().find_map(|file| tree.get(file)).unwrap_or_default();
+        let names_page = head.lines().take_while(|line| line.starts_with("//!")).any(|line| {
+            quoted_paths(line).any(|path| path.starts_with("docs/format/") && tree.get(path).is_some())
+        });
+        if !names_page {
+            let why =
+                format!("format without a page: write {page}, or name the page that covers it in the head");
+            findings.push(Finding::new(&files[0], 1, why));
+        }
+    }
+}
+
+/// `docs/dependencies.md` has one row `| \`name\` | ...` for each outside crate that a manifest names.
+fn check_dependencies(tree: &Tree, findings: &mut Vec<Finding>) {
+    let Ok(packages) = packages(tree) else { return };
+    let mut used: BTreeMap<&str, &str> = BTreeMap::new();
+    for package in packages.values() {
+        for name in package.dependencies.iter().chain(&package.dev_dependencies) {
+            if !packages.contains_key(name) {
+                used.entry(name).or_insert(&package.path);
+            }
+        }
+    }
+    let rows = tree.get(DEPENDENCIES).unwrap_or_default().lines();
+    let listed: BTreeSet<&str> =
+        rows.filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name)).collect();
+    for (name, path) in used.iter().filter(|(name, _)| !listed.contains(**name)) {
+        let why =
+            format!("depends on `{name}`, which {DEPENDENCIES} does not list: add a row with the reason");
+        findings.push(Finding::new(path, 0, why));
+    }
+    for name in listed.iter().filter(|name| !used.contains_key(**name)) {
+        findings.push(Finding::new(DEPENDENCIES, 0, format!("no crate depends on `{name}`: remove the row")));
+    }
+}
+
+/// Paths in back quotes and targets of links lead to something in the tree.
+fn check_paths(tree: &Tree, page: &str, text: &str, findings: &mut Vec<Finding>) {
+    let directory = page.rsplit_once('/').map_or("", |(directory, _)| directory);
+    for (index, line) in text.lines().enumerate() {
+        for path in quoted_paths(line).filter(|path| is_tree_path(path)) {
+            if !tree.has(path) {
+                findings.push(Finding::new(page, index + 1, format!("`{path}` does not exist")));
+            }
+        }
+        for target in link_targets(line) {
+            if !tree.has(&join(directory, target)) {
+                findings.push(Finding::new(page, index + 1, format!("the link to {target} leads nowhere")));
+            }
+        }
+    }
+}
+
+fn quoted_paths(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+fn is_tree_path(path: &str) -> bool {
+    let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+    plain && ["crates/", "docs/", "xtask/", "tests/"].iter().any(|start| path.starts_with(start))
+}
+
+/// Targets of `[text](target)` that are files of the tree.
+fn link_targets(line: &str) -> impl Iterator<Item = &str> {
+    let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
+    let files = targets.map(|target| target.split('#').next().unwrap_or_default());
+    files.filter(|target| !target.is_empty() && !target.contains(':') && target.ends_with(".md"))
+}
+
+fn join(directory: &str, target: &str) -> String {
+    let mut parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();
+    for part in target.split('/') {
+        match part {
+            "." | "" => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
