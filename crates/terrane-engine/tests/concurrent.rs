@@ -162,7 +162,7 @@ fn maintain(shared: &Shared) {
                 let table = &shared.tables[numbers.below(2) as usize];
                 shared.engine.compact_range(table, &Bounds::prefix(b"bulk00")).unwrap();
             }
-            2 => shared.engine.cancel_background(),
+            2 => shared.engine.cancel_compactions(),
             _ => env.clock.sleep(std::time::Duration::from_millis(numbers.below(20))),
         }
     }

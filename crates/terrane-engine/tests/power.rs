@@ -252,6 +252,8 @@ fn go_on(options: &Options, disk: &MemDisk, numbers: &mut Numbers, place: &str) 
         }
     }
     engine.sync().unwrap();
+    // At rest: without the gate, an image takes the files one after the other.
+    engine.wait_until_quiescent().unwrap();
     let cut = disk.crash(numbers.next());
     engine.close().unwrap();
     let engine = open(cut, options).unwrap_or_else(|error| panic!("{place}: open after going on: {error}"));

@@ -52,7 +52,8 @@ fn a_failed_sync_poisons() {
 fn a_failed_background_sync_poisons() {
     let (_, faulty, disk, manifest) = faulty();
     let (journal, _) = open(&disk, &manifest, &settings(SEGMENT_BYTES)).unwrap();
-    journal.commit(&put(b"a", b"1"), false, &mut |_| {}).unwrap();
+    // Somebody asks for a sync, so the syncer takes the segment when it is complete.
+    journal.commit(&put(b"a", b"1"), true, &mut |_| {}).unwrap();
     faulty.fail(Fault::new(Call::Sync, Failure::Broken).on("000001.seg").lasting());
     let kind = loop {
         match journal.commit(&put(b"b", &[0; 1000]), false, &mut |_| {}) {
