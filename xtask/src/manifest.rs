@@ -34,9 +34,9 @@ impl Package {
 /// # Errors
 /// Names the manifest that is no TOML or has no name.
 pub fn packages(tree: &Tree) -> Result<BTreeMap<String, Package>, String> {
-    let is_member = |path: &str| match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["crates", _, "Cargo.toml"] | ["xtask", "Cargo.toml"] => true,
-        _ => false,
+    let is_member = |path: &str| {
+        let parts: Vec<&str> = path.split('/').collect();
+        matches!(parts.as_slice(), ["crates", _, "Cargo.toml"] | ["xtask", "Cargo.toml"])
     };
     let manifests = tree.files().filter(|(path, _)| is_member(path));
     manifests.map(|(path, text)| parse(path, text).map(|package| (package.name.clone(), package))).collect()

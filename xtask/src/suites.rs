@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use crate::tree::Tree;
@@ -114,17 +114,19 @@ fn run_step(root: &Path, step: &Step) -> Result<ExitStatus, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(&step.arguments).envs(step.variables.iter().copied()).current_dir(root);
-    let cannot = |why: std::io::Error| format!("cannot run cargo: {why}");
     if std::io::stdin().is_terminal() {
         // Somebody watches and can interrupt; a process group of its own would not hear the key.
-        return command.status().map_err(cannot);
+        return command.status().map_err(|why| format!("cannot run cargo: {why}"));
     }
-    let mut child = command.process_group(0).spawn().map_err(cannot)?;
-    wait(&mut child, step.limit).map_err(|why| format!("{}: {why}", step.title))
+    run_within(&mut command, step.limit).map_err(|why| format!("{}: {why}", step.title))
 }
 
-/// Waits for the child; ends its whole process group when the time is over.
-fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
+/// Runs a command; ends it and everything that it started when the time is over.
+///
+/// # Errors
+/// Says that it could not be started, or how long it ran.
+pub fn run_within(command: &mut Command, limit: Duration) -> Result<ExitStatus, String> {
+    let mut child = command.process_group(0).spawn().map_err(|why| format!("cannot run it: {why}"))?;
     let start = Instant::now();
     loop {
         match child.try_wait() {
@@ -134,7 +136,7 @@ fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
                 let group = format!("-{}", child.id());
                 let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).status();
                 let _ = child.wait();
-                return Err(format!("ended after {} minutes", limit.as_secs() / 60));
+                return Err(format!("ended after {:.0} s, its limit", limit.as_secs_f64()));
             }
             Err(why) => return Err(why.to_string()),
         }

@@ -1,7 +1,6 @@
 //! Every rule of tidy on small made-up trees: a tree that keeps it, and one that breaks it.
 
 use xtask::source::Source;
-use xtask::suites;
 use xtask::tidy::{self, Finding};
 use xtask::tree::Tree;
 
@@ -267,19 +266,4 @@ fn the_scanner_tells_code_from_text() {
     assert_eq!(source.code.len(), text.len());
     assert_eq!(source.find_word("work").count(), 1);
     assert_eq!(source.find_word("wor").count(), 0);
-}
-
-#[test]
-fn the_test_suite_finds_explorations_and_benches() {
-    let tree = Tree::of([("crates/low/tests/shuttle.rs", ""), ("crates/low/benches/ring.rs", "")]);
-    let commands: Vec<String> =
-        suites::test_steps(&tree).iter().map(|step| step.arguments.join(" ")).collect();
-    assert_eq!(
-        commands,
-        [
-            "test --workspace",
-            "test -p low --features shuttle --test shuttle",
-            "test -p low --bench ring -- --test",
-        ]
-    );
 }

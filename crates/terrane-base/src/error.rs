@@ -94,12 +94,14 @@ impl Error {
 
     /// The operating system refused: `what` says what was attempted on which thing.
     ///
-    /// A full device or quota becomes [`Kind::Full`], a missing file [`Kind::NotFound`], all else [`Kind::Io`].
+    /// A full device or quota becomes [`Kind::Full`], a missing file [`Kind::NotFound`], a file where a directory
+    /// should be [`Kind::Invalid`], all else [`Kind::Io`].
     #[cold]
     pub fn io(what: impl Into<String>, source: std::io::Error) -> Self {
         let kind = match source.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Kind::Full,
             std::io::ErrorKind::NotFound => Kind::NotFound,
+            std::io::ErrorKind::NotADirectory => Kind::Invalid,
             _ => Kind::Io,
         };
         Error(Arc::new(Inner { kind, message: what.into(), place: None, source: Some(source) }))

@@ -263,7 +263,8 @@ options! {
 
 #[cold]
 fn unknown_option(name: &str) -> Error {
-    let close = Options::describe().into_iter().find(|info| info.name.contains(name) || name.contains(info.name));
+    let close =
+        Options::describe().into_iter().find(|info| info.name.contains(name) || name.contains(info.name));
     let hint = close.map_or_else(String::new, |info| format!("; did you mean {}?", info.name));
     Error::invalid(format!("there is no option {name}{hint}"))
 }
@@ -288,7 +289,10 @@ impl Options {
         // segments that they share have room.
         derive(&mut o.memtable_bytes, o.write_memory_bytes / 4);
         derive(&mut o.global_index_bytes, o.memtable_bytes);
-        derive(&mut o.segment_bytes, (o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB).next_power_of_two());
+        derive(
+            &mut o.segment_bytes,
+            (o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB).next_power_of_two(),
+        );
         derive(&mut o.level_base_bytes, o.global_index_bytes.saturating_mul(4));
         derive(&mut o.background_threads, processors.clamp(1, 8) as u64);
         o.check_contradictions()?;
@@ -296,7 +300,8 @@ impl Options {
     }
 
     fn check_contradictions(&self) -> Result<()> {
-        let refuse = |condition: bool, message: &str| if condition { Err(Error::invalid(message)) } else { Ok(()) };
+        let refuse =
+            |condition: bool, message: &str| if condition { Err(Error::invalid(message)) } else { Ok(()) };
         refuse(
             self.write_memory_bytes > self.memory_bytes / 4 * 3,
             "write_memory_bytes is more than 3/4 of memory_bytes: raise memory_bytes or lower it",

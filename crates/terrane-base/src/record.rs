@@ -98,7 +98,8 @@ impl<'a> Record<'a> {
     /// `Corrupt` if the bytes are not a record within the limits.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<(Record<'a>, usize)> {
-        let header = Header::decode(bytes).ok_or_else(|| Error::corrupt("record header is cut or unknown"))?;
+        let header =
+            Header::decode(bytes).ok_or_else(|| Error::corrupt("record header is cut or unknown"))?;
         if header.key_len > key::KEY_BYTES_MAX || header.value_len > key::VALUE_BYTES_MAX {
             return Err(Error::corrupt("record of a size beyond the limits"));
         }

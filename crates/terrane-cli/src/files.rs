@@ -1,7 +1,8 @@
 //! The only module that opens files: the user's inputs and outputs, never a file of a database.
 #![expect(clippy::disallowed_methods, reason = "files of the user, which no simulated device stands for")]
 
-use std::fs::{File, OpenOptions};
+pub use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;

@@ -1,7 +1,6 @@
 //! The stream behind an import: a file or standard input, plain or compressed; what identifies it, and how far
 //! it was read.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError::SkipFrame};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::files;
+use crate::files::{self, File};
 use crate::import::{Source, Streamed};
 
 const BUFFER_BYTES: usize = 256 << 10;

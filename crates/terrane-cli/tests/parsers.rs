@@ -1,4 +1,5 @@
 //! The import parsers: what they take, what they call bad, and that they go on from any record.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{BufReader, Cursor};
 

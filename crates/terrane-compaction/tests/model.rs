@@ -4,7 +4,8 @@
 
 mod support;
 
-use support::{Numbers, Row, World};
+use support::numbers::Numbers;
+use support::{Row, World};
 use terrane_base::SeqNo;
 use terrane_base::options::Compression;
 use terrane_compaction::{Claims, JobKind, KeyRange, RangeRequest, RangeStep, pick_range};

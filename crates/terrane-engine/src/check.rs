@@ -80,6 +80,8 @@ impl Engine {
 impl Engine {
     /// Verifies the segments that take no more records.
     fn check_segments(&self, report: &mut CheckReport) -> Result<()> {
+        // A segment that is trimmed meanwhile would look lost.
+        let _no_trim = self.trimming.lock();
         let state = self.manifest.state();
         // Opened for reading only, nothing is written to any segment; otherwise the active one grows.
         let active =

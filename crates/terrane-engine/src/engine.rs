@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use terrane_base::env::Env;
-use terrane_base::options::Options;
+use terrane_base::options::{JournalMode, Options};
 use terrane_base::{Error, Result, SeqNo};
 use terrane_compaction::{JobControl, LocalCompactor, RateLimiter};
 use terrane_device::{Disk, DiskLock};
@@ -140,11 +140,15 @@ impl Engine {
         JobControl::new(self.env.clock.clone(), Some(self.limiter.clone()))
     }
 
-    /// Stops background work, makes every commit durable and releases the lock. Idempotent.
+    /// Stops background work, makes every commit durable (with the journal off, by a flush) and releases the lock.
+    /// Idempotent.
     ///
     /// # Errors
     /// `Io` or `Poisoned` from the last sync; the database is closed all the same.
     pub fn close(&self) -> Result<()> {
+        // With the journal off, what is only in memory would be lost.
+        let is_unsafe = self.options.journal == JournalMode::Off && !self.options.read_only;
+        let flushed = if is_unsafe && !self.closing.load(Ordering::Acquire) { self.flush() } else { Ok(()) };
         if self.closing.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -152,6 +156,6 @@ impl Engine {
         self.scheduler.close();
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         self.lock.lock().take();
-        closed
+        flushed.and(closed)
     }
 }

@@ -20,7 +20,7 @@ use crate::stats::add;
 use crate::table::{Picture, Table};
 
 /// Share of the write memory in use from which on memtables are flushed before they are full.
-const RELIEF_DEBT: f64 = 0.70;
+const RELIEF_DEBT: f64 = 0.90;
 /// How many times larger than the generation level 1 is when it counts as much larger.
 const OVERFLOW_RATIO: u64 = 2;
 /// Level 1 may be this many times its target before a generation is written as an overflow run instead.

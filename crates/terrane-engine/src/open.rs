@@ -52,7 +52,7 @@ impl Engine {
     pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
         let start = env.clock.now();
         let options = options.resolve(env.spawn.parallelism())?;
-        let (manifest, state, lock) = open_manifest(&disk, dir, &options, &env)?;
+        let Opened { manifest, state, lock } = open_manifest(&disk, dir, &options, &env)?;
         let state = forget_dropped(&manifest, state, options.read_only)?;
         let store = open_store(&disk, dir, &options, &state)?;
         let tables = open_tables(&state, &options, &store)?;
@@ -123,16 +123,24 @@ impl Engine {
     }
 }
 
+/// A manifest that was made or read, and the lock under which that happened.
+struct Opened {
+    manifest: Manifest,
+    state: State,
+    /// None for a read-only open.
+    lock: Option<Box<dyn DiskLock>>,
+}
+
 /// Locks the directory and makes or reads the manifest.
 fn open_manifest(
     disk: &Arc<dyn Disk>,
     dir: &Path,
     options: &Options,
     env: &Env,
-) -> Result<(Manifest, State, Option<Box<dyn DiskLock>>)> {
+) -> Result<Opened> {
     if options.read_only {
         let (manifest, state) = Manifest::open_read_only(disk.clone(), dir)?;
-        return Ok((manifest, state, None));
+        return Ok(Opened { manifest, state, lock: None });
     }
     let before = directory::inspect(&**disk, dir)?;
     if before != Contents::Database && !options.create_if_missing {
@@ -150,7 +158,7 @@ fn open_manifest(
         Contents::Database => Manifest::open(disk.clone(), dir)?,
         Contents::Vacant | Contents::Missing => Manifest::create(disk.clone(), dir, env, Vec::new())?,
     };
-    Ok((manifest, state, Some(lock)))
+    Ok(Opened { manifest, state, lock: Some(lock) })
 }
 
 /// Finishes what a drop of a table began: its extents leave the manifest.

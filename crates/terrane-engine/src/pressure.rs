@@ -14,7 +14,7 @@ use parking_lot::{Condvar, Mutex};
 use terrane_base::env::Clock;
 
 /// Debt below which writers run free.
-pub(crate) const FREE_DEBT: f64 = 0.70;
+pub(crate) const FREE_DEBT: f64 = 0.75;
 /// Least rate at which writers go on while memory is left, in bytes per second.
 const RATE_FLOOR: f64 = 256.0 * 1024.0;
 /// The drain rate assumed before anything was measured, in bytes per second.

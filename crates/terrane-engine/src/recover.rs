@@ -19,7 +19,7 @@ use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};
 use terrane_journal::{
     FileJournal, Journal, JournalSettings, JournalStart, ListedSegment, NullJournal, ReplaySettings,
-    Replayed, SegmentRegistrar, SegmentSeal, SegmentSpec, file_number, replay,
+    Replayed, SegmentRegistrar, SegmentSeal, SegmentSpec, file_number, replay, segment_in_file,
 };
 use terrane_levels::{Manifest, State};
 
@@ -48,6 +48,7 @@ impl Recovery<'_> {
     /// # Errors
     /// `Corrupt` if something durable is damaged, naming file and offset; `Io`, `Full`.
     pub(crate) fn run(&self) -> Result<Box<dyn Journal>> {
+        self.check_registered()?;
         let replayed = self.replay()?;
         add(&self.counters.segment_bytes_recovered, replayed.bytes);
         // Records in the levels may be newer than what the journal still holds; all it holds is in the levels then.
@@ -69,6 +70,27 @@ impl Recovery<'_> {
         }
         let registrar = Arc::new(Registrar(self.manifest.clone()));
         Ok(Box::new(FileJournal::open(self.disk.clone(), self.dir, &settings, self.env, registrar, &start)?))
+    }
+
+    /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has never
+    /// heard of shows that the manifest lost its last edits, or is an older copy.
+    fn check_registered(&self) -> Result<()> {
+        for name in self.disk.list(self.dir)? {
+            if file_number(&name).is_none() {
+                continue;
+            }
+            let path = self.dir.join(&name);
+            let used = segment_in_file(&**self.disk, &path)?;
+            if let Some(id) = used.filter(|id| *id >= self.state.next.segment) {
+                let message = format!(
+                    "the file holds segment {id}, expected one below {}: the manifest lost its last edits or is an \
+                     older copy; restore the database from a backup",
+                    self.state.next.segment
+                );
+                return Err(Error::corrupt(message).at(path.display().to_string(), 0));
+            }
+        }
+        Ok(())
     }
 
     fn replay(&self) -> Result<Replayed> {
@@ -146,8 +168,13 @@ impl Recovery<'_> {
             next_file = next_file.max(file + 1);
             if !used(file) {
                 let opened = self.disk.open(&self.dir.join(&name), terrane_device::OpenMode::Read, false)?;
+                // Who made it may have died before that was durable, and a segment is used only when it is.
+                opened.sync()?;
                 spare_files.push((file, opened.len()?));
             }
+        }
+        if !spare_files.is_empty() {
+            self.disk.sync_dir(self.dir)?;
         }
         if is_overtaken {
             replayed.segments.clear();

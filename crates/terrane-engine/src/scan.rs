@@ -107,6 +107,9 @@ impl<C: Cursor> Scan<C> {
     }
 
     /// Goes to the first key within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
     pub fn seek_first(&mut self) -> Result<()> {
         match &self.bounds.lower {
             Bound::Unbounded => self.cursor.seek_first()?,
@@ -117,6 +120,9 @@ impl<C: Cursor> Scan<C> {
     }
 
     /// Goes to the last key within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
     pub fn seek_last(&mut self) -> Result<()> {
         match &self.bounds.upper {
             Bound::Unbounded => self.cursor.seek_last()?,
@@ -127,6 +133,9 @@ impl<C: Cursor> Scan<C> {
     }
 
     /// Goes to the first key at or after `key` within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
         if !self.bounds.above_lower(key) {
             return self.seek_first();
@@ -136,6 +145,9 @@ impl<C: Cursor> Scan<C> {
     }
 
     /// Goes to the last key at or before `key` within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
     pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
         if !self.bounds.below_upper(key) {
             return self.seek_last();
@@ -145,6 +157,10 @@ impl<C: Cursor> Scan<C> {
     }
 
     /// Goes to the next key. Requires: there is a position.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    #[expect(clippy::should_implement_trait, reason = "a lending cursor is not an Iterator")]
     pub fn next(&mut self) -> Result<()> {
         match self.place {
             Place::Nowhere => return Ok(()),
@@ -160,6 +176,9 @@ impl<C: Cursor> Scan<C> {
     }
 
     /// Goes to the previous key. Requires: there is a position.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
     pub fn prev(&mut self) -> Result<()> {
         match self.place {
             Place::Nowhere => return Ok(()),

@@ -35,6 +35,8 @@ impl Engine {
     /// Trims every segment that nothing needs. Durable in the manifest before a file is touched.
     pub(crate) fn trim_segments(&self) -> Result<()> {
         let _one_at_a_time = self.trimming.lock();
+        // The edit names every table: none may be dropped meanwhile.
+        let _no_drop = self.catalog.change();
         let Some(upto) = self.trimmable() else { return Ok(()) };
         let trimmed: Vec<_> =
             self.journal.segments().into_iter().filter(|segment| segment.id <= upto).collect();

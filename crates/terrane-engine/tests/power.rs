@@ -207,7 +207,7 @@ fn judge_image(oracle: &Oracle, options: &Options, image: &Image, numbers: &mut 
     // What an opening has shown, no later loss of power takes away.
     let later = image.disk.crash(numbers.next());
     reopen_and_judge(oracle, options, &later, again, &format!("{place}, opened again"));
-    go_on(options, &later, numbers, place);
+    go_on(options, &image.disk.kill(), numbers, place);
 }
 
 /// Images of the opening, at a few of its calls.
@@ -238,19 +238,27 @@ fn reopen_and_judge(oracle: &Oracle, options: &Options, disk: &MemDisk, span: Sp
     found
 }
 
-/// Writing goes on where the recovery ended.
+/// Writing goes on where the recovery ended, in the files that are there; and what is written then is durable.
 fn go_on(options: &Options, disk: &MemDisk, numbers: &mut Numbers, place: &str) {
     let engine = open(disk.clone(), options).unwrap_or_else(|error| panic!("{place}: open: {error}"));
     let table = engine.catalog().require("default").unwrap();
-    for number in 0u64..20 {
-        engine.put(table.id, b"later", &number.to_le_bytes(), number == 19).unwrap();
+    for number in 0u64..100 {
+        let mut value = vec![1; 1000];
+        value[..8].copy_from_slice(&number.to_le_bytes());
+        engine.put(table.id, b"later", &value, false).unwrap();
+        if number == 50 && numbers.one_in(2) {
+            engine.flush().unwrap();
+        }
     }
+    engine.sync().unwrap();
     let cut = disk.crash(numbers.next());
     engine.close().unwrap();
-    let engine = open(cut, options).unwrap_or_else(|error| panic!("{place}: open: {error}"));
+    let engine = open(cut, options).unwrap_or_else(|error| panic!("{place}: open after going on: {error}"));
     let table = engine.catalog().require("default").unwrap();
-    let found = get(&engine, &table, b"later").unwrap();
-    assert_eq!(found, Some(19u64.to_le_bytes().to_vec()), "{place}: written after the recovery");
+    let found = get(&engine, &table, b"later").unwrap().map(|value| value[..8].to_vec());
+    assert_eq!(found, Some(99u64.to_le_bytes().to_vec()), "{place}: written after the recovery");
+    let report = engine.check(&mut |_, _| ()).unwrap();
+    assert!(report.findings.is_empty(), "{place}: going on: {:?}", report.findings);
     engine.close().unwrap();
 }
 
@@ -337,6 +345,36 @@ fn check_flushed(disk: &MemDisk, options: &Options, flushed: &[u64], written: &[
     engine.close().unwrap();
 }
 
+/// A process dies at each call of a short life; the next one goes on in whatever files that left, and then the
+/// power goes.
+#[test]
+fn what_a_dead_process_left_is_durable_once_it_is_used() {
+    let images: Arc<Mutex<Vec<MemDisk>>> = Arc::default();
+    let gate = GateDisk::new(MemDisk::new());
+    let taken = images.clone();
+    let look = move |disk: &MemDisk| {
+        taken.lock().push(disk.kill());
+        1
+    };
+    gate.look_after(1, Box::new(look));
+    let engine = open(gate.clone(), &small_options()).unwrap();
+    let table = engine.catalog().require("default").unwrap();
+    for number in 0u64..200 {
+        engine.put(table.id, &number.to_be_bytes(), &[3; 1000], false).unwrap();
+    }
+    engine.flush().unwrap();
+    engine.close().unwrap();
+    gate.look_away();
+    let images = std::mem::take(&mut *images.lock());
+    assert!(images.len() > 40, "{} images", images.len());
+    let mut numbers = Numbers(1);
+    for (index, image) in images.iter().enumerate() {
+        for _ in 0..2 {
+            go_on(&small_options(), &image.kill(), &mut numbers, &format!("image {index}"));
+        }
+    }
+}
+
 /// A store that was never finished is made anew or is whole: a cut at each call of its making.
 #[test]
 fn a_cut_while_the_store_is_made_leaves_none_or_a_whole_one() {
@@ -354,7 +392,8 @@ fn a_cut_while_the_store_is_made_leaves_none_or_a_whole_one() {
     let cuts = std::mem::take(&mut *cuts.lock());
     assert!(cuts.len() > 40, "{} cuts", cuts.len());
     for (index, cut) in cuts.into_iter().enumerate() {
-        let engine = open(cut.clone(), &small_options()).unwrap_or_else(|error| panic!("cut {index}: {error}"));
+        let engine =
+            open(cut.clone(), &small_options()).unwrap_or_else(|error| panic!("cut {index}: {error}"));
         assert_eq!(stamp(&engine).unwrap(), 0);
         engine.close().unwrap();
         let missing = Options { create_if_missing: false, ..small_options() };

@@ -1,4 +1,4 @@
-//! Compression of blocks.
+//! Compression of blocks; `docs/format/README.md` lists the codecs.
 //!
 //! A block is stored compressed only where that saves at least an eighth: below that, the reader's work costs
 //! more than the bytes. The codec that was really used stands in the block's index row.

@@ -1,6 +1,7 @@
 //! Annotated hex of any stored structure: each format describes its own bytes as a list of [`Field`]s.
 //!
 //! `describe` functions are total: bytes that cannot be understood become a last field named `broken`.
+//! Names and meanings are those of the pages that `docs/format/README.md` lists.
 
 /// One field of a stored structure, for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -158,6 +158,18 @@ fn bytes_of_another_segment_or_place_are_invalid() {
     assert_eq!(segment::durable_marks(&moved, SegmentId(9), 0), None);
 }
 
+/// A group whose checksums are right but whose numbers do not follow is not sound.
+#[test]
+fn a_gap_or_repetition_in_the_numbers_ends_the_walk() {
+    for next_seq in [42, 45, 47, 100] {
+        let mut builder = Builder::new(header(9, 2048, 41));
+        builder.group(&[batch(&[b"a", b"b", b"c"], b"1")], 0);
+        builder.next_seq = next_seq;
+        builder.group(&[batch(&[b"d"], b"2")], 0);
+        assert_eq!(rows(&builder.bytes).len(), if next_seq == 45 { 4 } else { 3 }, "{next_seq}");
+    }
+}
+
 proptest! {
     #[test]
     fn hostile_bytes_do_not_panic(

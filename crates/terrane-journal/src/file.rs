@@ -212,7 +212,7 @@ impl Shared {
     fn sync_sealed_segments(&self) {
         loop {
             let mut state = self.state.lock();
-            while !state.is_stopping && !(state.is_sync_due && next_sealed(&state).is_some()) {
+            while !(state.is_stopping || state.is_sync_due && next_sealed(&state).is_some()) {
                 self.changed.wait(&mut state);
             }
             if state.is_stopping {

@@ -34,7 +34,9 @@ pub use journal::RingJournal;
 pub use medium::{Medium, NewSegment, SealedEnd};
 pub use null::{HeapMedium, NullJournal};
 pub use poison::Poison;
-pub use replay::{Cut, ListedSegment, RecordSink, ReplaySettings, Replayed, SegmentSeal, replay};
+pub use replay::{
+    Cut, ListedSegment, RecordSink, ReplaySettings, Replayed, SegmentSeal, replay, segment_in_file,
+};
 
 /// Where the records of a committed batch lie: `len` bytes from `offset`, the unchanged [`Batch::bytes`].
 #[derive(Clone, Copy, Debug)]

@@ -33,6 +33,7 @@ use terrane_device::{Disk, SegmentMemory};
 use crate::fork::fork_join;
 use crate::{ChainLink, JournalStart, SealedSegment, SegmentSpec};
 use scan::Scan;
+pub use scan::segment_in_file;
 
 /// What the manifest knows of a listed segment.
 #[derive(Clone, Copy, Debug)]

@@ -138,7 +138,6 @@ fn edits_that_contradict_the_state_are_refused_and_leave_nothing() {
         edit([EditOp::RemoveSegment { id: SegmentId(2) }]),
         edit([EditOp::SealSegment { id: SegmentId(2), seal: seal(1) }]),
         edit([EditOp::SealSegment { id: SegmentId(3), seal: seal(2 << 20) }]),
-        edit([EditOp::Flushed { table: TableId(1), seq: SeqNo(49) }]),
         edit([EditOp::Durable { seq: SeqNo(1 << 56) }]),
         edit([EditOp::NextIds(NextIds::default())]),
         edit([EditOp::Epoch { epoch: 3 }]),

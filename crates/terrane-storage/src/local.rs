@@ -103,7 +103,8 @@ impl LocalStore {
             space: Mutex::new(Books { space, state }),
             layout: Mutex::new(()),
             sync: Mutex::new(()),
-            dir_dirty: AtomicBool::new(false),
+            // Who made the files may have died before their entries were durable.
+            dir_dirty: AtomicBool::new(!settings.read_only),
             poison: OnceLock::new(),
         })
     }

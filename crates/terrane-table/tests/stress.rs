@@ -15,8 +15,8 @@ use terrane_table::{Cache, CursorOptions, Extent, ExtentList, LevelCursor, Write
 
 /// Small enough for an interpreter to get somewhere.
 const SCALE: usize = if cfg!(miri) { 1 } else { 40 };
-const READS: usize = if cfg!(miri) { 20 } else { 400 };
-const CHANGES: usize = if cfg!(miri) { 12 } else { usize::MAX };
+const READS: usize = if cfg!(miri) { 5 } else { 400 };
+const CHANGES: usize = if cfg!(miri) { 3 } else { usize::MAX };
 
 fn rows() -> Vec<Row> {
     (0..SCALE as u64 * 100)

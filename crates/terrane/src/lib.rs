@@ -38,7 +38,7 @@
 //!
 //! # Limits
 //!
-//! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default 3/32 of
+//! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default an eighth of
 //! [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
 #![forbid(unsafe_code)]
 

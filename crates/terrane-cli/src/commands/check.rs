@@ -19,18 +19,20 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
     });
     bar.finish_and_clear();
     let report = report?;
+    // The open has read the journal already, every checksum of it, or there would be no open database.
+    let replayed = db.stats().records_recovered;
     for finding in &report.findings {
         let table = finding.table.as_ref().map_or(String::new(), |name| format!("table {name:?}: "));
         writeln!(out, "{}: {table}{}", finding.error.kind().as_str(), finding.error)?;
     }
     writeln!(
         out,
-        "checked {} tables, {} extents with {} versions, {} segments, {}: {} findings",
+        "checked {} tables, {} extents with {} versions, {}, {} journaled records: {} findings",
         report.tables,
-        report.extents,
+        count(report.extents),
         count(report.entries),
-        report.segments,
         size(report.bytes),
+        count(replayed),
         report.findings.len(),
     )?;
     match report.findings.len() {

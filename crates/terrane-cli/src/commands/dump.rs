@@ -31,10 +31,14 @@ pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
         file.take(WHOLE_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
         return if head == segment::MAGIC { printer.segment(&bytes) } else { printer.manifest(&bytes) };
     }
-    if head.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) && head.len() < 8 {
-        return Err(not_ours(&name));
-    }
     let extents = find_extents(&mut file).map_err(failed)?;
+    if extents.is_empty() && head.iter().all(|&byte| byte == 0) {
+        writeln!(
+            printer.out,
+            "no header and no extent: an empty file, or a spare one that waits for its use"
+        )?;
+        return Ok(());
+    }
     if extents.is_empty() {
         return Err(not_ours(&name));
     }

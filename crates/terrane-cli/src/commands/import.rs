@@ -6,7 +6,6 @@
 //! Invariant: records and position are in one atomic batch, so that however the process ends, the next import
 //! goes on right after the last record that is in the database, and no record is missing or read twice.
 
-use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +20,7 @@ use super::position::{self, Progress};
 use super::store::{Access, open};
 use crate::arguments::{Engine, Import};
 use crate::exit::{Code, Failure};
-use crate::files;
+use crate::files::{self, File};
 use crate::import::{self, BadRow, Format, Keys, Records, Row, Step, Syntax};
 use crate::input::Input;
 use crate::text::{count, parse_bytes, size};
@@ -54,11 +53,19 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     let done = importer.import_all();
     importer.bar.finish_and_clear();
     let after = importer.progress.clone();
+    let paused = Duration::from_micros(db.stats().writes_paused_micros);
     drop(importer);
     // Whatever ended the import, what was acknowledged is made durable.
     db.sync()?;
-    let seconds = clock.now().saturating_sub(start);
-    writeln!(out, "{}", summary(&before, &after, &command.table, seconds))?;
+    let took = clock.now().saturating_sub(start);
+    writeln!(out, "{}", summary(&before, &after, &command.table, took))?;
+    if paused > took / 10 {
+        let paused = paused.as_secs_f64();
+        writeln!(
+            out,
+            "held back for {paused:.2} s, because flush and compaction were behind: more --memory helps"
+        )?;
+    }
     out.flush()?;
     db.close()?;
     done

@@ -64,8 +64,11 @@ pub(super) fn rows(table: &terrane::Table, range: &Range) -> Result<terrane::Ite
     Ok(table.range((start(from.as_deref()), end(to.as_deref()))))
 }
 
+/// A key at which a range starts or before which it ends, or none.
+pub(super) type Edge = Option<Vec<u8>>;
+
 /// The first key of a range and the first key after it.
-pub(super) fn bounds(range: &Range) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>), Failure> {
+pub(super) fn bounds(range: &Range) -> Result<(Edge, Edge), Failure> {
     if let Some(prefix) = &range.prefix {
         let prefix = key_argument(prefix)?;
         let after = after_prefix(&prefix);

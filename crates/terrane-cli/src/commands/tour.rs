@@ -1,4 +1,4 @@
-//! `tour`: imports a data set that every machine has and asks it three questions, by the commands that anybody
+//! `tour`: imports a data set that every machine has and asks it a few questions, by the commands that anybody
 //! would type.
 
 use std::io::Write;
@@ -24,6 +24,7 @@ pub(super) fn run(engine: &Engine, database: &Path, out: &mut dyn Write) -> Resu
             vec!["import", &db, PACKAGES, "--key", "Package", "--restart"],
             vec!["get", &db, "dpkg"],
             vec!["scan", &db, "--from", "libc", "--to", "libd", "--keys", "--limit", "8"],
+            vec!["compact", &db],
             vec!["shape", &db],
         ]
     } else {
@@ -34,6 +35,7 @@ pub(super) fn run(engine: &Engine, database: &Path, out: &mut dyn Write) -> Resu
             vec!["import", &db, zones, "--key", "3", "--comment", "#", "--restart"],
             vec!["get", &db, "Europe/Berlin"],
             vec!["scan", &db, "--prefix", "Pacific/", "--limit", "8"],
+            vec!["compact", &db],
             vec!["shape", &db],
         ]
     };

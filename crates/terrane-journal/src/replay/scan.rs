@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, File, OpenMode, SegmentMemory};
 use terrane_format::segment::{self, Groups, SegmentHeader, Walk};
 
@@ -158,6 +158,20 @@ fn open(disk: &dyn Disk, path: &Path, shown: &str, listed: &ListedSegment) -> Re
         return Err(Error::corrupt(message).at(shown, 0));
     }
     Ok(file)
+}
+
+/// The id in the header of the segment that the file at `path` holds or held last, if it has a sound one.
+///
+/// # Errors
+/// `NotFound`, `Io`.
+pub fn segment_in_file(disk: &dyn Disk, path: &Path) -> Result<Option<SegmentId>> {
+    let file = disk.open(path, OpenMode::Read, false)?;
+    let mut bytes = [0; segment::SEGMENT_HEADER_BYTES];
+    if file.len()? < bytes.len() as u64 {
+        return Ok(None);
+    }
+    file.read_at(0, &mut bytes)?;
+    Ok(SegmentHeader::decode(&bytes).ok().map(|(header, _)| header.id))
 }
 
 /// Reads what counts, so that a device error is met here and not as a signal in the mapping.

@@ -118,6 +118,8 @@ impl Manifest {
         settings: ManifestSettings,
     ) -> Result<(Manifest, State)> {
         let loaded = Self::load(&*disk, dir, OpenMode::Write)?;
+        // Who made or rolled the manifest may have died, or been refused, between the rename and this.
+        disk.sync_dir(dir)?;
         let writer = Writer::resume(disk.clone(), dir, &loaded)?;
         directory::clean(&*disk, dir, loaded.header.file)?;
         Ok((Self::new(settings, Some(writer), Some(&loaded), &loaded.state), loaded.state))

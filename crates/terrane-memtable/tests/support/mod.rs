@@ -1,7 +1,6 @@
 //! Records in segments without a journal, and the model that a memtable is held against.
 #![expect(unsafe_code, reason = "writes segment memory as the journal would")]
-// Each test binary uses its part of this module.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses its part")]
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,0 +1,80 @@
+//! Runs the command as a process.
+#![allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "each test binary uses its part, on files of its own"
+)]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A directory of its own, in which commands run.
+pub struct Shell {
+    dir: TempDir,
+}
+
+impl Shell {
+    pub fn new() -> Shell {
+        Shell { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    pub fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_terrane"));
+        command.args(line.split_whitespace()).current_dir(self.dir.path()).stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    /// Standard output of a command that must succeed.
+    #[track_caller]
+    pub fn ok(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Asserts the exit code, and that there is exactly one line on standard error, with all of `parts`.
+    #[track_caller]
+    pub fn fails(&self, line: &str, code: i32, parts: &[&str]) {
+        let output = self.run(line);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{line}: {error}");
+        assert!(error.starts_with("terrane: error: ") && error.lines().count() == 1, "{line}: {error}");
+        for part in parts {
+            assert!(error.contains(part), "{line}: {part:?} is not in {error:?}");
+        }
+    }
+
+    pub fn with_input(&self, line: &str, input: &[u8]) -> Output {
+        let mut child = self
+            .command(line)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        child.wait_with_output().unwrap()
+    }
+}
+
+/// JSON Lines with keys that rise with the lines.
+pub fn people(count: usize) -> String {
+    (0..count).map(|n| format!("{{\"id\":\"p{n:06}\",\"name\":\"name {n}\"}}\n")).collect()
+}
