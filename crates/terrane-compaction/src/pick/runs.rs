@@ -41,7 +41,9 @@ impl<'a> Picker<'a> {
             } else {
                 slices.iter().map(bytes_of_slice).sum::<u64>() <= self.limits.job_bytes_max
             };
-            if !range.is_empty() && !(fits && self.can_sink(lead, wider.clone())) {
+            // One extent and what it meets always make a job.
+            let joins = range.is_empty() || (fits && self.can_sink(lead, wider.clone()));
+            if !joins {
                 break;
             }
             range = wider;
