@@ -258,7 +258,7 @@ options! {
     error_if_exists: bool = false, "true, false", |_| true,
         "Refuse to open a database that exists.";
     read_only: bool = false, "true, false", |_| true,
-        "Open for reading only: nothing is written and no lock is taken.";
+        "Open for reading only, beside other readers: nothing is written; refused while a process has it open for writing.";
 }
 
 #[cold]
@@ -289,10 +289,7 @@ impl Options {
         // segments that they share have room.
         derive(&mut o.memtable_bytes, o.write_memory_bytes / 4);
         derive(&mut o.global_index_bytes, o.memtable_bytes);
-        derive(
-            &mut o.segment_bytes,
-            (o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB).next_power_of_two(),
-        );
+        derive(&mut o.segment_bytes, power_of_two_below(o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB));
         derive(&mut o.level_base_bytes, o.global_index_bytes.saturating_mul(4));
         derive(&mut o.background_threads, processors.clamp(1, 8) as u64);
         o.check_contradictions()?;
@@ -310,9 +307,14 @@ impl Options {
             self.memtable_bytes > self.write_memory_bytes / 2,
             "memtable_bytes is more than half of write_memory_bytes: lower it",
         )?;
+        // The active segment, the one kept ready and the borders of memtables take whole segments.
         refuse(
-            self.segment_bytes > self.write_memory_bytes / 4,
-            "segment_bytes is more than a quarter of write_memory_bytes: lower it",
+            self.segment_bytes > self.write_memory_bytes / 8,
+            "segment_bytes is more than an eighth of write_memory_bytes: lower it",
+        )?;
+        refuse(
+            self.global_index_bytes > self.write_memory_bytes / 2,
+            "global_index_bytes is more than half of write_memory_bytes: lower it",
         )?;
         refuse(
             self.global_index_bytes < self.memtable_bytes,
@@ -323,4 +325,9 @@ impl Options {
             "read_only and error_if_exists contradict each other: a database opened for reading must exist",
         )
     }
+}
+
+/// The greatest power of two that is not above `value`, which is not 0.
+fn power_of_two_below(value: u64) -> u64 {
+    1 << value.max(1).ilog2()
 }

@@ -82,6 +82,13 @@ pub trait Disk: Send + Sync + Debug {
     /// `Busy`, naming the path and the id of the process that holds the lock.
     fn lock(&self, path: &Path) -> Result<Box<dyn DiskLock>>;
 
+    /// Takes the lock of [`Disk::lock`] beside other readers: while it is held no writer gets the lock, and while a
+    /// writer holds it no reader does. Writes nothing; `None` if there is no lock file, or none that may be opened.
+    ///
+    /// # Errors
+    /// `Busy`, naming the path and the id of the process that writes.
+    fn lock_shared(&self, path: &Path) -> Result<Option<Box<dyn DiskLock>>>;
+
     /// Bytes free for unprivileged use on the device that holds `path`.
     ///
     /// # Errors

@@ -310,6 +310,11 @@ impl Disk for FaultyDisk {
         self.inner.lock(path)
     }
 
+    fn lock_shared(&self, path: &Path) -> Result<Option<Box<dyn DiskLock>>> {
+        self.check(Call::Lock, path)?;
+        self.inner.lock_shared(path)
+    }
+
     fn free_bytes(&self, path: &Path) -> Result<u64> {
         self.check(Call::FreeBytes, path)?;
         self.inner.free_bytes(path)

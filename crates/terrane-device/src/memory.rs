@@ -150,13 +150,22 @@ impl Disk for MemDisk {
         let Some(file) = tree.file(node) else {
             return Err(refused("lock", path, io::ErrorKind::IsADirectory));
         };
-        if !tree.lock(node) {
+        if !tree.lock(node, false) {
             return Err(busy(path, Some(&std::process::id().to_string())));
         }
         let lock = MemLock { tree: Arc::clone(&self.tree), node };
         drop(tree);
         MemHandle::new(path, file, true).write_at(0, format!("{}\n", std::process::id()).as_bytes())?;
         Ok(Box::new(lock))
+    }
+
+    fn lock_shared(&self, path: &Path) -> Result<Option<Box<dyn DiskLock>>> {
+        let mut tree = self.tree.lock();
+        let Some(node) = tree.find(path)? else { return Ok(None) };
+        if !tree.lock(node, true) {
+            return Err(busy(path, Some(&std::process::id().to_string())));
+        }
+        Ok(Some(Box::new(MemLock { tree: Arc::clone(&self.tree), node })))
     }
 
     fn free_bytes(&self, _path: &Path) -> Result<u64> {

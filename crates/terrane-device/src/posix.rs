@@ -95,6 +95,10 @@ impl Disk for PosixDisk {
         Ok(Box::new(PosixLock::take(path)?))
     }
 
+    fn lock_shared(&self, path: &Path) -> Result<Option<Box<dyn DiskLock>>> {
+        Ok(PosixLock::share(path)?.map(|lock| Box::new(lock) as Box<dyn DiskLock>))
+    }
+
     fn free_bytes(&self, path: &Path) -> Result<u64> {
         let info =
             rustix::fs::statvfs(path).map_err(|error| refused("ask for the free space of", path, error))?;

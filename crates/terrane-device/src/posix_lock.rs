@@ -26,14 +26,27 @@ impl PosixLock {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, FILE_MODE)
             .map_err(|error| refused("open lock file", path, error))?;
-        match lock_now(&fd) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(busy(path, holder(path).as_deref())),
-            Err(error) => return Err(refused("lock", path, error)),
-        }
-        let lock = PosixLock { path: path.to_owned(), fd };
+        let lock = PosixLock::on(path, fd, FlockOperation::NonBlockingLockExclusive)?;
         lock.sign().map_err(|error| refused("write lock file", path, error))?;
         Ok(lock)
+    }
+
+    /// The lock beside other readers; `None` if the lock file cannot be opened.
+    pub(crate) fn share(path: &Path) -> Result<Option<Self>> {
+        let fd = match rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::PERM) => return Ok(None),
+            Err(error) => return Err(refused("open lock file", path, error)),
+        };
+        PosixLock::on(path, fd, FlockOperation::NonBlockingLockShared).map(Some)
+    }
+
+    fn on(path: &Path, fd: OwnedFd, operation: FlockOperation) -> Result<Self> {
+        match lock_now(&fd, operation) {
+            Ok(()) => Ok(PosixLock { path: path.to_owned(), fd }),
+            Err(Errno::WOULDBLOCK) => Err(busy(path, holder(path).as_deref())),
+            Err(error) => Err(refused("lock", path, error)),
+        }
     }
 
     /// Writes this process's id into the file.
@@ -55,28 +68,32 @@ impl Drop for PosixLock {
     }
 }
 
-fn lock_now(fd: &OwnedFd) -> rustix::io::Result<()> {
+fn lock_now(fd: &OwnedFd, operation: FlockOperation) -> rustix::io::Result<()> {
     loop {
-        match rustix::fs::flock(fd, FlockOperation::NonBlockingLockExclusive) {
+        match rustix::fs::flock(fd, operation) {
             Err(Errno::INTR) => {}
             result => return result,
         }
     }
 }
 
-/// The process id in the lock file, as far as there is one.
+/// The process id in the lock file, as far as it names a living process: readers do not sign, and a writer that
+/// died left its id behind.
 fn holder(path: &Path) -> Option<String> {
     let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut bytes = [0u8; 20];
     let len = rustix::io::pread(&fd, &mut bytes[..], 0).ok()?;
     let digits: String = bytes[..len].iter().map(|&b| b as char).take_while(char::is_ascii_digit).collect();
-    (!digits.is_empty()).then_some(digits)
+    let process = rustix::process::Pid::from_raw(digits.parse().ok()?)?;
+    let is_alive = !matches!(rustix::process::test_kill_process(process), Err(Errno::SRCH));
+    is_alive.then_some(digits)
 }
 
 /// The error of a second opener.
 #[cold]
 pub(crate) fn busy(path: &Path, holder: Option<&str>) -> Error {
-    let holder = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
-    let message = format!("{} is locked by {holder}: close it there, or open read-only", path.display());
+    let holder =
+        holder.map_or_else(|| "a reader or another process".to_owned(), |pid| format!("process {pid}"));
+    let message = format!("{} is locked by {holder}: close it there first", path.display());
     Error::new(Kind::Busy, message)
 }

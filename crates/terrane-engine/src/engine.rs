@@ -55,15 +55,15 @@ pub struct Engine {
     pub(crate) compactor: LocalCompactor,
     /// Bounds the bytes per second of background work.
     pub(crate) limiter: Arc<RateLimiter>,
-    /// Time writers had been held back at the last flush, in microseconds.
-    pub(crate) paused_before: AtomicU64,
+    /// Bytes of large batches that are let in and not yet counted as memory in use.
+    pub(crate) admitted: AtomicU64,
     /// Number of the next overflow run.
     pub(crate) next_run: AtomicU64,
     /// Only one thread trims at a time.
     pub(crate) trimming: Mutex<()>,
     /// Set when the database begins to close.
     pub(crate) closing: AtomicBool,
-    /// Refuses a second opener while it lives; none for a read-only open.
+    /// Refuses a second opener while it lives; readers share it.
     pub(crate) lock: Mutex<Option<Box<dyn DiskLock>>>,
 }
 

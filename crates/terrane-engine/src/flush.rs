@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_compaction::{ClaimId, FlushPlan, JobControl, JobResult, JobSpec, plan_dump, plan_flush};
@@ -15,10 +16,14 @@ use terrane_memtable::GlobalIndex;
 
 use crate::compact::shape_of;
 use crate::engine::Engine;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Work};
 use crate::stats::add;
 use crate::table::{Picture, Table};
 
+/// Turns of spinning for a writer that is about to be done, before sleeping between looks.
+const SPINS_MAX: u32 = 10_000;
+/// Pause between those looks.
+const SETTLE_NAP: Duration = Duration::from_millis(1);
 /// Share of the write memory in use from which on memtables are flushed before they are full.
 const RELIEF_DEBT: f64 = 0.90;
 /// How many times larger than the generation level 1 is when it counts as much larger.
@@ -40,7 +45,7 @@ impl Engine {
             if picture.frozen.is_empty() {
                 return Ok(());
             }
-            self.wait_until_indexed(&picture);
+            self.wait_until_indexed(&picture, control)?;
             // A flush that began meanwhile would pass by what is merged behind its cursor.
             let _no_flush_begins = table.merging.lock();
             let picture = table.pinned();
@@ -55,12 +60,22 @@ impl Engine {
 
     /// Waits for writers that were numbered before the oldest frozen memtable was switched; they are a few
     /// instructions from done.
-    fn wait_until_indexed(&self, picture: &Picture) {
+    ///
+    /// # Errors
+    /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
+    fn wait_until_indexed(&self, picture: &Picture, control: &JobControl) -> Result<()> {
         let mut turn = 0;
         while self.journal.visible().0 + 1 < successor(picture).0 {
-            terrane_base::sync::spin(turn);
+            self.journal.check()?;
+            control.check()?;
+            if turn < SPINS_MAX {
+                terrane_base::sync::spin(turn);
+            } else {
+                self.env.clock.sleep(SETTLE_NAP);
+            }
             turn += 1;
         }
+        Ok(())
     }
 
     /// The newest generation, if the oldest frozen memtable still fits and nothing flushes it.
@@ -97,7 +112,7 @@ impl Engine {
     /// The table whose oldest generation should be flushed now.
     pub(crate) fn table_to_flush(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Arc<Table>> {
         let candidates = tables.iter().filter(|table| {
-            !schedule.is_running("flush", table.id)
+            !schedule.is_held("flush", table.id)
                 && !schedule.is_running("settle", table.id)
                 && self.wants_flush(table)
         });
@@ -109,15 +124,20 @@ impl Engine {
 
     /// While memory is short and nothing is flushed: the table that holds back the oldest segment. Its memtable is
     /// not full, but many such tables together, or one that hardly anyone writes to, can fill the memory.
-    pub(crate) fn table_to_relieve(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Arc<Table>> {
+    pub(crate) fn relief(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Work> {
         let is_moving = ["flush", "settle", "freeze"].iter().any(|work| schedule.is_running_anywhere(work));
         if is_moving || self.memory_debt() < RELIEF_DEBT {
             return None;
         }
-        let filled = tables.iter().filter(|table| table.pinned().active.entry_count() > 0);
-        let table = filled.min_by_key(|table| table.pinned().active.oldest_segment())?;
+        let filled = tables.iter().filter_map(|table| Some((table.pinned().oldest_segment()?, table)));
+        let free = filled.filter(|(_, table)| !schedule.is_held("flush", table.id));
+        let (_, table) = free.min_by_key(|(oldest, _)| *oldest)?;
         table.want_flush(self.journal.visible());
-        Some(table.clone())
+        let picture = table.pinned();
+        if !picture.generations.is_empty() {
+            return Some(Work::Flush(table.clone()));
+        }
+        Some(Work::Freeze(table.clone()))
     }
 
     /// Whether the oldest generation is full, superseded, or asked for.
@@ -168,7 +188,7 @@ impl Engine {
         let level_1 = tree.levels.first().map_or(0, |level| level.totals().bytes);
         let is_large = level_1 > OVERFLOW_RATIO * generation.record_bytes();
         let paused = self.pressure.paused().as_micros() as u64;
-        let had_to_wait = paused > self.paused_before.swap(paused, Ordering::Relaxed);
+        let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
         !tree.runs.is_empty()
             || level_1 > OVERFLOW_FACTOR * table.settings.level_base_bytes
             || (is_large && had_to_wait)
@@ -224,7 +244,7 @@ impl Engine {
         let mut durable = Some(self.sync_journal_through(generation.last_seq())?);
         loop {
             control.check()?;
-            let Some((spec, claim)) = self.claim_step(table, &start, left)? else {
+            let Some((spec, claim)) = self.claim_step(table, &start, left, control)? else {
                 // Overflow runs came in between; the whole generation joins them. What earlier steps put into
                 // level 1 is there twice, under the same numbers.
                 return self.flush_as_run(table, generation, control);
@@ -244,7 +264,13 @@ impl Engine {
 
     /// Plans and claims the step that begins at `start`, waiting for jobs that hold level 1 there; `None` if
     /// overflow runs are in the way.
-    fn claim_step(&self, table: &Table, start: &[u8], left: u64) -> Result<Option<(JobSpec, ClaimId)>> {
+    fn claim_step(
+        &self,
+        table: &Table,
+        start: &[u8],
+        left: u64,
+        control: &JobControl,
+    ) -> Result<Option<(JobSpec, ClaimId)>> {
         let snapshots = self.pins.list(|| self.journal.visible());
         let mut claimed = None;
         self.scheduler.wait_until(|schedule| {
@@ -258,7 +284,7 @@ impl Engine {
                     Ok(true)
                 }
                 FlushPlan::Runs => Ok(true),
-                FlushPlan::Busy => Ok(table.is_dropped()),
+                FlushPlan::Busy => control.check().map(|()| table.is_dropped()),
             }
         })?;
         Ok(claimed)

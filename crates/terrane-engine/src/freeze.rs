@@ -22,9 +22,9 @@ impl Engine {
 
     /// Replaces the active memtable by an empty one unless it is empty. Returns whether it was replaced.
     pub(crate) fn freeze(&self, table: &Table) -> bool {
-        let edit = table.edit();
         let mut frozen = false;
         self.journal.between_groups(&mut |next_seq| {
+            let edit = table.edit();
             let mut picture = edit.picture();
             // Records numbered below `next_seq` may still be on their way into the active memtable, so its
             // entry count says nothing yet; its range of numbers does.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Error, ExtentId, Result};
+use terrane_base::{Error, ExtentId, Kind, Result};
 use terrane_compaction::JobResult;
 use terrane_format::manifest::{Edit, EditOp};
 use terrane_levels::{Change, Metasnapshot};
@@ -34,19 +34,17 @@ impl Engine {
     ) -> Result<()> {
         let mut ops = result.edit_ops();
         ops.extend(more);
-        let appended = {
-            // A drop waits for the edit in flight, or the edit finds the table dropped.
-            let _not_dropped_meanwhile = table.installing.lock();
-            if table.is_dropped() {
-                Err(Error::new(terrane_base::Kind::Cancelled, format!("table {:?} was dropped", table.name)))
-            } else if ops.is_empty() {
-                Ok(())
-            } else {
-                self.append_edit(ops)
-            }
+        // A drop waits until edit and picture agree again, or the edit finds the table dropped.
+        let installing = table.installing.lock();
+        let appended = if table.is_dropped() {
+            Err(Error::new(Kind::Cancelled, format!("table {:?} was dropped", table.name)))
+        } else if ops.is_empty() {
+            Ok(())
+        } else {
+            self.append_edit(ops)
         };
         if let Err(error) = appended {
-            if error.kind() != terrane_base::Kind::Poisoned {
+            if error.kind() != Kind::Poisoned {
                 self.give_back(result);
             }
             return Err(error);
@@ -54,6 +52,7 @@ impl Engine {
         for extent in self.swap_tree(table, result, change)? {
             extent.mark_obsolete();
         }
+        drop(installing);
         self.refresh_debt();
         Ok(())
     }

@@ -88,7 +88,7 @@ impl Engine {
         // can find anything until somebody writes or asks.
         self.scheduler.wait_until(|schedule| {
             schedule.report_failure_or_pause()?;
-            Ok(schedule.is_idle() && self.next_work(schedule).is_none())
+            Ok(self.has_nothing_to_do(schedule))
         })
     }
 
@@ -97,9 +97,9 @@ impl Engine {
         self.scheduler.set_paused(paused);
     }
 
-    /// Cancels every job that runs now.
-    pub fn cancel_background(&self) {
-        self.scheduler.cancel_running();
+    /// Cancels every compaction that runs now.
+    pub fn cancel_compactions(&self) {
+        self.scheduler.cancel_compactions();
     }
 
     /// What runs now.

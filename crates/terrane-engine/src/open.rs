@@ -79,7 +79,7 @@ impl Engine {
             scheduler: Scheduler::default(),
             next_run: AtomicU64::new(state.next.run),
             compactor: LocalCompactor::new(store.clone()),
-            paused_before: AtomicU64::new(0),
+            admitted: AtomicU64::new(0),
             trimming: Mutex::new(()),
             closing: AtomicBool::new(false),
             lock: Mutex::new(lock),
@@ -127,20 +127,17 @@ impl Engine {
 struct Opened {
     manifest: Manifest,
     state: State,
-    /// None for a read-only open.
+    /// None for a read-only open of a directory whose lock file cannot be opened.
     lock: Option<Box<dyn DiskLock>>,
 }
 
 /// Locks the directory and makes or reads the manifest.
-fn open_manifest(
-    disk: &Arc<dyn Disk>,
-    dir: &Path,
-    options: &Options,
-    env: &Env,
-) -> Result<Opened> {
+fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env) -> Result<Opened> {
     if options.read_only {
+        // A writer reuses the files of segments and the slots of extents that a reader may be looking at.
+        let lock = disk.lock_shared(&dir.join(LOCK))?;
         let (manifest, state) = Manifest::open_read_only(disk.clone(), dir)?;
-        return Ok(Opened { manifest, state, lock: None });
+        return Ok(Opened { manifest, state, lock });
     }
     let before = directory::inspect(&**disk, dir)?;
     if before != Contents::Database && !options.create_if_missing {

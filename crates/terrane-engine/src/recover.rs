@@ -220,7 +220,7 @@ impl Engine {
         self.disk.sync_dir(&dir)
     }
 
-    /// Makes every commit durable for an orderly close. With the journal off that means a flush.
+    /// Makes every commit durable for an orderly close. With the journal off what was not flushed is lost.
     pub(crate) fn close_journal(&self) -> Result<()> {
         let last_seq = self.journal.close()?;
         self.manifest.append(&Edit { ops: vec![EditOp::CleanClose { last_seq }] })?;

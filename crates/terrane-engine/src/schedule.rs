@@ -5,7 +5,9 @@
 //! pictures and at what runs. Order of urgency: switch full memtables (short), merge or flush memory, compact
 //! levels by score, trim the journal. A job that fails is tried again after a pause that doubles.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -24,7 +26,7 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Failures in a row after which waiters are told.
 const FAILURES_TO_REPORT: u32 = 3;
 /// How often an idle worker looks without being woken.
-const IDLE: Duration = Duration::from_millis(500);
+const IDLE: Duration = Duration::from_millis(100);
 
 /// A piece of background work, as a value.
 pub(crate) enum Work {
@@ -87,16 +89,54 @@ pub(crate) struct Schedule {
     next_id: u64,
     paused: bool,
     closing: bool,
-    failures: u32,
-    failure: Option<Error>,
-    /// Counts wake-ups, so that none is lost between looking for work and going to sleep.
-    signals: u64,
+    /// Work that failed and has not succeeded since.
+    failures: BTreeMap<Subject, Failed>,
+    /// Time of the last look at the clock.
+    now: Duration,
+}
+
+/// A kind of work on a table.
+type Subject = (&'static str, Option<TableId>);
+
+/// How often work failed in a row, with what, and until when it is not tried again.
+struct Failed {
+    count: u32,
+    error: Error,
+    until: Duration,
 }
 
 impl Schedule {
     /// Whether work of this name runs on this table.
     pub(crate) fn is_running(&self, name: &str, table: TableId) -> bool {
         self.running.iter().any(|running| running.name == name && running.table == Some(table))
+    }
+
+    /// Whether work of this name runs on this table, or failed on it and waits to be tried again.
+    pub(crate) fn is_held(&self, name: &'static str, table: TableId) -> bool {
+        self.is_running(name, table) || self.is_held_by_failure(name, table)
+    }
+
+    /// Whether work of this name failed on this table and waits to be tried again.
+    pub(crate) fn is_held_by_failure(&self, name: &'static str, table: TableId) -> bool {
+        self.failures.get(&(name, Some(table))).is_some_and(|failed| failed.until > self.now)
+    }
+
+    /// Whether some work failed and has not succeeded since.
+    pub(crate) fn has_failures(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
+    /// Notes how a piece of work ended.
+    fn note(&mut self, subject: Subject, result: Result<()>) {
+        match result {
+            Ok(()) => drop(self.failures.remove(&subject)),
+            Err(error) if error.kind() == Kind::Cancelled => {}
+            Err(error) => {
+                let count = self.failures.get(&subject).map_or(0, |failed| failed.count) + 1;
+                let pause = (RETRY_MIN * 2u32.pow(count.min(16) - 1)).min(RETRY_MAX);
+                self.failures.insert(subject, Failed { count, error, until: self.now + pause });
+            }
+        }
     }
 
     /// Whether nothing runs.
@@ -111,7 +151,8 @@ impl Schedule {
 
     /// The error of the background, once it has failed several times in a row.
     pub(crate) fn lasting_failure(&self) -> Option<Error> {
-        if self.failures >= FAILURES_TO_REPORT { self.failure.clone() } else { None }
+        let mut failures = self.failures.values();
+        failures.find(|failed| failed.count >= FAILURES_TO_REPORT).map(|failed| failed.error.clone())
     }
 
     /// Whether work of this name runs on any table.
@@ -125,13 +166,15 @@ impl Schedule {
 pub(crate) struct Scheduler {
     schedule: Mutex<Schedule>,
     changed: Condvar,
+    /// Counts wake-ups, so that none is lost between looking for work and going to sleep.
+    signals: AtomicU64,
     workers: Mutex<Vec<Box<dyn Joiner>>>,
 }
 
 impl Scheduler {
-    /// Lets an idle worker look for work.
+    /// Lets an idle worker look for work. Takes no lock: writers call it.
     pub(crate) fn wake(&self) {
-        self.schedule.lock().signals += 1;
+        self.signals.fetch_add(1, Ordering::AcqRel);
         self.changed.notify_all();
     }
 
@@ -162,8 +205,9 @@ impl Scheduler {
     }
 
     /// Cancels every compaction that runs now; the picker may choose it again.
-    pub(crate) fn cancel_running(&self) {
-        for running in &self.schedule.lock().running {
+    pub(crate) fn cancel_compactions(&self) {
+        let schedule = self.schedule.lock();
+        for running in schedule.running.iter().filter(|running| running.name == "compact") {
             running.control.cancel();
         }
     }
@@ -175,6 +219,7 @@ impl Scheduler {
             running.control.cancel();
         }
         schedule.cursors.forget(table);
+        schedule.failures.retain(|(_, of), _| *of != Some(table));
     }
 
     /// Gives a claim up and lets waiters look again.
@@ -215,31 +260,18 @@ impl Scheduler {
         }
     }
 
-    fn finish(&self, id: u64, result: Result<()>) -> Option<Duration> {
+    fn finish(&self, id: u64, subject: Subject, result: Result<()>, now: Duration) {
         let mut schedule = self.schedule.lock();
+        schedule.now = now;
         if let Some(index) = schedule.running.iter().position(|running| running.id == id) {
             let done = schedule.running.swap_remove(index);
             if let Some(claim) = done.claim {
                 schedule.claims.release(claim);
             }
         }
-        schedule.signals += 1;
-        let pause = match result {
-            Ok(()) => {
-                schedule.failures = 0;
-                schedule.failure = None;
-                None
-            }
-            Err(error) if error.kind() == Kind::Cancelled => None,
-            Err(error) => {
-                schedule.failures = (schedule.failures + 1).min(16);
-                schedule.failure = Some(error);
-                Some((RETRY_MIN * 2u32.pow(schedule.failures - 1)).min(RETRY_MAX))
-            }
-        };
+        schedule.note(subject, result);
         drop(schedule);
-        self.changed.notify_all();
-        pause
+        self.wake();
     }
 }
 
@@ -267,15 +299,20 @@ impl Engine {
         let Some((id, work, control)) = self.take_work() else {
             return !self.scheduler.inspect(|schedule| schedule.closing);
         };
-        let result = self.run_work(work, &control);
-        if let Err(error) = &result
-            && error.kind() != Kind::Cancelled
-        {
+        let subject = (work.name(), work.table());
+        // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
+        let run = std::panic::AssertUnwindSafe(|| self.run_work(&work, &control));
+        let result = std::panic::catch_unwind(run).unwrap_or_else(|_| {
+            Err(Error::new(
+                Kind::Poisoned,
+                format!("background work panicked ({}): reopen the database", work.name()),
+            ))
+        });
+        let is_failed = result.as_ref().is_err_and(|error| error.kind() != Kind::Cancelled);
+        self.scheduler.finish(id, subject, result, self.env.clock.now());
+        if is_failed {
             add(&self.counters.background_errors, 1);
-        }
-        if let Some(pause) = self.scheduler.finish(id, result) {
             self.pressure.wake();
-            self.scheduler.wait_for_close(pause);
         }
         true
     }
@@ -285,10 +322,11 @@ impl Engine {
         if schedule.closing {
             return None;
         }
-        let seen = schedule.signals;
+        schedule.now = self.env.clock.now();
+        let seen = self.scheduler.signals.load(Ordering::Acquire);
         let work = if schedule.paused { None } else { self.next_work(&schedule) };
         let Some(work) = work else {
-            if schedule.signals == seen {
+            if self.scheduler.signals.load(Ordering::Acquire) == seen {
                 self.scheduler.changed.wait_for(&mut schedule, IDLE);
             }
             return None;
@@ -317,20 +355,20 @@ impl Engine {
     pub(crate) fn next_work(&self, schedule: &Schedule) -> Option<Work> {
         let tables = self.catalog.all();
         for table in &tables {
-            if table.is_full() && !schedule.is_running("freeze", table.id) {
+            if table.is_full() && !schedule.is_held("freeze", table.id) {
                 return Some(Work::Freeze(table.clone()));
             }
         }
         for table in &tables {
-            if self.wants_settle(table) && !schedule.is_running("settle", table.id) {
+            if self.wants_settle(table) && !schedule.is_held("settle", table.id) {
                 return Some(Work::Settle(table.clone()));
             }
         }
         if let Some(table) = self.table_to_flush(&tables, schedule) {
             return Some(Work::Flush(table));
         }
-        if let Some(table) = self.table_to_relieve(&tables, schedule) {
-            return Some(Work::Freeze(table));
+        if let Some(work) = self.relief(&tables, schedule) {
+            return Some(work);
         }
         if let Some((table, spec)) = self.pick_compaction(&tables, schedule) {
             return Some(Work::Compact(table, spec));
@@ -341,15 +379,20 @@ impl Engine {
         None
     }
 
-    fn run_work(&self, work: Work, control: &JobControl) -> Result<()> {
+    /// Whether nothing runs, nothing wants to, and nothing waits to be tried again.
+    pub(crate) fn has_nothing_to_do(&self, schedule: &Schedule) -> bool {
+        schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule).is_none()
+    }
+
+    fn run_work(&self, work: &Work, control: &JobControl) -> Result<()> {
         match work {
             Work::Freeze(table) => {
-                self.freeze(&table);
+                self.freeze(table);
                 Ok(())
             }
-            Work::Settle(table) => self.settle(&table, control),
-            Work::Flush(table) => self.flush_generation(&table, control),
-            Work::Compact(table, spec) => self.compact(&table, &spec, control),
+            Work::Settle(table) => self.settle(table, control),
+            Work::Flush(table) => self.flush_generation(table, control),
+            Work::Compact(table, spec) => self.compact(table, spec, control),
             Work::Trim => self.trim_segments(),
         }
     }
@@ -357,15 +400,5 @@ impl Engine {
     /// The error that background work meets, if it fails now.
     pub(crate) fn background_failure(&self) -> Option<Error> {
         self.scheduler.failure()
-    }
-}
-
-impl Scheduler {
-    /// Sleeps for `pause`, or until the pool closes.
-    fn wait_for_close(&self, pause: Duration) {
-        let mut schedule = self.schedule.lock();
-        if !schedule.closing {
-            self.changed.wait_for(&mut schedule, pause);
-        }
     }
 }

@@ -2,7 +2,6 @@
 
 use terrane_base::{Result, SegmentId};
 use terrane_format::manifest::EditOp;
-use terrane_journal::SegmentState;
 
 use crate::engine::Engine;
 use crate::stats::add;
@@ -15,18 +14,12 @@ impl Engine {
         let visible = self.journal.visible();
         let mut needed: Option<SegmentId> = None;
         for table in self.catalog.all() {
-            let picture = table.pinned();
-            let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
-            let oldest = memtables
-                .filter_map(|memtable| memtable.oldest_segment())
-                .chain(picture.generations.iter().filter_map(|generation| generation.oldest_segment()))
-                .min();
-            needed = [needed, oldest].into_iter().flatten().min();
+            needed = [needed, table.pinned().oldest_segment()].into_iter().flatten().min();
         }
         self.journal
-            .segments()
+            .complete_segments()
             .iter()
-            .take_while(|segment| segment.state != SegmentState::Active && segment.last_seq <= visible)
+            .take_while(|segment| segment.last_seq <= visible)
             .map(|segment| segment.id)
             .take_while(|id| needed.is_none_or(|needed| *id < needed))
             .last()
@@ -39,7 +32,7 @@ impl Engine {
         let _no_drop = self.catalog.change();
         let Some(upto) = self.trimmable() else { return Ok(()) };
         let trimmed: Vec<_> =
-            self.journal.segments().into_iter().filter(|segment| segment.id <= upto).collect();
+            self.journal.complete_segments().into_iter().filter(|segment| segment.id <= upto).collect();
         let through = trimmed.iter().map(|segment| segment.last_seq).max().unwrap_or_default();
         // The manifest knows no segment of a journal that is off, nor one whose registration failed.
         let known = self.manifest.state();

@@ -3,6 +3,7 @@
 use terrane_base::options::Options;
 use terrane_base::{Error, Result};
 use terrane_compaction::Limits;
+use terrane_format::codec::Encoder;
 
 /// Names of the options that a table may set for itself.
 pub const TABLE_OPTIONS: [&str; 7] = [
@@ -39,6 +40,10 @@ impl TableSettings {
         for (name, value) in overrides {
             check_table_option(name, value)?;
             options.set(name, value)?;
+        }
+        for compression in [options.compression, options.compression_last] {
+            // A build without a codec must refuse it here: found out by a flush, it would stop the whole database.
+            Encoder::new(compression)?;
         }
         if options.level_base_bytes == 0 {
             options.level_base_bytes = database.level_base_bytes;

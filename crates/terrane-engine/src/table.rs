@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam_epoch::Guard;
 use parking_lot::{Mutex, MutexGuard};
-use terrane_base::{SeqNo, TableId};
+use terrane_base::{SegmentId, SeqNo, TableId};
 use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
 use terrane_levels::Metasnapshot;
 use terrane_memtable::{GlobalIndex, Memtable};
@@ -49,6 +49,13 @@ impl Picture {
             + self.generations.iter().map(|generation| generation.index_bytes()).sum::<u64>()
     }
 
+    /// The oldest segment that any source in memory points into.
+    pub fn oldest_segment(&self) -> Option<SegmentId> {
+        let memtables = std::iter::once(&self.active).chain(&self.frozen);
+        let oldest = memtables.filter_map(|memtable| memtable.oldest_segment());
+        oldest.chain(self.generations.iter().filter_map(|generation| generation.oldest_segment())).min()
+    }
+
     /// Whether every record of the table is in the levels.
     pub fn memory_is_empty(&self) -> bool {
         self.active.entry_count() == 0 && self.frozen.is_empty() && self.generations.is_empty()
@@ -77,6 +84,8 @@ pub struct Table {
     /// Held while a frozen memtable is merged into a generation, and while a flush takes one: neither begins within
     /// the other.
     pub(crate) merging: Mutex<()>,
+    /// Time writers had been held back at the table's last flush, in microseconds.
+    pub(crate) paused_before: AtomicU64,
     /// Held while an edit that names the table's extents is appended: a drop and an install exclude each other.
     pub(crate) installing: Mutex<()>,
     /// Key ranges that somebody wants compacted.
@@ -122,6 +131,7 @@ impl Table {
             full: AtomicBool::new(false),
             flushing: AtomicBool::new(false),
             merging: Mutex::new(()),
+            paused_before: AtomicU64::new(0),
             installing: Mutex::new(()),
             requests: Mutex::default(),
         })

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
 use terrane_format::manifest::EditOp;
 use terrane_levels::Metasnapshot;
+use terrane_memtable::Memtable;
 
 use crate::catalog::DEFAULT_NAME;
 use crate::engine::Engine;
@@ -100,30 +101,22 @@ impl Engine {
         }
         let change = self.catalog.change();
         let table = self.catalog.require(name)?;
-        {
+        let tree = {
             // A job that is about to install its result comes before the drop, or finds the table dropped.
             let _no_install = table.installing.lock();
             self.append_edit(vec![EditOp::DropTable { id: table.id }])?;
             table.mark_dropped();
-        }
+            take_sources(&table)
+        };
         change.remove(table.id);
         self.scheduler.cancel_table(table.id);
-        self.forget_extents(&table)?;
+        self.forget_extents(&table, &tree)?;
         self.scheduler.wake();
         Ok(())
     }
 
     /// Takes the extents of a dropped table out of the manifest; they go when their last reader has left.
-    fn forget_extents(&self, table: &Table) -> Result<()> {
-        let tree = {
-            let edit = table.edit();
-            let mut picture = edit.picture();
-            let tree = std::mem::take(&mut picture.tree);
-            picture.frozen.clear();
-            picture.generations.clear();
-            edit.replace(picture);
-            tree
-        };
+    fn forget_extents(&self, table: &Table, tree: &Metasnapshot) -> Result<()> {
         let extents: Vec<_> = tree
             .places()
             .flat_map(|(place, level)| level.iter().map(move |extent| (place, extent)))
@@ -135,4 +128,17 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Takes what a dropped table has in memory and in its levels out of its picture; returns the levels. Writers that
+/// still find the table in the catalog find no memtable in it.
+fn take_sources(table: &Table) -> Arc<Metasnapshot> {
+    let edit = table.edit();
+    let mut picture = edit.picture();
+    let tree = std::mem::take(&mut picture.tree);
+    picture.active = Memtable::new(SeqNo::MAX);
+    picture.frozen.clear();
+    picture.generations.clear();
+    edit.replace(picture);
+    tree
 }

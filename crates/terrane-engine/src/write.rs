@@ -1,6 +1,7 @@
 //! The write way: admit (limits, pacing) → commit (the journal numbers, places and persists) → index (each
 //! writer its own records, in parallel) → publish in order → switch a memtable that is full.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -31,8 +32,12 @@ impl Engine {
             }
             return Ok(self.journal.visible());
         }
-        self.admit(batch)?;
-        let seq = self.journal.commit(batch, sync, &mut |placed| self.index(placed))?;
+        let admitted = self.admit(batch)?;
+        let committed = self.journal.commit(batch, sync, &mut |placed| self.index(placed));
+        if admitted > 0 {
+            self.admitted.fetch_sub(admitted, Ordering::AcqRel);
+        }
+        let seq = committed?;
         let count = u64::from(batch.record_count());
         add(&self.counters.batches_written, 1);
         add(&self.counters.records_written, count);
@@ -49,8 +54,9 @@ impl Engine {
         }
     }
 
-    /// Refuses what cannot be committed and holds back what the background cannot follow.
-    fn admit(&self, batch: &Batch) -> Result<()> {
+    /// Refuses what cannot be committed and holds back what the background cannot follow. Returns how many bytes
+    /// were reserved for the batch: all of a large one, whose room must be there before it comes.
+    fn admit(&self, batch: &Batch) -> Result<u64> {
         self.refuse_if_read_only()?;
         let bytes = batch.bytes().len() as u64;
         let limit = self.plan.write_bytes / BATCH_SHARE;
@@ -65,25 +71,39 @@ impl Engine {
             return Err(Error::new(Kind::Cancelled, "the database is closing"));
         }
         self.pressure.pay(bytes, &*self.env.clock);
-        self.wait_for_room(bytes)
-    }
-
-    /// Waits while the write memory is at its ceiling; fails only when the background cannot bring memory back.
-    #[inline]
-    fn wait_for_room(&self, bytes: u64) -> Result<()> {
-        if self.pressure.debt() < 1.0 {
-            return Ok(());
+        if bytes > DEBT_QUANTUM_BYTES || self.pressure.debt() >= 1.0 {
+            return self.reserve(bytes);
         }
-        self.wait_at_the_ceiling(bytes)
+        Ok(0)
     }
 
+    /// Waits while the write memory has no room for `bytes`, then reserves them; fails only when the background
+    /// cannot bring memory back.
     #[cold]
-    fn wait_at_the_ceiling(&self, bytes: u64) -> Result<()> {
-        let fits = || self.write_memory_in_use() + bytes <= self.plan.write_bytes;
-        let stuck = || self.closing.load(Ordering::Relaxed) || self.background_failure().is_some();
-        self.pressure.wait_for_memory(&*self.env.clock, &fits, &stuck);
-        if fits() {
-            return Ok(());
+    fn reserve(&self, bytes: u64) -> Result<u64> {
+        let is_reserved = Cell::new(false);
+        let fits = || {
+            is_reserved.set(is_reserved.get() || self.try_reserve(bytes));
+            is_reserved.get()
+        };
+        let gives_up = || {
+            // Memory that nobody needs any more may still wait for its epoch.
+            crossbeam_epoch::pin().flush();
+            self.closing.load(Ordering::Relaxed)
+                || self.background_failure().is_some()
+                || self.journal.check().is_err()
+                || self.scheduler.inspect(|schedule| self.has_nothing_to_do(schedule))
+        };
+        self.pressure.wait_for_memory(&*self.env.clock, &fits, &gives_up);
+        if is_reserved.get() {
+            return Ok(bytes);
+        }
+        self.journal.check()?;
+        if !self.closing.load(Ordering::Relaxed) && self.background_failure().is_none() {
+            // Nothing is left to flush: what is in use is pinned by readers or is the least there can be. One batch
+            // too many is better than a wait without an end.
+            self.admitted.fetch_add(bytes, Ordering::AcqRel);
+            return Ok(bytes);
         }
         Err(match self.background_failure() {
             Some(cause) => {
@@ -92,6 +112,16 @@ impl Engine {
             }
             None => Error::new(Kind::Cancelled, "the database is closing"),
         })
+    }
+
+    /// Reserves `bytes` of the write memory if they are free.
+    fn try_reserve(&self, bytes: u64) -> bool {
+        let reserved = self.admitted.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        let fits = self.write_memory_in_use() + reserved <= self.plan.write_bytes;
+        if !fits {
+            self.admitted.fetch_sub(bytes, Ordering::AcqRel);
+        }
+        fits
     }
 
     /// Indexes the records of one committed batch where they lie. Called by the journal, once per batch.

@@ -2,6 +2,7 @@
 //! every moment and after reopening.
 //!
 //! `TERRANE_CONCURRENT_BATCHES` scales it.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

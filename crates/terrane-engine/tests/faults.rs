@@ -2,6 +2,7 @@
 //! error, nothing acknowledged is lost, reads go on, and what waits for space goes on when there is space again.
 //!
 //! `TERRANE_FAULT_STEP` is the distance between the n that are tried (1 tries all).
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

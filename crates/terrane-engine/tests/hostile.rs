@@ -3,6 +3,7 @@
 //! wrong data.
 //!
 //! `TERRANE_HOSTILE_STEP` is the distance between damaged bytes of a data file (small files are sampled denser).
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

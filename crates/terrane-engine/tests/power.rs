@@ -2,6 +2,7 @@
 //! a recovery. Everything acknowledged must be there, and what is there is a prefix of the commits over all tables.
 //!
 //! `TERRANE_POWER_HISTORIES` scales it, `TERRANE_POWER_SEED` repeats one history.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

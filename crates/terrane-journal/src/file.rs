@@ -327,6 +327,8 @@ impl Medium for FileMedium {
     }
 
     fn memory_bytes(&self) -> u64 {
+        // What nobody reads any more is only a file.
+        self.shared.recycle();
         let state = self.shared.state.lock();
         let live = state.live.iter().chain(&state.ready).chain(&state.pending).map(|live| live.info.bytes);
         live.sum::<u64>() + state.retired.iter().map(Retired::memory_bytes).sum::<u64>()

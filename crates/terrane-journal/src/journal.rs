@@ -22,7 +22,7 @@ use crate::log::{Log, copy_batch};
 use crate::medium::Medium;
 use crate::poison::Poison;
 use crate::ring::{Ring, phase};
-use crate::{Journal, JournalSettings, JournalStart, Placed, SegmentInfo};
+use crate::{Journal, JournalSettings, JournalStart, Placed, SegmentInfo, SegmentState};
 
 /// How often the leader of a persist step gives the processor away so that the members of the last one, which
 /// are just returning, get into this one. Without it groups alternate between one member and all others.
@@ -251,6 +251,16 @@ impl<M: Medium> Journal for RingJournal<M> {
         self.medium.persist().inspect_err(|error| self.poison.set(error.clone()))
     }
 
+    fn check(&self) -> Result<()> {
+        self.poison.check()
+    }
+
+    fn complete_segments(&self) -> Vec<SegmentInfo> {
+        let mut segments = self.medium.segments();
+        segments.retain(|segment| segment.state != SegmentState::Active);
+        segments
+    }
+
     fn memory_bytes(&self) -> u64 {
         self.medium.memory_bytes()
     }
@@ -340,6 +350,14 @@ macro_rules! delegate_journal {
 
             fn segments(&self) -> Vec<SegmentInfo> {
                 self.0.segments()
+            }
+
+            fn check(&self) -> Result<()> {
+                self.0.check()
+            }
+
+            fn complete_segments(&self) -> Vec<SegmentInfo> {
+                self.0.complete_segments()
             }
 
             fn memory_bytes(&self) -> u64 {

@@ -94,6 +94,15 @@ pub trait Journal: Send + Sync {
     /// As [`Journal::commit`].
     fn sync_through(&self, seq: SeqNo) -> Result<()>;
 
+    /// Says whether commits can succeed at all.
+    ///
+    /// # Errors
+    /// `Poisoned` after a failure, naming the cause.
+    fn check(&self) -> Result<()>;
+
+    /// The live segments that take no more records, oldest first. Never waits for a group that is being formed.
+    fn complete_segments(&self) -> Vec<SegmentInfo>;
+
     /// Memory of all segments, those kept ready and those still read included, in bytes.
     fn memory_bytes(&self) -> u64;
 

@@ -31,76 +31,30 @@
 //! load it first, with Acquire.
 #![expect(unsafe_code, reason = "tagged pointers and unions within the arena")]
 
-use std::marker::PhantomData;
-use std::ptr::{from_ref, null_mut};
+mod layout;
+mod link;
+mod search;
 
-use terrane_base::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::marker::PhantomData;
+
+use terrane_base::sync::atomic::Ordering;
 use terrane_base::sync::spin;
 
 use crate::arena::{Arena, LaneGuard, NODE_ALIGN};
-use crate::version::VersionEntry;
+
+pub(crate) use link::{Child, Link, Slot, prefetch};
+
+use layout::{Head, Node4, Node16, Node48, Node256, PREFIX_INLINE, init_head, init_slots, init_words};
+use search::{SmallKeys, byte_at, index_below, index_from, position};
 
 const LEAF: usize = 1;
 const KIND_SHIFT: u32 = 1;
 const PREFIX_SHIFT: u32 = 3;
 const PREFIX_LONG: usize = 7;
 const TAG_MASK: usize = NODE_ALIGN - 1;
-const PREFIX_INLINE: usize = 8;
 
 const LOCKED: u32 = 1;
 const RETIRED: u32 = 2;
-
-#[repr(C)]
-struct Head {
-    lock: AtomicU32,
-    prefix_len: u32,
-    count: AtomicU32,
-    keys4: AtomicU32,
-    prefix: Prefix,
-    terminal: Slot,
-}
-
-/// The bytes themselves up to [`PREFIX_INLINE`], else where they are.
-#[repr(C)]
-union Prefix {
-    inline: [u8; PREFIX_INLINE],
-    outside: *const u8,
-}
-
-#[repr(C, align(64))]
-struct Node4 {
-    head: Head,
-    slots: [Slot; 4],
-}
-
-#[repr(C, align(64))]
-struct Node16 {
-    head: Head,
-    keys: [AtomicU64; 2],
-    slots: [Slot; 16],
-}
-
-#[repr(C, align(64))]
-struct Node48 {
-    head: Head,
-    index: [AtomicU64; 32],
-    slots: [Slot; 48],
-}
-
-#[repr(C, align(64))]
-struct Node256 {
-    head: Head,
-    slots: [Slot; 256],
-}
-
-#[cfg(not(feature = "shuttle"))]
-const _: () = {
-    assert!(size_of::<Head>() == 32);
-    assert!(size_of::<Node4>() == 64); // one cache line: most nodes are small
-    assert!(size_of::<Node16>() == 192);
-    assert!(size_of::<Node48>() == 704);
-    assert!(size_of::<Node256>() == 2112);
-};
 
 /// How many children a node has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,80 +68,6 @@ pub(crate) enum Kind {
     N48 = 2,
     /// 256.
     N256 = 3,
-}
-
-/// A place in a node that holds a [`Link`].
-#[repr(transparent)]
-pub(crate) struct Slot(AtomicPtr<u8>);
-
-impl Slot {
-    #[inline]
-    pub(crate) fn load(&self) -> Link<'_> {
-        // Acquire: pairs with the Release in `store`.
-        Link { tagged: self.0.load(Ordering::Acquire), arena: PhantomData }
-    }
-
-    /// Requires: rules 3 and 5.
-    #[inline]
-    pub(crate) fn store(&self, link: Link<'_>) {
-        self.0.store(link.tagged, Ordering::Release);
-    }
-}
-
-/// The content of a slot: nothing, the newest version of a key, or a node.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Link<'t> {
-    tagged: *mut u8,
-    arena: PhantomData<&'t VersionEntry>,
-}
-
-// SAFETY: leads to memory that many threads may use under the rules above and those of `version`.
-unsafe impl Send for Link<'_> {}
-// SAFETY: as above.
-unsafe impl Sync for Link<'_> {}
-
-/// A [`Link`], taken apart.
-#[derive(Clone, Copy)]
-pub(crate) enum Child<'t> {
-    Empty,
-    Leaf(&'t VersionEntry),
-    Node(Node<'t>),
-}
-
-impl<'t> Link<'t> {
-    pub(crate) const EMPTY: Link<'t> = Link { tagged: null_mut(), arena: PhantomData };
-
-    #[inline]
-    pub(crate) fn leaf(entry: &'t VersionEntry) -> Self {
-        let address = from_ref(entry).cast_mut().cast::<u8>();
-        Link { tagged: address.map_addr(|address| address | LEAF), arena: PhantomData }
-    }
-
-    #[inline]
-    pub(crate) fn child(self) -> Child<'t> {
-        if self.tagged.is_null() {
-            Child::Empty
-        } else if self.tagged.addr() & LEAF != 0 {
-            // SAFETY: tagged as an entry, which lives for `'t` (rule 5).
-            Child::Leaf(unsafe { &*self.tagged.map_addr(|address| address & !LEAF).cast::<VersionEntry>() })
-        } else {
-            Child::Node(Node(self))
-        }
-    }
-
-    /// Asks for the line that a lookup of `byte` below this link will touch first.
-    #[inline]
-    pub(crate) fn prefetch(self, byte: u8) {
-        if self.tagged.addr() & LEAF != 0 {
-            return prefetch(self.tagged);
-        }
-        let offset = match Node(self).kind() {
-            Kind::N4 | Kind::N16 => 0,
-            Kind::N48 => size_of::<Head>() + usize::from(byte),
-            Kind::N256 => size_of::<Head>() + usize::from(byte) * size_of::<Slot>(),
-        };
-        prefetch(Node(self).address().wrapping_add(offset));
-    }
 }
 
 /// A link that leads to a node.
@@ -511,130 +391,4 @@ enum Body<'t> {
     N16(&'t Node16),
     N48(&'t Node48),
     N256(&'t Node256),
-}
-
-/// The keys of a Node4 or Node16 in order of arrival.
-struct SmallKeys {
-    bytes: [u8; 16],
-    count: usize,
-}
-
-impl SmallKeys {
-    /// The smallest key from `from` on.
-    fn byte_from(&self, from: usize) -> Option<u8> {
-        // Written so that the compiler turns it into 16 lanes: no branch, absent lanes are 256.
-        let lane = |(index, &key): (usize, &u8)| {
-            if index < self.count && usize::from(key) >= from { u16::from(key) } else { 256 }
-        };
-        let least = self.bytes.iter().enumerate().map(lane).fold(256, u16::min);
-        u8::try_from(least).ok()
-    }
-
-    /// The greatest key below `below`.
-    fn byte_below(&self, below: usize) -> Option<u8> {
-        let lane = |(index, &key): (usize, &u8)| {
-            if index < self.count && usize::from(key) < below { i16::from(key) } else { -1 }
-        };
-        let greatest = self.bytes.iter().enumerate().map(lane).fold(-1, i16::max);
-        u8::try_from(greatest).ok()
-    }
-}
-
-/// The smallest byte from `from` on with an entry in a Node48's index.
-fn index_from(index: &[AtomicU64; 32], from: usize) -> Option<u8> {
-    let first = from / 8;
-    for (at, word) in index.iter().enumerate().skip(first) {
-        let mut word = word.load(Ordering::Acquire);
-        if at == first {
-            word &= u64::MAX << (8 * (from % 8));
-        }
-        if word != 0 {
-            return Some((at * 8) as u8 + (word.trailing_zeros() / 8) as u8);
-        }
-    }
-    None
-}
-
-/// The greatest byte below `below` with an entry in a Node48's index.
-fn index_below(index: &[AtomicU64; 32], below: usize) -> Option<u8> {
-    for at in (0..below.div_ceil(8)).rev() {
-        let mut word = index[at].load(Ordering::Acquire);
-        if below < at * 8 + 8 {
-            word &= !(u64::MAX << (8 * (below % 8)));
-        }
-        if word != 0 {
-            return Some((at * 8) as u8 + 7 - (word.leading_zeros() / 8) as u8);
-        }
-    }
-    None
-}
-
-/// Index of the first byte of `word` that equals `byte`; 8 if none does.
-#[inline]
-fn position(word: u64, byte: u8) -> usize {
-    const LOW_BITS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    let differences = word ^ (u64::from(byte) * 0x0101_0101_0101_0101);
-    // Sets the top bit of exactly the zero bytes: no carry leaves a byte (Warren, Hacker's Delight, 6-1).
-    let zeros = !(((differences & LOW_BITS) + LOW_BITS) | differences | LOW_BITS);
-    (zeros.trailing_zeros() / 8) as usize
-}
-
-#[inline]
-fn byte_at(word: u64, index: u8) -> u8 {
-    (word >> (8 * index)) as u8
-}
-
-/// # Safety
-/// `head` is writable, aligned and unknown to others.
-unsafe fn init_head(head: *mut Head, prefix: &[u8]) {
-    let field = match prefix.len() {
-        len @ 0..=PREFIX_INLINE => {
-            let mut inline = [0; PREFIX_INLINE];
-            inline[..len].copy_from_slice(prefix);
-            Prefix { inline }
-        }
-        _ => Prefix { outside: prefix.as_ptr() },
-    };
-    // SAFETY: by the caller's promise.
-    unsafe {
-        head.write(Head {
-            lock: AtomicU32::new(0),
-            prefix_len: prefix.len() as u32,
-            count: AtomicU32::new(0),
-            keys4: AtomicU32::new(0),
-            prefix: field,
-            terminal: Slot(AtomicPtr::new(null_mut())),
-        });
-    }
-}
-
-/// # Safety
-/// As [`init_head`].
-unsafe fn init_slots<const N: usize>(slots: *mut [Slot; N]) {
-    for index in 0..N {
-        // SAFETY: within the array; by the caller's promise.
-        unsafe { slots.cast::<Slot>().add(index).write(Slot(AtomicPtr::new(null_mut()))) };
-    }
-}
-
-/// # Safety
-/// As [`init_head`].
-unsafe fn init_words<const N: usize>(words: *mut [AtomicU64; N]) {
-    for index in 0..N {
-        // SAFETY: within the array; by the caller's promise.
-        unsafe { words.cast::<AtomicU64>().add(index).write(AtomicU64::new(0)) };
-    }
-}
-
-/// Asks for a cache line; any address is fine.
-#[inline]
-pub(crate) fn prefetch(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch never faults.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }

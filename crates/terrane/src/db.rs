@@ -247,7 +247,7 @@ impl Db {
 
     /// Cancels the compactions that run now; what they wrote is given back. The picker may choose them again.
     pub fn cancel_compactions(&self) {
-        self.engine().cancel_background();
+        self.engine().cancel_compactions();
     }
 
     /// What runs in the background now, and how far it is.

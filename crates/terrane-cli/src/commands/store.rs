@@ -11,7 +11,7 @@ use crate::text::key_argument;
 /// What a command does to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Reads: takes no lock, writes nothing.
+    /// Reads: beside other readers, not beside a writer; writes nothing.
     Read,
     /// Writes what exists.
     Write,

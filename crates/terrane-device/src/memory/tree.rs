@@ -71,11 +71,18 @@ enum Node {
     File(Arc<MemFile>),
 }
 
+/// Who holds a lock.
+#[derive(Clone, Copy, Debug)]
+enum Held {
+    Writer,
+    Readers(u32),
+}
+
 #[derive(Debug)]
 pub(super) struct Tree {
     nodes: BTreeMap<NodeId, Node>,
     next: NodeId,
-    locked: BTreeSet<NodeId>,
+    locked: BTreeMap<NodeId, Held>,
 }
 
 impl Tree {
@@ -83,7 +90,7 @@ impl Tree {
         Tree {
             nodes: BTreeMap::from([(ROOT, Node::Dir(Dir::default()))]),
             next: ROOT + 1,
-            locked: BTreeSet::new(),
+            locked: BTreeMap::new(),
         }
     }
 
@@ -178,13 +185,25 @@ impl Tree {
         Ok(())
     }
 
-    /// Locks a node; says whether it was free.
-    pub(super) fn lock(&mut self, node: NodeId) -> bool {
-        self.locked.insert(node)
+    /// Locks a node, alone or beside other readers; says whether that was possible.
+    pub(super) fn lock(&mut self, node: NodeId, is_shared: bool) -> bool {
+        match (self.locked.get(&node).copied(), is_shared) {
+            (None, true) => self.locked.insert(node, Held::Readers(1)).is_none(),
+            (None, false) => self.locked.insert(node, Held::Writer).is_none(),
+            (Some(Held::Readers(count)), true) => {
+                self.locked.insert(node, Held::Readers(count + 1)).is_some()
+            }
+            (Some(_), _) => false,
+        }
     }
 
     pub(super) fn unlock(&mut self, node: NodeId) {
-        self.locked.remove(&node);
+        match self.locked.get_mut(&node) {
+            Some(Held::Readers(count)) if *count > 1 => *count -= 1,
+            _ => {
+                self.locked.remove(&node);
+            }
+        }
     }
 
     pub(super) fn write_back(&mut self, seed: u64) {
@@ -206,7 +225,7 @@ impl Tree {
             Node::File(file) => (id, Node::File(Arc::new(file.killed(space)))),
             Node::Dir(dir) => (id, Node::Dir(dir.clone())),
         });
-        let tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeSet::new() };
+        let tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeMap::new() };
         tree.release_nameless();
         tree
     }
@@ -224,7 +243,7 @@ impl Tree {
                 }
             }
         });
-        let mut tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeSet::new() };
+        let mut tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeMap::new() };
         tree.release_nameless();
         tree.sweep();
         tree

@@ -139,6 +139,10 @@ impl Disk for GateDisk {
         self.inner.lock(path)
     }
 
+    fn lock_shared(&self, path: &Path) -> Result<Option<Box<dyn DiskLock>>> {
+        self.inner.lock_shared(path)
+    }
+
     fn free_bytes(&self, path: &Path) -> Result<u64> {
         self.inner.free_bytes(path)
     }
