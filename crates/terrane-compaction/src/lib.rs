@@ -4,7 +4,7 @@
 //! picks a job under its lock, claims what it holds, has a [`Compactor`] run it anywhere, and publishes the
 //! result in one edit.
 //!
-//! * [`shape`], [`limits`], [`score`], [`claims`], [`pick`]: pure functions from the shape of a table to a
+//! * [`shape`], [`limits`], [`score`], [`claims`], [`mod@pick`]: pure functions from the shape of a table to a
 //!   [`JobSpec`] or nothing.
 //! * [`job`]: jobs and results as plain values. [`control`]: progress, pause, cancel, rate.
 //! * [`compactor`]: who runs jobs. [`versions`]: which versions of a key survive.

@@ -9,8 +9,8 @@
 //! The first that finds extents which no running job holds becomes the job. Every kind makes the shape strictly
 //! better by its own measure, so picking and running until nothing is picked comes to an end.
 //!
-//! No picker walks a whole level for a job that is due: it looks at [`WINDOW`] extents behind the level's
-//! cursor. `docs/design/0005-compaction.md` says why.
+//! No picker walks a whole level for a job that is due: it looks at up to [`WINDOW`] extents behind the level's
+//! cursor for one that is free. `docs/design/0005-compaction.md` argues the choices.
 
 mod build;
 mod flush;
@@ -33,7 +33,7 @@ use crate::shape::TableShape;
 pub use flush::{FlushPlan, STEP_BYTES, plan_dump, plan_flush};
 pub use manual::{RangeRequest, RangeStep, pick_range};
 
-/// Extents of a level that are considered as the start of a job.
+/// Extents that are tried as the start of a job before the level counts as busy.
 pub const WINDOW: usize = 64;
 
 /// Where in each level the next job looks first, so that all of a level gets its turn. Belongs to the engine's

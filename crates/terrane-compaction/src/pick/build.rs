@@ -94,6 +94,14 @@ impl<'a> Picker<'a> {
         OutputSettings::new(self.limits, number >= self.targets.depth.min(self.shape.deepest()))
     }
 
+    /// Whether the last extent of a slice is compressed as it would be if it were written to a level. Asked for
+    /// every prefix of a slice that grows, it holds for all of it.
+    pub(super) fn is_as_written(&self, slice: &Slice<'_>, target: u8) -> bool {
+        let compression = self.output_for(target).compression;
+        let last = slice.range.clone().next_back();
+        last.is_none_or(|last| slice.level.meta(last).compression == compression)
+    }
+
     /// Whether no running job holds what a job over these slices needs; see [`JobSpec::claim`].
     pub(super) fn is_free(&self, slices: &[Slice<'a>], target: u8, range: &KeyRange) -> bool {
         let table = self.shape.table;

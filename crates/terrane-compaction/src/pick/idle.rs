@@ -36,16 +36,24 @@ impl<'a> Picker<'a> {
         }
         let len = self.shape.level(deepest).len();
         let start = (0..len.min(super::WINDOW)).find(|start| self.can_rise(deepest, *start..start + 1))?;
-        let mut range = start..start + 1;
-        while range.end < len && self.can_rise(deepest, range.start..range.end + 1) {
-            let slices = self.rising(deepest, range.start..range.end + 1);
-            let is_relink = slices[0].range.is_empty();
-            let bytes: u64 = slices.iter().map(bytes_of_slice).sum();
-            let fits = is_relink && slices[1].range.len() <= self.limits.job_relinks_max;
-            if !fits && bytes > self.limits.job_bytes_max {
+        let mut range = start..start;
+        let mut is_relink = true;
+        while range.end < len {
+            let wider = range.start..range.end + 1;
+            let slices = self.rising(deepest, wider.clone());
+            is_relink =
+                is_relink && slices[0].range.is_empty() && self.is_as_written(&slices[1], deepest - 1);
+            let fits = if is_relink {
+                wider.len() <= self.limits.job_relinks_max
+            } else {
+                slices.iter().map(bytes_of_slice).sum::<u64>() <= self.limits.job_bytes_max
+            };
+            // One extent and what it meets always make a job.
+            let joins = range.is_empty() || (fits && self.can_rise(deepest, wider.clone()));
+            if !joins {
                 break;
             }
-            range.end += 1;
+            range = wider;
         }
         let slices = self.rising(deepest, range).into();
         let kind = JobKind::Collapse;

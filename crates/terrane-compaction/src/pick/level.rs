@@ -1,10 +1,11 @@
 //! A level that is beyond its target: which of its extents move down.
 //!
-//! 1. Of [`WINDOW`] extents behind the level's cursor, take the one that meets the fewest bytes below for each
-//!    byte that it moves; the first of equals. One that meets nothing moves as it is.
-//! 2. Let its right neighbours join while the level has more to give and the job stays within its size: they
-//!    share the extents below at their border. Where the first meets nothing, only others that meet nothing
-//!    join, so that the job is a pure re-link.
+//! 1. The first behind the level's cursor that no running job holds. Round and round, and not the cheapest: what
+//!    waited longest lies densest over the level below, so each byte that moves meets the fewest. The note has the
+//!    figures.
+//! 2. Its right neighbours join while the level has more to give and the job stays within its size: they share the
+//!    extents below at their border. Where the first can be re-linked, only others that can join, so that the job
+//!    writes nothing.
 
 use std::ops::Range;
 
@@ -19,7 +20,7 @@ use crate::shape::bytes_of;
 impl<'a> Picker<'a> {
     /// Moves extents of a level that is too large into the next one.
     pub(super) fn level_job(&self, number: u8) -> Option<JobSpec> {
-        let start = self.cheapest(number)?;
+        let start = self.next_free(number)?;
         let range = self.grow_down(number, start..start + 1, self.excess(number));
         self.move_down(JobKind::Level, number, range, false)
     }
@@ -36,46 +37,40 @@ impl<'a> Picker<'a> {
         self.build(Draft { kind, slices, target: number + 1, drops_deletes, rewrites: false })
     }
 
-    /// Index of the free extent near the cursor that meets the least below.
-    fn cheapest(&self, number: u8) -> Option<usize> {
-        let level = self.shape.level(number);
+    /// Index of the first free extent behind the cursor, round the end of the level.
+    fn next_free(&self, number: u8) -> Option<usize> {
+        let len = self.shape.level(number).len();
         let first = self.cursors.start(self.shape, number);
-        let window = (0..level.len().min(WINDOW)).map(|offset| (first + offset) % level.len());
-        let free = window.filter(|index| self.can_move(number, *index..index + 1));
-        // Fractions are compared as they are; `min_by` keeps the first of equals.
-        let costs = free.map(|index| {
-            let met = bytes_of_slice(&self.with_below(number, index..index + 1)[1]);
-            (index, met, u64::from(level.meta(index).bytes).max(1))
-        });
-        let cheapest = costs.min_by(|(_, met, bytes), (_, other_met, other_bytes)| {
-            (u128::from(*met) * u128::from(*other_bytes)).cmp(&(u128::from(*other_met) * u128::from(*bytes)))
-        });
-        cheapest.map(|(index, ..)| index)
+        let mut window = (0..len.min(WINDOW)).map(|offset| (first + offset) % len);
+        window.find(|index| self.can_move(number, *index..index + 1))
     }
 
     /// Extends `range` to the right until it moves `wanted` bytes or the job is full.
     pub(super) fn grow_down(&self, number: u8, mut range: Range<usize>, wanted: u64) -> Range<usize> {
         let level = self.shape.level(number);
+        let is_relink = self.can_relink(number, range.clone());
         let mut moved = bytes_of(level, range.clone());
-        let mut met = bytes_of_slice(&self.with_below(number, range.clone())[1]);
-        let is_relink = met == 0;
         while moved < wanted && range.end < level.len() {
             let wider = range.start..range.end + 1;
-            let wider_moved = moved + u64::from(level.meta(range.end).bytes);
-            let below = &self.with_below(number, wider.clone())[1];
-            let wider_met = if is_relink { below.range.len() as u64 } else { bytes_of_slice(below) };
+            moved += u64::from(level.meta(range.end).bytes);
             let fits = if is_relink {
-                wider_met == 0 && wider.len() <= self.limits.job_relinks_max
+                wider.len() <= self.limits.job_relinks_max && self.can_relink(number, wider.clone())
             } else {
-                wider_moved + wider_met <= self.limits.job_bytes_max
+                let met = bytes_of_slice(&self.with_below(number, wider.clone())[1]);
+                moved + met <= self.limits.job_bytes_max
             };
             if !fits || !self.can_move(number, wider.clone()) {
                 break;
             }
-            (range, moved, met) = (wider, wider_moved, wider_met);
+            range = wider;
         }
-        debug_assert!(is_relink == (met == 0));
         range
+    }
+
+    /// Whether extents meet nothing below and the last of them is as it would be written there.
+    fn can_relink(&self, number: u8, range: Range<usize>) -> bool {
+        let [upper, lower] = self.with_below(number, range);
+        lower.range.is_empty() && self.is_as_written(&upper, number + 1)
     }
 
     /// Extents of a level and what they meet in the next.

@@ -27,17 +27,23 @@ impl<'a> Picker<'a> {
 
     /// The job that takes as much of `wanted` of run `lead` as one job may. Requires: the first extent is free.
     pub(super) fn sink(&self, kind: JobKind, lead: usize, wanted: Range<usize>) -> Option<JobSpec> {
-        let mut range = wanted.start..wanted.start + 1;
+        let mut range = wanted.start..wanted.start;
+        // As long as this holds, the job writes nothing.
+        let mut is_relink = true;
         while range.end < wanted.end {
             let wider = range.start..range.end + 1;
             let slices = self.sinking(lead, wider.clone());
-            let meets = slices[1..].iter().any(|slice| !slice.range.is_empty());
-            let fits = if meets {
-                slices.iter().map(bytes_of_slice).sum::<u64>() <= self.limits.job_bytes_max
-            } else {
+            is_relink = is_relink
+                && slices[1..].iter().all(|slice| slice.range.is_empty())
+                && self.is_as_written(&slices[0], 1);
+            let fits = if is_relink {
                 wider.len() <= self.limits.job_relinks_max
+            } else {
+                slices.iter().map(bytes_of_slice).sum::<u64>() <= self.limits.job_bytes_max
             };
-            if !fits || !self.can_sink(lead, wider.clone()) {
+            // One extent and what it meets always make a job.
+            let joins = range.is_empty() || (fits && self.can_sink(lead, wider.clone()));
+            if !joins {
                 break;
             }
             range = wider;
