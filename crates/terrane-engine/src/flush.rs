@@ -16,9 +16,10 @@ use terrane_memtable::GlobalIndex;
 
 use crate::compact::shape_of;
 use crate::engine::Engine;
-use crate::schedule::{Schedule, Work};
+use crate::schedule::Schedule;
 use crate::stats::add;
 use crate::table::{Picture, Table};
+use crate::work::Work;
 
 /// Turns of spinning for a writer that is about to be done, before sleeping between looks.
 const SPINS_MAX: u32 = 10_000;

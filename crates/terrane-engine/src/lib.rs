@@ -4,7 +4,7 @@
 //! * open and recover: `open.rs`, `recover.rs`; create, list and drop tables: `catalog.rs`, `tables.rs`
 //! * write: `write.rs` (admit, commit, index) → `freeze.rs` (switch memtables)
 //! * read: `read.rs` (point reads), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
-//! * background: `schedule.rs` (workers) → `flush.rs` (memory to level 1), `compact.rs` (levels),
+//! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `segments.rs` (trim the journal), `debt.rs` and `pressure.rs` (pacing)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `shape.rs`, `check.rs`
 //!
@@ -35,6 +35,7 @@ mod snapshot;
 mod stats;
 mod table;
 mod tables;
+mod work;
 mod write;
 
 pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};

@@ -13,11 +13,11 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use terrane_base::env::Joiner;
 use terrane_base::{Error, Kind, Result, TableId};
-use terrane_compaction::{ClaimId, Claims, Cursors, JobControl, JobSpec};
+use terrane_compaction::{ClaimId, Claims, Cursors, JobControl};
 
 use crate::engine::Engine;
 use crate::stats::add;
-use crate::table::Table;
+use crate::work::Work;
 
 /// First pause after a failed job.
 const RETRY_MIN: Duration = Duration::from_millis(50);
@@ -27,42 +27,6 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 const FAILURES_TO_REPORT: u32 = 3;
 /// How often an idle worker looks without being woken.
 const IDLE: Duration = Duration::from_millis(100);
-
-/// A piece of background work, as a value.
-pub(crate) enum Work {
-    /// Replace the full active memtable of a table.
-    Freeze(Arc<Table>),
-    /// Turn frozen memtables into generations, or merge them into one by pointer.
-    Settle(Arc<Table>),
-    /// Merge the oldest generation of a table into its levels.
-    Flush(Arc<Table>),
-    /// Run a compaction job.
-    Compact(Arc<Table>, JobSpec),
-    /// Give back segments that nothing needs.
-    Trim,
-}
-
-impl Work {
-    fn table(&self) -> Option<TableId> {
-        match self {
-            Work::Freeze(table) | Work::Settle(table) | Work::Flush(table) | Work::Compact(table, _) => {
-                Some(table.id)
-            }
-            Work::Trim => None,
-        }
-    }
-
-    /// One word for displays.
-    fn name(&self) -> &'static str {
-        match self {
-            Work::Freeze(_) => "freeze",
-            Work::Settle(_) => "settle",
-            Work::Flush(_) => "flush",
-            Work::Compact(..) => "compact",
-            Work::Trim => "trim",
-        }
-    }
-}
 
 /// A piece of work that runs now.
 pub(crate) struct Running {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use support::gate::GateDisk;
+use support::going_on::go_on;
 use support::oracle::{LASTING, Oracle, Reached, Span, random_changes, stamp};
 use support::{Numbers, get, number_from_env, open, small_options};
 use terrane_base::options::{JournalMode, Options};
@@ -237,32 +238,6 @@ fn reopen_and_judge(oracle: &Oracle, options: &Options, disk: &MemDisk, span: Sp
     assert!(report.findings.is_empty(), "{place}: {:?}", report.findings);
     engine.close().unwrap_or_else(|error| panic!("{place}: close: {error}"));
     found
-}
-
-/// Writing goes on where the recovery ended, in the files that are there; and what is written then is durable.
-fn go_on(options: &Options, disk: &MemDisk, numbers: &mut Numbers, place: &str) {
-    let engine = open(disk.clone(), options).unwrap_or_else(|error| panic!("{place}: open: {error}"));
-    let table = engine.catalog().require("default").unwrap();
-    for number in 0u64..100 {
-        let mut value = vec![1; 1000];
-        value[..8].copy_from_slice(&number.to_le_bytes());
-        engine.put(table.id, b"later", &value, false).unwrap();
-        if number == 50 && numbers.one_in(2) {
-            engine.flush().unwrap();
-        }
-    }
-    engine.sync().unwrap();
-    // At rest: without the gate, an image takes the files one after the other.
-    engine.wait_until_quiescent().unwrap();
-    let cut = disk.crash(numbers.next());
-    engine.close().unwrap();
-    let engine = open(cut, options).unwrap_or_else(|error| panic!("{place}: open after going on: {error}"));
-    let table = engine.catalog().require("default").unwrap();
-    let found = get(&engine, &table, b"later").unwrap().map(|value| value[..8].to_vec());
-    assert_eq!(found, Some(99u64.to_le_bytes().to_vec()), "{place}: written after the recovery");
-    let report = engine.check(&mut |_, _| ()).unwrap();
-    assert!(report.findings.is_empty(), "{place}: going on: {:?}", report.findings);
-    engine.close().unwrap();
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Histories of random operations with reopenings, held against the model. `TERRANE_STEPS` sets how many
 //! operations each does (default 60,000); the release check runs a million and more.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use terrane::Options;
 use terrane_sim::{History, Settings};
 

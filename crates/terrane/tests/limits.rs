@@ -1,6 +1,8 @@
 //! The limits that the documentation states: what is within them works, also through the levels and a reopening;
 //! what is beyond them is refused by name and changes nothing.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use terrane::{Batch, Db, Kind, Options, Sync, TableOptions};
 
 const KIB: usize = 1 << 10;

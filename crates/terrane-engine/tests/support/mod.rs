@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 pub mod gate;
+pub mod going_on;
 pub mod oracle;
 
 use std::path::Path;
