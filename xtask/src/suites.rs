@@ -40,15 +40,15 @@ pub fn test(root: &Path) -> Result<(), String> {
 /// The documentation, warnings refused.
 ///
 /// # Errors
-/// As [`test`].
+/// As [`test()`].
 pub fn docs(root: &Path) -> Result<(), String> {
     run(root, &[docs_step()])
 }
 
-/// What CI runs besides [`test`]: format, lints, house rules, documentation.
+/// What CI runs besides [`test()`]: format, lints, house rules, documentation.
 ///
 /// # Errors
-/// As [`test`].
+/// As [`test()`].
 pub fn ci_parts(root: &Path) -> Result<(), String> {
     run(
         root,
@@ -67,7 +67,7 @@ fn docs_step() -> Step {
     step
 }
 
-/// The steps of [`test`] for a tree: a crate takes part in schedule exploration by having `tests/shuttle.rs`,
+/// The steps of [`test()`] for a tree: a crate takes part in schedule exploration by having `tests/shuttle.rs`,
 /// a benchmark by lying in `benches/`.
 #[must_use]
 pub fn test_steps(tree: &Tree) -> Vec<Step> {

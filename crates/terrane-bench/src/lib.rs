@@ -1,6 +1,6 @@
 //! Workloads and what they measured, for `terrane bench`.
 //!
-//! * [`workload`]: what is done, key by key, reproducible from a seed. [`run`]: does it with some threads and
+//! * [`workload`]: what is done, key by key, reproducible from a seed. [`mod@run`]: does it with some threads and
 //!   measures. [`report`]: the figures as text.
 #![forbid(unsafe_code)]
 

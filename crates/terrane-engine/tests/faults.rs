@@ -12,7 +12,7 @@ use std::time::Duration;
 use support::oracle::{LASTING, Oracle, Span, random_changes};
 use support::{Numbers, get, number_from_env, open, small_options};
 use terrane_base::env::Env;
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Error, Kind, Result, TableId};
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::{Bounds, Engine};
 
@@ -329,4 +329,18 @@ fn background_work_that_keeps_failing_is_reported_to_who_waits() {
         env.clock.sleep(Duration::from_millis(5));
     }
     engine.close().unwrap();
+}
+
+/// Numbers that a failed group took are never visible; nothing may wait for them.
+#[test]
+fn flush_and_close_end_after_a_failed_sync() {
+    let faulty = Arc::new(FaultyDisk::new(Arc::new(MemDisk::new())));
+    let path = std::path::Path::new("/db");
+    let engine = Engine::open_on(faulty.clone(), path, &small_options(), Env::real()).unwrap();
+    engine.put(TableId::DEFAULT, b"a", b"1", true).unwrap();
+    faulty.fail(Fault::new(Call::Sync, Failure::Broken).on(".seg").lasting());
+    assert!(engine.put(TableId::DEFAULT, b"b", b"2", true).is_err());
+    let poisoned = engine.flush().unwrap_err();
+    assert_eq!(poisoned.kind(), Kind::Poisoned, "{poisoned}");
+    assert!(engine.close().is_err());
 }

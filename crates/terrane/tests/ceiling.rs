@@ -1,0 +1,130 @@
+//! The memory ceiling, and that waiting for room always ends: options at the edge of what is accepted, one idle
+//! table among busy ones, live iterators, several large batches at once.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrane::{Batch, Db, Kind, Options, Sync, TableOptions};
+
+const MIB: u64 = 1 << 20;
+
+fn open(dir: &tempfile::TempDir, settings: &[(&str, &str)]) -> Db {
+    let mut options = Options::default();
+    for (name, value) in settings {
+        options.set(name, value).unwrap();
+    }
+    Db::open_with(dir.path().join("db"), &options).unwrap()
+}
+
+fn put_all(table: &terrane::Table, count: u64) {
+    let value = [7; 1000];
+    for number in 0..count {
+        table.put(&number.to_be_bytes(), &value).unwrap();
+    }
+}
+
+#[test]
+fn the_largest_segments_that_are_accepted_leave_room_to_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let db =
+        open(&dir, &[("memory_bytes", "16MiB"), ("write_memory_bytes", "8MiB"), ("segment_bytes", "1MiB")]);
+    put_all(db.default_table(), 40_000);
+    let mut options = db.options().clone();
+    options.segment_bytes = 2 * MIB;
+    let error = Db::open_with(dir.path().join("other"), &options).unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid);
+    assert!(error.to_string().contains("segment_bytes"), "{error}");
+}
+
+#[test]
+fn a_table_that_nobody_writes_to_any_more_holds_nobody_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = [
+        ("memory_bytes", "16MiB"),
+        ("write_memory_bytes", "8MiB"),
+        ("memtable_bytes", "1MiB"),
+        ("global_index_bytes", "4MiB"),
+    ];
+    let db = open(&dir, &settings);
+    let idle = db.create_table("idle", &TableOptions::new()).unwrap();
+    let busy = db.create_table("busy", &TableOptions::new()).unwrap();
+    let mut batch = Batch::new();
+    for number in 0..1100u64 {
+        batch.put(&idle, &number.to_be_bytes(), &[7; 1000]).unwrap();
+    }
+    db.write(&batch, Sync::No).unwrap();
+    // Its full memtable becomes a generation that is not full, in the oldest segment of all.
+    db.wait_until_quiescent().unwrap();
+    put_all(&busy, 40_000);
+    assert_eq!(idle.iter().count(), 1100);
+}
+
+#[test]
+fn writing_past_the_write_memory_ends_while_an_iterator_lives() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[("memory_bytes", "16MiB")]);
+    put_all(db.default_table(), 5_000);
+    let rows = db.default_table().iter();
+    put_all(db.default_table(), 40_000);
+    assert_eq!(rows.count(), 5_000);
+}
+
+#[test]
+fn large_batches_at_once_stay_under_the_ceiling() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[("memory_bytes", "64MiB")]);
+    let peak = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..8u64 {
+            let (db, peak) = (&db, &peak);
+            scope.spawn(move || {
+                let value = vec![thread as u8; 7 * MIB as usize];
+                for number in 0..4u64 {
+                    db.put(&(thread * 100 + number).to_be_bytes(), &value).unwrap();
+                    peak.fetch_max(db.stats().memory_bytes, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let peak = peak.into_inner();
+    assert!(peak <= 64 * MIB / 100 * 105, "{peak} bytes counted under a ceiling of {}", 64 * MIB);
+    assert_eq!(db.default_table().iter().count(), 32);
+}
+
+#[test]
+fn a_codec_that_the_build_lacks_is_refused_when_it_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = Options::default();
+    options.set("compression_last", "zstd").unwrap();
+    let opened = Db::open_with(dir.path().join("zstd"), &options);
+    let db = open(&dir, &[]);
+    let created = db.create_table("t", &TableOptions::new().set("compression", "zstd").unwrap());
+    for refused in [opened.err(), created.err()] {
+        if cfg!(feature = "zstd") {
+            assert!(refused.is_none());
+        } else {
+            let error = refused.expect("refused");
+            assert_eq!(error.kind(), Kind::Invalid);
+            assert!(error.to_string().contains("zstd"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn readers_share_a_database_and_keep_writers_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[]);
+    db.put(b"k", b"v").unwrap();
+    let path = dir.path().join("db");
+    let read_only = Options { read_only: true, ..Options::default() };
+    let busy = Db::open_with(&path, &read_only).unwrap_err();
+    assert_eq!(busy.kind(), Kind::Busy, "{busy}");
+    assert!(busy.to_string().contains(&std::process::id().to_string()), "{busy}");
+    db.close().unwrap();
+    let readers = [Db::open_with(&path, &read_only).unwrap(), Db::open_with(&path, &read_only).unwrap()];
+    assert!(readers.iter().all(|reader| reader.contains(b"k").unwrap()));
+    assert_eq!(Db::open(&path).unwrap_err().kind(), Kind::Busy);
+    drop(readers);
+    assert!(Db::open(&path).unwrap().contains(b"k").unwrap());
+}
