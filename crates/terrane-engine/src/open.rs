@@ -104,10 +104,10 @@ impl Engine {
 
     /// Starts the background; with the journal off, what an earlier journal left goes into the levels.
     fn go_on(self: &Arc<Self>) -> Result<()> {
+        self.refresh_debt();
         if self.options.read_only {
             return Ok(());
         }
-        self.refresh_debt();
         self.start_workers()?;
         for table in self.catalog.all() {
             let picture = table.pinned();

@@ -33,7 +33,8 @@
 //! | [`Sync::No`] (the default of [`Db::put`]) | kept | what is kept is a prefix of the order of commits |
 //! | any, with option `journal=off` | what was flushed is kept | what was flushed is kept |
 //!
-//! A batch is never half present, over any number of tables. After a failed sync every later write is refused
+//! A batch is never half present, over any number of tables; only with `journal=off` a process that dies can leave
+//! one half flushed. After a failed sync every later write is refused
 //! with [`Kind::Poisoned`]; reads go on; close and open again.
 //!
 //! # Limits
