@@ -108,7 +108,7 @@ fn concurrent_commits_keep_the_order(journal: &dyn Journal) {
             scope.spawn(move || {
                 let mut own_last = SeqNo(0);
                 for number in 0..COMMITS {
-                    // Some large enough to be copied by their own threads.
+                    // Some larger than a segment.
                     let len = if number % 50 == 0 { 70_000 } else { number as usize % 90 };
                     let batch = batch_of(thread * COMMITS + number, 1 + number as usize % 2, len);
                     let last = journal.commit(&batch, number % 40 == thread, &mut |at| {

@@ -123,9 +123,10 @@ struct State {
     refused: Option<Error>,
     /// A sync was asked for since the last rotation.
     is_sync_asked: bool,
-    /// The syncer is to make sealed segments durable before anyone asks. Where nobody asks for syncs it leaves
-    /// them alone: many are trimmed before the operating system has written them at all.
-    is_sync_due: bool,
+    /// The syncer makes sealed segments up to this one durable before anyone asks again. Segments in which nobody
+    /// asked for a sync it leaves alone: many are trimmed before the operating system has written them at all. An
+    /// id and not a flag, so that rotations which are faster than the syncer take nothing from it.
+    sync_due: SegmentId,
     is_stopping: bool,
     is_preparer_gone: bool,
 }
@@ -182,7 +183,7 @@ impl Shared {
             wanted: None,
             refused: None,
             is_sync_asked: false,
-            is_sync_due: false,
+            sync_due: SegmentId(0),
             is_stopping: false,
             is_preparer_gone: false,
         };
@@ -212,7 +213,7 @@ impl Shared {
     fn sync_sealed_segments(&self) {
         loop {
             let mut state = self.state.lock();
-            while !(state.is_stopping || state.is_sync_due && next_sealed(&state).is_some()) {
+            while !(state.is_stopping || next_due(&state).is_some()) {
                 self.changed.wait(&mut state);
             }
             if state.is_stopping {
@@ -220,7 +221,7 @@ impl Shared {
             }
             drop(state);
             let guard = self.syncing.lock();
-            let sealed = next_sealed(&self.state.lock());
+            let sealed = next_due(&self.state.lock());
             if let Some(sealed) = sealed
                 && self.poison.check().and_then(|()| self.sync_segment(&sealed)).is_err()
             {
@@ -254,6 +255,11 @@ fn next_sealed(state: &State) -> Option<Sealed> {
     live.file.clone().map(|file| (file, live.info.id, live.info.last_seq))
 }
 
+/// The oldest sealed segment, if the syncer is to make it durable.
+fn next_due(state: &State) -> Option<Sealed> {
+    next_sealed(state).filter(|&(_, id, _)| id <= state.sync_due)
+}
+
 impl Medium for FileMedium {
     fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment> {
         let shared = &*self.shared;
@@ -283,7 +289,11 @@ impl Medium for FileMedium {
         ready.info.state = SegmentState::Active;
         let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
         state.live.push_back(ready);
-        state.is_sync_due = std::mem::take(&mut state.is_sync_asked);
+        if std::mem::take(&mut state.is_sync_asked)
+            && let Some(sealed) = sealed
+        {
+            state.sync_due = sealed.link.id;
+        }
         state.wanted = Some(0);
         shared.changed.notify_all();
         Ok(new)

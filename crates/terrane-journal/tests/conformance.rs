@@ -23,6 +23,13 @@ fn null_journal_with_the_smallest_ring() {
     conformance::run(&mut || Box::new(NullJournal::new(&settings, &JournalStart::default()).unwrap()));
 }
 
+/// Every owner copies its own records, however few.
+#[test]
+fn null_journal_with_parallel_copies() {
+    let settings = terrane_journal::JournalSettings { parallel_copy_bytes: 1, ..settings(64 << 10) };
+    conformance::run(&mut || Box::new(NullJournal::new(&settings, &JournalStart::default()).unwrap()));
+}
+
 #[test]
 fn file_journal_in_memory() {
     conformance::run(&mut || {
