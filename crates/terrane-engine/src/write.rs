@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crossbeam_epoch::Guard;
 use terrane_base::record::Header;
@@ -19,6 +20,9 @@ use crate::table::Table;
 const BATCH_SHARE: u64 = 4;
 /// Bytes written between two looks at what memory is in use.
 const DEBT_QUANTUM_BYTES: u64 = 256 * 1024;
+
+/// How long the background must have had nothing to do before a writer that waits for memory stops waiting.
+const IDLE_MAX: Duration = Duration::from_millis(500);
 
 impl Engine {
     /// Commits `batch`. On return it is visible to every later read; with `sync` it is also durable.
@@ -77,34 +81,39 @@ impl Engine {
         Ok(0)
     }
 
-    /// Waits while the write memory has no room for `bytes`, then reserves them; fails only when the background
-    /// cannot bring memory back.
+    /// Waits while the write memory has no room for a batch of `bytes`, then reserves it; fails only when the
+    /// background cannot bring memory back. Returns what was reserved.
     #[cold]
     fn reserve(&self, bytes: u64) -> Result<u64> {
+        // A batch that fits no ordinary segment gets one of its own, beside the one that was kept ready.
+        let is_oversized = bytes >= self.options.segment_bytes;
+        let bytes = if is_oversized { bytes + self.options.segment_bytes } else { bytes };
         let is_reserved = Cell::new(false);
         let fits = || {
             is_reserved.set(is_reserved.get() || self.try_reserve(bytes));
             is_reserved.get()
         };
+        let (idle_since, is_alone) = (Cell::new(None), Cell::new(false));
         let gives_up = || {
             // Memory that nobody needs any more may still wait for its epoch.
             crossbeam_epoch::pin().flush();
+            let is_idle = self.scheduler.inspect(|schedule| self.has_nothing_to_do(schedule));
+            let now = self.env.clock.now();
+            idle_since.set(if is_idle { idle_since.get().or(Some(now)) } else { None });
             self.closing.load(Ordering::Relaxed)
                 || self.background_failure().is_some()
                 || self.journal.check().is_err()
-                || self.scheduler.inspect(|schedule| self.has_nothing_to_do(schedule))
+                || {
+                    let is_stuck = idle_since.get().is_some_and(|since| now - since > IDLE_MAX);
+                    is_alone.set(is_stuck && self.try_reserve_alone(bytes));
+                    is_alone.get()
+                }
         };
         self.pressure.wait_for_memory(&*self.env.clock, &fits, &gives_up);
-        if is_reserved.get() {
+        if is_reserved.get() || is_alone.get() {
             return Ok(bytes);
         }
         self.journal.check()?;
-        if !self.closing.load(Ordering::Relaxed) && self.background_failure().is_none() {
-            // Nothing is left to flush: what is in use is pinned by readers or is the least there can be. One batch
-            // too many is better than a wait without an end.
-            self.admitted.fetch_add(bytes, Ordering::AcqRel);
-            return Ok(bytes);
-        }
         Err(match self.background_failure() {
             Some(cause) => {
                 let kind = cause.kind();
@@ -112,6 +121,12 @@ impl Engine {
             }
             None => Error::new(Kind::Cancelled, "the database is closing"),
         })
+    }
+
+    /// Reserves `bytes` beyond the ceiling unless somebody else has. For when nothing is left to flush: what is in use
+    /// is pinned by readers or is the least there can be, and one batch too many is better than a wait without end.
+    fn try_reserve_alone(&self, bytes: u64) -> bool {
+        self.admitted.compare_exchange(0, bytes, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Reserves `bytes` of the write memory if they are free.
