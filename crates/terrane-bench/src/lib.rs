@@ -1,13 +1,20 @@
-//! Workloads and what they measured, for `terrane bench`.
+//! The measuring bench: workloads, engines, measurement and reports, for `terrane bench`.
 //!
-//! * [`workload`]: what is done, key by key, reproducible from a seed. [`mod@run`]: does it with some threads and
-//!   measures. [`report`]: the figures as text.
-#![forbid(unsafe_code)]
+//! The way of a run: a [`plan`] (flags or TOML) → for each scenario, repetition and engine in turns a `child` process →
+//! [`engine`] opened, operations made by [`generate`] (or a `trace`) → done by the `drive` threads → measured → sent back
+//! as [`report::model`] → table, JSON lines, HTML, comparison.
 
+pub mod engine;
+pub mod error;
+pub mod generate;
+pub mod plan;
 pub mod report;
-pub mod run;
-pub mod workload;
 
-pub use report::Report;
-pub use run::{Plan, run};
-pub use workload::Workload;
+mod old_report;
+mod old_run;
+mod old_workload;
+
+pub use error::{Error, Result};
+pub use old_report::Report;
+pub use old_run::{Plan, run};
+pub use old_workload::Workload;

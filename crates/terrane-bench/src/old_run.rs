@@ -5,8 +5,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use terrane::{Batch, Db, Env, Error, Result, Sync, Table};
 
-use crate::report::Report;
-use crate::workload::{Numbers, Values, Workload, key_into};
+use crate::old_report::Report;
+use crate::old_workload::{Numbers, Values, Workload, key_into};
 
 /// What to run and how.
 #[derive(Clone, Debug)]

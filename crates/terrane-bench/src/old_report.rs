@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::workload::Workload;
+use crate::old_workload::Workload;
 
 /// What one run measured.
 #[derive(Clone, Debug)]

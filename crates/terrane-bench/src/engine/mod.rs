@@ -1,0 +1,292 @@
+//! The adapter trait: what the bench asks of every engine, and nothing that only one of them has.
+//!
+//! * [`Engine`]: an open database. [`Session`]: what one thread does with it. [`open`]: chooses by name.
+//! * A value is lent to a [`Visit`] instead of being copied out, so that an engine that can lend (LMDB, pinned reads)
+//!   shows it, and one that cannot pays for its copy. The bench reads what it is lent.
+//! * An operation that an engine lacks answers `Unsupported`; it is never emulated by something much dearer or cheaper
+//!   without saying so in [`Opened::settings`].
+//!
+//! To add a peer: one file here that implements the two traits, one arm in [`open`], one name in [`NAMES`], one feature in
+//! `Cargo.toml`; the suite `tests/conformance.rs` runs it. See `docs/benchmarks/peers.md`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+pub mod null;
+
+/// The name of every engine that [`open`] knows, whether or not this build has it.
+pub const NAMES: [&str; 7] = ["terrane", "rocksdb", "lmdb", "fjall", "redb", "bftree", "null"];
+
+/// Called with each value (or key and value) that an engine lends.
+pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) + 'v;
+
+/// How an engine is opened. The same for every engine of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenOptions {
+    /// Where the database lies; exists and is empty for a new one.
+    pub directory: PathBuf,
+    /// All memory that the engine may use for writes, indexes, filters and caches together, in bytes.
+    pub memory_bytes: u64,
+    /// Number of tables (column families, trees), at least 1; they are created if missing.
+    pub tables: u32,
+    /// Bypass the page cache for table files where the engine can.
+    pub direct_io: bool,
+    /// Threads for background work; 0 lets the engine choose.
+    pub background_threads: u32,
+    /// How many records the scenario will hold at most: for engines that size a map or a page by it.
+    pub records: u64,
+    /// Bytes of all keys and values of those records.
+    pub data_bytes: u64,
+    /// The longest value, in bytes.
+    pub value_bytes_max: u64,
+    /// Size ratio of neighbouring levels, for LSM-trees; 0 keeps the engine's default.
+    pub level_fanout: u32,
+    /// Bits of filter per key, for LSM-trees; 0 is no filter.
+    pub filter_bits_per_key: u32,
+    /// Engine options by name, as the plan gives them; an unknown one is refused.
+    pub options: BTreeMap<String, String>,
+    /// The shared library of an engine that is loaded at run time.
+    pub library: Option<PathBuf>,
+}
+
+/// What an engine says of itself once it is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// Its version.
+    pub version: String,
+    /// Every setting that differs from its defaults, and what the reader must know (name, value).
+    pub settings: Vec<(String, String)>,
+}
+
+/// One write of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write<'w> {
+    /// Sets a key.
+    Put(&'w [u8], &'w [u8]),
+    /// Removes a key.
+    Delete(&'w [u8]),
+}
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Ascending from the first key at or after the start.
+    Forward,
+    /// Descending from the last key at or before the start.
+    Backward,
+}
+
+/// A step that shapes the tree instead of loading it (Callaghan, 2021: "LSM shape").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Control {
+    /// Memtables to disk.
+    Flush,
+    /// Overflow runs (level 0) into level 1.
+    Compact0,
+    /// Level 1 into the next.
+    Compact1,
+    /// Everything into the last level.
+    CompactAll,
+    /// Waits until no background work is due.
+    WaitUntilQuiescent,
+    /// Stops starting background work, so that a shape stays as it is.
+    PauseBackground,
+    /// Starts it again.
+    ResumeBackground,
+    /// Memtables to a run of level 0 that stays there while the background is paused.
+    FlushToRun,
+    /// Reads answer without asking filters from here on.
+    FiltersOff,
+    /// Reads ask filters again.
+    FiltersOn,
+}
+
+/// The state of the tree, level by level.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Rows from the newest data to the oldest.
+    pub rows: Vec<ShapeRow>,
+}
+
+/// One part of the tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShapeRow {
+    /// `memtable`, `frozen`, `global index`, `L0`, `L1`, ...
+    pub part: String,
+    /// Sorted runs in it.
+    pub runs: u64,
+    /// Entries, where the engine tells.
+    pub entries: Option<u64>,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Counters since the engine was opened; a step's figures are differences. `None`: the engine does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineCounters {
+    /// Bytes given to the device by the engine's log.
+    pub log_bytes_written: Option<u64>,
+    /// Bytes that flushes wrote.
+    pub flush_bytes_written: Option<u64>,
+    /// Bytes that compactions wrote.
+    pub compaction_bytes_written: Option<u64>,
+    /// Bytes that compactions read.
+    pub compaction_bytes_read: Option<u64>,
+    /// Time that writers were held back, in microseconds.
+    pub stall_micros: Option<u64>,
+    /// Blocks found in the cache.
+    pub cache_hits: Option<u64>,
+    /// Blocks read from the device for reads.
+    pub cache_misses: Option<u64>,
+    /// Bytes read from the device (or page cache) for reads.
+    pub read_bytes: Option<u64>,
+    /// Filters asked.
+    pub filter_probes: Option<u64>,
+    /// Filters that said yes although the key was not there.
+    pub filter_false_positives: Option<u64>,
+    /// Sorted runs searched by point reads and seeks.
+    pub runs_searched: Option<u64>,
+    /// Data blocks decoded or decompressed.
+    pub blocks_decoded: Option<u64>,
+}
+
+/// An open database.
+pub trait Engine: Send + Sync {
+    /// Version and settings.
+    fn opened(&self) -> Opened;
+
+    /// What one thread works with. Called on that thread.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn session(&self) -> Result<Box<dyn Session + '_>>;
+
+    /// Does a shape step.
+    ///
+    /// # Errors
+    /// `Unsupported` if the engine has no such step; the engine's own.
+    fn control(&self, control: Control) -> Result<()>;
+
+    /// The state of the tree; empty for an engine that is no tree of runs or does not tell.
+    fn shape(&self) -> Shape {
+        Shape::default()
+    }
+
+    /// The engine's counters, whole database.
+    fn counters(&self) -> EngineCounters {
+        EngineCounters::default()
+    }
+
+    /// Makes everything durable and closes.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// One thread's way into an [`Engine`]. Tables are numbers below [`OpenOptions::tables`].
+pub trait Session {
+    /// Reads a key; lends its value. Returns whether it was found.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn get(&mut self, table: u32, key: &[u8], visit: &mut Visit<'_>) -> Result<bool>;
+
+    /// Reads many keys at once; returns how many were found. The default reads them one by one.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn multi_get(&mut self, table: u32, keys: &[&[u8]], visit: &mut Visit<'_>) -> Result<u64> {
+        let mut found = 0;
+        for key in keys {
+            found += u64::from(self.get(table, key, visit)?);
+        }
+        Ok(found)
+    }
+
+    /// Commits a batch atomically; with `sync` it is on disk before this returns.
+    ///
+    /// # Errors
+    /// The engine's; `Unsupported` for `sync` if the engine cannot promise it.
+    fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()>;
+
+    /// Visits up to `rows` rows from `start`; returns how many there were.
+    ///
+    /// # Errors
+    /// The engine's; `Unsupported` for a direction that it lacks.
+    fn scan(
+        &mut self,
+        table: u32,
+        start: &[u8],
+        rows: u64,
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<u64>;
+
+    /// Visits every row of a table, or stops when `visit` says so by returning `false`; returns how many it visited.
+    ///
+    /// # Errors
+    /// As [`Session::scan`].
+    fn scan_all(
+        &mut self,
+        table: u32,
+        direction: Direction,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64>;
+
+    /// The calling thread's share of [`EngineCounters`], for engines that count per thread; added to the engine's by the
+    /// bench.
+    fn counters(&self) -> EngineCounters {
+        EngineCounters::default()
+    }
+}
+
+/// Opens (and creates) a database of the engine called `name`.
+///
+/// # Errors
+/// `Plan` for an unknown engine or one that this build leaves out, naming the feature; the engine's own.
+pub fn open(name: &str, options: &OpenOptions) -> Result<Box<dyn Engine>> {
+    match name {
+        "null" => Ok(Box::new(null::Null::open(options)?)),
+        other if NAMES.contains(&other) => Err(Error::plan(format!(
+            "this build has no adapter for {other}: build with the feature {other}, e.g. cargo run --release --features {other}"
+        ))),
+        other => Err(Error::plan(format!("unknown engine {other:?}: known are {}", NAMES.join(", ")))),
+    }
+}
+
+/// Refuses engine options that the adapter did not take; `known` are the names it has.
+///
+/// # Errors
+/// `Plan`, naming the option and what is known.
+pub fn refuse_unknown(engine: &str, options: &BTreeMap<String, String>, known: &[&str]) -> Result<()> {
+    match options.keys().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => {
+            Err(Error::plan(format!("{engine} has no option {name:?}: known are {}", known.join(", "))))
+        }
+    }
+}
+
+/// Bytes of all files below `directory`, as allocated on disk.
+///
+/// # Errors
+/// `Io` if the directory cannot be read.
+pub fn directory_bytes(directory: &Path) -> Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let entries = std::fs::read_dir(directory).map_err(|error| Error::io("list", directory, error))?;
+    let mut bytes = 0;
+    for entry in entries {
+        let entry = entry.map_err(|error| Error::io("list", directory, error))?;
+        // A file may go away while we look: background work deletes.
+        let Ok(meta) = entry.metadata() else { continue };
+        bytes += if meta.is_dir() { directory_bytes(&entry.path())? } else { meta.blocks() * 512 };
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,3 @@
+//! What is done, operation by operation, reproducible from a seed.
+
+pub mod operation;
