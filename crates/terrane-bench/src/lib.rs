@@ -1,20 +1,18 @@
 //! The measuring bench: workloads, engines, measurement and reports, for `terrane bench`.
 //!
-//! The way of a run: a [`plan`] (flags or TOML) → for each scenario, repetition and engine in turns a `child` process →
-//! [`engine`] opened, operations made by [`generate`] (or a `trace`) → done by the `drive` threads → measured → sent back
-//! as [`report::model`] → table, JSON lines, HTML, comparison.
+//! The way of a run: a [`plan`] (flags or TOML) → [`mod@run`]: for each repetition, scenario and engine in turns a
+//! [`child`] process → [`engine`] opened, operations made by [`generate`] (or a trace) → done by the threads of [`drive`]
+//! → measured by [`measure`] → sent back as [`report::model`] → table, JSON lines, HTML, comparison.
 
+pub mod child;
+pub mod drive;
 pub mod engine;
 pub mod error;
+pub mod files;
 pub mod generate;
+pub mod measure;
 pub mod plan;
 pub mod report;
-
-mod old_report;
-mod old_run;
-mod old_workload;
+pub mod run;
 
 pub use error::{Error, Result};
-pub use old_report::Report;
-pub use old_run::{Plan, run};
-pub use old_workload::Workload;

@@ -10,13 +10,17 @@
 //! `Cargo.toml`; the suite `tests/conformance.rs` runs it. See `docs/benchmarks/peers.md`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+pub mod counters;
 pub mod null;
+pub mod terrane;
+
+pub use counters::EngineCounters;
 
 /// The name of every engine that [`open`] knows, whether or not this build has it.
 pub const NAMES: [&str; 7] = ["terrane", "rocksdb", "lmdb", "fjall", "redb", "bftree", "null"];
@@ -127,35 +131,6 @@ pub struct ShapeRow {
     pub bytes: u64,
 }
 
-/// Counters since the engine was opened; a step's figures are differences. `None`: the engine does not tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EngineCounters {
-    /// Bytes given to the device by the engine's log.
-    pub log_bytes_written: Option<u64>,
-    /// Bytes that flushes wrote.
-    pub flush_bytes_written: Option<u64>,
-    /// Bytes that compactions wrote.
-    pub compaction_bytes_written: Option<u64>,
-    /// Bytes that compactions read.
-    pub compaction_bytes_read: Option<u64>,
-    /// Time that writers were held back, in microseconds.
-    pub stall_micros: Option<u64>,
-    /// Blocks found in the cache.
-    pub cache_hits: Option<u64>,
-    /// Blocks read from the device for reads.
-    pub cache_misses: Option<u64>,
-    /// Bytes read from the device (or page cache) for reads.
-    pub read_bytes: Option<u64>,
-    /// Filters asked.
-    pub filter_probes: Option<u64>,
-    /// Filters that said yes although the key was not there.
-    pub filter_false_positives: Option<u64>,
-    /// Sorted runs searched by point reads and seeks.
-    pub runs_searched: Option<u64>,
-    /// Data blocks decoded or decompressed.
-    pub blocks_decoded: Option<u64>,
-}
-
 /// An open database.
 pub trait Engine: Send + Sync {
     /// Version and settings.
@@ -253,6 +228,7 @@ pub trait Session {
 /// `Plan` for an unknown engine or one that this build leaves out, naming the feature; the engine's own.
 pub fn open(name: &str, options: &OpenOptions) -> Result<Box<dyn Engine>> {
     match name {
+        "terrane" => Ok(Box::new(terrane::Terrane::open(options)?)),
         "null" => Ok(Box::new(null::Null::open(options)?)),
         other if NAMES.contains(&other) => Err(Error::plan(format!(
             "this build has no adapter for {other}: build with the feature {other}, e.g. cargo run --release --features {other}"
@@ -272,21 +248,4 @@ pub fn refuse_unknown(engine: &str, options: &BTreeMap<String, String>, known: &
             Err(Error::plan(format!("{engine} has no option {name:?}: known are {}", known.join(", "))))
         }
     }
-}
-
-/// Bytes of all files below `directory`, as allocated on disk.
-///
-/// # Errors
-/// `Io` if the directory cannot be read.
-pub fn directory_bytes(directory: &Path) -> Result<u64> {
-    use std::os::unix::fs::MetadataExt;
-    let entries = std::fs::read_dir(directory).map_err(|error| Error::io("list", directory, error))?;
-    let mut bytes = 0;
-    for entry in entries {
-        let entry = entry.map_err(|error| Error::io("list", directory, error))?;
-        // A file may go away while we look: background work deletes.
-        let Ok(meta) = entry.metadata() else { continue };
-        bytes += if meta.is_dir() { directory_bytes(&entry.path())? } else { meta.blocks() * 512 };
-    }
-    Ok(bytes)
 }

@@ -11,6 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Control, Direction};
 
+pub mod check;
+pub mod file;
+pub mod text;
+
 /// A whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -52,6 +56,8 @@ pub struct Scenario {
     pub data: Data,
     /// Memory for the engine, in bytes.
     pub memory_bytes: u64,
+    /// Ceiling for the whole process, page cache included, in bytes; `None`: the page cache may grow.
+    pub memory_limit_bytes: Option<u64>,
     /// Bypass the page cache where the engine can.
     pub direct_io: bool,
     /// Background threads; 0: the engine's choice.
@@ -79,6 +85,38 @@ pub struct Data {
     pub tables: u32,
     /// Whether key numbers are scattered by a hash (YCSB's hashed insert order) or in order of their number.
     pub hashed_keys: bool,
+}
+
+impl Data {
+    /// The longest value, in bytes.
+    #[must_use]
+    pub fn value_bytes_max(&self) -> usize {
+        match self.value {
+            ValueSize::Fixed(bytes) => bytes,
+            ValueSize::Uniform(_, high) => high,
+            ValueSize::Pareto { max, .. } => max,
+        }
+    }
+
+    /// The mean length of a value, in bytes.
+    #[must_use]
+    pub fn value_bytes_mean(&self) -> f64 {
+        match self.value {
+            ValueSize::Fixed(bytes) => bytes as f64,
+            ValueSize::Uniform(low, high) => (low + high) as f64 / 2.0,
+            // The mean of a generalized Pareto distribution, cut at `max`.
+            ValueSize::Pareto { shape, scale, max } => {
+                let tail = (1.0 + shape * max as f64 / scale).powf(1.0 - 1.0 / shape);
+                scale / (1.0 - shape) * (1.0 - tail)
+            }
+        }
+    }
+
+    /// Bytes of all keys and values that a load writes.
+    #[must_use]
+    pub fn bytes(&self) -> f64 {
+        self.keys as f64 * (self.key_bytes as f64 + self.value_bytes_mean())
+    }
 }
 
 /// How long values are, in bytes.

@@ -1,0 +1,228 @@
+//! Terrane behind the bench's adapter, through its public library only.
+
+use terrane::{Batch, Db, Options, Sync, Table, TableShape};
+
+use crate::engine::{
+    Control, Direction, Engine, EngineCounters, OpenOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
+};
+use crate::error::{Error, Result};
+
+/// An open Terrane database.
+#[derive(Debug)]
+pub struct Terrane {
+    db: Db,
+    tables: Vec<Table>,
+    settings: Vec<(String, String)>,
+}
+
+fn failed(what: &str) -> impl Fn(terrane::Error) -> Error {
+    move |error| Error::engine("terrane", what, error)
+}
+
+impl Terrane {
+    /// Opens or creates a database.
+    ///
+    /// # Errors
+    /// `Plan` for an option that does not exist or has a bad value; `Engine` if it does not open.
+    pub fn open(options: &OpenOptions) -> Result<Self> {
+        let mut settings = vec![
+            ("memory_bytes", options.memory_bytes.to_string()),
+            ("direct_io", options.direct_io.to_string()),
+            ("background_threads", options.background_threads.to_string()),
+            ("filter_bits_per_key", options.filter_bits_per_key.to_string()),
+        ];
+        if options.level_fanout > 0 {
+            settings.push(("level_fanout", options.level_fanout.to_string()));
+        }
+        settings.extend(options.options.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        let mut chosen = Options::default();
+        for (name, value) in &settings {
+            chosen.set(name, value).map_err(|error| Error::plan(format!("terrane: {error}")))?;
+        }
+        let db = Db::open_with(&options.directory, &chosen).map_err(failed("open"))?;
+        let mut tables = vec![db.default_table().clone()];
+        for number in 1..options.tables {
+            tables.push(db.table_or_create(&format!("t{number}")).map_err(failed("create a table"))?);
+        }
+        let mut settings: Vec<_> =
+            settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        settings.push((
+            "durability".to_owned(),
+            "sync off survives the death of the process, sync on the loss of power".to_owned(),
+        ));
+        Ok(Terrane { db, tables, settings })
+    }
+}
+
+impl Engine for Terrane {
+    fn opened(&self) -> Opened {
+        Opened { version: env!("CARGO_PKG_VERSION").to_owned(), settings: self.settings.clone() }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session + '_>> {
+        Ok(Box::new(TerraneSession { engine: self, value: Vec::new(), batch: Batch::new() }))
+    }
+
+    fn control(&self, control: Control) -> Result<()> {
+        let done = match control {
+            Control::Flush => self.db.flush(),
+            Control::CompactAll => {
+                self.tables.iter().try_for_each(|table| self.db.compact_range(table, ..))
+            }
+            Control::WaitUntilQuiescent => self.db.wait_until_quiescent(),
+            Control::PauseBackground => {
+                self.db.pause_background();
+                Ok(())
+            }
+            Control::ResumeBackground => {
+                self.db.resume_background();
+                Ok(())
+            }
+            Control::Compact0
+            | Control::Compact1
+            | Control::FlushToRun
+            | Control::FiltersOff
+            | Control::FiltersOn => return Err(Error::unsupported("terrane", format!("{control:?}"))),
+        };
+        done.map_err(failed(&format!("{control:?}")))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { rows: self.db.shape().tables.iter().flat_map(rows_of).collect() }
+    }
+
+    fn counters(&self) -> EngineCounters {
+        let stats = self.db.stats();
+        EngineCounters {
+            flush_bytes_written: Some(stats.flush_bytes_written),
+            compaction_bytes_written: Some(stats.compaction_bytes_written),
+            compaction_bytes_read: Some(stats.compaction_bytes_read),
+            stall_micros: Some(stats.writes_paused_micros),
+            cache_misses: Some(stats.cache_misses),
+            ..EngineCounters::default()
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        let Terrane { db, tables, .. } = *self;
+        drop(tables);
+        db.close().map_err(failed("close"))
+    }
+}
+
+/// The parts of one tree that hold anything.
+fn rows_of(_table: &TableShape) -> Vec<ShapeRow> {
+    Vec::new()
+}
+
+struct TerraneSession<'e> {
+    engine: &'e Terrane,
+    value: Vec<u8>,
+    batch: Batch,
+}
+
+impl TerraneSession<'_> {
+    fn table(&self, table: u32) -> &Table {
+        &self.engine.tables[table as usize]
+    }
+}
+
+fn sync_of(sync: bool) -> Sync {
+    if sync { Sync::Yes } else { Sync::No }
+}
+
+impl Session for TerraneSession<'_> {
+    fn get(&mut self, table: u32, key: &[u8], visit: &mut Visit<'_>) -> Result<bool> {
+        self.value.clear();
+        let found = self.engine.tables[table as usize].get_into(key, &mut self.value).map_err(failed("get"))?;
+        if found {
+            visit(key, &self.value);
+        }
+        Ok(found)
+    }
+
+    fn multi_get(&mut self, table: u32, keys: &[&[u8]], visit: &mut Visit<'_>) -> Result<u64> {
+        let values = self.table(table).multi_get(keys).map_err(failed("multi-get"))?;
+        let mut found = 0;
+        for (key, value) in keys.iter().zip(&values) {
+            if let Some(value) = value {
+                visit(key, value);
+                found += 1;
+            }
+        }
+        Ok(found)
+    }
+
+    fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()> {
+        let table = &self.engine.tables[table as usize];
+        if let [Write::Put(key, value)] = writes {
+            return table.put_with(key, value, sync_of(sync)).map_err(failed("put"));
+        }
+        self.batch.clear();
+        for write in writes {
+            match write {
+                Write::Put(key, value) => self.batch.put(table, key, value),
+                Write::Delete(key) => self.batch.delete(table, key),
+            }
+            .map_err(failed("batch"))?;
+        }
+        self.engine.db.write(&self.batch, sync_of(sync)).map(drop).map_err(failed("write"))
+    }
+
+    fn scan(
+        &mut self,
+        table: u32,
+        start: &[u8],
+        rows: u64,
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<u64> {
+        let mut cursor = self.table(table).cursor();
+        match direction {
+            Direction::Forward => cursor.seek(start),
+            Direction::Backward => cursor.seek_back(start),
+        }
+        .map_err(failed("seek"))?;
+        let mut seen = 0;
+        while let Some((key, value)) = cursor.row() {
+            visit(key, value);
+            seen += 1;
+            if seen == rows {
+                break;
+            }
+            match direction {
+                Direction::Forward => cursor.next(),
+                Direction::Backward => cursor.prev(),
+            }
+            .map_err(failed("step"))?;
+        }
+        Ok(seen)
+    }
+
+    fn scan_all(
+        &mut self,
+        table: u32,
+        direction: Direction,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        let mut cursor = self.table(table).cursor();
+        match direction {
+            Direction::Forward => cursor.seek_first(),
+            Direction::Backward => cursor.seek_last(),
+        }
+        .map_err(failed("seek"))?;
+        let mut seen = 0;
+        while let Some((key, value)) = cursor.row() {
+            seen += 1;
+            if !visit(key, value) {
+                break;
+            }
+            match direction {
+                Direction::Forward => cursor.next(),
+                Direction::Backward => cursor.prev(),
+            }
+            .map_err(failed("step"))?;
+        }
+        Ok(seen)
+    }
+}
