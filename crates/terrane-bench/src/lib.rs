@@ -7,6 +7,7 @@
 pub mod engine;
 pub mod error;
 pub mod generate;
+pub mod measure;
 pub mod plan;
 pub mod report;
 
