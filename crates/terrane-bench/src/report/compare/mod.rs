@@ -127,15 +127,20 @@ pub fn compare(a: &RunReport, b: &RunReport, bound: f64) -> Comparison {
     let (cells_a, cells_b) = (places(a), places(b));
     let mut rows: Vec<Row> =
         cells_a.iter().filter_map(|(place, cells)| row(place, cells, cells_b.get(place)?, bound)).collect();
-    let missing = |of: &Places<'_>| {
-        let left = of.keys().filter(|place| !rows.iter().any(|row| row.place == **place));
-        left.cloned().collect::<Vec<_>>()
+    let missing = |of: &Places<'_>, from: &Places<'_>| {
+        of.keys().filter(|place| !from.contains_key(place)).cloned().collect::<Vec<_>>()
     };
-    let (only_a, only_b) = (missing(&cells_a), missing(&cells_b));
+    let (only_a, only_b) = (missing(&cells_a, &cells_b), missing(&cells_b, &cells_a));
+    let mut warnings = warnings(a, b);
+    for place in cells_a.keys().filter(|place| cells_b.contains_key(place)) {
+        if !rows.iter().any(|row| row.place == *place) {
+            warnings.push(format!("{place}: no repetition is in both runs with a figure above zero"));
+        }
+    }
     let broken = only_a.iter().filter_map(|place| Some((place.clone(), why_failed(place, b)?))).collect();
     let order = |name: &str| a.cells.iter().position(|cell| cell.scenario == name);
     rows.sort_by_key(|row| order(&row.place.scenario));
-    Comparison { bound, warnings: warnings(a, b), rows, only_a, only_b, broken }
+    Comparison { bound, warnings, rows, only_a, only_b, broken }
 }
 
 /// Cells of each place by their repetition.
@@ -161,7 +166,9 @@ fn row(place: &Place, a: &BTreeMap<u32, &Cell>, b: &BTreeMap<u32, &Cell>, bound:
         a.iter().filter_map(|(repetition, cell)| Some((*cell, *b.get(repetition)?))).collect();
     let timed = pairs.iter().all(|(a, b)| a.operations == 0 && b.operations == 0);
     let figure = |cell: &Cell| if timed { cell.seconds_until_quiescent } else { cell.rate() };
-    let usable = pairs.iter().map(|(a, b)| (figure(a), figure(b))).filter(|(a, b)| *a > 0.0 && *b > 0.0);
+    // A rate of zero in the second is the worst there is; in the first there is nothing to compare with.
+    let usable =
+        pairs.iter().map(|(a, b)| (figure(a), figure(b))).filter(|(a, b)| *a > 0.0 && (!timed || *b > 0.0));
     let figures: Vec<(f64, f64)> = usable.collect();
     let ratios: Vec<f64> = figures.iter().map(|(a, b)| if timed { a / b } else { b / a }).collect();
     let interval = Interval::of_median(ratios.iter().copied())?;
