@@ -16,7 +16,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+#[cfg(feature = "bftree")]
+pub mod bftree;
+#[cfg(feature = "fjall")]
+pub mod fjall;
+#[cfg(feature = "lmdb")]
+pub mod lmdb;
 pub mod null;
+pub mod options;
+#[cfg(feature = "redb")]
+pub mod redb;
+#[cfg(feature = "rocksdb")]
+pub mod rocksdb;
 
 /// The name of every engine that [`open`] knows, whether or not this build has it.
 pub const NAMES: [&str; 7] = ["terrane", "rocksdb", "lmdb", "fjall", "redb", "bftree", "null"];
@@ -254,6 +265,16 @@ pub trait Session {
 pub fn open(name: &str, options: &OpenOptions) -> Result<Box<dyn Engine>> {
     match name {
         "null" => Ok(Box::new(null::Null::open(options)?)),
+        #[cfg(feature = "rocksdb")]
+        "rocksdb" => Ok(Box::new(rocksdb::RocksDb::open(options)?)),
+        #[cfg(feature = "lmdb")]
+        "lmdb" => Ok(Box::new(lmdb::Lmdb::open(options)?)),
+        #[cfg(feature = "fjall")]
+        "fjall" => Ok(Box::new(fjall::Fjall::open(options)?)),
+        #[cfg(feature = "redb")]
+        "redb" => Ok(Box::new(redb::Redb::open(options)?)),
+        #[cfg(feature = "bftree")]
+        "bftree" => Ok(Box::new(bftree::Bftree::open(options)?)),
         other if NAMES.contains(&other) => Err(Error::plan(format!(
             "this build has no adapter for {other}: build with the feature {other}, e.g. cargo run --release --features {other}"
         ))),
@@ -278,6 +299,7 @@ pub fn refuse_unknown(engine: &str, options: &BTreeMap<String, String>, known: &
 ///
 /// # Errors
 /// `Io` if the directory cannot be read.
+#[expect(clippy::disallowed_methods, reason = "peers' files, not those of Terrane")]
 pub fn directory_bytes(directory: &Path) -> Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let entries = std::fs::read_dir(directory).map_err(|error| Error::io("list", directory, error))?;
