@@ -16,8 +16,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+#[cfg(feature = "bftree")]
+pub mod bftree;
 pub mod counters;
+#[cfg(feature = "fjall")]
+pub mod fjall;
+#[cfg(feature = "lmdb")]
+pub mod lmdb;
 pub mod null;
+pub mod options;
+#[cfg(feature = "redb")]
+pub mod redb;
+#[cfg(feature = "rocksdb")]
+pub mod rocksdb;
 pub mod terrane;
 
 pub use counters::EngineCounters;
@@ -230,6 +241,16 @@ pub fn open(name: &str, options: &OpenOptions) -> Result<Box<dyn Engine>> {
     match name {
         "terrane" => Ok(Box::new(terrane::Terrane::open(options)?)),
         "null" => Ok(Box::new(null::Null::open(options)?)),
+        #[cfg(feature = "rocksdb")]
+        "rocksdb" => Ok(Box::new(rocksdb::RocksDb::open(options)?)),
+        #[cfg(feature = "lmdb")]
+        "lmdb" => Ok(Box::new(lmdb::Lmdb::open(options)?)),
+        #[cfg(feature = "fjall")]
+        "fjall" => Ok(Box::new(fjall::Fjall::open(options)?)),
+        #[cfg(feature = "redb")]
+        "redb" => Ok(Box::new(redb::Redb::open(options)?)),
+        #[cfg(feature = "bftree")]
+        "bftree" => Ok(Box::new(bftree::Bftree::open(options)?)),
         other if NAMES.contains(&other) => Err(Error::plan(format!(
             "this build has no adapter for {other}: build with the feature {other}, e.g. cargo run --release --features {other}"
         ))),
