@@ -9,6 +9,7 @@ pub mod error;
 pub mod generate;
 pub mod plan;
 pub mod report;
+pub mod trace;
 
 mod old_report;
 mod old_run;
