@@ -14,5 +14,6 @@ pub mod measure;
 pub mod plan;
 pub mod report;
 pub mod run;
+pub mod trace;
 
 pub use error::{Error, Result};

@@ -185,7 +185,9 @@ fn compression_leaves_the_entropy_asked_for() {
             let lz4 = left(entropy, len, |block| lz4_flex::block::compress(block).len());
             let zstd = left(entropy, len, |block| zstd::bulk::compress(block, 1).unwrap().len());
             for (codec, left) in [("lz4", lz4), ("zstd", zstd)] {
-                assert!((left - entropy).abs() < 0.03, "{codec} leaves {left:.3} of {len} B for {entropy}");
+                // LZ4 notes a run with four bytes or more and finds it late after noise, Zstandard with two: a few
+                // bytes either way, which are some hundredths of 100 B.
+                assert!((left - entropy).abs() < 0.05, "{codec} leaves {left:.3} of {len} B for {entropy}");
             }
         }
     }
