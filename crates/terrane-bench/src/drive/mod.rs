@@ -30,10 +30,12 @@ use crate::generate::stream::Stream;
 use crate::generate::values::Values;
 use crate::plan::{Data, Run, Until};
 use crate::report::model::{Latency, Timeline};
+use crate::trace;
 
 use pace::Pace;
 use recorder::{Recorder, Tally};
-use worker::{Manner, Shared, Worker};
+use source::Recorded;
+use worker::{Manner, Shared, Source, Worker};
 
 /// Length of an interval of the timeline.
 pub const SAMPLE: Duration = Duration::from_millis(100);
@@ -168,15 +170,18 @@ impl Round<'_> {
         let threads = self.run.threads;
         let tallies: Vec<Tally> = (0..threads).map(|_| Tally::default()).collect();
         let background_tally = Tally::default();
+        let trace = self.trace()?;
         let (backs, background, timeline, elapsed) = std::thread::scope(|scope| {
             let background = self.definition.background.is_some().then(|| {
                 let tally = &background_tally;
-                scope.spawn(move || self.background(tally))
+                let trace = trace.as_ref();
+                scope.spawn(move || self.background(tally, trace))
             });
+            let trace = trace.as_ref();
             let workers: Vec<_> = tallies
                 .iter()
                 .enumerate()
-                .map(|(thread, tally)| scope.spawn(move || self.work(thread as u32, tally)))
+                .map(|(thread, tally)| scope.spawn(move || self.work(thread as u32, tally, trace)))
                 .collect();
             let done = || workers.iter().all(std::thread::ScopedJoinHandle::is_finished);
             let (timeline, interrupted) = self.sample(&tallies, &done, observer);
@@ -188,9 +193,20 @@ impl Round<'_> {
             let backs = if interrupted { vec![Err(Error::Interrupted)] } else { backs };
             (backs, background, timeline, elapsed)
         });
+        if let Some(trace) = trace {
+            trace.finish()?;
+        }
         let backs = backs.into_iter().collect::<Result<Vec<_>>>()?;
         let background = background.transpose()?;
         self.measured(&backs, background, timeline, elapsed)
+    }
+
+    /// The trace that the run is recorded to, if it asks for one.
+    fn trace(&self) -> Result<Option<trace::Writer>> {
+        let Some(path) = &self.run.record else { return Ok(None) };
+        let data = self.driver.data.clone();
+        let value_bytes_max = self.definition.value_bytes_max(&data)?;
+        trace::Writer::create(path, &trace::Header { data, value_bytes_max }).map(Some)
     }
 
     fn measured(
@@ -230,7 +246,8 @@ impl Round<'_> {
             timeline,
             counters,
             background_operations,
-            deleted: all.deleted,
+            // A trace may insert any number: how many keys are live is not known after it.
+            deleted: all.deleted || matches!(self.definition.kind, Kind::Replay),
         })
     }
 
@@ -290,7 +307,7 @@ impl Round<'_> {
     }
 
     /// One measured thread.
-    fn work(&self, thread: u32, tally: &Tally) -> Result<Back> {
+    fn work(&self, thread: u32, tally: &Tally, trace: Option<&trace::Writer>) -> Result<Back> {
         let driver = self.driver;
         let seed = mix(driver.seed, u64::from(thread));
         let manner = Manner {
@@ -302,7 +319,7 @@ impl Round<'_> {
         let mut worker = self.worker(tally, self.stop, manner)?;
         let done = match self.definition.kind {
             Kind::WholeScan(direction) => worker.run_whole_scan(driver.data.tables, direction),
-            _ => self.streamed(&mut worker, thread, seed),
+            _ => self.streamed(&mut worker, thread, seed, trace),
         };
         if done.is_err() {
             // The others need not go on: the step has failed.
@@ -316,10 +333,14 @@ impl Round<'_> {
         worker: &mut Worker<'_>,
         thread: u32,
         seed: u64,
+        trace: Option<&trace::Writer>,
     ) -> Result<()> {
         let driver = self.driver;
         let mut source =
             source::open(self.definition, self.run, &driver.data, &driver.space, seed, thread)?;
+        if let Some(trace) = trace {
+            source = Box::new(Recorded::new(source, trace.recorder(thread)));
+        }
         let pace = Pace::new(self.run.rate, thread, self.run.threads, driver.env.clock.now());
         worker.run(&mut *source, pace)
     }
@@ -336,7 +357,7 @@ impl Round<'_> {
     }
 
     /// The background thread of the workload: same keys, not counted.
-    fn background(&self, tally: &Tally) -> Result<Back> {
+    fn background(&self, tally: &Tally, trace: Option<&trace::Writer>) -> Result<Back> {
         let background = self.definition.background.as_ref().expect("called only with a background");
         let driver = self.driver;
         let seed = mix(driver.seed, 0xbac6);
@@ -346,9 +367,13 @@ impl Round<'_> {
             Background::Scan(direction) => worker.run_whole_scan(driver.data.tables, *direction)?,
             Background::Write(_) => {
                 let space = driver.space.clone();
-                let mut stream = Stream::background(self.definition, self.run, &driver.data, space, seed)?;
+                let stream = Stream::background(self.definition, self.run, &driver.data, space, seed)?;
+                let mut source: Box<dyn Source> = Box::new(stream);
+                if let Some(trace) = trace {
+                    source = Box::new(Recorded::new(source, trace.recorder(self.run.threads)));
+                }
                 let rate = (self.run.background_rate > 0.0).then_some(self.run.background_rate);
-                worker.run(&mut stream, Pace::new(rate, 0, 1, driver.env.clock.now()))?;
+                worker.run(&mut *source, Pace::new(rate, 0, 1, driver.env.clock.now()))?;
             }
         }
         Ok(Back { counters: worker.counters(), recorder: worker.recorder })

@@ -43,7 +43,7 @@ pub(super) struct Manner {
 /// Where operations come from.
 pub(super) trait Source {
     /// Puts the next operation into `operation`; false at the end.
-    fn next(&mut self, operation: &mut Operation) -> bool;
+    fn next(&mut self, operation: &mut Operation) -> Result<bool>;
 
     /// When the operation that was just given arrives, counted from the start of the run, if the source has a schedule
     /// of its own.
@@ -51,8 +51,8 @@ pub(super) trait Source {
         None
     }
 
-    /// Hears that the operation that was just given starts so long after the start of the run.
-    fn starts(&mut self, _offset: Duration) {}
+    /// Hears that the operation that was just given arrived so long after the start of the run.
+    fn starts(&mut self, _operation: &Operation, _offset: Duration) {}
 }
 
 /// One thread of a run.
@@ -106,14 +106,14 @@ impl<'r> Worker<'r> {
         while left > 0 && !stopped() {
             // The arrival comes first: an operation that was taken is done, or a claimed insert would be missing for ever.
             let Some(mut from) = pace.arrival(env, last, &stopped) else { break };
-            if !source.next(&mut operation) {
+            if !source.next(&mut operation)? {
                 break;
             }
             if let Some(offset) = source.arrival() {
                 let Some(arrival) = pace.wait(env, start + offset, &stopped) else { break };
                 from = arrival;
             }
-            source.starts(from.saturating_sub(start));
+            source.starts(&operation, from.saturating_sub(start));
             left -= 1;
             if self.gathers(&operation) {
                 if !self.gathered.is_full(self.manner.batch) {

@@ -141,6 +141,13 @@ impl Definition {
         Ok(longest)
     }
 
+    /// Whether it fills an empty database.
+    #[must_use]
+    pub fn is_load(&self) -> bool {
+        let fills = |mix: &Mix| matches!(mix.keys, KeyChoice::Ascending | KeyChoice::Shuffled);
+        matches!(&self.kind, Kind::Stream(mix) if fills(mix))
+    }
+
     /// Whether a run may name a distribution of keys for it.
     #[must_use]
     pub fn takes_distribution(&self) -> bool {

@@ -94,6 +94,10 @@ fn check_run(run: &Run, kind: &Kind) -> Result<()> {
         "rate: a whole scan has no arrivals; leave it out",
     )?;
     demand(
+        run.record.is_none() || !matches!(kind, Kind::WholeScan(_)),
+        "record: a whole scan has no operations to record",
+    )?;
+    demand(
         matches!(kind, Kind::Replay) == run.replay.is_some(),
         "replay = \"FILE\" belongs to the workload replay, and only to it",
     )?;

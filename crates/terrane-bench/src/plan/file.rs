@@ -146,6 +146,8 @@ overlay! {
         record: PathBuf,
         /// Replays a trace.
         replay: PathBuf,
+        /// Whether a replay keeps the recorded times.
+        as_recorded: bool,
         /// Whether the run includes the time until quiescent.
         until_quiescent: bool,
         /// Whether values are compared with what was written.
@@ -443,6 +445,7 @@ impl RunText {
             background_rate: self.background_rate.unwrap_or(0.0),
             record: self.record.clone(),
             replay: self.replay.clone(),
+            as_recorded: self.as_recorded.unwrap_or(false),
             until_quiescent: self.until_quiescent.unwrap_or(definition.writes),
             verify: self.verify.unwrap_or(false),
         })

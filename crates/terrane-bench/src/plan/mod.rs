@@ -183,6 +183,8 @@ pub struct Run {
     pub record: Option<PathBuf>,
     /// Replays this trace instead of a generated stream; for the workload `replay`.
     pub replay: Option<PathBuf>,
+    /// Whether a replayed operation waits for the time at which it was recorded; otherwise it follows the last one.
+    pub as_recorded: bool,
     /// Whether the time until the engine is quiescent counts as part of the run (sustained rate).
     pub until_quiescent: bool,
     /// Compares every value read with what was written; costs time.

@@ -160,6 +160,9 @@ pub struct RunFlags {
     /// Replay a trace after the workloads
     #[arg(long, value_name = "FILE", help_heading = "Load")]
     pub replay: Option<PathBuf>,
+    /// Keep the recorded times of the replay
+    #[arg(long, requires = "replay", help_heading = "Load")]
+    pub as_recorded: bool,
 
     /// Directory for the databases; each is removed after its use
     #[arg(long, value_name = "DIR", default_value = "bench-data", help_heading = "Output")]

@@ -63,7 +63,8 @@ fn run_plan(engine: &Engine, flags: &RunFlags, out: &mut dyn Write) -> Result<()
 
 /// Prints the tables, and writes the page if one is asked for.
 fn show(report: &RunReport, details: bool, page: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
-    write!(out, "{}", table::render(report, details))?;
+    let style = table::Style { colour: table::colour_wanted(std::io::stdout().is_terminal()), details };
+    write!(out, "{}", table::render(report, style))?;
     if let Some(page) = page {
         files::write_text(page, &html::render(report))?;
         writeln!(out, "report: {}", page.display())?;

@@ -169,6 +169,7 @@ fn traces(plan: &mut Plan, flags: &RunFlags) -> Result<()> {
             replay.name = "replay".to_owned();
             replay.workload = "replay".to_owned();
             replay.replay = Some(trace.clone());
+            replay.as_recorded = flags.as_recorded;
             replay.record = None;
             scenario.steps.push(Step::Run(replay));
         }
