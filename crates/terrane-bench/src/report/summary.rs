@@ -127,6 +127,12 @@ impl<'r> Summary<'r> {
         &self.report.header.plan.baseline
     }
 
+    /// Whether an engine is the harness's ceiling, which would flatten the scale of a chart of the others.
+    #[must_use]
+    pub fn is_ceiling(&self, engine: &str) -> bool {
+        adapter(&self.report.header.plan, engine) == NULL
+    }
+
     /// Geometric mean of the ratios of an engine over all steps that it and the baseline have.
     #[must_use]
     pub fn mean(&self, engine: &str) -> Option<Mean> {

@@ -74,7 +74,8 @@ pub(super) fn chooser(html: &mut Html, summary: &Summary<'_>) {
 pub(super) fn means(html: &mut Html, summary: &Summary<'_>) {
     let means: Vec<_> =
         summary.engines.iter().filter_map(|engine| Some((*engine, summary.mean(engine)?))).collect();
-    let most = means.iter().map(|(_, mean)| mean.ratio).fold(1.0, f64::max);
+    let peers = means.iter().filter(|(engine, _)| !summary.is_ceiling(engine));
+    let most = peers.map(|(_, mean)| mean.ratio).fold(1.0, f64::max);
     let compared = summary.steps_compared();
     if means.is_empty() {
         return;
@@ -93,6 +94,13 @@ pub(super) fn means(html: &mut Html, summary: &Summary<'_>) {
                     html.element("th", &[("scope", "row")], engine);
                     html.element("td", &[("class", "figure")], &metric::times(mean.ratio));
                     html.nest("td", &[("class", "track")], |html| {
+                        if summary.is_ceiling(engine) {
+                            return html.element(
+                                "span",
+                                &[("class", "note")],
+                                "the harness's ceiling, not to scale",
+                            );
+                        }
                         let width = format!("width:{:.1}%", mean.ratio / most * 100.0);
                         html.element("i", &[("class", "fill"), ("style", &width)], "");
                         let left = format!("left:{:.1}%", 100.0 / most);

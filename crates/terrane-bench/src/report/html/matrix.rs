@@ -78,7 +78,8 @@ fn cell(html: &mut Html, summary: &Summary<'_>, step: &StepSummary<'_>, group: &
         let time = metric::seconds(group.value.median) + &spread;
         return html.element("td", &[("class", &format!("{own} timed"))], &time);
     }
-    let shade = group.ratio.map_or("none".to_owned(), |ratio| shade(ratio.median));
+    let judged = group.ratio.filter(|_| !summary.is_ceiling(group.engine));
+    let shade = judged.map_or("none".to_owned(), |ratio| shade(ratio.median));
     let words = group.mark.as_ref().map(|mark| mark.words(summary.baseline())).unwrap_or_default();
     html.nest("td", &[("class", &format!("{own} {shade}")), ("title", &words)], |html| {
         if let Some(ratio) = group.ratio {
@@ -101,6 +102,10 @@ fn means(html: &mut Html, summary: &Summary<'_>) {
             html.element("th", &[("scope", "row")], "Geometric mean");
             for engine in &summary.engines {
                 let own = class(summary, engine);
+                let mean_class = |ratio: f64, engine: &str| {
+                    let shade = if summary.is_ceiling(engine) { "none".to_owned() } else { shade(ratio) };
+                    format!("{own} {shade}")
+                };
                 match summary.mean(engine) {
                     None => html.element("td", &[("class", &format!("{own} none"))], metric::NONE),
                     Some(mean) => {

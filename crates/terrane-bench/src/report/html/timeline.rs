@@ -67,15 +67,18 @@ fn chart(
     step: &StepSummary<'_>,
     lines: &[Line<'_>],
 ) {
-    let x_max = lines.iter().map(|line| line.points.len() as f64 * line.interval).fold(0.0, f64::max);
-    let y_max = lines.iter().flat_map(|line| &line.points).map(|point| point.max).fold(0.0, f64::max);
+    // The ceiling would press every other line to the ground; it stays in the numbers, unless it is alone.
+    let drawn: Vec<&Line<'_>> = lines.iter().filter(|line| !summary.is_ceiling(line.group.engine)).collect();
+    let drawn = if drawn.is_empty() { lines.iter().collect() } else { drawn };
+    let x_max = drawn.iter().map(|line| line.points.len() as f64 * line.interval).fold(0.0, f64::max);
+    let y_max = drawn.iter().flat_map(|line| &line.points).map(|point| point.max).fold(0.0, f64::max);
     let frame = Frame::linear(x_max, y_max);
     html.nest("figure", &[], |html| {
         title(html, summary, scenario, step.name, step.index);
         let about =
             format!("Operations per second over time for {}; the numbers are in the table below", step.name);
         frame.draw(html, &about, (&time_labels(x_max), metric::scaled), |html| {
-            for line in lines {
+            for line in &drawn {
                 draw(html, &frame, line, &class(summary, line.group.engine));
             }
         });
