@@ -1,28 +1,25 @@
-//! What every engine of the bench must do alike; run for each engine of this build.
-//!
-//! An engine may answer `Unsupported` where [`Promises`] says so, and nowhere else. RocksDB is run if a library is found
-//! (`TERRANE_ROCKSDB`, or the system's loader); otherwise its test says that it was not run.
+//! The suite: [`suite`] opens an engine, has it do everything, and opens it again.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use terrane_bench::engine::{self, Control, Direction, Engine, EngineCounters, OpenOptions, Session, Write};
+use terrane_bench::engine::{Control, Direction, Engine, EngineCounters, OpenOptions, Session, Write};
 use terrane_bench::{Error, Result};
 
 /// Where an engine may differ.
 #[derive(Clone, Copy)]
-struct Promises {
-    name: &'static str,
-    sync: bool,
-    backward: bool,
-    reopen: bool,
+pub(crate) struct Promises {
+    pub(crate) name: &'static str,
+    pub(crate) sync: bool,
+    pub(crate) backward: bool,
+    pub(crate) reopen: bool,
     /// The longest value that its default settings take here.
-    value_bytes_max: u64,
+    pub(crate) value_bytes_max: u64,
     /// Whether an empty value is a value.
-    empty_values: bool,
+    pub(crate) empty_values: bool,
 }
 
-const FULL: Promises = Promises {
+pub(crate) const FULL: Promises = Promises {
     name: "",
     sync: true,
     backward: true,
@@ -31,7 +28,7 @@ const FULL: Promises = Promises {
     empty_values: true,
 };
 
-fn options(directory: &Path, promises: Promises) -> OpenOptions {
+pub(crate) fn options(directory: &Path, promises: Promises) -> OpenOptions {
     OpenOptions {
         directory: directory.to_owned(),
         memory_bytes: 64 << 20,
@@ -48,11 +45,11 @@ fn options(directory: &Path, promises: Promises) -> OpenOptions {
     }
 }
 
-fn key(number: u64) -> [u8; 8] {
+pub(crate) fn key(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }
 
-fn value(number: u64) -> Vec<u8> {
+pub(crate) fn value(number: u64) -> Vec<u8> {
     (0..20 + number % 90).map(|byte| (number.wrapping_mul(31) + byte) as u8).collect()
 }
 
@@ -60,7 +57,7 @@ fn put(session: &mut dyn Session, table: u32, key: &[u8], value: &[u8]) {
     session.write(table, &[Write::Put(key, value)], false).expect("put");
 }
 
-fn get(session: &mut dyn Session, table: u32, key: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn get(session: &mut dyn Session, table: u32, key: &[u8]) -> Option<Vec<u8>> {
     let mut seen = None;
     let found = session
         .get(table, key, &mut |at, value| {
@@ -86,7 +83,7 @@ fn scan(session: &mut dyn Session, table: u32, start: u64, rows: u64, direction:
 }
 
 /// Even numbers below 4000, written in a scattered order by batches of many sizes.
-fn load(session: &mut dyn Session, table: u32) {
+pub(crate) fn load(session: &mut dyn Session, table: u32) {
     let numbers: Vec<u64> = (0..2000).map(|index| index * 1_217 % 2000 * 2).collect();
     for chunk in numbers.chunks(37) {
         let rows: Vec<_> = chunk.iter().map(|number| (key(*number), value(*number))).collect();
@@ -240,7 +237,7 @@ fn counters_grow(before: &EngineCounters, after: &EngineCounters) {
 }
 
 /// The whole suite on an engine opened by `open`.
-fn suite(promises: Promises, open: impl Fn(&Path) -> Result<Box<dyn Engine>>) {
+pub(crate) fn suite(promises: Promises, open: impl Fn(&Path) -> Result<Box<dyn Engine>>) {
     let directory = tempfile::tempdir().expect("a directory");
     let engine = open(directory.path()).expect("open");
     let opened = engine.opened();
@@ -311,219 +308,4 @@ fn reopened(promises: Promises, engine: Result<Box<dyn Engine>>) {
     assert_eq!(get(&mut *session, 0, b"synced").as_deref(), Some(&b"yes"[..]), "reopened");
     drop(session);
     engine.close().expect("close");
-}
-
-fn run(promises: Promises) {
-    suite(promises, |directory| engine::open(promises.name, &options(directory, promises)));
-}
-
-#[cfg(feature = "lmdb")]
-#[test]
-fn lmdb() {
-    run(Promises { name: "lmdb", ..FULL });
-}
-
-#[cfg(feature = "redb")]
-#[test]
-fn redb() {
-    run(Promises { name: "redb", ..FULL });
-}
-
-#[cfg(feature = "fjall")]
-#[test]
-fn fjall() {
-    run(Promises { name: "fjall", ..FULL });
-}
-
-#[cfg(feature = "bftree")]
-#[test]
-fn bftree() {
-    let promises = Promises {
-        sync: false,
-        backward: false,
-        reopen: false,
-        value_bytes_max: 8 << 10,
-        empty_values: false,
-        ..FULL
-    };
-    run(Promises { name: "bftree", ..promises });
-}
-
-#[cfg(feature = "bftree")]
-#[test]
-fn bftree_refuses_values_that_no_page_takes() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let refused = engine::open("bftree", &options(directory.path(), FULL));
-    assert!(matches!(refused, Err(Error::Unsupported { .. })));
-}
-
-/// Options that name an engine's own setting are taken, others are refused by name.
-#[cfg(feature = "lmdb")]
-#[test]
-fn unknown_options_are_refused() {
-    for name in ["lmdb", "redb", "fjall", "bftree", "rocksdb"] {
-        let directory = tempfile::tempdir().expect("a directory");
-        let promises = Promises { value_bytes_max: 100, ..FULL };
-        let mut options = options(directory.path(), promises);
-        options.options.insert("no_such_option".to_owned(), "1".to_owned());
-        match engine::open(name, &options) {
-            Err(Error::Plan(text)) => {
-                assert!(text.contains("no_such_option") || text.contains("feature"), "{text}")
-            }
-            Err(other) => panic!("{name}: {other}"),
-            Ok(_) => panic!("{name} took an option that it does not have"),
-        }
-    }
-}
-
-#[cfg(feature = "rocksdb")]
-mod rocksdb {
-    use std::path::PathBuf;
-
-    use super::*;
-
-    /// Opens RocksDB with engine options, or says that there is no library and returns `false`.
-    fn run_with(named: &[(&str, &str)]) -> bool {
-        let directory = tempfile::tempdir().expect("a directory");
-        let promises = Promises { name: "rocksdb", ..FULL };
-        if let Err(error @ Error::Plan(_)) = engine::open("rocksdb", &options(directory.path(), promises)) {
-            assert!(error.to_string().contains("TERRANE_ROCKSDB"), "{error}");
-            println!("NOT RUN: {error}");
-            return false;
-        }
-        suite(promises, |directory| {
-            let mut options = options(directory, promises);
-            options.options =
-                named.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            engine::open("rocksdb", &options)
-        });
-        true
-    }
-
-    #[test]
-    fn rocksdb() {
-        run_with(&[]);
-    }
-
-    #[test]
-    fn rocksdb_with_its_other_options() {
-        run_with(&[
-            ("cache", "lru"),
-            ("filter", "ribbon"),
-            ("block_index", "hash"),
-            ("block_bytes", "4096"),
-            ("compression_last", "none"),
-            ("counters", "perf"),
-            ("readahead_bytes", "65536"),
-            ("options", "unordered_write=true"),
-        ]);
-    }
-
-    #[test]
-    fn rocksdb_counts() {
-        let directory = tempfile::tempdir().expect("a directory");
-        for counting in ["statistics", "perf"] {
-            let mut options = options(&directory.path().join(counting), FULL);
-            options.options.insert("counters".to_owned(), counting.to_owned());
-            let Ok(engine) = engine::open("rocksdb", &options) else {
-                println!("NOT RUN: no RocksDB library");
-                return;
-            };
-            let mut session = engine.session().expect("session");
-            load(&mut *session, 1);
-            engine.control(Control::Flush).expect("flush");
-            assert_eq!(get(&mut *session, 1, &key(500)), Some(value(500)));
-            assert_eq!(get(&mut *session, 1, &key(501)), None);
-            let counters = if counting == "perf" { session.counters() } else { engine.counters() };
-            assert!(counters.filter_probes > Some(0), "{counting}: {counters:?}");
-            assert!(
-                counters.cache_hits.zip(counters.cache_misses) > Some((0, 0)),
-                "{counting}: {counters:?}"
-            );
-            assert_eq!(counters.log_bytes_written.is_some(), counting == "statistics", "{counters:?}");
-            drop(session);
-            engine.close().expect("close");
-        }
-    }
-
-    /// A flush while paused makes a run in level 0 that compaction of one level, where there is one, takes away.
-    #[test]
-    fn rocksdb_keeps_the_shape_it_was_given() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let Ok(engine) = engine::open("rocksdb", &options(directory.path(), FULL)) else {
-            println!("NOT RUN: no RocksDB library");
-            return;
-        };
-        let level = |name: &str| {
-            let rows = engine.shape().rows;
-            rows.iter()
-                .find(|row| row.part == name)
-                .map_or((0, 0), |row| (row.runs, row.entries.unwrap_or(0)))
-        };
-        engine.control(Control::PauseBackground).expect("pause");
-        for _ in 0..6 {
-            load(&mut *engine.session().expect("session"), 1);
-            assert_eq!(level("memtable").1, 2000);
-            engine.control(Control::FlushToRun).expect("flush");
-        }
-        assert_eq!(level("L0"), (6, 12_000), "six runs stay while paused, although four call for compaction");
-        match engine.control(Control::Compact0) {
-            Ok(()) => {
-                assert_eq!(level("L0"), (0, 0));
-                assert_eq!(level("L6"), (1, 2000), "{:?}", engine.shape());
-            }
-            Err(error) => assert!(matches!(error, Error::Unsupported { .. }), "{error}"),
-        }
-        engine.control(Control::CompactAll).expect("compact all");
-        assert_eq!((level("L0"), level("L6")), ((0, 0), (1, 2000)), "{:?}", engine.shape());
-        engine.control(Control::ResumeBackground).expect("resume");
-        engine.control(Control::WaitUntilQuiescent).expect("wait");
-        engine.close().expect("close");
-    }
-
-    #[test]
-    fn rocksdb_options_that_it_does_not_know_are_its_own_error() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut options = options(directory.path(), FULL);
-        options.options.insert("options".to_owned(), "no_such_option=1".to_owned());
-        match engine::open("rocksdb", &options) {
-            Err(Error::Engine { message, .. }) => assert!(message.contains("no_such_option"), "{message}"),
-            Err(Error::Plan(text)) => println!("NOT RUN: {text}"),
-            Err(other) => panic!("{other}"),
-            Ok(_) => panic!("RocksDB took an option that it does not have"),
-        }
-    }
-
-    fn refused(library: &str) -> String {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut options = options(directory.path(), FULL);
-        options.library = Some(PathBuf::from(library));
-        match engine::open("rocksdb", &options) {
-            Err(Error::Plan(text)) => text,
-            Err(other) => panic!("{other}"),
-            Ok(_) => panic!("opened with {library}"),
-        }
-    }
-
-    #[test]
-    fn a_library_that_is_not_there_is_named_with_the_ways_to_get_one() {
-        let text = refused("/no/such/librocksdb.so");
-        for part in [
-            "/no/such/librocksdb.so",
-            "librocksdb-dev",
-            "org.rocksdb:rocksdbjni",
-            "unzip -p",
-            "TERRANE_ROCKSDB",
-        ] {
-            assert!(text.contains(part), "{part} is not in: {text}");
-        }
-    }
-
-    #[test]
-    fn a_library_without_the_symbols_is_named_with_the_first_missing() {
-        let text = refused("libc.so.6");
-        for part in ["libc.so.6", "rocksdb_free", "7.8"] {
-            assert!(text.contains(part), "{part} is not in: {text}");
-        }
-    }
 }
