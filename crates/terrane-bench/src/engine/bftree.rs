@@ -9,7 +9,7 @@ use std::path::Path;
 
 use bf_tree::{BfTree, Config, LeafInsertResult, LeafReadResult, ScanIter, ScanReturnField, StorageBackend};
 
-use crate::engine::options::{Named, setting};
+use crate::engine::options::{Named, locked_version, setting};
 use crate::engine::{Control, Direction, Engine, OpenOptions, Opened, Session, Visit, Write};
 use crate::error::{Error, Result};
 
@@ -60,7 +60,11 @@ impl Bftree {
                 "NO LOG: sync off survives nothing, sync on is unsupported, it cannot be opened again",
             ),
         ];
-        Ok(Bftree { trees, leaf_bytes: sizes.leaf, opened: Opened { version: "0.5".to_owned(), settings } })
+        Ok(Bftree {
+            trees,
+            leaf_bytes: sizes.leaf,
+            opened: Opened { version: locked_version("bf-tree"), settings },
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use fjall::config::{
 };
 use fjall::{AbstractTree, CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode};
 
-use crate::engine::options::{Named, setting};
+use crate::engine::options::{Named, locked_version, setting};
 use crate::engine::{
     Control, Direction, Engine, OpenOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
 };
@@ -79,7 +79,7 @@ impl Fjall {
             .collect::<fjall::Result<_>>()
             .map_err(|error| said("open a keyspace", error))?;
         let settings = settings(options, &sizes, lz4);
-        Ok(Fjall { keyspaces, database, opened: Opened { version: "3.1".to_owned(), settings } })
+        Ok(Fjall { keyspaces, database, opened: Opened { version: locked_version("fjall"), settings } })
     }
 
     /// Waits until nothing was due twice in a row: a compaction that ends may call for the next.

@@ -63,7 +63,7 @@ impl Lmdb {
         if options.direct_io {
             settings.push(setting("direct_io", "none: LMDB reads through its map"));
         }
-        let opened = Opened { version: version(), settings };
+        let opened = Opened { version: heed::lmdb_version().string.to_owned(), settings };
         Ok(Lmdb { tables, synced: RwLock::new(false), env, opened })
     }
 
@@ -88,11 +88,6 @@ impl Lmdb {
             *synced = sync;
         }
     }
-}
-
-fn version() -> String {
-    // heed compiles LMDB in and does not tell its version: named here with the crate that brings it.
-    "0.9 and later (mdb.master of heed 0.23)".to_owned()
 }
 
 fn durability(write_map: bool) -> &'static str {

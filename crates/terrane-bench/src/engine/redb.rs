@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, TableDefinition};
 
-use crate::engine::options::{Named, setting};
+use crate::engine::options::{Named, locked_version, setting};
 use crate::engine::{Control, Direction, Engine, OpenOptions, Opened, Session, Visit, Write};
 use crate::error::{Error, Result};
 
@@ -45,7 +45,7 @@ impl Redb {
         if options.direct_io {
             settings.push(setting("direct_io", "none: redb reads through the page cache"));
         }
-        let redb = Redb { database, names, opened: Opened { version: "4.5".to_owned(), settings } };
+        let redb = Redb { database, names, opened: Opened { version: locked_version("redb"), settings } };
         redb.create_tables()?;
         Ok(redb)
     }

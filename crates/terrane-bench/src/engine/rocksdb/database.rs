@@ -146,7 +146,7 @@ impl Database {
         ) else {
             return Err(Error::unsupported(
                 "rocksdb",
-                "compaction of one level in the C interface of this library (rocksdb_compact_files_cf, RocksDB 11)",
+                "compaction of one level in the C interface of this library (rocksdb_compact_files_cf, RocksDB 11.8)",
             ));
         };
         let names: Vec<CString> = files.iter().map(|name| c_text(name)).collect::<Result<_>>()?;

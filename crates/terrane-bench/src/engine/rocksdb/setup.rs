@@ -90,7 +90,7 @@ fn cache(api: &Arc<Api>, tuning: &Tuning, managed: bool) -> Result<(Owned<Cache>
     if tuning.cache == "hyper_clock" {
         let path = api.path().display();
         return Err(Error::plan(format!(
-            "{path} has no HyperClockCache in its C interface: use cache = lru, or RocksDB 9 or later"
+            "{path} has no HyperClockCache in its C interface: use cache = lru, or RocksDB 8.1 or later"
         )));
     }
     // SAFETY: the constructor and its destructor.
