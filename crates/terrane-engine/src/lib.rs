@@ -43,6 +43,7 @@ pub use check::{CheckReport, Finding};
 pub use engine::Engine;
 pub use iterate::{RangeIter, Row, TableScan};
 pub use maintain::Progress;
+pub use read::ReadMode;
 pub use scan::{Bounds, Scan};
 pub use settings::{TABLE_OPTIONS, check_table_option};
 pub use shape::{LevelShape, Shape, TableShape};

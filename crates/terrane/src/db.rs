@@ -87,7 +87,7 @@ impl Db {
 
     fn from_engine(engine: Arc<Engine>) -> Db {
         let inner = engine.catalog().require("default").expect("every database has the default table");
-        let default_table = Table { engine: engine.clone(), inner };
+        let default_table = Table::new(engine.clone(), inner);
         Db { handle: Arc::new(Handle { engine, default_table }) }
     }
 
@@ -107,7 +107,7 @@ impl Db {
     /// `NotFound`, naming the tables that exist.
     pub fn table(&self, name: &str) -> Result<Table> {
         let inner = self.engine().catalog().require(name)?;
-        Ok(Table { engine: self.engine().clone(), inner })
+        Ok(Table::new(self.engine().clone(), inner))
     }
 
     /// Creates the table `name`; durable on return.
@@ -116,7 +116,7 @@ impl Db {
     /// `Invalid` for a bad or used name, `Full`, `Poisoned`, `Io`.
     pub fn create_table(&self, name: &str, options: &TableOptions) -> Result<Table> {
         let inner = self.engine().create_table(name, &options.overrides)?;
-        Ok(Table { engine: self.engine().clone(), inner })
+        Ok(Table::new(self.engine().clone(), inner))
     }
 
     /// Opens the table `name`, or creates it with the database's options.
@@ -125,7 +125,7 @@ impl Db {
     /// As [`Db::create_table`].
     pub fn table_or_create(&self, name: &str) -> Result<Table> {
         match self.engine().catalog().find(name) {
-            Some(inner) => Ok(Table { engine: self.engine().clone(), inner }),
+            Some(inner) => Ok(Table::new(self.engine().clone(), inner)),
             None => self.create_table(name, &TableOptions::new()),
         }
     }

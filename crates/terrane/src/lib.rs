@@ -55,6 +55,7 @@ pub use db::{Db, Sync};
 pub use iter::{Cursor, Iter, Row};
 pub use snapshot::Snapshot;
 pub use table::{Table, TableOptions};
+pub use terrane_base::counters::{ReadCounters, read_counters};
 pub use terrane_base::env::Env;
 pub use terrane_base::error::Place;
 pub use terrane_base::options::{Compression, JournalMode, OptionInfo, Options};
