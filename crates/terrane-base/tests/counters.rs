@@ -9,11 +9,13 @@ fn a_thread_sees_what_it_counted_and_nothing_else() {
         add(&cells.reads, 2);
         add(&cells.filter_probes, 5);
     });
-    let elsewhere = std::thread::spawn(|| {
-        count(|cells| add(&cells.reads, 100));
-        read_counters()
+    let elsewhere = std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            count(|cells| add(&cells.reads, 100));
+            read_counters()
+        });
+        other.join().expect("the thread ends")
     });
-    let elsewhere = elsewhere.join().expect("the thread ends");
     let here = read_counters() - before;
     assert_eq!((here.reads, here.filter_probes, here.seeks), (2, 5, 0));
     assert_eq!((elsewhere.reads, elsewhere.filter_probes), (100, 0));
