@@ -51,15 +51,15 @@ impl Engine {
     pub fn get(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
         key::check_key(key)?;
         let hash;
-        let mut runs = 0;
+        let mut runs;
         let (tree, seq, level) = {
             let guard = crossbeam_epoch::pin();
             let picture = table.picture(&guard);
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
-            if let Some(found) = get_from_memory(picture, key, seq, value, &mut runs) {
-                count_read(runs);
+            if let Some(found) = get_from_memory(picture, key, seq, value) {
                 return Ok(found);
             }
+            runs = memory_runs(picture);
             hash = mode.hash(key);
             match get_cached(&picture.tree, key, hash, seq, value, &mut runs) {
                 Walk::Done(found) => {
@@ -99,12 +99,12 @@ impl Engine {
             }
             let mut value = Vec::new();
             let key = keys[index];
-            let mut runs = 0;
-            let found = get_from_memory(&picture, key, seq, &mut value, &mut runs);
-            count_read(runs);
-            let found = match found {
+            let found = match get_from_memory(&picture, key, seq, &mut value) {
                 Some(found) => found,
-                None => self.get_from_store(&picture.tree, 0, key, mode.hash(key), seq, &mut value)?,
+                None => {
+                    count_read(memory_runs(&picture));
+                    self.get_from_store(&picture.tree, 0, key, mode.hash(key), seq, &mut value)?
+                }
             };
             answers[index] = found.then_some(value);
             last = Some(index);
@@ -167,36 +167,38 @@ fn get_cached(
 }
 
 /// The newest version in the memory tier: `Some(true)` for a value, which is appended, `Some(false)` for a delete.
-/// Adds the sorted runs it looked into to `runs`.
+/// Counts the read where it ends here.
 #[inline]
-fn get_from_memory(
-    picture: &Picture,
-    key: &[u8],
-    seq: SeqNo,
-    value: &mut Vec<u8>,
-    runs: &mut u64,
-) -> Option<bool> {
-    let mut take = |kind: SeqKind, bytes: &[u8]| {
+fn get_from_memory(picture: &Picture, key: &[u8], seq: SeqNo, value: &mut Vec<u8>) -> Option<bool> {
+    let mut take = |runs: usize, kind: SeqKind, bytes: &[u8]| {
+        count_read(runs as u64);
         if kind.is_delete() {
             return false;
         }
         value.extend_from_slice(bytes);
         true
     };
-    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
-    for memtable in memtables {
-        *runs += 1;
+    // Apart from the others, so that the shortest read counts with constants.
+    if let Some(version) = picture.active.get(key, seq) {
+        return Some(take(1, version.seq_kind, version.value));
+    }
+    for (index, memtable) in picture.frozen.iter().enumerate() {
         if let Some(version) = memtable.get(key, seq) {
-            return Some(take(version.seq_kind, version.value));
+            return Some(take(2 + index, version.seq_kind, version.value));
         }
     }
-    for generation in &picture.generations {
-        *runs += 1;
+    for (index, generation) in picture.generations.iter().enumerate() {
         if let Some(version) = generation.get(key, seq) {
-            return Some(take(version.seq_kind, version.value));
+            return Some(take(2 + picture.frozen.len() + index, version.seq_kind, version.value));
         }
     }
     None
+}
+
+/// Sorted runs in memory that a read has looked into when it goes on to the levels.
+#[inline]
+fn memory_runs(picture: &Picture) -> u64 {
+    (1 + picture.frozen.len() + picture.generations.len()) as u64
 }
 
 /// Counts a point read and the sorted runs it looked into.
