@@ -267,7 +267,8 @@ impl Db {
     /// makes several generations of the global index makes as many runs.
     ///
     /// Works while the background is paused, and then the run stays as it is: see [`Db::compact_level`]. Otherwise
-    /// the background merges it into level 1 soon.
+    /// the background merges it into level 1 soon. Runs count as debt wherever they come from: to load many without
+    /// being slowed, raise the option `overflow_runs_max`.
     ///
     /// # Errors
     /// As [`Db::compact_level`].
