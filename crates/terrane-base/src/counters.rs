@@ -100,10 +100,14 @@ thread_local! {
 /// ```
 #[must_use]
 pub fn read_counters() -> ReadCounters {
-    CELLS.with(ReadCells::snapshot)
+    let mut counters = CELLS.with(ReadCells::snapshot);
+    // A filter that says no is the end of the shortest reads: there one addition is made, the other here.
+    counters.filter_probes = counters.filter_probes.wrapping_add(counters.filter_negatives);
+    counters
 }
 
-/// Lets `update` add to the counters of the calling thread. For the parts that reads pass through.
+/// Lets `update` add to the counters of the calling thread. For the parts that reads pass through. The cell
+/// `filter_probes` leaves out the filters that said no: [`read_counters`] adds those.
 #[inline]
 pub fn count(update: impl FnOnce(&ReadCells)) {
     CELLS.with(update);

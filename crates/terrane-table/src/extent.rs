@@ -251,10 +251,7 @@ fn get_from_blocks(
 /// Counts a filter that said no.
 #[inline]
 fn count_refusal() {
-    count(|cells| {
-        add(&cells.filter_probes, 1);
-        add(&cells.filter_negatives, 1);
-    });
+    count(|cells| add(&cells.filter_negatives, 1));
 }
 
 /// Counts a search in an index block and `blocks` data blocks, behind a filter or not.
