@@ -1,17 +1,22 @@
 //! Terrane behind the bench's adapter, through its public library only.
 
-use terrane::{Batch, Db, Options, Sync, Table, TableShape};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrane::{Batch, Db, Options, ReadCounters, Sync, Table, TableShape, read_counters};
 
 use crate::engine::{
     Control, Direction, Engine, EngineCounters, OpenOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
 };
 use crate::error::{Error, Result};
+use crate::plan::text::control_name;
 
 /// An open Terrane database.
 #[derive(Debug)]
 pub struct Terrane {
     db: Db,
     tables: Vec<Table>,
+    /// Whether reads ask filters.
+    filters: AtomicBool,
     settings: Vec<(String, String)>,
 }
 
@@ -50,7 +55,7 @@ impl Terrane {
             "durability".to_owned(),
             "sync off survives the death of the process, sync on the loss of power".to_owned(),
         ));
-        Ok(Terrane { db, tables, settings })
+        Ok(Terrane { db, tables, filters: AtomicBool::new(true), settings })
     }
 }
 
@@ -60,15 +65,25 @@ impl Engine for Terrane {
     }
 
     fn session(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(TerraneSession { engine: self, value: Vec::new(), batch: Batch::new() }))
+        let with_filters = self.filters.load(Ordering::Relaxed);
+        let reader = |table: &Table| if with_filters { table.clone() } else { table.without_filters() };
+        Ok(Box::new(TerraneSession {
+            engine: self,
+            readers: self.tables.iter().map(reader).collect(),
+            value: Vec::new(),
+            batch: Batch::new(),
+            counted: read_counters(),
+        }))
     }
 
     fn control(&self, control: Control) -> Result<()> {
+        let each = |work: &dyn Fn(&Table) -> terrane::Result<()>| self.tables.iter().try_for_each(work);
         let done = match control {
             Control::Flush => self.db.flush(),
-            Control::CompactAll => {
-                self.tables.iter().try_for_each(|table| self.db.compact_range(table, ..))
-            }
+            Control::FlushToRun => each(&|table| self.db.flush_to_run(table)),
+            Control::Compact0 => each(&|table| self.db.compact_level(table, 0)),
+            Control::Compact1 => each(&|table| self.db.compact_level(table, 1)),
+            Control::CompactAll => each(&|table| self.db.compact_range(table, ..)),
             Control::WaitUntilQuiescent => self.db.wait_until_quiescent(),
             Control::PauseBackground => {
                 self.db.pause_background();
@@ -78,13 +93,12 @@ impl Engine for Terrane {
                 self.db.resume_background();
                 Ok(())
             }
-            Control::Compact0
-            | Control::Compact1
-            | Control::FlushToRun
-            | Control::FiltersOff
-            | Control::FiltersOn => return Err(Error::unsupported("terrane", format!("{control:?}"))),
+            Control::FiltersOff | Control::FiltersOn => {
+                self.filters.store(control == Control::FiltersOn, Ordering::Relaxed);
+                Ok(())
+            }
         };
-        done.map_err(failed(&format!("{control:?}")))
+        done.map_err(failed(control_name(control)))
     }
 
     fn shape(&self) -> Shape {
@@ -94,11 +108,13 @@ impl Engine for Terrane {
     fn counters(&self) -> EngineCounters {
         let stats = self.db.stats();
         EngineCounters {
-            flush_bytes_written: Some(stats.flush_bytes_written),
-            compaction_bytes_written: Some(stats.compaction_bytes_written),
-            compaction_bytes_read: Some(stats.compaction_bytes_read),
+            log_bytes_written: Some(stats.device_journal_bytes_written + stats.device_manifest_bytes_written),
+            flush_bytes_written: Some(stats.device_flush_bytes_written),
+            compaction_bytes_written: Some(stats.device_compaction_bytes_written),
+            compaction_bytes_read: Some(stats.device_compaction_bytes_read),
             stall_micros: Some(stats.writes_paused_micros),
             cache_misses: Some(stats.cache_misses),
+            read_bytes: Some(stats.device_user_bytes_read),
             ..EngineCounters::default()
         }
     }
@@ -110,20 +126,46 @@ impl Engine for Terrane {
     }
 }
 
-/// The parts of one tree that hold anything.
-fn rows_of(_table: &TableShape) -> Vec<ShapeRow> {
-    Vec::new()
+/// The parts of one tree that hold anything, newest first.
+fn rows_of(table: &TableShape) -> Vec<ShapeRow> {
+    let row = |part: &str, runs: u64, entries: u64, bytes: u64| ShapeRow {
+        part: part.to_owned(),
+        runs,
+        entries: Some(entries),
+        bytes,
+    };
+    let mut rows = vec![
+        row("memtable", u64::from(table.memtable_entries > 0), table.memtable_entries, table.memtable_bytes),
+        row("frozen", table.frozen, table.frozen_entries, table.frozen_bytes),
+        row("global index", table.generations, table.generation_entries, table.generation_bytes),
+        row(
+            "L0",
+            table.runs.len() as u64,
+            table.runs.iter().map(|run| run.entries).sum(),
+            table.runs.iter().map(|run| run.bytes).sum(),
+        ),
+    ];
+    let levels = table.levels.iter().enumerate().map(|(above, level)| {
+        row(&format!("L{}", above + 1), u64::from(level.extents > 0), level.entries, level.bytes)
+    });
+    rows.extend(levels);
+    rows.retain(|row| row.runs > 0);
+    rows
 }
 
 struct TerraneSession<'e> {
     engine: &'e Terrane,
+    /// Handles of the tables as reads use them: with or without filters.
+    readers: Vec<Table>,
     value: Vec<u8>,
     batch: Batch,
+    /// What this thread had counted before the session began.
+    counted: ReadCounters,
 }
 
 impl TerraneSession<'_> {
     fn table(&self, table: u32) -> &Table {
-        &self.engine.tables[table as usize]
+        &self.readers[table as usize]
     }
 }
 
@@ -134,7 +176,7 @@ fn sync_of(sync: bool) -> Sync {
 impl Session for TerraneSession<'_> {
     fn get(&mut self, table: u32, key: &[u8], visit: &mut Visit<'_>) -> Result<bool> {
         self.value.clear();
-        let found = self.engine.tables[table as usize].get_into(key, &mut self.value).map_err(failed("get"))?;
+        let found = self.readers[table as usize].get_into(key, &mut self.value).map_err(failed("get"))?;
         if found {
             visit(key, &self.value);
         }
@@ -224,5 +266,16 @@ impl Session for TerraneSession<'_> {
             .map_err(failed("step"))?;
         }
         Ok(seen)
+    }
+
+    fn counters(&self) -> EngineCounters {
+        let counted = read_counters() - self.counted;
+        EngineCounters {
+            filter_probes: Some(counted.filter_probes),
+            filter_false_positives: Some(counted.filter_positives_false),
+            runs_searched: Some(counted.runs_searched + counted.runs_sought),
+            blocks_decoded: Some(counted.blocks_decoded),
+            ..EngineCounters::default()
+        }
     }
 }
