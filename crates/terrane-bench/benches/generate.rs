@@ -58,9 +58,10 @@ fn streams(criterion: &mut Criterion) {
     ];
     for (workload, distribution, label) in cases {
         let space = Arc::new(KeySpace::new(KEYS));
-        let definition = find(workload).unwrap();
+        let definition = find(workload).expect("a sound case");
         let run = run(workload, distribution);
-        let mut stream = Stream::new(definition, &run, &data(false), space.clone(), 1, 0, 1).unwrap();
+        let mut stream =
+            Stream::new(definition, &run, &data(false), space.clone(), 1, 0, 1).expect("a sound case");
         let mut operation = Operation::Read(0);
         group.bench_function(BenchmarkId::new(workload, label), |bencher| {
             bencher.iter(|| {

@@ -1,6 +1,8 @@
 //! Keys and values: unique, in order, in range, checkable, and as compressible as asked.
 
-mod common;
+mod common {
+    pub(crate) mod data;
+}
 
 use std::collections::BTreeSet;
 
@@ -27,12 +29,12 @@ fn every_form(count: u64) -> Vec<Data> {
     for key_bytes in [8, 12, 15, 16, 17, 20, 24, 64] {
         for hashed_keys in [false, true] {
             for tables in [1, 3, 16] {
-                forms.push(Data { key_bytes, hashed_keys, tables, ..common::data(count) });
+                forms.push(Data { key_bytes, hashed_keys, tables, ..common::data::data(count) });
             }
         }
     }
     // So many keys that eight digits do not hold them.
-    forms.push(Data { key_bytes: 8, ..common::data(1 << 40) });
+    forms.push(Data { key_bytes: 8, ..common::data::data(1 << 40) });
     forms
 }
 
@@ -40,7 +42,7 @@ fn every_form(count: u64) -> Vec<Data> {
 fn decimal_keys_are_the_decimal_number() {
     let mut random = Random::new(1);
     for key_bytes in [8, 11, 16, 18, 20, 40] {
-        let keys = Keys::new(&Data { key_bytes, ..common::data(1000) });
+        let keys = Keys::new(&Data { key_bytes, ..common::data::data(1000) });
         let most = 10u64.checked_pow(key_bytes as u32).map_or(u64::MAX, |most| most - 1);
         let edges = [0, 9, 10, 99, 100, 9_999, 10_000, 99_999_999, 100_000_000, u64::MAX, most];
         let drawn = (0..20_000).map(|_| random.next_u64() >> random.below(64));
@@ -52,10 +54,10 @@ fn decimal_keys_are_the_decimal_number() {
 
 #[test]
 fn hashed_keys_are_sixteen_hexadecimal_digits() {
-    let keys = Keys::new(&Data { key_bytes: 20, hashed_keys: true, ..common::data(1000) });
+    let keys = Keys::new(&Data { key_bytes: 20, hashed_keys: true, ..common::data::data(1000) });
     for number in 0..10_000 {
-        let key = String::from_utf8(key(&keys, number)).unwrap();
-        let place = u64::from_str_radix(&key, 16).unwrap();
+        let key = String::from_utf8(key(&keys, number)).expect("a sound case");
+        let place = u64::from_str_radix(&key, 16).expect("a sound case");
         assert_eq!(key, format!("{place:020x}"));
         assert_eq!(place % 2, 0, "even: {key}");
     }
@@ -77,11 +79,11 @@ fn keys_are_unique_and_in_order_unless_hashed() {
 #[test]
 fn hashed_keys_spread_evenly() {
     const COUNT: u64 = 64_000;
-    let keys = Keys::new(&Data { hashed_keys: true, ..common::data(COUNT) });
+    let keys = Keys::new(&Data { hashed_keys: true, ..common::data::data(COUNT) });
     let mut parts = [0u64; 16];
     for number in 0..COUNT {
         let first = key(&keys, number)[0];
-        parts[char::from(first).to_digit(16).unwrap() as usize] += 1;
+        parts[char::from(first).to_digit(16).expect("a sound case") as usize] += 1;
     }
     let expected = COUNT / 16;
     assert!(parts.iter().all(|part| part.abs_diff(expected) < expected / 10), "{parts:?}");
@@ -97,7 +99,8 @@ fn missing_keys_never_exist_and_lie_inside_their_table() {
         for table in 0..data.tables {
             let mine = (0..COUNT).filter(|number| keys.table_of(*number) == table);
             let written: BTreeSet<Vec<u8>> = mine.clone().map(|number| key(&keys, number)).collect();
-            let (first, last) = (written.first().unwrap(), written.last().unwrap());
+            let (first, last) =
+                (written.first().expect("a sound case"), written.last().expect("a sound case"));
             for number in mine {
                 let missing = missing(&keys, number);
                 assert!(!existing.contains(&missing), "{missing:?} of {number} exists, {data:?}");
@@ -109,14 +112,14 @@ fn missing_keys_never_exist_and_lie_inside_their_table() {
 
 #[test]
 fn missing_keys_are_as_many_as_keys() {
-    let keys = Keys::new(&common::data(10_000));
+    let keys = Keys::new(&common::data::data(10_000));
     let distinct: BTreeSet<Vec<u8>> = (0..10_000).map(|number| missing(&keys, number)).collect();
     assert_eq!(distinct.len(), 10_000);
 }
 
 #[test]
 fn tables_get_equal_shares() {
-    let keys = Keys::new(&Data { tables: 7, ..common::data(700) });
+    let keys = Keys::new(&Data { tables: 7, ..common::data::data(700) });
     let mut counts = [0; 7];
     (0..700).for_each(|number| counts[keys.table_of(number) as usize] += 1);
     assert_eq!(counts, [100; 7]);
@@ -183,7 +186,8 @@ fn compression_leaves_the_entropy_asked_for() {
     for entropy in [0.25, 0.5, 0.75, 1.0] {
         for len in [100, 128, 400, 1000, 8000] {
             let lz4 = left(entropy, len, |block| lz4_flex::block::compress(block).len());
-            let zstd = left(entropy, len, |block| zstd::bulk::compress(block, 1).unwrap().len());
+            let zstd =
+                left(entropy, len, |block| zstd::bulk::compress(block, 1).expect("a sound case").len());
             for (codec, left) in [("lz4", lz4), ("zstd", zstd)] {
                 // LZ4 notes a run with four bytes or more and finds it late after noise, Zstandard with two: a few
                 // bytes either way, which are some hundredths of 100 B.

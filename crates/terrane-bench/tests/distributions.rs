@@ -1,7 +1,5 @@
 //! Frequencies of the generators against theory, with fixed seeds.
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use terrane_bench::generate::distribution::{Chooser, Part};
@@ -192,7 +190,7 @@ fn the_hash_is_fnv_1a() {
 
 fn counts(distribution: Distribution, keys: u64, draws: u64) -> Vec<u64> {
     let space = KeySpace::new(keys);
-    let mut chooser = Chooser::new(distribution, &space, ALONE).unwrap();
+    let mut chooser = Chooser::new(distribution, &space, ALONE).expect("a sound case");
     let mut random = Random::new(17);
     let mut counts = vec![0; keys as usize];
     (0..draws).for_each(|_| counts[chooser.next(&space, &mut random) as usize] += 1);
@@ -204,7 +202,7 @@ fn scrambled_zipfian_is_hot_and_spread() {
     const KEYS: u64 = 10_000;
     let counts = counts(Distribution::Zipfian(0.99), KEYS, DRAWS);
     // The hottest key is that of rank 0, with its share and what falls on it by chance.
-    let hottest = (0..KEYS).max_by_key(|key| counts[*key as usize]).unwrap();
+    let hottest = (0..KEYS).max_by_key(|key| counts[*key as usize]).expect("a sound case");
     assert_eq!(hottest, fnv(0) % KEYS);
     let share = counts[hottest as usize] as f64 / DRAWS as f64;
     assert!((share - 1.0 / 26.469).abs() < 0.002, "{share}");
@@ -232,7 +230,7 @@ fn uniform_is_uniform() {
 fn latest_follows_the_newest_key() {
     const START: u64 = 1000;
     let space = KeySpace::new(START);
-    let mut chooser = Chooser::new(Distribution::Latest, &space, ALONE).unwrap();
+    let mut chooser = Chooser::new(Distribution::Latest, &space, ALONE).expect("a sound case");
     let mut random = Random::new(4);
     for grown in [0u64, 1, 5000] {
         (0..grown).for_each(|_| space.acknowledge(space.claim_insert()));
@@ -250,7 +248,7 @@ fn sequential_threads_share_the_keys() {
     let mut seen = vec![0; 1003];
     for thread in 0..4 {
         let part = Part { thread, threads: 4, inserts: 0 };
-        let mut chooser = Chooser::new(Distribution::Sequential, &space, part).unwrap();
+        let mut chooser = Chooser::new(Distribution::Sequential, &space, part).expect("a sound case");
         let length = (1003 * (u64::from(thread) + 1) / 4) - 1003 * u64::from(thread) / 4;
         let mut before = None;
         for _ in 0..length {
@@ -259,14 +257,14 @@ fn sequential_threads_share_the_keys() {
             before = Some(key);
             seen[key as usize] += 1;
         }
-        assert!(chooser.next(&space, &mut Random::new(0)) < before.unwrap(), "it starts over");
+        assert!(chooser.next(&space, &mut Random::new(0)) < before.expect("a sound case"), "it starts over");
     }
     assert!(seen.iter().all(|times| *times == 1));
     // More threads than keys: each still has one.
     let tiny = KeySpace::new(2);
     for thread in 0..5 {
         let part = Part { thread, threads: 5, inserts: 0 };
-        let mut chooser = Chooser::new(Distribution::Sequential, &tiny, part).unwrap();
+        let mut chooser = Chooser::new(Distribution::Sequential, &tiny, part).expect("a sound case");
         assert!((0..5).all(|_| chooser.next(&tiny, &mut Random::new(0)) < 2));
     }
 }
@@ -328,7 +326,7 @@ fn bad_parameters_are_refused() {
 #[test]
 fn pareto_sizes_follow_their_law() {
     let (shape, scale, max) = (0.2615, 25.45, 1024);
-    let sizes = Sizes::new(ValueSize::Pareto { shape, scale, max }).unwrap();
+    let sizes = Sizes::new(ValueSize::Pareto { shape, scale, max }).expect("a sound case");
     let mut random = Random::new(8);
     let drawn: Vec<usize> = (0..DRAWS).map(|_| sizes.next(&mut random)).collect();
     for bytes in [1, 10, 25, 50, 100, 400] {
@@ -345,7 +343,7 @@ fn pareto_sizes_follow_their_law() {
 
 #[test]
 fn uniform_sizes_include_both_ends() {
-    let sizes = Sizes::new(ValueSize::Uniform(3, 6)).unwrap();
+    let sizes = Sizes::new(ValueSize::Uniform(3, 6)).expect("a sound case");
     let mut random = Random::new(8);
     let mut counts = [0; 8];
     (0..40_000).for_each(|_| counts[sizes.next(&mut random)] += 1);
@@ -372,5 +370,5 @@ fn permutations_hold_every_number_once() {
     }
     let scattered: std::collections::BTreeSet<u64> = (0..100_000).map(scatter).collect();
     assert_eq!(scattered.len(), 100_000);
-    assert!(*scattered.last().unwrap() < 1 << 63);
+    assert!(*scattered.last().expect("a sound case") < 1 << 63);
 }

@@ -1,11 +1,15 @@
 //! Workloads: what their definitions say is what their streams do.
 
-mod common;
+mod common {
+    pub(crate) mod data;
+    pub(crate) mod run;
+}
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::{data, run};
+use common::data::data;
+use common::run::run;
 use terrane_bench::generate::catalogue::{self, Kind, find};
 use terrane_bench::generate::operation::{Operation, OperationKind};
 use terrane_bench::generate::space::KeySpace;
@@ -15,7 +19,8 @@ use terrane_bench::plan::{Data, Distribution, Run, Until, ValueSize};
 const KEYS: u64 = 10_000;
 
 fn stream(workload: &str, run: &Run, data: &Data, space: &Arc<KeySpace>, seed: u64) -> Stream {
-    Stream::new(find(workload).unwrap(), run, data, space.clone(), seed, 0, 1).unwrap()
+    Stream::new(find(workload).expect("a sound case"), run, data, space.clone(), seed, 0, 1)
+        .expect("a sound case")
 }
 
 /// The first operations of a workload over loaded keys; inserts are acknowledged.
@@ -61,7 +66,7 @@ fn ycsb_is_as_its_files_say() {
         ("ycsb_f", &[(Read, 0.5), (ReadModifyWrite, 0.5)], Distribution::Zipfian(0.99)),
     ];
     for (name, shares, distribution) in expected {
-        let definition = find(name).unwrap();
+        let definition = find(name).expect("a sound case");
         let Kind::Stream(mix) = &definition.kind else { panic!("{name}") };
         assert_eq!((mix.shares, definition.distribution), (shares, Some(distribution)), "{name}");
     }
@@ -94,12 +99,12 @@ fn mixgraph_has_its_own_sizes_unless_the_data_says() {
     let mean = sizes.iter().sum::<usize>() as f64 / sizes.len() as f64;
     // The mean of the law is 25.45 / (1 - 0.2615) = 34.5, and half a byte for rounding up.
     assert!((mean - 35.0).abs() < 1.0, "{mean}");
-    let definition = find("mixgraph").unwrap();
-    assert_eq!(definition.value_bytes_max(&data(1)).unwrap(), 1024);
+    let definition = find("mixgraph").expect("a sound case");
+    assert_eq!(definition.value_bytes_max(&data(1)).expect("a sound case"), 1024);
     let short = Data { value: ValueSize::Pareto { shape: 0.1, scale: 5.0, max: 64 }, ..data(1) };
-    assert_eq!(definition.value_bytes_max(&short).unwrap(), 64);
+    assert_eq!(definition.value_bytes_max(&short).expect("a sound case"), 64);
     let long = Data { value: ValueSize::Fixed(4000), ..data(1) };
-    assert_eq!(definition.value_bytes_max(&long).unwrap(), 4000);
+    assert_eq!(definition.value_bytes_max(&long).expect("a sound case"), 4000);
 }
 
 #[test]
@@ -108,8 +113,9 @@ fn fills_cover_each_key_once_over_threads() {
         let space = Arc::new(KeySpace::new(0));
         let mut streams: Vec<Stream> = (0..3)
             .map(|thread| {
-                let definition = find(workload).unwrap();
-                Stream::new(definition, &run(workload), &data(KEYS), space.clone(), 5, thread, 3).unwrap()
+                let definition = find(workload).expect("a sound case");
+                Stream::new(definition, &run(workload), &data(KEYS), space.clone(), 5, thread, 3)
+                    .expect("a sound case")
             })
             .collect();
         let mut numbers = Vec::new();
@@ -126,7 +132,11 @@ fn fills_cover_each_key_once_over_threads() {
         assert_eq!(numbers.is_sorted(), workload == "load" || workload == "fillseq", "{workload}");
         assert_eq!(numbers.len() as u64, KEYS, "{workload}");
         let distinct: BTreeSet<u64> = numbers.into_iter().collect();
-        assert_eq!((distinct.len() as u64, *distinct.last().unwrap()), (KEYS, KEYS - 1), "{workload}");
+        assert_eq!(
+            (distinct.len() as u64, *distinct.last().expect("a sound case")),
+            (KEYS, KEYS - 1),
+            "{workload}"
+        );
         assert_eq!((space.count(), space.claimed()), (KEYS, KEYS), "{workload}: inserts go on above");
         assert_eq!(space.claim_insert(), KEYS);
     }
@@ -140,10 +150,10 @@ fn inserts_are_unique_over_threads_and_reads_meet_only_what_exists() {
         .map(|thread| {
             let space = space.clone();
             std::thread::spawn(move || {
-                let definition = find("ycsb_d").unwrap();
+                let definition = find("ycsb_d").expect("a sound case");
                 let run = run("ycsb_d");
-                let mut stream =
-                    Stream::new(definition, &run, &data(KEYS), space.clone(), 5, thread, 4).unwrap();
+                let mut stream = Stream::new(definition, &run, &data(KEYS), space.clone(), 5, thread, 4)
+                    .expect("a sound case");
                 let mut operation = Operation::Read(0);
                 let mut inserted = Vec::new();
                 for _ in 0..EACH {
@@ -161,7 +171,8 @@ fn inserts_are_unique_over_threads_and_reads_meet_only_what_exists() {
             })
         })
         .collect();
-    let mut inserted: Vec<u64> = workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect();
+    let mut inserted: Vec<u64> =
+        workers.into_iter().flat_map(|worker| worker.join().expect("a sound case")).collect();
     inserted.sort_unstable();
     let expected: Vec<u64> = (KEYS..KEYS + inserted.len() as u64).collect();
     assert_eq!(inserted, expected);
@@ -197,9 +208,10 @@ fn the_same_seed_gives_the_same_stream_and_another_another() {
     }
     let space = Arc::new(KeySpace::new(KEYS));
     let first = |seed, thread| {
-        let definition = find("readrandom").unwrap();
+        let definition = find("readrandom").expect("a sound case");
         let run = run("readrandom");
-        let mut stream = Stream::new(definition, &run, &data(KEYS), space.clone(), seed, thread, 2).unwrap();
+        let mut stream =
+            Stream::new(definition, &run, &data(KEYS), space.clone(), seed, thread, 2).expect("a sound case");
         let mut operation = Operation::Read(0);
         (0..100)
             .map(|_| {
@@ -275,7 +287,9 @@ fn new_keys_of_a_counted_run_are_chosen_too() {
 fn what_cannot_be_followed_is_refused() {
     let space = Arc::new(KeySpace::new(KEYS));
     let refused = |workload: &str, run: &Run, data: &Data, space: &Arc<KeySpace>| {
-        Stream::new(find(workload).unwrap(), run, data, space.clone(), 1, 0, 1).unwrap_err().to_string()
+        Stream::new(find(workload).expect("a sound case"), run, data, space.clone(), 1, 0, 1)
+            .unwrap_err()
+            .to_string()
     };
     let zipfian = Run { distribution: Distribution::Zipfian(0.99), ..run("load") };
     assert!(refused("load", &zipfian, &data(KEYS), &space).contains("order"));
@@ -291,9 +305,10 @@ fn what_cannot_be_followed_is_refused() {
 #[test]
 fn background_writers_overwrite_uniformly() {
     let space = Arc::new(KeySpace::new(KEYS));
-    let definition = find("readwhilewriting").unwrap();
+    let definition = find("readwhilewriting").expect("a sound case");
     let zipfian = Run { distribution: Distribution::Zipfian(0.99), ..run("readwhilewriting") };
-    let mut stream = Stream::background(definition, &zipfian, &data(KEYS), space.clone(), 1).unwrap();
+    let mut stream =
+        Stream::background(definition, &zipfian, &data(KEYS), space.clone(), 1).expect("a sound case");
     let mut operation = Operation::Read(0);
     let mut counts = vec![0; KEYS as usize];
     for _ in 0..100 * KEYS {
@@ -302,7 +317,7 @@ fn background_writers_overwrite_uniformly() {
         counts[number as usize] += 1;
     }
     assert!(counts.iter().all(|times| (40..180).contains(times)));
-    let none = Stream::background(find("readrandom").unwrap(), &zipfian, &data(KEYS), space, 1);
+    let none = Stream::background(find("readrandom").expect("a sound case"), &zipfian, &data(KEYS), space, 1);
     assert!(none.unwrap_err().to_string().contains("background"));
 }
 

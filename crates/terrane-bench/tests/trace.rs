@@ -1,11 +1,15 @@
 //! Traces: what is recorded is what is read, and no damage passes.
 
-mod common;
+mod common {
+    pub(crate) mod data;
+    pub(crate) mod run;
+}
 
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{data, run};
+use common::data::data;
+use common::run::run;
 use proptest::prelude::*;
 use terrane_bench::engine::Direction;
 use terrane_bench::error::Result;
@@ -20,12 +24,12 @@ fn header() -> Header {
 }
 
 fn write(path: &Path, threads: &[(u32, Vec<(Operation, u64)>)]) -> u64 {
-    let writer = Writer::create(path, &header()).unwrap();
+    let writer = Writer::create(path, &header()).expect("a sound case");
     for (thread, operations) in threads {
         let mut recorder = writer.recorder(*thread);
         operations.iter().for_each(|(operation, micros)| recorder.record(operation, *micros));
     }
-    writer.finish().unwrap()
+    writer.finish().expect("a sound case")
 }
 
 /// All that a trace holds, or the first error.
@@ -79,28 +83,28 @@ proptest! {
 
     #[test]
     fn what_is_recorded_is_read(first in any_operations(), second in any_operations()) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().expect("a sound case");
         let path = directory.path().join("trace");
         let threads = [(0, first), (7, second)];
         let total = write(&path, &threads);
         let expected: Vec<_> =
             threads.into_iter().filter(|(_, operations)| !operations.is_empty()).collect();
         prop_assert_eq!(total as usize, expected.iter().map(|(_, operations)| operations.len()).sum::<usize>());
-        prop_assert_eq!(Reader::open(&path).unwrap().operations(), total);
-        prop_assert_eq!(read(&path).unwrap(), expected);
+        prop_assert_eq!(Reader::open(&path).expect("a sound case").operations(), total);
+        prop_assert_eq!(read(&path).expect("a sound case"), expected);
     }
 
     #[test]
     fn foreign_bytes_are_no_trace(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().expect("a sound case");
         let path = directory.path().join("trace");
         // After a sound header, too: the blocks' heads are read before any checksum.
         write(&path, &[]);
-        let sound = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &bytes).unwrap();
+        let sound = std::fs::read(&path).expect("a sound case");
+        std::fs::write(&path, &bytes).expect("a sound case");
         prop_assert!(read(&path).is_err());
         let head = [&sound[..sound.len() - 24], &bytes].concat();
-        std::fs::write(&path, head).unwrap();
+        std::fs::write(&path, head).expect("a sound case");
         prop_assert!(read(&path).is_err());
     }
 }
@@ -120,16 +124,16 @@ fn some() -> Vec<(u32, Vec<(Operation, u64)>)> {
 
 #[test]
 fn every_flipped_bit_is_seen() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a sound case");
     let path = directory.path().join("trace");
     write(&path, &some());
-    assert_eq!(read(&path).unwrap(), some());
-    let sound = std::fs::read(&path).unwrap();
+    assert_eq!(read(&path).expect("a sound case"), some());
+    let sound = std::fs::read(&path).expect("a sound case");
     for at in 0..sound.len() {
         for bit in 0..8 {
             let mut damaged = sound.clone();
             damaged[at] ^= 1 << bit;
-            std::fs::write(&path, &damaged).unwrap();
+            std::fs::write(&path, &damaged).expect("a sound case");
             let error = read(&path).expect_err(&format!("byte {at} bit {bit} passes")).to_string();
             assert!(error.contains("trace"), "{error}");
         }
@@ -138,24 +142,24 @@ fn every_flipped_bit_is_seen() {
 
 #[test]
 fn every_cut_is_seen_and_so_are_bytes_behind() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a sound case");
     let path = directory.path().join("trace");
     write(&path, &some());
-    let sound = std::fs::read(&path).unwrap();
+    let sound = std::fs::read(&path).expect("a sound case");
     for length in 0..sound.len() {
-        std::fs::write(&path, &sound[..length]).unwrap();
+        std::fs::write(&path, &sound[..length]).expect("a sound case");
         assert!(read(&path).is_err(), "cut to {length}");
     }
-    std::fs::write(&path, [&sound[..], &[0]].concat()).unwrap();
+    std::fs::write(&path, [&sound[..], &[0]].concat()).expect("a sound case");
     assert!(read(&path).unwrap_err().to_string().contains("follow"));
 }
 
 /// A sound file with these bytes as the one block's operations.
 fn with_block(operations: u32, bytes: &[u8]) -> Vec<u8> {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a sound case");
     let path = directory.path().join("trace");
     write(&path, &[]);
-    let mut file = std::fs::read(&path).unwrap();
+    let mut file = std::fs::read(&path).expect("a sound case");
     file.truncate(file.len() - 24);
     let mut block = [0u32.to_le_bytes(), operations.to_le_bytes()].concat();
     block.extend_from_slice(&1000u64.to_le_bytes());
@@ -174,7 +178,7 @@ fn with_block(operations: u32, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn hostile_operations_are_refused() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a sound case");
     let path = directory.path().join("trace");
     let cases: [(&str, u32, &[u8]); 10] = [
         ("an unknown tag bit", 1, &[0x48, 0]),
@@ -189,7 +193,7 @@ fn hostile_operations_are_refused() {
         ("bytes left over", 1, &[8, 2, 8, 2]),
     ];
     for (what, operations, bytes) in cases {
-        std::fs::write(&path, with_block(operations, bytes)).unwrap();
+        std::fs::write(&path, with_block(operations, bytes)).expect("a sound case");
         let error = read(&path).expect_err(what).to_string();
         assert!(error.contains("damaged at offset"), "{what}: {error}");
     }
@@ -203,26 +207,26 @@ fn the_example_of_the_format_page_is_what_is_written() {
         (Operation::Update(3, 100), 1002),
         (Operation::Update(4, 100), 1002),
     ];
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a sound case");
     let path = directory.path().join("trace");
     let threads = vec![(0, operations)];
     write(&path, &threads);
-    assert_eq!(std::fs::read(&path).unwrap(), with_block(3, &bytes));
-    assert_eq!(read(&path).unwrap(), threads);
+    assert_eq!(std::fs::read(&path).expect("a sound case"), with_block(3, &bytes));
+    assert_eq!(read(&path).expect("a sound case"), threads);
 }
 
 #[test]
 fn an_unfinished_trace_and_another_version_say_so() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a sound case");
     let path = directory.path().join("trace");
-    let writer = Writer::create(&path, &header()).unwrap();
+    let writer = Writer::create(&path, &header()).expect("a sound case");
     drop(writer.recorder(0));
     drop(writer);
     assert!(Reader::open(&path).unwrap_err().to_string().contains("interrupted"));
     write(&path, &some());
-    let mut bytes = std::fs::read(&path).unwrap();
+    let mut bytes = std::fs::read(&path).expect("a sound case");
     bytes[8] = 2;
-    std::fs::write(&path, &bytes).unwrap();
+    std::fs::write(&path, &bytes).expect("a sound case");
     assert!(Reader::open(&path).unwrap_err().to_string().contains("version 2"));
     assert!(Reader::open(&directory.path().join("none")).unwrap_err().to_string().contains("none"));
     assert!(Writer::create(&directory.path().join("no/such"), &header()).is_err());
@@ -232,14 +236,14 @@ fn an_unfinished_trace_and_another_version_say_so() {
 fn threads_record_at_once_and_a_stream_comes_back_in_few_bytes() {
     const EACH: u64 = 60_000;
     let data = data(10_000_000);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a sound case");
     let path = directory.path().join("trace");
     let header = Header { data: data.clone(), value_bytes_max: 100 };
-    let writer = Arc::new(Writer::create(&path, &header).unwrap());
+    let writer = Arc::new(Writer::create(&path, &header).expect("a sound case"));
     let space = Arc::new(KeySpace::new(data.keys));
     let stream = |thread| {
-        let definition = find("ycsb_a").unwrap();
-        Stream::new(definition, &run("ycsb_a"), &data, space.clone(), 3, thread, 3).unwrap()
+        let definition = find("ycsb_a").expect("a sound case");
+        Stream::new(definition, &run("ycsb_a"), &data, space.clone(), 3, thread, 3).expect("a sound case")
     };
     std::thread::scope(|scope| {
         for thread in 0..3 {
@@ -254,22 +258,22 @@ fn threads_record_at_once_and_a_stream_comes_back_in_few_bytes() {
             });
         }
     });
-    let writer = Arc::into_inner(writer).unwrap();
-    assert_eq!(writer.finish().unwrap(), 3 * EACH);
-    let bytes = std::fs::metadata(&path).unwrap().len() as f64 / (3 * EACH) as f64;
+    let writer = Arc::into_inner(writer).expect("a sound case");
+    assert_eq!(writer.finish().expect("a sound case"), 3 * EACH);
+    let bytes = std::fs::metadata(&path).expect("a sound case").len() as f64 / (3 * EACH) as f64;
     println!("{bytes:.2} bytes an operation");
     assert!(bytes < 6.5, "{bytes}");
-    let reader = Reader::open(&path).unwrap();
+    let reader = Reader::open(&path).expect("a sound case");
     assert_eq!((reader.header(), reader.threads()), (&header, vec![0, 1, 2]));
     for thread in 0..3 {
         let (mut stream, mut recorded) = (stream(thread), reader.thread(thread));
         let (mut made, mut read) = (Operation::Read(0), Operation::Read(0));
         for number in 0..EACH {
             stream.next(&mut made);
-            assert_eq!(recorded.next(&mut read).unwrap(), Some(number * 2));
+            assert_eq!(recorded.next(&mut read).expect("a sound case"), Some(number * 2));
             assert_eq!(made, read);
         }
-        assert_eq!(recorded.next(&mut read).unwrap(), None);
+        assert_eq!(recorded.next(&mut read).expect("a sound case"), None);
     }
-    assert_eq!(reader.thread(9).next(&mut Operation::Read(0)).unwrap(), None);
+    assert_eq!(reader.thread(9).next(&mut Operation::Read(0)).expect("a sound case"), None);
 }

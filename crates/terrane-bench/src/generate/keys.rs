@@ -133,11 +133,11 @@ fn decimal_long(mut number: u64, key: &mut [u8]) {
 fn eight_digits(number: u64) -> [u8; 8] {
     // Each step splits every lane by a multiplication with a rounded-up reciprocal; lanes are little-endian, so that the
     // high part goes to the low lane.
-    let fours = number / 10_000 | (number % 10_000) << 32;
-    let hundreds = (fours * 10_486 >> 20) & 0x7f_0000_007f;
-    let twos = hundreds | (fours - hundreds * 100) << 16;
-    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
-    let ones = tens | (twos - tens * 10) << 8;
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    let ones = tens | ((twos - tens * 10) << 8);
     (ones | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
@@ -154,9 +154,9 @@ fn hexadecimal(number: u64) -> [u8; 16] {
 #[inline]
 fn eight_hexadecimal(number: u64) -> [u8; 8] {
     let mut x = number;
-    x = (x | x << 16) & 0x0000_ffff_0000_ffff;
-    x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;
-    x = (x | x << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    x = (x | (x << 16)) & 0x0000_ffff_0000_ffff;
+    x = (x | (x << 8)) & 0x00ff_00ff_00ff_00ff;
+    x = (x | (x << 4)) & 0x0f0f_0f0f_0f0f_0f0f;
     // A nibble of 10 or more carries into bit 4; those become letters.
     let letters = ((x + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
     (x + 0x3030_3030_3030_3030 + letters * 0x27).to_be_bytes()

@@ -105,7 +105,7 @@ impl Values {
         let (number, version) = head.split_at(8);
         let number = u64::from_le_bytes(number.try_into().expect("8 bytes"));
         let version = u32::from_le_bytes(version.try_into().expect("4 bytes"));
-        let mixed = (number ^ u64::from(version) << 17 ^ len as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let mixed = (number ^ (u64::from(version) << 17) ^ len as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
         (mixed >> 32) as usize & (PLACES - 1)
     }
 }
