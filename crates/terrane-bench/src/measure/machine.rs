@@ -191,7 +191,7 @@ broken line";
     #[test]
     fn the_longest_and_latest_mount_wins() {
         let find = |path: &str| Mount::find(MOUNTS, Path::new(path)).map(|mount| mount.source);
-        assert_eq!(find("/home/x").as_deref(), Some("/dev/vda"));
+        assert_eq!(find("/srv/x").as_deref(), Some("/dev/vda"));
         assert_eq!(find("/data set/x").as_deref(), Some("/dev/vdb1"));
         assert_eq!(find("/data/x").as_deref(), Some("second"));
         assert_eq!(find("/database").as_deref(), Some("/dev/vda"), "a prefix of a name is no parent");
