@@ -41,8 +41,10 @@ impl Lmdb {
     pub fn open(options: &OpenOptions) -> Result<Self> {
         let named = Named::new("lmdb", &options.options, &KNOWN)?;
         let map_bytes = named.number("map_bytes", map_bytes(options))?.next_multiple_of(PAGE);
-        let write_map = named.flag("write_map", true)?;
-        let read_ahead = named.flag("read_ahead", options.memory_bytes >= options.data_bytes)?;
+        // Both help while the data is in memory and hurt when it is not.
+        let fits = options.memory_bytes >= options.data_bytes;
+        let write_map = named.flag("write_map", fits)?;
+        let read_ahead = named.flag("read_ahead", fits)?;
         let mut flags = EnvFlags::NO_SYNC;
         flags.set(EnvFlags::WRITE_MAP, write_map);
         flags.set(EnvFlags::NO_READ_AHEAD, !read_ahead);

@@ -57,7 +57,6 @@ fn bftree_refuses_values_that_no_page_takes() {
 }
 
 /// Options that name an engine's own setting are taken, others are refused by name.
-#[cfg(feature = "lmdb")]
 #[test]
 fn unknown_options_are_refused() {
     for name in ["lmdb", "redb", "fjall", "bftree", "rocksdb"] {

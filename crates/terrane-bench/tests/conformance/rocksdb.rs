@@ -1,6 +1,6 @@
 //! RocksDB: the suite with two sets of options, what it counts, the shape it keeps, and libraries that will not do.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use terrane_bench::Error;
 use terrane_bench::engine::{self, Control, Engine, OpenOptions};
