@@ -35,6 +35,7 @@ fn run(workload: &str, distribution: Distribution) -> Run {
         background_rate: 0.0,
         record: None,
         replay: None,
+        as_recorded: false,
         until_quiescent: false,
         verify: false,
     }

@@ -8,14 +8,14 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use terrane_bench::engine::{self, Control, Direction, OpenOptions, Session, Write};
+use terrane_bench::engine::{self, Control, Direction, EngineOptions, Session, Write};
 
 const KEYS: u64 = 200_000;
 const VALUE_BYTES: usize = 100;
 
-fn options(directory: &Path, named: &str) -> OpenOptions {
+fn options(directory: &Path, named: &str) -> EngineOptions {
     let pairs = named.split(',').filter_map(|pair| pair.split_once('='));
-    OpenOptions {
+    EngineOptions {
         directory: directory.to_owned(),
         memory_bytes: 128 << 20,
         tables: 1,

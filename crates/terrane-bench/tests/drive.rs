@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use terrane_bench::Error;
 use terrane_bench::drive::{Driver, Observer};
-use terrane_bench::engine::{self, Engine, OpenOptions, Session, Visit, Write};
+use terrane_bench::engine::{self, Engine, EngineOptions, Session, Visit, Write};
 use terrane_bench::plan::file::parse;
 use terrane_bench::plan::{Plan, Run, Step};
 
@@ -29,7 +29,7 @@ impl Observer for Impatient {
 
 fn plan(keys: u64, steps: &str) -> Plan {
     let text = format!(
-        "engines = [\"null\"]\n[data]\nkeys = {keys}\nvalue = \"uniform(20,200)\"\n[[scenario]]\nsteps = [{steps}]\n"
+        "engines = [\"terrane\"]\n[data]\nkeys = {keys}\nvalue = \"uniform(20,200)\"\n[[scenario]]\nsteps = [{steps}]\n"
     );
     parse(&text).unwrap().resolve().unwrap()
 }
@@ -42,8 +42,8 @@ fn runs(plan: &Plan) -> Vec<Run> {
     plan.scenarios[0].steps.iter().filter_map(run).collect()
 }
 
-fn options(directory: &std::path::Path) -> OpenOptions {
-    OpenOptions {
+fn options(directory: &std::path::Path) -> EngineOptions {
+    EngineOptions {
         directory: directory.to_owned(),
         memory_bytes: 32 << 20,
         tables: 1,

@@ -89,7 +89,10 @@ fn every_refusal_names_the_thing_and_what_is_accepted() {
         ("\"readrandm\"", "did you mean readrandom"),
         ("\"readrandom\"", "begin with load"),
         ("\"load\", { workload = \"readrandom\", thread = 2 }", "cannot be read"),
-        ("\"load\", { workload = \"readrandom\", distribution = \"normal\" }", "known are default, sequential"),
+        (
+            "\"load\", { workload = \"readrandom\", distribution = \"normal\" }",
+            "known are default, sequential",
+        ),
         ("\"load\", { workload = \"readrandom\", threads = 0 }", "threads: accepted is 1 to 1024"),
         ("\"load\", { workload = \"readrandom\", seconds = \"soon\" }", "accepted are seconds"),
         ("\"load\", { workload = \"readseq\", rate = 10 }", "a whole scan has no arrivals"),
@@ -103,9 +106,12 @@ fn every_refusal_names_the_thing_and_what_is_accepted() {
     }
     let refused = resolve("engines = [\"oracle\"]\n[[scenario]]\nsteps = [\"load\"]\n").unwrap_err();
     assert!(refused.contains("unknown engine \"oracle\": known are terrane"), "{refused}");
-    let refused = resolve("engines = [\"null\"]\nbaseline = \"lmdb\"\n[[scenario]]\nsteps = [\"load\"]\n").unwrap_err();
+    let refused =
+        resolve("engines = [\"null\"]\nbaseline = \"lmdb\"\n[[scenario]]\nsteps = [\"load\"]\n").unwrap_err();
     assert!(refused.contains("baseline \"lmdb\""), "{refused}");
-    let refused = resolve("engines = [\"null\"]\n[data]\nkeys = 100_000_000\nkey_bytes = 8\n[[scenario]]\nsteps = [\"load\"]\n");
+    let refused = resolve(
+        "engines = [\"null\"]\n[data]\nkeys = 100_000_000\nkey_bytes = 8\n[[scenario]]\nsteps = [\"load\"]\n",
+    );
     assert!(refused.unwrap_err().contains("need at least 9"));
 }
 

@@ -1,4 +1,5 @@
 //! Workloads: what their definitions say is what their streams do.
+#![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test")]
 
 mod common {
     pub(crate) mod data;

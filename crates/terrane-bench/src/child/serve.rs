@@ -9,7 +9,7 @@ use terrane::Env;
 
 use super::protocol::{Event, Job};
 use crate::drive::{Driver, Measured, Observer};
-use crate::engine::{self, Control, Engine, EngineCounters, OpenOptions, Shape};
+use crate::engine::{self, Control, Engine, EngineCounters, EngineOptions, Shape};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::measure::process::ProcessProbe;
@@ -84,7 +84,7 @@ impl Observer for Progress<'_> {
 struct Child<'j> {
     job: &'j Job,
     teller: &'j Teller<'j>,
-    options: OpenOptions,
+    options: EngineOptions,
     engine: Option<Box<dyn Engine>>,
     driver: Driver,
     deleted: bool,
@@ -209,9 +209,9 @@ pub fn step_name(step: &Step) -> String {
     }
 }
 
-fn open_options(job: &Job) -> OpenOptions {
+fn open_options(job: &Job) -> EngineOptions {
     let (scenario, data) = (&job.scenario, &job.scenario.data);
-    OpenOptions {
+    EngineOptions {
         directory: job.directory.clone(),
         memory_bytes: scenario.memory_bytes,
         tables: data.tables,

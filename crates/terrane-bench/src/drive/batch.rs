@@ -39,7 +39,14 @@ impl Gathered {
         }
     }
 
-    pub(super) fn push(&mut self, table: u32, key: &[u8], value: Option<&[u8]>, number: u64, kind: OperationKind) {
+    pub(super) fn push(
+        &mut self,
+        table: u32,
+        key: &[u8],
+        value: Option<&[u8]>,
+        number: u64,
+        kind: OperationKind,
+    ) {
         self.entries.push(Entry { table, number, at: self.bytes.len(), value: value.map(<[u8]>::len) });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value.unwrap_or_default());

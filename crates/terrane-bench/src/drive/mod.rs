@@ -1,9 +1,11 @@
 //! Does one run on an open engine: workers, background threads of the workload, the sampler of the timeline.
 //!
-//! 1. Every worker gets a session, a stream (or a trace) and a share of the operations. 2. The calling thread samples
-//! their tallies every [`SAMPLE`], ends a run that is bound by time, and passes figures to the observer. 3. When the
-//! workers are done, background threads are stopped. 4. If the run asks for it, the engine works until quiescent; that
-//! time belongs to the sustained rate, and the timeline shows it with no operations.
+//! 1. Every worker gets a session, a stream (or a trace) and a share of the operations.
+//! 2. The calling thread samples their tallies every [`SAMPLE`], ends a run that is bound by time, and passes figures to
+//!    the observer.
+//! 3. When the workers are done, background threads are stopped.
+//! 4. If the run asks for it, the engine works until quiescent; that time belongs to the sustained rate, and the timeline
+//!    shows it with no operations.
 //!
 //! The harness takes no lock while operations run; workers share only read-only data, the key space and their own tally.
 
@@ -122,6 +124,7 @@ impl Driver {
     /// The engine's; `Interrupted` if the observer says so; `Engine` if a value read under `verify` was wrong.
     pub fn run(&mut self, engine: &dyn Engine, run: &Run, observer: &dyn Observer) -> Result<Measured> {
         let definition = catalogue::find(&run.workload)?;
+        let before = self.space.claimed();
         if definition.is_load() {
             self.space = Arc::new(KeySpace::new(0));
         } else if definition.needs_data && self.space.count() == 0 {
@@ -142,6 +145,10 @@ impl Driver {
             engine.control(Control::WaitUntilQuiescent).or_else(ignore_unsupported)?;
             measured.seconds_until_quiescent = (self.env.clock.now() - round.start).as_secs_f64();
             pad(&mut measured.timeline, measured.seconds_until_quiescent);
+        }
+        if definition.is_load() && self.space.claimed() < before {
+            // A fill that was cut short, over keys that exist: they still do.
+            self.space = Arc::new(KeySpace::new(before));
         }
         Ok(measured)
     }
@@ -252,7 +259,12 @@ impl Round<'_> {
     }
 
     /// Samples until the workers are done, and ends a run that is bound by time.
-    fn sample(&self, tallies: &[Tally], done: &dyn Fn() -> bool, observer: &dyn Observer) -> (Timeline, bool) {
+    fn sample(
+        &self,
+        tallies: &[Tally],
+        done: &dyn Fn() -> bool,
+        observer: &dyn Observer,
+    ) -> (Timeline, bool) {
         let clock = &self.driver.env.clock;
         let (limit, total) = match self.run.until {
             Until::Operations(operations) => (None, Some(operations)),
@@ -336,8 +348,7 @@ impl Round<'_> {
         trace: Option<&trace::Writer>,
     ) -> Result<()> {
         let driver = self.driver;
-        let mut source =
-            source::open(self.definition, self.run, &driver.data, &driver.space, seed, thread)?;
+        let mut source = source::open(self.definition, self.run, &driver.data, &driver.space, seed, thread)?;
         if let Some(trace) = trace {
             source = Box::new(Recorded::new(source, trace.recorder(thread)));
         }

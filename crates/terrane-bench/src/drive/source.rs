@@ -11,8 +11,8 @@ use crate::generate::operation::Operation;
 use crate::generate::space::KeySpace;
 use crate::generate::stream::Stream;
 use crate::plan::{Data, Run};
-use crate::trace::{Operations, Reader};
 use crate::trace::Recorder;
+use crate::trace::{Operations, Reader};
 
 impl Source for Stream {
     fn next(&mut self, operation: &mut Operation) -> Result<bool> {

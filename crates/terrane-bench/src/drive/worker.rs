@@ -259,10 +259,15 @@ impl<'r> Worker<'r> {
     fn scan(&mut self, number: u64, rows: u64, direction: Direction) -> Result<()> {
         self.keys.write(number, &mut self.key);
         let mut bytes = 0;
-        let seen =
-            self.session.scan(self.keys.table_of(number), &self.key, rows, direction, &mut |key, value| {
+        let seen = self.session.scan(
+            self.keys.table_of(number),
+            &self.key,
+            rows,
+            direction,
+            &mut |key, value| {
                 bytes += touch(value) + key.len() as u64;
-            })?;
+            },
+        )?;
         self.recorder.found += u64::from(seen > 0);
         self.recorder.bytes_read += bytes;
         Ok(())

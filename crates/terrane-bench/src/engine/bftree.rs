@@ -10,7 +10,7 @@ use std::path::Path;
 use bf_tree::{BfTree, Config, LeafInsertResult, LeafReadResult, ScanIter, ScanReturnField, StorageBackend};
 
 use crate::engine::options::{Named, locked_version, setting};
-use crate::engine::{Control, Direction, Engine, OpenOptions, Opened, Session, Visit, Write};
+use crate::engine::{Control, Direction, Engine, EngineOptions, Opened, Session, Visit, Write};
 use crate::error::{Error, Result};
 
 const KNOWN: [&str; 5] = ["key_bytes_max", "leaf_bytes", "buffer_bytes", "backend", "read_promotion"];
@@ -32,7 +32,7 @@ impl Bftree {
     /// # Errors
     /// `Unsupported` for a directory that holds them already, or values longer than a page takes; `Plan` for a wrong
     /// option; Bf-Tree's.
-    pub fn open(options: &OpenOptions) -> Result<Self> {
+    pub fn open(options: &EngineOptions) -> Result<Self> {
         let named = Named::new("bftree", &options.options, &KNOWN)?;
         let sizes = Sizes::new(options, &named)?;
         let (backend, backend_name) = backend(options, &named)?;
@@ -78,7 +78,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn new(options: &OpenOptions, named: &Named<'_>) -> Result<Self> {
+    fn new(options: &EngineOptions, named: &Named<'_>) -> Result<Self> {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let key_max = size(named.number("key_bytes_max", 64)?);
         let record_max = key_max.saturating_add(size(options.value_bytes_max));
@@ -105,7 +105,7 @@ impl Sizes {
     }
 }
 
-fn backend(options: &OpenOptions, named: &Named<'_>) -> Result<(StorageBackend, &'static str)> {
+fn backend(options: &EngineOptions, named: &Named<'_>) -> Result<(StorageBackend, &'static str)> {
     let default = if options.direct_io { "direct" } else { "file" };
     let name = match named.text("backend") {
         None => default,

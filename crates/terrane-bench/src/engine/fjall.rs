@@ -16,7 +16,7 @@ use fjall::{AbstractTree, CompressionType, Database, Guard, Keyspace, KeyspaceCr
 
 use crate::engine::options::{Named, locked_version, setting};
 use crate::engine::{
-    Control, Direction, Engine, OpenOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
+    Control, Direction, Engine, EngineOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
 };
 use crate::error::{Error, Result};
 
@@ -41,7 +41,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn new(options: &OpenOptions, named: &Named<'_>) -> Result<Self> {
+    fn new(options: &EngineOptions, named: &Named<'_>) -> Result<Self> {
         let tables = u64::from(options.tables.max(1));
         // One active and one that is being flushed, per keyspace, in a quarter of the budget.
         let memtable = named
@@ -62,7 +62,7 @@ impl Fjall {
     ///
     /// # Errors
     /// `Plan` for a wrong option; fjall's.
-    pub fn open(options: &OpenOptions) -> Result<Self> {
+    pub fn open(options: &EngineOptions) -> Result<Self> {
         let named = Named::new("fjall", &options.options, &KNOWN)?;
         let sizes = Sizes::new(options, &named)?;
         let lz4 = named.one_of("compression_last", &["lz4", "none"])? == "lz4";
@@ -94,7 +94,7 @@ impl Fjall {
     }
 }
 
-fn keyspace_options(options: &OpenOptions, sizes: &Sizes, lz4: bool) -> KeyspaceCreateOptions {
+fn keyspace_options(options: &EngineOptions, sizes: &Sizes, lz4: bool) -> KeyspaceCreateOptions {
     let mut leveled = Leveled::default();
     if options.level_fanout > 0 {
         leveled = leveled.with_level_ratio_policy(vec![f32::from(
@@ -121,7 +121,7 @@ fn filter(bits: u32) -> FilterPolicy {
     FilterPolicy::all(FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(bits)))
 }
 
-fn settings(options: &OpenOptions, sizes: &Sizes, lz4: bool) -> Vec<(String, String)> {
+fn settings(options: &EngineOptions, sizes: &Sizes, lz4: bool) -> Vec<(String, String)> {
     let compression = if lz4 { "none in levels 0 and 1, LZ4 below (its default)" } else { "none" };
     let mut settings = vec![
         setting("cache_size", sizes.cache),

@@ -16,7 +16,7 @@ use heed::types::Bytes;
 use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, FlagSetMode, WithTls};
 
 use crate::engine::options::{Named, setting};
-use crate::engine::{Control, Direction, Engine, OpenOptions, Opened, Session, Visit, Write};
+use crate::engine::{Control, Direction, Engine, EngineOptions, Opened, Session, Visit, Write};
 use crate::error::{Error, Result};
 
 const KNOWN: [&str; 3] = ["map_bytes", "write_map", "read_ahead"];
@@ -38,7 +38,7 @@ impl Lmdb {
     ///
     /// # Errors
     /// `Plan` for a wrong option; LMDB's.
-    pub fn open(options: &OpenOptions) -> Result<Self> {
+    pub fn open(options: &EngineOptions) -> Result<Self> {
         let named = Named::new("lmdb", &options.options, &KNOWN)?;
         let map_bytes = named.number("map_bytes", map_bytes(options))?.next_multiple_of(PAGE);
         // Both help while the data is in memory and hurt when it is not.
@@ -103,7 +103,7 @@ fn durability(write_map: bool) -> &'static str {
 }
 
 /// Room for copies on write and half-full pages; the file is sparse.
-fn map_bytes(options: &OpenOptions) -> u64 {
+fn map_bytes(options: &EngineOptions) -> u64 {
     let data = options.data_bytes + 64 * options.records;
     (8 * data).max(1 << 30)
 }

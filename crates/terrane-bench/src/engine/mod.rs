@@ -7,7 +7,7 @@
 //!   without saying so in [`Opened::settings`].
 //!
 //! To add a peer: one file here that implements the two traits, one arm in [`open`], one name in [`NAMES`], one feature in
-//! `Cargo.toml`; the suite `tests/conformance.rs` runs it. See `docs/benchmarks/peers.md`.
+//! `Cargo.toml`; the suite `tests/conformance` runs it. See `docs/benchmarks/peers.md`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) + 'v;
 
 /// How an engine is opened. The same for every engine of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OpenOptions {
+pub struct EngineOptions {
     /// Where the database lies; exists and is empty for a new one.
     pub directory: PathBuf,
     /// All memory that the engine may use for writes, indexes, filters and caches together, in bytes.
@@ -176,7 +176,7 @@ pub trait Engine: Send + Sync {
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// One thread's way into an [`Engine`]. Tables are numbers below [`OpenOptions::tables`].
+/// One thread's way into an [`Engine`]. Tables are numbers below [`EngineOptions::tables`].
 pub trait Session {
     /// Reads a key; lends its value. Returns whether it was found.
     ///
@@ -237,7 +237,7 @@ pub trait Session {
 ///
 /// # Errors
 /// `Plan` for an unknown engine or one that this build leaves out, naming the feature; the engine's own.
-pub fn open(name: &str, options: &OpenOptions) -> Result<Box<dyn Engine>> {
+pub fn open(name: &str, options: &EngineOptions) -> Result<Box<dyn Engine>> {
     match name {
         "terrane" => Ok(Box::new(terrane::Terrane::open(options)?)),
         "null" => Ok(Box::new(null::Null::open(options)?)),

@@ -4,7 +4,7 @@
 //! all it does for a real engine.
 
 use crate::engine::{
-    Control, Direction, Engine, OpenOptions, Opened, Session, Visit, Write, refuse_unknown,
+    Control, Direction, Engine, EngineOptions, Opened, Session, Visit, Write, refuse_unknown,
 };
 use crate::error::Result;
 
@@ -20,7 +20,7 @@ impl Null {
     ///
     /// # Errors
     /// `Plan` for any engine option: it has none.
-    pub fn open(options: &OpenOptions) -> Result<Self> {
+    pub fn open(options: &EngineOptions) -> Result<Self> {
         refuse_unknown("null", &options.options, &[])?;
         let longest = usize::try_from(options.value_bytes_max).unwrap_or(usize::MAX).min(1 << 20);
         Ok(Null { records: options.records, value: vec![b'x'; longest] })

@@ -9,7 +9,7 @@ use std::ops::Bound;
 use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, TableDefinition};
 
 use crate::engine::options::{Named, locked_version, setting};
-use crate::engine::{Control, Direction, Engine, OpenOptions, Opened, Session, Visit, Write};
+use crate::engine::{Control, Direction, Engine, EngineOptions, Opened, Session, Visit, Write};
 use crate::error::{Error, Result};
 
 const KNOWN: [&str; 0] = [];
@@ -26,7 +26,7 @@ impl Redb {
     ///
     /// # Errors
     /// `Plan` for an option: it has none; redb's.
-    pub fn open(options: &OpenOptions) -> Result<Self> {
+    pub fn open(options: &EngineOptions) -> Result<Self> {
         Named::new("redb", &options.options, &KNOWN)?;
         let cache = usize::try_from(options.memory_bytes).unwrap_or(usize::MAX);
         let database = Database::builder()

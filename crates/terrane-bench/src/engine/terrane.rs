@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use terrane::{Batch, Db, Options, ReadCounters, Sync, Table, TableShape, read_counters};
 
 use crate::engine::{
-    Control, Direction, Engine, EngineCounters, OpenOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
+    Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
 };
 use crate::error::{Error, Result};
 use crate::plan::text::control_name;
@@ -29,7 +29,7 @@ impl Terrane {
     ///
     /// # Errors
     /// `Plan` for an option that does not exist or has a bad value; `Engine` if it does not open.
-    pub fn open(options: &OpenOptions) -> Result<Self> {
+    pub fn open(options: &EngineOptions) -> Result<Self> {
         let mut settings = vec![
             ("memory_bytes", options.memory_bytes.to_string()),
             ("direct_io", options.direct_io.to_string()),

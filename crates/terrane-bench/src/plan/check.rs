@@ -15,6 +15,7 @@ pub fn check(plan: &Plan) -> Result<()> {
     demand(plan.repetitions >= 1, "repetitions: accepted is 1 or more")?;
     demand(!plan.scenarios.is_empty(), "the plan has no [[scenario]]")?;
     check_engines(plan)?;
+    check_verify(plan)?;
     let mut names = BTreeSet::new();
     for scenario in &plan.scenarios {
         demand(names.insert(&scenario.name), &format!("two scenarios are called {:?}", scenario.name))?;
@@ -34,7 +35,10 @@ fn check_engines(plan: &Plan) -> Result<()> {
                 engine::NAMES.join(", ")
             )));
         }
-        demand(labels.insert(&choice.label), &format!("two engines are called {:?}: set label", choice.label))?;
+        demand(
+            labels.insert(&choice.label),
+            &format!("two engines are called {:?}: set label", choice.label),
+        )?;
     }
     demand(
         labels.contains(&plan.baseline),
@@ -42,16 +46,29 @@ fn check_engines(plan: &Plan) -> Result<()> {
     )
 }
 
+fn check_verify(plan: &Plan) -> Result<()> {
+    let verifies = |step: &Step| matches!(step, Step::Run(run) if run.verify);
+    demand(
+        !plan.scenarios.iter().any(|scenario| scenario.steps.iter().any(verifies))
+            || plan.engines.iter().all(|choice| choice.engine != "null"),
+        "verify: the engine null keeps nothing that could be compared; leave one of them out",
+    )
+}
+
 fn check_scenario(scenario: &Scenario) -> Result<()> {
     check_data(&scenario.data)?;
     demand(!scenario.steps.is_empty(), "it has no steps")?;
-    demand(scenario.level_fanout == 0 || (2..=100).contains(&scenario.level_fanout), "level_fanout: accepted is 2 to 100")?;
+    demand(
+        scenario.level_fanout == 0 || (2..=100).contains(&scenario.level_fanout),
+        "level_fanout: accepted is 2 to 100",
+    )?;
     demand(scenario.filter_bits_per_key <= 30, "filter_bits_per_key: accepted is 0 to 30")?;
     let mut filled = false;
     for step in &scenario.steps {
         let Step::Run(run) = step else { continue };
         let definition = catalogue::find(&run.workload)?;
-        check_run(run, &definition.kind).map_err(|error| Error::plan(format!("step {:?}: {error}", run.name)))?;
+        check_run(run, &definition.kind)
+            .map_err(|error| Error::plan(format!("step {:?}: {error}", run.name)))?;
         demand(
             filled || !definition.needs_data,
             &format!("step {:?} needs keys: begin with load, fillseq or fillrandom", run.name),
@@ -103,7 +120,10 @@ fn check_run(run: &Run, kind: &Kind) -> Result<()> {
     )?;
     match run.distribution {
         Distribution::Zipfian(constant) => {
-            demand(constant > 0.0 && constant < 10.0, "zipfian: accepted is a constant above 0 and below 10")?;
+            demand(
+                constant > 0.0 && constant < 10.0,
+                "zipfian: accepted is a constant above 0 and below 10",
+            )?;
         }
         Distribution::HotRange(keys, operations) => demand(
             keys > 0.0 && keys < 1.0 && (0.0..=1.0).contains(&operations),

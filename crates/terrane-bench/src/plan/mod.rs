@@ -13,6 +13,7 @@ use crate::engine::{Control, Direction};
 
 pub mod check;
 pub mod file;
+mod resolve;
 pub mod text;
 
 /// A whole run.

@@ -84,9 +84,10 @@ pub fn duration_seconds(text: &str) -> Result<f64> {
         _ => (text, 1.0),
     };
     let number: Option<f64> = number.trim().parse().ok();
-    number.map(|number| number * unit).filter(|seconds| *seconds > 0.0 && seconds.is_finite()).ok_or_else(
-        || Error::plan(format!("{text:?} is no time: accepted are seconds, or 90s, 5m, 1h")),
-    )
+    number
+        .map(|number| number * unit)
+        .filter(|seconds| *seconds > 0.0 && seconds.is_finite())
+        .ok_or_else(|| Error::plan(format!("{text:?} is no time: accepted are seconds, or 90s, 5m, 1h")))
 }
 
 /// `name(1,2)` as its name and numbers.
@@ -143,7 +144,9 @@ pub fn show_distribution(distribution: Distribution) -> String {
 pub fn value_size(text: &str) -> Result<ValueSize> {
     let (name, numbers) = call(text);
     let found = match (name.as_str(), numbers.as_deref()) {
-        ("uniform", Some([low, high])) if low <= high => Some(ValueSize::Uniform(*low as usize, *high as usize)),
+        ("uniform", Some([low, high])) if low <= high => {
+            Some(ValueSize::Uniform(*low as usize, *high as usize))
+        }
         ("pareto", Some([shape, scale, max])) => {
             Some(ValueSize::Pareto { shape: *shape, scale: *scale, max: *max as usize })
         }

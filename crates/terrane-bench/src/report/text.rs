@@ -185,7 +185,7 @@ pub(super) fn failed(failed: &Failed) -> String {
 /// A wall time as `2026-01-31 12:34:56 UTC`.
 pub(super) fn date(epoch: u64) -> String {
     let (days, second) = (epoch / 86_400, epoch % 86_400);
-    let leap = |year: u64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    let leap = |year: u64| (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400);
     let (mut year, mut day) = (1970, days);
     while year < 10_000 && day >= 365 + u64::from(leap(year)) {
         day -= 365 + u64::from(leap(year));

@@ -20,6 +20,7 @@ pub(crate) fn run(workload: &str) -> Run {
         background_rate: 0.0,
         record: None,
         replay: None,
+        as_recorded: false,
         until_quiescent: false,
         verify: false,
     }

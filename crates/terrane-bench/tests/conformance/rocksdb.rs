@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use terrane_bench::Error;
-use terrane_bench::engine::{self, Control, Engine, OpenOptions};
+use terrane_bench::engine::{self, Control, Engine, EngineOptions};
 
 use crate::suite::{FULL, Promises, get, key, load, options, suite, value};
 
 /// Opens RocksDB; `None`, and a line that says so, if there is no library. Any other error is a failure.
-fn found(options: &OpenOptions) -> Option<Box<dyn Engine>> {
+fn found(options: &EngineOptions) -> Option<Box<dyn Engine>> {
     match engine::open("rocksdb", options) {
         Ok(engine) => Some(engine),
         Err(Error::Plan(text)) if text.starts_with("no RocksDB library was found") => {

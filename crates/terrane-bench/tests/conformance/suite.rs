@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use terrane_bench::engine::{Control, Direction, Engine, EngineCounters, OpenOptions, Session, Write};
+use terrane_bench::engine::{Control, Direction, Engine, EngineCounters, EngineOptions, Session, Write};
 use terrane_bench::{Error, Result};
 
 /// Where an engine may differ.
@@ -28,8 +28,8 @@ pub(crate) const FULL: Promises = Promises {
     empty_values: true,
 };
 
-pub(crate) fn options(directory: &Path, promises: Promises) -> OpenOptions {
-    OpenOptions {
+pub(crate) fn options(directory: &Path, promises: Promises) -> EngineOptions {
+    EngineOptions {
         directory: directory.to_owned(),
         memory_bytes: 64 << 20,
         tables: 3,

@@ -150,6 +150,7 @@ fn scenario(name: &str) -> Scenario {
             background_rate: 0.0,
             record: None,
             replay: None,
+            as_recorded: false,
             until_quiescent: true,
             verify: false,
         }))
@@ -168,6 +169,7 @@ fn scenario(name: &str) -> Scenario {
             hashed_keys: true,
         },
         memory_bytes: 512 << 20,
+        memory_limit_bytes: None,
         direct_io: false,
         background_threads: 0,
         level_fanout: 10,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::engine::options::setting;
-use crate::engine::{Control, Engine, EngineCounters, OpenOptions, Opened, Session, Shape};
+use crate::engine::{Control, Engine, EngineCounters, EngineOptions, Opened, Session, Shape};
 use crate::error::Result;
 use api::Api;
 use database::Database;
@@ -38,7 +38,7 @@ impl RocksDb {
     ///
     /// # Errors
     /// `Plan` if no library is found, it lacks a symbol, or an option is wrong; RocksDB's.
-    pub fn open(options: &OpenOptions) -> Result<Self> {
+    pub fn open(options: &EngineOptions) -> Result<Self> {
         let tuning = Tuning::new(options)?;
         let api = library::find(options.library.as_deref())?;
         let (database, tuning) = open_compressed(&api, options, tuning)?;
@@ -54,7 +54,7 @@ impl RocksDb {
 }
 
 /// Opens; without compression in the last level if the library was built without the codec.
-fn open_compressed(api: &Arc<Api>, options: &OpenOptions, tuning: Tuning) -> Result<(Database, Tuning)> {
+fn open_compressed(api: &Arc<Api>, options: &EngineOptions, tuning: Tuning) -> Result<(Database, Tuning)> {
     let open = |tuning: &Tuning| Database::open(Arc::clone(api), &options.directory, options.tables, tuning);
     match open(&tuning) {
         Err(error) if tuning.compresses() && error.to_string().contains("not linked") => {

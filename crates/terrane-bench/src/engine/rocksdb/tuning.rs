@@ -4,7 +4,7 @@
 //! block cache is `memory_bytes`, holds index and filter blocks, and memtables are charged to it, where the library
 //! exports a write buffer manager; else the cache is what memtables leave. See `docs/benchmarks/peers.md`.
 
-use crate::engine::OpenOptions;
+use crate::engine::EngineOptions;
 use crate::engine::options::{Named, setting};
 use crate::error::Result;
 
@@ -69,7 +69,7 @@ impl Tuning {
     ///
     /// # Errors
     /// `Plan` for an option that is unknown or wrong.
-    pub(super) fn new(open: &OpenOptions) -> Result<Self> {
+    pub(super) fn new(open: &EngineOptions) -> Result<Self> {
         let named = Named::new("rocksdb", &open.options, &KNOWN)?;
         let write_memory_bytes = named.number("write_memory_bytes", open.memory_bytes / 4)?.max(2 * MIB);
         let memtable_bytes =
@@ -182,7 +182,7 @@ fn codec(name: &str) -> &'static str {
 }
 
 fn strings(
-    open: &OpenOptions,
+    open: &EngineOptions,
     write_memory_bytes: u64,
     memtable_bytes: u64,
     file_bytes: u64,

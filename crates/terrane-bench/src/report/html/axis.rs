@@ -10,6 +10,9 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
 
+/// Labels of the x axis at their values, and how a value of the y axis is written.
+type Labels<'l> = (&'l [(f64, String)], fn(f64) -> String);
+
 /// Where values lie in a chart.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
@@ -64,7 +67,7 @@ impl Frame {
         &self,
         html: &mut Html,
         about: &str,
-        labels: (&[(f64, String)], fn(f64) -> String),
+        labels: Labels<'_>,
         inner: impl FnOnce(&mut Html),
     ) {
         let view = format!("0 0 {WIDTH} {HEIGHT}");

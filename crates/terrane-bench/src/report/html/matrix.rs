@@ -102,14 +102,13 @@ fn means(html: &mut Html, summary: &Summary<'_>) {
             html.element("th", &[("scope", "row")], "Geometric mean");
             for engine in &summary.engines {
                 let own = class(summary, engine);
-                let mean_class = |ratio: f64, engine: &str| {
-                    let shade = if summary.is_ceiling(engine) { "none".to_owned() } else { shade(ratio) };
-                    format!("{own} {shade}")
-                };
                 match summary.mean(engine) {
                     None => html.element("td", &[("class", &format!("{own} none"))], metric::NONE),
                     Some(mean) => {
-                        html.nest("td", &[("class", &format!("{own} {}", shade(mean.ratio)))], |html| {
+                        // The ceiling is no competitor: its ratios say nothing by their colour.
+                        let colour =
+                            if summary.is_ceiling(engine) { "none".to_owned() } else { shade(mean.ratio) };
+                        html.nest("td", &[("class", &format!("{own} {colour}"))], |html| {
                             html.element("b", &[], &metric::times(mean.ratio));
                             html.element("small", &[], &format!("{} steps", mean.steps));
                         })

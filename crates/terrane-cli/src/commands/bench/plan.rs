@@ -51,6 +51,7 @@ pub(super) fn plan(engine: &Engine, flags: &RunFlags) -> Result<Plan> {
             .filter(|choice| choice.engine == "rocksdb" && choice.library.is_none())
             .for_each(|choice| choice.library = Some(library.clone()));
     }
+    engine_options(&mut plan, engine)?;
     traces(&mut plan, flags)?;
     Ok(plan)
 }
@@ -153,6 +154,23 @@ fn run(flags: &RunFlags) -> RunText {
         verify: flags.verify.then_some(true),
         ..RunText::default()
     }
+}
+
+/// Gives `-o` to Terrane, and refuses an option of it that does not exist before anything runs.
+fn engine_options(plan: &mut Plan, engine: &Engine) -> Result<()> {
+    for choice in plan.engines.iter_mut().filter(|choice| choice.engine == "terrane") {
+        for setting in &engine.options {
+            let (name, value) = setting
+                .split_once('=')
+                .ok_or_else(|| Error::plan(format!("option {setting}: expected NAME=VALUE")))?;
+            choice.options.insert(name.trim().to_owned(), value.trim().to_owned());
+        }
+        let mut options = terrane::Options::default();
+        for (name, value) in &choice.options {
+            options.set(name, value).map_err(|error| Error::plan(error.to_string()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Records the last run of each scenario, or adds a replay after it.
