@@ -6,10 +6,12 @@
 //! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
+//! * [`counters`]: what the reads of a thread did.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
 pub mod batch;
+pub mod counters;
 pub mod cursor;
 pub mod env;
 pub mod error;
@@ -22,6 +24,7 @@ pub mod sync;
 pub mod varint;
 
 pub use batch::Batch;
+pub use counters::ReadCounters;
 pub use cursor::{Cursor, Entry};
 pub use error::{Error, Kind, Result};
 pub use ids::{ExtentId, SegmentId, TableId};

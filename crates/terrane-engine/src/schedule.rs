@@ -113,6 +113,11 @@ impl Schedule {
         self.paused
     }
 
+    /// Whether some work was paused on the way.
+    pub(crate) fn holds_paused_work(&self) -> bool {
+        self.running.iter().any(|running| running.control.is_paused())
+    }
+
     /// The error of the background, once it has failed several times in a row.
     pub(crate) fn lasting_failure(&self) -> Option<Error> {
         let mut failures = self.failures.values();
@@ -157,7 +162,7 @@ impl Scheduler {
         look(&self.schedule.lock())
     }
 
-    /// Stops giving out work and pauses what runs, or goes on.
+    /// Gives out nothing but what is asked for by name, and pauses what runs; or goes on.
     pub(crate) fn set_paused(&self, paused: bool) {
         let mut schedule = self.schedule.lock();
         schedule.paused = paused;
@@ -288,7 +293,7 @@ impl Engine {
         }
         schedule.now = self.env.clock.now();
         let seen = self.scheduler.signals.load(Ordering::Acquire);
-        let work = if schedule.paused { None } else { self.next_work(&schedule) };
+        let work = if schedule.paused { self.next_asked(&schedule) } else { self.next_work(&schedule) };
         let Some(work) = work else {
             if self.scheduler.signals.load(Ordering::Acquire) == seen {
                 self.scheduler.changed.wait_for(&mut schedule, IDLE);

@@ -38,8 +38,8 @@ use terrane_device::{Disk, File, SegmentMemory};
 use crate::journal::delegate_journal;
 use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
 use crate::{
-    Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo, SegmentRegistrar,
-    SegmentSpec, SegmentState,
+    Appended, Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo,
+    SegmentRegistrar, SegmentSpec, SegmentState,
 };
 use recycle::Retired;
 
@@ -102,6 +102,9 @@ struct Shared {
     syncing: Mutex<()>,
     /// Last number of the newest segment that is durable with all before it.
     durable: AtomicU64,
+    /// Appends, and their bytes. Written by the leader alone, so adding takes a load and a store.
+    appends: AtomicU64,
+    bytes_appended: AtomicU64,
     /// A persist step ran since the last segment was prepared.
     was_persisted: AtomicBool,
 }
@@ -198,6 +201,8 @@ impl Shared {
             changed: Condvar::new(),
             syncing: Mutex::new(()),
             durable: AtomicU64::new(start.next_seq.0 - 1),
+            appends: AtomicU64::new(0),
+            bytes_appended: AtomicU64::new(0),
             // Not known yet: a first sync that writes a whole segment is worse than faults in the first one.
             was_persisted: AtomicBool::new(true),
         };
@@ -299,8 +304,12 @@ impl Medium for FileMedium {
         Ok(new)
     }
 
-    fn write(&self, _segment: &SegmentMemory, _offset: usize, _len: usize) -> Result<()> {
+    fn write(&self, _segment: &SegmentMemory, _offset: usize, len: usize) -> Result<()> {
         // The mapping is shared with the file: the bytes are written.
+        let shared = &*self.shared;
+        for (counter, amount) in [(&shared.appends, 1), (&shared.bytes_appended, len as u64)] {
+            counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+        }
         Ok(())
     }
 
@@ -342,6 +351,11 @@ impl Medium for FileMedium {
         let state = self.shared.state.lock();
         let live = state.live.iter().chain(&state.ready).chain(&state.pending).map(|live| live.info.bytes);
         live.sum::<u64>() + state.retired.iter().map(Retired::memory_bytes).sum::<u64>()
+    }
+
+    fn appended(&self) -> Appended {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Appended { appends: load(&self.shared.appends), bytes: load(&self.shared.bytes_appended) }
     }
 
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
