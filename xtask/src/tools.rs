@@ -116,7 +116,9 @@ pub fn sanitize(root: &Path, sanitizer: &str) -> Result<(), String> {
         command.args(["test", "--package", package]).args(arguments.split_whitespace());
         // The standard library too: uninstrumented, its synchronisation is invisible and every lock a race.
         command.args(["-Zbuild-std", "--target", HOST]);
-        command.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
+        // System calls through the C library: the sanitizer must see that an address is mapped anew, or it takes the
+        // new owner's stores for a race with the old one's.
+        command.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer} --cfg=rustix_use_libc"));
         command.env("PROPTEST_CASES", "16");
         command.env("CARGO_TARGET_DIR", target_dir(root).join(format!("sanitize-{sanitizer}")));
         run(&mut command, &format!("the {sanitizer} sanitizer on {package}"))?;
