@@ -12,7 +12,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_device::{Disk, MemDisk, OpenMode};
-use terrane_engine::{Bounds, Engine, Row, Table};
+use terrane_engine::{Bounds, Engine, ReadMode, Row, Table};
 use terrane_format::manifest::file::parse_file_name;
 
 use crate::Seed;
@@ -212,7 +212,7 @@ fn judge(disk: MemDisk, expected: Option<&Rows>) {
         let table = engine.catalog().find(name).expect("a table is missing");
         for (key, value) in rows.iter().step_by(7) {
             let mut found = Vec::new();
-            match engine.get(&table, key, None, &mut found) {
+            match engine.get(&table, key, ReadMode::default(), &mut found) {
                 Ok(is_there) => assert!(is_there && found == *value, "wrong value of {key:?}"),
                 Err(error) => refuse(&error, expected),
             }
@@ -233,7 +233,7 @@ fn go_on(engine: &Arc<Engine>) {
     if engine.put(table.id, b"new", b"value", false).is_ok() {
         for _ in 0..2 {
             let mut found = Vec::new();
-            if let Ok(is_there) = engine.get(&table, b"new", None, &mut found) {
+            if let Ok(is_there) = engine.get(&table, b"new", ReadMode::default(), &mut found) {
                 assert!(is_there && found == b"value", "what was written is not there");
             }
             let _ = engine.flush();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use terrane_base::{Batch, Result};
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
-use terrane_engine::{Bounds, Engine, Row, Snapshot, Table};
+use terrane_engine::{Bounds, Engine, ReadMode, Row, Snapshot, Table};
 use terrane_sim::Model;
 use terrane_sim::model::Change;
 
@@ -172,7 +172,7 @@ impl Life {
         let (seq, moment) = self.moment(input);
         let (table, key) = (usize::from(input.below(2)), key(input));
         let mut value = Vec::new();
-        let found = self.engine.get(&self.tables[table], &key, Some(seq), &mut value);
+        let found = self.engine.get(&self.tables[table], &key, ReadMode::at(seq), &mut value);
         let expected = self.model.get(TABLES[table], &key, moment);
         self.answer(found.map(|is_there| is_there.then_some(value)), &expected);
     }
@@ -233,7 +233,8 @@ impl Life {
             open(self.disk.clone()).unwrap_or_else(|error| panic!("{death:?}: cannot open: {error}"));
         self.tables = tables(&self.engine);
         let mut stamp = Vec::new();
-        let is_there = self.engine.get(&self.tables[0], STAMP, None, &mut stamp).expect("a sound device");
+        let is_there =
+            self.engine.get(&self.tables[0], STAMP, ReadMode::default(), &mut stamp).expect("a sound device");
         let found =
             if is_there { u64::from_le_bytes(stamp.try_into().expect("8 bytes")) as usize } else { 0 };
         assert!(
