@@ -1,5 +1,9 @@
 //! What only the real device can show: permissions, other processes, regions of the operating system.
-#![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a failed step ends the test; it looks at files"
+)]
 #![expect(unsafe_code, reason = "regions are written and read")]
 
 use std::os::unix::fs::PermissionsExt;
