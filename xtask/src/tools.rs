@@ -19,15 +19,13 @@ const HOST: &str = "x86_64-unknown-linux-gnu";
 const MIRI: &[(&str, &str)] = &[
     ("terrane-memtable", "--test global"),
     ("terrane-table", "--test hostile a_meta_that_does_not_fit_is_an_error"),
-    ("terrane-journal", "--test conformance null_journal_with_the_smallest_ring"),
 ];
 
 /// Tests that the sanitizers run.
 const SANITIZED: &[(&str, &str)] = &[
-    ("terrane-device", "--test conformance --test power --test posix"),
-    ("terrane-journal", "--test conformance --test hostile"),
-    ("terrane-memtable", "--test stress --test model --test global"),
-    ("terrane-table", "--test stress --test cache --test hostile"),
+    ("terrane-journal", "--test conformance"),
+    ("terrane-memtable", "--test stress"),
+    ("terrane-table", "--test stress --test cache"),
     ("terrane-engine", "--test concurrent"),
 ];
 
