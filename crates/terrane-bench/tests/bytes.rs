@@ -1,4 +1,5 @@
 //! Keys and values: unique, in order, in range, checkable, and as compressible as asked.
+#![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test, on files of its own")]
 
 mod common {
     pub(crate) mod data;

@@ -1,4 +1,5 @@
 //! Frequencies of the generators against theory, with fixed seeds.
+#![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test, on files of its own")]
 
 use std::collections::BTreeMap;
 

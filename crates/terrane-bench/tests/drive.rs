@@ -1,5 +1,5 @@
 //! The driver on the engine that does nothing and on Terrane: counts, limits, open loop, verification.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::disallowed_methods, clippy::type_complexity, clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

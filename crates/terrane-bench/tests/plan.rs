@@ -1,5 +1,5 @@
 //! Plans: what a file may hold, what it becomes, what is refused.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::disallowed_methods, clippy::type_complexity, clippy::unwrap_used, reason = "a test")]
 
 use terrane_bench::plan::file::parse;
 use terrane_bench::plan::{Distribution, Plan, Run, Step, Until, ValueSize};

@@ -1,4 +1,5 @@
 //! Traces: what is recorded is what is read, and no damage passes.
+#![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test, on files of its own")]
 
 mod common {
     pub(crate) mod data;

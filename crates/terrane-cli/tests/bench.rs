@@ -1,5 +1,5 @@
 //! `terrane bench` as a user types it: runs, reports, comparisons, and what it refuses.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test, on files of its own")]
 
 mod common;
 
