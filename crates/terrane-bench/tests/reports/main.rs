@@ -1,5 +1,10 @@
 //! Reports: what is written is what is read; figures and verdicts on cells made by hand; table and page are sound.
-#![allow(clippy::disallowed_methods, clippy::type_complexity, clippy::unwrap_used, reason = "a test, on files of its own")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::type_complexity,
+    clippy::unwrap_used,
+    reason = "a test, on files of its own"
+)]
 
 mod compare;
 mod fixture;
