@@ -2,8 +2,10 @@
 //!
 //! * [`tree`]: the text files of the repository as one value, so that rules are pure and tests make trees up.
 //! * [`source`]: Rust text with comments and literals blanked out. [`tidy`]: the rules. [`suites`]: the tests.
+//! * [`golden`]: stores that a version leaves for later ones to open.
 #![expect(clippy::disallowed_methods, reason = "reads the tree and times the suites; no part of the engine")]
 
+pub mod golden;
 pub mod manifest;
 pub mod source;
 pub mod suites;
