@@ -10,6 +10,7 @@ usage: cargo xtask COMMAND
                   renews the crate map of ARCHITECTURE.md and docs/unsafe.md
   test            every test: unit, integration and doc tests, schedule exploration, benches once each
   docs            build the documentation, warnings refused
+  golden VERSION  make the golden stores of a new format version; refuses to overwrite
   ci-parts        what CI runs besides `test`: format, clippy, tidy, docs
 
 With a nightly toolchain or tools that are installed apart:
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         ["tidy", "--write"] => xtask::tidy::run(root, true),
         ["test"] => xtask::suites::test(root),
         ["docs"] => xtask::suites::docs(root),
+        ["golden", version] => xtask::golden::run(root, version),
         ["ci-parts"] => xtask::suites::ci_parts(root),
         ["fuzz", rest @ ..] => match fuzz_arguments(rest) {
             Some((target, seconds)) => xtask::tools::fuzz(root, target, seconds),

@@ -249,6 +249,8 @@ options! {
         "Threads for flush and compaction.";
     io_bytes_per_second: u64 = 0, "0 (no limit) or at least 1 MiB", |v| *v == 0 || *v >= MIB,
         "Ceiling for what flush and compaction write per second.";
+    scrub_bytes_per_second: u64 = 0, "0 (off) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
+        "Rate at which extents are read again in the background and their checksums verified against rot.";
     direct_io: bool = false, "true, false", |_| true,
         "Bypass the operating system's page cache for extents.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,

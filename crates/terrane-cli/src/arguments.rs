@@ -67,6 +67,8 @@ pub enum Command {
     Stats(Stats),
     /// Verify every checksum and every invariant; name what is wrong
     Check(Check),
+    /// Bring what can be read of a damaged database into a new one; name what is lost
+    Repair(Repair),
     /// Merge a range of a table into its deepest level
     Compact(Compact),
     /// Print any file of a database, or one extent, as annotated hexadecimal
@@ -284,6 +286,15 @@ pub struct Stats {
 pub struct Check {
     /// Directory of the database
     pub database: PathBuf,
+}
+
+/// `repair`.
+#[derive(Clone, Debug, Args)]
+pub struct Repair {
+    /// Directory of the damaged database; it is only read
+    pub database: PathBuf,
+    /// Directory for the new one; must be missing or empty
+    pub target: PathBuf,
 }
 
 /// `compact`.

@@ -182,3 +182,28 @@ fn the_tour_runs_twice() {
         }
     }
 }
+
+#[test]
+fn repair_writes_a_new_database_and_names_what_is_lost() {
+    let shell = Shell::new();
+    shell.file("people.jsonl", people(3000));
+    shell.ok("import db people.jsonl --key id");
+    shell.ok("compact db");
+    let said = shell.ok("repair db whole");
+    assert!(said.contains("0 losses"), "{said}");
+    assert_eq!(shell.ok("count whole"), shell.ok("count db"));
+    shell.fails("repair db whole", 2, &["whole"]);
+    shell.fails("repair nothing new", 1, &["nothing"]);
+    let path = shell.path("db/data/000001.ext");
+    let mut bytes = std::fs::read(&path).unwrap();
+    // In every slot: the extents before the compaction lie there as well.
+    bytes.chunks_mut(2 << 20).for_each(|slot| slot[600] ^= 16);
+    std::fs::write(&path, bytes).unwrap();
+    let output = shell.run("repair db mended");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("lost: table \"default\": keys \"p") && said.contains("000001.ext"), "{said}");
+    shell.ok("check mended");
+    let left: u64 = shell.ok("count mended").trim().parse().unwrap();
+    assert!((2000..3000).contains(&left), "{left}");
+}

@@ -27,7 +27,8 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: mapped by this module with this length; the region that used it is gone.
         let result = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
-        debug_assert!(result.is_ok(), "munmap of an own mapping: {result:?}");
+        // The kernel may lack the memory to unmap: then the range stays mapped and is never used again.
+        debug_assert!(result != Err(rustix::io::Errno::INVAL), "munmap of an own mapping: {result:?}");
     }
 }
 

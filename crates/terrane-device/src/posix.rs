@@ -40,7 +40,12 @@ impl Disk for PosixDisk {
     fn create_dir(&self, path: &Path) -> Result<()> {
         match rustix::fs::mkdir(path, DIR_MODE) {
             Ok(()) => self.sync_dir(parent(path)),
-            Err(Errno::EXIST) if is_dir(path) => Ok(()),
+            // A look that fails says nothing about what is there: its own error is the one to tell.
+            Err(Errno::EXIST) => match rustix::fs::stat(path) {
+                Ok(found) if rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir() => Ok(()),
+                Ok(_) => Err(refused("make directory", path, Errno::EXIST)),
+                Err(error) => Err(refused("look up", path, error)),
+            },
             Err(Errno::NOENT) if parent(path) != path => {
                 self.create_dir(parent(path))?;
                 self.create_dir(path)

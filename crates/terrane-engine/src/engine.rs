@@ -19,6 +19,7 @@ use crate::catalog::Catalog;
 use crate::flows::Flows;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
+use crate::scrub::Scrubber;
 use crate::settings::MemoryPlan;
 use crate::stats::{Counters, Stats};
 
@@ -52,6 +53,8 @@ pub struct Engine {
     pub(crate) counters: Counters,
     /// Background work.
     pub(crate) scheduler: Scheduler,
+    /// How far scrubbing is.
+    pub(crate) scrubber: Scrubber,
     /// What passes between the engine and its device.
     pub(crate) flows: Flows,
     /// Runs compaction jobs.
@@ -162,6 +165,16 @@ impl Engine {
         self.scheduler.close();
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         self.lock.lock().take();
+        forget_garbage();
         flushed.and(closed)
+    }
+}
+
+/// Destroys what replaced pictures leave to their epoch, unless a reader is in it now: a closed database should not
+/// keep files mapped until some other database of the process moves the epoch on.
+fn forget_garbage() {
+    // Garbage of an epoch may be destroyed two epochs later; each turn advances by one.
+    for _ in 0..4 {
+        crossbeam_epoch::pin().flush();
     }
 }

@@ -208,6 +208,7 @@ impl Engine {
         let paused = self.pressure.paused().as_micros() as u64;
         let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
         !tree.runs.is_empty()
+            || self.is_hurt(table.id)
             || level_1 > OVERFLOW_FACTOR * table.settings.level_base_bytes
             || (is_large && had_to_wait)
     }
@@ -270,6 +271,14 @@ impl Engine {
             let step = self.flusher.flush_step(&spec, &mut cursor, &start, control);
             let installed = step.and_then(|step| self.install_step(table, generation, step, durable.take()));
             self.scheduler.release(claim);
+            if let Err(error) = &installed
+                && error.kind() == Kind::Corrupt
+            {
+                // Level 1 is damaged. A run reads nothing, so the memory comes back all the same.
+                self.scheduler.quarantine(table.id, error.clone());
+                add(&self.counters.background_errors, 1);
+                return self.flush_as_run(table, generation, control);
+            }
             match installed? {
                 Some((next, written)) => {
                     start = next;
@@ -302,6 +311,8 @@ impl Engine {
                     Ok(true)
                 }
                 FlushPlan::Runs => Ok(true),
+                // A claim that is kept because of damage is never given up.
+                FlushPlan::Busy if schedule.quarantine.of(table.id).is_some() => Ok(true),
                 FlushPlan::Busy => control.check().map(|()| table.is_dropped()),
             }
         })?;

@@ -6,6 +6,7 @@
 //! * read: `read.rs` (point reads), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `segments.rs` (trim the journal), `debt.rs` and `pressure.rs` (pacing)
+//! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
 //!
 //! Never names a transport, a file format or a system call.
@@ -16,6 +17,7 @@ mod compact;
 mod debt;
 mod engine;
 mod epoch_cell;
+mod failures;
 mod flows;
 mod flush;
 mod freeze;
@@ -25,10 +27,13 @@ mod maintain;
 mod open;
 mod place;
 mod pressure;
+mod quarantine;
 mod read;
 mod recover;
+mod repair;
 mod scan;
 mod schedule;
+mod scrub;
 mod segments;
 mod settings;
 mod shape;
@@ -45,6 +50,7 @@ pub use engine::Engine;
 pub use iterate::{RangeIter, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;
+pub use repair::{Loss, RepairReport, repair, repair_on};
 pub use scan::{Bounds, Scan};
 pub use settings::{TABLE_OPTIONS, check_table_option};
 pub use shape::{LevelShape, Shape, TableShape};

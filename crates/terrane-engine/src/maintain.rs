@@ -11,12 +11,13 @@ use crate::engine::Engine;
 use crate::scan::Bounds;
 use crate::schedule::Schedule;
 use crate::table::Table;
+use crate::work::{AWAITED_WORK, MEMORY_WORK};
 
 /// One piece of background work that runs now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// One word: freeze, settle, flush, compact, trim.
+    /// One word: freeze, settle, flush, compact, trim, scrub.
     pub work: &'static str,
     /// Name of the table it works on, if it works on one.
     pub table: Option<String>,
@@ -52,7 +53,7 @@ impl Engine {
 
     fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
         self.scheduler.wait_until(|schedule| {
-            schedule.report_failure_or_pause()?;
+            schedule.report_failure_or_pause(&MEMORY_WORK)?;
             Ok(tables.iter().all(|table| table.is_dropped() || table.is_flushed(upto)))
         })
     }
@@ -69,7 +70,10 @@ impl Engine {
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
         self.scheduler.wake();
         self.scheduler.wait_until(|schedule| {
-            schedule.report_failure_or_pause()?;
+            schedule.report_failure_or_pause(&AWAITED_WORK)?;
+            if let Some(error) = schedule.quarantine.of(table.id) {
+                return Err(error.clone());
+            }
             Ok(table.is_dropped() || table.is_compacted(request))
         })
     }
@@ -90,7 +94,10 @@ impl Engine {
         }
         let request = table.request_compaction(RangeRequest::one_level(level));
         self.scheduler.wake();
-        let done = self.wait_for_asked(|| table.is_dropped() || table.is_compacted(request));
+        let done = self.wait_for_asked(|schedule| match schedule.quarantine.of(table.id) {
+            Some(error) => Err(error.clone()),
+            None => Ok(table.is_dropped() || table.is_compacted(request)),
+        });
         table.withdraw_request(request);
         done
     }
@@ -109,16 +116,16 @@ impl Engine {
         self.freeze(table);
         table.want_flush(upto);
         self.scheduler.wake();
-        self.wait_for_asked(|| table.is_dropped() || table.is_flushed(upto))
+        self.wait_for_asked(|_| Ok(table.is_dropped() || table.is_flushed(upto)))
     }
 
     /// Waits for what is done while the background is paused, too.
-    fn wait_for_asked(&self, done: impl Fn() -> bool) -> Result<()> {
+    fn wait_for_asked(&self, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
         self.scheduler.wait_until(|schedule| {
-            if let Some(error) = schedule.lasting_failure() {
+            if let Some(error) = schedule.lasting_failure(&AWAITED_WORK) {
                 return Err(error);
             }
-            let is_done = done();
+            let is_done = done(schedule)?;
             if !is_done && schedule.holds_paused_work() {
                 return Err(Error::invalid(
                     "background work was paused on the way: let it go on, wait until it is quiescent, then pause",
@@ -141,8 +148,11 @@ impl Engine {
         // `next_work` is what the workers ask, under the same lock: if it has nothing and nothing runs, no worker
         // can find anything until somebody writes or asks.
         self.scheduler.wait_until(|schedule| {
-            schedule.report_failure_or_pause()?;
-            Ok(self.has_nothing_to_do(schedule))
+            schedule.report_failure_or_pause(&AWAITED_WORK)?;
+            match schedule.quarantine.first() {
+                Some(error) if self.has_nothing_to_do(schedule) => Err(error.clone()),
+                _ => Ok(self.has_nothing_to_do(schedule)),
+            }
         })
     }
 
@@ -188,11 +198,11 @@ fn to_range(bounds: &Bounds) -> KeyRange {
 
 impl Schedule {
     /// An error while nothing can make progress: a job that keeps failing, or a pause.
-    fn report_failure_or_pause(&self) -> Result<()> {
+    fn report_failure_or_pause(&self, names: &[&str]) -> Result<()> {
         if self.is_paused() {
             return Err(Error::invalid("the background is paused: let it go on before waiting for it"));
         }
-        match self.lasting_failure() {
+        match self.lasting_failure(names) {
             Some(error) => Err(error),
             None => Ok(()),
         }

@@ -29,6 +29,7 @@ use crate::flows::Flows;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
+use crate::scrub::Scrubber;
 use crate::settings::{MemoryPlan, TableSettings};
 use crate::stats::{Counters, add};
 use crate::table::Table;
@@ -80,6 +81,7 @@ impl Engine {
             pins: Pins::new(),
             pressure: Pressure::default(),
             scheduler: Scheduler::default(),
+            scrubber: Scrubber::default(),
             next_run: AtomicU64::new(state.next.run),
             compactor: LocalCompactor::new(flows.compaction(&extents)),
             flusher: LocalCompactor::new(flows.flush(&extents)),

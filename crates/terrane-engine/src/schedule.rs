@@ -5,7 +5,6 @@
 //! pictures and at what runs. Order of urgency: switch full memtables (short), merge or flush memory, compact
 //! levels by score, trim the journal. A job that fails is tried again after a pause that doubles.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,22 +15,18 @@ use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::{ClaimId, Claims, Cursors, JobControl};
 
 use crate::engine::Engine;
+use crate::failures::{Failures, Subject};
+use crate::quarantine::Quarantine;
 use crate::stats::add;
-use crate::work::Work;
+use crate::work::{AWAITED_WORK, MEMORY_WORK, Work};
 
-/// First pause after a failed job.
-const RETRY_MIN: Duration = Duration::from_millis(50);
-/// Longest pause after failed jobs.
-const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Failures in a row after which waiters are told.
-const FAILURES_TO_REPORT: u32 = 3;
 /// How often an idle worker looks without being woken.
 const IDLE: Duration = Duration::from_millis(100);
 
 /// A piece of work that runs now.
 pub(crate) struct Running {
     id: u64,
-    /// One word: freeze, settle, flush, compact, trim.
+    /// One word: freeze, settle, flush, compact, trim, scrub.
     pub(crate) name: &'static str,
     /// The table it works on.
     pub(crate) table: Option<TableId>,
@@ -54,19 +49,11 @@ pub(crate) struct Schedule {
     paused: bool,
     closing: bool,
     /// Work that failed and has not succeeded since.
-    failures: BTreeMap<Subject, Failed>,
+    pub(crate) failures: Failures,
+    /// Damage that the background leaves alone.
+    pub(crate) quarantine: Quarantine,
     /// Time of the last look at the clock.
     now: Duration,
-}
-
-/// A kind of work on a table.
-type Subject = (&'static str, Option<TableId>);
-
-/// How often work failed in a row, with what, and until when it is not tried again.
-struct Failed {
-    count: u32,
-    error: Error,
-    until: Duration,
 }
 
 impl Schedule {
@@ -82,30 +69,27 @@ impl Schedule {
 
     /// Whether work of this name failed on this table and waits to be tried again.
     pub(crate) fn is_held_by_failure(&self, name: &'static str, table: TableId) -> bool {
-        self.failures.get(&(name, Some(table))).is_some_and(|failed| failed.until > self.now)
+        self.failures.holds((name, Some(table)), self.now)
     }
 
-    /// Whether some work failed and has not succeeded since.
+    /// Whether some work failed and has not succeeded since. Scrubbing holds nobody up.
     pub(crate) fn has_failures(&self) -> bool {
-        !self.failures.is_empty()
+        self.failures.has(&AWAITED_WORK)
     }
 
-    /// Notes how a piece of work ended.
-    fn note(&mut self, subject: Subject, result: Result<()>) {
-        match result {
-            Ok(()) => drop(self.failures.remove(&subject)),
-            Err(error) if error.kind() == Kind::Cancelled => {}
-            Err(error) => {
-                let count = self.failures.get(&subject).map_or(0, |failed| failed.count) + 1;
-                let pause = (RETRY_MIN * 2u32.pow(count.min(16) - 1)).min(RETRY_MAX);
-                self.failures.insert(subject, Failed { count, error, until: self.now + pause });
-            }
-        }
+    /// Time of the last look at the clock.
+    pub(crate) fn now(&self) -> Duration {
+        self.now
     }
 
-    /// Whether nothing runs.
+    /// Whether scrubbing runs, or failed and waits to be tried again.
+    pub(crate) fn is_scrub_held(&self) -> bool {
+        self.is_running_anywhere("scrub") || self.failures.holds(("scrub", None), self.now)
+    }
+
+    /// Whether nothing runs but scrubbing, which never ends.
     pub(crate) fn is_idle(&self) -> bool {
-        self.running.is_empty()
+        self.running.iter().all(|running| running.name == "scrub")
     }
 
     /// Whether work is not given out.
@@ -118,10 +102,10 @@ impl Schedule {
         self.running.iter().any(|running| running.control.is_paused())
     }
 
-    /// The error of the background, once it has failed several times in a row.
-    pub(crate) fn lasting_failure(&self) -> Option<Error> {
-        let mut failures = self.failures.values();
-        failures.find(|failed| failed.count >= FAILURES_TO_REPORT).map(|failed| failed.error.clone())
+    /// The error of work of one of these names, once it has failed several times in a row.
+    pub(crate) fn lasting_failure(&self, names: &[&str]) -> Option<Error> {
+        let mut lasting = self.failures.lasting();
+        lasting.find(|((name, _), _)| names.contains(name)).map(|(_, error)| error.clone())
     }
 
     /// Whether work of this name runs on any table.
@@ -150,11 +134,6 @@ impl Scheduler {
     /// Lets waiters look again. For callers that hold the schedule.
     pub(crate) fn notify(&self) {
         self.changed.notify_all();
-    }
-
-    /// The error of background work that keeps failing.
-    pub(crate) fn failure(&self) -> Option<Error> {
-        self.schedule.lock().lasting_failure()
     }
 
     /// Looks at the state under the lock.
@@ -188,7 +167,13 @@ impl Scheduler {
             running.control.cancel();
         }
         schedule.cursors.forget(table);
-        schedule.failures.retain(|(_, of), _| *of != Some(table));
+        schedule.quarantine.forget(table);
+        schedule.failures.forget(table);
+    }
+
+    /// Notes damage in a table's levels.
+    pub(crate) fn quarantine(&self, table: TableId, error: Error) {
+        self.schedule.lock().quarantine.add(table, error);
     }
 
     /// Gives a claim up and lets waiters look again.
@@ -229,16 +214,22 @@ impl Scheduler {
         }
     }
 
-    fn finish(&self, id: u64, subject: Subject, result: Result<()>, now: Duration) {
+    fn finish(&self, id: u64, subject: Subject, mut result: Result<()>, now: Duration) {
         let mut schedule = self.schedule.lock();
         schedule.now = now;
         if let Some(index) = schedule.running.iter().position(|running| running.id == id) {
             let done = schedule.running.swap_remove(index);
-            if let Some(claim) = done.claim {
+            if let (Err(error), Some(table)) = (&result, done.claim.and(done.table))
+                && error.kind() == Kind::Corrupt
+            {
+                // It would meet the same again: the claim stays, and keeps the picker away.
+                schedule.quarantine.add(table, error.clone());
+                result = Ok(());
+            } else if let Some(claim) = done.claim {
                 schedule.claims.release(claim);
             }
         }
-        schedule.note(subject, result);
+        schedule.failures.note(subject, result, now);
         drop(schedule);
         self.wake();
     }
@@ -293,7 +284,8 @@ impl Engine {
         }
         schedule.now = self.env.clock.now();
         let seen = self.scheduler.signals.load(Ordering::Acquire);
-        let work = if schedule.paused { self.next_asked(&schedule) } else { self.next_work(&schedule) };
+        let next = || self.next_work(&schedule).or_else(|| self.next_scrub(&schedule));
+        let work = if schedule.paused { self.next_asked(&schedule) } else { next() };
         let Some(work) = work else {
             if self.scheduler.signals.load(Ordering::Acquire) == seen {
                 self.scheduler.changed.wait_for(&mut schedule, IDLE);
@@ -362,12 +354,13 @@ impl Engine {
             Work::Settle(table) => self.settle(table, control),
             Work::Flush(table) => self.flush_generation(table, control),
             Work::Compact(table, spec) => self.compact(table, spec, control),
+            Work::Scrub => self.scrub(control),
             Work::Trim => self.trim_segments(),
         }
     }
 
-    /// The error that background work meets, if it fails now.
-    pub(crate) fn background_failure(&self) -> Option<Error> {
-        self.scheduler.failure()
+    /// The error of the work that brings memory back, if it keeps failing.
+    pub(crate) fn memory_failure(&self) -> Option<Error> {
+        self.scheduler.inspect(|schedule| schedule.lasting_failure(&MEMORY_WORK))
     }
 }

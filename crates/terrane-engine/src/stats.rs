@@ -48,6 +48,10 @@ counters! {
     compaction_bytes_written, "bytes", "Bytes that compaction jobs wrote.";
     bytes_reused, "bytes", "Bytes that flush and compaction took over undecoded: re-linked extents, copied blocks.";
     background_errors, "errors", "Background jobs that failed and will be tried again.";
+    scrub_extents, "extents", "Extents that scrubbing verified.";
+    scrub_bytes, "bytes", "Bytes that scrubbing read and verified.";
+    scrub_passes, "passes", "Times that scrubbing went through every table.";
+    scrub_findings, "findings", "Damaged parts of extents that scrubbing found.";
     segments_trimmed, "segments", "Journal segments given back because all their records are in the levels.";
     cache_bytes, "bytes", "Memory of cached blocks, index blocks and filters now.";
     cache_misses, "blocks", "Blocks, index blocks and filters read from the store.";

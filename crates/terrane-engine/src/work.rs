@@ -9,6 +9,11 @@ use crate::engine::Engine;
 use crate::schedule::Schedule;
 use crate::table::Table;
 
+/// Work that brings memory back. Writers need no other.
+pub(crate) const MEMORY_WORK: [&str; 4] = ["freeze", "settle", "flush", "trim"];
+/// Every work that somebody may wait for.
+pub(crate) const AWAITED_WORK: [&str; 5] = ["freeze", "settle", "flush", "trim", "compact"];
+
 /// A piece of background work, as a value.
 pub(crate) enum Work {
     /// Replace the full active memtable of a table.
@@ -19,6 +24,8 @@ pub(crate) enum Work {
     Flush(Arc<Table>),
     /// Run a compaction job.
     Compact(Arc<Table>, JobSpec),
+    /// Verify the next extents against rot.
+    Scrub,
     /// Give back segments that nothing needs.
     Trim,
 }
@@ -30,7 +37,7 @@ impl Work {
             Work::Freeze(table) | Work::Settle(table) | Work::Flush(table) | Work::Compact(table, _) => {
                 Some(table.id)
             }
-            Work::Trim => None,
+            Work::Scrub | Work::Trim => None,
         }
     }
 
@@ -41,6 +48,7 @@ impl Work {
             Work::Settle(_) => "settle",
             Work::Flush(_) => "flush",
             Work::Compact(..) => "compact",
+            Work::Scrub => "scrub",
             Work::Trim => "trim",
         }
     }

@@ -101,7 +101,7 @@ impl Engine {
             let now = self.env.clock.now();
             idle_since.set(if is_idle { idle_since.get().or(Some(now)) } else { None });
             self.closing.load(Ordering::Relaxed)
-                || self.background_failure().is_some()
+                || self.memory_failure().is_some()
                 || self.journal.check().is_err()
                 || {
                     let is_stuck = idle_since.get().is_some_and(|since| now - since > IDLE_MAX);
@@ -114,7 +114,7 @@ impl Engine {
             return Ok(bytes);
         }
         self.journal.check()?;
-        Err(match self.background_failure() {
+        Err(match self.memory_failure() {
             Some(cause) => {
                 let kind = cause.kind();
                 cause.context("write memory is full and cannot be flushed").with_kind(kind)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Result, SeqNo};
-use terrane_engine::{CheckReport, Engine, Progress, Shape, Snapshot as EngineSnapshot, Stats};
+use terrane_engine::{CheckReport, Engine, Finding, Progress, Shape, Snapshot as EngineSnapshot, Stats};
 
 use crate::snapshot::to_bounds;
 use crate::{Batch, Snapshot, Table, TableOptions, Value};
@@ -333,6 +333,20 @@ impl Db {
     /// `Io` if the device refuses; damage is not an error but a finding of the report.
     pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
         self.engine().check(progress)
+    }
+
+    /// What the background cannot do: damage that it met and leaves alone until the database is opened again, and
+    /// work that keeps failing and is tried again. Empty when all is well.
+    #[must_use]
+    pub fn background_errors(&self) -> Vec<Finding> {
+        self.engine().background_errors()
+    }
+
+    /// What scrubbing found since the open, each damaged part once. Off unless [`Options::scrub_bytes_per_second`] is
+    /// set.
+    #[must_use]
+    pub fn scrub_findings(&self) -> Vec<Finding> {
+        self.engine().scrub_findings()
     }
 
     /// The options in force, with derived sizes filled in.

@@ -67,6 +67,7 @@
 mod batch;
 mod db;
 mod iter;
+mod repair;
 mod snapshot;
 mod table;
 mod value;
@@ -74,6 +75,7 @@ mod value;
 pub use batch::Batch;
 pub use db::{Db, Sync};
 pub use iter::{Cursor, Iter, Row};
+pub use repair::repair;
 pub use snapshot::Snapshot;
 pub use table::{Table, TableOptions};
 pub use terrane_base::counters::{ReadCounters, read_counters};
@@ -81,5 +83,7 @@ pub use terrane_base::env::Env;
 pub use terrane_base::error::Place;
 pub use terrane_base::options::{Compression, JournalMode, OptionInfo, Options};
 pub use terrane_base::{Error, Kind, Result, SeqNo};
-pub use terrane_engine::{CheckReport, Finding, LevelShape, Progress, Shape, Stats, TableShape};
+pub use terrane_engine::{
+    CheckReport, Finding, LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape,
+};
 pub use value::Value;

@@ -9,6 +9,7 @@ mod import;
 mod options;
 mod point;
 mod position;
+mod repair;
 mod scan;
 mod shape;
 mod stats;
@@ -38,6 +39,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Shape(command) => shape::run(engine, command, out),
         Command::Stats(command) => stats::run(engine, command, out),
         Command::Check(command) => check::run(engine, command, out),
+        Command::Repair(command) => repair::run(engine, command, out),
         Command::Compact(command) => compact::run(engine, command, out),
         Command::Dump(command) => dump::run(command, out),
         Command::Bench(command) => bench::run(engine, command, out),

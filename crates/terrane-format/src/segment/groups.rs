@@ -52,6 +52,31 @@ impl<'a> Groups<'a> {
         Ok((header, Groups { segment, seed: segment_seed(header.id), walk }))
     }
 
+    /// Walks from the first valid group of segment `id`, whatever is in front of it; `None` if there is none. For a
+    /// repair.
+    #[must_use]
+    pub fn anywhere(segment: &'a [u8], id: SegmentId) -> Option<Groups<'a>> {
+        // Just in front of where the first group belongs, so that it is the next place to be looked at.
+        let walk = Walk { offset: SEGMENT_HEADER_BYTES - GROUP_ALIGN, last_seq: SeqNo(0), checksum: 0 };
+        let mut groups = Groups { segment, seed: segment_seed(id), walk };
+        groups.skip_damage()?;
+        Some(groups)
+    }
+
+    /// Goes on at the next valid group header behind the walk; returns the number of its first record, or `None` if
+    /// there is no other. For a repair: what lies between is lost, so the running checksum means nothing any more.
+    pub fn skip_damage(&mut self) -> Option<SeqNo> {
+        let start = (self.walk.offset + 1).next_multiple_of(GROUP_ALIGN);
+        let mut offsets = (start..self.segment.len()).step_by(GROUP_ALIGN);
+        let found = offsets.find_map(|offset| {
+            let (header, _) = GroupHeader::decode(self.segment, self.seed, offset)?;
+            (header.first_seq > self.walk.last_seq).then_some((offset, header.first_seq))
+        });
+        let (offset, first_seq) = found?;
+        self.walk = Walk { offset, last_seq: SeqNo(first_seq.0 - 1), checksum: 0 };
+        Some(first_seq)
+    }
+
     /// Behind the last group that [`Iterator::next`] returned.
     #[must_use]
     pub fn walk(&self) -> Walk {

@@ -13,6 +13,7 @@
 //! Lock order: `writer`, then `queue` or `published`.
 
 mod read;
+mod salvage;
 mod tail;
 mod window;
 mod write;
@@ -32,6 +33,7 @@ use terrane_format::manifest::{DatabaseId, Edit, TableOptions};
 use crate::directory;
 use crate::state::State;
 use read::Loaded;
+pub use salvage::{Salvaged, salvage};
 pub use tail::{ManifestSettings, ManifestSize};
 use tail::{Tail, size_of};
 use write::Writer;

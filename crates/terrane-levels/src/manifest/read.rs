@@ -69,6 +69,22 @@ pub(crate) fn load(disk: &dyn Disk, dir: &Path, number: u32, mode: OpenMode) -> 
     Ok(Loaded { file, header, state, link, snapshot_end, last, end, marked, torn })
 }
 
+/// Reads a manifest file that [`load`] refuses as far as it is sound: the state there, and what is wrong behind it.
+///
+/// # Errors
+/// As [`load`], if not even the snapshot is whole.
+pub(crate) fn load_sound(disk: &dyn Disk, path: &Path, number: u32) -> Result<(State, Error)> {
+    let mut reader = Reader::new(disk.open(path, OpenMode::Read, false)?, number)?;
+    let mut state = State::empty(reader.header.database, reader.header.format_version);
+    reader.read_snapshot(&mut state)?;
+    loop {
+        let before = state.clone();
+        if let Err(error) = reader.read_edit(&mut state) {
+            return Ok((before, error));
+        }
+    }
+}
+
 /// Whether the manifest file `number` exists and goes beyond its snapshot: then `CURRENT` named it once.
 pub(crate) fn was_current(disk: &dyn Disk, dir: &Path, number: u32) -> Result<bool> {
     let file = match disk.open(&dir.join(file_name(number)), OpenMode::Read, false) {
@@ -172,6 +188,21 @@ impl Reader {
                 tag => return Err(self.misplaced(tag)),
             }
         }
+    }
+
+    /// Reads one edit; anything else is an error.
+    fn read_edit(&mut self, state: &mut State) -> Result<()> {
+        let header = match self.next()? {
+            Found::Record(header) => header,
+            Found::End => return Err(self.corrupt(Error::corrupt("the manifest ends here"), self.at)),
+            Found::Broken(error) => return Err(self.corrupt(error, self.at)),
+        };
+        if header.tag != RecordTag::Edit {
+            return Err(self.misplaced(header.tag));
+        }
+        self.apply(&header, state)?;
+        self.step(&header);
+        Ok(())
     }
 
     /// Looks at `self.at`; moves nothing.

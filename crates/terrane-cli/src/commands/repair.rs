@@ -1,0 +1,41 @@
+//! `repair`: a new database of what can be read of a damaged one.
+
+use std::io::Write;
+
+use super::store::{Access, options};
+use crate::arguments::{Engine, Repair};
+use crate::exit::{Code, Failure};
+use crate::text::count;
+
+pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Result<(), Failure> {
+    let options = options(engine, Access::Create)?;
+    let report = terrane::repair(&command.database, &command.target, &options)?;
+    for loss in &report.losses {
+        let table = loss.table.as_ref().map_or(String::new(), |name| format!("table {name:?}: "));
+        let keys = loss.keys.as_ref().map_or(String::new(), |(first, last)| {
+            format!("keys \"{}\" to \"{}\": ", first.escape_ascii(), last.escape_ascii())
+        });
+        let entries = loss.entries.map_or(String::new(), |entries| format!("{} versions: ", count(entries)));
+        writeln!(out, "lost: {table}{keys}{entries}{}", loss.error)?;
+    }
+    for doubt in &report.doubts {
+        writeln!(out, "in doubt: {doubt}")?;
+    }
+    writeln!(
+        out,
+        "repaired {} tables: {} versions from {} extents, {} of them perhaps out of date, and {} journaled records; \
+         {} losses",
+        report.tables,
+        count(report.entries),
+        count(report.extents),
+        count(report.uncertain),
+        count(report.records),
+        report.losses.len(),
+    )?;
+    if report.losses.is_empty() {
+        return Ok(());
+    }
+    out.flush()?;
+    let message = format!("not everything of {} could be read: see the losses", command.database.display());
+    Err(Failure::new(Code::Corrupt, message))
+}

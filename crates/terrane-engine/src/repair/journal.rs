@@ -1,0 +1,170 @@
+//! The journal of a damaged database: groups whose checksums hold, also behind damaged ones.
+
+use std::path::PathBuf;
+
+use terrane_base::{Error, Result, SegmentId, SeqNo, TableId};
+use terrane_device::OpenMode;
+use terrane_format::segment::{Batches, GROUP_HEADER_BYTES, Groups, SEGMENT_BYTES_MAX};
+use terrane_journal::{file_name, file_number, segment_in_file};
+use terrane_levels::State;
+use terrane_levels::directory::JOURNAL;
+
+use super::Repair;
+
+/// A segment to read.
+struct Source {
+    id: SegmentId,
+    path: PathBuf,
+    /// Where it ends, if that is known.
+    end: Option<u64>,
+    /// Bytes that its file must have, if that is known.
+    bytes: u64,
+}
+
+impl Repair<'_> {
+    /// Copies every record that is not in the levels, in order.
+    pub(super) fn copy_journal(&mut self, state: Option<&State>) -> Result<()> {
+        self.write_batch()?;
+        for source in self.sources(state)? {
+            self.copy_segment(&source, state)?;
+        }
+        Ok(())
+    }
+
+    /// The segments that the manifest names, and those behind it that it lost.
+    fn sources(&mut self, state: Option<&State>) -> Result<Vec<Source>> {
+        let dir = self.source.join(JOURNAL);
+        let mut sources = Vec::new();
+        for segment in state.iter().flat_map(|state| state.segments.values()) {
+            let path = dir.join(file_name(segment.spec.file));
+            let (id, bytes) = (segment.spec.id, segment.spec.bytes);
+            sources.push(Source { id, path, end: segment.seal.map(|seal| seal.end_offset), bytes });
+        }
+        let next = state.map_or(SegmentId(0), |state| state.next.segment);
+        for name in self.disk.list(&dir)?.into_iter().filter(|name| file_number(name).is_some()) {
+            let path = dir.join(&name);
+            match segment_in_file(&**self.disk, &path) {
+                Ok(Some(id)) if id >= next => sources.push(Source { id, path, end: None, bytes: 0 }),
+                Ok(_) => {}
+                Err(error) => self.report.lose(None, error),
+            }
+        }
+        sources.sort_by_key(|source| source.id);
+        Ok(sources)
+    }
+
+    fn copy_segment(&mut self, source: &Source, state: Option<&State>) -> Result<()> {
+        let shown = source.path.display().to_string();
+        let bytes = match self.read_segment(source) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.report.lose(None, error.context(format!("segment {} cannot be read", source.id)));
+                return Ok(());
+            }
+        };
+        self.report_cut(source, bytes.len() as u64, &shown);
+        let Some(mut groups) = self.open_segment(source, &bytes, &shown) else { return Ok(()) };
+        loop {
+            for group in groups.by_ref() {
+                for batch in Batches::new(&bytes, &group) {
+                    self.copy_batch(&bytes, &batch, state, &shown)?;
+                }
+            }
+            let (stopped, reason) = (groups.walk(), groups.stop_reason());
+            let first_lost = stopped.last_seq.0 + 1;
+            let corrupt = |what: String| Error::corrupt(what).at(&shown, stopped.offset as u64);
+            match (groups.skip_damage(), source.end) {
+                (Some(next), _) => {
+                    let what = format!("records {first_lost} to {} are lost: {reason}", next.0 - 1);
+                    self.report.lose(None, corrupt(what));
+                }
+                (None, Some(end)) => {
+                    if (stopped.offset as u64) < end {
+                        let what = format!("records from {first_lost} in this segment are lost: {reason}");
+                        self.report.lose(None, corrupt(what));
+                    }
+                    return Ok(());
+                }
+                (None, None) => {
+                    // Bytes behind the last sound group: one that was being written, a damaged one, or what an earlier
+                    // segment left in the file.
+                    let mut rest = bytes[stopped.offset.min(bytes.len())..].iter().take(GROUP_HEADER_BYTES);
+                    if rest.any(|byte| *byte != 0) {
+                        let what = format!("records from {first_lost} in this segment may be lost: {reason}");
+                        self.report.doubts.push(corrupt(what));
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// A file that is too short has lost what was behind its end, whatever is in front of it.
+    fn report_cut(&mut self, source: &Source, found: u64, shown: &str) {
+        let expected = source.end.unwrap_or(source.bytes);
+        if found < expected {
+            let message = format!("segment {}: expected {expected} bytes, found {found}", source.id);
+            self.report.lose(None, Error::corrupt(message).at(shown, found));
+        }
+    }
+
+    /// The groups of a segment; `None` if there is nothing in it.
+    fn open_segment<'b>(&mut self, source: &Source, bytes: &'b [u8], shown: &str) -> Option<Groups<'b>> {
+        let error = match Groups::new(bytes) {
+            Ok((header, groups)) if header.id == source.id => return Some(groups),
+            Ok((header, _)) => Error::corrupt(format!("it is the front of segment {}", header.id)),
+            Err(error) => error,
+        };
+        let groups = Groups::anywhere(bytes, source.id);
+        // A segment that was made ready and never used has neither front nor groups.
+        if groups.is_some() || source.end.is_some() {
+            let what = format!("the front of segment {} is damaged", source.id);
+            self.report.lose(None, error.context(what).at(shown, 0));
+        }
+        groups
+    }
+
+    fn read_segment(&self, source: &Source) -> Result<Vec<u8>> {
+        let file = self.disk.open(&source.path, OpenMode::Read, false)?;
+        let len = file.len()?.min(SEGMENT_BYTES_MAX).min(source.end.unwrap_or(u64::MAX));
+        let mut bytes = vec![0; len as usize];
+        file.read_at(0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Copies a batch, whole: all its records that are not in the levels.
+    fn copy_batch(
+        &mut self,
+        segment: &[u8],
+        batch: &terrane_format::segment::Batch,
+        state: Option<&State>,
+        shown: &str,
+    ) -> Result<()> {
+        let mut records = Vec::new();
+        let read = batch.records(segment, |_, seq, record| {
+            if is_wanted(state, record.table, seq) {
+                records.push(*record);
+            }
+            Ok(())
+        });
+        if let Err(error) = read {
+            self.report.lose(None, error.at(shown, batch.offset as u64));
+            return Ok(());
+        }
+        for mut record in records {
+            record.table = self.table(record.table)?;
+            self.batch.push(record)?;
+            self.report.records += 1;
+        }
+        self.write_batch()
+    }
+}
+
+/// Whether a record is not in the levels and its table was not dropped.
+fn is_wanted(state: Option<&State>, table: TableId, seq: SeqNo) -> bool {
+    match state.and_then(|state| state.tables.get(&table)) {
+        Some(table) => !table.dropped && seq > table.flushed,
+        // Dropped and forgotten, if its number was given out before the manifest ends; else made after that.
+        None => state.is_none_or(|state| table >= state.next.table),
+    }
+}

@@ -1,0 +1,133 @@
+//! The levels of a damaged database: blocks whose checksums hold.
+//!
+//! Two passes, so that rows from deeper levels are known to be uncertain: one finds what cannot be read, one copies.
+
+use std::sync::Arc;
+
+use terrane_base::{Error, Result, TableId};
+use terrane_format::block::BlockCursor;
+use terrane_format::extent::ExtentMeta;
+use terrane_levels::State;
+use terrane_levels::directory::DATA;
+use terrane_storage::{LocalStore, Store, StoreSettings};
+use terrane_table::{Extent, ExtentScanner};
+
+use super::{Loss, Repair};
+
+/// Reads each block by itself: its neighbours may lie beyond the end of a file that was cut.
+const ONE_BLOCK: u32 = 1;
+
+/// A key range of one place that cannot be read.
+struct Hole {
+    /// 0 is the newest place of the table.
+    place: usize,
+    first: Vec<u8>,
+    last: Vec<u8>,
+}
+
+impl Repair<'_> {
+    /// Copies every table's levels.
+    pub(super) fn copy_levels(&mut self, state: &State) -> Result<()> {
+        let dir = self.source.join(DATA);
+        let settings = StoreSettings { direct_io: false, read_only: true };
+        let store: Arc<dyn Store> = match LocalStore::open(self.disk.clone(), &dir, settings) {
+            Ok(store) => Arc::new(store),
+            Err(error) => {
+                self.report.lose(None, error.context("no extent can be read"));
+                return Ok(());
+            }
+        };
+        for table in state.tables.values().filter(|table| !table.dropped) {
+            let places: Vec<Vec<Arc<ExtentMeta>>> =
+                table.extents.places().map(|(_, level)| level.iter().cloned().collect()).collect();
+            let mut holes = Vec::new();
+            for (place, extents) in places.iter().enumerate() {
+                for meta in extents {
+                    self.find_holes(&table.name, place, meta, &store, &mut holes);
+                }
+            }
+            let target = self.table(table.id)?;
+            // Deepest first: the same key in a newer place is written over it.
+            for (place, extents) in places.iter().enumerate().rev() {
+                let newer: Vec<&Hole> = holes.iter().filter(|hole| hole.place < place).collect();
+                let mut last_key = None;
+                for meta in extents {
+                    self.copy_extent(target, meta, &store, &newer, &mut last_key)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn find_holes(
+        &mut self,
+        table: &str,
+        place: usize,
+        meta: &ExtentMeta,
+        store: &Arc<dyn Store>,
+        holes: &mut Vec<Hole>,
+    ) {
+        let mut lose = |first: &[u8], last: &[u8], entries, error: Error| {
+            let keys = Some((first.to_vec(), last.to_vec()));
+            self.report.losses.push(Loss {
+                table: Some(table.to_owned()),
+                keys,
+                entries: Some(entries),
+                error,
+            });
+            holes.push(Hole { place, first: first.to_vec(), last: last.to_vec() });
+        };
+        let mut scanner = match scanner(meta, store) {
+            Ok(scanner) => scanner,
+            Err(error) => {
+                let error = error.context(format!("extent {}: its index cannot be read", meta.id));
+                return lose(&meta.smallest, &meta.largest, meta.entries, error);
+            }
+        };
+        for at in 0..scanner.rows().len() {
+            if let Err(error) = scanner.block(at) {
+                let row = scanner.rows().row(at);
+                lose(row.first_key, row.last_key, u64::from(row.entries), error);
+            }
+        }
+    }
+
+    /// Copies the newest version of each key of an extent. `last_key`: the versions of a key may lie on both sides of the
+    /// border between two blocks or extents.
+    fn copy_extent(
+        &mut self,
+        table: TableId,
+        meta: &ExtentMeta,
+        store: &Arc<dyn Store>,
+        newer: &[&Hole],
+        last_key: &mut Option<Vec<u8>>,
+    ) -> Result<()> {
+        // What cannot be read is a loss already.
+        let Ok(mut scanner) = scanner(meta, store) else { return Ok(()) };
+        let near = |hole: &&&Hole| hole.first <= meta.largest && hole.last >= meta.smallest;
+        let newer: Vec<&Hole> = newer.iter().filter(near).copied().collect();
+        self.report.extents += 1;
+        for at in 0..scanner.rows().len() {
+            let Ok(block) = scanner.block(at) else { continue };
+            let mut cursor = BlockCursor::new();
+            cursor.seek_first(&block);
+            while let Some(entry) = cursor.entry(&block) {
+                if last_key.as_deref() != Some(entry.key) {
+                    *last_key = Some(entry.key.to_vec());
+                    let value = (!entry.seq_kind.is_delete()).then_some(entry.value);
+                    self.write(table, entry.key, value)?;
+                    self.report.entries += 1;
+                    let is_uncertain =
+                        newer.iter().any(|hole| *hole.first <= *entry.key && *entry.key <= *hole.last);
+                    self.report.uncertain += u64::from(is_uncertain);
+                }
+                cursor.next(&block);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn scanner(meta: &ExtentMeta, store: &Arc<dyn Store>) -> Result<ExtentScanner> {
+    ExtentScanner::new(Extent::new(meta.clone(), store.clone()), ONE_BLOCK)
+}

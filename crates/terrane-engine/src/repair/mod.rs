@@ -1,0 +1,190 @@
+//! `repair`: brings what can be proven readable of a damaged database into a new one beside it.
+//!
+//! Steps: 1. the manifest, as far as it is sound 2. a new database with the same tables 3. the levels, deepest first, so
+//! that newer versions are written over older ones: every block whose checksums hold (`levels.rs`) 4. the journal: every
+//! group whose checksums hold, in order (`journal.rs`) 5. flush, check, close.
+//!
+//! The damaged database is only read. What could not be read is a [`Loss`], by table and key range where that is known;
+//! rows in such a range that come from deeper levels may be older than what was lost, and are counted as uncertain.
+
+mod journal;
+mod levels;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::{Batch, Error, Kind, Result, TableId};
+use terrane_device::{Disk, PosixDisk};
+use terrane_levels::directory::LOCK;
+use terrane_levels::manifest::{Salvaged, salvage};
+
+use crate::catalog::DEFAULT_NAME;
+use crate::engine::Engine;
+
+/// Bytes of the batches that fill the new database.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Something that could not be brought over.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Loss {
+    /// Name of the table it belonged to, if that is known.
+    pub table: Option<String>,
+    /// First and last key of what is lost, if they are known.
+    pub keys: Option<(Vec<u8>, Vec<u8>)>,
+    /// Versions lost, if it is known how many.
+    pub entries: Option<u64>,
+    /// What is wrong, and where.
+    pub error: Error,
+}
+
+/// What a repair brought over and what it could not.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// Everything that is lost.
+    pub losses: Vec<Loss>,
+    /// Where something may be lost that cannot be told from what never was: the end of the journal of a process that
+    /// died, a manifest without its end mark.
+    pub doubts: Vec<Error>,
+    /// Tables of the new database.
+    pub tables: u64,
+    /// Extents that something was read from.
+    pub extents: u64,
+    /// Versions from extents.
+    pub entries: u64,
+    /// Of those, versions in a range where newer ones are lost: they may be out of date.
+    pub uncertain: u64,
+    /// Records from the journal.
+    pub records: u64,
+}
+
+impl RepairReport {
+    fn lose(&mut self, table: Option<&str>, error: Error) {
+        let table = table.map(str::to_owned);
+        self.losses.push(Loss { table, keys: None, entries: None, error });
+    }
+}
+
+/// A repair under way.
+struct Repair<'a> {
+    disk: &'a Arc<dyn Disk>,
+    source: &'a Path,
+    target: Arc<Engine>,
+    /// Tables of the damaged database, by their id there, in the new one.
+    tables: BTreeMap<TableId, TableId>,
+    batch: Batch,
+    report: RepairReport,
+}
+
+/// Brings what can be read of the database in `source` into a new one in `target`, a directory that is missing or empty.
+/// `options` are those of the new database.
+///
+/// # Errors
+/// `NotFound` if there is nothing at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
+/// `target`; those of writing the new database. Damage of the old one is no error: it is in the report.
+pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Result<RepairReport> {
+    repair_on(&(Arc::new(PosixDisk::new()) as Arc<dyn Disk>), source, target, options, env)
+}
+
+/// [`repair`] on any device.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_on(
+    disk: &Arc<dyn Disk>,
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    env: Env,
+) -> Result<RepairReport> {
+    let lock = disk.lock_shared(&source.join(LOCK))?;
+    let Salvaged { state, errors, doubt } = salvage(&**disk, source)?;
+    if state.is_none() && !disk.exists(&source.join(terrane_levels::directory::JOURNAL))? {
+        let message = format!("{} holds no database: there is no manifest and no journal", source.display());
+        return Err(Error::new(Kind::NotFound, message));
+    }
+    let options =
+        Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
+    let target = Engine::open_on(disk.clone(), target, &options, env)?;
+    let mut repair = Repair {
+        disk,
+        source,
+        target,
+        tables: BTreeMap::from([(TableId::DEFAULT, TableId::DEFAULT)]),
+        batch: Batch::new(),
+        report: RepairReport::default(),
+    };
+    errors.into_iter().for_each(|error| repair.report.lose(None, error));
+    repair.report.doubts.extend(doubt);
+    if let Some(state) = &state {
+        repair.make_tables(state)?;
+        repair.copy_levels(state)?;
+    } else {
+        let message =
+            "no manifest can be read: whose the extents in data/ are is not known, they are left out";
+        repair.report.lose(None, Error::corrupt(message).at(source.display().to_string(), 0));
+    }
+    repair.copy_journal(state.as_ref())?;
+    drop(lock);
+    repair.finish()
+}
+
+impl Repair<'_> {
+    fn make_tables(&mut self, state: &terrane_levels::State) -> Result<()> {
+        for table in state.tables.values().filter(|table| !table.dropped && table.name != DEFAULT_NAME) {
+            let made = match self.target.create_table(&table.name, &table.options) {
+                Err(error) if error.kind() == Kind::Invalid => {
+                    let error = error.context("the table's own options are left out");
+                    self.report.lose(Some(&table.name), error);
+                    self.target.create_table(&table.name, &[])?
+                }
+                made => made?,
+            };
+            self.tables.insert(table.id, made.id);
+        }
+        Ok(())
+    }
+
+    /// The table of the new database for one of the old; made if nothing is known of it but its id.
+    fn table(&mut self, old: TableId) -> Result<TableId> {
+        if let Some(known) = self.tables.get(&old) {
+            return Ok(*known);
+        }
+        let name = format!("recovered.{}", old.0);
+        let made = self.target.create_table(&name, &[])?.id;
+        let error = Error::corrupt("the manifest has no such table: its name and options are lost");
+        self.report.lose(Some(&name), error.at(self.source.display().to_string(), 0));
+        self.tables.insert(old, made);
+        Ok(made)
+    }
+
+    fn write(&mut self, table: TableId, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        match value {
+            Some(value) => self.batch.put(table, key, value)?,
+            None => self.batch.delete(table, key)?,
+        }
+        if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
+    }
+
+    fn write_batch(&mut self) -> Result<()> {
+        self.target.write(&self.batch, false)?;
+        self.batch.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<RepairReport> {
+        self.write_batch()?;
+        self.target.flush()?;
+        let found = self.target.check(&mut |_, _| ())?;
+        if let Some(finding) = found.findings.first() {
+            return Err(finding.error.clone().context("the new database is damaged as well"));
+        }
+        self.report.tables = self.target.catalog().all().len() as u64;
+        self.target.close()?;
+        Ok(self.report)
+    }
+}

@@ -1,0 +1,31 @@
+//! Repair: what can be read of a damaged database, in a new one.
+
+use std::path::Path;
+
+use terrane_base::Result;
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_engine::RepairReport;
+
+/// Brings what can be proven readable of the database in `source` into a new one in `target`, a directory that is missing
+/// or empty; `options` are those of the new database. The damaged one is only read. The report names every loss, by table
+/// and key range where that is known.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let (damaged, repaired) = (dir.path().join("damaged"), dir.path().join("repaired"));
+/// # terrane::Db::open(&damaged)?.put(b"k", b"v")?;
+/// let report = terrane::repair(&damaged, &repaired, &terrane::Options::default())?;
+/// assert!(report.losses.is_empty());
+/// assert!(terrane::Db::open(&repaired)?.get(b"k")?.is_some());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// `NotFound` if there is no database at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
+/// `target`; those of writing the new database. Damage of the old one is no error.
+pub fn repair(source: impl AsRef<Path>, target: impl AsRef<Path>, options: &Options) -> Result<RepairReport> {
+    terrane_engine::repair(source.as_ref(), target.as_ref(), options, Env::real())
+}

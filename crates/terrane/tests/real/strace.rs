@@ -1,0 +1,130 @@
+//! Runs the scripted child under strace, which makes chosen system calls fail.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// After this long a child hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What a child under strace did.
+pub(crate) struct Life {
+    /// What it told, line by line.
+    pub(crate) said: Vec<String>,
+    /// Standard error: empty unless it panicked.
+    pub(crate) complaint: String,
+    /// How it ended; `None` if it had to be killed because it hung.
+    pub(crate) status: Option<std::process::ExitStatus>,
+    /// strace's log.
+    pub(crate) log: String,
+}
+
+impl Life {
+    /// The phases in which a call was made to fail.
+    pub(crate) fn injected(&self) -> Vec<String> {
+        let mut phase = "open".to_owned();
+        let mut phases = Vec::new();
+        for line in self.log.lines() {
+            if let Some((_, rest)) = line.split_once("write(1, \"phase ") {
+                phase = rest.split('\\').next().unwrap_or_default().to_owned();
+            }
+            if line.contains("(INJECTED)") {
+                phases.push(phase.clone());
+            }
+        }
+        phases
+    }
+
+    /// Errors that the child told, as `KIND MESSAGE`.
+    pub(crate) fn errors(&self) -> Vec<&str> {
+        self.said.iter().filter_map(|line| line.strip_prefix("error ")).collect()
+    }
+
+    /// The last operation that was acknowledged.
+    pub(crate) fn acknowledged(&self) -> Option<u64> {
+        self.said.iter().rev().find_map(|line| line.strip_prefix("a 0 ")?.parse().ok())
+    }
+}
+
+/// Says why strace cannot be used here.
+pub(crate) fn missing() -> Option<String> {
+    let tried = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
+    match tried {
+        Err(why) => Some(format!("strace is missing: {why}")),
+        Ok(output) if !output.status.success() => {
+            Some(format!("strace may not trace: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// Starts the scripted child on `dir`; it waits for a line.
+pub(crate) fn start(dir: &Path, phase: &str, dies: bool) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env("TERRANE_REAL_CHILD", "script").env("TERRANE_REAL_DIR", dir).env("TERRANE_REAL_PHASE", phase);
+    if dies {
+        command.env("TERRANE_REAL_DIES", "1");
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Lets the child go and waits for its end.
+pub(crate) fn finish(mut child: Child) -> Life {
+    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let said = std::thread::spawn(move || {
+        let mut text = String::new();
+        out.read_to_string(&mut text).map(|_| text)
+    });
+    let complaint = std::thread::spawn(move || {
+        let mut text = String::new();
+        err.read_to_string(&mut text).map(|_| text)
+    });
+    let start = Instant::now();
+    let mut stdin = child.stdin.take().unwrap();
+    let _ = stdin.write_all(b"go\n");
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break Some(status),
+            None if start.elapsed() > LIMIT => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break None;
+            }
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let said = said.join().unwrap().unwrap_or_default().lines().map(str::to_owned).collect();
+    let complaint = complaint.join().unwrap().unwrap_or_default();
+    Life { said, complaint, status, log: String::new() }
+}
+
+/// Lets a child live on `dir` under strace with these options; strace is there before the child does anything.
+pub(crate) fn trace(dir: &Path, phase: &str, log: &Path, options: &[String]) -> Life {
+    let child = start(dir, phase, false);
+    let mut strace = Command::new("strace")
+        .args(["-f", "-qq", "-o", log.to_str().unwrap()])
+        .args(options)
+        .args(["-p", &child.id().to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let status = format!("/proc/{}/status", child.id());
+    while !is_traced(&status) {
+        assert!(strace.try_wait().unwrap().is_none(), "strace could not attach");
+        assert!(start.elapsed() < LIMIT, "strace did not attach");
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    let mut life = finish(child);
+    strace.wait().unwrap();
+    life.log = std::fs::read_to_string(log).unwrap();
+    life
+}
+
+fn is_traced(status: &str) -> bool {
+    let text = std::fs::read_to_string(status).unwrap_or_default();
+    text.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0"))
+}
