@@ -12,7 +12,7 @@ use crate::arguments::Engine;
 use crate::arguments::bench::RunFlags;
 
 /// Plans that are part of the program: name, one sentence, text.
-pub(super) const READY: [(&str, &str, &str); 4] = [
+pub(super) const READY: [(&str, &str, &str); 5] = [
     (
         "quick",
         "Terrane and its peers on half a million keys, under two minutes",
@@ -20,13 +20,18 @@ pub(super) const READY: [(&str, &str, &str); 4] = [
     ),
     (
         "standard",
-        "YCSB and db_bench's set on Terrane and RocksDB, under twenty minutes",
+        "the matrix of YCSB and db_bench's set on Terrane and RocksDB, under twenty minutes",
         include_str!("../../../../../bench/standard.toml"),
     ),
     (
         "large",
-        "the whole matrix: in cache and a tenth in memory, sync off and on, 1, 2 and 4 threads; hours",
+        "the matrix on every engine, ten million keys, longer steps; hours",
         include_str!("../../../../../bench/large.toml"),
+    ),
+    (
+        "peers",
+        "every engine in cache on the loads that tell them apart, under ten minutes",
+        include_str!("../../../../../bench/peers.toml"),
     ),
     (
         "shapes",
