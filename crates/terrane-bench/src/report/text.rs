@@ -4,6 +4,8 @@
 //! cursor or break a column. Every table is of ASCII alone.
 
 use crate::engine::{Control, Direction, Shape};
+use crate::generate::catalogue::{self, Kind};
+use crate::generate::operation::OperationKind;
 use crate::plan::{Data, Distribution, Plan, Run, Scenario, Step, Until, ValueSize};
 use crate::report::metric;
 use crate::report::model::{Failed, Machine};
@@ -133,9 +135,11 @@ fn run_words(run: &Run) -> String {
     words.extend(run.rate.map(|rate| format!("arrivals at {}", metric::rate(rate))));
     let flag = |set: bool, word: &str| set.then(|| word.to_owned());
     words.extend(flag(run.batch > 1, &format!("batch {}", run.batch)));
-    words.extend(flag(run.multi_get > 1, &format!("multi-get {}", run.multi_get)));
-    words.extend(flag(run.scan_rows > 0, &format!("{} rows", run.scan_rows)));
-    words.extend(flag(run.direction == Direction::Backward, "backward"));
+    words.extend(flag(does(run, OperationKind::MultiRead), &format!("multi-get {}", run.multi_get)));
+    if does(run, OperationKind::Scan) {
+        words.push(format!("{} rows", run.scan_rows));
+        words.extend(flag(run.direction == Direction::Backward, "backward"));
+    }
     words.extend(flag(run.sync, "sync"));
     words.extend(flag(
         run.background_rate > 0.0,
@@ -145,6 +149,15 @@ fn run_words(run: &Run) -> String {
     words.extend(flag(run.until_quiescent, "until quiescent"));
     words.extend(flag(run.verify, "verified"));
     words.join(", ")
+}
+
+/// Whether the workload has operations of this kind, so that its settings say something.
+fn does(run: &Run, kind: OperationKind) -> bool {
+    let mix = catalogue::find(&run.workload).ok().and_then(|definition| match definition.kind {
+        Kind::Stream(mix) => Some(mix),
+        _ => None,
+    });
+    mix.is_some_and(|mix| mix.share(kind) > 0.0)
 }
 
 fn control_words(control: Control) -> &'static str {
