@@ -38,6 +38,7 @@ fn run(workload: &str, distribution: Distribution) -> Run {
         as_recorded: false,
         until_quiescent: false,
         verify: false,
+        setup: false,
     }
 }
 

@@ -72,7 +72,7 @@ fn every_workload_does_what_it_was_asked_and_reads_back_what_was_written() {
         r#"{ workload = "load", batch = 7, threads = 3 },
         { workload = "readrandom", operations = 3001, threads = 2, verify = true },
         { workload = "readmissing", operations = 500 },
-        { workload = "multireadrandom", operations = 100 },
+        { workload = "multireadrandom", operations = 3200 },
         { workload = "ycsb_a", operations = 2000, verify = true },
         { workload = "ycsb_d", operations = 2000, threads = 2, verify = true },
         { workload = "ycsb_e", operations = 300 },
@@ -104,6 +104,58 @@ fn every_workload_does_what_it_was_asked_and_reads_back_what_was_written() {
     assert!(load.bytes_written > 5000 * 36 && load.bytes_written < 5000 * 216);
     assert!(load.seconds_until_quiescent >= load.seconds);
     assert!(measured["deleterandom"].deleted && !load.deleted);
+    engine.close().unwrap();
+}
+
+/// The numbers of the keys that were read, in the order in which they were first read.
+fn keys_read(engine: &dyn Engine, driver: &mut Driver, run: &Run) -> u64 {
+    driver.run(engine, run, &Patient).unwrap().bytes_read
+}
+
+#[test]
+fn two_equal_steps_make_different_choices() {
+    let plan = plan(
+        5000,
+        r#""load", { workload = "readrandom", operations = 300 }, { workload = "readrandom", operations = 300 }"#,
+    );
+    let (_directory, engine) = open("terrane");
+    let mut driver = Driver::new(&plan.scenarios[0].data, 5);
+    let runs = runs(&plan);
+    driver.run(&*engine, &runs[0], &Patient).unwrap();
+    // Values are of random length: other keys give another sum.
+    let first = keys_read(&*engine, &mut driver, &runs[1]);
+    assert_ne!(first, keys_read(&*engine, &mut driver, &runs[2]));
+    engine.close().unwrap();
+}
+
+#[test]
+fn what_random_deletes_leave_is_what_theory_says() {
+    let plan = plan(
+        5000,
+        r#""load", { workload = "deleterandom", operations = 5000 }, { workload = "readrandom", operations = 5000 }"#,
+    );
+    let (_directory, engine) = open("terrane");
+    let mut driver = Driver::new(&plan.scenarios[0].data, 5);
+    let runs = runs(&plan);
+    driver.run(&*engine, &runs[0], &Patient).unwrap();
+    driver.run(&*engine, &runs[1], &Patient).unwrap();
+    let found = driver.run(&*engine, &runs[2], &Patient).unwrap().found;
+    // 1/e of the keys are never drawn: 1,839 of 5,000.
+    assert!((1700..2000).contains(&found), "{found}");
+    engine.close().unwrap();
+}
+
+#[test]
+fn a_multi_get_over_several_tables_finds_its_keys() {
+    let mut plan = plan(5000, r#""load", { workload = "multireadrandom", operations = 640, verify = true }"#);
+    plan.scenarios[0].data.tables = 8;
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine::open("terrane", &EngineOptions { tables: 8, ..options(directory.path()) }).unwrap();
+    let mut driver = Driver::new(&plan.scenarios[0].data, 5);
+    let runs = runs(&plan);
+    driver.run(&*engine, &runs[0], &Patient).unwrap();
+    let measured = driver.run(&*engine, &runs[1], &Patient).unwrap();
+    assert_eq!((measured.operations, measured.found), (640, 640), "a key is an operation");
     engine.close().unwrap();
 }
 

@@ -53,7 +53,7 @@ fn what_reads_is_not_run_again_for_sync_and_fills_not_for_distributions() {
     )
     .unwrap();
     let names: Vec<&str> = runs(&plan).iter().map(|run| run.name.as_str()).collect();
-    assert_eq!(names, ["load", "load sync", "ycsb_c uniform", "ycsb_c latest"]);
+    assert_eq!(names, ["load", "ycsb_c uniform", "ycsb_c latest"]);
 }
 
 #[test]
@@ -80,6 +80,7 @@ fn a_share_of_the_data_is_a_memory_budget() {
     };
     assert_eq!(resolve(&text("10%")).unwrap().scenarios[0].memory_bytes, 100_000_000);
     assert_eq!(resolve(&text("1.5GiB")).unwrap().scenarios[0].memory_bytes, 3 << 29);
+    assert!(resolve(&text("1MiB")).unwrap_err().contains("accepted is 16MiB or more"));
     assert!(resolve(&text("10 bananas")).unwrap_err().contains("10 bananas"));
 }
 
@@ -99,6 +100,7 @@ fn every_refusal_names_the_thing_and_what_is_accepted() {
         ("\"load\", \"replay\"", "replay = \"FILE\""),
         ("\"load\", { workload = \"readrandom\", rate = -1 }", "rate: accepted is above 0"),
         ("", "it has no steps"),
+        ("{ workload = \"load\", distribution = \"normal\" }", "known are default, sequential"),
     ];
     for (steps, expected) in cases {
         let refused = plan(steps).expect_err(steps);

@@ -12,12 +12,13 @@
 mod batch;
 mod pace;
 mod recorder;
+mod series;
 mod source;
 mod worker;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use terrane::Env;
@@ -36,6 +37,7 @@ use crate::trace;
 
 use pace::Pace;
 use recorder::{Recorder, Tally};
+use series::{Series, pad};
 use source::Recorded;
 use worker::{Manner, Shared, Source, Worker};
 
@@ -85,6 +87,10 @@ pub struct Driver {
     seed: u64,
     keys: Arc<Keys>,
     space: Arc<KeySpace>,
+    /// Runs so far: each has random choices of its own.
+    runs: u64,
+    /// Whether anything was deleted.
+    deleted: bool,
     env: Env,
 }
 
@@ -94,15 +100,18 @@ struct Round<'r> {
     engine: &'r dyn Engine,
     run: &'r Run,
     definition: &'static Definition,
-    start: Duration,
     stop: &'r AtomicBool,
     background_stop: &'r AtomicBool,
+    /// Workers, the background and the sampler: the time counts from here, when all are set up.
+    ready: Barrier,
 }
 
 /// What one thread brought back.
 struct Back {
     recorder: Recorder,
     counters: EngineCounters,
+    /// When it was done.
+    end: Duration,
 }
 
 impl Driver {
@@ -114,6 +123,8 @@ impl Driver {
             seed,
             keys: Arc::new(Keys::new(data)),
             space: Arc::new(KeySpace::new(0)),
+            runs: 0,
+            deleted: false,
             env: Env::real(),
         }
     }
@@ -130,22 +141,25 @@ impl Driver {
         } else if definition.needs_data && self.space.count() == 0 {
             return Err(Error::plan(format!("{}: the database is empty: load it first", run.workload)));
         }
+        self.runs += 1;
         let (stop, background_stop) = (AtomicBool::new(false), AtomicBool::new(false));
+        let threads = run.threads as usize + usize::from(definition.background.is_some());
         let round = Round {
             driver: self,
             engine,
             run,
             definition,
-            start: self.env.clock.now(),
             stop: &stop,
             background_stop: &background_stop,
+            ready: Barrier::new(threads + 1),
         };
-        let mut measured = round.go(observer)?;
+        let (mut measured, start) = round.go(observer)?;
         if run.until_quiescent && definition.writes {
             engine.control(Control::WaitUntilQuiescent).or_else(ignore_unsupported)?;
-            measured.seconds_until_quiescent = (self.env.clock.now() - round.start).as_secs_f64();
+            measured.seconds_until_quiescent = (self.env.clock.now() - start).as_secs_f64();
             pad(&mut measured.timeline, measured.seconds_until_quiescent);
         }
+        self.deleted |= measured.deleted;
         if definition.is_load() && self.space.claimed() < before {
             // A fill that was cut short, over keys that exist: they still do.
             self.space = Arc::new(KeySpace::new(before));
@@ -164,48 +178,41 @@ fn ignore_unsupported(error: Error) -> Result<()> {
     if matches!(error, Error::Unsupported { .. }) { Ok(()) } else { Err(error) }
 }
 
-/// Lengthens a timeline by intervals in which nothing was done.
-fn pad(timeline: &mut Timeline, seconds: f64) {
-    let wanted = (seconds / timeline.interval) as usize;
-    if wanted > timeline.operations.len() {
-        timeline.operations.resize(wanted, 0);
-    }
-}
-
 impl Round<'_> {
-    fn go(&self, observer: &dyn Observer) -> Result<Measured> {
-        let threads = self.run.threads;
-        let tallies: Vec<Tally> = (0..threads).map(|_| Tally::default()).collect();
+    /// Does the run; returns what it measured and when it began.
+    fn go(&self, observer: &dyn Observer) -> Result<(Measured, Duration)> {
+        let tallies: Vec<Tally> = (0..self.run.threads).map(|_| Tally::default()).collect();
         let background_tally = Tally::default();
         let trace = self.trace()?;
-        let (backs, background, timeline, elapsed) = std::thread::scope(|scope| {
+        let (backs, background, timeline, start) = std::thread::scope(|scope| {
+            let trace = trace.as_ref();
             let background = self.definition.background.is_some().then(|| {
                 let tally = &background_tally;
-                let trace = trace.as_ref();
                 scope.spawn(move || self.background(tally, trace))
             });
-            let trace = trace.as_ref();
             let workers: Vec<_> = tallies
                 .iter()
                 .enumerate()
                 .map(|(thread, tally)| scope.spawn(move || self.work(thread as u32, tally, trace)))
                 .collect();
+            self.ready.wait();
+            let start = self.driver.env.clock.now();
             let done = || workers.iter().all(std::thread::ScopedJoinHandle::is_finished);
-            let (timeline, interrupted) = self.sample(&tallies, &done, observer);
+            let (timeline, interrupted) = self.sample(start, &tallies, &done, observer);
             let backs: Vec<Result<Back>> =
                 workers.into_iter().map(|worker| worker.join().expect("a bench thread panicked")).collect();
-            let elapsed = self.driver.env.clock.now() - self.start;
             self.background_stop.store(true, Ordering::Relaxed);
             let background = background.map(|thread| thread.join().expect("a bench thread panicked"));
             let backs = if interrupted { vec![Err(Error::Interrupted)] } else { backs };
-            (backs, background, timeline, elapsed)
+            (backs, background, timeline, start)
         });
         if let Some(trace) = trace {
             trace.finish()?;
         }
         let backs = backs.into_iter().collect::<Result<Vec<_>>>()?;
-        let background = background.transpose()?;
-        self.measured(&backs, background, timeline, elapsed)
+        let end = backs.iter().map(|back| back.end).max().unwrap_or(start);
+        let measured = self.measured(&backs, background.transpose()?, timeline, end.saturating_sub(start))?;
+        Ok((measured, start))
     }
 
     /// The trace that the run is recorded to, if it asks for one.
@@ -261,6 +268,7 @@ impl Round<'_> {
     /// Samples until the workers are done, and ends a run that is bound by time.
     fn sample(
         &self,
+        start: Duration,
         tallies: &[Tally],
         done: &dyn Fn() -> bool,
         observer: &dyn Observer,
@@ -270,32 +278,23 @@ impl Round<'_> {
             Until::Operations(operations) => (None, Some(operations)),
             Until::Seconds(seconds) => (Some(Duration::from_secs_f64(seconds)), None),
         };
-        let mut timeline = Timeline { interval: SAMPLE.as_secs_f64(), operations: Vec::new() };
-        let (mut seen, mut interrupted) = (0, false);
-        let mut tick = self.start;
+        let mut series = Series::new(start);
+        let mut interrupted = false;
         while !done() {
-            tick += SAMPLE;
-            let wake = limit.map_or(tick, |limit| tick.min(self.start + limit));
+            let wake = limit.map_or(series.tick, |limit| series.tick.min(start + limit));
             self.sleep_until(wake, done);
-            let now: u64 = tallies.iter().map(Tally::get).sum();
-            let elapsed = clock.now() - self.start;
-            if clock.now() >= tick {
-                timeline.operations.push(now - seen);
-                seen = now;
-            }
-            if limit.is_some_and(|limit| elapsed >= limit) {
+            let operations: u64 = tallies.iter().map(Tally::get).sum();
+            let now = clock.now();
+            series.sample(now, operations);
+            if limit.is_some_and(|limit| now - start >= limit) {
                 self.stop.store(true, Ordering::Relaxed);
             }
-            if !observer.progress(now, elapsed, total) {
+            if !observer.progress(operations, now - start, total) {
                 interrupted = true;
                 self.stop.store(true, Ordering::Relaxed);
             }
         }
-        let now: u64 = tallies.iter().map(Tally::get).sum();
-        if now > seen {
-            timeline.operations.push(now - seen);
-        }
-        (timeline, interrupted)
+        (series.end(tallies.iter().map(Tally::get).sum()), interrupted)
     }
 
     /// Sleeps in short pieces, so that a short run ends when its workers do.
@@ -318,42 +317,60 @@ impl Round<'_> {
         Ok(Worker::new(shared, self.engine.session()?, manner, driver.keys.clone(), values))
     }
 
+    /// The seed of this run's random choices, the same for all its threads.
+    fn seed(&self) -> u64 {
+        mix(self.driver.seed, self.driver.runs)
+    }
+
     /// One measured thread.
     fn work(&self, thread: u32, tally: &Tally, trace: Option<&trace::Writer>) -> Result<Back> {
-        let driver = self.driver;
-        let seed = mix(driver.seed, u64::from(thread));
         let manner = Manner {
             sync: self.run.sync,
             batch: self.run.batch as usize,
             verify: self.run.verify,
+            complete: !self.driver.deleted
+                && !self.definition.deletes
+                && !matches!(self.definition.kind, Kind::Replay),
             operations: self.share(thread),
         };
-        let mut worker = self.worker(tally, self.stop, manner)?;
-        let done = match self.definition.kind {
-            Kind::WholeScan(direction) => worker.run_whole_scan(driver.data.tables, direction),
-            _ => self.streamed(&mut worker, thread, seed, trace),
-        };
+        let setup = self.worker(tally, self.stop, manner).and_then(|worker| {
+            let scans = matches!(self.definition.kind, Kind::WholeScan(_));
+            Ok((worker, if scans { None } else { Some(self.source(thread, trace)?) }))
+        });
+        // Whoever failed comes here, too: the others wait for all.
+        self.ready.wait();
+        let done = setup.and_then(|(mut worker, source)| {
+            self.work_on(&mut worker, source, thread)?;
+            let end = self.driver.env.clock.now();
+            Ok(Back { counters: worker.counters(), recorder: worker.recorder, end })
+        });
         if done.is_err() {
             // The others need not go on: the step has failed.
             self.stop.store(true, Ordering::Relaxed);
         }
-        done.map(|()| Back { counters: worker.counters(), recorder: worker.recorder })
+        done
     }
 
-    fn streamed(
-        &self,
-        worker: &mut Worker<'_>,
-        thread: u32,
-        seed: u64,
-        trace: Option<&trace::Writer>,
-    ) -> Result<()> {
-        let driver = self.driver;
-        let mut source = source::open(self.definition, self.run, &driver.data, &driver.space, seed, thread)?;
-        if let Some(trace) = trace {
-            source = Box::new(Recorded::new(source, trace.recorder(thread)));
+    fn work_on(&self, worker: &mut Worker<'_>, source: Option<Box<dyn Source>>, thread: u32) -> Result<()> {
+        match (self.definition.kind, source) {
+            (Kind::WholeScan(direction), _) => worker.run_whole_scan(self.driver.data.tables, direction),
+            (_, Some(mut source)) => {
+                let now = self.driver.env.clock.now();
+                worker.run(&mut *source, Pace::new(self.run.rate, thread, self.run.threads, now))
+            }
+            (_, None) => Ok(()),
         }
-        let pace = Pace::new(self.run.rate, thread, self.run.threads, driver.env.clock.now());
-        worker.run(&mut *source, pace)
+    }
+
+    /// Where the operations of a measured thread come from.
+    fn source(&self, thread: u32, trace: Option<&trace::Writer>) -> Result<Box<dyn Source>> {
+        let driver = self.driver;
+        let source =
+            source::open(self.definition, self.run, &driver.data, &driver.space, self.seed(), thread)?;
+        Ok(match trace {
+            Some(trace) => Box::new(Recorded::new(source, trace.recorder(thread))),
+            None => source,
+        })
     }
 
     /// Operations of this thread: an even share.
@@ -369,29 +386,43 @@ impl Round<'_> {
 
     /// The background thread of the workload: same keys, not counted.
     fn background(&self, tally: &Tally, trace: Option<&trace::Writer>) -> Result<Back> {
-        let background = self.definition.background.as_ref().expect("called only with a background");
-        let driver = self.driver;
-        let seed = mix(driver.seed, 0xbac6);
-        let manner = Manner { sync: self.run.sync, batch: 1, verify: false, operations: u64::MAX };
-        let mut worker = self.worker(tally, self.background_stop, manner)?;
-        match background {
-            Background::Scan(direction) => worker.run_whole_scan(driver.data.tables, *direction)?,
-            Background::Write(_) => {
-                let space = driver.space.clone();
-                let stream = Stream::background(self.definition, self.run, &driver.data, space, seed)?;
-                let mut source: Box<dyn Source> = Box::new(stream);
-                if let Some(trace) = trace {
-                    source = Box::new(Recorded::new(source, trace.recorder(self.run.threads)));
-                }
-                let rate = (self.run.background_rate > 0.0).then_some(self.run.background_rate);
-                worker.run(&mut *source, Pace::new(rate, 0, 1, driver.env.clock.now()))?;
+        let manner =
+            Manner { sync: self.run.sync, batch: 1, verify: false, complete: false, operations: u64::MAX };
+        let setup = self
+            .worker(tally, self.background_stop, manner)
+            .and_then(|worker| Ok((worker, self.background_source(trace)?)));
+        self.ready.wait();
+        let (mut worker, source) = setup?;
+        let now = self.driver.env.clock.now();
+        match (&self.definition.background, source) {
+            (Some(Background::Scan(direction)), _) => {
+                worker.run_whole_scan(self.driver.data.tables, *direction)?;
             }
+            (_, Some(mut source)) => {
+                let rate = (self.run.background_rate > 0.0).then_some(self.run.background_rate);
+                worker.run(&mut *source, Pace::new(rate, 0, 1, now))?;
+            }
+            (_, None) => {}
         }
-        Ok(Back { counters: worker.counters(), recorder: worker.recorder })
+        Ok(Back { counters: worker.counters(), end: now, recorder: worker.recorder })
+    }
+
+    /// Where the operations of a background thread that writes come from.
+    fn background_source(&self, trace: Option<&trace::Writer>) -> Result<Option<Box<dyn Source>>> {
+        let driver = self.driver;
+        if !matches!(self.definition.background, Some(Background::Write(_))) {
+            return Ok(None);
+        }
+        let seed = self.seed();
+        let stream = Stream::background(self.definition, self.run, &driver.data, driver.space.clone(), seed)?;
+        Ok(Some(match trace {
+            Some(trace) => Box::new(Recorded::new(Box::new(stream), trace.recorder(self.run.threads))),
+            None => Box::new(stream),
+        }))
     }
 }
 
-/// A seed of its own for each thread.
-fn mix(seed: u64, thread: u64) -> u64 {
-    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (thread + 1).wrapping_mul(0xd1b5_4a32_d192_ed03)
+/// A seed of its own for each run.
+fn mix(seed: u64, run: u64) -> u64 {
+    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (run + 1).wrapping_mul(0xd1b5_4a32_d192_ed03)
 }

@@ -36,6 +36,8 @@ pub(super) struct Manner {
     pub(super) sync: bool,
     pub(super) batch: usize,
     pub(super) verify: bool,
+    /// Whether every key that is read must be there: nothing was deleted, and no trace asks for keys of its own.
+    pub(super) complete: bool,
     /// Operations after which it ends.
     pub(super) operations: u64,
 }
@@ -101,7 +103,7 @@ impl<'r> Worker<'r> {
         let stopped = || stop.load(Ordering::Relaxed);
         let mut operation = Operation::Read(0);
         let start = env.clock.now();
-        let mut last = start;
+        let (mut last, mut batch_from) = (start, start);
         let mut left = self.manner.operations;
         while left > 0 && !stopped() {
             // The arrival comes first: an operation that was taken is done, or a claimed insert would be missing for ever.
@@ -114,22 +116,27 @@ impl<'r> Worker<'r> {
                 from = arrival;
             }
             source.starts(&operation, from.saturating_sub(start));
-            left -= 1;
             if self.gathers(&operation) {
-                if !self.gathered.is_full(self.manner.batch) {
-                    continue;
+                left -= 1;
+                if self.gathered.len() == 1 {
+                    // A batch counts from the arrival of its first record: that one waits longest.
+                    batch_from = from;
                 }
-                last = self.commit(from)?;
+                if self.gathered.is_full(self.manner.batch) {
+                    last = self.commit(batch_from)?;
+                }
                 continue;
             }
             let kind = operation.kind();
             self.perform(&operation)?;
             last = env.clock.now();
             self.recorder.record(kind, last.saturating_sub(from).as_nanos() as u64);
-            self.count(1);
+            let done = if let Operation::MultiRead(numbers) = &operation { numbers.len() as u64 } else { 1 };
+            self.count(done);
+            left = left.saturating_sub(done);
         }
         if !self.gathered.is_empty() {
-            self.commit(last)?;
+            self.commit(batch_from)?;
         }
         Ok(())
     }
@@ -177,12 +184,7 @@ impl<'r> Worker<'r> {
     fn perform(&mut self, operation: &Operation) -> Result<()> {
         match operation {
             Operation::Read(number) => self.read(*number).map(drop),
-            Operation::ReadMissing(number) => {
-                self.keys.write_missing(*number, &mut self.key);
-                let found = self.session.get(self.keys.table_of(*number), &self.key, &mut |_, _| {})?;
-                self.recorder.found += u64::from(found);
-                Ok(())
-            }
+            Operation::ReadMissing(number) => self.read_missing(*number),
             Operation::MultiRead(numbers) => self.multi_read(numbers),
             Operation::Update(number, bytes) => self.put(*number, *bytes),
             Operation::Insert(number, bytes) => {
@@ -205,35 +207,56 @@ impl<'r> Worker<'r> {
         let (mut bytes, mut wrong) = (0, 0);
         let found = self.session.get(self.keys.table_of(number), &self.key, &mut |_, value| {
             bytes += touch(value);
-            if verify && !values.check(number, value) {
-                wrong += 1;
-            }
+            wrong += u64::from(verify && !values.check(number, value));
         })?;
         if found {
             self.recorder.found += 1;
             self.recorder.bytes_read += bytes + self.key.len() as u64;
-            self.recorder.wrong += wrong;
         }
+        self.recorder.wrong += wrong + self.missed(u64::from(!found));
         Ok(found)
     }
 
+    /// How many of `missing` keys had to be there.
+    fn missed(&self, missing: u64) -> u64 {
+        if self.manner.verify && self.manner.complete { missing } else { 0 }
+    }
+
+    fn read_missing(&mut self, number: u64) -> Result<()> {
+        self.keys.write_missing(number, &mut self.key);
+        let found = self.session.get(self.keys.table_of(number), &self.key, &mut |_, _| {})?;
+        self.recorder.found += u64::from(found);
+        self.recorder.wrong += u64::from(found && self.manner.verify);
+        Ok(())
+    }
+
+    /// One call for each table that the keys lie in, as an application would ask.
     fn multi_read(&mut self, numbers: &[u64]) -> Result<()> {
         let width = self.keys.bytes();
-        let mut bytes = 0;
-        // The keys of one call go to one table, as an application would ask.
-        let table = numbers.first().map_or(0, |&number| self.keys.table_of(number));
+        let mut sorted: Vec<(u32, u64)> =
+            numbers.iter().map(|&number| (self.keys.table_of(number), number)).collect();
+        sorted.sort_by_key(|(table, _)| *table);
         let mut keys = std::mem::take(&mut self.gathered.scratch);
-        keys.resize(numbers.len() * width, 0);
-        for (number, key) in numbers.iter().zip(keys.chunks_exact_mut(width)) {
+        keys.resize(sorted.len() * width, 0);
+        for ((_, number), key) in sorted.iter().zip(keys.chunks_exact_mut(width)) {
             self.keys.write(*number, key);
         }
         let slices: Vec<&[u8]> = keys.chunks_exact(width).collect();
-        let found = self.session.multi_get(table, &slices, &mut |_, value| bytes += touch(value));
+        let checker = Checker { keys: &self.keys, values: &self.values, verify: self.manner.verify };
+        let (mut bytes, mut wrong, mut found, mut at) = (0, 0, 0, 0);
+        for group in sorted.chunk_by(|left, right| left.0 == right.0) {
+            let asked = &slices[at..at + group.len()];
+            found += self.session.multi_get(group[0].0, asked, &mut |key, value| {
+                bytes += touch(value);
+                wrong += checker.wrong(key, value);
+            })?;
+            at += group.len();
+        }
         drop(slices);
         self.gathered.scratch = keys;
-        let found = found?;
         self.recorder.found += found;
         self.recorder.bytes_read += bytes + found * width as u64;
+        self.recorder.wrong += wrong + self.missed(numbers.len() as u64 - found);
         Ok(())
     }
 
@@ -258,22 +281,21 @@ impl<'r> Worker<'r> {
 
     fn scan(&mut self, number: u64, rows: u64, direction: Direction) -> Result<()> {
         self.keys.write(number, &mut self.key);
-        let mut bytes = 0;
-        let seen = self.session.scan(
-            self.keys.table_of(number),
-            &self.key,
-            rows,
-            direction,
-            &mut |key, value| {
-                bytes += touch(value) + key.len() as u64;
-            },
-        )?;
+        let checker = Checker { keys: &self.keys, values: &self.values, verify: self.manner.verify };
+        let (mut bytes, mut wrong) = (0, 0);
+        let table = self.keys.table_of(number);
+        let seen = self.session.scan(table, &self.key, rows, direction, &mut |key, value| {
+            bytes += touch(value) + key.len() as u64;
+            wrong += checker.wrong(key, value);
+        })?;
         self.recorder.found += u64::from(seen > 0);
         self.recorder.bytes_read += bytes;
+        self.recorder.wrong += wrong + self.missed(u64::from(seen == 0 && rows > 0));
         Ok(())
     }
 
-    /// Scans whole tables, again and again, until the rows are counted or the run is stopped; a row is an operation.
+    /// Scans whole tables, again and again, until the rows are counted or the run is stopped; a row is an operation. The
+    /// clock is read every [`SCAN_CHUNK`] rows: the latency is the mean of a row in its chunk.
     pub(super) fn run_whole_scan(&mut self, tables: u32, direction: Direction) -> Result<()> {
         let Worker { shared, session, recorder, manner, .. } = self;
         let mut last = shared.env.clock.now();
@@ -308,6 +330,28 @@ impl<'r> Worker<'r> {
         recorder.found += rows;
         recorder.bytes_read += bytes;
         Ok(())
+    }
+}
+
+/// Compares a value with what was written for the key beside it.
+#[derive(Clone, Copy)]
+struct Checker<'c> {
+    keys: &'c Keys,
+    values: &'c Values,
+    verify: bool,
+}
+
+impl Checker<'_> {
+    /// 1 if the value was never written for this key. A value too short to name its key is not judged here.
+    #[inline]
+    fn wrong(&self, key: &[u8], value: &[u8]) -> u64 {
+        if !self.verify {
+            return 0;
+        }
+        let Some(number) = Values::number_of(value) else { return 0 };
+        let mut expected = vec![0; key.len()];
+        self.keys.write(number, &mut expected);
+        u64::from(expected != key || !self.values.check(number, value))
     }
 }
 

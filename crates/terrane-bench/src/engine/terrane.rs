@@ -113,7 +113,6 @@ impl Engine for Terrane {
             compaction_bytes_written: Some(stats.device_compaction_bytes_written),
             compaction_bytes_read: Some(stats.device_compaction_bytes_read),
             stall_micros: Some(stats.writes_paused_micros),
-            cache_misses: Some(stats.cache_misses),
             read_bytes: Some(stats.device_user_bytes_read),
             ..EngineCounters::default()
         }
@@ -270,7 +269,10 @@ impl Session for TerraneSession<'_> {
 
     fn counters(&self) -> EngineCounters {
         let counted = read_counters() - self.counted;
+        let searched = counted.index_blocks_searched + counted.data_blocks_searched;
         EngineCounters {
+            cache_hits: Some(searched.saturating_sub(counted.cache_misses)),
+            cache_misses: Some(counted.cache_misses),
             filter_probes: Some(counted.filter_probes),
             filter_false_positives: Some(counted.filter_positives_false),
             runs_searched: Some(counted.runs_searched + counted.runs_sought),

@@ -20,6 +20,8 @@ const PLACES: usize = 1 << 20;
 const FILLER: u8 = b'.';
 /// Odd, so that numbers and versions remain distinct.
 const SCRAMBLE_NUMBER: u64 = 0x9fb2_1c65_1e98_df25;
+/// Its inverse modulo 2^64.
+const UNSCRAMBLE_NUMBER: u64 = inverse(SCRAMBLE_NUMBER);
 const SCRAMBLE_VERSION: u32 = 0x85eb_ca6b;
 
 /// Writes and checks values; one for each thread.
@@ -79,6 +81,14 @@ impl Values {
             && value[noisy..].iter().all(|b| *b == FILLER)
     }
 
+    /// The number of the key that a value was written for; `None` for a value shorter than its head.
+    #[must_use]
+    pub fn number_of(value: &[u8]) -> Option<u64> {
+        let head = value.first_chunk::<HEAD>()?;
+        let scrambled = u64::from_le_bytes(*head.first_chunk().expect("it is longer than a number"));
+        Some(scrambled.wrapping_mul(UNSCRAMBLE_NUMBER))
+    }
+
     /// Bytes of head and noise of a value.
     #[inline]
     fn noisy(&self, len: usize) -> usize {
@@ -108,4 +118,15 @@ impl Values {
         let mixed = (number ^ (u64::from(version) << 17) ^ len as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
         (mixed >> 32) as usize & (PLACES - 1)
     }
+}
+
+/// The inverse of an odd number modulo 2^64, by Newton's method: each step doubles the bits that are right.
+const fn inverse(odd: u64) -> u64 {
+    let mut guess = odd;
+    let mut step = 0;
+    while step < 6 {
+        guess = guess.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(guess)));
+        step += 1;
+    }
+    guess
 }

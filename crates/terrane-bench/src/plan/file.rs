@@ -2,7 +2,7 @@
 //!
 //! Sections `[data]`, `[database]` and `[run]` hold defaults; a `[[scenario]]` may override any of them, and a step may
 //! override `[run]`. In a step, `threads`, `distribution` and `sync` may be lists: the step is then run for each
-//! combination. Unknown names are refused. `bench/*.toml` are examples; `docs/benchmarks/plans.md` lists every name.
+//! combination. Unknown names are refused. `bench/*.toml` are examples; `docs/benchmarks/README.md` lists every name.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -149,6 +149,8 @@ overlay! {
         until_quiescent: bool,
         /// Whether values are compared with what was written.
         verify: bool,
+        /// Whether the step only prepares others.
+        setup: bool,
     }
 }
 

@@ -190,6 +190,9 @@ pub struct Run {
     pub until_quiescent: bool,
     /// Compares every value read with what was written; costs time.
     pub verify: bool,
+    /// Whether the step only prepares others: it counts in no mean and is marked nowhere.
+    #[serde(default)]
+    pub setup: bool,
 }
 
 /// When a run ends.

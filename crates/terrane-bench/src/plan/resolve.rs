@@ -48,7 +48,7 @@ impl PlanFile {
     }
 
     fn scenario(&self, text: &ScenarioText, name: &str) -> Result<Scenario> {
-        let data = text.data.over(&self.data).resolve()?;
+        let data = text.data.over(&self.data).resolve(text.steps.first().and_then(StepText::workload))?;
         let database = text.database.over(&self.database);
         let run = text.run.over(&self.run);
         let memory_bytes = memory(database.memory.as_deref().unwrap_or("256MiB"), &data)?;
@@ -74,6 +74,9 @@ impl PlanFile {
     }
 }
 
+/// The least memory that an engine is asked to run with, in bytes.
+const MEMORY_MIN: u64 = 16 << 20;
+
 /// A share of the data, or a size.
 fn memory(text: &str, data: &Data) -> Result<u64> {
     let bytes = match text.strip_suffix('%') {
@@ -86,7 +89,12 @@ fn memory(text: &str, data: &Data) -> Result<u64> {
             (data.bytes() * share / 100.0) as u64
         }
     };
-    Ok(bytes.max(16 << 20))
+    let share = text.ends_with('%');
+    if bytes < MEMORY_MIN && !share {
+        return Err(Error::plan(format!("memory: {text} is too little; accepted is 16MiB or more")));
+    }
+    // A share of few keys: the report prints what it became.
+    Ok(bytes.max(MEMORY_MIN))
 }
 
 /// Gives a run whose name exists already a number.
@@ -145,7 +153,9 @@ fn option_text(value: &toml::Value) -> String {
 }
 
 impl DataText {
-    fn resolve(&self) -> Result<Data> {
+    /// The values, with defaults. Keys follow the order of their numbers where the scenario begins with a fill of db_bench,
+    /// and are scattered by a hash where it begins otherwise, as YCSB loads.
+    fn resolve(&self, first: Option<&str>) -> Result<Data> {
         let value = match &self.value {
             None => ValueSize::Fixed(100),
             Some(OneOrText::Number(bytes)) => ValueSize::Fixed(*bytes),
@@ -157,12 +167,20 @@ impl DataText {
             value,
             entropy: self.entropy.unwrap_or(0.5),
             tables: self.tables.unwrap_or(1),
-            hashed_keys: self.hashed_keys.unwrap_or(true),
+            hashed_keys: self.hashed_keys.unwrap_or(!first.is_some_and(|name| name.starts_with("fill"))),
         })
     }
 }
 
 impl StepText {
+    /// The name of what it does, as far as the step itself says.
+    fn workload(&self) -> Option<&str> {
+        match self {
+            StepText::Name(name) => Some(name),
+            StepText::Run(run) => run.workload.as_deref(),
+        }
+    }
+
     fn resolve(&self, defaults: &RunText, data: &Data) -> Result<Vec<Step>> {
         match self {
             StepText::Name(name) if name == "reopen" => Ok(vec![Step::Reopen]),
@@ -185,16 +203,24 @@ impl RunText {
             .ok_or_else(|| Error::plan("a step names no workload: { workload = \"readrandom\" }"))?;
         let threads = all.threads.clone().unwrap_or(OneOrMany::One(1));
         let definition = catalogue::find(&workload)?;
-        let distributions = all
-            .distribution
-            .clone()
-            .filter(|_| definition.takes_distribution())
-            .unwrap_or_else(|| OneOrMany::One("default".to_owned()));
-        let syncs = match (definition.sync, &all.sync) {
+        let distributions = all.distribution.clone().unwrap_or_else(|| OneOrMany::One("default".to_owned()));
+        for distribution in distributions.list() {
+            super::text::distribution(&distribution)?;
+        }
+        let distributions = if definition.takes_distribution() {
+            distributions
+        } else {
+            OneOrMany::One("default".to_owned())
+        };
+        // A fill prepares: what the other steps are asked to do slowly it does not, unless it says so itself.
+        let fill = definition.is_load();
+        let wanted = if fill { &self.sync } else { &all.sync };
+        let syncs = match (definition.sync, wanted) {
             (Some(sync), _) => OneOrMany::One(sync),
             (None, Some(syncs)) if definition.writes => syncs.clone(),
             (None, _) => OneOrMany::One(false),
         };
+        let all = RunText { rate: if fill { self.rate } else { all.rate }, ..all };
         let mut steps = Vec::new();
         for sync in syncs.list() {
             for distribution in distributions.list() {
@@ -244,6 +270,7 @@ impl RunText {
             as_recorded: self.as_recorded.unwrap_or(false),
             until_quiescent: self.until_quiescent.unwrap_or(definition.writes),
             verify: self.verify.unwrap_or(false),
+            setup: self.setup.unwrap_or(false),
         })
     }
 

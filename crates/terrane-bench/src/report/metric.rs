@@ -57,6 +57,8 @@ metrics! {
         |cell| ratio(cell.process.call_bytes_read?, cell.user_bytes_read);
     RUNS: "runs", "Sorted runs searched per read", "Sorted runs that a point read or seek searched (CPU read \
         amplification).", short, |cell| per_read(cell, cell.counters.runs_searched);
+    FOUND: "found%", "Reads that found their key", "Point reads that found their key, and seeks that found a row, per cent.",
+        short, |cell| per_read(cell, Some(100 * cell.found));
     FILTERS: "filter", "Filter probes per read", "Filters asked per read (CPU read amplification).", short,
         |cell| per_read(cell, cell.counters.filter_probes);
     FALSE_POSITIVES: "f-pos%", "False positives of filters", "Filters that said yes wrongly, per cent of those asked.",

@@ -54,6 +54,8 @@ pub struct StepSummary<'r> {
     pub index: u32,
     /// Whether it has no operations (a change of the tree's shape): its figure is its time, and it has no ratios.
     pub timed: bool,
+    /// Whether it only prepares others: it counts in no mean and is marked nowhere.
+    pub setup: bool,
     /// Results of the engines that have one, in the order of the plan.
     pub groups: Vec<Group<'r>>,
     /// How many times the fastest engine the null engine was; `None` if either was not run.
@@ -138,6 +140,7 @@ impl<'r> Summary<'r> {
     pub fn mean(&self, engine: &str) -> Option<Mean> {
         let ratios: Vec<f64> = self
             .steps()
+            .filter(|(_, step)| !step.setup)
             .filter_map(|(_, step)| step.group(engine)?.ratio)
             .map(|ratio| ratio.median)
             .filter(|ratio| *ratio > 0.0)
@@ -148,7 +151,8 @@ impl<'r> Summary<'r> {
     /// Steps that have ratios: so many a mean is over if nothing is missing.
     #[must_use]
     pub fn steps_compared(&self) -> usize {
-        self.steps().filter(|(_, step)| step.groups.iter().any(|group| group.ratio.is_some())).count()
+        let compared = |step: &StepSummary<'_>| step.groups.iter().any(|group| group.ratio.is_some());
+        self.steps().filter(|(_, step)| !step.setup && compared(step)).count()
     }
 
     /// Every step with its scenario, in order.
@@ -219,7 +223,7 @@ fn step<'r>(
     let null =
         groups.iter().find(|group| adapter(plan, group.engine) == NULL).map(|group| group.value.median);
     let ceiling = null.zip(fastest).map(|(null, fastest)| null / fastest);
-    if !timed {
+    if !timed && !is_setup(plan, cells) {
         let judged = |group: &Group<'_>| adapter(plan, group.engine) == JUDGED;
         let marks: Vec<Option<Mark>> = groups
             .iter()
@@ -229,7 +233,7 @@ fn step<'r>(
             group.mark = mark;
         }
     }
-    StepSummary { name, index, timed, groups, ceiling }
+    StepSummary { name, index, timed, setup: is_setup(plan, cells), groups, ceiling }
 }
 
 fn group<'r>(engine: &'r str, cells: &[&'r Cell], baseline: &str, timed: bool) -> Option<Group<'r>> {
@@ -249,6 +253,15 @@ fn pair_ratios<'c>(own: &[&Cell], against: impl Iterator<Item = &'c Cell>) -> Ve
         .filter_map(|cell| against.get(&cell.repetition).map(|rate| cell.rate() / rate))
         .filter(|ratio| ratio.is_finite())
         .collect()
+}
+
+/// Whether the plan says that a step only prepares others.
+fn is_setup(plan: &Plan, cells: &[&Cell]) -> bool {
+    let Some(cell) = cells.first() else { return false };
+    let scenario = plan.scenarios.iter().find(|scenario| scenario.name == cell.scenario);
+    scenario
+        .and_then(|scenario| scenario.steps.get(cell.index as usize))
+        .is_some_and(|step| matches!(step, crate::plan::Step::Run(run) if run.setup))
 }
 
 /// What a judged result lacks; `None` if nothing.

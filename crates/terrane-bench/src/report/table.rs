@@ -46,7 +46,8 @@ const FIRST: [Metric; 12] = [
     metric::SWITCHES,
 ];
 
-const SECOND: [Metric; 16] = [
+const SECOND: [Metric; 17] = [
+    metric::FOUND,
     metric::P90,
     metric::P9999,
     metric::LONGEST,

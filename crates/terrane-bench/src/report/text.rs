@@ -66,9 +66,20 @@ pub(super) fn machine(machine: &Machine) -> String {
 /// What a scenario is, in one line.
 pub(super) fn scenario(scenario: &Scenario) -> String {
     let Scenario {
-        data, memory_bytes, direct_io, background_threads, level_fanout, filter_bits_per_key, ..
+        data,
+        memory_bytes,
+        memory_limit_bytes,
+        direct_io,
+        background_threads,
+        level_fanout,
+        filter_bits_per_key,
+        ..
     } = scenario;
     let mut words = vec![data_words(data), format!("{} memory", metric::bytes(*memory_bytes as f64))];
+    words.extend(
+        memory_limit_bytes
+            .map(|limit| format!("{} ceiling with the page cache", metric::bytes(limit as f64))),
+    );
     if *direct_io {
         words.push("direct I/O".to_owned());
     }

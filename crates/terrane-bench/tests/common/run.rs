@@ -23,5 +23,6 @@ pub(crate) fn run(workload: &str) -> Run {
         as_recorded: false,
         until_quiescent: false,
         verify: false,
+        setup: false,
     }
 }

@@ -153,6 +153,7 @@ fn scenario(name: &str) -> Scenario {
             as_recorded: false,
             until_quiescent: true,
             verify: false,
+            setup: false,
         }))
     };
     let step = |(name, rate, ..): (&str, f64, bool, bool)| {

@@ -19,7 +19,14 @@ const GROUPS: [(&str, &[Metric]); 4] = [
     ),
     (
         "Work per read",
-        &[metric::RUNS, metric::FILTERS, metric::FALSE_POSITIVES, metric::BLOCKS, metric::CACHE_HITS],
+        &[
+            metric::FOUND,
+            metric::RUNS,
+            metric::FILTERS,
+            metric::FALSE_POSITIVES,
+            metric::BLOCKS,
+            metric::CACHE_HITS,
+        ],
     ),
     (
         "Processor and waiting",
