@@ -78,7 +78,7 @@ fn every_workload_does_what_it_was_asked_and_reads_back_what_was_written() {
         { workload = "ycsb_e", operations = 300 },
         { workload = "ycsb_f", operations = 500, verify = true },
         { workload = "readseq", operations = 12000 },
-        { workload = "readwhilewriting", operations = 1000, verify = true },
+        { workload = "readwhilewriting", seconds = 0.3, verify = true },
         { workload = "readwhilescanning", operations = 1000 },
         { workload = "mixgraph", operations = 1000 },
         { workload = "deleterandom", operations = 100 }"#,
