@@ -46,7 +46,7 @@ const FIRST: [Metric; 12] = [
     metric::SWITCHES,
 ];
 
-const SECOND: [Metric; 17] = [
+const SECOND: [Metric; 16] = [
     metric::FOUND,
     metric::P90,
     metric::P9999,
@@ -54,7 +54,6 @@ const SECOND: [Metric; 17] = [
     metric::CPU_USER,
     metric::CPU_SYSTEM,
     metric::ENGINE_WRITES,
-    metric::READ_CALLS,
     metric::FALSE_POSITIVES,
     metric::CACHE_HITS,
     metric::STALLED,
