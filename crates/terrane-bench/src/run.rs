@@ -138,6 +138,25 @@ fn check_disk(plan: &Plan, directory: &Path) -> Result<()> {
     )))
 }
 
+/// Where a child is, from what it told.
+#[derive(Default)]
+struct At {
+    /// The last step that it began; empty before the first.
+    step: String,
+    /// Whether it told what came of that step.
+    told: bool,
+}
+
+impl At {
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::Started { step } => *self = At { step: step.clone(), told: false },
+            Event::Measured(_) | Event::Failed(_) => self.told = true,
+            Event::Progress { .. } | Event::Done => {}
+        }
+    }
+}
+
 struct Session<'p> {
     place: &'p Place,
     interrupted: &'p AtomicBool,
@@ -171,8 +190,10 @@ impl Session<'_> {
         };
         let place = self.place;
         let interrupted = self.interrupted;
+        let mut at = At::default();
         let outcome = parent::run(&place.launcher, job, limit.as_ref(), interrupted, &mut |event| {
             self.watcher.event(job, &event);
+            at.follow(&event);
             self.hear(event, unlimited.as_deref())
         });
         if !place.keep {
@@ -182,11 +203,11 @@ impl Session<'_> {
             Outcome::Done | Outcome::Interrupted => Ok(()),
             Outcome::Died(why) => self.keep(Line::Failed(Failed {
                 scenario: job.scenario.name.clone(),
-                step: String::new(),
+                step: at.step,
                 engine: job.engine.label.clone(),
                 repetition: job.repetition,
                 unsupported: false,
-                why,
+                why: if at.told { format!("after this step: {why}") } else { why },
             })),
         }
     }

@@ -120,7 +120,11 @@ impl<'j> Child<'j> {
                 }
             }
         }
-        self.engine.take().expect("open between steps").close()
+        let closed = self.engine.take().expect("open between steps").close();
+        match closed {
+            Err(error) => self.teller.tell(&Event::Failed(failed(self.job, "close", &error))),
+            Ok(()) => Ok(()),
+        }
     }
 
     fn step(&mut self, step: &Step, name: &str, index: u32) -> Result<Cell> {
