@@ -46,6 +46,7 @@ fn run_plan(engine: &Engine, flags: &RunFlags, out: &mut dyn Write) -> Result<()
         directory: flags.dir.clone(),
         results: flags.json.clone(),
         keep: flags.keep,
+        must_have: flags.engines.clone(),
         launcher: launcher()?,
         command: typed(),
     };
