@@ -88,6 +88,14 @@ fn run_compare(command: &Compare, out: &mut dyn Write) -> Result<(), Failure> {
         compare::compare(&jsonl::read(&command.before)?, &jsonl::read(&command.after)?, command.bound);
     write!(out, "{comparison}")?;
     out.flush()?;
+    if comparison.is_empty() {
+        return Err(Failure::new(Code::Usage, "nothing to compare: no cell is in both results"));
+    }
+    if let Some((place, why)) = comparison.missing.first() {
+        let count = comparison.missing.len();
+        let text = format!("the second result lacks {count} of the cells of the first, first {place}: {why}");
+        return Err(Failure::new(Code::NotFound, text));
+    }
     if comparison.regressed() {
         let bound = 100.0 * command.bound;
         return Err(Failure::new(Code::NotFound, format!("a cell is slower by more than {bound:.1} %")));
