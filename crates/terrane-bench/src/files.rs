@@ -36,6 +36,18 @@ pub fn create_directory(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| Error::io("create", path, error))
 }
 
+/// Creates a directory; whether it is new.
+///
+/// # Errors
+/// `Io`, naming the directory.
+pub fn create_new_directory(path: &Path) -> Result<bool> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(Error::io("create", path, error)),
+        Ok(()) => Ok(true),
+    }
+}
+
 /// Removes a directory and everything in it; one that is not there is no error.
 ///
 /// # Errors

@@ -15,19 +15,28 @@ use crate::child::protocol::{Event, Job};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::measure::machine;
-use crate::plan::{EngineChoice, Plan, Scenario};
+use crate::plan::Plan;
 use crate::report::jsonl::Sink;
 use crate::report::model::{End, FORMAT, Failed, Header, Line, RunReport};
+
+use scratch::Scratch;
+
+mod ready;
+mod scratch;
 
 /// Where and how a plan is run.
 #[derive(Debug)]
 pub struct Place {
-    /// Directory for the databases; each is made below it and removed after its use.
+    /// Directory for the databases. They lie in a new directory below it, which is removed after the run; whatever else is
+    /// there is left alone.
     pub directory: PathBuf,
     /// File for the lines of the result, as they come.
     pub results: Option<PathBuf>,
     /// Keeps the databases.
     pub keep: bool,
+    /// Labels of engines that must be there; without one of them nothing is run. One that is not among them and that this
+    /// machine lacks is listed as not measured.
+    pub must_have: Vec<String>,
     /// How a child is started.
     pub launcher: Launcher,
     /// The command, for the report.
@@ -45,10 +54,10 @@ pub trait Watcher {
 /// Runs `plan`.
 ///
 /// # Errors
-/// `Plan` if the disk is too small for it; `Io` if files or children fail. What engines do wrong is in the report. An
+/// `Plan` if the disk is too small for it, an engine does not open or a trace cannot be read: nothing was run; `Io` if files or children fail. What engines do wrong is in the report. An
 /// interruption ends the run with a partial report, not with an error.
 pub fn run(plan: &Plan, place: &Place, interrupted: &AtomicBool, watcher: &dyn Watcher) -> Result<RunReport> {
-    files::create_directory(&place.directory)?;
+    let scratch = Scratch::new(&place.directory, place.keep)?;
     check_disk(plan, &place.directory)?;
     let clock = Env::real().clock;
     let start = clock.now();
@@ -60,10 +69,11 @@ pub fn run(plan: &Plan, place: &Place, interrupted: &AtomicBool, watcher: &dyn W
         plan: plan.clone(),
         machine: machine::describe(&place.directory),
     };
-    let sink = place.results.as_deref().map(Sink::create).transpose()?;
-    let mut session = Session { place, interrupted, watcher, sink, report: empty(header) };
+    let mut session = Session { place, interrupted, watcher, sink: None, report: empty(header) };
+    session.check_ready(plan, scratch.path())?;
+    session.sink = place.results.as_deref().map(Sink::create).transpose()?;
     session.keep(Line::Header(Box::new(session.report.header.clone())))?;
-    let jobs = jobs(plan, &place.directory);
+    let jobs = jobs(plan, scratch.path());
     let total = jobs.len();
     for (position, job) in jobs.into_iter().enumerate() {
         if interrupted.load(Ordering::Relaxed) {
@@ -74,9 +84,6 @@ pub fn run(plan: &Plan, place: &Place, interrupted: &AtomicBool, watcher: &dyn W
     }
     let complete = !interrupted.load(Ordering::Relaxed);
     session.keep(Line::End(End { complete, seconds: (clock.now() - start).as_secs_f64() }))?;
-    if !place.keep {
-        let _ = files::remove_if_empty(&place.directory);
-    }
     Ok(session.report)
 }
 
@@ -92,22 +99,20 @@ fn jobs(plan: &Plan, directory: &Path) -> Vec<Job> {
         for scenario in &plan.scenarios {
             for turn in 0..engines {
                 let engine = &plan.engines[(turn + repetition as usize) % engines];
-                jobs.push(job(plan, scenario, engine, repetition, directory));
+                let (scenario_name, label) = (file_name(&scenario.name), file_name(&engine.label));
+                // With its number, since two labels may look alike as file names.
+                let name = format!("{}-{scenario_name}-{label}-{repetition}", jobs.len() + 1);
+                jobs.push(Job {
+                    engine: engine.clone(),
+                    scenario: scenario.clone(),
+                    repetition,
+                    seed: plan.seed + u64::from(repetition),
+                    directory: directory.join(name),
+                });
             }
         }
     }
     jobs
-}
-
-fn job(plan: &Plan, scenario: &Scenario, engine: &EngineChoice, repetition: u32, directory: &Path) -> Job {
-    let name = format!("{}-{}-{repetition}", file_name(&scenario.name), file_name(&engine.label));
-    Job {
-        engine: engine.clone(),
-        scenario: scenario.clone(),
-        repetition,
-        seed: plan.seed + u64::from(repetition),
-        directory: directory.join(name),
-    }
 }
 
 /// A label as part of a file name.
@@ -138,6 +143,25 @@ fn check_disk(plan: &Plan, directory: &Path) -> Result<()> {
     )))
 }
 
+/// Where a child is, from what it told.
+#[derive(Default)]
+struct At {
+    /// The last step that it began; empty before the first.
+    step: String,
+    /// Whether it told what came of that step.
+    told: bool,
+}
+
+impl At {
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::Started { step } => *self = At { step: step.clone(), told: false },
+            Event::Measured(_) | Event::Failed(_) => self.told = true,
+            Event::Progress { .. } | Event::Done => {}
+        }
+    }
+}
+
 struct Session<'p> {
     place: &'p Place,
     interrupted: &'p AtomicBool,
@@ -162,7 +186,6 @@ impl Session<'_> {
     }
 
     fn child(&mut self, job: &Job) -> Result<()> {
-        files::remove_directory(&job.directory)?;
         files::create_directory(&job.directory)?;
         let (limit, unlimited) = match job.scenario.memory_limit_bytes.map(MemoryLimit::new) {
             None => (None, None),
@@ -171,8 +194,10 @@ impl Session<'_> {
         };
         let place = self.place;
         let interrupted = self.interrupted;
+        let mut at = At::default();
         let outcome = parent::run(&place.launcher, job, limit.as_ref(), interrupted, &mut |event| {
             self.watcher.event(job, &event);
+            at.follow(&event);
             self.hear(event, unlimited.as_deref())
         });
         if !place.keep {
@@ -182,11 +207,11 @@ impl Session<'_> {
             Outcome::Done | Outcome::Interrupted => Ok(()),
             Outcome::Died(why) => self.keep(Line::Failed(Failed {
                 scenario: job.scenario.name.clone(),
-                step: String::new(),
+                step: at.step,
                 engine: job.engine.label.clone(),
                 repetition: job.repetition,
                 unsupported: false,
-                why,
+                why: if at.told { format!("after this step: {why}") } else { why },
             })),
         }
     }

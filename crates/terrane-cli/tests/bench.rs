@@ -3,9 +3,14 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use common::Shell;
+use terrane_bench::child::parent::{self, Launcher, Outcome};
+use terrane_bench::child::protocol::Job;
+use terrane_bench::plan::file;
 
 const SMALL: &str = "--keys 3000 --operations 500 --memory 32MiB";
 
@@ -54,8 +59,8 @@ fn a_trace_is_recorded_and_replayed() {
     let replayed = lines.lines().find(|line| line.contains("\"step\":\"replay\"")).unwrap();
     assert!(replayed.contains("\"operations\":500"), "{replayed}");
     std::fs::write(shell.path("bad.trace"), b"not a trace").unwrap();
-    let said = shell.ok(&format!("bench --workloads load {SMALL} --replay bad.trace"));
-    assert!(said.contains("bad.trace is no trace"), "a step that failed is listed: {said}");
+    shell.fails(&format!("bench --workloads load {SMALL} --replay bad.trace"), 2, &["bad.trace is no trace"]);
+    shell.ok(&format!("bench --workloads load,ycsb_a {SMALL} --record new.trace --replay new.trace"));
 }
 
 #[test]
@@ -96,27 +101,177 @@ fn refusals_name_the_thing_and_the_remedy() {
     shell.fails("bench compare missing.json missing.json", 6, &["missing.json"]);
     std::fs::write(shell.path("bad.toml"), "engines = [\"null\"]\nspeed = 3\n").unwrap();
     shell.fails("bench --config bad.toml", 2, &["speed"]);
-    let said =
-        shell.run("bench --engines rocksdb --rocksdb /nowhere/librocksdb.so --workloads load --keys 100");
-    let told = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(told.contains("/nowhere/librocksdb.so"), "{told}");
+}
+
+#[test]
+fn a_plan_that_cannot_be_run_is_refused_before_anything_is() {
+    let shell = Shell::new();
+    let plan = |engine: &str| {
+        format!(
+            "engines = [\"terrane\", {engine}]\ndata = {{ keys = 1000 }}\n[[scenario]]\nname = \"s\"\nsteps = [\"load\"]\n"
+        )
+    };
+    let refused = |engine: &str, parts: &[&str]| {
+        shell.file("p.toml", plan(engine));
+        shell.fails("bench --config p.toml --json none.json", 2, parts);
+        assert!(!shell.path("none.json").exists() && !shell.path("bench-data").exists(), "nothing was run");
+    };
+    refused(
+        "{ engine = \"lmdb\", options = { map_byts = 1 } }",
+        &["nothing was run", "map_byts", "map_bytes"],
+    );
+    refused("{ engine = \"fjall\", options = { cache_bytes = \"big\" } }", &["fjall", "cache_bytes", "big"]);
+    let library = "/nowhere/librocksdb.so";
+    refused(&format!("{{ engine = \"rocksdb\", library = \"{library}\" }}"), &[library, "librocksdb-dev"]);
+    // A library, but not of RocksDB.
+    refused("{ engine = \"rocksdb\", library = \"libc.so.6\" }", &["libc.so.6", "rocksdb_"]);
+    shell.fails(&format!("bench --engines rocksdb --rocksdb {library} --workloads load"), 2, &[library]);
+}
+
+/// Loads no library that a machine may have: the loader looks into a directory without any first, and the names that it
+/// is asked for are not RocksDB's on a machine without it.
+#[test]
+fn a_machine_without_rocksdb_runs_the_rest_of_a_plan() {
+    let shell = Shell::new();
+    shell.file(
+        "p.toml",
+        "engines = [\"null\", \"rocksdb\"]\ndata = { keys = 1000 }\n[[scenario]]\nname = \"s\"\nsteps = [\"load\"]\n",
+    );
+    let run = |line: &str| shell.command(line).env_remove("TERRANE_ROCKSDB").output().unwrap();
+    let done = run("bench --config p.toml --json run.json");
+    let said = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    if !said.contains("unsupported") {
+        println!("NOT RUN: this machine has a RocksDB library");
+        return;
+    }
+    assert!(said.contains("librocksdb-dev") && said.contains("rocksdbjni"), "{said}");
+    let typed = run("bench --config p.toml --engines null,rocksdb");
+    let told = String::from_utf8(typed.stderr).unwrap();
+    assert!(typed.status.code() == Some(2) && told.contains("librocksdb-dev"), "{told}");
+}
+
+#[test]
+fn a_step_that_failed_is_listed_and_the_exit_code_says_so() {
+    let shell = Shell::new();
+    shell.file(
+        "p.toml",
+        "engines = [\"null\", { engine = \"lmdb\", options = { map_bytes = 131072 } }]\ndata = { keys = 5000 }\n\
+         [[scenario]]\nname = \"s\"\nsteps = [\"load\", \"readrandom\"]\nrun = { operations = 100 }\n",
+    );
+    let done = shell.run("bench --config p.toml --json run.json --html run.html");
+    let (said, told) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    assert_eq!(done.status.code(), Some(6), "{told}");
+    assert!(
+        told.contains("1 of the cells failed, first s / load / lmdb: lmdb: write: the map is full"),
+        "{told}"
+    );
+    assert!(said.contains("FAILED") && shell.path("run.html").exists(), "{said}");
+    assert!(shell.ok("bench report run.json").contains("the map is full"));
+}
+
+#[test]
+fn a_run_removes_only_what_it_made() {
+    let shell = Shell::new();
+    let run =
+        |more: &str| shell.ok(&format!("bench --engines terrane --workloads load {SMALL} --dir d {more}"));
+    let below = || {
+        let entries = std::fs::read_dir(shell.path("d")).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    std::fs::create_dir(shell.path("d")).unwrap();
+    run("");
+    assert_eq!(below(), [""; 0], "a directory that was there stays");
+    // The name that a database has in the directory of the run.
+    std::fs::create_dir(shell.path("d/1-bench-terrane-0")).unwrap();
+    shell.file("d/1-bench-terrane-0/mine", "precious");
+    run("");
+    assert_eq!(below(), ["1-bench-terrane-0"]);
+    run("--keep");
+    let kept = below().into_iter().find(|name| name.starts_with("run-")).unwrap();
+    assert!(shell.path(&format!("d/{kept}/1-bench-terrane-0")).exists(), "{kept}");
+    run("");
+    assert_eq!(below().len(), 2, "neither what was kept nor what is another's is removed");
+    assert_eq!(std::fs::read_to_string(shell.path("d/1-bench-terrane-0/mine")).unwrap(), "precious");
+}
+
+#[test]
+fn results_that_have_nothing_in_common_or_lack_cells_are_told_apart_from_equal_ones() {
+    let shell = Shell::new();
+    shell.ok(&format!("bench --engines null --workloads load,readrandom {SMALL} --json both.json"));
+    shell.ok(&format!("bench --engines null --workloads load {SMALL} --json one.json"));
+    shell.ok(&format!("bench --engines terrane --workloads load {SMALL} --json other.json"));
+    shell.fails("bench compare one.json other.json", 2, &["nothing to compare"]);
+    shell.fails("bench compare both.json one.json", 1, &["lacks 1", "readrandom", "not run"]);
+    let said = shell.ok("bench compare one.json both.json");
+    assert!(said.contains("unsure") && said.contains("--repetitions 5"), "one pair says nothing: {said}");
+}
+
+/// A run that is in the step after the load, with its result in `NAME.json`.
+fn reading(shell: &Shell, name: &str) -> Child {
+    let line = format!("bench --workloads load,readrandom --keys 2000 --seconds 30 --json {name}.json");
+    let mut child = shell.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let result = shell.path(&format!("{name}.json"));
+    // The load is one line after the header; then the long read begins.
+    let lines = || std::fs::read_to_string(&result).map_or(0, |text| text.lines().count());
+    while lines() < 2 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Its beginning is told right after the result of the load.
+    std::thread::sleep(Duration::from_millis(300));
+    child
+}
+
+#[test]
+fn an_engine_that_dies_is_reported_at_the_step_it_was_in() {
+    let shell = Shell::new();
+    let run = reading(&shell, "dead");
+    let children = format!("/proc/{0}/task/{0}/children", run.id());
+    let child = std::fs::read_to_string(children).unwrap();
+    assert!(Command::new("kill").args(["-KILL", child.trim()]).status().unwrap().success(), "{child:?}");
+    let ended = run.wait_with_output().unwrap();
+    let told = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(6), "{told}");
+    assert!(told.contains("bench / readrandom / terrane: the process ended early (signal: 9"), "{told}");
+    assert!(shell.ok("bench report dead.json").contains("readrandom / terrane #0: FAILED"), "{told}");
+}
+
+#[test]
+fn an_interruption_ends_a_child_that_says_nothing() {
+    let shell = Shell::new();
+    let plan =
+        file::parse("engines = [\"null\"]\n[[scenario]]\nsteps = [\"load\"]\n").unwrap().resolve().unwrap();
+    let job = Job {
+        engine: plan.engines[0].clone(),
+        scenario: plan.scenarios[0].clone(),
+        repetition: 0,
+        seed: 1,
+        directory: shell.path("d"),
+    };
+    let pid = shell.path("pid");
+    // More on standard error than a pipe holds, then silence far beyond the patience of anyone.
+    let script =
+        format!("read job; yes error | head -c 300000 >&2; echo $$ > {}; exec sleep 100000", pid.display());
+    let launcher = Launcher { program: "/bin/sh".into(), arguments: vec!["-c".to_owned(), script] };
+    let interrupted = AtomicBool::new(false);
+    let number = || std::fs::read_to_string(&pid).unwrap_or_default().trim().to_owned();
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while number().is_empty() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            interrupted.store(true, Ordering::Relaxed);
+        });
+        parent::run(&launcher, &job, None, &interrupted, &mut |_| Ok(())).unwrap()
+    });
+    assert_eq!(outcome, Outcome::Interrupted);
+    assert!(!std::path::Path::new(&format!("/proc/{}", number())).exists(), "killed, and waited for");
 }
 
 #[test]
 fn an_interrupted_run_keeps_what_it_has_and_says_so() {
     let shell = Shell::new();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_terrane"))
-        .args("bench --workloads load,readrandom --keys 2000 --seconds 30 --json cut.json".split(' '))
-        .current_dir(shell.path(""))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The load is one line after the header; then the long read begins.
-    let lines = || std::fs::read_to_string(shell.path("cut.json")).map_or(0, |text| text.lines().count());
-    while lines() < 2 && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let child = reading(&shell, "cut");
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(7), "{}", String::from_utf8_lossy(&ended.stderr));
@@ -124,4 +279,5 @@ fn an_interrupted_run_keeps_what_it_has_and_says_so() {
     assert!(said.contains("PARTIAL") && said.contains("load"), "{said}");
     let again = shell.ok("bench report cut.json");
     assert!(again.contains("PARTIAL"), "{again}");
+    assert!(!shell.path("bench-data").exists(), "the database of the step that was cut is removed");
 }

@@ -5,6 +5,9 @@
 //! the limit was not enforced.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use terrane::Env;
 
 use crate::error::Result;
 use crate::files;
@@ -12,6 +15,10 @@ use crate::files;
 /// Where the memory controllers of version 1 and 2 are mounted, and the name of the file that holds the limit.
 const CONTROLLERS: [(&str, &str); 2] =
     [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+
+/// How often, and with which pause, a group is tried to be removed.
+const REMOVE_TRIES: u32 = 50;
+const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
 /// A control group with a ceiling, removed when dropped (after its processes have ended).
 #[derive(Debug)]
@@ -55,7 +62,13 @@ impl MemoryLimit {
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
+        // The kernel may take a moment to let go of a process that was killed.
+        for _ in 0..REMOVE_TRIES {
+            if files::remove_control(&self.group).is_ok() {
+                return;
+            }
+            Env::real().clock.sleep(REMOVE_PAUSE);
+        }
         // A group that is still busy stays behind, empty; nothing is lost by it.
-        let _ = files::remove_control(&self.group);
     }
 }

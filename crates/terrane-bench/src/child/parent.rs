@@ -1,9 +1,14 @@
 //! Starts a child, gives it its job, passes on what it tells, and ends it.
+//!
+//! Two threads read its two streams, so that neither a silent child delays an interruption nor a talkative one waits for
+//! room in a pipe. They end with the streams, that is with the child.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 use super::limit::MemoryLimit;
 use super::protocol::{Event, Job};
@@ -11,6 +16,10 @@ use crate::error::{Error, Result};
 
 /// How much of a child's standard error is kept, from its end.
 const STDERR_TAIL: usize = 2000;
+/// Lines of a child that may wait to be heard.
+const LINES_AHEAD: usize = 64;
+/// How often an interruption is looked for while a child is silent.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The command that a child is started with: this program and its hidden command.
 #[derive(Clone, Debug)]
@@ -50,14 +59,32 @@ pub fn run(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| Error::io("start", &launcher.program, error))?;
-    let done = converse(&mut child, job, limit, interrupted, hear);
-    if !matches!(done, Ok(Outcome::Done)) {
-        // It may still be at work; what it does is of no use any more.
-        let _ = child.kill();
-    }
-    let stderr = tail(&mut child);
-    let status = child.wait().map_err(|error| Error::Io(format!("cannot wait for a child: {error}")))?;
+    let output = child.stdout.take().expect("piped");
+    let errors = child.stderr.take().expect("piped");
+    let (done, ended, stderr) = std::thread::scope(|scope| {
+        let stderr = scope.spawn(|| tail(errors));
+        let (sender, lines) = sync_channel(LINES_AHEAD);
+        scope.spawn(move || {
+            for line in BufReader::new(output).split(b'\n').map_while(std::io::Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let done = converse(&mut child, job, limit, interrupted, &lines, hear);
+        // The reader must not wait for room that nobody makes any more.
+        drop(lines);
+        if !matches!(done, Ok(Outcome::Done)) {
+            // It may still be at work; what it does is of no use any more.
+            let _ = child.kill();
+        }
+        let ended = child.wait();
+        (done, ended, stderr.join().expect("reading does not panic"))
+    });
+    let status = ended.map_err(|error| Error::Io(format!("cannot wait for a child: {error}")))?;
     match done? {
+        // The signal that interrupts a run often reaches the child first.
+        Outcome::Died(_) if interrupted.load(Ordering::Relaxed) => Ok(Outcome::Interrupted),
         Outcome::Died(_) => Ok(Outcome::Died(format!("the process ended early ({status}){stderr}"))),
         other => Ok(other),
     }
@@ -68,6 +95,7 @@ fn converse(
     job: &Job,
     limit: Option<&MemoryLimit>,
     interrupted: &AtomicBool,
+    lines: &Receiver<Vec<u8>>,
     hear: &mut dyn FnMut(Event) -> Result<()>,
 ) -> Result<Outcome> {
     if let Some(limit) = limit {
@@ -81,29 +109,33 @@ fn converse(
         return Ok(Outcome::Died(String::new()));
     }
     drop(input);
-    let output = BufReader::new(child.stdout.take().expect("piped"));
-    for line in output.lines() {
+    loop {
+        let line = lines.recv_timeout(LOOK_EVERY);
         if interrupted.load(Ordering::Relaxed) {
             return Ok(Outcome::Interrupted);
         }
-        let Ok(line) = line else { break };
-        match serde_json::from_str(&line) {
+        let line = match line {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return Ok(Outcome::Died(String::new())),
+        };
+        match serde_json::from_slice(&line) {
             Ok(Event::Done) => return Ok(Outcome::Done),
             Ok(event) => hear(event)?,
             // Libraries of engines may print; it is no event.
             Err(_) => {}
         }
     }
-    Ok(if interrupted.load(Ordering::Relaxed) { Outcome::Interrupted } else { Outcome::Died(String::new()) })
 }
 
-/// The end of what the child wrote to standard error, as a clause; empty if it wrote nothing.
-fn tail(child: &mut Child) -> String {
-    let mut bytes = Vec::new();
-    if let Some(stderr) = child.stderr.as_mut() {
-        let _ = stderr.read_to_end(&mut bytes);
+/// The end of what the child writes to standard error, as a clause; empty if it writes nothing.
+fn tail(mut stderr: impl Read) -> String {
+    let mut kept = Vec::new();
+    let mut piece = [0; 4096];
+    while let Ok(read @ 1..) = stderr.read(&mut piece) {
+        kept.extend_from_slice(&piece[..read]);
+        kept.drain(..kept.len().saturating_sub(STDERR_TAIL));
     }
-    let from = bytes.len().saturating_sub(STDERR_TAIL);
-    let text = String::from_utf8_lossy(&bytes[from..]).trim().replace('\n', " | ");
+    let text = String::from_utf8_lossy(&kept).trim().replace('\n', " | ");
     if text.is_empty() { text } else { format!(": {text}") }
 }

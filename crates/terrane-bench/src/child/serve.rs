@@ -12,10 +12,12 @@ use crate::drive::{Driver, Measured, Observer};
 use crate::engine::{self, Control, Engine, EngineCounters, EngineOptions, Shape};
 use crate::error::{Error, Result};
 use crate::files;
+use crate::generate::catalogue;
 use crate::measure::process::ProcessProbe;
 use crate::plan::text::control_name;
-use crate::plan::{Run, Step};
+use crate::plan::{Run, Scenario, Step};
 use crate::report::model::{Cell, Failed, Timeline};
+use crate::trace;
 
 /// Time between two progress events.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
@@ -92,7 +94,7 @@ struct Child<'j> {
 
 impl<'j> Child<'j> {
     fn open(job: &'j Job, teller: &'j Teller<'j>) -> Result<Self> {
-        let options = open_options(job);
+        let options = open_options(job)?;
         let engine = engine::open(&job.engine.engine, &options)?;
         let driver = Driver::new(&job.scenario.data, job.seed);
         Ok(Child { job, teller, options, engine: Some(engine), driver, deleted: false })
@@ -118,7 +120,11 @@ impl<'j> Child<'j> {
                 }
             }
         }
-        self.engine.take().expect("open between steps").close()
+        let closed = self.engine.take().expect("open between steps").close();
+        match closed {
+            Err(error) => self.teller.tell(&Event::Failed(failed(self.job, "close", &error))),
+            Ok(()) => Ok(()),
+        }
     }
 
     fn step(&mut self, step: &Step, name: &str, index: u32) -> Result<Cell> {
@@ -209,9 +215,9 @@ pub fn step_name(step: &Step) -> String {
     }
 }
 
-fn open_options(job: &Job) -> EngineOptions {
+fn open_options(job: &Job) -> Result<EngineOptions> {
     let (scenario, data) = (&job.scenario, &job.scenario.data);
-    EngineOptions {
+    Ok(EngineOptions {
         directory: job.directory.clone(),
         memory_bytes: scenario.memory_bytes,
         tables: data.tables,
@@ -219,12 +225,25 @@ fn open_options(job: &Job) -> EngineOptions {
         background_threads: scenario.background_threads,
         records: data.keys,
         data_bytes: data.bytes() as u64,
-        value_bytes_max: data.value_bytes_max() as u64,
+        value_bytes_max: value_bytes_max(scenario)? as u64,
         level_fanout: scenario.level_fanout,
         filter_bits_per_key: scenario.filter_bits_per_key,
         options: job.engine.options.clone(),
         library: job.engine.library.clone(),
+    })
+}
+
+/// The longest value that any step writes: some workloads bring sizes of their own, a trace has those of its recording.
+fn value_bytes_max(scenario: &Scenario) -> Result<usize> {
+    let mut longest = scenario.data.value_bytes_max();
+    for step in &scenario.steps {
+        let Step::Run(run) = step else { continue };
+        longest = longest.max(catalogue::find(&run.workload)?.value_bytes_max(&scenario.data)?);
+        if let Some(trace) = run.replay.as_deref().filter(|trace| trace.exists()) {
+            longest = longest.max(trace::Reader::open(trace)?.header().value_bytes_max);
+        }
     }
+    Ok(longest)
 }
 
 /// Shape steps whose effect lasts beyond the step; the report marks the steps after them.

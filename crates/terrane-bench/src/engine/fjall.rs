@@ -82,14 +82,19 @@ impl Fjall {
         Ok(Fjall { keyspaces, database, opened: Opened { version: locked_version("fjall"), settings } })
     }
 
-    /// Waits until nothing was due twice in a row: a compaction that ends may call for the next.
+    /// Whether background work is under way or due.
+    fn is_busy(&self) -> bool {
+        let sealed: usize = self.keyspaces.iter().map(|keyspace| keyspace.sealed_memtable_count()).sum();
+        self.database.outstanding_flushes() + self.database.active_compactions() + sealed > 0
+    }
+
+    /// Returns at once if nothing is due; else waits until nothing was due twice in a row: a compaction that ends may call
+    /// for the next.
     fn wait(&self) {
-        let mut calm = 0;
+        let mut calm = if self.is_busy() { 0 } else { 2 };
         while calm < 2 {
-            let sealed: usize = self.keyspaces.iter().map(|keyspace| keyspace.sealed_memtable_count()).sum();
-            let busy = self.database.outstanding_flushes() + self.database.active_compactions() + sealed > 0;
-            calm = if busy { 0 } else { calm + 1 };
             std::thread::park_timeout(POLL);
+            calm = if self.is_busy() { 0 } else { calm + 1 };
         }
     }
 }

@@ -44,8 +44,12 @@ fn few_pairs_are_told() {
     assert!(few.to_string().contains("noise cannot be judged"), "{few}");
     let enough = compare(&noisy(1, 5, 1e5, 0.01), &noisy(2, 5, 1e5, 0.01), 0.05);
     assert!(!enough.to_string().contains("noise cannot be judged"), "{enough}");
-    let one = compare(&noisy(1, 1, 1e5, 0.0), &noisy(1, 1, 0.5e5, 0.0), 0.05);
-    assert!(one.regressed(), "half the rate is a regression even if noise cannot be judged");
+    assert!(few.to_string().contains("--repetitions 5"), "{few}");
+    for rate in [0.5e5, 2e5] {
+        let four = compare(&noisy(1, 4, 1e5, 0.0), &noisy(1, 4, rate, 0.0), 0.05);
+        assert_eq!(verdict(&four), Verdict::Unsure, "{four}");
+        assert!(!four.regressed() && four.to_string().ends_with("no regression\n"), "{four}");
+    }
 }
 
 #[test]
@@ -70,26 +74,42 @@ fn times_of_shape_steps_are_better_when_shorter() {
 }
 
 #[test]
-fn what_is_missing_is_listed_and_what_broke_is_a_regression() {
+fn what_the_second_lacks_is_a_regression_and_told_with_the_reason() {
     let mut a = noisy(1, 5, 1e5, 0.01);
     let b = a.clone();
     a.cells.push(cell("s", "scan", "terrane", 0, 1e5));
     let gone = compare(&a, &b, 0.05);
-    assert_eq!((gone.only_a.len(), gone.only_b.len(), gone.broken.len()), (1, 0, 0));
-    assert!(
-        !gone.regressed() && gone.to_string().contains("only in the first run: s / scan / terrane"),
-        "{gone}"
-    );
-    assert_eq!(compare(&b, &a, 0.05).only_b.len(), 1);
-    let fail = |unsupported: bool, step: &str| {
+    assert_eq!((gone.only_a.len(), gone.only_b.len(), gone.missing.len()), (1, 0, 1));
+    assert!(gone.regressed() && gone.to_string().ends_with("REGRESSED\n"), "{gone}");
+    let line = "MISSING in the second run: s / scan / terrane: it was not run";
+    assert!(gone.to_string().contains(line), "{gone}");
+    let more = compare(&b, &a, 0.05);
+    assert!(more.only_b.len() == 1 && !more.regressed(), "what only the second has is no regression: {more}");
+    let fail = |unsupported: bool, step: &str, repetition: u32| {
         let mut b = b.clone();
         let own = str::to_owned;
         let (scenario, engine, step) = (own("s"), own("terrane"), own(step));
-        b.failed = vec![Failed { scenario, step, engine, repetition: 0, unsupported, why: own("it broke") }];
+        b.failed = vec![Failed { scenario, step, engine, repetition, unsupported, why: own("it broke") }];
         compare(&a, &b, 0.05)
     };
-    assert!(fail(false, "scan").regressed() && fail(false, "").regressed(), "{}", fail(false, "scan"));
-    assert!(!fail(true, "scan").regressed() && !fail(false, "other").regressed());
+    for (unsupported, step) in [(false, "scan"), (true, "scan"), (false, "")] {
+        let failed = fail(unsupported, step, 0);
+        assert!(failed.regressed() && failed.to_string().contains("it broke"), "{failed}");
+    }
+    assert!(!fail(false, "other", 0).to_string().contains("it broke"), "another step's failure is no reason");
+}
+
+#[test]
+fn fewer_repetitions_are_fine_and_one_that_failed_is_not() {
+    let a = noisy(1, 9, 1e5, 0.01);
+    let mut b = noisy(2, 6, 1e5, 0.01);
+    assert!(!compare(&a, &b, 0.05).regressed());
+    let own = str::to_owned;
+    let (scenario, engine, step) = (own("s"), own("terrane"), own("get"));
+    b.failed =
+        vec![Failed { scenario, step, engine, repetition: 6, unsupported: false, why: own("it broke") }];
+    let broken = compare(&a, &b, 0.05);
+    assert!(broken.regressed() && broken.to_string().contains("it broke"), "{broken}");
 }
 
 #[test]
@@ -113,6 +133,7 @@ fn other_machines_plans_and_partial_runs_are_warned_of() {
         })
         .collect();
     let apart = compare(&a, &run("rocksdb", &["terrane"], later), 0.05);
-    assert!(apart.rows.is_empty() && apart.only_a.is_empty(), "{apart}");
-    assert!(apart.warnings.iter().any(|warning| warning.contains("no repetition is in both")), "{apart}");
+    assert!(apart.is_empty() && apart.only_a.is_empty() && apart.regressed(), "{apart}");
+    assert!(apart.to_string().contains("none of the same repetitions"), "{apart}");
+    assert!(apart.to_string().ends_with("NOTHING TO COMPARE: no cell is in both runs\n"), "{apart}");
 }

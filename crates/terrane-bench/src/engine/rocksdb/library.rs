@@ -31,7 +31,8 @@ fn loader_names() -> Vec<PathBuf> {
 /// Finds and loads a library.
 ///
 /// # Errors
-/// `Plan`: none found, with the ways to get one; the one that was named cannot be loaded; a symbol is missing.
+/// `Unsupported` if none was named and none found, with the ways to get one; `Plan` if the one that was named cannot be
+/// loaded, or a symbol is missing.
 pub(super) fn find(named: Option<&Path>) -> Result<Arc<Api>> {
     let variable = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     match (named, variable) {
@@ -60,5 +61,6 @@ fn load_any() -> Result<Arc<Api>> {
             Err(_) => {}
         }
     }
-    Err(incomplete.unwrap_or_else(|| Error::plan(format!("no RocksDB library was found.\n{WAYS}"))))
+    Err(incomplete
+        .unwrap_or_else(|| Error::unsupported("rocksdb", format!("library that could be found.\n{WAYS}"))))
 }

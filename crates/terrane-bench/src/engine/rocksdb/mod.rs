@@ -37,7 +37,8 @@ impl RocksDb {
     /// Finds a library and opens the database.
     ///
     /// # Errors
-    /// `Plan` if no library is found, it lacks a symbol, or an option is wrong; RocksDB's.
+    /// `Unsupported` if no library is found; `Plan` if the one that was named does not load, a symbol is missing, or an
+    /// option is wrong; RocksDB's.
     pub fn open(options: &EngineOptions) -> Result<Self> {
         let tuning = Tuning::new(options)?;
         let api = library::find(options.library.as_deref())?;

@@ -4,7 +4,7 @@
 //! in `b` by that in `a` (for steps without operations the time in `a` by that in `b`), so above 1 is always better. The
 //! median of the ratios is the result, and an interval of order statistics says how far to trust it
 //! ([`Interval::of_median`]; no distribution is assumed). With fewer than [`PAIRS_MIN`] pairs noise cannot be judged: the
-//! interval is the range of the ratios then, and the text says so.
+//! interval is the range of the ratios then, the verdict is `unsure`, and the text says so.
 //!
 //! The verdict, for a bound of `d` (0.05: a change of 5 % matters):
 //!
@@ -13,9 +13,10 @@
 //! | worse | lies wholly below `1 - d` |
 //! | better | lies wholly above `1 / (1 - d)` |
 //! | same | lies wholly between the two, both included |
-//! | unsure | crosses one of them: more repetitions, or a quieter machine |
+//! | unsure | crosses one of them, or has too few pairs: more repetitions, or a quieter machine |
 //!
-//! A regression is a `worse`, or something that `a` measured and `b` reports as failed.
+//! A regression is a `worse`, or something that `a` measured and `b` did not: a step that `b` lacks or has in none of the
+//! same repetitions, or a repetition in which it failed there. Two runs with nothing in common cannot be compared.
 
 use std::collections::BTreeMap;
 
@@ -38,8 +39,8 @@ pub struct Comparison {
     pub only_a: Vec<Place>,
     /// What only the second has.
     pub only_b: Vec<Place>,
-    /// Those of `only_a` that failed in the second, with what they said.
-    pub broken: Vec<(Place, String)>,
+    /// What the first measured and the second did not, with the reason.
+    pub missing: Vec<(Place, String)>,
 }
 
 /// A step of an engine.
@@ -87,7 +88,7 @@ pub enum Verdict {
     Worse,
     /// Within the bound.
     Same,
-    /// The noise is larger than the change.
+    /// The noise is larger than the change, or there are too few pairs to tell.
     Unsure,
 }
 
@@ -97,6 +98,7 @@ impl Verdict {
     pub fn of(interval: Interval, bound: f64) -> Verdict {
         let (least, most) = (1.0 - bound, 1.0 / (1.0 - bound));
         match interval {
+            Interval { coverage: None, .. } => Verdict::Unsure,
             Interval { high, .. } if high < least => Verdict::Worse,
             Interval { low, .. } if low > most => Verdict::Better,
             Interval { low, high, .. } if low >= least && high <= most => Verdict::Same,
@@ -106,10 +108,16 @@ impl Verdict {
 }
 
 impl Comparison {
-    /// Whether the second run is worse: some row is [`Verdict::Worse`], or something failed that the first measured.
+    /// Whether the two have nothing in common that could be compared.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Whether the second run is worse: some row is [`Verdict::Worse`], or it lacks something that the first measured.
     #[must_use]
     pub fn regressed(&self) -> bool {
-        !self.broken.is_empty() || self.rows.iter().any(|row| row.verdict == Verdict::Worse)
+        !self.missing.is_empty() || self.rows.iter().any(|row| row.verdict == Verdict::Worse)
     }
 
     /// Geometric mean of the ratios of an engine, above 1 for better; steps without operations are left out.
@@ -127,20 +135,22 @@ pub fn compare(a: &RunReport, b: &RunReport, bound: f64) -> Comparison {
     let (cells_a, cells_b) = (places(a), places(b));
     let mut rows: Vec<Row> =
         cells_a.iter().filter_map(|(place, cells)| row(place, cells, cells_b.get(place)?, bound)).collect();
-    let missing = |of: &Places<'_>, from: &Places<'_>| {
+    let only = |of: &Places<'_>, from: &Places<'_>| {
         of.keys().filter(|place| !from.contains_key(place)).cloned().collect::<Vec<_>>()
     };
-    let (only_a, only_b) = (missing(&cells_a, &cells_b), missing(&cells_b, &cells_a));
+    let (only_a, only_b) = (only(&cells_a, &cells_b), only(&cells_b, &cells_a));
     let mut warnings = warnings(a, b);
-    for place in cells_a.keys().filter(|place| cells_b.contains_key(place)) {
-        if !rows.iter().any(|row| row.place == *place) {
-            warnings.push(format!("{place}: no repetition is in both runs with a figure above zero"));
+    let mut missing = Vec::new();
+    for (place, cells) in &cells_a {
+        if let Some(why) = why_missing(place, cells, cells_b.get(place), b) {
+            missing.push((place.clone(), why));
+        } else if !rows.iter().any(|row| row.place == *place) {
+            warnings.push(format!("{place}: no repetition has a figure above zero"));
         }
     }
-    let broken = only_a.iter().filter_map(|place| Some((place.clone(), why_failed(place, b)?))).collect();
     let order = |name: &str| a.cells.iter().position(|cell| cell.scenario == name);
     rows.sort_by_key(|row| order(&row.place.scenario));
-    Comparison { bound, warnings, rows, only_a, only_b, broken }
+    Comparison { bound, warnings, rows, only_a, only_b, missing }
 }
 
 /// Cells of each place by their repetition.
@@ -190,16 +200,27 @@ fn told(pairs: &[(&Cell, &Cell)], metric: &Metric) -> Option<f64> {
     Spread::of(ratios).map(|spread| spread.median)
 }
 
-/// Why a place has no cell in a run, if it failed there: itself, or the opening of its engine. What an engine lacks is no
-/// failure.
-fn why_failed(place: &Place, report: &RunReport) -> Option<String> {
-    let failed = report.failed.iter().find(|failed| {
-        !failed.unsupported
-            && failed.scenario == place.scenario
+/// What the second run, of which these are the `cells`, lacks at a place that the first measured: `None` if nothing.
+fn why_missing(
+    place: &Place,
+    first: &BTreeMap<u32, &Cell>,
+    cells: Option<&BTreeMap<u32, &Cell>>,
+    second: &RunReport,
+) -> Option<String> {
+    let has = |repetition: &u32| cells.is_some_and(|cells| cells.contains_key(repetition));
+    let failed = second.failed.iter().find(|failed| {
+        failed.scenario == place.scenario
             && failed.engine == place.engine
             && (failed.step.is_empty() || failed.step == place.step)
+            && !has(&failed.repetition)
     });
-    failed.map(|failed| failed.why.clone())
+    match failed {
+        // Fewer repetitions are fine, one that broke is not.
+        Some(failed) if !failed.unsupported || cells.is_none() => Some(failed.why.clone()),
+        _ if cells.is_none() => Some("it was not run".to_owned()),
+        _ if !first.keys().any(has) => Some("it has none of the same repetitions".to_owned()),
+        _ => None,
+    }
 }
 
 fn warnings(a: &RunReport, b: &RunReport) -> Vec<String> {

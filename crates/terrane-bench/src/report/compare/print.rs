@@ -34,12 +34,8 @@ impl fmt::Display for Comparison {
         }
         table(f, &self.rows, f.alternate())?;
         self.means(f)?;
-        for (place, why) in &self.broken {
-            paragraph(f, 0, &format!("FAILED in the second run: {place}: {why}"))?;
-        }
-        let failed = |place: &Place| self.broken.iter().any(|(broken, _)| broken == place);
-        for place in self.only_a.iter().filter(|place| !failed(place)) {
-            paragraph(f, 0, &format!("only in the first run: {place}"))?;
+        for (place, why) in &self.missing {
+            paragraph(f, 0, &format!("MISSING in the second run: {place}: {why}"))?;
         }
         for place in &self.only_b {
             paragraph(f, 0, &format!("only in the second run: {place}"))?;
@@ -67,12 +63,12 @@ impl Comparison {
     fn conclusion(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |verdict: Verdict| self.rows.iter().filter(|row| row.verdict == verdict).count();
         let limits = format!(
-            "{} better, {} same, {} unsure, {} worse, {} failed; a rate is worse if its interval lies below {:.3}, better above {:.3}",
+            "{} better, {} same, {} unsure, {} worse, {} missing; a rate is worse if its interval lies below {:.3}, better above {:.3}",
             count(Verdict::Better),
             count(Verdict::Same),
             count(Verdict::Unsure),
             count(Verdict::Worse),
-            self.broken.len(),
+            self.missing.len(),
             1.0 - self.bound,
             1.0 / (1.0 - self.bound)
         );
@@ -80,13 +76,16 @@ impl Comparison {
         let blind = self.rows.iter().filter(|row| row.interval.coverage.is_none()).count();
         if blind > 0 {
             let text = format!(
-                "note: {blind} of {} rows have fewer than {PAIRS_MIN} pairs: noise cannot be judged there; the interval (marked ?) is the range of the pairs",
+                "note: {blind} of {} rows have fewer than {PAIRS_MIN} pairs: noise cannot be judged there and the verdict is unsure; the interval (marked ?) is the range of the pairs; use --repetitions {PAIRS_MIN} or more",
                 self.rows.len()
             );
             paragraph(f, 0, &text)?;
         }
-        let verdict = if self.regressed() { "REGRESSED" } else { "no regression" };
-        writeln!(f, "{verdict}")
+        f.write_str(match (self.is_empty(), self.regressed()) {
+            (true, _) => "NOTHING TO COMPARE: no cell is in both runs\n",
+            (false, true) => "REGRESSED\n",
+            (false, false) => "no regression\n",
+        })
     }
 }
 

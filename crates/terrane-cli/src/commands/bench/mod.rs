@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_bench::child::parent::Launcher;
-use terrane_bench::report::model::RunReport;
+use terrane_bench::report::model::{Failed, RunReport};
 use terrane_bench::report::{compare, html, jsonl, table};
 use terrane_bench::run::{self, Place};
 use terrane_bench::{engine, files, generate};
@@ -46,6 +46,7 @@ fn run_plan(engine: &Engine, flags: &RunFlags, out: &mut dyn Write) -> Result<()
         directory: flags.dir.clone(),
         results: flags.json.clone(),
         keep: flags.keep,
+        must_have: flags.engines.clone(),
         launcher: launcher()?,
         command: typed(),
     };
@@ -58,7 +59,17 @@ fn run_plan(engine: &Engine, flags: &RunFlags, out: &mut dyn Write) -> Result<()
         let why = report.failed.first().map_or("the plan did nothing", |failed| &failed.why);
         return Err(Failure::new(Code::Other, format!("nothing could be measured: {why}")));
     }
-    Ok(())
+    judge(&report)
+}
+
+/// A run in which something failed has a report, but did not do what it was asked. What an engine lacks is no failure.
+fn judge(report: &RunReport) -> Result<(), Failure> {
+    let failed: Vec<&Failed> = report.failed.iter().filter(|failed| !failed.unsupported).collect();
+    let Some(first) = failed.first() else { return Ok(()) };
+    let step = if first.step.is_empty() { "open" } else { &first.step };
+    let place = format!("{} / {step} / {}", first.scenario, first.engine);
+    let text = format!("{} of the cells failed, first {place}: {}", failed.len(), first.why);
+    Err(Failure::new(Code::Other, text))
 }
 
 /// Prints the tables, and writes the page if one is asked for.
@@ -77,6 +88,14 @@ fn run_compare(command: &Compare, out: &mut dyn Write) -> Result<(), Failure> {
         compare::compare(&jsonl::read(&command.before)?, &jsonl::read(&command.after)?, command.bound);
     write!(out, "{comparison}")?;
     out.flush()?;
+    if comparison.is_empty() {
+        return Err(Failure::new(Code::Usage, "nothing to compare: no cell is in both results"));
+    }
+    if let Some((place, why)) = comparison.missing.first() {
+        let count = comparison.missing.len();
+        let text = format!("the second result lacks {count} of the cells of the first, first {place}: {why}");
+        return Err(Failure::new(Code::NotFound, text));
+    }
     if comparison.regressed() {
         let bound = 100.0 * command.bound;
         return Err(Failure::new(Code::NotFound, format!("a cell is slower by more than {bound:.1} %")));

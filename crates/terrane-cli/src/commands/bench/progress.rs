@@ -91,7 +91,9 @@ impl Watcher for Bars {
             Event::Progress { operations, seconds, total } => self.moved(job, *operations, *seconds, *total),
             Event::Measured(cell) => self.measured(job, cell),
             Event::Failed(failed) => {
-                self.say(&format!("{} · {}: {}", self.place(job), failed.step, failed.why));
+                // The remedy stands in the report, once for all.
+                let why = failed.why.lines().next().unwrap_or_default();
+                self.say(&format!("{} · {}: {why}", self.place(job), failed.step));
             }
             Event::Done => {}
         }
