@@ -225,7 +225,11 @@ impl Session<'_> {
                 }
                 self.keep(Line::Cell(cell))
             }
-            Event::Failed(failed) => self.keep(Line::Failed(failed)),
+            Event::Failed(failed) => {
+                // Remedies may have several lines; a table's cell has one.
+                let why = failed.why.split_whitespace().collect::<Vec<_>>().join(" ");
+                self.keep(Line::Failed(Failed { why, ..failed }))
+            }
             Event::Started { .. } | Event::Progress { .. } | Event::Done => Ok(()),
         }
     }

@@ -93,7 +93,8 @@ impl Watcher for Bars {
             Event::Failed(failed) => {
                 // The remedy stands in the report, once for all.
                 let why = failed.why.lines().next().unwrap_or_default();
-                self.say(&format!("{} · {}: {why}", self.place(job), failed.step));
+                let step = if failed.step.is_empty() { "open" } else { &failed.step };
+                self.say(&format!("{} · {step}: {why}", self.place(job)));
             }
             Event::Done => {}
         }
