@@ -5,13 +5,14 @@
 //! * [`error`]: the one error type and what its kinds ask of the caller.
 //! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
-//! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
+//! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads. [`epoch`]: when what is replaced is freed.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
 pub mod batch;
 pub mod cursor;
 pub mod env;
+pub mod epoch;
 pub mod error;
 pub mod ids;
 pub mod key;

@@ -24,7 +24,7 @@ impl Engine {
         key::check_key(key)?;
         let hash;
         let (tree, seq, level) = {
-            let guard = crossbeam_epoch::pin();
+            let guard = terrane_base::epoch::pin();
             let picture = table.picture(&guard);
             let seq = at.unwrap_or_else(|| self.journal.visible());
             if let Some(found) = get_from_memory(picture, key, seq, value) {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-use terrane_base::env::Joiner;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use terrane_base::env::{Joiner, Spawn, Step};
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::{ClaimId, Claims, Cursors, JobControl};
 
@@ -126,8 +126,9 @@ impl Schedule {
 }
 
 /// The pool of workers and what it runs.
-#[derive(Default)]
 pub(crate) struct Scheduler {
+    /// Who runs the work of the pool while somebody waits for it, if there are no threads.
+    spawn: Arc<dyn Spawn>,
     schedule: Mutex<Schedule>,
     changed: Condvar,
     /// Counts wake-ups, so that none is lost between looking for work and going to sleep.
@@ -136,6 +137,17 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
+    /// A pool without workers; `spawn` is the door to threads.
+    pub(crate) fn new(spawn: Arc<dyn Spawn>) -> Self {
+        Scheduler {
+            spawn,
+            schedule: Mutex::default(),
+            changed: Condvar::new(),
+            signals: AtomicU64::new(0),
+            workers: Mutex::default(),
+        }
+    }
+
     /// Lets an idle worker look for work. Takes no lock: writers call it.
     pub(crate) fn wake(&self) {
         self.signals.fetch_add(1, Ordering::AcqRel);
@@ -205,7 +217,10 @@ impl Scheduler {
             if schedule.closing {
                 return Err(Error::new(Kind::Cancelled, "the database is closing"));
             }
-            self.changed.wait_for(&mut schedule, IDLE);
+            match self.spawn.stepper() {
+                Some(stepper) => MutexGuard::unlocked(&mut schedule, || stepper.pass(IDLE)),
+                None => drop(self.changed.wait_for(&mut schedule, IDLE)),
+            }
         }
     }
 
@@ -245,9 +260,14 @@ impl Engine {
         for number in 0..self.options.background_threads {
             // Workers hold the engine weakly between pieces of work, so that dropping the last handle ends them.
             let engine = Arc::downgrade(self);
+            if let Some(stepper) = self.env.spawn.stepper() {
+                let step = move || engine.upgrade().map_or(Step::Ended, |engine| engine.work_step());
+                stepper.add(&format!("terrane-{number}"), Box::new(step));
+                continue;
+            }
             let body = move || {
                 while let Some(engine) = engine.upgrade() {
-                    if !engine.work_once() {
+                    if engine.work_step() == Step::Ended {
                         return;
                     }
                 }
@@ -258,10 +278,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Runs one piece of work, or waits for some. Returns false when the pool closes.
-    fn work_once(&self) -> bool {
+    /// Runs one piece of work, or waits for some where there are threads. Ends when the pool closes.
+    fn work_step(&self) -> Step {
         let Some((id, work, control)) = self.take_work() else {
-            return !self.scheduler.inspect(|schedule| schedule.closing);
+            return if self.scheduler.inspect(|schedule| schedule.closing) {
+                Step::Ended
+            } else {
+                Step::Idle
+            };
         };
         let subject = (work.name(), work.table());
         // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
@@ -278,7 +302,7 @@ impl Engine {
             add(&self.counters.background_errors, 1);
             self.pressure.wake();
         }
-        true
+        Step::Worked
     }
 
     fn take_work(&self) -> Option<(u64, Work, Arc<JobControl>)> {
@@ -290,7 +314,8 @@ impl Engine {
         let seen = self.scheduler.signals.load(Ordering::Acquire);
         let work = if schedule.paused { None } else { self.next_work(&schedule) };
         let Some(work) = work else {
-            if self.scheduler.signals.load(Ordering::Acquire) == seen {
+            let has_thread = self.env.spawn.stepper().is_none();
+            if has_thread && self.scheduler.signals.load(Ordering::Acquire) == seen {
                 self.scheduler.changed.wait_for(&mut schedule, IDLE);
             }
             return None;
