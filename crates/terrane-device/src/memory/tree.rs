@@ -63,6 +63,20 @@ impl Dir {
         self.durable.clone_from(&self.entries);
         self.changes.clear();
     }
+
+    /// The entries that a power cut leaves: after a prefix of the changes, or, on a strict device, after any of them.
+    fn crashed(&self, choices: &Choices) -> Entries {
+        let mut entries = self.durable.clone();
+        let is_strict = !choices.is_counted() && choices.below(4) == 0;
+        if is_strict {
+            let kept = self.changes.iter().filter(|_| choices.below(2) == 0);
+            kept.for_each(|change| change.apply(&mut entries));
+        } else {
+            let kept = choices.below(self.changes.len() as u64 + 1) as usize;
+            self.changes[..kept].iter().for_each(|change| change.apply(&mut entries));
+        }
+        entries
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -206,6 +220,31 @@ impl Tree {
         }
     }
 
+    /// Flips one bit of one file that `chosen` accepts by its path; says where.
+    pub(super) fn rot(&self, seed: u64, chosen: &dyn Fn(&str) -> bool) -> Option<(String, u64)> {
+        let mut files = Vec::new();
+        self.files_below(ROOT, "", &mut files);
+        files.retain(|(path, _)| chosen(path));
+        let choices = Choices::new(seed, 0);
+        if files.is_empty() {
+            return None;
+        }
+        let first = choices.below(files.len() as u64) as usize;
+        files.rotate_left(first);
+        files.into_iter().find_map(|(path, file)| Some((path, file.rot(&choices)?)))
+    }
+
+    fn files_below(&self, dir: NodeId, path: &str, files: &mut Vec<(String, Arc<MemFile>)>) {
+        for (name, node) in self.dir(dir).into_iter().flat_map(|dir| &dir.entries) {
+            let path = format!("{path}/{name}");
+            match self.nodes.get(node) {
+                Some(Node::File(file)) => files.push((path, Arc::clone(file))),
+                Some(Node::Dir(_)) => self.files_below(*node, &path, files),
+                None => {}
+            }
+        }
+    }
+
     pub(super) fn write_back(&mut self, seed: u64) {
         for (&id, node) in &mut self.nodes {
             let choices = Choices::new(seed, id);
@@ -231,14 +270,36 @@ impl Tree {
     }
 
     pub(super) fn crashed(&self, seed: u64, space: &Arc<Space>) -> Tree {
+        self.crashed_by(space, |id| Choices::new(seed, id))
+    }
+
+    /// The outcome of this number, of those that [`Tree::outcomes`] counts.
+    pub(super) fn crashed_as(&self, number: u64, space: &Arc<Space>) -> Tree {
+        let choices = Arc::new(Choices::counted(number));
+        self.crashed_by(space, |_| Arc::clone(&choices))
+    }
+
+    /// How many ways a power cut can leave the device, page by page; saturates.
+    pub(super) fn outcomes(&self) -> u64 {
+        let nodes = self.nodes.values().map(|node| match node {
+            Node::File(file) => file.outcomes(),
+            Node::Dir(dir) => dir.changes.len() as u64 + 1,
+        });
+        nodes.fold(1, u64::saturating_mul)
+    }
+
+    fn crashed_by<C: std::borrow::Borrow<Choices>>(
+        &self,
+        space: &Arc<Space>,
+        choices_for: impl Fn(NodeId) -> C,
+    ) -> Tree {
         let nodes = self.nodes.iter().map(|(&id, node)| {
-            let choices = Choices::new(seed, id);
+            let choices = choices_for(id);
+            let choices = choices.borrow();
             match node {
-                Node::File(file) => (id, Node::File(Arc::new(file.crashed(space, &choices)))),
+                Node::File(file) => (id, Node::File(Arc::new(file.crashed(space, choices)))),
                 Node::Dir(dir) => {
-                    let mut entries = dir.durable.clone();
-                    let kept = choices.below(dir.changes.len() as u64 + 1) as usize;
-                    dir.changes[..kept].iter().for_each(|change| change.apply(&mut entries));
+                    let entries = dir.crashed(choices);
                     (id, Node::Dir(Dir { durable: entries.clone(), entries, changes: Vec::new() }))
                 }
             }
