@@ -1,0 +1,63 @@
+//! Simulated runs: each follows from its seed, to the last call, and every answer is the model's.
+//!
+//! `TERRANE_SIM_SEEDS` and `TERRANE_SIM_START` say which seeds (default: 150 from 0), `TERRANE_SIM_OPERATIONS` how many operations
+//! each has (default 300). A failure prints the script of the run; `terrane sim --replay` does it again.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use terrane_sim::{Climate, Outcome, Script, generate, generate_in, run};
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
+}
+
+fn do_run(seed: u64, script: &Script) -> Outcome {
+    run(script).unwrap_or_else(|failure| {
+        panic!("seed {seed}, operation {}: {}\n{script}", failure.at, failure.message)
+    })
+}
+
+#[test]
+fn every_answer_is_the_models() {
+    let start = number("TERRANE_SIM_START", 0);
+    let operations = number("TERRANE_SIM_OPERATIONS", 300);
+    let mut sum = Outcome::default();
+    for seed in start..start + number("TERRANE_SIM_SEEDS", 150) {
+        sum.add(&do_run(seed, &generate(seed, operations)));
+    }
+    println!("{sum:?}");
+    assert!(
+        sum.crashes > 50 && sum.broken > 10 && sum.full > 10 && sum.silent > 10 && sum.nested > 50,
+        "{sum:?}"
+    );
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    for seed in 0..24 {
+        let script = generate(seed, 250);
+        let (first, second) = (do_run(seed, &script), do_run(seed, &script));
+        assert_eq!(
+            first.trace,
+            second.trace,
+            "seed {seed} ({:?}): the second run differed",
+            Climate::of(seed)
+        );
+        assert_eq!(first.answers, second.answers);
+    }
+    let traces = [1, 2].map(|seed| do_run(seed, &generate_in(seed, 100, Climate::Fair)).trace);
+    assert_ne!(traces[0], traces[1], "another seed is another run");
+}
+
+#[test]
+fn a_script_is_text_and_back() {
+    for seed in 0..200 {
+        let script = generate(seed, 300);
+        let text = script.to_string();
+        assert_eq!(text.parse::<Script>().unwrap(), script, "{text}");
+    }
+    for wrong in
+        ["put default 1", "scan t 1 2 forward 3", "crash power:x after 1", "fault Nothing broken * skip 1"]
+    {
+        assert!(wrong.parse::<Script>().is_err(), "{wrong}");
+    }
+}
