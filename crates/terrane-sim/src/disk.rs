@@ -143,11 +143,7 @@ impl SimDisk {
     }
 
     fn take_image(&self, crash: Crash) {
-        let image = match crash {
-            Crash::Kill => self.inner.kill(),
-            Crash::Power(seed) => self.inner.crash(seed),
-        };
-        *self.shared.image.lock() = Some(image);
+        *self.shared.image.lock() = Some(crash.image(&self.inner));
         if let Some(watcher) = watcher() {
             watcher.at_crash();
         }

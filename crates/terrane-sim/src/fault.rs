@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use terrane_base::Error;
-use terrane_device::Call;
+use terrane_device::{Call, MemDisk};
 
 /// How a life of a process ends that does not end by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,19 @@ pub(crate) enum Crash {
     Kill,
     /// The power goes; what was not synced is there, torn or lost as the seed says.
     Power(u64),
+    /// The power goes, and leaves the outcome of this number: see [`MemDisk::crash_as`].
+    Outcome(u64),
+}
+
+impl Crash {
+    /// What it leaves of a device.
+    pub(crate) fn image(self, disk: &MemDisk) -> MemDisk {
+        match self {
+            Crash::Kill => disk.kill(),
+            Crash::Power(seed) => disk.crash(seed),
+            Crash::Outcome(number) => disk.crash_as(number),
+        }
+    }
 }
 
 /// What is done to a call.
@@ -148,7 +161,9 @@ impl Plan {
         }
         match done {
             Some(Harm::Broken) => self.struck.broken += 1,
-            Some(Harm::Full) => self.struck.full += 1,
+            // A sync that fails for want of space is a failed sync: there is no going on.
+            Some(Harm::Full) if !matches!(call, Call::Sync | Call::SyncDir) => self.struck.full += 1,
+            Some(Harm::Full) => self.struck.broken += 1,
             Some(Harm::Lie) => self.struck.lies += 1,
             Some(harm) => {
                 self.struck.silent += 1;

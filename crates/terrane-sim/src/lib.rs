@@ -4,14 +4,17 @@
 //! * [`model`]: what a database should answer. [`history`]: random operations on a database of the real world.
 //! * `world`: clock, randomness and background work of a seed. `disk`, `fault`: a device, and what is done to it.
 //! * `op`, [`script`], [`mod@generate`]: what is done, as values, as text, drawn from a seed.
-//! * [`mod@run`] (with `act`, `read`, `judge`): does it and compares.
+//! * [`mod@run`] (with `act`, `read`, `judge`): does it and compares. [`mod@shrink`]: makes a failing run short.
+//! * [`explore`]: every crash of small histories. [`campaign`]: many runs on several threads.
 //!
 //! The engine under it is the real one, whole. It starts no thread here: its background work is done in steps, by
 //! whoever waits for it, in an order that the seed decides.
 
 mod act;
 mod alone;
+pub mod campaign;
 mod disk;
+pub mod explore;
 mod fault;
 pub mod generate;
 pub mod history;
@@ -23,11 +26,14 @@ mod panics;
 mod read;
 pub mod run;
 pub mod script;
+pub mod shrink;
 mod world;
 
+pub use explore::{Explored, Explorer};
 pub use generate::{Climate, generate, generate_in};
 pub use history::{History, Settings};
 pub use model::Model;
 pub use numbers::Trace;
 pub use run::{Failure, Outcome, run};
 pub use script::Script;
+pub use shrink::shrink;

@@ -25,7 +25,7 @@ use crate::script::Script;
 use crate::world::World;
 
 /// Where the database lies on its device.
-const DIR: &str = "/db";
+pub(crate) const DIR: &str = "/db";
 /// How often a background that met a full device is asked again once there is room.
 const RETRIES: u32 = 40;
 
@@ -96,6 +96,12 @@ pub fn run(script: &Script) -> Result<Outcome, Failure> {
     let result = crate::alone::alone(body);
     panics::forget();
     result
+}
+
+/// Whether the script's options are a configuration.
+pub(crate) fn accepts(script: &Script) -> bool {
+    let mut options = Options::default();
+    script.options.iter().all(|(name, value)| options.set(name, value).is_ok()) && options.resolve(1).is_ok()
 }
 
 /// What is known of the present life.
@@ -171,7 +177,7 @@ impl Runner {
     pub(crate) fn run_all(self: &Rc<Self>, ops: &[Op]) -> Result<Outcome, Failure> {
         let at = Cell::new(0);
         let failed = |message| Failure { at: at.get(), message };
-        self.open(&Allowed::default(), None);
+        self.open_first();
         for (index, op) in ops.iter().enumerate() {
             at.set(index);
             self.check_failure().map_err(failed)?;
@@ -186,7 +192,17 @@ impl Runner {
         Ok(outcome)
     }
 
-    fn do_op(&self, op: &Op) {
+    /// Makes the database.
+    pub(crate) fn open_first(&self) {
+        self.open(&Allowed::default(), None);
+    }
+
+    /// The options in force.
+    pub(crate) fn options(&self) -> Options {
+        self.options.borrow().clone()
+    }
+
+    pub(crate) fn do_op(&self, op: &Op) {
         self.world.begin_operation();
         self.count(|outcome| outcome.operations += 1);
         self.is_reading.set(op.is_read());
@@ -234,7 +250,7 @@ impl Runner {
         self.failure.borrow_mut().get_or_insert(message.into());
     }
 
-    fn check_failure(&self) -> Result<(), String> {
+    pub(crate) fn check_failure(&self) -> Result<(), String> {
         if let Some(panic) = panics::take() {
             return Err(format!("panic: {panic}"));
         }
@@ -334,8 +350,13 @@ impl Runner {
     }
 
     /// What a kill, or a loss of power, may leave now.
-    fn allowed(&self, crash: Crash) -> Allowed {
+    pub(crate) fn allowed(&self, crash: Crash) -> Allowed {
         let life = self.life.borrow();
+        if self.is_opening.get()
+            && let Some(captured) = &life.captured
+        {
+            return captured.clone();
+        }
         let acked = self.model.borrow().now();
         let floor = match crash {
             Crash::Kill if self.has_journal => acked,

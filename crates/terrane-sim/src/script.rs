@@ -179,6 +179,7 @@ fn show_crash(crash: Crash) -> String {
     match crash {
         Crash::Kill => "kill".to_owned(),
         Crash::Power(seed) => format!("power:{seed}"),
+        Crash::Outcome(number) => format!("outcome:{number}"),
     }
 }
 
@@ -321,7 +322,8 @@ fn crash_of(text: &str) -> Result<Crash, String> {
     match (text, text.split_once(':')) {
         ("kill", _) => Ok(Crash::Kill),
         (_, Some(("power", seed))) => parse(seed).map(Crash::Power),
-        _ => Err("expected kill or power:SEED".to_owned()),
+        (_, Some(("outcome", number))) => parse(number).map(Crash::Outcome),
+        _ => Err("expected kill, power:SEED or outcome:NUMBER".to_owned()),
     }
 }
 
