@@ -85,6 +85,15 @@ impl Schedule {
         self.failures.get(&(name, Some(table))).is_some_and(|failed| failed.until > self.now)
     }
 
+    /// Forgets failures of work that nobody wants any more: it could be tried again, nothing runs that excludes it, and
+    /// nothing was found to do. What failed last may have been a step behind the one that mattered.
+    fn forget_settled_failures(&mut self) {
+        if self.running.is_empty() && !self.paused {
+            let now = self.now;
+            self.failures.retain(|_, failed| failed.until > now);
+        }
+    }
+
     /// Whether some work failed and has not succeeded since.
     pub(crate) fn has_failures(&self) -> bool {
         !self.failures.is_empty()
@@ -314,6 +323,7 @@ impl Engine {
         let seen = self.scheduler.signals.load(Ordering::Acquire);
         let work = if schedule.paused { None } else { self.next_work(&schedule) };
         let Some(work) = work else {
+            schedule.forget_settled_failures();
             let has_thread = self.env.spawn.stepper().is_none();
             if has_thread && self.scheduler.signals.load(Ordering::Acquire) == seen {
                 self.scheduler.changed.wait_for(&mut schedule, IDLE);

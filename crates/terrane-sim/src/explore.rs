@@ -292,6 +292,7 @@ impl Scout {
                 Err(error) => Err(format!("check: {error}")),
             },
             Err(Verdict::Refused(message) | Verdict::Wrong(message)) => Err(message),
+            Err(Verdict::Unread(error)) => Err(error.to_string()),
         };
         disk.abandon();
         drop(db);

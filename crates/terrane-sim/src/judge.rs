@@ -43,13 +43,15 @@ pub(crate) enum Verdict {
     Wrong(String),
     /// It said itself that it is damaged.
     Refused(String),
+    /// It could not be read.
+    Unread(terrane::Error),
 }
 
 impl From<terrane::Error> for Verdict {
     fn from(error: terrane::Error) -> Self {
         match error.kind() {
             Kind::Corrupt => Verdict::Refused(error.to_string()),
-            _ => Verdict::Wrong(error.to_string()),
+            _ => Verdict::Unread(error),
         }
     }
 }

@@ -530,6 +530,14 @@ impl Runner {
                 return self.count(|outcome| outcome.refused = true);
             }
             Err(_) if self.disk().has_crashed() => return,
+            Err(Verdict::Unread(error)) => {
+                self.met("after open", &error);
+                if self.failure.borrow().is_none() {
+                    self.disk().heal();
+                    self.settle(allowed);
+                }
+                return;
+            }
             Err(Verdict::Refused(message) | Verdict::Wrong(message)) => {
                 return self.fail(format!("after open: {message}"));
             }
