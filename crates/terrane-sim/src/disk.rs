@@ -155,6 +155,10 @@ impl SimDisk {
             return Err(self.cut(call, path));
         }
         self.tell(call, path);
+        if self.shared.image.lock().is_some() {
+            // The crash was in what happened in the middle.
+            return Err(self.cut(call, path));
+        }
         let path_text = path.to_string_lossy();
         self.shared.world.note(mix(hash(path_text.as_bytes()) ^ call as u64) ^ mix(at) ^ len);
         let crash = self.shared.plan.lock().count(call);

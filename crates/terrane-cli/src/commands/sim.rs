@@ -9,6 +9,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use terrane::Env;
 use terrane_sim::campaign::{Campaign, Job, Seeds};
+use terrane_sim::metamorph::Metamorph;
 use terrane_sim::{Explored, Explorer, Outcome, Script};
 
 use crate::exit::{Code, Failure};
@@ -20,6 +21,7 @@ Examples:
   terrane sim --seeds 1 --start 4711          one of them again, call by call the same
   terrane sim --replay failed.txt             a script, such as a failed run prints
   terrane sim --seed 4711 > run.txt           the script of a run, to read or to change
+  terrane sim --seeds 20 --variants 30        the same operations under 30 configurations each: equal answers
   terrane sim --crash-points 1000000          every crash of every small history, until so many states are judged
 
 A run is a script: one line per operation, and what happens around it (crash, fault, rot, ...). The seed decides all
@@ -55,6 +57,9 @@ pub struct Sim {
     /// Stop after so many seconds; what was begun is finished
     #[arg(long, value_name = "SECONDS")]
     pub time: Option<u64>,
+    /// Run the operations of each seed under so many configurations: the answers must be the same
+    #[arg(long, value_name = "N", conflicts_with_all = ["replay", "seed", "crash_points"])]
+    pub variants: Option<u64>,
     /// Do the run that a file describes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "crash_points"])]
     pub replay: Option<PathBuf>,
@@ -75,6 +80,13 @@ pub struct Sim {
     pub again: u64,
 }
 
+impl Sim {
+    /// The seeds.
+    fn numbers(&self) -> std::ops::Range<u64> {
+        self.start..self.start.saturating_add(self.seeds)
+    }
+}
+
 /// Runs the command.
 pub(super) fn run(command: &Sim, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(seed) = command.seed {
@@ -84,9 +96,13 @@ pub(super) fn run(command: &Sim, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(path) = &command.replay {
         return replay(path, out);
     }
-    match command.crash_points {
-        Some(states) => explore(command, states, out),
-        None => run_seeds(command, out),
+    match (command.crash_points, command.variants) {
+        (Some(states), _) => explore(command, states, out),
+        (None, Some(variants)) => {
+            let job = Metamorph { operations: command.operations, variants };
+            follow(command, job, command.numbers(), out, show, &|_| false)
+        }
+        (None, None) => run_seeds(command, out),
     }
 }
 
@@ -109,8 +125,7 @@ fn replay(path: &std::path::Path, out: &mut dyn Write) -> Result<(), Failure> {
 
 fn run_seeds(command: &Sim, out: &mut dyn Write) -> Result<(), Failure> {
     let job = Seeds { operations: command.operations, shrink_runs: SHRINK_RUNS };
-    let seeds = command.start..command.start.saturating_add(command.seeds);
-    follow(command, job, seeds, out, show, &|_| false)
+    follow(command, job, command.numbers(), out, show, &|_| false)
 }
 
 fn explore(command: &Sim, states: u64, out: &mut dyn Write) -> Result<(), Failure> {
