@@ -70,6 +70,24 @@ fn what_a_recovery_found_is_durable_even_if_an_earlier_sync_failed() {
     engine.close().unwrap();
 }
 
+/// As above, but the sync that failed was that of the mark which a close writes behind the last record.
+#[test]
+fn a_mark_that_a_close_could_not_make_durable_is_written_again() {
+    let inner = MemDisk::new();
+    let disk = FaultyDisk::new(Arc::new(inner.clone()));
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    let table = engine.catalog().require("default").unwrap();
+    engine.put(table.id, b"key", b"value", false).unwrap();
+    disk.fail(Fault::new(Call::Sync, Failure::Broken).on(".seg").after(1).lasting());
+    assert!(engine.close().is_err(), "the mark was not made durable");
+    inner.fail_sync(Path::new("/db/journal/000001.seg"));
+    let engine = open(inner.clone(), &small_options()).unwrap();
+    for seed in 0..50 {
+        assert_value(&inner.crash(seed), &format!("seed {seed}"));
+    }
+    engine.close().unwrap();
+}
+
 /// The flush itself was done: what failed was the removal of a segment's file after it.
 #[test]
 fn a_failure_behind_the_last_step_of_a_flush_keeps_nobody_waiting() {

@@ -61,3 +61,25 @@ fn a_script_is_text_and_back() {
         assert!(wrong.parse::<Script>().is_err(), "{wrong}");
     }
 }
+
+/// Scripts of failures that were found and repaired.
+const FOUND: [&str; 6] = [
+    "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
+    "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
+     put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
+    "seed 985\ndelete default 222\nfault Sync lie /journal skip 0\ncrash kill after 0\ncrash power:3 after 0\ncheck",
+    "seed 9271\nput default 7 7:19\nfault Sync lie /journal skip 1 lasting\nreopen 0\n\
+     crash power:13323571678314794419 after 0\ncheck",
+    "seed 11045\nfault Read flip:12365315931079579993 MANIFEST skip 1\ncrash power:9848327902370694322 after 0\n\
+     crash kill after 0\ncheck",
+    "seed 11099\nput default 125 5:264\nfault Read flip:12765596672445899862 MANIFEST skip 3\n\
+     crash power:6472883539415469826 after 4\ncreate t1\ncrash power:9609845826937247778 after 0\nreopen 0\ncheck",
+];
+
+#[test]
+fn what_was_found_stays_repaired() {
+    for text in FOUND {
+        let script: Script = text.parse().unwrap();
+        do_run(0, &script);
+    }
+}

@@ -148,7 +148,10 @@ impl Scan {
             && header.last_seq() <= durable
         {
             at += header.len as usize;
-            from = at;
+            // A mark has no record: what is durable up to its number need not include it.
+            if header.record_count > 0 {
+                from = at;
+            }
         }
         from
     }
