@@ -16,6 +16,7 @@ mod compact;
 mod debt;
 mod engine;
 mod epoch_cell;
+mod failures;
 mod flush;
 mod freeze;
 mod install;

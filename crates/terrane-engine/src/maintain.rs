@@ -138,7 +138,7 @@ impl Schedule {
         if self.is_paused() {
             return Err(Error::invalid("the background is paused: let it go on before waiting for it"));
         }
-        match self.lasting_failure() {
+        match self.failures.lasting() {
             Some(error) => Err(error),
             None => Ok(()),
         }

@@ -5,7 +5,6 @@
 //! pictures and at what runs. Order of urgency: switch full memtables (short), merge or flush memory, compact
 //! levels by score, trim the journal. A job that fails is tried again after a pause that doubles.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,15 +15,10 @@ use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::{ClaimId, Claims, Cursors, JobControl};
 
 use crate::engine::Engine;
+use crate::failures::{Failures, Subject};
 use crate::stats::add;
 use crate::work::Work;
 
-/// First pause after a failed job.
-const RETRY_MIN: Duration = Duration::from_millis(50);
-/// Longest pause after failed jobs.
-const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Failures in a row after which waiters are told.
-const FAILURES_TO_REPORT: u32 = 3;
 /// How often an idle worker looks without being woken.
 const IDLE: Duration = Duration::from_millis(100);
 
@@ -54,19 +48,7 @@ pub(crate) struct Schedule {
     paused: bool,
     closing: bool,
     /// Work that failed and has not succeeded since.
-    failures: BTreeMap<Subject, Failed>,
-    /// Time of the last look at the clock.
-    now: Duration,
-}
-
-/// A kind of work on a table.
-type Subject = (&'static str, Option<TableId>);
-
-/// How often work failed in a row, with what, and until when it is not tried again.
-struct Failed {
-    count: u32,
-    error: Error,
-    until: Duration,
+    pub(crate) failures: Failures,
 }
 
 impl Schedule {
@@ -77,39 +59,7 @@ impl Schedule {
 
     /// Whether work of this name runs on this table, or failed on it and waits to be tried again.
     pub(crate) fn is_held(&self, name: &'static str, table: TableId) -> bool {
-        self.is_running(name, table) || self.is_held_by_failure(name, table)
-    }
-
-    /// Whether work of this name failed on this table and waits to be tried again.
-    pub(crate) fn is_held_by_failure(&self, name: &'static str, table: TableId) -> bool {
-        self.failures.get(&(name, Some(table))).is_some_and(|failed| failed.until > self.now)
-    }
-
-    /// Forgets failures of work that nobody wants any more: it could be tried again, nothing runs that excludes it, and
-    /// nothing was found to do. What failed last may have been a step behind the one that mattered.
-    fn forget_settled_failures(&mut self) {
-        if self.running.is_empty() && !self.paused {
-            let now = self.now;
-            self.failures.retain(|_, failed| failed.until > now);
-        }
-    }
-
-    /// Whether some work failed and has not succeeded since.
-    pub(crate) fn has_failures(&self) -> bool {
-        !self.failures.is_empty()
-    }
-
-    /// Notes how a piece of work ended.
-    fn note(&mut self, subject: Subject, result: Result<()>) {
-        match result {
-            Ok(()) => drop(self.failures.remove(&subject)),
-            Err(error) if error.kind() == Kind::Cancelled => {}
-            Err(error) => {
-                let count = self.failures.get(&subject).map_or(0, |failed| failed.count) + 1;
-                let pause = (RETRY_MIN * 2u32.pow(count.min(16) - 1)).min(RETRY_MAX);
-                self.failures.insert(subject, Failed { count, error, until: self.now + pause });
-            }
-        }
+        self.is_running(name, table) || self.failures.is_held((name, Some(table)))
     }
 
     /// Whether nothing runs.
@@ -120,12 +70,6 @@ impl Schedule {
     /// Whether work is not given out.
     pub(crate) fn is_paused(&self) -> bool {
         self.paused
-    }
-
-    /// The error of the background, once it has failed several times in a row.
-    pub(crate) fn lasting_failure(&self) -> Option<Error> {
-        let mut failures = self.failures.values();
-        failures.find(|failed| failed.count >= FAILURES_TO_REPORT).map(|failed| failed.error.clone())
     }
 
     /// Whether work of this name runs on any table.
@@ -170,7 +114,7 @@ impl Scheduler {
 
     /// The error of background work that keeps failing.
     pub(crate) fn failure(&self) -> Option<Error> {
-        self.schedule.lock().lasting_failure()
+        self.schedule.lock().failures.lasting()
     }
 
     /// Looks at the state under the lock.
@@ -204,7 +148,7 @@ impl Scheduler {
             running.control.cancel();
         }
         schedule.cursors.forget(table);
-        schedule.failures.retain(|(_, of), _| *of != Some(table));
+        schedule.failures.forget_table(table);
     }
 
     /// Gives a claim up and lets waiters look again.
@@ -250,14 +194,14 @@ impl Scheduler {
 
     fn finish(&self, id: u64, subject: Subject, result: Result<()>, now: Duration) {
         let mut schedule = self.schedule.lock();
-        schedule.now = now;
+        schedule.failures.look(now);
         if let Some(index) = schedule.running.iter().position(|running| running.id == id) {
             let done = schedule.running.swap_remove(index);
             if let Some(claim) = done.claim {
                 schedule.claims.release(claim);
             }
         }
-        schedule.note(subject, result);
+        schedule.failures.note(subject, result);
         drop(schedule);
         self.wake();
     }
@@ -319,11 +263,13 @@ impl Engine {
         if schedule.closing {
             return None;
         }
-        schedule.now = self.env.clock.now();
+        schedule.failures.look(self.env.clock.now());
         let seen = self.scheduler.signals.load(Ordering::Acquire);
         let work = if schedule.paused { None } else { self.next_work(&schedule) };
         let Some(work) = work else {
-            schedule.forget_settled_failures();
+            if schedule.is_idle() && !schedule.paused {
+                schedule.failures.forget_settled();
+            }
             let has_thread = self.env.spawn.stepper().is_none();
             if has_thread && self.scheduler.signals.load(Ordering::Acquire) == seen {
                 self.scheduler.changed.wait_for(&mut schedule, IDLE);
@@ -372,7 +318,10 @@ impl Engine {
         if let Some((table, spec)) = self.pick_compaction(&tables, schedule) {
             return Some(Work::Compact(table, spec));
         }
-        if !schedule.is_running_anywhere("trim") && self.trimmable().is_some() {
+        if !schedule.is_running_anywhere("trim")
+            && !schedule.failures.is_held(("trim", None))
+            && self.trimmable().is_some()
+        {
             return Some(Work::Trim);
         }
         None
@@ -380,7 +329,7 @@ impl Engine {
 
     /// Whether nothing runs, nothing wants to, and nothing waits to be tried again.
     pub(crate) fn has_nothing_to_do(&self, schedule: &Schedule) -> bool {
-        schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule).is_none()
+        schedule.is_idle() && schedule.failures.is_empty() && self.next_work(schedule).is_none()
     }
 
     fn run_work(&self, work: &Work, control: &JobControl) -> Result<()> {

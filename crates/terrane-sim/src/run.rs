@@ -14,11 +14,11 @@ use std::sync::Arc;
 use terrane::{Db, Error, Kind, Options, Snapshot};
 use terrane_device::MemDisk;
 
-use crate::disk::{SimDisk, Watcher, watch};
-use crate::fault::{Crash, Fault, Struck};
-use crate::judge::{Allowed, Event, Verdict, judge};
+use crate::disk::{SimDisk, watch};
+use crate::fault::{Crash, Struck};
+use crate::judge::{Allowed, Event};
 use crate::model::{Change, Model};
-use crate::numbers::{Numbers, Trace};
+use crate::numbers::Trace;
 use crate::op::Op;
 use crate::panics;
 use crate::script::Script;
@@ -28,6 +28,9 @@ use crate::world::World;
 pub(crate) const DIR: &str = "/db";
 /// How often a background that met a full device is asked again once there is room.
 const RETRIES: u32 = 40;
+
+/// Turns of the background after which it should have come to rest.
+const STEPS_MAX: u32 = 20_000;
 
 /// Why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,34 +122,34 @@ pub(crate) struct Life {
     /// Tables whose change is under way, or failed.
     pub(crate) events: Vec<Event>,
     /// What an image that was taken may hold.
-    captured: Option<Allowed>,
+    pub(crate) captured: Option<Allowed>,
     /// What the crash that is armed is like.
-    armed: Option<(Crash, Option<u64>)>,
+    pub(crate) armed: Option<(Crash, Option<u64>)>,
     pub(crate) is_paused: bool,
     /// After a failed sync no commit may succeed.
     pub(crate) is_poisoned: bool,
     /// The device has less room than it wants.
     pub(crate) is_cramped: bool,
-    was_cramped: bool,
-    during: Vec<(u64, Op)>,
+    pub(crate) was_cramped: bool,
+    pub(crate) during: Vec<(u64, Op)>,
 }
 
 pub(crate) struct Runner {
     pub(crate) world: Arc<World>,
-    options: RefCell<Options>,
-    disk: RefCell<SimDisk>,
-    db: RefCell<Option<Db>>,
+    pub(crate) options: RefCell<Options>,
+    pub(crate) disk: RefCell<SimDisk>,
+    pub(crate) db: RefCell<Option<Db>>,
     pub(crate) model: RefCell<Model>,
     pub(crate) life: RefCell<Life>,
-    failure: RefCell<Option<String>>,
+    pub(crate) failure: RefCell<Option<String>>,
     pub(crate) outcome: Cell<Outcome>,
     /// What is stored may be damaged.
-    is_damaged: Cell<bool>,
-    is_opening: Cell<bool>,
-    nesting: Cell<u32>,
+    pub(crate) is_damaged: Cell<bool>,
+    pub(crate) is_opening: Cell<bool>,
+    pub(crate) nesting: Cell<u32>,
     /// Whether the operation under way is a read.
     pub(crate) is_reading: Cell<bool>,
-    has_journal: bool,
+    pub(crate) has_journal: bool,
 }
 
 impl Runner {
@@ -187,6 +190,7 @@ impl Runner {
             self.do_op(op);
         }
         self.check_failure().map_err(failed)?;
+        self.count_faults();
         let mut outcome = self.outcome.get();
         outcome.trace = self.world.trace();
         Ok(outcome)
@@ -262,7 +266,7 @@ impl Runner {
         Failure { at: self.outcome.get().operations as usize, message: format!("panic: {message}") }
     }
 
-    fn struck(&self) -> Struck {
+    pub(crate) fn struck(&self) -> Struck {
         self.disk().struck()
     }
 
@@ -283,6 +287,17 @@ impl Runner {
         if !self.may_fail(error) {
             self.fail(format!("{what}: {error} ({:?})", error.kind()));
         }
+    }
+
+    /// Adds what struck in this life.
+    pub(crate) fn count_faults(&self) {
+        let struck = self.struck();
+        self.count(|outcome| {
+            outcome.broken += struck.broken;
+            outcome.full += struck.full;
+            outcome.lies += struck.lies;
+            outcome.silent += struck.silent;
+        });
     }
 
     fn heal(&self) {
@@ -334,7 +349,10 @@ impl Runner {
             terrane_base::env::Clock::sleep(&*self.world, std::time::Duration::from_secs(1));
             // What failed is tried again by the background, not by who asks.
             self.world.begin_operation();
-            while self.world.step() {}
+            let is_at_rest = (0..STEPS_MAX).any(|_| !self.world.step());
+            if !is_at_rest && !self.disk().has_crashed() {
+                return self.fail("there is room again, and the background never comes to rest");
+            }
         }
         if let Some(error) = last {
             self.fail(format!("there is room again, and still: {error}"));
@@ -346,270 +364,6 @@ impl Runner {
         if !self.disk().has_crashed() {
             let mut life = self.life.borrow_mut();
             life.durable = life.durable.max(moment);
-        }
-    }
-
-    /// What a kill, or a loss of power, may leave now.
-    pub(crate) fn allowed(&self, crash: Crash) -> Allowed {
-        let life = self.life.borrow();
-        if self.is_opening.get()
-            && let Some(captured) = &life.captured
-        {
-            return captured.clone();
-        }
-        let acked = self.model.borrow().now();
-        let floor = match crash {
-            Crash::Kill if self.has_journal => acked,
-            _ => life.durable,
-        };
-        let extra = life.inflight.last().or(life.doubt.as_ref()).cloned();
-        Allowed { floor, durable: life.durable, acked, extra, events: life.events.clone() }
-    }
-
-    fn reopen(&self, options: u64) {
-        let allowed = {
-            let db = self.db.borrow_mut().take();
-            self.life.borrow_mut().snapshots.clear();
-            let closed = db.map_or(Ok(()), Db::close);
-            match closed {
-                Ok(()) => self.note_durable(self.model.borrow().now()),
-                Err(error) => self.met("close", &error),
-            }
-            if self.disk().has_crashed() {
-                return;
-            }
-            self.allowed(Crash::Kill)
-        };
-        if options != 0 {
-            self.change_options(options);
-        }
-        let (pending, armed) = (self.disk().pending_crash(), self.life.borrow().armed);
-        self.next_life(self.disk().device().clone());
-        if let Some((left, crash)) = pending {
-            self.disk().crash_after(left, crash);
-            self.life.borrow_mut().armed = armed;
-        }
-        self.open(&allowed, None);
-    }
-
-    /// Other options where a database may be opened with others.
-    fn change_options(&self, seed: u64) {
-        let mut options = self.options.borrow_mut();
-        for (name, value) in crate::generate::random_options(&mut Numbers::new(seed)) {
-            options.set(&name, &value).expect("generated options are valid");
-        }
-    }
-
-    fn rot(&self, seed: u64, path_part: &str) {
-        if !self.has_journal {
-            return;
-        }
-        let mut allowed = self.allowed(Crash::Kill);
-        allowed.floor = self.life.borrow().marked;
-        allowed.durable = allowed.floor;
-        let image = self.disk().device().kill();
-        self.die();
-        let chosen = |path: &str| path.contains(path_part) && !path.ends_with("LOCK");
-        for bit in 0..1 + seed % 3 {
-            if let Some((path, offset)) = image.rot(seed.wrapping_add(bit), &chosen) {
-                self.world.note(crate::numbers::hash(path.as_bytes()) ^ offset);
-                self.is_damaged.set(true);
-                self.count(|outcome| outcome.silent += 1);
-            }
-        }
-        self.next_life(image);
-        self.open(&allowed, None);
-    }
-
-    /// After a crash: the image is the device of the next life.
-    fn recover(&self) {
-        let disk = self.disk();
-        let (captured, armed) = {
-            let mut life = self.life.borrow_mut();
-            (life.captured.take(), life.armed.take())
-        };
-        let image = disk.image().expect("there was a crash");
-        let captured = captured.expect("noted when the image was taken");
-        self.count(|outcome| outcome.crashes += 1);
-        self.die();
-        self.next_life(image);
-        self.open(&captured, armed.and_then(|(_, again)| again));
-    }
-
-    /// The process is gone.
-    pub(crate) fn die(&self) {
-        self.disk().abandon();
-        self.life.borrow_mut().snapshots.clear();
-        let db = self.db.borrow_mut().take();
-        // It closes itself, and fails at that: its device is dead.
-        drop(db);
-        self.world.end_loops();
-    }
-
-    /// A new device over what is there, with the faults that have not struck yet.
-    fn next_life(&self, device: MemDisk) {
-        let before = self.disk();
-        let struck = before.struck();
-        self.count(|outcome| {
-            outcome.broken += struck.broken;
-            outcome.full += struck.full;
-            outcome.lies += struck.lies;
-            outcome.silent += struck.silent;
-        });
-        if struck.damage > 0 {
-            self.is_damaged.set(true);
-        }
-        self.world.end_loops();
-        device.set_capacity(u64::MAX);
-        let next = SimDisk::new(self.world.clone(), device);
-        before.faults().into_iter().for_each(|fault: Fault| next.fail(fault));
-        *self.disk.borrow_mut() = next;
-        let marked = self.life.borrow().marked;
-        *self.life.borrow_mut() = Life { marked, ..Life::default() };
-    }
-
-    /// Opens the database and judges what it holds; `again` crashes at that call of the recovery.
-    fn open(&self, allowed: &Allowed, again: Option<u64>) {
-        self.count(|outcome| outcome.opens += 1);
-        let disk = self.disk();
-        let seed = self.world.trace().value() as u64;
-        if let Some(again) = again {
-            disk.crash_after(again, Crash::Power(seed));
-            self.life.borrow_mut().armed = Some((Crash::Power(seed), None));
-        }
-        {
-            let mut life = self.life.borrow_mut();
-            // A loss of power inside a recovery takes with it what was only in the page cache.
-            let is_kill = matches!(life.armed, Some((Crash::Kill, _)));
-            let floor = if is_kill { allowed.floor } else { allowed.floor.min(allowed.durable) };
-            life.captured = Some(Allowed { floor, ..allowed.clone() });
-        }
-        self.is_opening.set(true);
-        let options = self.options.borrow().clone();
-        let opened = Db::open_on(Arc::new(disk.clone()), DIR, &options, self.world.env());
-        self.is_opening.set(false);
-        match opened {
-            _ if disk.has_crashed() => {
-                drop(opened);
-                self.recover();
-            }
-            Ok(db) => {
-                if again.is_some() {
-                    disk.disarm();
-                    self.life.borrow_mut().armed = None;
-                }
-                self.life.borrow_mut().captured = None;
-                *self.db.borrow_mut() = Some(db);
-                self.settle(allowed);
-            }
-            Err(error) if self.may_fail(&error) => self.open_without_faults(allowed, &error),
-            Err(error) => self.fail(format!("open: {error} ({:?})", error.kind())),
-        }
-    }
-
-    /// An open that met a fault: without faults the next one succeeds, unless something is damaged.
-    fn open_without_faults(&self, allowed: &Allowed, error: &Error) {
-        let is_harmed = self.struck().sum() > 0;
-        self.disk().heal();
-        self.next_life(self.disk().device().clone());
-        self.disk().heal();
-        if is_harmed {
-            return self.open(allowed, None);
-        }
-        self.world.note_text(&error.to_string());
-        self.count(|outcome| outcome.refused = true);
-    }
-
-    /// Finds out which moment the database holds, and goes on from there.
-    fn settle(&self, allowed: &Allowed) {
-        let verdict = judge(&self.db(), &self.model.borrow(), allowed);
-        let found = match verdict {
-            Ok(found) => found,
-            Err(Verdict::Refused(message)) if self.is_damaged.get() || self.struck().silent > 0 => {
-                self.world.note_text(&message);
-                return self.count(|outcome| outcome.refused = true);
-            }
-            Err(_) if self.disk().has_crashed() => return,
-            Err(Verdict::Unread(error)) => {
-                self.met("after open", &error);
-                if self.failure.borrow().is_none() {
-                    self.disk().heal();
-                    self.settle(allowed);
-                }
-                return;
-            }
-            Err(Verdict::Refused(message) | Verdict::Wrong(message)) => {
-                return self.fail(format!("after open: {message}"));
-            }
-        };
-        self.world.note(found.commits);
-        let mut model = self.model.borrow_mut();
-        for event in &found.events {
-            if event.is_created { model.create_table(&event.table) } else { model.drop_table(&event.table) }
-        }
-        if found.commits > allowed.acked {
-            model.write(allowed.extra.as_deref().unwrap_or_default());
-        }
-        model.roll_back(found.commits);
-        model.forget_before(&[found.commits]);
-        let mut life = self.life.borrow_mut();
-        if self.has_journal {
-            life.durable = found.commits;
-            life.marked = found.commits;
-        }
-    }
-}
-
-impl Watcher for Runner {
-    fn at_crash(&self) {
-        if !self.is_opening.get() {
-            let crash = self.life.borrow().armed.map_or(Crash::Power(0), |(crash, _)| crash);
-            let allowed = self.allowed(crash);
-            self.life.borrow_mut().captured = Some(allowed);
-        }
-    }
-
-    fn during_data_call(&self, is_transfer: bool) {
-        if self.nesting.get() > 0 || self.db.borrow().is_none() {
-            return;
-        }
-        let due = {
-            let mut life = self.life.borrow_mut();
-            life.during.iter_mut().for_each(|(after, _)| *after = after.saturating_sub(1));
-            let index = life.during.iter().position(|(after, _)| *after == 0);
-            index.map(|index| life.during.remove(index).1)
-        };
-        let Some(op) = due else { return };
-        self.nesting.set(1);
-        if self.may_nest(&op, is_transfer) {
-            self.count(|outcome| outcome.nested += 1);
-            self.use_database(&op);
-        }
-        self.nesting.set(0);
-    }
-}
-
-impl Runner {
-    /// Whether no operation is under way around this one.
-    pub(crate) fn is_outermost(&self) -> bool {
-        self.nesting.get() == 0
-    }
-
-    /// A batch that may be in the image that was just taken, too.
-    pub(crate) fn add_to_captured(&self, changes: Vec<Change>) {
-        if let Some(captured) = &mut self.life.borrow_mut().captured {
-            captured.extra.get_or_insert(changes);
-        }
-    }
-
-    fn may_nest(&self, op: &Op, is_transfer: bool) -> bool {
-        let is_calm = self.struck().sum() == 0 && !self.life.borrow().is_cramped;
-        match op {
-            Op::Steps { .. } => is_transfer,
-            // A writer that waits for memory in the middle of the job that brings it back waits for ever.
-            Op::Batch { .. } => is_calm && self.db().pressure() < 0.5,
-            Op::Snapshot { .. } => true,
-            op => op.is_read(),
         }
     }
 }

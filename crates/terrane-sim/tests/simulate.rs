@@ -83,3 +83,19 @@ fn what_was_found_stays_repaired() {
         do_run(0, &script);
     }
 }
+
+/// Work that fails waits before it is tried again: turns of the background pass without an attempt.
+#[test]
+fn a_trim_that_fails_is_not_tried_without_end() {
+    let mut met = 0;
+    for skip in 0..12 {
+        let text = format!(
+            "seed 5\noption segment_bytes=65536\nput default 1 60000:1\nput default 2 60000:2\nput default 3 60000:3\n\
+             put default 4 10:3\nfault Write full MANIFEST skip {skip} lasting\nflush\nsteps 500"
+        );
+        let outcome = do_run(5, &text.parse().unwrap());
+        met += u64::from(outcome.full > 0);
+        assert!(outcome.full < 60, "skip {skip}: {outcome:?}");
+    }
+    assert!(met > 3, "the fault was met in {met} runs");
+}
