@@ -58,7 +58,7 @@ pub struct Outcome {
     pub opens: u64,
     /// Calls that were refused with EIO.
     pub broken: u64,
-    /// Calls that were refused with ENOSPC, by fault or for want of room.
+    /// Calls that were refused with ENOSPC by a fault; want of room is not counted.
     pub full: u64,
     /// Syncs that failed and then lied.
     pub lies: u64,
