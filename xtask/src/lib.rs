@@ -2,10 +2,13 @@
 //!
 //! * [`tree`]: the text files of the repository as one value, so that rules are pure and tests make trees up.
 //! * [`source`]: Rust text with comments and literals blanked out. [`tidy`]: the rules. [`suites`]: the tests.
+//! * [`licences`]: of everything in `Cargo.lock`. [`tools`]: what needs more than a stable toolchain.
 #![expect(clippy::disallowed_methods, reason = "reads the tree and times the suites; no part of the engine")]
 
+pub mod licences;
 pub mod manifest;
 pub mod source;
 pub mod suites;
 pub mod tidy;
+pub mod tools;
 pub mod tree;

@@ -7,10 +7,17 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   tidy [--write]  check the house rules (STYLE.md); --write first lowers xtask/ratchet.txt and
-                  renews the crate map of ARCHITECTURE.md
+                  renews the crate map of ARCHITECTURE.md and docs/unsafe.md
   test            every test: unit, integration and doc tests, schedule exploration, benches once each
   docs            build the documentation, warnings refused
   ci-parts        what CI runs besides `test`: format, clippy, tidy, docs
+
+With a nightly toolchain or tools that are installed apart:
+  fuzz [TARGET] [--seconds N]    libFuzzer on one target, or on each in turn (60 s)
+  fuzz-corpus                    write the seeds of fuzz/corpus anew (stable toolchain)
+  miri                           the modules with unsafe code, and the formats, under Miri
+  sanitize address|thread        the concurrent tests under a sanitizer
+  deny [--without-advisories]    cargo deny: licences, advisories, bans, sources
 ";
 
 fn main() -> ExitCode {
@@ -23,10 +30,16 @@ fn main() -> ExitCode {
         ["test"] => xtask::suites::test(root),
         ["docs"] => xtask::suites::docs(root),
         ["ci-parts"] => xtask::suites::ci_parts(root),
-        _ => {
-            eprint!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        ["fuzz", rest @ ..] => match fuzz_arguments(rest) {
+            Some((target, seconds)) => xtask::tools::fuzz(root, target, seconds),
+            None => return usage(),
+        },
+        ["fuzz-corpus"] => xtask::tools::fuzz_corpus(root),
+        ["miri"] => xtask::tools::miri(root),
+        ["sanitize", sanitizer @ ("address" | "thread")] => xtask::tools::sanitize(root, sanitizer),
+        ["deny"] => xtask::tools::deny(root, false),
+        ["deny", "--without-advisories"] => xtask::tools::deny(root, true),
+        _ => return usage(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -34,5 +47,24 @@ fn main() -> ExitCode {
             eprintln!("xtask: {why}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::from(2)
+}
+
+/// `[TARGET] [--seconds N]` in either order.
+fn fuzz_arguments<'a>(arguments: &[&'a str]) -> Option<(Option<&'a str>, u32)> {
+    const SECONDS: u32 = 60;
+    match arguments {
+        [] => Some((None, SECONDS)),
+        ["--seconds", number] => Some((None, number.parse().ok()?)),
+        [target] if !target.starts_with('-') => Some((Some(*target), SECONDS)),
+        [target, "--seconds", number] | ["--seconds", number, target] => {
+            Some((Some(*target), number.parse().ok()?))
+        }
+        _ => None,
     }
 }

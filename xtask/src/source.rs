@@ -78,7 +78,7 @@ impl<'a> Source<'a> {
 }
 
 /// Where the item that starts at `from` ends: after its `;` or its closing brace, outside any brackets.
-fn item_end(code: &str, from: usize) -> usize {
+pub(crate) fn item_end(code: &str, from: usize) -> usize {
     let mut depth = 0i32;
     for (offset, byte) in code.bytes().enumerate().skip(from) {
         match byte {

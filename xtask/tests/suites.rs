@@ -42,3 +42,41 @@ fn a_step_within_its_limit_gives_its_status() {
     assert!(status("exit 0").success());
     assert_eq!(status("exit 3").code(), Some(3));
 }
+
+#[test]
+fn licences_are_read_as_spdx_expressions() {
+    let allowed = ["MIT", "Apache-2.0", "Unicode-3.0", "Apache-2.0 WITH LLVM-exception"].map(str::to_owned);
+    let is_allowed = |expression| xtask::licences::is_allowed(expression, &allowed);
+    for good in [
+        "MIT",
+        "GPL-3.0 OR MIT",
+        "MIT/Apache-2.0",
+        "(MIT OR GPL-2.0) AND Unicode-3.0",
+        "Apache-2.0 WITH LLVM-exception",
+        "GPL-3.0 AND X OR MIT",
+    ] {
+        assert!(is_allowed(good), "{good}");
+    }
+    for bad in [
+        "",
+        "GPL-3.0",
+        "MIT AND GPL-3.0",
+        "MIT OR",
+        "(MIT",
+        "MIT)",
+        "GPL-2.0 WITH Classpath-exception",
+        "MIT MIT",
+    ] {
+        assert!(!is_allowed(bad), "{bad}");
+    }
+}
+
+#[test]
+fn fuzz_targets_are_the_files() {
+    let tree = Tree::of([
+        ("fuzz/fuzz_targets/block.rs", ""),
+        ("fuzz/other.rs", ""),
+        ("fuzz/fuzz_targets/index.rs", ""),
+    ]);
+    assert_eq!(xtask::tools::fuzz_targets(&tree), ["block", "index"]);
+}

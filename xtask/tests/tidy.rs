@@ -186,9 +186,11 @@ fn unsafe_code_stands_only_in_named_modules() {
     );
     refused(&tree, &["f.rs:3", "xtask/unsafe.txt"]);
     tree.insert("xtask/unsafe.txt", "crates/low/src/f.rs\n");
+    let (path, page) = tidy::inventory::renewed(&tree).unwrap();
+    tree.insert(path, &page);
     assert!(messages(&tree).is_empty());
     tree.insert("crates/low/src/f.rs", "fn f() {}\n");
-    refused(&tree, &["holds no unsafe code"]);
+    assert!(messages(&tree).iter().any(|finding| finding.contains("holds no unsafe code")));
 }
 
 #[test]
@@ -266,4 +268,21 @@ fn the_scanner_tells_code_from_text() {
     assert_eq!(source.code.len(), text.len());
     assert_eq!(source.find_word("work").count(), 1);
     assert_eq!(source.find_word("wor").count(), 0);
+}
+
+#[test]
+fn the_inventory_of_unsafe_code_says_what_the_modules_say() {
+    let module = "//! Raw memory. More.\n#![expect(unsafe_code, reason = \"it is raw\")]\n\
+                  pub unsafe fn one() {}\nfn two() {\n    unsafe {\n        one()\n    }\n}\n\
+                  #[cfg(test)]\nmod tests {\n    fn three() { unsafe { super::one() } }\n}\n";
+    let mut tree = with("crates/low/src/raw.rs", module);
+    tree.insert("xtask/unsafe.txt", "crates/low/src/raw.rs\n");
+    refused(&tree, &["docs/unsafe.md", "tidy --write"]);
+    let (path, page) = tidy::inventory::renewed(&tree).unwrap();
+    assert!(page.contains("| `crates/low/src/raw.rs` | Raw memory | it is raw | 1 | 1 | 3 |"), "{page}");
+    assert!(page.contains("1 modules, 1 blocks, 1 functions and impls, 3 lines"), "{page}");
+    tree.insert(path, &page);
+    assert_eq!(messages(&tree), Vec::<String>::new());
+    tree.insert("crates/low/src/raw.rs", &module.replace("one()\n", "one();\n        one()\n"));
+    refused(&tree, &["docs/unsafe.md"]);
 }

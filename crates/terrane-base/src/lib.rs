@@ -5,11 +5,13 @@
 //! * [`error`]: the one error type and what its kinds ask of the caller.
 //! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
-//! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads. [`epoch`]: when what is replaced is freed.
+//! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
+//! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
 pub mod batch;
+pub mod counters;
 pub mod cursor;
 pub mod env;
 pub mod epoch;
@@ -23,6 +25,7 @@ pub mod sync;
 pub mod varint;
 
 pub use batch::Batch;
+pub use counters::ReadCounters;
 pub use cursor::{Cursor, Entry};
 pub use error::{Error, Kind, Result};
 pub use ids::{ExtentId, SegmentId, TableId};

@@ -1,13 +1,19 @@
-//! Workloads and what they measured, for `terrane bench`.
+//! The measuring bench: workloads, engines, measurement and reports, for `terrane bench`.
 //!
-//! * [`workload`]: what is done, key by key, reproducible from a seed. [`mod@run`]: does it with some threads and
-//!   measures. [`report`]: the figures as text.
-#![forbid(unsafe_code)]
+//! The way of a run: a [`plan`] (flags or TOML) → [`mod@run`]: for each repetition, scenario and engine in turns a
+//! [`child`] process → [`engine`] opened, operations made by [`generate`] (or a trace) → done by the threads of [`drive`]
+//! → measured by [`measure`] → sent back as [`report::model`] → table, JSON lines, HTML, comparison.
 
+pub mod child;
+pub mod drive;
+pub mod engine;
+pub mod error;
+pub mod files;
+pub mod generate;
+pub mod measure;
+pub mod plan;
 pub mod report;
 pub mod run;
-pub mod workload;
+pub mod trace;
 
-pub use report::Report;
-pub use run::{Plan, run};
-pub use workload::Workload;
+pub use error::{Error, Result};

@@ -1,242 +1,207 @@
-//! Runs one workload with some threads and measures it.
+//! A whole run: every scenario on every engine, repetition by repetition, each in a child process.
+//!
+//! The order interleaves: repetition by repetition, within it scenario by scenario, within that engine by engine, starting
+//! with another engine each time. A machine that drifts (heat, neighbours, a filling disk) so treats all alike, and
+//! ratios are taken between neighbours.
 
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use hdrhistogram::Histogram;
-use terrane::{Batch, Db, Env, Error, Result, Sync, Table};
+use terrane::Env;
 
-use crate::report::Report;
-use crate::workload::{Numbers, Values, Workload, key_into};
+use crate::child::limit::MemoryLimit;
+use crate::child::parent::{self, Launcher, Outcome};
+use crate::child::protocol::{Event, Job};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::measure::machine;
+use crate::plan::{EngineChoice, Plan, Scenario};
+use crate::report::jsonl::Sink;
+use crate::report::model::{End, FORMAT, Failed, Header, Line, RunReport};
 
-/// What to run and how.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// What to do.
-    pub workload: Workload,
-    /// Keys in the database: numbers from 0 up to this.
-    pub keys: u64,
-    /// Operations in all, over all threads.
-    pub operations: u64,
-    /// Bytes of a key.
-    pub key_bytes: usize,
-    /// Bytes of a value.
-    pub value_bytes: usize,
-    /// What compression leaves of a value, 0 to 1.
-    pub entropy: f64,
-    /// Records per batch.
-    pub batch: u64,
-    /// Threads.
-    pub threads: u64,
-    /// Nexts after a seek.
-    pub nexts: u64,
-    /// Whether each write waits until it is on disk.
-    pub sync: bool,
-    /// Seed of every random choice.
-    pub seed: u64,
+/// Where and how a plan is run.
+#[derive(Debug)]
+pub struct Place {
+    /// Directory for the databases; each is made below it and removed after its use.
+    pub directory: PathBuf,
+    /// File for the lines of the result, as they come.
+    pub results: Option<PathBuf>,
+    /// Keeps the databases.
+    pub keep: bool,
+    /// How a child is started.
+    pub launcher: Launcher,
+    /// The command, for the report.
+    pub command: String,
 }
 
-impl Plan {
-    /// The usual sizes: 16-byte keys, 100-byte values of which half is left by compression.
-    #[must_use]
-    pub fn new(workload: Workload, keys: u64) -> Self {
-        Plan {
-            workload,
-            keys,
-            operations: keys,
-            key_bytes: 16,
-            value_bytes: 100,
-            entropy: 0.5,
-            batch: 1,
-            threads: 1,
-            nexts: 8,
-            sync: false,
-            seed: 1,
-        }
-    }
-
-    fn check(&self) -> Result<()> {
-        let refuse = |bad: bool, message: &str| if bad { Err(Error::invalid(message)) } else { Ok(()) };
-        refuse(self.keys == 0 || self.operations == 0, "the bench needs at least one key and one operation")?;
-        refuse(!(1..=1024).contains(&self.threads), "threads: accepted is 1 to 1024")?;
-        refuse(!(1..=1_000_000).contains(&self.batch), "batch: accepted is 1 to 1,000,000 records")?;
-        refuse(!(8..=1024).contains(&self.key_bytes), "key bytes: accepted is 8 to 1024")?;
-        refuse(!(0.0..=1.0).contains(&self.entropy), "entropy: accepted is 0 to 1")
-    }
+/// Hears of a run while it goes on.
+pub trait Watcher {
+    /// A child has begun: which of how many.
+    fn begun(&self, position: usize, total: usize, job: &Job);
+    /// What the child tells.
+    fn event(&self, job: &Job, event: &Event);
 }
 
-/// What one thread did.
-struct Done {
-    latencies: Histogram<u64>,
-    operations: u64,
-    found: u64,
-    bytes: u64,
-}
-
-/// Runs `plan` on `db`; for a workload that writes, the figures include the time until the database is quiescent
-/// again, next to those without.
+/// Runs `plan`.
 ///
 /// # Errors
-/// `Invalid` for a plan out of range; the database's errors.
-pub fn run(db: &Db, plan: &Plan) -> Result<Report> {
-    plan.check()?;
-    let env = Env::real();
-    let before = db.stats();
-    let start = env.clock.now();
-    let done = run_threads(db, plan, &env)?;
-    let elapsed = env.clock.now() - start;
-    let until_quiescent = if plan.workload.writes() {
-        db.wait_until_quiescent()?;
-        env.clock.now() - start
-    } else {
-        elapsed
+/// `Plan` if the disk is too small for it; `Io` if files or children fail. What engines do wrong is in the report. An
+/// interruption ends the run with a partial report, not with an error.
+pub fn run(plan: &Plan, place: &Place, interrupted: &AtomicBool, watcher: &dyn Watcher) -> Result<RunReport> {
+    files::create_directory(&place.directory)?;
+    check_disk(plan, &place.directory)?;
+    let clock = Env::real().clock;
+    let start = clock.now();
+    let header = Header {
+        format: FORMAT,
+        bench_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: clock.wall().as_secs(),
+        command: place.command.clone(),
+        plan: plan.clone(),
+        machine: machine::describe(&place.directory),
     };
-    Ok(summarize(plan, done, elapsed, until_quiescent, &before, &db.stats()))
-}
-
-fn run_threads(db: &Db, plan: &Plan, env: &Env) -> Result<Vec<Done>> {
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..plan.threads)
-            .map(|thread| scope.spawn(move || Worker::new(db, plan, env.clone(), thread).run()))
-            .collect();
-        threads.into_iter().map(|thread| thread.join().expect("a bench thread panicked")).collect()
-    })
-}
-
-fn summarize(
-    plan: &Plan,
-    done: Vec<Done>,
-    elapsed: Duration,
-    until_quiescent: Duration,
-    before: &terrane::Stats,
-    after: &terrane::Stats,
-) -> Report {
-    let mut latencies = new_histogram();
-    for part in &done {
-        latencies.add(&part.latencies).expect("histograms of the same bounds");
-    }
-    let written = |stats: &terrane::Stats| stats.flush_bytes_written + stats.compaction_bytes_written;
-    Report {
-        workload: plan.workload,
-        threads: plan.threads,
-        operations: done.iter().map(|part| part.operations).sum(),
-        found: done.iter().map(|part| part.found).sum(),
-        bytes: done.iter().map(|part| part.bytes).sum(),
-        elapsed,
-        until_quiescent,
-        latencies,
-        store_bytes_written: written(after) - written(before),
-        paused: Duration::from_micros(after.writes_paused_micros - before.writes_paused_micros),
-    }
-}
-
-fn new_histogram() -> Histogram<u64> {
-    // Nanoseconds up to ten minutes, to three digits.
-    Histogram::new_with_bounds(1, 600_000_000_000, 3).expect("constant bounds are valid")
-}
-
-struct Worker<'d> {
-    db: &'d Db,
-    table: &'d Table,
-    plan: &'d Plan,
-    env: Env,
-    thread: u64,
-    numbers: Numbers,
-    values: Values,
-    key: Vec<u8>,
-    done: Done,
-}
-
-impl<'d> Worker<'d> {
-    fn new(db: &'d Db, plan: &'d Plan, env: Env, thread: u64) -> Self {
-        let seed =
-            plan.seed.wrapping_add(thread.wrapping_mul(0x1234_5678_9abc)).wrapping_add(plan.workload as u64);
-        Worker {
-            db,
-            table: db.default_table(),
-            plan,
-            env,
-            thread,
-            numbers: Numbers::new(seed),
-            values: Values::new(seed, plan.value_bytes, plan.entropy),
-            key: vec![0; plan.key_bytes],
-            done: Done { latencies: new_histogram(), operations: 0, found: 0, bytes: 0 },
+    let sink = place.results.as_deref().map(Sink::create).transpose()?;
+    let mut session = Session { place, interrupted, watcher, sink, report: empty(header) };
+    session.keep(Line::Header(Box::new(session.report.header.clone())))?;
+    let jobs = jobs(plan, &place.directory);
+    let total = jobs.len();
+    for (position, job) in jobs.into_iter().enumerate() {
+        if interrupted.load(Ordering::Relaxed) {
+            break;
         }
+        watcher.begun(position, total, &job);
+        session.child(&job)?;
     }
-
-    fn run(mut self) -> Result<Done> {
-        let share = self.plan.operations / self.plan.threads;
-        let extra = u64::from(self.thread < self.plan.operations % self.plan.threads);
-        let count = share + extra;
-        let first = self.thread * share + self.thread.min(self.plan.operations % self.plan.threads);
-        if self.plan.workload.writes() {
-            self.write(first, count)?;
-        } else {
-            self.read(count)?;
-        }
-        Ok(self.done)
+    let complete = !interrupted.load(Ordering::Relaxed);
+    session.keep(Line::End(End { complete, seconds: (clock.now() - start).as_secs_f64() }))?;
+    if !place.keep {
+        let _ = files::remove_if_empty(&place.directory);
     }
+    Ok(session.report)
+}
 
-    fn write(&mut self, first: u64, count: u64) -> Result<()> {
-        let mut batch = Batch::new();
-        let mut at = 0;
-        // One clock reading per batch: the end of one is the start of the next.
-        let mut last = self.env.clock.now();
-        while at < count {
-            batch.clear();
-            for _ in 0..self.plan.batch.min(count - at) {
-                let number = match self.plan.workload {
-                    Workload::FillSeq => first + at,
-                    _ => self.numbers.below(self.plan.keys),
-                };
-                key_into(number, &mut self.key);
-                batch.put(self.table, &self.key, self.values.next(self.plan.value_bytes))?;
-                at += 1;
+fn empty(header: Header) -> RunReport {
+    RunReport { header, cells: Vec::new(), failed: Vec::new(), end: None }
+}
+
+/// Every child of the run, in the order of the run.
+fn jobs(plan: &Plan, directory: &Path) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    let engines = plan.engines.len();
+    for repetition in 0..plan.repetitions {
+        for scenario in &plan.scenarios {
+            for turn in 0..engines {
+                let engine = &plan.engines[(turn + repetition as usize) % engines];
+                jobs.push(job(plan, scenario, engine, repetition, directory));
             }
-            self.db.write(&batch, if self.plan.sync { Sync::Yes } else { Sync::No })?;
-            self.done.operations += batch.len() as u64;
-            self.done.bytes += (batch.len() * (self.plan.key_bytes + self.plan.value_bytes)) as u64;
-            last = self.record(last);
+        }
+    }
+    jobs
+}
+
+fn job(plan: &Plan, scenario: &Scenario, engine: &EngineChoice, repetition: u32, directory: &Path) -> Job {
+    let name = format!("{}-{}-{repetition}", file_name(&scenario.name), file_name(&engine.label));
+    Job {
+        engine: engine.clone(),
+        scenario: scenario.clone(),
+        repetition,
+        seed: plan.seed + u64::from(repetition),
+        directory: directory.join(name),
+    }
+}
+
+/// A label as part of a file name.
+fn file_name(label: &str) -> String {
+    label.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' }).collect()
+}
+
+/// Refuses a run whose largest database would not fit.
+fn check_disk(plan: &Plan, directory: &Path) -> Result<()> {
+    // Old and new files of a compaction exist at once, engines differ in slack, inserts add to the load.
+    const FACTOR: f64 = 4.0;
+    let Some(largest) =
+        plan.scenarios.iter().max_by(|left, right| left.data.bytes().total_cmp(&right.data.bytes()))
+    else {
+        return Ok(());
+    };
+    let needed = (largest.data.bytes() * FACTOR) as u64 + (1 << 30);
+    let free = machine::free_bytes(directory)?;
+    if free >= needed {
+        return Ok(());
+    }
+    Err(Error::plan(format!(
+        "scenario {:?} may need {:.1} GiB below {}, but only {:.1} GiB are free: use fewer keys, or --dir on a larger disk",
+        largest.name,
+        needed as f64 / f64::from(1 << 30),
+        directory.display(),
+        free as f64 / f64::from(1 << 30),
+    )))
+}
+
+struct Session<'p> {
+    place: &'p Place,
+    interrupted: &'p AtomicBool,
+    watcher: &'p dyn Watcher,
+    sink: Option<Sink>,
+    report: RunReport,
+}
+
+impl Session<'_> {
+    /// Adds a line to the report and to the file.
+    fn keep(&mut self, line: Line) -> Result<()> {
+        if let Some(sink) = &mut self.sink {
+            sink.append(&line)?;
+        }
+        match line {
+            Line::Header(_) => {}
+            Line::Cell(cell) => self.report.cells.push(*cell),
+            Line::Failed(failed) => self.report.failed.push(failed),
+            Line::End(end) => self.report.end = Some(end),
         }
         Ok(())
     }
 
-    fn read(&mut self, count: u64) -> Result<()> {
-        let mut value = Vec::new();
-        let mut last = self.env.clock.now();
-        for _ in 0..count {
-            let number = self.numbers.below(self.plan.keys);
-            key_into(number, &mut self.key);
-            if self.plan.workload == Workload::ReadRandom {
-                value.clear();
-                if self.table.get_into(&self.key, &mut value)? {
-                    self.done.found += 1;
-                    self.done.bytes += (self.key.len() + value.len()) as u64;
+    fn child(&mut self, job: &Job) -> Result<()> {
+        files::remove_directory(&job.directory)?;
+        files::create_directory(&job.directory)?;
+        let (limit, unlimited) = match job.scenario.memory_limit_bytes.map(MemoryLimit::new) {
+            None => (None, None),
+            Some(Ok(limit)) => (Some(limit), None),
+            Some(Err(why)) => (None, Some(why)),
+        };
+        let place = self.place;
+        let interrupted = self.interrupted;
+        let outcome = parent::run(&place.launcher, job, limit.as_ref(), interrupted, &mut |event| {
+            self.watcher.event(job, &event);
+            self.hear(event, unlimited.as_deref())
+        });
+        if !place.keep {
+            files::remove_directory(&job.directory)?;
+        }
+        match outcome? {
+            Outcome::Done | Outcome::Interrupted => Ok(()),
+            Outcome::Died(why) => self.keep(Line::Failed(Failed {
+                scenario: job.scenario.name.clone(),
+                step: String::new(),
+                engine: job.engine.label.clone(),
+                repetition: job.repetition,
+                unsupported: false,
+                why,
+            })),
+        }
+    }
+
+    fn hear(&mut self, event: Event, unlimited: Option<&str>) -> Result<()> {
+        match event {
+            Event::Measured(mut cell) => {
+                if let Some(why) = unlimited {
+                    let note = ("memory limit".to_owned(), format!("not enforced: {why}"));
+                    cell.opened.settings.push(note);
                 }
-            } else {
-                self.seek()?;
+                self.keep(Line::Cell(cell))
             }
-            self.done.operations += 1;
-            last = self.record(last);
+            Event::Failed(failed) => self.keep(Line::Failed(failed)),
+            Event::Started { .. } | Event::Progress { .. } | Event::Done => Ok(()),
         }
-        Ok(())
-    }
-
-    fn seek(&mut self) -> Result<()> {
-        let mut cursor = self.table.cursor();
-        cursor.seek(&self.key)?;
-        self.done.found += u64::from(cursor.row().is_some());
-        for _ in 0..self.plan.nexts {
-            let Some((key, value)) = cursor.row() else { break };
-            self.done.bytes += (key.len() + value.len()) as u64;
-            cursor.next()?;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn record(&mut self, last: Duration) -> Duration {
-        let now = self.env.clock.now();
-        self.done.latencies.saturating_record((now - last).as_nanos() as u64);
-        now
     }
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use terrane_bench::Workload;
+
+pub mod bench;
 
 use crate::exit;
 use crate::import;
@@ -70,9 +71,9 @@ pub enum Command {
     Compact(Compact),
     /// Print any file of a database, or one extent, as annotated hexadecimal
     Dump(Dump),
-    /// Measure the engine on this machine
-    #[command(after_help = BENCH_HELP)]
-    Bench(Bench),
+    /// Measure Terrane and its peers on this machine
+    #[command(after_help = bench::HELP)]
+    Bench(Box<bench::Bench>),
     /// Run the engine in a simulated world: crashes, faults and rot, every answer compared with a model
     #[command(after_help = crate::commands::SIM_HELP)]
     Sim(crate::commands::Sim),
@@ -104,15 +105,6 @@ Examples:
 
 The position in the input is stored in the same atomic batch as the records, in the table terrane.import. After a
 kill or a signal the same command goes on right after the last batch that was acknowledged.
-";
-
-const BENCH_HELP: &str = "\
-Examples:
-  terrane bench bench.terrane --keys 10000000 --memory 1GiB
-  terrane bench bench.terrane --workloads readrandom,seekrandom --threads 2
-
-Each workload is one line: rate, for writes also with the background's work until nothing is left to do, bytes, and
-the times of single operations. Keys and values follow from --seed. The database stays; fills write over what is there.
 ";
 
 /// `import`.
@@ -319,57 +311,4 @@ pub struct Dump {
     /// Print this many parts at most
     #[arg(long, value_name = "PARTS")]
     pub limit: Option<u64>,
-}
-
-/// `bench`.
-#[derive(Clone, Debug, Args)]
-pub struct Bench {
-    /// Directory of the database; made if missing
-    pub database: PathBuf,
-    /// What to run, in order: fillseq, fillrandom, overwrite, readrandom, seekrandom
-    #[arg(
-        long,
-        value_name = "NAME,...",
-        value_delimiter = ',',
-        default_value = "fillseq,fillrandom,overwrite,readrandom,seekrandom",
-        value_parser = workload
-    )]
-    pub workloads: Vec<Workload>,
-    /// Keys in the database
-    #[arg(long, default_value_t = 1_000_000)]
-    pub keys: u64,
-    /// Operations of each workload, over all threads; as many as keys if left out
-    #[arg(long)]
-    pub operations: Option<u64>,
-    /// Bytes of a key, from 8
-    #[arg(long, default_value_t = 16)]
-    pub key_bytes: usize,
-    /// Bytes of a value
-    #[arg(long, default_value_t = 100)]
-    pub value_bytes: usize,
-    /// What compression can leave of a value, 0 to 1
-    #[arg(long, default_value_t = 0.5)]
-    pub entropy: f64,
-    /// Records in a batch
-    #[arg(long, default_value_t = 1)]
-    pub batch: u64,
-    /// Threads
-    #[arg(long, default_value_t = 1)]
-    pub threads: u64,
-    /// Rows read after each seek
-    #[arg(long, default_value_t = 8)]
-    pub nexts: u64,
-    /// Wait for each write until it survives the loss of power
-    #[arg(long)]
-    pub sync: bool,
-    /// Start of every random choice
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-}
-
-fn workload(typed: &str) -> Result<Workload, String> {
-    Workload::parse(typed).ok_or_else(|| {
-        let names = Workload::ALL.map(Workload::name).join(", ");
-        format!("there is no workload {typed}; there are {names}")
-    })
 }

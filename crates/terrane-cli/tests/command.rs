@@ -182,14 +182,3 @@ fn the_tour_runs_twice() {
         }
     }
 }
-
-#[test]
-fn bench_prints_a_line_per_workload() {
-    let shell = Shell::new();
-    let said = shell.ok("bench db --keys 2000 --threads 2");
-    let names: Vec<_> = said.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["fillseq", "fillrandom", "overwrite", "readrandom", "seekrandom"], "{said}");
-    assert!(said.contains("readrandom") && said.contains("found 100.0 %"), "{said}");
-    assert_eq!(shell.run("bench db --workloads other").status.code(), Some(2));
-    shell.fails("bench db --keys 0", 2, &["at least one key"]);
-}

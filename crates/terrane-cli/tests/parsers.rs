@@ -103,6 +103,17 @@ fn csv_rows() {
     );
 }
 
+/// Found by fuzzing: a carriage return between columns took a byte off an empty last column.
+#[test]
+fn what_quotes_or_ends_lines_separates_no_columns() {
+    for delimiter in [b'"', b'\r', b'\n'] {
+        let syntax = Syntax { delimiter, ..syntax(Format::Csv, &["id"]) };
+        let refused = steps_from(&syntax, b"id\rname\r\n1\r\r\n", Position::default(), 8).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::InvalidData);
+        assert!(refused.to_string().contains("cannot separate columns"), "{refused}");
+    }
+}
+
 #[test]
 fn bad_csv_rows_are_named_and_skipped() {
     check(

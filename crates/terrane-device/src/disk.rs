@@ -35,7 +35,7 @@ pub trait Disk: Send + Sync + Debug {
     /// buffers itself where they are not).
     ///
     /// # Errors
-    /// `NotFound`, `Invalid` if a file to be made exists, `Io`.
+    /// `NotFound`; `Invalid` if a file to be made exists, or the path is of a link, a pipe or a device; `Io`.
     fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>>;
 
     /// Makes a directory, and its parents; fine if it exists. Owner-only permissions. Durable on return, or

@@ -5,12 +5,15 @@
 //!
 //! * [`PosixDisk`]: the real device.
 //! * [`MemDisk`]: a strict one in memory, which can lose power.
+//! * [`MeteredDisk`]: wraps any of them and counts what passes.
 //! * [`FaultyDisk`]: wraps any of them and fails the calls that a test chooses.
 
 mod disk;
 mod faulty;
+mod flow;
 mod mapping;
 mod memory;
+mod metered;
 mod posix;
 mod posix_file;
 mod posix_lock;
@@ -18,6 +21,8 @@ mod region;
 
 pub use disk::{Disk, DiskLock, File, OpenMode};
 pub use faulty::{Call, Failure, Fault, FaultyDisk};
+pub use flow::{Flow, FlowCounts};
 pub use memory::{MemDisk, SECTOR_BYTES};
+pub use metered::MeteredDisk;
 pub use posix::PosixDisk;
 pub use region::{HUGE_PAGE_BYTES, Region, SegmentMemory};

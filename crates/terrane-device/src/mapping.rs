@@ -66,6 +66,10 @@ pub(crate) fn shared(
 
 /// Asks for huge pages. A kernel or file system without them refuses, which changes nothing.
 pub(crate) fn advise_huge(start: NonNull<u8>, len: usize) {
+    // Miri knows no advice, and a program cannot tell whether it was taken.
+    if cfg!(miri) {
+        return;
+    }
     let (start, len) = page_span(start, len);
     // SAFETY: this advice never changes contents.
     let _ = unsafe { madvise(start.cast(), len, Advice::LinuxHugepage) };
@@ -73,7 +77,7 @@ pub(crate) fn advise_huge(start: NonNull<u8>, len: usize) {
 
 /// Fills in the pages of a range: for writing where the mapping allows it, else for reading.
 pub(crate) fn populate(start: NonNull<u8>, len: usize) -> rustix::io::Result<()> {
-    if len == 0 {
+    if len == 0 || cfg!(miri) {
         return Ok(());
     }
     let (start, len) = page_span(start, len);

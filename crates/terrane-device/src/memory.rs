@@ -13,6 +13,7 @@
 //! are what a device should not do.
 
 mod content;
+mod dir;
 mod file;
 mod outcome;
 mod space;

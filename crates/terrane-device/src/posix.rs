@@ -1,6 +1,7 @@
 //! The real device: directories and files of the operating system (Linux).
 //!
-//! Everything made here belongs to the owner only: files 0600, directories 0700.
+//! Everything made here belongs to the owner only: files 0600, directories 0700. What exists keeps its mode. A file
+//! that is a symbolic link, a pipe or a device is refused; a directory may be reached by links.
 
 use std::io;
 use std::path::Path;
@@ -112,6 +113,7 @@ pub(crate) fn refused(what: &str, path: &Path, errno: Errno) -> Error {
     let error = Error::io(format!("cannot {what} {}", path.display()), io::Error::from(errno));
     match errno {
         Errno::EXIST => error.with_kind(Kind::Invalid),
+        Errno::LOOP => error.with_kind(Kind::Invalid).context("a symbolic link, which is not followed"),
         _ => error,
     }
 }

@@ -9,13 +9,17 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
+use rustix::fs::{Advice, FallocateFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use terrane_base::{Error, Result};
 
 use crate::mapping::{self, PAGE_BYTES};
 use crate::posix::{FILE_MODE, refused, shown};
 use crate::{File, OpenMode, Region};
+
+/// Flags of every opening. A link is not followed: who made the directory may have pointed it at a file of somebody
+/// else's, which would be overwritten. A pipe does not keep the caller waiting until it has another end.
+pub(crate) const SAFELY: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK);
 
 /// Most bytes of one hint: the kernel silently cuts longer ones to the device's read-ahead.
 const PREFETCH_BYTES: u64 = 128 << 10;
@@ -33,7 +37,7 @@ pub(crate) struct PosixFile {
 
 impl PosixFile {
     pub(crate) fn open(path: &Path, mode: OpenMode, direct: bool) -> Result<Self> {
-        let flags = OFlags::CLOEXEC
+        let flags = SAFELY
             | match mode {
                 OpenMode::Read => OFlags::RDONLY,
                 OpenMode::Write => OFlags::RDWR,
@@ -41,6 +45,7 @@ impl PosixFile {
             };
         let what = if mode == OpenMode::Create { "make" } else { "open" };
         let fd = rustix::fs::open(path, flags, FILE_MODE).map_err(|error| refused(what, path, error))?;
+        check_regular(&fd, path)?;
         let direct = match direct.then(|| open_direct(path, flags)).transpose() {
             Ok(direct) => direct,
             Err(error) => {
@@ -212,6 +217,16 @@ impl File for PosixFile {
         // No huge pages: a store through a mapping dirties the whole page, and the next sync writes all of it.
         // SAFETY: the mapping has `len` bytes with the access asked for until `owner` goes.
         Ok(unsafe { Region::from_raw(start, len, Box::new(owner)) })
+    }
+}
+
+/// Refuses what is neither a file nor a directory (which fails as such when it is used).
+pub(crate) fn check_regular(fd: &OwnedFd, path: &Path) -> Result<()> {
+    let info = rustix::fs::fstat(fd).map_err(|error| refused("look up", path, error))?;
+    match FileType::from_raw_mode(info.st_mode) {
+        FileType::RegularFile => Ok(()),
+        FileType::Directory => Err(refused("open", path, Errno::ISDIR)),
+        _ => Err(Error::invalid(format!("cannot open {}: it is no regular file", path.display()))),
     }
 }
 

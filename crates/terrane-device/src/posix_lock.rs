@@ -13,6 +13,7 @@ use terrane_base::{Error, Kind, Result};
 
 use crate::DiskLock;
 use crate::posix::{FILE_MODE, refused};
+use crate::posix_file::{SAFELY, check_regular};
 
 /// Holds the lock until dropped.
 #[derive(Debug)]
@@ -23,9 +24,10 @@ pub(crate) struct PosixLock {
 
 impl PosixLock {
     pub(crate) fn take(path: &Path) -> Result<Self> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::CREATE | SAFELY;
         let fd = rustix::fs::open(path, flags, FILE_MODE)
             .map_err(|error| refused("open lock file", path, error))?;
+        check_regular(&fd, path)?;
         let lock = PosixLock::on(path, fd, FlockOperation::NonBlockingLockExclusive)?;
         lock.sign().map_err(|error| refused("write lock file", path, error))?;
         Ok(lock)
@@ -33,7 +35,7 @@ impl PosixLock {
 
     /// The lock beside other readers; `None` if the lock file cannot be opened.
     pub(crate) fn share(path: &Path) -> Result<Option<Self>> {
-        let fd = match rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+        let fd = match rustix::fs::open(path, OFlags::RDONLY | SAFELY, Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::PERM) => return Ok(None),
             Err(error) => return Err(refused("open lock file", path, error)),
@@ -80,7 +82,7 @@ fn lock_now(fd: &OwnedFd, operation: FlockOperation) -> rustix::io::Result<()> {
 /// The process id in the lock file, as far as it names a living process: readers do not sign, and a writer that
 /// died left its id behind.
 fn holder(path: &Path) -> Option<String> {
-    let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let fd = rustix::fs::open(path, OFlags::RDONLY | SAFELY, Mode::empty()).ok()?;
     let mut bytes = [0u8; 20];
     let len = rustix::io::pread(&fd, &mut bytes[..], 0).ok()?;
     let digits: String = bytes[..len].iter().map(|&b| b as char).take_while(char::is_ascii_digit).collect();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_base::Kind;
-use terrane_device::{Disk, FaultyDisk, MemDisk, OpenMode, PosixDisk};
+use terrane_device::{Disk, FaultyDisk, MemDisk, MeteredDisk, OpenMode, PosixDisk};
 
 /// Runs `test` on each device, in a directory of its own. Files are opened directly in every second run.
 fn on_each(test: impl Fn(&dyn Disk, &Path, bool)) {
@@ -14,7 +14,9 @@ fn on_each(test: impl Fn(&dyn Disk, &Path, bool)) {
         // Beside the build, not in /tmp, which may lie in memory and refuse direct I/O.
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         test(&PosixDisk::new(), dir.path(), direct);
-        let disks: [&dyn Disk; 2] = [&MemDisk::new(), &FaultyDisk::new(Arc::new(MemDisk::new()))];
+        let memory = || Arc::new(MemDisk::new());
+        let metered = MeteredDisk::new(memory(), Arc::default());
+        let disks: [&dyn Disk; 3] = [&MemDisk::new(), &FaultyDisk::new(memory()), &metered];
         for disk in disks {
             disk.create_dir(Path::new("some/dir")).unwrap();
             test(disk, Path::new("some/dir"), direct);

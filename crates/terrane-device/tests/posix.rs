@@ -1,5 +1,9 @@
 //! What only the real device can show: permissions, other processes, regions of the operating system.
-#![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a failed step ends the test; it looks at files"
+)]
 #![expect(unsafe_code, reason = "regions are written and read")]
 
 use std::os::unix::fs::PermissionsExt;
@@ -83,4 +87,34 @@ fn holes_give_space_back() {
     file.punch(1 << 20, 2 << 20).unwrap();
     assert!(blocks() <= (2 << 20) + (64 << 10), "{} bytes are still taken", blocks());
     assert_eq!(file.len().unwrap(), 4 << 20);
+}
+
+/// What a hostile directory may hold under one of our names: nothing is followed, waited for or overwritten.
+#[test]
+fn links_and_pipes_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = PosixDisk::new();
+    let victim = dir.path().join("victim");
+    std::fs::write(&victim, b"somebody else's").unwrap();
+    let [link, dangling, pipe] = ["link", "dangling", "pipe"].map(|name| dir.path().join(name));
+    std::os::unix::fs::symlink(&victim, &link).unwrap();
+    std::os::unix::fs::symlink(dir.path().join("nowhere"), &dangling).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [&link, &dangling, &pipe] {
+        for mode in [OpenMode::Read, OpenMode::Write, OpenMode::Create] {
+            for direct in [false, true] {
+                let error = disk.open(path, mode, direct).unwrap_err();
+                assert_eq!(error.kind(), Kind::Invalid, "{error}");
+                assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+            }
+        }
+        assert_eq!(disk.lock(path).unwrap_err().kind(), Kind::Invalid);
+        disk.remove(path).unwrap();
+    }
+    assert_eq!(std::fs::read(&victim).unwrap(), b"somebody else's");
+    assert!(!dir.path().join("nowhere").exists());
+    // A directory may lie elsewhere.
+    std::fs::create_dir(dir.path().join("there")).unwrap();
+    std::os::unix::fs::symlink(dir.path().join("there"), &link).unwrap();
+    disk.open(&link.join("file"), OpenMode::Create, false).unwrap();
 }

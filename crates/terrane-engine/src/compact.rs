@@ -34,7 +34,7 @@ impl Engine {
         })
     }
 
-    /// A job that somebody asked for, or else one that the shape asks for.
+    /// A job that somebody asked for, or else one that the shape asks for unless the background is paused.
     fn pick_for(
         &self,
         table: &Table,
@@ -44,12 +44,16 @@ impl Engine {
     ) -> Option<JobSpec> {
         let shape = shape_of(table.id, tree, snapshots);
         let limits = &table.settings.limits;
-        let (requested, fulfilled) =
-            table.serve_requests(|request| pick_range(&shape, limits, &schedule.claims, request));
-        if fulfilled {
+        let served = table.serve_requests(schedule.is_paused(), |request| {
+            pick_range(&shape, limits, &schedule.claims, request)
+        });
+        if served.is_fulfilled {
             self.scheduler.notify();
         }
-        requested.or_else(|| pick(&shape, limits, &schedule.claims, &schedule.cursors))
+        let follows_shape = !served.makes_shape && !schedule.is_paused();
+        let due =
+            || follows_shape.then(|| pick(&shape, limits, &schedule.claims, &schedule.cursors)).flatten();
+        served.job.or_else(due)
     }
 
     /// Runs a compaction job and makes its result part of the table.

@@ -16,6 +16,7 @@ use terrane_storage::Store;
 use terrane_table::Cache;
 
 use crate::catalog::Catalog;
+use crate::flows::Flows;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::settings::MemoryPlan;
@@ -33,7 +34,7 @@ pub struct Engine {
     pub(crate) options: Options,
     /// How the memory budget is divided.
     pub(crate) plan: MemoryPlan,
-    /// Where extents live.
+    /// Where extents live; reads through it are those of users.
     pub(crate) store: Arc<dyn Store>,
     /// Blocks in memory.
     pub(crate) cache: Arc<Cache>,
@@ -51,8 +52,12 @@ pub struct Engine {
     pub(crate) counters: Counters,
     /// Background work.
     pub(crate) scheduler: Scheduler,
+    /// What passes between the engine and its device.
+    pub(crate) flows: Flows,
     /// Runs compaction jobs.
     pub(crate) compactor: LocalCompactor,
+    /// Runs the jobs that bring memory into the levels.
+    pub(crate) flusher: LocalCompactor,
     /// Bounds the bytes per second of background work.
     pub(crate) limiter: Arc<RateLimiter>,
     /// Bytes of large batches that are let in and not yet counted as memory in use.
@@ -106,6 +111,7 @@ impl Engine {
         stats.cache_bytes = cache.used_bytes;
         stats.cache_misses = cache.kinds.iter().map(|kind| kind.misses).sum();
         stats.writes_paused_micros = self.pressure.paused().as_micros() as u64;
+        self.flows.show(self.journal.appended(), &mut stats);
         stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
         stats
     }

@@ -152,12 +152,29 @@ impl Engine {
             || table.flush_wanted() > table.flushed_seq()
     }
 
+    /// What brings memory into the overflow runs that somebody asked for, if it can be done now.
+    pub(crate) fn next_run_wanted(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Work> {
+        tables.iter().find_map(|table| {
+            let picture = table.pinned();
+            let is_wanted = |first_seq: Option<SeqNo>| first_seq.is_some_and(|first| table.wants_run(first));
+            let settles = is_wanted(picture.frozen.last().map(|memtable| memtable.first_seq()));
+            if settles && !schedule.is_held("settle", table.id) {
+                return Some(Work::Settle(table.clone()));
+            }
+            let flushes = is_wanted(picture.generations.last().map(|generation| generation.first_seq()));
+            let is_free = !schedule.is_held("flush", table.id) && !schedule.is_running("settle", table.id);
+            (flushes && is_free).then(|| Work::Flush(table.clone()))
+        })
+    }
+
     /// Merges the oldest generation of `table` into its levels.
     pub(crate) fn flush_generation(&self, table: &Table, control: &JobControl) -> Result<()> {
         let started = self.env.clock.now();
         let generation = self.take_generation(table);
         let flushed = match &generation {
-            Some(generation) if self.must_overflow(table, generation) => {
+            Some(generation)
+                if table.wants_run(generation.first_seq()) || self.must_overflow(table, generation) =>
+            {
                 self.flush_as_run(table, generation, control)
             }
             Some(generation) => self.flush_by_ranges(table, generation, control),
@@ -200,7 +217,7 @@ impl Engine {
         let snapshots = self.pins.list(|| self.journal.visible());
         let tree = table.pinned().tree;
         let spec = plan_dump(&shape_of(table.id, &tree, &snapshots), &table.settings.limits, run);
-        let result = self.compactor.dump_run(&spec, &mut generation.cursor(), control)?;
+        let result = self.flusher.dump_run(&spec, &mut generation.cursor(), control)?;
         let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
         let durable = if !is_whole || self.others_are_behind(table, generation.last_seq()) {
             Some(self.sync_journal_through(generation.last_seq())?)
@@ -250,7 +267,7 @@ impl Engine {
                 // level 1 is there twice, under the same numbers.
                 return self.flush_as_run(table, generation, control);
             };
-            let step = self.compactor.flush_step(&spec, &mut cursor, &start, control);
+            let step = self.flusher.flush_step(&spec, &mut cursor, &start, control);
             let installed = step.and_then(|step| self.install_step(table, generation, step, durable.take()));
             self.scheduler.release(claim);
             match installed? {

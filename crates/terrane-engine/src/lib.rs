@@ -6,7 +6,7 @@
 //! * read: `read.rs` (point reads), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `segments.rs` (trim the journal), `debt.rs` and `pressure.rs` (pacing)
-//! * what users ask of it: `maintain.rs`; look: `stats.rs`, `shape.rs`, `check.rs`
+//! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
 //!
 //! Never names a transport, a file format or a system call.
 
@@ -17,6 +17,7 @@ mod debt;
 mod engine;
 mod epoch_cell;
 mod failures;
+mod flows;
 mod flush;
 mod freeze;
 mod install;
@@ -44,6 +45,7 @@ pub use check::{CheckReport, Finding};
 pub use engine::Engine;
 pub use iterate::{RangeIter, Row, TableScan};
 pub use maintain::Progress;
+pub use read::ReadMode;
 pub use scan::{Bounds, Scan};
 pub use settings::{TABLE_OPTIONS, check_table_option};
 pub use shape::{LevelShape, Shape, TableShape};

@@ -1,4 +1,4 @@
-//! What a user asks of the background: flush, compact a range, wait until it is quiescent, pause, cancel, look.
+//! What a user asks of the background: flush, compact a range or a level, wait until it is quiescent, pause, cancel, look.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -71,6 +71,60 @@ impl Engine {
         self.scheduler.wait_until(|schedule| {
             schedule.report_failure_or_pause()?;
             Ok(table.is_dropped() || table.is_compacted(request))
+        })
+    }
+
+    /// Moves every extent of one level of `table` into the next and waits for it; 0 stands for the overflow runs.
+    /// Does not flush. Also done while the background is paused.
+    ///
+    /// # Errors
+    /// `Invalid` for the deepest level that there can be, or where a pause holds work on the way; otherwise as
+    /// [`Engine::flush`].
+    pub fn compact_level(&self, table: &Arc<Table>, level: u8) -> Result<()> {
+        self.refuse_if_read_only()?;
+        if level >= LEVEL_MAX {
+            return Err(Error::invalid(format!(
+                "there is no level below level {level}: 0 to {} can be merged down",
+                LEVEL_MAX - 1
+            )));
+        }
+        let request = table.request_compaction(RangeRequest::one_level(level));
+        self.scheduler.wake();
+        let done = self.wait_for_asked(|| table.is_dropped() || table.is_compacted(request));
+        table.withdraw_request(request);
+        done
+    }
+
+    /// Writes every record of `table` committed so far that is only in memory as overflow runs, one for each
+    /// generation of the global index, and waits for it. Also done while the background is paused.
+    ///
+    /// # Errors
+    /// `Invalid` where a pause holds work on the way; otherwise as [`Engine::flush`].
+    pub fn flush_to_run(&self, table: &Arc<Table>) -> Result<()> {
+        self.refuse_if_read_only()?;
+        let mut upto = SeqNo(0);
+        self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
+        // Before anything is frozen: what a worker finds then is already meant for a run.
+        table.want_run(upto);
+        self.freeze(table);
+        table.want_flush(upto);
+        self.scheduler.wake();
+        self.wait_for_asked(|| table.is_dropped() || table.is_flushed(upto))
+    }
+
+    /// Waits for what is done while the background is paused, too.
+    fn wait_for_asked(&self, done: impl Fn() -> bool) -> Result<()> {
+        self.scheduler.wait_until(|schedule| {
+            if let Some(error) = schedule.failures.lasting() {
+                return Err(error);
+            }
+            let is_done = done();
+            if !is_done && schedule.holds_paused_work() {
+                return Err(Error::invalid(
+                    "background work was paused on the way: let it go on, wait until it is quiescent, then pause",
+                ));
+            }
+            Ok(is_done)
         })
     }
 

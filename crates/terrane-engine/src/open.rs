@@ -25,6 +25,7 @@ use terrane_table::{Cache, Extent};
 
 use crate::catalog::Catalog;
 use crate::engine::Engine;
+use crate::flows::Flows;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
@@ -52,14 +53,16 @@ impl Engine {
     pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
         let start = env.clock.now();
         let options = options.resolve(env.spawn.parallelism())?;
-        let Opened { manifest, state, lock } = open_manifest(&disk, dir, &options, &env)?;
+        let flows = Flows::default();
+        let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
         let state = forget_dropped(&manifest, state, options.read_only)?;
-        let store = open_store(&disk, dir, &options, &state)?;
+        let extents = open_store(&disk, dir, &options, &state)?;
+        let store = flows.user(&extents);
         let tables = open_tables(&state, &options, &store)?;
         let manifest = Arc::new(manifest);
         let counters = Counters::default();
         let recovery = recover::Recovery {
-            disk: &disk,
+            disk: &flows.journal(&disk),
             dir: &dir.join(JOURNAL),
             options: &options,
             env: &env,
@@ -78,7 +81,9 @@ impl Engine {
             pressure: Pressure::default(),
             scheduler: Scheduler::new(env.spawn.clone()),
             next_run: AtomicU64::new(state.next.run),
-            compactor: LocalCompactor::new(store.clone()),
+            compactor: LocalCompactor::new(flows.compaction(&extents)),
+            flusher: LocalCompactor::new(flows.flush(&extents)),
+            flows,
             admitted: AtomicU64::new(0),
             trimming: Mutex::new(()),
             closing: AtomicBool::new(false),

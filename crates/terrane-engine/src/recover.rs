@@ -54,6 +54,7 @@ impl Recovery<'_> {
         // Records in the levels may be newer than what the journal still holds; all it holds is in the levels then.
         let is_overtaken = self.state.last_seq() > replayed.last_seq;
         let last_seq = replayed.last_seq.max(self.state.last_seq());
+        self.check_numbers_left(last_seq)?;
         if is_overtaken {
             self.check_overtaken(&replayed)?;
         }
@@ -91,6 +92,15 @@ impl Recovery<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What a process can use up while it runs must be left, so that no commit has to look for the end.
+    fn check_numbers_left(&self, last_seq: SeqNo) -> Result<()> {
+        if last_seq.0 <= SeqNo::MAX.0 / 2 {
+            return Ok(());
+        }
+        let message = format!("the database says that it holds commit {last_seq}: no database gets so far");
+        Err(Error::corrupt(message).at(self.dir.display().to_string(), 0))
     }
 
     fn replay(&self) -> Result<Replayed> {
@@ -157,6 +167,15 @@ impl Recovery<'_> {
         self.manifest.append(&Edit { ops })
     }
 
+    /// The number after that of a file in the directory: whoever made the name may have chosen the last one.
+    fn file_after(&self, file: u32, name: &str) -> Result<u32> {
+        file.checked_add(1).filter(|next| *next <= i32::MAX as u32).ok_or_else(|| {
+            let path = self.dir.join(name).display().to_string();
+            Error::corrupt("no segment file gets a number as high: remove it if it is none of yours")
+                .at(path, 0)
+        })
+    }
+
     /// Where the journal goes on. Segment files that no live segment uses are spare.
     fn start(&self, mut replayed: Replayed, last_seq: SeqNo, is_overtaken: bool) -> Result<JournalStart> {
         let state = self.manifest.state();
@@ -165,7 +184,7 @@ impl Recovery<'_> {
         let mut next_file = state.next.segment_file.max(1);
         for name in self.disk.list(self.dir)? {
             let Some(file) = file_number(&name) else { continue };
-            next_file = next_file.max(file + 1);
+            next_file = next_file.max(self.file_after(file, &name)?);
             if !used(file) {
                 let opened = self.disk.open(&self.dir.join(&name), terrane_device::OpenMode::Read, false)?;
                 // Who made it may have died before that was durable, and a segment is used only when it is.

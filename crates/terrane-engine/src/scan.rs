@@ -7,6 +7,7 @@
 
 use std::ops::Bound;
 
+use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Result, SeqNo};
 
 /// Versions of one key to step over before the cursor seeks past them instead.
@@ -111,6 +112,7 @@ impl<C: Cursor> Scan<C> {
     /// # Errors
     /// `Io` or `Corrupt` from a source.
     pub fn seek_first(&mut self) -> Result<()> {
+        self.count_seek();
         match &self.bounds.lower {
             Bound::Unbounded => self.cursor.seek_first()?,
             Bound::Included(key) => self.cursor.seek(key, SeqNo::MAX)?,
@@ -124,6 +126,7 @@ impl<C: Cursor> Scan<C> {
     /// # Errors
     /// `Io` or `Corrupt` from a source.
     pub fn seek_last(&mut self) -> Result<()> {
+        self.count_seek();
         match &self.bounds.upper {
             Bound::Unbounded => self.cursor.seek_last()?,
             Bound::Excluded(key) => self.cursor.seek_before(key)?,
@@ -140,6 +143,7 @@ impl<C: Cursor> Scan<C> {
         if !self.bounds.above_lower(key) {
             return self.seek_first();
         }
+        self.count_seek();
         self.cursor.seek(key, self.seq)?;
         self.settle_forward(false)
     }
@@ -152,6 +156,7 @@ impl<C: Cursor> Scan<C> {
         if !self.bounds.below_upper(key) {
             return self.seek_last();
         }
+        self.count_seek();
         seek_to_last_version(&mut self.cursor, key)?;
         self.settle_backward()
     }
@@ -172,6 +177,7 @@ impl<C: Cursor> Scan<C> {
             }
             Place::Backward => seek_past(&mut self.cursor, &self.key)?,
         }
+        count(|cells| add(&cells.rows_stepped, 1));
         self.settle_forward(true)
     }
 
@@ -190,11 +196,25 @@ impl<C: Cursor> Scan<C> {
             }
             Place::Backward => {}
         }
+        count(|cells| add(&cells.rows_stepped, 1));
         self.settle_backward()
     }
 
+    fn count_seek(&self) {
+        count(|cells| add(&cells.seeks, 1));
+    }
+
     /// Moves the cursor forward to the first visible entry. With `skip`, versions of `self.key` are passed over.
-    fn settle_forward(&mut self, mut skip: bool) -> Result<()> {
+    #[inline]
+    fn settle_forward(&mut self, skip: bool) -> Result<()> {
+        let mut skipped = 0;
+        let settled = self.pass_hidden(skip, &mut skipped);
+        count_skipped(skipped);
+        settled
+    }
+
+    /// [`Scan::settle_forward`]; adds what it passes over to `skipped`.
+    fn pass_hidden(&mut self, mut skip: bool, skipped: &mut u64) -> Result<()> {
         self.place = Place::Nowhere;
         let mut steps = 0;
         while let Some(entry) = self.cursor.entry() {
@@ -207,6 +227,7 @@ impl<C: Cursor> Scan<C> {
                     self.place = Place::Forward;
                     return Ok(());
                 }
+                *skipped += 1;
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
                 skip = true;
@@ -214,6 +235,7 @@ impl<C: Cursor> Scan<C> {
                 self.cursor.next()?;
                 continue;
             }
+            *skipped += 1;
             steps += 1;
             if steps <= STEPS_BEFORE_SEEK {
                 self.cursor.next()?;
@@ -258,6 +280,7 @@ impl<C: Cursor> Scan<C> {
             }
             if entry.seq_kind.seq() > self.seq || steps > STEPS_BEFORE_SEEK {
                 // Everything from here up to the key's newest version is invisible, or there are many versions.
+                count_skipped(u64::from(steps) - u64::from(is_value));
                 return self.jump_over_versions(is_value, steps > STEPS_BEFORE_SEEK);
             }
             is_value = !entry.seq_kind.is_delete();
@@ -266,6 +289,7 @@ impl<C: Cursor> Scan<C> {
             steps += 1;
             self.cursor.prev()?;
         }
+        count_skipped(u64::from(steps) - u64::from(is_value));
         Ok(is_value)
     }
 
@@ -281,6 +305,12 @@ impl<C: Cursor> Scan<C> {
         }
         self.cursor.seek_before(&self.key)?;
         Ok(is_value)
+    }
+}
+
+fn count_skipped(versions: u64) {
+    if versions > 0 {
+        count(|cells| add(&cells.versions_skipped, versions));
     }
 }
 

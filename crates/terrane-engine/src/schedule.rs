@@ -72,6 +72,11 @@ impl Schedule {
         self.paused
     }
 
+    /// Whether some work was paused on the way.
+    pub(crate) fn holds_paused_work(&self) -> bool {
+        self.running.iter().any(|running| running.control.is_paused())
+    }
+
     /// Whether work of this name runs on any table.
     pub(crate) fn is_running_anywhere(&self, name: &str) -> bool {
         self.running.iter().any(|running| running.name == name)
@@ -122,7 +127,7 @@ impl Scheduler {
         look(&self.schedule.lock())
     }
 
-    /// Stops giving out work and pauses what runs, or goes on.
+    /// Gives out nothing but what is asked for by name, and pauses what runs; or goes on.
     pub(crate) fn set_paused(&self, paused: bool) {
         let mut schedule = self.schedule.lock();
         schedule.paused = paused;
@@ -265,7 +270,7 @@ impl Engine {
         }
         schedule.failures.look(self.env.clock.now());
         let seen = self.scheduler.signals.load(Ordering::Acquire);
-        let work = if schedule.paused { None } else { self.next_work(&schedule) };
+        let work = if schedule.paused { self.next_asked(&schedule) } else { self.next_work(&schedule) };
         let Some(work) = work else {
             if schedule.is_idle() && !schedule.paused {
                 schedule.failures.forget_settled();

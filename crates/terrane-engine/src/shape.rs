@@ -1,5 +1,7 @@
 //! The shape of the trees: what a read has to search, and where the bytes are.
 
+use std::fmt;
+
 use terrane_base::SeqNo;
 use terrane_levels::Level;
 
@@ -40,6 +42,8 @@ pub struct TableShape {
     pub frozen: u64,
     /// Versions in frozen memtables.
     pub frozen_entries: u64,
+    /// Record bytes under the frozen memtables.
+    pub frozen_bytes: u64,
     /// Generations of the global index.
     pub generations: u64,
     /// Versions in the generations.
@@ -79,6 +83,43 @@ impl TableShape {
     }
 }
 
+/// A line for each part of each tree, top down as a read searches them, in exact numbers.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tables.iter().try_for_each(|table| write!(f, "{table}"))?;
+        let Shape { segments, segment_bytes, store_live_bytes, store_bytes, debt, .. } = self;
+        writeln!(f, "journal: {segments} segments, {segment_bytes} bytes")?;
+        writeln!(f, "store: {store_live_bytes} bytes in extents of {store_bytes} in files")?;
+        writeln!(f, "debt: {debt:.3}")
+    }
+}
+
+/// A line for each part of the tree, empty ones included.
+impl fmt::Display for TableShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "table {}: {} sorted runs", self.name, self.sorted_runs())?;
+        writeln!(f, "  memtable: {} entries, {} bytes", self.memtable_entries, self.memtable_bytes)?;
+        let (entries, bytes) = (self.frozen_entries, self.frozen_bytes);
+        writeln!(f, "  frozen: {} memtables, {entries} entries, {bytes} bytes", self.frozen)?;
+        let (entries, bytes) = (self.generation_entries, self.generation_bytes);
+        writeln!(f, "  global index: {} generations, {entries} entries, {bytes} bytes", self.generations)?;
+        for (number, run) in self.runs.iter().enumerate() {
+            writeln!(f, "  overflow run {number}: {run}")?;
+        }
+        for (number, level) in (1..).zip(&self.levels) {
+            writeln!(f, "  level {number}: {level}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for LevelShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LevelShape { extents, bytes, entries, deletes } = self;
+        write!(f, "{entries} entries ({deletes} deletes), {bytes} bytes, {extents} extents")
+    }
+}
+
 impl Engine {
     /// The state of every tree now.
     #[must_use]
@@ -106,6 +147,7 @@ fn table_shape(table: &Table) -> TableShape {
         memtable_bytes: picture.active.record_bytes(),
         frozen: picture.frozen.len() as u64,
         frozen_entries: picture.frozen.iter().map(|memtable| memtable.entry_count()).sum(),
+        frozen_bytes: picture.frozen.iter().map(|memtable| memtable.record_bytes()).sum(),
         generations: picture.generations.len() as u64,
         generation_entries: picture.generations.iter().map(|generation| generation.entry_count()).sum(),
         generation_bytes: picture.generations.iter().map(|generation| generation.record_bytes()).sum(),

@@ -54,7 +54,37 @@ counters! {
     memory_bytes, "bytes", "All memory under the ceiling that is in use now.";
     records_recovered, "records", "Records replayed from segments at open.";
     segment_bytes_recovered, "bytes", "Bytes of segments replayed at open.";
+    device_journal_bytes_written, "bytes", "Bytes appended to segments, group and segment headers included.";
+    device_journal_writes, "calls", "Appends to segments, each one commit group, header or mark; stores into mapped memory.";
+    device_journal_syncs, "calls", "Syncs of segments and of their directory.";
+    device_manifest_bytes_written, "bytes", "Bytes written to the manifest.";
+    device_manifest_writes, "calls", "Writes to the manifest.";
+    device_manifest_syncs, "calls", "Syncs of the manifest and of its directory.";
+    device_flush_bytes_read, "bytes", "Bytes that flushes read: extents of level 1 that they merge with.";
+    device_flush_reads, "calls", "Reads of flushes.";
+    device_flush_bytes_written, "bytes", "Bytes of extents that flushes wrote, those of cancelled steps included.";
+    device_flush_writes, "calls", "Extents that flushes wrote.";
+    device_flush_syncs, "calls", "Syncs of the store that flushes asked for.";
+    device_compaction_bytes_read, "bytes", "Bytes that compactions read, index blocks included.";
+    device_compaction_reads, "calls", "Reads of compactions.";
+    device_compaction_bytes_written, "bytes", "Bytes of extents that compactions wrote, those of cancelled jobs included.";
+    device_compaction_writes, "calls", "Extents that compactions wrote.";
+    device_compaction_syncs, "calls", "Syncs of the store that compactions asked for.";
+    device_user_bytes_read, "bytes", "Bytes that point reads and scans which missed the cache read, and checks.";
+    device_user_reads, "calls", "Reads of the store for point reads, scans and checks.";
     open_micros, "microseconds", "Time the open took.";
+}
+
+impl Stats {
+    /// Bytes written to the device: journal, manifest, flush and compaction. Divided by the bytes that a user wrote
+    /// it is the write amplification.
+    #[must_use]
+    pub fn device_bytes_written(&self) -> u64 {
+        self.device_journal_bytes_written
+            + self.device_manifest_bytes_written
+            + self.device_flush_bytes_written
+            + self.device_compaction_bytes_written
+    }
 }
 
 /// Adds to a counter.

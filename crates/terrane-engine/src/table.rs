@@ -77,6 +77,8 @@ pub struct Table {
     flushed_seq: AtomicU64,
     /// Number up to which somebody wants the records flushed.
     flush_wanted: AtomicU64,
+    /// Number up to which somebody wants the records flushed as overflow runs.
+    run_wanted: AtomicU64,
     /// Set by a writer that filled the active memtable, cleared when it has been switched.
     pub(crate) full: AtomicBool,
     /// Whether the oldest generation is being flushed: it takes no more records then.
@@ -107,6 +109,17 @@ struct Request {
     range: RangeRequest,
 }
 
+/// What became of a table's requests when they were looked at.
+#[derive(Default)]
+pub(crate) struct Served {
+    /// What is to be done for the first that is not fulfilled, if it can be done now.
+    pub(crate) job: Option<JobSpec>,
+    /// Whether that one makes a shape.
+    pub(crate) makes_shape: bool,
+    /// Whether any turned out to be fulfilled.
+    pub(crate) is_fulfilled: bool,
+}
+
 impl Table {
     /// A table whose memory tier is empty and takes records from `first_seq` on.
     pub fn new(
@@ -128,6 +141,7 @@ impl Table {
             dropped: AtomicBool::new(false),
             flushed_seq: AtomicU64::new(flushed.0),
             flush_wanted: AtomicU64::new(0),
+            run_wanted: AtomicU64::new(0),
             full: AtomicBool::new(false),
             flushing: AtomicBool::new(false),
             merging: Mutex::new(()),
@@ -183,6 +197,16 @@ impl Table {
         SeqNo(self.flush_wanted.load(Ordering::Acquire))
     }
 
+    /// Asks that every record up to `seq` that is not yet on its way into level 1 goes into an overflow run.
+    pub fn want_run(&self, seq: SeqNo) {
+        self.run_wanted.fetch_max(seq.0, Ordering::AcqRel);
+    }
+
+    /// Whether somebody wants what begins with `first_seq` in an overflow run.
+    pub fn wants_run(&self, first_seq: SeqNo) -> bool {
+        first_seq.0 <= self.run_wanted.load(Ordering::Acquire)
+    }
+
     /// Whether no record numbered up to `seq` is only in memory.
     pub fn is_flushed(&self, seq: SeqNo) -> bool {
         let guard = terrane_base::epoch::pin();
@@ -206,25 +230,38 @@ impl Table {
         number
     }
 
-    /// Serves requests in order: `step` says what the first needs. Returns its job, if there is one now, and
-    /// whether any request turned out to be fulfilled.
+    /// Serves requests in order: `step` says what the first needs. While the background is paused, only those that
+    /// make a shape are served.
     pub(crate) fn serve_requests(
         &self,
+        is_paused: bool,
         step: impl Fn(&RangeRequest) -> RangeStep,
-    ) -> (Option<JobSpec>, bool) {
+    ) -> Served {
         let mut requests = self.requests.lock();
-        let mut fulfilled = false;
-        while let Some(first) = requests.waiting.front() {
-            match step(&first.range) {
-                RangeStep::Job(spec) => return (Some(*spec), fulfilled),
-                RangeStep::Busy => return (None, fulfilled),
+        let mut served = Served::default();
+        let is_served = |request: &Request| !is_paused || request.range.makes_shape();
+        while let Some(at) = requests.waiting.iter().position(is_served) {
+            let request = &requests.waiting[at];
+            served.makes_shape = request.range.makes_shape();
+            match step(&request.range) {
+                RangeStep::Job(spec) => {
+                    served.job = Some(*spec);
+                    return served;
+                }
+                RangeStep::Busy => return served,
                 RangeStep::Done => {
-                    requests.waiting.pop_front();
-                    fulfilled = true;
+                    requests.waiting.remove(at);
+                    served.is_fulfilled = true;
+                    served.makes_shape = false;
                 }
             }
         }
-        (None, fulfilled)
+        served
+    }
+
+    /// Gives a request up, if it still waits.
+    pub(crate) fn withdraw_request(&self, number: u64) {
+        self.requests.lock().waiting.retain(|request| request.number != number);
     }
 
     /// Takes note of a requested job that was done.
@@ -236,7 +273,7 @@ impl Table {
 
     /// Whether the request with this number was served.
     pub(crate) fn is_compacted(&self, number: u64) -> bool {
-        self.requests.lock().waiting.iter().all(|request| request.number > number)
+        self.requests.lock().waiting.iter().all(|request| request.number != number)
     }
 
     /// Notes that every record up to `seq` is in the levels.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use terrane_base::TableId;
 use terrane_compaction::JobSpec;
 
+use crate::engine::Engine;
+use crate::schedule::Schedule;
 use crate::table::Table;
 
 /// A piece of background work, as a value.
@@ -41,5 +43,18 @@ impl Work {
             Work::Compact(..) => "compact",
             Work::Trim => "trim",
         }
+    }
+}
+
+impl Engine {
+    /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done while the
+    /// background is paused, too.
+    pub(crate) fn next_asked(&self, schedule: &Schedule) -> Option<Work> {
+        let tables = self.catalog.all();
+        if let Some(work) = self.next_run_wanted(&tables, schedule) {
+            return Some(work);
+        }
+        let (table, spec) = self.pick_compaction(&tables, schedule)?;
+        Some(Work::Compact(table, spec))
     }
 }

@@ -15,7 +15,7 @@ use terrane_base::Batch;
 use terrane_base::env::{Env, Joiner};
 use terrane_base::options::Options;
 use terrane_device::{MemDisk, PosixDisk};
-use terrane_engine::{Bounds, Engine, Snapshot, Table};
+use terrane_engine::{Bounds, Engine, ReadMode, Snapshot, Table};
 
 const WRITERS: u64 = 3;
 /// Keys that each batch stamps, in each of two tables.
@@ -92,8 +92,10 @@ fn stamp_in_snapshot(shared: &Shared, writer: u64, snapshot: &Snapshot) -> u64 {
     for table in &shared.tables {
         for index in 0..STAMPED {
             let mut value = Vec::new();
-            let found =
-                shared.engine.get(table, &key(writer, index), Some(snapshot.seq()), &mut value).unwrap();
+            let found = shared
+                .engine
+                .get(table, &key(writer, index), ReadMode::at(snapshot.seq()), &mut value)
+                .unwrap();
             let stamp = if found { number(&value) } else { 0 };
             let first = *seen.get_or_insert(stamp);
             assert_eq!(stamp, first, "writer {writer} key {index} table {}: a part of a batch", table.name);

@@ -129,10 +129,13 @@ pub fn decode_owned(compression: Compression, stored: Vec<u8>, raw_len: usize) -
 pub(crate) fn check_lens(compression: Compression, stored_len: usize, raw_len: usize) -> Result<()> {
     /// An LZ4 sequence gains at most 255 bytes for each byte of its length.
     const LZ4_RATIO_MAX: usize = 255;
+    // A block is stored compressed only where that saves bytes. So what is read is bounded by the raw length, which
+    // has a limit.
+    let is_smaller = (1..=raw_len).contains(&stored_len);
     let possible = match compression {
         Compression::None => stored_len == raw_len,
-        Compression::Lz4 => stored_len > 0 && raw_len <= stored_len.saturating_mul(LZ4_RATIO_MAX),
-        Compression::Zstd => stored_len > 0,
+        Compression::Lz4 => is_smaller && raw_len <= stored_len.saturating_mul(LZ4_RATIO_MAX),
+        Compression::Zstd => is_smaller,
     };
     if !possible || raw_len > RAW_BYTES_MAX_SINGLE {
         return Err(Error::corrupt(format!(

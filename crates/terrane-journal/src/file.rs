@@ -38,14 +38,10 @@ use terrane_device::{Disk, File, SegmentMemory};
 use crate::journal::delegate_journal;
 use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
 use crate::{
-    Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo, SegmentRegistrar,
-    SegmentSpec, SegmentState,
+    Appended, Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo,
+    SegmentRegistrar, SegmentSpec, SegmentState,
 };
 use recycle::Retired;
-
-/// Names of the two threads.
-const PREPARER: &str = "terrane-journal-prepare";
-const SYNCER: &str = "terrane-journal-sync";
 
 /// The journal in files. See [`Journal`] for the calls.
 ///
@@ -79,13 +75,13 @@ impl FileJournal {
         let journal = RingJournal::new(medium, poison, settings, start)?;
         let preparer = Arc::clone(&shared);
         if let Some(stepper) = env.spawn.stepper() {
-            stepper.add(PREPARER, Box::new(move || preparer.prepare_step()));
-            stepper.add(SYNCER, Box::new(move || shared.sync_step()));
+            stepper.add("terrane-journal-prepare", Box::new(move || preparer.prepare_step()));
+            stepper.add("terrane-journal-sync", Box::new(move || shared.sync_step()));
             return Ok(FileJournal(journal));
         }
         let threads = [
-            env.spawn.spawn(PREPARER, Box::new(move || prepare::run(&preparer)))?,
-            env.spawn.spawn(SYNCER, Box::new(move || shared.sync_sealed_segments()))?,
+            env.spawn.spawn("terrane-journal-prepare", Box::new(move || prepare::run(&preparer)))?,
+            env.spawn.spawn("terrane-journal-sync", Box::new(move || shared.sync_sealed_segments()))?,
         ];
         journal.medium().threads.lock().extend(threads);
         Ok(FileJournal(journal))
@@ -114,6 +110,9 @@ struct Shared {
     syncing: Mutex<()>,
     /// Last number of the newest segment that is durable with all before it.
     durable: AtomicU64,
+    /// Appends, and their bytes. Written by the leader alone, so adding takes a load and a store.
+    appends: AtomicU64,
+    bytes_appended: AtomicU64,
     /// A persist step ran since the last segment was prepared.
     was_persisted: AtomicBool,
 }
@@ -212,6 +211,8 @@ impl Shared {
             changed: Condvar::new(),
             syncing: Mutex::new(()),
             durable: AtomicU64::new(start.next_seq.0 - 1),
+            appends: AtomicU64::new(0),
+            bytes_appended: AtomicU64::new(0),
             // Not known yet: a first sync that writes a whole segment is worse than faults in the first one.
             was_persisted: AtomicBool::new(true),
         };
@@ -331,8 +332,12 @@ impl Medium for FileMedium {
         Ok(new)
     }
 
-    fn write(&self, _segment: &SegmentMemory, _offset: usize, _len: usize) -> Result<()> {
+    fn write(&self, _segment: &SegmentMemory, _offset: usize, len: usize) -> Result<()> {
         // The mapping is shared with the file: the bytes are written.
+        let shared = &*self.shared;
+        for (counter, amount) in [(&shared.appends, 1), (&shared.bytes_appended, len as u64)] {
+            counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+        }
         Ok(())
     }
 
@@ -372,6 +377,11 @@ impl Medium for FileMedium {
         let state = self.shared.state.lock();
         let live = state.live.iter().chain(&state.ready).chain(&state.pending).map(|live| live.info.bytes);
         live.sum::<u64>() + state.retired.iter().map(Retired::memory_bytes).sum::<u64>()
+    }
+
+    fn appended(&self) -> Appended {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Appended { appends: load(&self.shared.appends), bytes: load(&self.shared.bytes_appended) }
     }
 
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {

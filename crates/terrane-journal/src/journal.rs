@@ -22,7 +22,7 @@ use crate::log::{Log, copy_batch};
 use crate::medium::Medium;
 use crate::poison::Poison;
 use crate::ring::{Ring, phase};
-use crate::{Journal, JournalSettings, JournalStart, Placed, SegmentInfo, SegmentState};
+use crate::{Appended, Journal, JournalSettings, JournalStart, Placed, SegmentInfo, SegmentState};
 
 /// How often the leader of a persist step gives the processor away so that the members of the last one, which
 /// are just returning, get into this one. Without it groups alternate between one member and all others.
@@ -261,6 +261,10 @@ impl<M: Medium> Journal for RingJournal<M> {
         segments
     }
 
+    fn appended(&self) -> Appended {
+        self.medium.appended()
+    }
+
     fn memory_bytes(&self) -> u64 {
         self.medium.memory_bytes()
     }
@@ -362,6 +366,10 @@ macro_rules! delegate_journal {
 
             fn memory_bytes(&self) -> u64 {
                 self.0.memory_bytes()
+            }
+
+            fn appended(&self) -> crate::Appended {
+                self.0.appended()
             }
 
             fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {

@@ -106,6 +106,9 @@ pub trait Journal: Send + Sync {
     /// Memory of all segments, those kept ready and those still read included, in bytes.
     fn memory_bytes(&self) -> u64;
 
+    /// What was appended to segments on a device since the journal was opened.
+    fn appended(&self) -> Appended;
+
     /// The live segments, oldest first.
     fn segments(&self) -> Vec<SegmentInfo>;
 
@@ -177,6 +180,15 @@ pub enum SegmentState {
     Durable,
     /// Registered, never used, and never will be.
     Unused,
+}
+
+/// What was appended to segments, headers and marks included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// Appends: one for each commit group, header and mark.
+    pub appends: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// A live segment.

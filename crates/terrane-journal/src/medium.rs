@@ -6,7 +6,7 @@ use std::sync::Arc;
 use terrane_base::{Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
 
-use crate::{ChainLink, SegmentInfo, SegmentState};
+use crate::{Appended, ChainLink, SegmentInfo, SegmentState};
 
 /// A segment that is ready for its header.
 #[derive(Clone, Debug)]
@@ -66,6 +66,11 @@ pub trait Medium: Send + Sync {
     /// Memory of all segments, in bytes.
     fn memory_bytes(&self) -> u64 {
         self.segments().iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// What [`Medium::write`] brought to a device; nothing if there is none.
+    fn appended(&self) -> Appended {
+        Appended::default()
     }
 
     /// See [`Journal::trim`](crate::Journal::trim).

@@ -4,15 +4,17 @@
 //! `docs/format/data-file.md`.
 //!
 //! * [`store`]: the trait [`Store`]. [`conformance`]: the suite that every implementation passes.
+//! * [`metered`]: a view of a store that counts.
 //! * [`local`]: data files in a directory. [`space`]: which of their slots are taken.
 
 pub mod conformance;
 mod data_file;
 pub mod local;
+pub mod metered;
 mod slots;
 pub mod space;
 pub mod store;
 
 pub use local::{LocalStore, StoreSettings};
-
+pub use metered::MeteredStore;
 pub use store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};

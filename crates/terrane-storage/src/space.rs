@@ -191,7 +191,8 @@ impl Space {
             }
             full_so_far &= file.run_max == 0;
             if full_so_far {
-                self.first_free = number + 1;
+                // The last possible number has none behind it: a file of that name is nobody's work but may be there.
+                self.first_free = number.saturating_add(1);
             }
         }
         None

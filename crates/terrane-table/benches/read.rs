@@ -62,7 +62,7 @@ fn get(data: &Data, key: &[u8], value: &mut Vec<u8>) -> bool {
     value.clear();
     let at = data.level.find(key);
     let Some(extent) = data.level.get(at) else { return false };
-    extent.get_hashed(&data.cache, key, filter::hash(key), SeqNo::MAX, value).unwrap().is_some()
+    extent.get_hashed(&data.cache, key, Some(filter::hash(key)), SeqNo::MAX, value).unwrap().is_some()
 }
 
 /// Goes round through `keys`.

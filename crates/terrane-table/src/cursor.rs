@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Entry, Result, SeqNo};
 use terrane_format::block::BlockCursor;
 
@@ -100,6 +101,7 @@ impl ExtentCursor {
                 loader.block(index, at)?
             }
         };
+        count(|cells| add(&cells.data_blocks_searched, 1));
         self.block_index = at;
         Ok(self.block.insert(block))
     }
@@ -183,6 +185,7 @@ impl Cursor for ExtentCursor {
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.ahead.restart();
         self.place(|cursor, index| {
+            count(|cells| add(&cells.index_blocks_searched, 1));
             let rows = &index.index().rows;
             let mut at = rows.find(key);
             while at < rows.len() {
@@ -202,6 +205,7 @@ impl Cursor for ExtentCursor {
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.ahead.restart();
         self.place(|cursor, index| {
+            count(|cells| add(&cells.index_blocks_searched, 1));
             if let Some(at) = index.index().rows.find_before(key) {
                 cursor.enter(index, at)?;
                 let ExtentCursor { position, block: Some(block), .. } = cursor else { return Ok(()) };

@@ -13,6 +13,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind, SeqNo};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::filter;
@@ -88,10 +89,11 @@ impl Extent {
         seq: SeqNo,
         value: &mut Vec<u8>,
     ) -> Result<Option<SeqKind>> {
-        self.get_hashed(cache, key, filter::hash(key), seq, value)
+        self.get_hashed(cache, key, Some(filter::hash(key)), seq, value)
     }
 
-    /// [`Extent::get`] for callers that ask several extents: `hash` is [`terrane_format::filter::hash`] of `key`.
+    /// [`Extent::get`] for callers that ask several extents: `hash` is [`terrane_format::filter::hash`] of `key`, or
+    /// `None` to look into the blocks without asking the filter.
     ///
     /// # Errors
     /// As [`Extent::get`].
@@ -100,7 +102,7 @@ impl Extent {
         &self,
         cache: &Arc<Cache>,
         key: &[u8],
-        hash: u64,
+        hash: Option<u64>,
         seq: SeqNo,
         value: &mut Vec<u8>,
     ) -> Result<Option<SeqKind>> {
@@ -115,23 +117,39 @@ impl Extent {
     /// epoch around it.
     #[inline]
     #[must_use]
-    pub fn probe(&self, key: &[u8], hash: u64, seq: SeqNo, value: &mut Vec<u8>) -> Probe {
+    pub fn probe(&self, key: &[u8], hash: Option<u64>, seq: SeqNo, value: &mut Vec<u8>) -> Probe {
         if self.meta.seq_min > seq {
             return Probe::Absent;
         }
         let epoch = swip::enter();
-        if !self.meta.filter.is_empty() {
+        let hash = hash.filter(|_| !self.meta.filter.is_empty());
+        if let Some(hash) = hash {
             let Some(filter) = self.filter.swip.load(&epoch) else { return Probe::Unknown };
             filter.touch();
             if !filter.filter().may_contain(hash) {
+                count_refusal();
                 return Probe::Absent;
             }
         }
-        self.probe_blocks(&epoch, key, seq, value)
+        let mut blocks = 0;
+        let probe = self.probe_blocks(&epoch, key, seq, value, &mut blocks);
+        // What is not known yet is searched again, and counted then.
+        if probe != Probe::Unknown {
+            count_search(hash.is_some(), blocks, probe != Probe::Absent);
+        }
+        probe
     }
 
+    /// The search behind the filter; `blocks` is how many data blocks it took.
     #[inline]
-    fn probe_blocks(&self, epoch: &Epoch, key: &[u8], seq: SeqNo, value: &mut Vec<u8>) -> Probe {
+    fn probe_blocks(
+        &self,
+        epoch: &Epoch,
+        key: &[u8],
+        seq: SeqNo,
+        value: &mut Vec<u8>,
+        blocks: &mut u64,
+    ) -> Probe {
         let Some(object) = self.index.swip.load(epoch) else { return Probe::Unknown };
         object.touch();
         let index = object.index();
@@ -139,6 +157,7 @@ impl Extent {
         while let Some(home) = index.homes.get(at) {
             let Some(object) = home.swip.load(epoch) else { return Probe::Unknown };
             object.touch();
+            *blocks += 1;
             if let Some(entry) = object.block().find(key, seq) {
                 value.extend_from_slice(entry.value);
                 return Probe::Found(entry.seq_kind);
@@ -156,31 +175,25 @@ impl Extent {
         &self,
         cache: &Arc<Cache>,
         key: &[u8],
-        hash: u64,
+        hash: Option<u64>,
         seq: SeqNo,
         value: &mut Vec<u8>,
     ) -> Result<Option<SeqKind>> {
         let loader = Loader { extent: self, cache: self.bind(cache), fill_cache: true };
-        if let Some(filter) = loader.filter()?
-            && !filter.filter().may_contain(hash)
+        let mut is_filtered = false;
+        if let Some(hash) = hash
+            && let Some(filter) = loader.filter()?
         {
-            return Ok(None);
-        }
-        let owner = loader.index()?;
-        let index = owner.index();
-        let mut at = index.rows.find(key);
-        while at < index.rows.len() {
-            let object = loader.block(&owner, at)?;
-            if let Some(entry) = object.block().find(key, seq) {
-                value.extend_from_slice(entry.value);
-                return Ok(Some(entry.seq_kind));
+            if !filter.filter().may_contain(hash) {
+                count_refusal();
+                return Ok(None);
             }
-            if !index.continues(at, key) {
-                break;
-            }
-            at += 1;
+            is_filtered = true;
         }
-        Ok(None)
+        let mut blocks = 0;
+        let found = get_from_blocks(&loader, key, seq, value, &mut blocks)?;
+        count_search(is_filtered, blocks, found.is_some());
+        Ok(found)
     }
 
     /// Loads index block and filter, so that the first read finds them.
@@ -207,6 +220,49 @@ impl Extent {
         debug_assert!(Arc::ptr_eq(bound, cache), "an extent is read through one cache only");
         bound
     }
+}
+
+/// The search behind the filter, loading what is missing; `blocks` is how many data blocks it took.
+fn get_from_blocks(
+    loader: &Loader<'_>,
+    key: &[u8],
+    seq: SeqNo,
+    value: &mut Vec<u8>,
+    blocks: &mut u64,
+) -> Result<Option<SeqKind>> {
+    let owner = loader.index()?;
+    let index = owner.index();
+    let mut at = index.rows.find(key);
+    while at < index.rows.len() {
+        let object = loader.block(&owner, at)?;
+        *blocks += 1;
+        if let Some(entry) = object.block().find(key, seq) {
+            value.extend_from_slice(entry.value);
+            return Ok(Some(entry.seq_kind));
+        }
+        if !index.continues(at, key) {
+            break;
+        }
+        at += 1;
+    }
+    Ok(None)
+}
+
+/// Counts a filter that said no.
+#[inline]
+fn count_refusal() {
+    count(|cells| add(&cells.filter_negatives, 1));
+}
+
+/// Counts a search in an index block and `blocks` data blocks, behind a filter or not.
+#[inline]
+fn count_search(is_filtered: bool, blocks: u64, is_found: bool) {
+    count(|cells| {
+        add(&cells.filter_probes, u64::from(is_filtered));
+        add(&cells.filter_positives_false, u64::from(is_filtered && !is_found));
+        add(&cells.index_blocks_searched, 1);
+        add(&cells.data_blocks_searched, blocks);
+    });
 }
 
 impl Drop for Extent {

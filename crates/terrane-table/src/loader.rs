@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use terrane_base::counters::{add, count};
 use terrane_base::{Error, Result};
 use terrane_format::block::Block;
 use terrane_format::extent::{ExtentMeta, Handle};
@@ -39,6 +40,7 @@ impl Loader<'_> {
             return Ok(Some(filter));
         }
         let charge = self.cache.reserve(ObjectKind::Filter, OBJECT_BYTES + handle.len as usize);
+        count_miss(u64::from(handle.len), 0);
         let filter = Payload::Filter(read_filter(&self.extent.meta, &*self.extent.store)?);
         Ok(Some(self.publish(&self.extent.filter, None, filter, charge)))
     }
@@ -51,6 +53,7 @@ impl Loader<'_> {
         let meta = &self.extent.meta;
         let bytes = OBJECT_BYTES + meta.index.len as usize + meta.blocks as usize * ROW_MEMORY_BYTES;
         let charge = self.cache.reserve(ObjectKind::Index, bytes);
+        count_miss(u64::from(meta.index.len), 0);
         let rows = read_index(meta, &*self.extent.store)?;
         let homes = (0..rows.len()).map(|_| Home::default()).collect();
         Ok(self.publish(&self.extent.index, None, Payload::Index(Index { rows, homes }), charge))
@@ -67,6 +70,7 @@ impl Loader<'_> {
         let may_publish = self.fill_cache && owner.accepts_tenants();
         let bytes = OBJECT_BYTES + row.raw_len as usize;
         let charge = if may_publish { self.cache.reserve(ObjectKind::Data, bytes) } else { None };
+        count_miss(u64::from(row.stored_len), 1);
         let stored = read(&self.extent.meta, &*self.extent.store, row.offset, row.stored_len)?;
         let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored)?;
         Ok(self.publish(home, Some(owner), Payload::Data(block), charge))
@@ -93,6 +97,16 @@ impl Loader<'_> {
         // If another thread was faster, its object is the one to hold on to: ours has no second user.
         cached(home).unwrap_or(object)
     }
+}
+
+/// Counts a miss that reads `bytes` from the store and decodes `blocks` of them.
+fn count_miss(bytes: u64, blocks: u64) {
+    count(|cells| {
+        add(&cells.cache_misses, 1);
+        add(&cells.device_reads, 1);
+        add(&cells.device_bytes_read, bytes);
+        add(&cells.blocks_decoded, blocks);
+    });
 }
 
 fn cached(home: &Home) -> Option<Arc<Object>> {

@@ -18,6 +18,7 @@
 
 use std::cmp::Ordering;
 
+use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Entry, Result, SeqKind, SeqNo};
 
 use crate::loser_tree::{Contest, LoserTree};
@@ -90,6 +91,7 @@ impl<C: Cursor> MergeCursor<C> {
     /// Places every source by `place` and plays the tournament.
     fn place(&mut self, backward: bool, mut place: impl FnMut(&mut C) -> Result<()>) -> Result<()> {
         self.placed = false;
+        count(|cells| add(&cells.runs_sought, self.field.sources.len() as u64));
         for source in &mut self.field.sources {
             place(source)?;
         }

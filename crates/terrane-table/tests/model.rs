@@ -129,7 +129,7 @@ fn a_cached_read_touches_no_store_and_an_absent_key_no_block() {
     let extent = write_extent(&rows, WriterSettings::default(), &store);
     let cache = Cache::new(64 << 20);
     let probe =
-        |extent: &Extent, key: &[u8]| extent.probe(key, filter::hash(key), SeqNo::MAX, &mut Vec::new());
+        |extent: &Extent, key: &[u8]| extent.probe(key, Some(filter::hash(key)), SeqNo::MAX, &mut Vec::new());
     assert_eq!(probe(&extent, b"key00000007"), Probe::Unknown, "nothing is cached yet");
     assert_eq!(store.reads(), 0, "a probe reads nothing");
 
@@ -150,7 +150,7 @@ fn a_cached_read_touches_no_store_and_an_absent_key_no_block() {
     let reads = store.reads();
     for row in &rows {
         let mut value = Vec::new();
-        let found = extent.probe(&row.key, filter::hash(&row.key), SeqNo::MAX, &mut value);
+        let found = extent.probe(&row.key, Some(filter::hash(&row.key)), SeqNo::MAX, &mut value);
         assert_eq!(found, Probe::Found(row.seq_kind));
         assert_eq!(value, row.value);
     }

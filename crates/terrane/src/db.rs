@@ -101,7 +101,7 @@ impl Db {
 
     fn from_engine(engine: Arc<Engine>) -> Db {
         let inner = engine.catalog().require("default").expect("every database has the default table");
-        let default_table = Table { engine: engine.clone(), inner };
+        let default_table = Table::new(engine.clone(), inner);
         Db { handle: Arc::new(Handle { engine, default_table }) }
     }
 
@@ -121,7 +121,7 @@ impl Db {
     /// `NotFound`, naming the tables that exist.
     pub fn table(&self, name: &str) -> Result<Table> {
         let inner = self.engine().catalog().require(name)?;
-        Ok(Table { engine: self.engine().clone(), inner })
+        Ok(Table::new(self.engine().clone(), inner))
     }
 
     /// Creates the table `name`; durable on return.
@@ -130,7 +130,7 @@ impl Db {
     /// `Invalid` for a bad or used name, `Full`, `Poisoned`, `Io`.
     pub fn create_table(&self, name: &str, options: &TableOptions) -> Result<Table> {
         let inner = self.engine().create_table(name, &options.overrides)?;
-        Ok(Table { engine: self.engine().clone(), inner })
+        Ok(Table::new(self.engine().clone(), inner))
     }
 
     /// Opens the table `name`, or creates it with the database's options.
@@ -139,7 +139,7 @@ impl Db {
     /// As [`Db::create_table`].
     pub fn table_or_create(&self, name: &str) -> Result<Table> {
         match self.engine().catalog().find(name) {
-            Some(inner) => Ok(Table { engine: self.engine().clone(), inner }),
+            Some(inner) => Ok(Table::new(self.engine().clone(), inner)),
             None => self.create_table(name, &TableOptions::new()),
         }
     }
@@ -239,6 +239,58 @@ impl Db {
         self.engine().compact_range(&table.inner, &to_bounds(&range))
     }
 
+    /// Merges one level of `table` whole into the next one and waits for it: 0 stands for the overflow runs, which
+    /// go into level 1; level `n` goes into `n + 1`, which is made if the tree ends at `n`. Returns at once if the
+    /// level is empty. Flushes nothing; what others write meanwhile may come to the level again.
+    ///
+    /// For measuring a tree of a given shape. It works while the background is paused, and then nothing else is
+    /// done, so the shape stays; otherwise the background may merge on, or move up what it finds too deep. Pause
+    /// when it is quiescent: work that a pause has caught on the way is in the way. It shows in [`Db::progress`],
+    /// and [`Db::cancel_compactions`] has it begin its present jobs again.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// # let table = db.default_table();
+    /// db.wait_until_quiescent()?;
+    /// db.pause_background();
+    /// for round in 0..3u8 {
+    ///     db.put(b"k", &[round])?;
+    ///     db.flush_to_run(table)?; // one more overflow run
+    /// }
+    /// assert_eq!(db.shape().tables[0].runs.len(), 3);
+    /// db.compact_level(table, 0)?; // all of them into level 1
+    /// assert_eq!(db.shape().tables[0].runs.len(), 0);
+    /// db.compact_level(table, 1)?; // and on into level 2
+    /// assert_eq!(db.shape().tables[0].levels[0].extents, 0);
+    /// assert_eq!(db.get(b"k")?.as_deref(), Some(&[2][..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for level 63, the deepest, or if a pause holds other work on the way; otherwise as [`Db::flush`].
+    pub fn compact_level(&self, table: &Table, level: u8) -> Result<()> {
+        table.refuse_if_dropped()?;
+        self.engine().compact_level(&table.inner, level)
+    }
+
+    /// Writes what `table` has in memory as an overflow run, without merging it into level 1, and waits for it. Does
+    /// nothing if nothing is in memory. What the background is flushing already goes where it goes; memory that
+    /// makes several generations of the global index makes as many runs.
+    ///
+    /// Works while the background is paused, and then the run stays as it is: see [`Db::compact_level`]. Otherwise
+    /// the background merges it into level 1 soon. Runs count as debt wherever they come from: to load many without
+    /// being slowed, raise the option `overflow_runs_max`.
+    ///
+    /// # Errors
+    /// As [`Db::compact_level`].
+    pub fn flush_to_run(&self, table: &Table) -> Result<()> {
+        table.refuse_if_dropped()?;
+        self.engine().flush_to_run(&table.inner)
+    }
+
     /// Waits until the background has nothing left to do: no full memtable, no generation to flush, no level
     /// over its size. Does not flush a memtable that is not full.
     ///
@@ -249,7 +301,8 @@ impl Db {
         self.engine().wait_until_quiescent()
     }
 
-    /// Pauses flush and compaction. Writers go on until the write memory is full.
+    /// Pauses flush and compaction. Writers go on until the write memory is full. Only [`Db::compact_level`] and
+    /// [`Db::flush_to_run`] are done meanwhile.
     pub fn pause_background(&self) {
         self.engine().set_background_paused(true);
     }

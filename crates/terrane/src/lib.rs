@@ -37,6 +37,27 @@
 //! one half flushed. After a failed sync every later write is refused
 //! with [`Kind::Poisoned`]; reads go on; close and open again.
 //!
+//! # Measuring
+//!
+//! [`read_counters`] says what the reads of the calling thread did since it began; take differences. [`Db::stats`] counts
+//! what passed to and from the device, by stream; [`Db::shape`] says what a read has to search.
+//!
+//! ```
+//! # fn main() -> terrane::Result<()> {
+//! # let dir = tempfile::tempdir().expect("temporary directory");
+//! # let db = terrane::Db::open(dir.path().join("data"))?;
+//! db.put(b"k", b"v")?;
+//! db.flush()?;
+//! let before = terrane::read_counters();
+//! db.get(b"k")?;
+//! let read = terrane::read_counters() - before;
+//! assert_eq!((read.reads, read.runs_searched), (1, 2)); // the memtable and level 1
+//! assert_eq!(read.data_blocks_searched, 1);
+//! println!("{} bytes from the device\n{}", read.device_bytes_read, db.shape());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Limits
 //!
 //! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default an eighth of
@@ -55,6 +76,7 @@ pub use db::{Db, Sync};
 pub use iter::{Cursor, Iter, Row};
 pub use snapshot::Snapshot;
 pub use table::{Table, TableOptions};
+pub use terrane_base::counters::{ReadCounters, read_counters};
 pub use terrane_base::env::Env;
 pub use terrane_base::error::Place;
 pub use terrane_base::options::{Compression, JournalMode, OptionInfo, Options};

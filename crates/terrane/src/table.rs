@@ -5,7 +5,7 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use terrane_base::{Error, Kind, Result, SeqNo, TableId};
-use terrane_engine::{Bounds, Engine, Snapshot as EngineSnapshot};
+use terrane_engine::{Bounds, Engine, ReadMode, Snapshot as EngineSnapshot};
 
 use crate::snapshot::{Pin, to_bounds};
 use crate::{Batch, Cursor, Iter, Sync, Value};
@@ -46,9 +46,34 @@ impl TableOptions {
 pub struct Table {
     pub(crate) engine: Arc<Engine>,
     pub(crate) inner: Arc<terrane_engine::Table>,
+    /// Whether point reads through this handle ask the filters.
+    pub(crate) filters: bool,
 }
 
 impl Table {
+    pub(crate) fn new(engine: Arc<Engine>, inner: Arc<terrane_engine::Table>) -> Table {
+        Table { engine, inner, filters: true }
+    }
+
+    /// The same table through a handle whose point reads do not ask the filters of extents: they search the blocks
+    /// of every level that may hold the key. The answers are the same; for measuring what filters are worth on one
+    /// and the same tree. Applies to snapshots' reads of the handle too.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put(b"k", b"v")?;
+    /// let plain = db.default_table().without_filters();
+    /// assert_eq!(plain.get(b"k")?, db.get(b"k")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn without_filters(&self) -> Table {
+        Table { filters: false, ..self.clone() }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -99,7 +124,7 @@ impl Table {
     /// As [`Table::get`].
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.refuse_if_dropped()?;
-        self.engine.get(&self.inner, key, None, value)
+        self.engine.get(&self.inner, key, self.mode(None), value)
     }
 
     /// Whether `key` has a value.
@@ -161,6 +186,10 @@ impl Table {
         batch.put(self, key, value)
     }
 
+    fn mode(&self, at: Option<SeqNo>) -> ReadMode {
+        ReadMode { at, filters: self.filters }
+    }
+
     fn pin(&self) -> Pin {
         Arc::new(EngineSnapshot::new(self.engine.clone()))
     }
@@ -168,13 +197,13 @@ impl Table {
     pub(crate) fn get_at(&self, key: &[u8], at: Option<SeqNo>) -> Result<Option<Value>> {
         self.refuse_if_dropped()?;
         let mut value = Vec::new();
-        let found = self.engine.get(&self.inner, key, at, &mut value)?;
+        let found = self.engine.get(&self.inner, key, self.mode(at), &mut value)?;
         Ok(found.then(|| Value::new(value)))
     }
 
     pub(crate) fn multi_get_at(&self, keys: &[&[u8]], at: Option<SeqNo>) -> Result<Vec<Option<Value>>> {
         self.refuse_if_dropped()?;
-        let values = self.engine.multi_get(&self.inner, keys, at)?;
+        let values = self.engine.multi_get(&self.inner, keys, self.mode(at))?;
         Ok(values.into_iter().map(|value| value.map(Value::new)).collect())
     }
 

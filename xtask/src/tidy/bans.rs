@@ -41,7 +41,7 @@ const BANS: &[Ban] = &[
 ];
 
 const DOORS: &str = "xtask/doors.txt";
-const UNSAFE: &str = "xtask/unsafe.txt";
+pub(super) const UNSAFE: &str = "xtask/unsafe.txt";
 
 /// Checks product code for banned words, and all code for silenced lints and unfinished marks.
 #[must_use]

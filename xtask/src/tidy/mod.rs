@@ -3,9 +3,10 @@
 //!
 //! * [`layers`]: edges go down, the crate map is true. [`length`]: files and functions, with a ratchet.
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
-//! * [`pages`]: documents that must say what the code says.
+//! * [`pages`]: documents that must say what the code says. [`inventory`]: the page of unsafe code.
 
 pub mod bans;
+pub mod inventory;
 pub mod layers;
 pub mod length;
 pub mod pages;
@@ -46,21 +47,23 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules = [layers::check, length::check, bans::check, text::check, pages::check];
+    let rules = [layers::check, length::check, bans::check, text::check, pages::check, inventory::check];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
     findings.sort();
     findings
 }
 
 /// Checks the tree at `root` and prints the findings. With `write`, first renews what can be renewed without
-/// a decision: the ratchet goes down, the crate map follows the manifests.
+/// a decision: the ratchet goes down, the crate map follows the manifests, the inventory the modules.
 ///
 /// # Errors
 /// Says how many findings there are, or why the tree could not be read.
 pub fn run(root: &Path, write: bool) -> Result<(), String> {
     let mut tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
     if write {
-        for (path, text) in [length::renewed(&tree), layers::renewed(&tree)].into_iter().flatten() {
+        for (path, text) in
+            [length::renewed(&tree), layers::renewed(&tree), inventory::renewed(&tree)].into_iter().flatten()
+        {
             std::fs::write(root.join(path), &text).map_err(|why| format!("cannot write {path}: {why}"))?;
             tree.insert(path, &text);
         }
@@ -71,7 +74,8 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
     }
     match findings.len() {
         0 => {
-            println!("tidy: {} files, no findings", tree.files().count());
+            let crates = crate::licences::check(root, &tree)?;
+            println!("tidy: {} files, {crates} crates, no findings", tree.files().count());
             Ok(())
         }
         count => Err(format!("tidy: {count} findings")),

@@ -64,7 +64,12 @@ fn parts(table: &TableShape) -> Vec<Part> {
         |name: &str, entries, bytes, detail: String| Part { name: name.to_owned(), entries, bytes, detail };
     let mut parts = vec![part("memtable", table.memtable_entries, table.memtable_bytes, String::new())];
     if table.frozen > 0 {
-        parts.push(part("frozen", table.frozen_entries, 0, format!("{} memtables", table.frozen)));
+        parts.push(part(
+            "frozen",
+            table.frozen_entries,
+            table.frozen_bytes,
+            format!("{} memtables", table.frozen),
+        ));
     }
     if table.generations > 0 {
         let detail = format!("{} generations", table.generations);

@@ -17,7 +17,7 @@ pub(super) fn run(engine: &Engine, command: &Stats, out: &mut dyn Write) -> Resu
         return Ok(writeln!(out, "{}", Value::Object(members.collect::<Map<_, _>>()))?);
     }
     for (name, unit, value, about) in stats.rows() {
-        writeln!(out, "{name:<28} {value:>14} {unit:<13} {about}")?;
+        writeln!(out, "{name:<32} {value:>14} {unit:<13} {about}")?;
     }
     Ok(())
 }

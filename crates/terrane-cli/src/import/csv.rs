@@ -20,8 +20,12 @@ impl<R: Source> Csv<R> {
     /// Reads the header and skips to `position`.
     ///
     /// # Errors
-    /// Of the input; `InvalidData` if there is no header or it lacks a key field.
+    /// Of the input; `InvalidData` if there is no header or it lacks a key field, or `delimiter` means something else.
     pub fn open(input: R, keys: Keys, delimiter: u8, position: Position) -> io::Result<Self> {
+        if [b'"', b'\r', b'\n'].contains(&delimiter) {
+            let shown = char::from(delimiter).escape_default();
+            return Err(invalid(format!("{shown} cannot separate columns: it quotes them or ends lines")));
+        }
         let mut rows = RawRows::new(input, delimiter);
         match rows.next()? {
             Found::Row => {}
@@ -197,8 +201,11 @@ impl<R: BufRead> RawRows<R> {
         }
         // Rows end at `\n` alone for the machine, so that it never stops inside a line; the `\r` before it is
         // then the last byte of the last column.
-        if self.line.ends_with(b"\r\n") {
-            self.ends[self.end_count - 1] -= 1;
+        if let Some(end) = self.end_count.checked_sub(1).map(|last| &mut self.ends[last])
+            && self.line.ends_with(b"\r\n")
+            && self.text[..*end].ends_with(b"\r")
+        {
+            *end -= 1;
         }
         true
     }

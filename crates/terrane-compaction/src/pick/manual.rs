@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use terrane_format::manifest::Place;
+use terrane_format::manifest::{LEVEL_MAX, Place};
 
 use super::build::Draft;
 use super::{Cursors, Picker};
@@ -18,6 +18,8 @@ pub struct RangeRequest {
     range: KeyRange,
     levels: RangeInclusive<u8>,
     rewrites_last: bool,
+    /// Whether the last level is the target even where the tree ends above it.
+    deepens: bool,
     /// Keys up to this one were rewritten.
     rewritten: Option<Vec<u8>>,
 }
@@ -39,7 +41,22 @@ impl RangeRequest {
     /// extents that already are there are written anew, so that no version stays that nobody needs.
     #[must_use]
     pub fn new(range: KeyRange, levels: RangeInclusive<u8>, rewrites_last: bool) -> Self {
-        RangeRequest { range, levels, rewrites_last, rewritten: None }
+        RangeRequest { range, levels, rewrites_last, deepens: false, rewritten: None }
+    }
+
+    /// Moves all extents of level `number` one level down, also where there is no such level yet; 0 stands for the
+    /// overflow runs. Such a request makes a shape that the picker might not choose. Requires: `number` is less
+    /// than [`LEVEL_MAX`].
+    #[must_use]
+    pub fn one_level(number: u8) -> Self {
+        let levels = number..=(number + 1).min(LEVEL_MAX);
+        RangeRequest { range: KeyRange::all(), levels, rewrites_last: false, deepens: true, rewritten: None }
+    }
+
+    /// Whether what it asks for may be undone by a picker that follows the shape: while it is served, none should.
+    #[must_use]
+    pub fn makes_shape(&self) -> bool {
+        self.deepens
     }
 
     /// Takes note of a job of this request that was done.
@@ -74,7 +91,8 @@ pub fn pick_range(
 ) -> RangeStep {
     let cursors = Cursors::new();
     let picker = Picker::new(shape, limits, claims, &cursors);
-    let last = (*request.levels.end()).min(shape.deepest().max(1));
+    let last = *request.levels.end();
+    let last = if request.deepens { last } else { last.min(shape.deepest().max(1)) };
     let moved = (*request.levels.start()..last).find_map(|number| match number {
         0 => picker.range_of_runs(request),
         _ => picker.range_of_level(request, number),

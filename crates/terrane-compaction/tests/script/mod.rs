@@ -59,6 +59,7 @@ impl World {
             "drop" => self.drop_claim(&words),
             "run" => self.run_all(),
             "manual" => self.manual(&words),
+            "down" => self.ask(RangeRequest::one_level(words[0].parse().unwrap())),
             "flush" => self.flush(&words),
             _ => panic!("unknown command {command}"),
         }
@@ -161,7 +162,11 @@ impl World {
         let range = text::parse_range(words[0]);
         let (from, to) = words[1].split_once("..").unwrap();
         let levels = from.parse().unwrap()..=to.parse().unwrap();
-        let mut request = RangeRequest::new(range, levels, words.get(2) == Some(&"rewrite"));
+        self.ask(RangeRequest::new(range, levels, words.get(2) == Some(&"rewrite")))
+    }
+
+    /// Does what a request asks for, job by job.
+    fn ask(&mut self, mut request: RangeRequest) -> String {
         let mut out = String::new();
         loop {
             match pick_range(&self.shape(), &self.limits, &self.claims, &request) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use terrane_base::{Error, Result};
 
+use crate::memory::dir::{Change, Dir};
 use crate::memory::file::MemFile;
 use crate::memory::outcome::Choices;
 use crate::memory::refused;
@@ -16,68 +17,6 @@ use crate::memory::space::Space;
 pub(super) type NodeId = u64;
 
 const ROOT: NodeId = 0;
-
-type Entries = BTreeMap<String, NodeId>;
-
-#[derive(Clone, Debug)]
-enum Change {
-    Set(String, NodeId),
-    Unset(String),
-    /// A rename within the directory: both names change at once.
-    Move(String, String),
-}
-
-impl Change {
-    fn apply(&self, entries: &mut Entries) {
-        match self {
-            Change::Set(name, node) => {
-                entries.insert(name.clone(), *node);
-            }
-            Change::Unset(name) => {
-                entries.remove(name);
-            }
-            Change::Move(from, to) => {
-                if let Some(node) = entries.remove(from) {
-                    entries.insert(to.clone(), node);
-                }
-            }
-        }
-    }
-}
-
-#[derive(Clone, Debug, Default)]
-struct Dir {
-    entries: Entries,
-    durable: Entries,
-    /// What leads from `durable` to `entries`.
-    changes: Vec<Change>,
-}
-
-impl Dir {
-    fn change(&mut self, change: Change) {
-        change.apply(&mut self.entries);
-        self.changes.push(change);
-    }
-
-    fn sync(&mut self) {
-        self.durable.clone_from(&self.entries);
-        self.changes.clear();
-    }
-
-    /// The entries that a power cut leaves: after a prefix of the changes, or, on a strict device, after any of them.
-    fn crashed(&self, choices: &Choices) -> Entries {
-        let mut entries = self.durable.clone();
-        let is_strict = !choices.is_counted() && choices.below(4) == 0;
-        if is_strict {
-            let kept = self.changes.iter().filter(|_| choices.below(2) == 0);
-            kept.for_each(|change| change.apply(&mut entries));
-        } else {
-            let kept = choices.below(self.changes.len() as u64 + 1) as usize;
-            self.changes[..kept].iter().for_each(|change| change.apply(&mut entries));
-        }
-        entries
-    }
-}
 
 #[derive(Clone, Debug)]
 enum Node {

@@ -12,7 +12,7 @@ use terrane_base::Result;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_device::Disk;
-use terrane_engine::{Bounds, Engine, Row, Table};
+use terrane_engine::{Bounds, Engine, ReadMode, Row, Table};
 
 /// Where the database lies on a test's device.
 pub const DIR: &str = "/db";
@@ -72,7 +72,7 @@ pub fn rows(engine: &Arc<Engine>, table: &Table) -> Result<Vec<Row>> {
 /// The value of a key.
 pub fn get(engine: &Engine, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut value = Vec::new();
-    Ok(engine.get(table, key, None, &mut value)?.then_some(value))
+    Ok(engine.get(table, key, ReadMode::default(), &mut value)?.then_some(value))
 }
 
 /// A number from the environment, to scale a test up, or to repeat one seed of it.

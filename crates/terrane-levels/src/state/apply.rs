@@ -14,6 +14,13 @@ use crate::metasnapshot::{Change, Metasnapshot};
 
 type ExtentChanges = BTreeMap<TableId, Vec<Change<Arc<ExtentMeta>>>>;
 
+/// Tables ever made, at most: the engine keeps an array over their numbers, so a number bounds memory.
+const TABLE_NUMBERS: u32 = 1 << 22;
+/// Segment files, at most.
+const FILE_NUMBERS: u32 = 1 << 31;
+/// Segments, runs and epochs, at most: no sum over them overflows, and no database lives for so many.
+const NUMBERS: u64 = 1 << 62;
+
 impl State {
     /// The state after `edit`, sharing everything that the edit does not touch.
     ///
@@ -33,8 +40,19 @@ impl State {
         for op in &edit.ops {
             self.apply_op(op, &mut changes).map_err(|error| error.context(op.as_str()))?;
         }
+        // Only tables that the edit touches can be over: a look at all of them for each edit of a hostile file would
+        // take time without bound.
+        let mut touched: Vec<TableId> = changes.keys().copied().collect();
+        touched.extend(edit.ops.iter().filter_map(|op| match op {
+            EditOp::DropTable { id } => Some(*id),
+            _ => None,
+        }));
         self.change_extents(changes)?;
-        self.tables.retain(|_, table| !(table.dropped && table.extents.is_empty()));
+        for id in touched {
+            if self.tables.get(&id).is_some_and(|table| table.dropped && table.extents.is_empty()) {
+                self.tables.remove(&id);
+            }
+        }
         Ok(())
     }
 
@@ -61,7 +79,9 @@ impl State {
             EditOp::AddSegment(spec) => self.add_segment(*spec),
             EditOp::SealSegment { id, seal } => self.seal_segment(*id, *seal),
             EditOp::RemoveSegment { id } => {
-                self.segments.remove(id).map(|_| ()).ok_or_else(|| no_segment(*id))
+                let removed = self.segments.remove(id).ok_or_else(|| no_segment(*id))?;
+                self.segment_files.remove(&removed.spec.file);
+                Ok(())
             }
             EditOp::Flushed { table, seq } => raise(&mut self.live_table(*table)?.flushed, *seq),
             // Several flushes say so at once, in any order: what is durable stays durable.
@@ -71,6 +91,7 @@ impl State {
             }
             EditOp::NextIds(next) => self.raise_next(next),
             EditOp::Epoch { epoch } if *epoch > self.epoch => {
+                after_u64(*epoch)?;
                 self.epoch = *epoch;
                 Ok(())
             }
@@ -99,7 +120,8 @@ impl State {
         if id < self.next.table {
             return Err(Error::invalid(format!("table number {id} was used before")));
         }
-        self.next.table = TableId(after(id.0)?);
+        self.next.table = TableId(after(id.0, TABLE_NUMBERS)?);
+        Arc::make_mut(&mut self.names).insert(name.to_owned(), id);
         let (name, options) = (name.to_owned(), options.clone());
         let (flushed, extents) = (SeqNo::default(), Metasnapshot::default());
         let table = Table { id, name, options, flushed, dropped: false, extents };
@@ -111,7 +133,10 @@ impl State {
         if id == TableId::DEFAULT {
             return Err(Error::invalid("the default table cannot be dropped"));
         }
-        self.live_table(id)?.dropped = true;
+        let table = self.live_table(id)?;
+        table.dropped = true;
+        let name = table.name.clone();
+        Arc::make_mut(&mut self.names).remove(&name);
         Ok(())
     }
 
@@ -127,13 +152,13 @@ impl State {
         if spec.id < self.next.segment {
             return Err(Error::invalid(format!("segment number {} was used before", spec.id)));
         }
-        if let Some(other) = self.segments.values().find(|other| other.spec.file == spec.file) {
-            let message =
-                format!("segment {}: file {} belongs to segment {}", spec.id, spec.file, other.spec.id);
+        if self.segment_files.contains(&spec.file) {
+            let message = format!("segment {}: file {} belongs to another segment", spec.id, spec.file);
             return Err(Error::invalid(message));
         }
         self.next.segment = SegmentId(after_u64(spec.id.0)?);
-        self.next.segment_file = self.next.segment_file.max(after(spec.file)?);
+        self.next.segment_file = self.next.segment_file.max(after(spec.file, FILE_NUMBERS)?);
+        self.segment_files.insert(spec.file);
         self.segments.insert(spec.id, Segment { spec, seal: None });
         Ok(())
     }
@@ -163,6 +188,13 @@ impl State {
             || next.run < now.run;
         if lowered {
             return Err(Error::invalid(format!("free numbers go back from {now:?} to {next:?}")));
+        }
+        let is_possible = next.table.0 <= TABLE_NUMBERS
+            && next.segment_file <= FILE_NUMBERS
+            && next.segment.0 <= NUMBERS
+            && next.run <= NUMBERS;
+        if !is_possible {
+            return Err(used_up());
         }
         self.next = *next;
         Ok(())
@@ -224,17 +256,18 @@ fn check_seq(seq: SeqNo) -> Result<()> {
     }
 }
 
-fn after(number: u32) -> Result<u32> {
-    number.checked_add(1).ok_or_else(used_up)
+/// The number after one of `count` numbers.
+fn after(number: u32, count: u32) -> Result<u32> {
+    if number < count { Ok(number + 1) } else { Err(used_up()) }
 }
 
 fn after_u64(number: u64) -> Result<u64> {
-    number.checked_add(1).ok_or_else(used_up)
+    if number < NUMBERS { Ok(number + 1) } else { Err(used_up()) }
 }
 
 #[cold]
 fn used_up() -> Error {
-    Error::invalid("the last possible number cannot be used")
+    Error::invalid("a number beyond the last possible one: the numbers of a database are used up")
 }
 
 #[cold]

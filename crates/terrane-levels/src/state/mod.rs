@@ -6,7 +6,7 @@
 mod apply;
 mod snapshot;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use terrane_base::{Error, ExtentId, Result, SegmentId, SeqNo, TableId};
@@ -72,6 +72,11 @@ pub struct State {
     pub clean_close: Option<SeqNo>,
     /// Slots of all tables.
     slots: Slots,
+    /// The tables that are not dropped, by name: looked up once per created table, so a scan would take time that
+    /// grows with the square of a hostile file. Shared by clones until a table comes or goes.
+    names: Arc<BTreeMap<String, TableId>>,
+    /// Files of the live segments, for the same reason.
+    segment_files: BTreeSet<u32>,
 }
 
 impl State {
@@ -89,6 +94,8 @@ impl State {
             epoch: 0,
             clean_close: None,
             slots: Slots::default(),
+            names: Arc::default(),
+            segment_files: BTreeSet::new(),
         }
     }
 
@@ -106,7 +113,7 @@ impl State {
     /// The table with this name that is not dropped.
     #[must_use]
     pub fn table_named(&self, name: &str) -> Option<&Arc<Table>> {
-        self.tables.values().find(|table| !table.dropped && table.name == name)
+        self.names.get(name).and_then(|id| self.tables.get(id))
     }
 
     /// Every extent with its number of slots, dropped tables included: what a store keeps.
@@ -136,6 +143,12 @@ impl State {
             table.extents.check().map_err(|error| error.context(format!("table {}", table.name)))?;
         }
         self.extents().try_for_each(|(id, count)| slots.take(id, count))?;
+        let live = self.tables.values().filter(|table| !table.dropped);
+        let names: BTreeMap<_, _> = live.map(|table| (table.name.clone(), table.id)).collect();
+        let files: BTreeSet<_> = self.segments.values().map(|segment| segment.spec.file).collect();
+        if names != *self.names || files != self.segment_files {
+            return Err(Error::invalid("names of tables or files of segments are not those in use"));
+        }
         if !self.tables.contains_key(&TableId::DEFAULT) {
             return Err(Error::invalid("the default table is missing"));
         }

@@ -1,0 +1,120 @@
+//! What the reads of one thread did: sorted runs, filters, blocks, bytes.
+//!
+//! Each thread counts for itself, so a read that finds everything in memory writes no cache line that another
+//! thread looks at. The counters only grow; whoever measures takes the difference of two [`read_counters`] on the
+//! thread that reads, and adds up threads with `+`.
+//!
+//! What is counted is the work of a read as it was decided: a point read that begins again because a block had to
+//! be fetched counts each part once. Background work reads on threads of its own and past these counters.
+
+use std::cell::Cell;
+use std::ops::{Add, AddAssign, Sub};
+
+macro_rules! read_counters {
+    ($( $name:ident, $unit:literal, $about:literal; )*) => {
+        /// What the reads of one thread did; see the [module](self).
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct ReadCounters {
+            $( #[doc = $about] #[doc = concat!("\n\nUnit: ", $unit, ".")] pub $name: u64, )*
+        }
+
+        /// The counters of a thread where its reads add to them; see [`count`].
+        #[derive(Debug)]
+        pub struct ReadCells { $( #[doc = $about] pub $name: Cell<u64>, )* }
+
+        impl ReadCells {
+            const fn new() -> Self {
+                ReadCells { $( $name: Cell::new(0), )* }
+            }
+
+            fn snapshot(&self) -> ReadCounters {
+                ReadCounters { $( $name: self.$name.get(), )* }
+            }
+        }
+
+        impl ReadCounters {
+            /// Every counter: name, unit, value and one sentence.
+            #[must_use]
+            pub fn rows(&self) -> Vec<(&'static str, &'static str, u64, &'static str)> {
+                vec![ $( (stringify!($name), $unit, self.$name, $about), )* ]
+            }
+        }
+
+        impl Add for ReadCounters {
+            type Output = ReadCounters;
+
+            fn add(self, other: ReadCounters) -> ReadCounters {
+                ReadCounters { $( $name: self.$name.wrapping_add(other.$name), )* }
+            }
+        }
+
+        impl Sub for ReadCounters {
+            type Output = ReadCounters;
+
+            /// What was counted from `earlier` to `self`.
+            fn sub(self, earlier: ReadCounters) -> ReadCounters {
+                ReadCounters { $( $name: self.$name.wrapping_sub(earlier.$name), )* }
+            }
+        }
+    };
+}
+
+read_counters! {
+    reads, "reads", "Keys that point reads looked up; of equal keys in one multi_get the first alone.";
+    runs_searched, "runs", "Sorted runs that point reads looked into: memtables, generations, and each overflow run and \
+        level that has an extent around the key.";
+    filter_probes, "probes", "Filters that point reads asked.";
+    filter_negatives, "probes", "Filters that said no: nothing more of the extent was looked at.";
+    filter_positives_false, "probes", "Filters that said yes where the extent had no version of the key to show.";
+    index_blocks_searched, "blocks", "Index blocks searched, by point reads and seeks.";
+    data_blocks_searched, "blocks", "Data blocks searched by point reads and seeks, and entered by steps.";
+    cache_misses, "blocks", "Filters, index blocks and data blocks that were not in the cache.";
+    blocks_decoded, "blocks", "Data blocks checked and decompressed after such a miss.";
+    device_reads, "calls", "Reads of the store that misses took.";
+    device_bytes_read, "bytes", "Stored bytes that these reads brought, before decompression.";
+    seeks, "seeks", "Placements of scans: seek, seek_back, seek_first, seek_last; the first row of an iterator is one.";
+    runs_sought, "runs", "Sorted runs that seeks placed a cursor in, those of steps past many versions of a key too.";
+    rows_stepped, "rows", "Steps of scans to the next or previous row.";
+    versions_skipped, "versions", "Versions that scans passed one by one and did not show: too new, older, or deletes.";
+}
+
+impl AddAssign for ReadCounters {
+    fn add_assign(&mut self, other: ReadCounters) {
+        *self = *self + other;
+    }
+}
+
+thread_local! {
+    // Without a destructor and made at compile time: an access is an offset from the thread's own register.
+    static CELLS: ReadCells = const { ReadCells::new() };
+}
+
+/// What the reads of the calling thread did since the thread began, over all databases.
+///
+/// ```
+/// let before = terrane_base::counters::read_counters();
+/// // .. reads on this thread ..
+/// let done = terrane_base::counters::read_counters() - before;
+/// assert_eq!(done.reads, 0);
+/// ```
+#[must_use]
+pub fn read_counters() -> ReadCounters {
+    let mut counters = CELLS.with(ReadCells::snapshot);
+    // A filter that says no is the end of the shortest reads: there one addition is made, the other here.
+    counters.filter_probes = counters.filter_probes.wrapping_add(counters.filter_negatives);
+    counters
+}
+
+/// Lets `update` add to the counters of the calling thread. For the parts that reads pass through. The cell
+/// `filter_probes` leaves out the filters that said no: [`read_counters`] adds those.
+#[inline]
+pub fn count(update: impl FnOnce(&ReadCells)) {
+    CELLS.with(update);
+}
+
+/// Adds to a counter of [`ReadCells`].
+#[inline]
+pub fn add(cell: &Cell<u64>, amount: u64) {
+    cell.set(cell.get().wrapping_add(amount));
+}

@@ -1,0 +1,113 @@
+//! What one worker measured: a histogram per kind of operation and counts that the sampler reads.
+//!
+//! The histograms belong to the worker alone; only [`Tally`] is shared, one cache line per worker, written by its owner
+//! without read-modify-write.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hdrhistogram::Histogram;
+
+use crate::generate::operation::OperationKind;
+use crate::report::model::Latency;
+
+/// Operations of one worker so far, alone on its cache lines.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Tally {
+    done: AtomicU64,
+}
+
+impl Tally {
+    /// Adds `count`; only the owner calls this, so a plain store is enough.
+    #[inline]
+    pub(super) fn add(&self, count: u64) {
+        self.done.store(self.done.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+}
+
+/// What one worker did.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    latencies: Vec<Option<Histogram<u64>>>,
+    pub(super) operations: u64,
+    pub(super) found: u64,
+    pub(super) bytes_written: u64,
+    pub(super) bytes_read: u64,
+    pub(super) wrong: u64,
+    pub(super) deleted: bool,
+}
+
+impl Recorder {
+    pub(super) fn new() -> Self {
+        Recorder {
+            latencies: OperationKind::ALL.iter().map(|_| None).collect(),
+            operations: 0,
+            found: 0,
+            bytes_written: 0,
+            bytes_read: 0,
+            wrong: 0,
+            deleted: false,
+        }
+    }
+
+    /// Records one latency, in nanoseconds.
+    #[inline]
+    pub(super) fn record(&mut self, kind: OperationKind, nanos: u64) {
+        self.latencies[kind as usize].get_or_insert_with(new_histogram).saturating_record(nanos);
+    }
+
+    /// Adds what another worker measured.
+    pub(super) fn merge(&mut self, other: &Recorder) {
+        for (mine, theirs) in self.latencies.iter_mut().zip(&other.latencies) {
+            if let Some(theirs) = theirs {
+                let mine = mine.get_or_insert_with(new_histogram);
+                mine.add(theirs).expect("histograms of the same bounds");
+            }
+        }
+        self.operations += other.operations;
+        self.found += other.found;
+        self.bytes_written += other.bytes_written;
+        self.bytes_read += other.bytes_read;
+        self.wrong += other.wrong;
+        self.deleted |= other.deleted;
+    }
+
+    /// The latencies of one kind, or none.
+    pub(super) fn latency_of(&self, kind: OperationKind) -> Option<Latency> {
+        self.latencies[kind as usize].as_ref().map(summary)
+    }
+
+    /// The latencies of all kinds together.
+    pub(super) fn latency(&self) -> Latency {
+        let mut all = new_histogram();
+        for part in self.latencies.iter().flatten() {
+            all.add(part).expect("histograms of the same bounds");
+        }
+        summary(&all)
+    }
+}
+
+fn new_histogram() -> Histogram<u64> {
+    // Nanoseconds up to ten minutes, to three digits.
+    Histogram::new_with_bounds(1, 600_000_000_000, 3).expect("constant bounds are valid")
+}
+
+fn summary(histogram: &Histogram<u64>) -> Latency {
+    if histogram.is_empty() {
+        return Latency::default();
+    }
+    Latency {
+        count: histogram.len(),
+        mean: histogram.mean(),
+        p50: histogram.value_at_quantile(0.5),
+        p90: histogram.value_at_quantile(0.9),
+        p99: histogram.value_at_quantile(0.99),
+        p999: histogram.value_at_quantile(0.999),
+        p9999: histogram.value_at_quantile(0.9999),
+        max: histogram.max(),
+    }
+}

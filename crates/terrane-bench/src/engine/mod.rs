@@ -1,0 +1,272 @@
+//! The adapter trait: what the bench asks of every engine, and nothing that only one of them has.
+//!
+//! * [`Engine`]: an open database. [`Session`]: what one thread does with it. [`open`]: chooses by name.
+//! * A value is lent to a [`Visit`] instead of being copied out, so that an engine that can lend (LMDB, pinned reads)
+//!   shows it, and one that cannot pays for its copy. The bench reads what it is lent.
+//! * An operation that an engine lacks answers `Unsupported`; it is never emulated by something much dearer or cheaper
+//!   without saying so in [`Opened::settings`].
+//!
+//! To add a peer: one file here that implements the two traits, one arm in [`open`], one name in [`NAMES`], one feature in
+//! `Cargo.toml`; the suite `tests/conformance` runs it. See `docs/benchmarks/peers.md`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+#[cfg(feature = "bftree")]
+pub mod bftree;
+pub mod counters;
+#[cfg(feature = "fjall")]
+pub mod fjall;
+#[cfg(feature = "lmdb")]
+pub mod lmdb;
+pub mod null;
+pub mod options;
+#[cfg(feature = "redb")]
+pub mod redb;
+#[cfg(feature = "rocksdb")]
+pub mod rocksdb;
+pub mod terrane;
+
+pub use counters::EngineCounters;
+
+/// The name of every engine that [`open`] knows, whether or not this build has it.
+pub const NAMES: [&str; 7] = ["terrane", "rocksdb", "lmdb", "fjall", "redb", "bftree", "null"];
+
+/// Called with each value (or key and value) that an engine lends.
+pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) + 'v;
+
+/// How an engine is opened. The same for every engine of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EngineOptions {
+    /// Where the database lies; exists and is empty for a new one.
+    pub directory: PathBuf,
+    /// All memory that the engine may use for writes, indexes, filters and caches together, in bytes.
+    pub memory_bytes: u64,
+    /// Number of tables (column families, trees), at least 1; they are created if missing.
+    pub tables: u32,
+    /// Bypass the page cache for table files where the engine can.
+    pub direct_io: bool,
+    /// Threads for background work; 0 lets the engine choose.
+    pub background_threads: u32,
+    /// How many records the scenario will hold at most: for engines that size a map or a page by it.
+    pub records: u64,
+    /// Bytes of all keys and values of those records.
+    pub data_bytes: u64,
+    /// The longest value, in bytes.
+    pub value_bytes_max: u64,
+    /// Size ratio of neighbouring levels, for LSM-trees; 0 keeps the engine's default.
+    pub level_fanout: u32,
+    /// Bits of filter per key, for LSM-trees; 0 is no filter.
+    pub filter_bits_per_key: u32,
+    /// Engine options by name, as the plan gives them; an unknown one is refused.
+    pub options: BTreeMap<String, String>,
+    /// The shared library of an engine that is loaded at run time.
+    pub library: Option<PathBuf>,
+}
+
+/// What an engine says of itself once it is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// Its version.
+    pub version: String,
+    /// Every setting that differs from its defaults, and what the reader must know (name, value).
+    pub settings: Vec<(String, String)>,
+}
+
+/// One write of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write<'w> {
+    /// Sets a key.
+    Put(&'w [u8], &'w [u8]),
+    /// Removes a key.
+    Delete(&'w [u8]),
+}
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Ascending from the first key at or after the start.
+    Forward,
+    /// Descending from the last key at or before the start.
+    Backward,
+}
+
+/// A step that shapes the tree instead of loading it (Callaghan, 2021: "LSM shape").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Control {
+    /// Memtables to disk.
+    Flush,
+    /// Overflow runs (level 0) into level 1.
+    Compact0,
+    /// Level 1 into the next.
+    Compact1,
+    /// Everything into the last level.
+    CompactAll,
+    /// Waits until no background work is due.
+    WaitUntilQuiescent,
+    /// Stops starting background work, so that a shape stays as it is.
+    PauseBackground,
+    /// Starts it again.
+    ResumeBackground,
+    /// Memtables to a run of level 0 that stays there while the background is paused.
+    FlushToRun,
+    /// Reads answer without asking filters from here on.
+    FiltersOff,
+    /// Reads ask filters again.
+    FiltersOn,
+}
+
+/// The state of the tree, level by level.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Rows from the newest data to the oldest.
+    pub rows: Vec<ShapeRow>,
+}
+
+/// One part of the tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShapeRow {
+    /// `memtable`, `frozen`, `global index`, `L0`, `L1`, ...
+    pub part: String,
+    /// Sorted runs in it.
+    pub runs: u64,
+    /// Entries, where the engine tells.
+    pub entries: Option<u64>,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// An open database.
+pub trait Engine: Send + Sync {
+    /// Version and settings.
+    fn opened(&self) -> Opened;
+
+    /// What one thread works with. Called on that thread.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn session(&self) -> Result<Box<dyn Session + '_>>;
+
+    /// Does a shape step.
+    ///
+    /// # Errors
+    /// `Unsupported` if the engine has no such step; the engine's own.
+    fn control(&self, control: Control) -> Result<()>;
+
+    /// The state of the tree; empty for an engine that is no tree of runs or does not tell.
+    fn shape(&self) -> Shape {
+        Shape::default()
+    }
+
+    /// The engine's counters, whole database.
+    fn counters(&self) -> EngineCounters {
+        EngineCounters::default()
+    }
+
+    /// Makes everything durable and closes.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// One thread's way into an [`Engine`]. Tables are numbers below [`EngineOptions::tables`].
+pub trait Session {
+    /// Reads a key; lends its value. Returns whether it was found.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn get(&mut self, table: u32, key: &[u8], visit: &mut Visit<'_>) -> Result<bool>;
+
+    /// Reads many keys at once; returns how many were found. The default reads them one by one.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn multi_get(&mut self, table: u32, keys: &[&[u8]], visit: &mut Visit<'_>) -> Result<u64> {
+        let mut found = 0;
+        for key in keys {
+            found += u64::from(self.get(table, key, visit)?);
+        }
+        Ok(found)
+    }
+
+    /// Commits a batch atomically; with `sync` it is on disk before this returns.
+    ///
+    /// # Errors
+    /// The engine's; `Unsupported` for `sync` if the engine cannot promise it.
+    fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()>;
+
+    /// Visits up to `rows` rows from `start`; returns how many there were.
+    ///
+    /// # Errors
+    /// The engine's; `Unsupported` for a direction that it lacks.
+    fn scan(
+        &mut self,
+        table: u32,
+        start: &[u8],
+        rows: u64,
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<u64>;
+
+    /// Visits every row of a table, or stops when `visit` says so by returning `false`; returns how many it visited.
+    ///
+    /// # Errors
+    /// As [`Session::scan`].
+    fn scan_all(
+        &mut self,
+        table: u32,
+        direction: Direction,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64>;
+
+    /// The calling thread's share of [`EngineCounters`], for engines that count per thread; added to the engine's by the
+    /// bench.
+    fn counters(&self) -> EngineCounters {
+        EngineCounters::default()
+    }
+}
+
+/// Opens (and creates) a database of the engine called `name`.
+///
+/// # Errors
+/// `Plan` for an unknown engine or one that this build leaves out, naming the feature; the engine's own.
+pub fn open(name: &str, options: &EngineOptions) -> Result<Box<dyn Engine>> {
+    match name {
+        "terrane" => Ok(Box::new(terrane::Terrane::open(options)?)),
+        "null" => Ok(Box::new(null::Null::open(options)?)),
+        #[cfg(feature = "rocksdb")]
+        "rocksdb" => Ok(Box::new(rocksdb::RocksDb::open(options)?)),
+        #[cfg(feature = "lmdb")]
+        "lmdb" => Ok(Box::new(lmdb::Lmdb::open(options)?)),
+        #[cfg(feature = "fjall")]
+        "fjall" => Ok(Box::new(fjall::Fjall::open(options)?)),
+        #[cfg(feature = "redb")]
+        "redb" => Ok(Box::new(redb::Redb::open(options)?)),
+        #[cfg(feature = "bftree")]
+        "bftree" => Ok(Box::new(bftree::Bftree::open(options)?)),
+        other if NAMES.contains(&other) => Err(Error::plan(format!(
+            "this build has no adapter for {other}: build with the feature {other}, e.g. cargo run --release --features {other}"
+        ))),
+        other => Err(Error::plan(format!("unknown engine {other:?}: known are {}", NAMES.join(", ")))),
+    }
+}
+
+/// Refuses engine options that the adapter did not take; `known` are the names it has.
+///
+/// # Errors
+/// `Plan`, naming the option and what is known.
+pub fn refuse_unknown(engine: &str, options: &BTreeMap<String, String>, known: &[&str]) -> Result<()> {
+    match options.keys().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => {
+            Err(Error::plan(format!("{engine} has no option {name:?}: known are {}", known.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! RocksDB's counters and shape, from its texts: by name, because its numbers of counters change between versions.
+
+use std::collections::BTreeMap;
+
+use crate::engine::rocksdb::database::{Database, TableFile};
+use crate::engine::{EngineCounters, Shape, ShapeRow};
+
+/// Counters from the text of `Statistics`, lines of `rocksdb.name COUNT : n`.
+pub(super) fn of_statistics(text: &str) -> EngineCounters {
+    let tickers: BTreeMap<&str, u64> = text.lines().filter_map(ticker).collect();
+    let get = |name: &str| tickers.get(name).copied();
+    let positive = get("rocksdb.bloom.filter.full.positive");
+    let true_positive = get("rocksdb.bloom.filter.full.true.positive");
+    let useful = get("rocksdb.bloom.filter.useful");
+    let read = get("rocksdb.last.level.read.bytes").zip(get("rocksdb.non.last.level.read.bytes"));
+    EngineCounters {
+        log_bytes_written: get("rocksdb.wal.bytes"),
+        flush_bytes_written: get("rocksdb.flush.write.bytes"),
+        compaction_bytes_written: get("rocksdb.compact.write.bytes"),
+        compaction_bytes_read: get("rocksdb.compact.read.bytes"),
+        stall_micros: get("rocksdb.stall.micros"),
+        cache_hits: get("rocksdb.block.cache.hit"),
+        cache_misses: get("rocksdb.block.cache.miss"),
+        read_bytes: read.map(|(last, other)| last + other),
+        filter_probes: positive.zip(useful).map(|(yes, no)| yes + no),
+        filter_false_positives: positive.zip(true_positive).map(|(yes, right)| yes.saturating_sub(right)),
+        runs_searched: None,
+        blocks_decoded: get("rocksdb.number.block.decompressed"),
+    }
+}
+
+fn ticker(line: &str) -> Option<(&str, u64)> {
+    let (name, rest) = line.split_once(" COUNT : ")?;
+    Some((name, rest.split_whitespace().next()?.parse().ok()?))
+}
+
+/// Counters from the text of a `PerfContext`, items of `name = n` between commas; what is zero is left out there.
+pub(super) fn of_perf_context(text: &str) -> EngineCounters {
+    let counts: BTreeMap<&str, u64> = text.split(',').filter_map(perf_item).collect();
+    let get = |name: &str| counts.get(name).copied().unwrap_or(0);
+    EngineCounters {
+        cache_hits: Some(get("block_cache_hit_count")),
+        cache_misses: Some(get("block_read_count")),
+        read_bytes: Some(get("block_read_byte")),
+        filter_probes: Some(get("bloom_sst_hit_count") + get("bloom_sst_miss_count")),
+        ..EngineCounters::default()
+    }
+}
+
+fn perf_item(item: &str) -> Option<(&str, u64)> {
+    let (name, value) = item.split_once('=')?;
+    Some((name.trim(), value.trim().parse().ok()?))
+}
+
+/// The shape of all tables together.
+pub(super) fn shape(database: &Database) -> Shape {
+    let sum = |name: &str| database.tables().map(|table| database.number(table, name)).sum::<u64>();
+    let active = sum("rocksdb.cur-size-active-mem-table");
+    let mut rows = vec![
+        ShapeRow {
+            part: "memtable".to_owned(),
+            runs: database.tables().len() as u64,
+            entries: Some(sum("rocksdb.num-entries-active-mem-table")),
+            bytes: active,
+        },
+        ShapeRow {
+            part: "frozen".to_owned(),
+            runs: sum("rocksdb.num-immutable-mem-table"),
+            entries: Some(sum("rocksdb.num-entries-imm-mem-tables")),
+            bytes: sum("rocksdb.cur-size-all-mem-tables").saturating_sub(active),
+        },
+    ];
+    rows.extend(levels(&database.files()));
+    Shape { rows }
+}
+
+/// Rows of the levels that hold files; in level 0 each file is a run, below each table's level is one.
+fn levels(files: &[TableFile]) -> Vec<ShapeRow> {
+    let mut levels: BTreeMap<u32, (ShapeRow, Vec<&str>)> = BTreeMap::new();
+    for file in files {
+        let (row, families) = levels.entry(file.level).or_default();
+        row.bytes += file.bytes;
+        row.entries = Some(row.entries.unwrap_or(0) + file.entries);
+        if file.level == 0 || !families.contains(&file.family.as_str()) {
+            row.runs += 1;
+            families.push(&file.family);
+        }
+    }
+    let named =
+        |(level, (row, _)): (u32, (ShapeRow, Vec<&str>))| ShapeRow { part: format!("L{level}"), ..row };
+    levels.into_iter().map(named).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_are_read_by_name() {
+        let text = "rocksdb.block.cache.miss COUNT : 7\nrocksdb.block.cache.hit COUNT : 30\n\
+                    rocksdb.bloom.filter.useful COUNT : 5\nrocksdb.bloom.filter.full.positive COUNT : 4\n\
+                    rocksdb.bloom.filter.full.true.positive COUNT : 3\n\
+                    rocksdb.db.get.micros P50 : 1.0 P95 : 2.0 COUNT : 9 SUM : 10\n";
+        let counters = of_statistics(text);
+        assert_eq!((counters.cache_hits, counters.cache_misses), (Some(30), Some(7)));
+        assert_eq!((counters.filter_probes, counters.filter_false_positives), (Some(9), Some(1)));
+        assert_eq!(counters.log_bytes_written, None);
+    }
+
+    #[test]
+    fn perf_contexts_are_read_by_name() {
+        let counters = of_perf_context(
+            "user_key_comparison_count = 12, block_cache_hit_count = 3, bloom_sst_hit_count = 2, ",
+        );
+        assert_eq!(
+            (counters.cache_hits, counters.cache_misses, counters.filter_probes),
+            (Some(3), Some(0), Some(2))
+        );
+    }
+
+    #[test]
+    fn files_of_level_0_are_runs_and_deeper_levels_one_per_table() {
+        let file = |family: &str, level, bytes| TableFile {
+            family: family.to_owned(),
+            name: String::new(),
+            level,
+            bytes,
+            entries: 10,
+        };
+        let files = [file("a", 0, 1), file("a", 0, 2), file("a", 6, 4), file("a", 6, 8), file("b", 6, 16)];
+        let rows = levels(&files);
+        let seen: Vec<_> =
+            rows.iter().map(|row| (row.part.as_str(), row.runs, row.entries, row.bytes)).collect();
+        assert_eq!(seen, [("L0", 2, Some(20), 3), ("L6", 2, Some(30), 28)]);
+    }
+}

@@ -1,0 +1,64 @@
+//! Finding a RocksDB library: the path of the plan, then `TERRANE_ROCKSDB`, then the names that the system's loader knows.
+//!
+//! A path that was given is the only one tried: a run must not measure another library than the one named.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::engine::rocksdb::api::Api;
+use crate::error::{Error, Result};
+
+/// The variable that names a library.
+pub(super) const VARIABLE: &str = "TERRANE_ROCKSDB";
+
+/// How to get one without compiling; part of the message if none is found.
+const WAYS: &str = "\
+Get one without compiling:
+  * Debian, Ubuntu: apt install librocksdb-dev
+  * the jar org.rocksdb:rocksdbjni of Maven Central holds it: version 10.10.1 with the classifier linux64, later versions \
+in the jar without classifier; take the library out with
+      unzip -p rocksdbjni-VERSION.jar librocksdbjni-linux64.so > librocksdb.so
+Then name it: the option `library` of the engine in the plan, or TERRANE_ROCKSDB=/path/to/librocksdb.so";
+
+/// Names that the loader is asked for, newest first; distributions ship the numbered ones without the development package.
+fn loader_names() -> Vec<PathBuf> {
+    let numbered = (7..=12).rev().map(|major| PathBuf::from(format!("librocksdb.so.{major}")));
+    // Debian's soname has the minor number.
+    let debian = ["librocksdb.so.9.10", "librocksdb.so.8.9", "librocksdb.so.7.8"].map(PathBuf::from);
+    std::iter::once(PathBuf::from("librocksdb.so")).chain(numbered).chain(debian).collect()
+}
+
+/// Finds and loads a library.
+///
+/// # Errors
+/// `Plan`: none found, with the ways to get one; the one that was named cannot be loaded; a symbol is missing.
+pub(super) fn find(named: Option<&Path>) -> Result<Arc<Api>> {
+    let variable = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    match (named, variable) {
+        (Some(path), _) => load_named(path, "the plan names"),
+        (None, Some(path)) => load_named(&path, "TERRANE_ROCKSDB names"),
+        (None, None) => load_any(),
+    }
+}
+
+fn load_named(path: &Path, who: &str) -> Result<Arc<Api>> {
+    match Api::load(path) {
+        Ok(api) => api.map(Arc::new),
+        Err(why) => Err(Error::plan(format!(
+            "{who} the RocksDB library {}, which cannot be loaded: {why}\n{WAYS}",
+            path.display()
+        ))),
+    }
+}
+
+fn load_any() -> Result<Arc<Api>> {
+    let mut incomplete = None;
+    for name in loader_names() {
+        match Api::load(&name) {
+            Ok(Ok(api)) => return Ok(Arc::new(api)),
+            Ok(Err(error)) => incomplete = incomplete.or(Some(error)),
+            Err(_) => {}
+        }
+    }
+    Err(incomplete.unwrap_or_else(|| Error::plan(format!("no RocksDB library was found.\n{WAYS}"))))
+}

@@ -1,0 +1,108 @@
+//! RocksDB, through its C interface, from any `librocksdb.so` that is found while the program runs.
+//!
+//! `library` finds it, `api` is its table of functions, `tuning` chooses options, `setup` makes them, `database` and
+//! `session` call it, `control` shapes the tree, `counters` reads what RocksDB tells. Tables are column families.
+//! Unsafe code is in `api`, `setup`, `database` and `session` alone.
+
+mod api;
+mod control;
+mod counters;
+mod database;
+mod library;
+mod session;
+mod setup;
+mod tuning;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::engine::options::setting;
+use crate::engine::{Control, Engine, EngineCounters, EngineOptions, Opened, Session, Shape};
+use crate::error::Result;
+use api::Api;
+use database::Database;
+use session::RocksSession;
+use tuning::{Counting, Tuning};
+
+/// An open RocksDB database.
+pub struct RocksDb {
+    database: Database,
+    tuning: Tuning,
+    paused: AtomicBool,
+    opened: Opened,
+}
+
+impl RocksDb {
+    /// Finds a library and opens the database.
+    ///
+    /// # Errors
+    /// `Plan` if no library is found, it lacks a symbol, or an option is wrong; RocksDB's.
+    pub fn open(options: &EngineOptions) -> Result<Self> {
+        let tuning = Tuning::new(options)?;
+        let api = library::find(options.library.as_deref())?;
+        let (database, tuning) = open_compressed(&api, options, tuning)?;
+        let mut settings = tuning.settings(database.setup.managed, database.setup.cache_kind);
+        settings.push(setting("library", api.path().display()));
+        settings.push(setting(
+            "durability",
+            "sync off: log in the page cache, survives the process; sync on: fdatasync of the log",
+        ));
+        let opened = Opened { version: version(&options.directory), settings };
+        Ok(RocksDb { database, tuning, paused: AtomicBool::new(false), opened })
+    }
+}
+
+/// Opens; without compression in the last level if the library was built without the codec.
+fn open_compressed(api: &Arc<Api>, options: &EngineOptions, tuning: Tuning) -> Result<(Database, Tuning)> {
+    let open = |tuning: &Tuning| Database::open(Arc::clone(api), &options.directory, options.tables, tuning);
+    match open(&tuning) {
+        Err(error) if tuning.compresses() && error.to_string().contains("not linked") => {
+            let tuning = tuning.without_compression();
+            Ok((open(&tuning)?, tuning))
+        }
+        opened => Ok((opened?, tuning)),
+    }
+}
+
+/// The version, which RocksDB tells nowhere but in its information log.
+#[expect(clippy::disallowed_methods, reason = "RocksDB's own file, not one of Terrane")]
+fn version(directory: &Path) -> String {
+    const MARK: &[u8] = b"RocksDB version: ";
+    let log = std::fs::read(directory.join("LOG")).unwrap_or_default();
+    let at = log.windows(MARK.len()).position(|window| window == MARK).map(|at| at + MARK.len());
+    let text = at.map(|at| log[at..].split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default());
+    text.map_or_else(|| "unknown".to_owned(), |text| String::from_utf8_lossy(text).into_owned())
+}
+
+impl Engine for RocksDb {
+    fn opened(&self) -> Opened {
+        self.opened.clone()
+    }
+
+    fn session(&self) -> Result<Box<dyn Session + '_>> {
+        Ok(Box::new(RocksSession::new(&self.database, self.tuning.counting)))
+    }
+
+    fn control(&self, control: Control) -> Result<()> {
+        control::control(&self.database, &self.tuning, &self.paused, control)
+    }
+
+    fn shape(&self) -> Shape {
+        counters::shape(&self.database)
+    }
+
+    fn counters(&self) -> EngineCounters {
+        match self.tuning.counting {
+            Counting::Statistics => self
+                .database
+                .statistics()
+                .map_or_else(EngineCounters::default, |text| counters::of_statistics(&text)),
+            Counting::Off | Counting::Perf => EngineCounters::default(),
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.database.sync_log()
+    }
+}

@@ -1,0 +1,294 @@
+//! One thread's operations on RocksDB.
+//!
+//! Unsafe code: calls of the C interface on the way of each operation. Keys and values are lent to the library for a call
+//! only; what it lends back (a pinned value, an iterator's row) is seen by the visitor before the owner is destroyed or
+//! moved. The batch and the buffers of `multi_get` are reused.
+#![expect(unsafe_code, reason = "calls of a C interface")]
+
+use std::ffi::c_char;
+use std::ptr::null_mut;
+
+use crate::engine::rocksdb::api::{
+    Api, Batch, ColumnFamily, Iter, Owned, PerfContext, Pinned, checked, text,
+};
+use crate::engine::rocksdb::counters;
+use crate::engine::rocksdb::database::Database;
+use crate::engine::rocksdb::tuning::Counting;
+use crate::engine::{Direction, EngineCounters, Session, Visit, Write};
+use crate::error::{Error, Result};
+
+/// `rocksdb_disable` and `rocksdb_enable_count` of the perf levels.
+const PERF_OFF: i32 = 1;
+const PERF_COUNTS: i32 = 2;
+
+/// A thread's way in.
+pub(super) struct RocksSession<'d> {
+    database: &'d Database,
+    api: &'d Api,
+    batch: Owned<Batch>,
+    perf: Option<Owned<PerfContext>>,
+    keys: Vec<*const c_char>,
+    sizes: Vec<usize>,
+    values: Vec<*mut Pinned>,
+    errors: Vec<*mut c_char>,
+}
+
+impl<'d> RocksSession<'d> {
+    /// Begins; with [`Counting::Perf`], the calling thread counts from here on.
+    pub(super) fn new(database: &'d Database, counting: Counting) -> Self {
+        let api = &database.api;
+        // SAFETY: constructors and their destructors; the perf level and context are the calling thread's, and a
+        // session stays on its thread because it is not `Send`.
+        let (batch, perf) = unsafe {
+            let batch = Owned::new(api, (api.writebatch_create)(), api.writebatch_destroy);
+            let perf = (counting == Counting::Perf).then(|| {
+                (api.set_perf_level)(PERF_COUNTS);
+                let context = Owned::new(api, (api.perfcontext_create)(), api.perfcontext_destroy);
+                (api.perfcontext_reset)(context.as_ptr());
+                context
+            });
+            (batch, perf)
+        };
+        let (keys, sizes, values, errors) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        RocksSession { database, api, batch, perf, keys, sizes, values, errors }
+    }
+
+    /// Lends a pinned value to the visitor and gives it back.
+    fn visit_pinned(&self, key: &[u8], pinned: *mut Pinned, visit: &mut Visit<'_>) {
+        let mut size = 0;
+        // SAFETY: `pinned` is a value that the library just handed out; the bytes live until it is destroyed, once, below.
+        unsafe {
+            let data = (self.api.pinnableslice_value)(pinned, &raw mut size);
+            visit(key, lent(data, size));
+            (self.api.pinnableslice_destroy)(pinned);
+        }
+    }
+
+    fn iterate(
+        &self,
+        all: bool,
+        table: u32,
+        start: Option<&[u8]>,
+        direction: Direction,
+        row: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        let options = if all { &self.database.read_all } else { &self.database.read };
+        // SAFETY: database, options and family outlive the iterator, which ends with this call.
+        let iter = unsafe {
+            let raw = (self.api.create_iterator_cf)(
+                self.database.raw(),
+                options.as_ptr(),
+                self.database.family(table),
+            );
+            Owned::new(&self.database.api, raw, self.api.iter_destroy)
+        };
+        self.position(&iter, start, direction);
+        let rows = self.walk(&iter, direction, row);
+        // SAFETY: the iterator is alive.
+        checked(self.api, "scan", |error| unsafe { (self.api.iter_get_error)(iter.as_ptr(), error) })?;
+        Ok(rows)
+    }
+
+    fn position(&self, iter: &Owned<Iter>, start: Option<&[u8]>, direction: Direction) {
+        let raw = iter.as_ptr();
+        // SAFETY: the iterator is alive, and the key for the call.
+        unsafe {
+            match (start, direction) {
+                (Some(key), Direction::Forward) => (self.api.iter_seek)(raw, key.as_ptr().cast(), key.len()),
+                (Some(key), Direction::Backward) => {
+                    (self.api.iter_seek_for_prev)(raw, key.as_ptr().cast(), key.len())
+                }
+                (None, Direction::Forward) => (self.api.iter_seek_to_first)(raw),
+                (None, Direction::Backward) => (self.api.iter_seek_to_last)(raw),
+            }
+        }
+    }
+
+    /// Shows rows until `row` says stop or there are no more; how many it showed.
+    fn walk(
+        &self,
+        iter: &Owned<Iter>,
+        direction: Direction,
+        row: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> u64 {
+        let (api, raw) = (self.api, iter.as_ptr());
+        let step = if direction == Direction::Forward { api.iter_next } else { api.iter_prev };
+        let mut rows = 0;
+        // SAFETY: the iterator is alive; key and value are read only while it is valid and before it moves.
+        unsafe {
+            while (api.iter_valid)(raw) != 0 {
+                rows += 1;
+                let more = match (api.iter_key_slice, api.iter_value_slice) {
+                    (Some(key), Some(value)) => {
+                        let (key, value) = (key(raw), value(raw));
+                        row(lent(key.data, key.size), lent(value.data, value.size))
+                    }
+                    _ => {
+                        let (mut key_size, mut value_size) = (0, 0);
+                        let key = (api.iter_key)(raw, &raw mut key_size);
+                        let value = (api.iter_value)(raw, &raw mut value_size);
+                        row(lent(key, key_size), lent(value, value_size))
+                    }
+                };
+                if !more {
+                    break;
+                }
+                step(raw);
+            }
+        }
+        rows
+    }
+
+    fn add(&self, family: *mut ColumnFamily, write: &Write<'_>) {
+        let batch = self.batch.as_ptr();
+        // SAFETY: batch and family are alive; RocksDB copies key and value.
+        unsafe {
+            match write {
+                Write::Put(key, value) => (self.api.writebatch_put_cf)(
+                    batch,
+                    family,
+                    key.as_ptr().cast(),
+                    key.len(),
+                    value.as_ptr().cast(),
+                    value.len(),
+                ),
+                Write::Delete(key) => {
+                    (self.api.writebatch_delete_cf)(batch, family, key.as_ptr().cast(), key.len());
+                }
+            }
+        }
+    }
+
+    /// Takes the answers of a batched read: lends what was found, frees everything, and returns the first error.
+    fn take_answers(&mut self, keys: &[&[u8]], visit: &mut Visit<'_>) -> Result<u64> {
+        let (mut found, mut failed) = (0, None);
+        for (index, key) in keys.iter().enumerate() {
+            // SAFETY: null or an error text for us to free.
+            if let Some(message) = unsafe { text(self.api, self.errors[index]) } {
+                failed = failed.or(Some(Error::engine("rocksdb", "multi get", message)));
+            }
+            if !self.values[index].is_null() {
+                self.visit_pinned(key, self.values[index], visit);
+                found += 1;
+            }
+        }
+        failed.map_or(Ok(found), Err)
+    }
+}
+
+impl Drop for RocksSession<'_> {
+    fn drop(&mut self) {
+        if self.perf.is_some() {
+            // SAFETY: sets the calling thread's level.
+            unsafe { (self.api.set_perf_level)(PERF_OFF) }
+        }
+    }
+}
+
+impl Session for RocksSession<'_> {
+    fn get(&mut self, table: u32, key: &[u8], visit: &mut Visit<'_>) -> Result<bool> {
+        let pinned = checked(self.api, "get", |error| {
+            // SAFETY: all handles are alive, and the key for the call.
+            unsafe {
+                (self.api.get_pinned_cf)(
+                    self.database.raw(),
+                    self.database.read.as_ptr(),
+                    self.database.family(table),
+                    key.as_ptr().cast(),
+                    key.len(),
+                    error,
+                )
+            }
+        })?;
+        if pinned.is_null() {
+            return Ok(false);
+        }
+        self.visit_pinned(key, pinned, visit);
+        Ok(true)
+    }
+
+    fn multi_get(&mut self, table: u32, keys: &[&[u8]], visit: &mut Visit<'_>) -> Result<u64> {
+        self.keys.clear();
+        self.keys.extend(keys.iter().map(|key| key.as_ptr().cast::<c_char>()));
+        self.sizes.clear();
+        self.sizes.extend(keys.iter().map(|key| key.len()));
+        self.values.clear();
+        self.values.resize(keys.len(), null_mut());
+        self.errors.clear();
+        self.errors.resize(keys.len(), null_mut());
+        // SAFETY: four arrays of `keys.len()`, alive for the call, as are handles and keys.
+        unsafe {
+            (self.api.batched_multi_get_cf)(
+                self.database.raw(),
+                self.database.read.as_ptr(),
+                self.database.family(table),
+                keys.len(),
+                self.keys.as_ptr(),
+                self.sizes.as_ptr(),
+                self.values.as_mut_ptr(),
+                self.errors.as_mut_ptr(),
+                false,
+            );
+        }
+        self.take_answers(keys, visit)
+    }
+
+    fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()> {
+        let family = self.database.family(table);
+        // SAFETY: the batch is alive.
+        unsafe { (self.api.writebatch_clear)(self.batch.as_ptr()) };
+        writes.iter().for_each(|write| self.add(family, write));
+        let options = if sync { &self.database.write_sync } else { &self.database.write };
+        checked(self.api, "write", |error| {
+            // SAFETY: all handles are alive.
+            unsafe { (self.api.write)(self.database.raw(), options.as_ptr(), self.batch.as_ptr(), error) }
+        })
+    }
+
+    fn scan(
+        &mut self,
+        table: u32,
+        start: &[u8],
+        rows: u64,
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<u64> {
+        if rows == 0 {
+            return Ok(0);
+        }
+        let mut left = rows;
+        self.iterate(false, table, Some(start), direction, &mut |key, value| {
+            visit(key, value);
+            left -= 1;
+            left > 0
+        })
+    }
+
+    fn scan_all(
+        &mut self,
+        table: u32,
+        direction: Direction,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        self.iterate(true, table, None, direction, visit)
+    }
+
+    fn counters(&self) -> EngineCounters {
+        let Some(perf) = &self.perf else { return EngineCounters::default() };
+        // SAFETY: the context is alive and this thread's; the answer is ours to free.
+        let report = unsafe { text(self.api, (self.api.perfcontext_report)(perf.as_ptr(), 1)) };
+        counters::of_perf_context(&report.unwrap_or_default())
+    }
+}
+
+/// Bytes that the library lends.
+///
+/// # Safety
+/// `data` is null or `size` bytes that live, unchanged, as long as the slice is used.
+unsafe fn lent<'l>(data: *const c_char, size: usize) -> &'l [u8] {
+    if data.is_null() {
+        return &[];
+    }
+    // SAFETY: by the caller's promise.
+    unsafe { std::slice::from_raw_parts(data.cast(), size) }
+}

@@ -1,0 +1,281 @@
+//! Terrane behind the bench's adapter, through its public library only.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrane::{Batch, Db, Options, ReadCounters, Sync, Table, TableShape, read_counters};
+
+use crate::engine::{
+    Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
+};
+use crate::error::{Error, Result};
+use crate::plan::text::control_name;
+
+/// An open Terrane database.
+#[derive(Debug)]
+pub struct Terrane {
+    db: Db,
+    tables: Vec<Table>,
+    /// Whether reads ask filters.
+    filters: AtomicBool,
+    settings: Vec<(String, String)>,
+}
+
+fn failed(what: &str) -> impl Fn(terrane::Error) -> Error {
+    move |error| Error::engine("terrane", what, error)
+}
+
+impl Terrane {
+    /// Opens or creates a database.
+    ///
+    /// # Errors
+    /// `Plan` for an option that does not exist or has a bad value; `Engine` if it does not open.
+    pub fn open(options: &EngineOptions) -> Result<Self> {
+        let mut settings = vec![
+            ("memory_bytes", options.memory_bytes.to_string()),
+            ("direct_io", options.direct_io.to_string()),
+            ("background_threads", options.background_threads.to_string()),
+            ("filter_bits_per_key", options.filter_bits_per_key.to_string()),
+        ];
+        if options.level_fanout > 0 {
+            settings.push(("level_fanout", options.level_fanout.to_string()));
+        }
+        settings.extend(options.options.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        let mut chosen = Options::default();
+        for (name, value) in &settings {
+            chosen.set(name, value).map_err(|error| Error::plan(format!("terrane: {error}")))?;
+        }
+        let db = Db::open_with(&options.directory, &chosen).map_err(failed("open"))?;
+        let mut tables = vec![db.default_table().clone()];
+        for number in 1..options.tables {
+            tables.push(db.table_or_create(&format!("t{number}")).map_err(failed("create a table"))?);
+        }
+        let mut settings: Vec<_> =
+            settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        settings.push((
+            "durability".to_owned(),
+            "sync off survives the death of the process, sync on the loss of power".to_owned(),
+        ));
+        Ok(Terrane { db, tables, filters: AtomicBool::new(true), settings })
+    }
+}
+
+impl Engine for Terrane {
+    fn opened(&self) -> Opened {
+        Opened { version: env!("CARGO_PKG_VERSION").to_owned(), settings: self.settings.clone() }
+    }
+
+    fn session(&self) -> Result<Box<dyn Session + '_>> {
+        let with_filters = self.filters.load(Ordering::Relaxed);
+        let reader = |table: &Table| if with_filters { table.clone() } else { table.without_filters() };
+        Ok(Box::new(TerraneSession {
+            engine: self,
+            readers: self.tables.iter().map(reader).collect(),
+            value: Vec::new(),
+            batch: Batch::new(),
+            counted: read_counters(),
+        }))
+    }
+
+    fn control(&self, control: Control) -> Result<()> {
+        let each = |work: &dyn Fn(&Table) -> terrane::Result<()>| self.tables.iter().try_for_each(work);
+        let done = match control {
+            Control::Flush => self.db.flush(),
+            Control::FlushToRun => each(&|table| self.db.flush_to_run(table)),
+            Control::Compact0 => each(&|table| self.db.compact_level(table, 0)),
+            Control::Compact1 => each(&|table| self.db.compact_level(table, 1)),
+            Control::CompactAll => each(&|table| self.db.compact_range(table, ..)),
+            Control::WaitUntilQuiescent => self.db.wait_until_quiescent(),
+            Control::PauseBackground => {
+                self.db.pause_background();
+                Ok(())
+            }
+            Control::ResumeBackground => {
+                self.db.resume_background();
+                Ok(())
+            }
+            Control::FiltersOff | Control::FiltersOn => {
+                self.filters.store(control == Control::FiltersOn, Ordering::Relaxed);
+                Ok(())
+            }
+        };
+        done.map_err(failed(control_name(control)))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { rows: self.db.shape().tables.iter().flat_map(rows_of).collect() }
+    }
+
+    fn counters(&self) -> EngineCounters {
+        let stats = self.db.stats();
+        EngineCounters {
+            log_bytes_written: Some(stats.device_journal_bytes_written + stats.device_manifest_bytes_written),
+            flush_bytes_written: Some(stats.device_flush_bytes_written),
+            compaction_bytes_written: Some(stats.device_compaction_bytes_written),
+            compaction_bytes_read: Some(stats.device_compaction_bytes_read),
+            stall_micros: Some(stats.writes_paused_micros),
+            cache_misses: Some(stats.cache_misses),
+            read_bytes: Some(stats.device_user_bytes_read),
+            ..EngineCounters::default()
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        let Terrane { db, tables, .. } = *self;
+        drop(tables);
+        db.close().map_err(failed("close"))
+    }
+}
+
+/// The parts of one tree that hold anything, newest first.
+fn rows_of(table: &TableShape) -> Vec<ShapeRow> {
+    let row = |part: &str, runs: u64, entries: u64, bytes: u64| ShapeRow {
+        part: part.to_owned(),
+        runs,
+        entries: Some(entries),
+        bytes,
+    };
+    let mut rows = vec![
+        row("memtable", u64::from(table.memtable_entries > 0), table.memtable_entries, table.memtable_bytes),
+        row("frozen", table.frozen, table.frozen_entries, table.frozen_bytes),
+        row("global index", table.generations, table.generation_entries, table.generation_bytes),
+        row(
+            "L0",
+            table.runs.len() as u64,
+            table.runs.iter().map(|run| run.entries).sum(),
+            table.runs.iter().map(|run| run.bytes).sum(),
+        ),
+    ];
+    let levels = table.levels.iter().enumerate().map(|(above, level)| {
+        row(&format!("L{}", above + 1), u64::from(level.extents > 0), level.entries, level.bytes)
+    });
+    rows.extend(levels);
+    rows.retain(|row| row.runs > 0);
+    rows
+}
+
+struct TerraneSession<'e> {
+    engine: &'e Terrane,
+    /// Handles of the tables as reads use them: with or without filters.
+    readers: Vec<Table>,
+    value: Vec<u8>,
+    batch: Batch,
+    /// What this thread had counted before the session began.
+    counted: ReadCounters,
+}
+
+impl TerraneSession<'_> {
+    fn table(&self, table: u32) -> &Table {
+        &self.readers[table as usize]
+    }
+}
+
+fn sync_of(sync: bool) -> Sync {
+    if sync { Sync::Yes } else { Sync::No }
+}
+
+impl Session for TerraneSession<'_> {
+    fn get(&mut self, table: u32, key: &[u8], visit: &mut Visit<'_>) -> Result<bool> {
+        self.value.clear();
+        let found = self.readers[table as usize].get_into(key, &mut self.value).map_err(failed("get"))?;
+        if found {
+            visit(key, &self.value);
+        }
+        Ok(found)
+    }
+
+    fn multi_get(&mut self, table: u32, keys: &[&[u8]], visit: &mut Visit<'_>) -> Result<u64> {
+        let values = self.table(table).multi_get(keys).map_err(failed("multi-get"))?;
+        let mut found = 0;
+        for (key, value) in keys.iter().zip(&values) {
+            if let Some(value) = value {
+                visit(key, value);
+                found += 1;
+            }
+        }
+        Ok(found)
+    }
+
+    fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()> {
+        let table = &self.engine.tables[table as usize];
+        if let [Write::Put(key, value)] = writes {
+            return table.put_with(key, value, sync_of(sync)).map_err(failed("put"));
+        }
+        self.batch.clear();
+        for write in writes {
+            match write {
+                Write::Put(key, value) => self.batch.put(table, key, value),
+                Write::Delete(key) => self.batch.delete(table, key),
+            }
+            .map_err(failed("batch"))?;
+        }
+        self.engine.db.write(&self.batch, sync_of(sync)).map(drop).map_err(failed("write"))
+    }
+
+    fn scan(
+        &mut self,
+        table: u32,
+        start: &[u8],
+        rows: u64,
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<u64> {
+        let mut cursor = self.table(table).cursor();
+        match direction {
+            Direction::Forward => cursor.seek(start),
+            Direction::Backward => cursor.seek_back(start),
+        }
+        .map_err(failed("seek"))?;
+        let mut seen = 0;
+        while let Some((key, value)) = cursor.row() {
+            visit(key, value);
+            seen += 1;
+            if seen == rows {
+                break;
+            }
+            match direction {
+                Direction::Forward => cursor.next(),
+                Direction::Backward => cursor.prev(),
+            }
+            .map_err(failed("step"))?;
+        }
+        Ok(seen)
+    }
+
+    fn scan_all(
+        &mut self,
+        table: u32,
+        direction: Direction,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        let mut cursor = self.table(table).cursor();
+        match direction {
+            Direction::Forward => cursor.seek_first(),
+            Direction::Backward => cursor.seek_last(),
+        }
+        .map_err(failed("seek"))?;
+        let mut seen = 0;
+        while let Some((key, value)) = cursor.row() {
+            seen += 1;
+            if !visit(key, value) {
+                break;
+            }
+            match direction {
+                Direction::Forward => cursor.next(),
+                Direction::Backward => cursor.prev(),
+            }
+            .map_err(failed("step"))?;
+        }
+        Ok(seen)
+    }
+
+    fn counters(&self) -> EngineCounters {
+        let counted = read_counters() - self.counted;
+        EngineCounters {
+            filter_probes: Some(counted.filter_probes),
+            filter_false_positives: Some(counted.filter_positives_false),
+            runs_searched: Some(counted.runs_searched + counted.runs_sought),
+            blocks_decoded: Some(counted.blocks_decoded),
+            ..EngineCounters::default()
+        }
+    }
+}

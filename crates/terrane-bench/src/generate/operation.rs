@@ -1,0 +1,77 @@
+//! One operation as a value: what generators and traces make and workers do.
+
+use crate::engine::Direction;
+
+/// An operation on key numbers; the worker turns a number into the bytes of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads a key that should exist.
+    Read(u64),
+    /// Reads a key that does not exist, near this number.
+    ReadMissing(u64),
+    /// Reads several keys at once.
+    MultiRead(Vec<u64>),
+    /// Overwrites a key with a value of so many bytes.
+    Update(u64, usize),
+    /// Writes a key that did not exist.
+    Insert(u64, usize),
+    /// Reads a key, changes its value, writes it back.
+    ReadModifyWrite(u64, usize),
+    /// Removes a key.
+    Delete(u64),
+    /// Visits some rows from a key.
+    Scan(u64, u64, Direction),
+}
+
+/// The kinds, for latencies by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OperationKind {
+    /// Point reads of keys that exist.
+    Read,
+    /// Point reads of absent keys.
+    ReadMissing,
+    /// Multi-gets.
+    MultiRead,
+    /// Overwrites.
+    Update,
+    /// Inserts.
+    Insert,
+    /// Read-modify-writes.
+    ReadModifyWrite,
+    /// Deletes.
+    Delete,
+    /// Seeks with their nexts, and whole scans.
+    Scan,
+}
+
+impl OperationKind {
+    /// Every kind.
+    pub const ALL: [OperationKind; 8] = [
+        OperationKind::Read,
+        OperationKind::ReadMissing,
+        OperationKind::MultiRead,
+        OperationKind::Update,
+        OperationKind::Insert,
+        OperationKind::ReadModifyWrite,
+        OperationKind::Delete,
+        OperationKind::Scan,
+    ];
+}
+
+impl Operation {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> OperationKind {
+        match self {
+            Operation::Read(_) => OperationKind::Read,
+            Operation::ReadMissing(_) => OperationKind::ReadMissing,
+            Operation::MultiRead(_) => OperationKind::MultiRead,
+            Operation::Update(..) => OperationKind::Update,
+            Operation::Insert(..) => OperationKind::Insert,
+            Operation::ReadModifyWrite(..) => OperationKind::ReadModifyWrite,
+            Operation::Delete(_) => OperationKind::Delete,
+            Operation::Scan(..) => OperationKind::Scan,
+        }
+    }
+}

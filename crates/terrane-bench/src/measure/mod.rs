@@ -1,0 +1,12 @@
+//! What a step costs the machine, and what the machine is.
+//!
+//! * [`process::ProcessProbe`]: CPU, memory, I/O and context switches of this process between two moments.
+//! * [`hardware`]: the processor's own counters, where the kernel gives them.
+//! * [`machine`]: the description that stands in the header of every result.
+//!
+//! Nothing here fails a run: what a machine does not tell is left empty.
+
+pub mod hardware;
+pub mod machine;
+mod proc;
+pub mod process;

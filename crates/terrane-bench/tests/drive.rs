@@ -1,0 +1,208 @@
+//! The driver on the engine that does nothing and on Terrane: counts, limits, open loop, verification.
+#![allow(clippy::disallowed_methods, clippy::type_complexity, clippy::unwrap_used, reason = "a test")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use terrane_bench::Error;
+use terrane_bench::drive::{Driver, Observer};
+use terrane_bench::engine::{self, Engine, EngineOptions, Session, Visit, Write};
+use terrane_bench::plan::file::parse;
+use terrane_bench::plan::{Plan, Run, Step};
+
+struct Patient;
+
+impl Observer for Patient {
+    fn progress(&self, _operations: u64, _elapsed: Duration, _total: Option<u64>) -> bool {
+        true
+    }
+}
+
+struct Impatient;
+
+impl Observer for Impatient {
+    fn progress(&self, _operations: u64, _elapsed: Duration, _total: Option<u64>) -> bool {
+        false
+    }
+}
+
+fn plan(keys: u64, steps: &str) -> Plan {
+    let text = format!(
+        "engines = [\"terrane\"]\n[data]\nkeys = {keys}\nvalue = \"uniform(20,200)\"\n[[scenario]]\nsteps = [{steps}]\n"
+    );
+    parse(&text).unwrap().resolve().unwrap()
+}
+
+fn runs(plan: &Plan) -> Vec<Run> {
+    let run = |step: &Step| match step {
+        Step::Run(run) => Some((**run).clone()),
+        _ => None,
+    };
+    plan.scenarios[0].steps.iter().filter_map(run).collect()
+}
+
+fn options(directory: &std::path::Path) -> EngineOptions {
+    EngineOptions {
+        directory: directory.to_owned(),
+        memory_bytes: 32 << 20,
+        tables: 1,
+        direct_io: false,
+        background_threads: 0,
+        records: 5000,
+        data_bytes: 1 << 20,
+        value_bytes_max: 200,
+        level_fanout: 0,
+        filter_bits_per_key: 10,
+        options: BTreeMap::new(),
+        library: None,
+    }
+}
+
+fn open(name: &str) -> (tempfile::TempDir, Box<dyn Engine>) {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine::open(name, &options(directory.path())).unwrap();
+    (directory, engine)
+}
+
+#[test]
+fn every_workload_does_what_it_was_asked_and_reads_back_what_was_written() {
+    let plan = plan(
+        5000,
+        r#"{ workload = "load", batch = 7, threads = 3 },
+        { workload = "readrandom", operations = 3001, threads = 2, verify = true },
+        { workload = "readmissing", operations = 500 },
+        { workload = "multireadrandom", operations = 100 },
+        { workload = "ycsb_a", operations = 2000, verify = true },
+        { workload = "ycsb_d", operations = 2000, threads = 2, verify = true },
+        { workload = "ycsb_e", operations = 300 },
+        { workload = "ycsb_f", operations = 500, verify = true },
+        { workload = "readseq", operations = 12000 },
+        { workload = "readwhilewriting", operations = 1000, verify = true },
+        { workload = "readwhilescanning", operations = 1000 },
+        { workload = "mixgraph", operations = 1000 },
+        { workload = "deleterandom", operations = 100 }"#,
+    );
+    let (_directory, engine) = open("terrane");
+    let mut driver = Driver::new(&plan.scenarios[0].data, 5);
+    let mut measured = BTreeMap::new();
+    for run in runs(&plan) {
+        measured.insert(run.name.clone(), driver.run(&*engine, &run, &Patient).unwrap());
+    }
+    let done = |name: &str| measured[name].operations;
+    assert_eq!(done("load t3"), 5000);
+    assert_eq!(done("readrandom t2"), 3001);
+    assert_eq!(measured["readrandom t2"].found, 3001, "each key was loaded");
+    assert_eq!(measured["readmissing"].found, 0, "an absent key is absent");
+    assert_eq!(measured["multireadrandom"].found, 3200, "32 keys a time");
+    assert_eq!(measured["ycsb_d t2"].latency_by_kind.len(), 2);
+    assert_eq!(measured["ycsb_f"].latency_by_kind.len(), 2);
+    assert_eq!(done("readseq"), 12000, "whole scans go on until the rows are counted");
+    assert!(measured["readwhilewriting"].background_operations > 0);
+    let load = &measured["load t3"];
+    assert_eq!(load.timeline.operations.iter().sum::<u64>(), 5000);
+    assert!(load.bytes_written > 5000 * 36 && load.bytes_written < 5000 * 216);
+    assert!(load.seconds_until_quiescent >= load.seconds);
+    assert!(measured["deleterandom"].deleted && !load.deleted);
+    engine.close().unwrap();
+}
+
+#[test]
+fn time_ends_a_run_and_an_observer_interrupts_it() {
+    let plan = plan(1000, r#""load", { workload = "readrandom", seconds = 0.25 }"#);
+    let (_directory, engine) = open("null");
+    let mut driver = Driver::new(&plan.scenarios[0].data, 1);
+    let runs = runs(&plan);
+    driver.run(&*engine, &runs[0], &Patient).unwrap();
+    let measured = driver.run(&*engine, &runs[1], &Patient).unwrap();
+    assert!(measured.seconds >= 0.25 && measured.operations > 0);
+    assert_eq!(driver.run(&*engine, &runs[1], &Impatient).unwrap_err(), Error::Interrupted);
+}
+
+/// An engine whose reads take 20 ms each.
+struct Slow {
+    reads: AtomicU64,
+}
+
+struct SlowSession<'s>(&'s Slow);
+
+impl Engine for Slow {
+    fn opened(&self) -> engine::Opened {
+        engine::Opened::default()
+    }
+
+    fn session(&self) -> terrane_bench::Result<Box<dyn Session + '_>> {
+        Ok(Box::new(SlowSession(self)))
+    }
+
+    fn control(&self, _control: engine::Control) -> terrane_bench::Result<()> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> terrane_bench::Result<()> {
+        Ok(())
+    }
+}
+
+impl Session for SlowSession<'_> {
+    fn get(&mut self, _table: u32, key: &[u8], visit: &mut Visit<'_>) -> terrane_bench::Result<bool> {
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(20));
+        visit(key, b"not what was written");
+        Ok(true)
+    }
+
+    fn write(&mut self, _table: u32, _writes: &[Write<'_>], _sync: bool) -> terrane_bench::Result<()> {
+        Ok(())
+    }
+
+    fn scan(
+        &mut self,
+        _table: u32,
+        _start: &[u8],
+        _rows: u64,
+        _direction: engine::Direction,
+        _visit: &mut Visit<'_>,
+    ) -> terrane_bench::Result<u64> {
+        Ok(0)
+    }
+
+    fn scan_all(
+        &mut self,
+        _table: u32,
+        _direction: engine::Direction,
+        _visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> terrane_bench::Result<u64> {
+        Ok(0)
+    }
+}
+
+#[test]
+fn open_loop_charges_waiting_to_those_who_wait() {
+    let plan = plan(
+        1000,
+        r#""load", { name = "closed", workload = "readrandom", operations = 20 },
+        { name = "open", workload = "readrandom", operations = 20, rate = 1000 }"#,
+    );
+    let slow = Slow { reads: AtomicU64::new(0) };
+    let mut driver = Driver::new(&plan.scenarios[0].data, 1);
+    let runs = runs(&plan);
+    driver.run(&slow, &runs[0], &Patient).unwrap();
+    let closed = driver.run(&slow, &runs[1], &Patient).unwrap();
+    let open = driver.run(&slow, &runs[2], &Patient).unwrap();
+    assert_eq!(slow.reads.load(Ordering::Relaxed), 40);
+    // The last of 20 arrivals, one per millisecond, waits for 19 reads of at least 20 ms each.
+    assert!(open.latency.max >= 350_000_000, "{:?}", open.latency);
+    assert!(open.latency.p50 > closed.latency.p50 * 5, "{:?} against {:?}", open.latency, closed.latency);
+}
+
+#[test]
+fn verification_finds_a_value_that_was_never_written() {
+    let plan = plan(1000, r#""load", { workload = "readrandom", operations = 5, verify = true }"#);
+    let slow = Slow { reads: AtomicU64::new(0) };
+    let mut driver = Driver::new(&plan.scenarios[0].data, 1);
+    let runs = runs(&plan);
+    driver.run(&slow, &runs[0], &Patient).unwrap();
+    let error = driver.run(&slow, &runs[1], &Patient).unwrap_err();
+    assert!(error.to_string().contains("5 of 5 values read were not what was written"), "{error}");
+}

@@ -1,0 +1,65 @@
+//! What passed through a door: calls and bytes of one stream.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Calls and bytes of one stream, counted where they pass. A failed call counts as made, its bytes do not.
+#[derive(Debug, Default)]
+pub struct Flow {
+    reads: AtomicU64,
+    bytes_read: AtomicU64,
+    writes: AtomicU64,
+    bytes_written: AtomicU64,
+    syncs: AtomicU64,
+}
+
+/// What a [`Flow`] counted so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// Calls that read.
+    pub reads: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Calls that write.
+    pub writes: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Calls that make written bytes or directory entries durable.
+    pub syncs: u64,
+}
+
+impl Flow {
+    /// Counts a read of `bytes`.
+    pub fn note_read<T, E>(&self, bytes: usize, result: &Result<T, E>) {
+        note(&self.reads, &self.bytes_read, bytes, result);
+    }
+
+    /// Counts a write of `bytes`.
+    pub fn note_write<T, E>(&self, bytes: usize, result: &Result<T, E>) {
+        note(&self.writes, &self.bytes_written, bytes, result);
+    }
+
+    /// Counts a sync.
+    pub fn note_sync(&self) {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counts(&self) -> FlowCounts {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        FlowCounts {
+            reads: load(&self.reads),
+            bytes_read: load(&self.bytes_read),
+            writes: load(&self.writes),
+            bytes_written: load(&self.bytes_written),
+            syncs: load(&self.syncs),
+        }
+    }
+}
+
+fn note<T, E>(calls: &AtomicU64, sum: &AtomicU64, bytes: usize, result: &Result<T, E>) {
+    calls.fetch_add(1, Ordering::Relaxed);
+    if result.is_ok() {
+        sum.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,122 @@
+//! [`MeteredDisk`]: counts what passes through to another disk.
+//!
+//! Stores into mapped memory pass by it: whoever maps a file counts those.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_base::Result;
+
+use crate::{Disk, DiskLock, File, Flow, OpenMode, Region};
+
+/// Counts the reads, writes and syncs of every file that is opened through it, and syncs of directories.
+#[derive(Clone, Debug)]
+pub struct MeteredDisk {
+    inner: Arc<dyn Disk>,
+    flow: Arc<Flow>,
+}
+
+impl MeteredDisk {
+    /// Passes everything through to `inner` and counts it in `flow`.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Disk>, flow: Arc<Flow>) -> Self {
+        MeteredDisk { inner, flow }
+    }
+}
+
+impl Disk for MeteredDisk {
+    fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>> {
+        let inner = self.inner.open(path, mode, direct)?;
+        Ok(Arc::new(MeteredFile { inner, flow: Arc::clone(&self.flow) }))
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<()> {
+        self.inner.create_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>> {
+        self.inner.list(path)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.inner.exists(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.inner.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.inner.remove(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.flow.note_sync();
+        self.inner.sync_dir(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn DiskLock>> {
+        self.inner.lock(path)
+    }
+
+    fn lock_shared(&self, path: &Path) -> Result<Option<Box<dyn DiskLock>>> {
+        self.inner.lock_shared(path)
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<u64> {
+        self.inner.free_bytes(path)
+    }
+}
+
+#[derive(Debug)]
+struct MeteredFile {
+    inner: Arc<dyn File>,
+    flow: Arc<Flow>,
+}
+
+impl File for MeteredFile {
+    fn path(&self) -> &PathBuf {
+        self.inner.path()
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.inner.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let result = self.inner.read_at(offset, buf);
+        self.flow.note_read(buf.len(), &result);
+        result
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let result = self.inner.write_at(offset, bytes);
+        self.flow.note_write(bytes.len(), &result);
+        result
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.flow.note_sync();
+        self.inner.sync()
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        self.inner.set_len(len)
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        self.inner.allocate(offset, len)
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        self.inner.punch(offset, len)
+    }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        self.inner.prefetch(offset, len);
+    }
+
+    fn map(&self, len: usize, writable: bool) -> Result<Region> {
+        self.inner.map(len, writable)
+    }
+}

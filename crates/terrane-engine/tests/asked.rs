@@ -1,0 +1,114 @@
+//! What is asked for by name beside a background that is paused, caught on the way, cancelled, or failing. A gate
+//! at the device holds jobs where the test wants them.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use std::sync::Arc;
+
+use support::gate::GateDisk;
+use support::{get, open, small_options};
+use terrane_base::{Batch, Kind};
+use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
+use terrane_engine::{Engine, Table};
+
+const KEYS: u64 = 500;
+
+/// A database with two overflow runs over the same keys, the background paused.
+fn with_two_runs(engine: &Arc<Engine>) -> Arc<Table> {
+    let table = engine.catalog().require("default").unwrap();
+    engine.set_background_paused(true);
+    for round in 0..2u8 {
+        for number in 0..KEYS {
+            let mut batch = Batch::new();
+            batch.put(table.id, &number.to_be_bytes(), &[round; 100]).unwrap();
+            engine.write(&batch, false).unwrap();
+        }
+        engine.flush_to_run(&table).unwrap();
+    }
+    assert_eq!(runs(engine), 2);
+    table
+}
+
+fn runs(engine: &Engine) -> usize {
+    engine.shape().tables[0].runs.len()
+}
+
+fn is_compacting(engine: &Engine) -> bool {
+    engine.progress().iter().any(|running| running.work == "compact")
+}
+
+fn wait_for(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
+fn assert_whole(engine: &Arc<Engine>, table: &Table) {
+    assert_eq!(runs(engine), 0);
+    for number in 0..KEYS {
+        assert_eq!(get(engine, table, &number.to_be_bytes()).unwrap(), Some(vec![1; 100]));
+    }
+    assert!(engine.check(&mut |_, _| ()).unwrap().findings.is_empty());
+}
+
+#[test]
+fn work_that_a_pause_caught_is_reported_instead_of_waited_for() {
+    let disk = GateDisk::new(MemDisk::new());
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    let table = with_two_runs(&engine);
+    disk.still(|_| {
+        engine.set_background_paused(false);
+        wait_for(|| is_compacting(&engine));
+        engine.set_background_paused(true);
+        let error = engine.compact_level(&table, 0).unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid, "{error}");
+        assert!(error.to_string().contains("paused on the way"), "{error}");
+    });
+    engine.set_background_paused(false);
+    engine.compact_level(&table, 0).unwrap();
+    assert_whole(&engine, &table);
+    engine.close().unwrap();
+}
+
+#[test]
+fn a_level_whose_jobs_are_cancelled_is_begun_again() {
+    let disk = GateDisk::new(MemDisk::new());
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    let table = with_two_runs(&engine);
+    std::thread::scope(|scope| {
+        let asked = disk.still(|_| {
+            let asked = scope.spawn(|| engine.compact_level(&table, 0));
+            wait_for(|| is_compacting(&engine));
+            let shown = engine.progress();
+            assert_eq!(shown[0].table.as_deref(), Some("default"));
+            engine.cancel_compactions();
+            asked
+        });
+        asked.join().unwrap().unwrap();
+    });
+    assert_whole(&engine, &table);
+    engine.close().unwrap();
+}
+
+#[test]
+fn a_run_that_cannot_be_written_is_reported_and_written_later() {
+    let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    let table = with_two_runs(&engine);
+    let mut batch = Batch::new();
+    batch.put(table.id, b"one more", b"v").unwrap();
+    engine.write(&batch, false).unwrap();
+    disk.fail(Fault::new(Call::Write, Failure::Broken).on("/data/").lasting());
+    assert_eq!(engine.flush_to_run(&table).unwrap_err().kind(), Kind::Io);
+    disk.heal();
+    engine.set_background_paused(false);
+    while engine.flush_to_run(&table).is_err() {
+        std::thread::yield_now();
+    }
+    assert_eq!(get(&engine, &table, b"one more").unwrap().as_deref(), Some(&b"v"[..]));
+    engine.compact_level(&table, 0).unwrap();
+    assert_whole(&engine, &table);
+    engine.close().unwrap();
+}

@@ -1,0 +1,74 @@
+//! [`MeteredStore`]: a view of a store that counts what passes through it.
+//!
+//! Flush, compaction and reads share the data files; each has a view of its own, so that the bytes of each are
+//! known apart.
+
+use std::sync::Arc;
+
+use terrane_base::{ExtentId, Result};
+use terrane_device::Flow;
+
+use crate::store::{Store, StoreUsage};
+
+/// Passes everything through to another store and counts reads, writes and syncs. A sync counts once, over however
+/// many files it goes; hints are not counted.
+#[derive(Clone, Debug)]
+pub struct MeteredStore {
+    inner: Arc<dyn Store>,
+    flow: Arc<Flow>,
+}
+
+impl MeteredStore {
+    /// A view of `inner` that counts in `flow`.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Store>, flow: Arc<Flow>) -> Self {
+        MeteredStore { inner, flow }
+    }
+}
+
+impl Store for MeteredStore {
+    fn allocate(&self, slots: u32) -> Result<ExtentId> {
+        self.inner.allocate(slots)
+    }
+
+    fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
+        let result = self.inner.write(id, bytes);
+        self.flow.note_write(bytes.len(), &result);
+        result
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.flow.note_sync();
+        self.inner.sync()
+    }
+
+    fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
+        let result = self.inner.read(id, offset, buf);
+        self.flow.note_read(buf.len(), &result);
+        result
+    }
+
+    fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
+        self.inner.prefetch(id, offset, len);
+    }
+
+    fn free(&self, id: ExtentId, slots: u32) -> Result<()> {
+        self.inner.free(id, slots)
+    }
+
+    fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
+        self.inner.restore(live)
+    }
+
+    fn reclaim(&self) -> Result<u64> {
+        self.inner.reclaim()
+    }
+
+    fn usage(&self) -> StoreUsage {
+        self.inner.usage()
+    }
+
+    fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
+        self.inner.place(id, offset)
+    }
+}

@@ -1,0 +1,4 @@
+//! Target `edit`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| terrane_fuzz::run("edit", bytes));

@@ -1,0 +1,4 @@
+//! Target `import_deb`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| terrane_fuzz::run("import_deb", bytes));

@@ -1,0 +1,206 @@
+//! Commands that need more than a stable toolchain: fuzzing, sanitizers, Miri, cargo-deny. Each says what is missing
+//! and how to get it before it starts.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::tree::Tree;
+
+/// Where a target's binary for libFuzzer lies.
+const TARGETS: &str = "fuzz/fuzz_targets/";
+/// Longest time for one input, in seconds: slower is a finding.
+const INPUT_SECONDS: u32 = 20;
+/// Most memory of a fuzzing process and of one allocation, in MiB.
+const MEMORY_MIB: (u32, u32) = (3000, 1500);
+const HOST: &str = "x86_64-unknown-linux-gnu";
+
+/// Tests that Miri runs: modules with unsafe code, in tests that end within minutes at its speed. What maps files or
+/// spins on many threads is for the sanitizers. Package, then arguments of `cargo test`.
+const MIRI: &[(&str, &str)] = &[
+    ("terrane-memtable", "--test global"),
+    ("terrane-table", "--test hostile a_meta_that_does_not_fit_is_an_error"),
+];
+
+/// Tests that the sanitizers run.
+const SANITIZED: &[(&str, &str)] = &[
+    ("terrane-journal", "--test conformance"),
+    ("terrane-memtable", "--test stress"),
+    ("terrane-table", "--test stress --test cache"),
+    ("terrane-engine", "--test concurrent"),
+];
+
+/// Runs one target, or all in turn, for `seconds` each; what is found new is kept below the target directory of
+/// cargo, and the committed corpus stays as it is.
+///
+/// # Errors
+/// Names what is missing, or the target that failed.
+pub fn fuzz(root: &Path, target: Option<&str>, seconds: u32) -> Result<(), String> {
+    let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
+    let all: Vec<String> = fuzz_targets(&tree);
+    let chosen: Vec<String> = match target {
+        Some(name) if all.iter().any(|known| known == name) => vec![name.to_owned()],
+        Some(name) => return Err(format!("there is no fuzz target {name}; there are {}", all.join(", "))),
+        None => all,
+    };
+    require_nightly(&[])?;
+    require("fuzz", "cargo-fuzz")?;
+    for name in &chosen {
+        let kept = target_dir(root).join("fuzz-corpus").join(name);
+        std::fs::create_dir_all(&kept).map_err(|why| format!("cannot make {}: {why}", kept.display()))?;
+        let mut command = cargo(root, "+nightly");
+        command.args(["fuzz", "run", "--fuzz-dir", "fuzz", name]).arg(&kept);
+        command.arg(root.join("fuzz/corpus").join(name)).arg("--").args(libfuzzer_arguments(seconds));
+        run(&mut command, &format!("fuzz target {name}"))?;
+    }
+    println!("xtask: {} fuzz targets ran {seconds} s each, no finding", chosen.len());
+    Ok(())
+}
+
+/// The names of the fuzz targets.
+#[must_use]
+pub fn fuzz_targets(tree: &Tree) -> Vec<String> {
+    let names = tree.rust_files().filter_map(|(path, _)| path.strip_prefix(TARGETS)?.strip_suffix(".rs"));
+    names.map(str::to_owned).collect()
+}
+
+fn libfuzzer_arguments(seconds: u32) -> Vec<String> {
+    let (process, allocation) = MEMORY_MIB;
+    vec![
+        format!("-max_total_time={seconds}"),
+        format!("-timeout={INPUT_SECONDS}"),
+        format!("-rss_limit_mb={process}"),
+        format!("-malloc_limit_mb={allocation}"),
+        "-max_len=65536".to_owned(),
+        "-print_final_stats=1".to_owned(),
+    ]
+}
+
+/// Writes the seeds of the corpora anew.
+///
+/// # Errors
+/// Says that the command failed.
+pub fn fuzz_corpus(root: &Path) -> Result<(), String> {
+    let mut command = Command::new(cargo_program());
+    command.args(["run", "--package", "terrane-fuzz", "--example", "corpus"]).current_dir(root);
+    run(&mut command, "writing the corpora")
+}
+
+/// Runs the tests of [`MIRI`].
+///
+/// # Errors
+/// Names what is missing, or the package that failed.
+pub fn miri(root: &Path) -> Result<(), String> {
+    require_nightly(&["miri", "rust-src"])?;
+    for (package, arguments) in MIRI {
+        let mut command = cargo(root, "+nightly");
+        command.args(["miri", "test", "--package", package]).args(arguments.split_whitespace());
+        // Isolation would hide the clock from the tests. Tree borrows, casts and leaks: crossbeam-epoch finds its list of
+        // threads through pointers made of numbers, and keeps what is retired at the end of a process. Few cases: Miri is
+        // some hundred times slower.
+        command.env(
+            "MIRIFLAGS",
+            "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-permissive-provenance -Zmiri-ignore-leaks",
+        );
+        command.env("PROPTEST_CASES", "2");
+        run(&mut command, &format!("Miri on {package}"))?;
+    }
+    println!("xtask: Miri found nothing in {} packages", MIRI.len());
+    Ok(())
+}
+
+/// Runs the tests of [`SANITIZED`] under a sanitizer: `address` or `thread`.
+///
+/// # Errors
+/// Names what is missing, or the package that failed.
+pub fn sanitize(root: &Path, sanitizer: &str) -> Result<(), String> {
+    require_nightly(&["rust-src"])?;
+    for (package, arguments) in SANITIZED {
+        let mut command = cargo(root, "+nightly");
+        command.args(["test", "--package", package]).args(arguments.split_whitespace());
+        // The standard library too: uninstrumented, its synchronisation is invisible and every lock a race.
+        command.args(["-Zbuild-std", "--target", HOST]);
+        // System calls through the C library: the sanitizer must see that an address is mapped anew, or it takes the
+        // new owner's stores for a race with the old one's.
+        command.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer} --cfg=rustix_use_libc"));
+        command.env("PROPTEST_CASES", "16").env("TERRANE_CONCURRENT_BATCHES", "300");
+        let suppressions = format!("suppressions={}", root.join("xtask/tsan.txt").display());
+        command.env("TSAN_OPTIONS", suppressions);
+        command.env("CARGO_TARGET_DIR", target_dir(root).join(format!("sanitize-{sanitizer}")));
+        run(&mut command, &format!("the {sanitizer} sanitizer on {package}"))?;
+    }
+    println!("xtask: the {sanitizer} sanitizer found nothing in {} packages", SANITIZED.len());
+    Ok(())
+}
+
+/// Checks licences, banned crates and sources, and advisories unless `without_advisories` (their database comes over
+/// the net, or from a copy: `docs/reliability.md` says how).
+///
+/// # Errors
+/// Names what is missing, or says that something was found.
+pub fn deny(root: &Path, without_advisories: bool) -> Result<(), String> {
+    require("deny", "cargo-deny")?;
+    let mut command = Command::new(cargo_program());
+    command.args(["deny", "--locked", "check"]).current_dir(root);
+    if without_advisories {
+        command.args(["licenses", "bans", "sources"]);
+    }
+    run(&mut command, "cargo deny")
+}
+
+fn cargo_program() -> std::ffi::OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// `cargo` through rustup, so that a toolchain can be chosen.
+fn cargo(root: &Path, toolchain: &str) -> Command {
+    let mut command = Command::new("cargo");
+    command.arg(toolchain).current_dir(root);
+    // Set by the cargo that runs this program, for its own toolchain.
+    for name in ["CARGO", "RUSTC", "RUSTUP_TOOLCHAIN", "RUSTDOC"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn target_dir(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+fn require_nightly(components: &[&str]) -> Result<(), String> {
+    let list =
+        Command::new("rustup").args(["component", "list", "--installed", "--toolchain", "nightly"]).output();
+    let installed = list.ok().filter(|list| list.status.success()).map(|list| list.stdout);
+    let Some(installed) = installed else {
+        return Err(
+            "needs a nightly toolchain: rustup toolchain install nightly --profile minimal".to_owned()
+        );
+    };
+    let installed = String::from_utf8_lossy(&installed).into_owned();
+    let missing: Vec<&str> = components
+        .iter()
+        .copied()
+        .filter(|name| !installed.lines().any(|line| line.starts_with(name)))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(format!("needs components: rustup component add --toolchain nightly {}", missing.join(" ")))
+}
+
+fn require(subcommand: &str, package: &str) -> Result<(), String> {
+    let mut version = Command::new("cargo");
+    let found = version.args([subcommand, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match found {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(format!("needs {package}: cargo install {package} --locked")),
+    }
+}
+
+fn run(command: &mut Command, what: &str) -> Result<(), String> {
+    println!("xtask: {what}: {command:?}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{what} failed ({status})")),
+        Err(why) => Err(format!("{what} cannot be run: {why}")),
+    }
+}
