@@ -255,9 +255,12 @@ impl Engine {
             ))
         });
         let is_failed = result.as_ref().is_err_and(|error| error.kind() != Kind::Cancelled);
+        if is_failed {
+            // Before anyone can see that the work has ended.
+            add(&self.counters.background_errors, 1);
+        }
         self.scheduler.finish(id, subject, result, self.env.clock.now());
         if is_failed {
-            add(&self.counters.background_errors, 1);
             self.pressure.wake();
         }
         Step::Worked
