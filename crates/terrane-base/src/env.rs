@@ -40,6 +40,33 @@ pub trait Spawn: Send + Sync + Debug {
 
     /// How many threads can run at once; at least 1.
     fn parallelism(&self) -> usize;
+
+    /// Who runs background work in steps on the threads of those who wait for it. `Some` means that no thread is
+    /// started at all: not [`Spawn::spawn`] but [`Stepper::add`] takes every background loop.
+    fn stepper(&self) -> Option<&dyn Stepper> {
+        None
+    }
+}
+
+/// How a step of background work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Something was done; there may be more.
+    Worked,
+    /// There is nothing to do now.
+    Idle,
+    /// There will never be anything to do again.
+    Ended,
+}
+
+/// Background loops as steps: what a simulator runs in an order of its own choice, on one thread.
+pub trait Stepper: Send + Sync + Debug {
+    /// Takes over a background loop. A step never waits for another loop but through [`Stepper::pass`].
+    fn add(&self, name: &str, step: Box<dyn FnMut() -> Step + Send>);
+
+    /// Stands for waiting up to `patience`: runs one step of some loop, or lets that much time pass if none has
+    /// anything to do. The caller holds no lock that a step may take.
+    fn pass(&self, patience: Duration);
 }
 
 /// The doors of one database. Cheap to clone.

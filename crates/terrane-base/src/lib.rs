@@ -6,7 +6,7 @@
 //! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
-//! * [`counters`]: what the reads of a thread did.
+//! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
@@ -14,6 +14,7 @@ pub mod batch;
 pub mod counters;
 pub mod cursor;
 pub mod env;
+pub mod epoch;
 pub mod error;
 pub mod ids;
 pub mod key;

@@ -76,6 +76,9 @@ pub enum Command {
     /// Measure Terrane and its peers on this machine
     #[command(after_help = bench::HELP)]
     Bench(Box<bench::Bench>),
+    /// Run the engine in a simulated world: crashes, faults and rot, every answer compared with a model
+    #[command(after_help = crate::commands::SIM_HELP)]
+    Sim(crate::commands::Sim),
     /// List the options of the engine: default, range and meaning
     Options,
     /// Print the completions of a shell

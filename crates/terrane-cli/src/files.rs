@@ -39,6 +39,14 @@ pub fn open(path: &Path) -> io::Result<Opened> {
     })
 }
 
+/// Reads a whole text.
+///
+/// # Errors
+/// Of the operating system; `InvalidData` if it is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    std::fs::read_to_string(path)
+}
+
 /// Opens a file to append to, and makes it if it is missing.
 ///
 /// # Errors

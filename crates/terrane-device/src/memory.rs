@@ -5,12 +5,15 @@
 //!    lost, torn, or be an earlier unsynced version. A length is durable only after a sync, too.
 //! 2. Stores through a mapping are such writes, found by comparing pages.
 //! 3. An entry made, renamed or removed is durable only after [`Disk::sync_dir`]; until then each directory
-//!    keeps some prefix of its changes. A rename from one directory to another is two changes, one in each.
+//!    keeps some prefix of its changes, or even any of them. A rename from one directory to another is two changes, one in each.
 //!
 //! [`MemDisk::crash`] is the power cut, [`MemDisk::kill`] the death of the process, [`MemDisk::writeback`] the
-//! operating system writing what it likes in the meantime. The same seed gives the same outcome.
+//! operating system writing what it likes in the meantime. The same seed gives the same outcome;
+//! [`MemDisk::crash_as`] counts through all of them where they are few. [`MemDisk::rot`] and [`MemDisk::fail_sync`]
+//! are what a device should not do.
 
 mod content;
+mod dir;
 mod file;
 mod outcome;
 mod space;
@@ -83,6 +86,35 @@ impl MemDisk {
     /// Makes some unsynced writes durable, as the operating system may do at any time.
     pub fn writeback(&self, seed: u64) {
         self.tree.lock().write_back(seed);
+    }
+
+    /// How many ways a power cut can leave the device, counting each unsynced page, length and change of a directory
+    /// as kept or lost; saturates.
+    #[must_use]
+    pub fn outcomes(&self) -> u64 {
+        self.tree.lock().outcomes()
+    }
+
+    /// The device after a power cut that leaves the outcome of this number, below [`MemDisk::outcomes`].
+    #[must_use]
+    pub fn crash_as(&self, number: u64) -> MemDisk {
+        self.copy(|tree, space| tree.crashed_as(number, space))
+    }
+
+    /// A sync of this file that failed: what it should have made durable is taken for clean, as Linux does. It is
+    /// still read, and no later sync makes it durable before it is written again. Nothing if there is no such file.
+    pub fn fail_sync(&self, path: &Path) {
+        let tree = self.tree.lock();
+        if let Ok(Some(node)) = tree.find(path)
+            && let Some(file) = tree.file(node)
+        {
+            file.fail_sync();
+        }
+    }
+
+    /// Flips one bit of one file that `chosen` accepts by its path and that nobody has mapped; says where.
+    pub fn rot(&self, seed: u64, chosen: &dyn Fn(&str) -> bool) -> Option<(String, u64)> {
+        self.tree.lock().rot(seed, chosen)
     }
 
     fn copy(&self, make: impl FnOnce(&Tree, &Arc<Space>) -> Tree) -> MemDisk {

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use crossbeam_epoch::Guard;
 use parking_lot::{Mutex, MutexGuard};
+use terrane_base::epoch::Guard;
 use terrane_base::{Error, Kind, Result, TableId};
 
 use crate::epoch_cell::EpochCell;
@@ -61,7 +61,7 @@ impl Catalog {
 
     /// Every table, by id.
     pub fn all(&self) -> Vec<Arc<Table>> {
-        self.by_id.load(&crossbeam_epoch::pin()).iter().flatten().cloned().collect()
+        self.by_id.load(&terrane_base::epoch::pin()).iter().flatten().cloned().collect()
     }
 
     /// Takes the right to create and drop tables.
@@ -98,14 +98,14 @@ impl CatalogChange<'_> {
 
     /// Adds a table to the map.
     pub fn insert(&self, table: Arc<Table>) {
-        let mut slots = self.catalog.by_id.load(&crossbeam_epoch::pin()).clone();
+        let mut slots = self.catalog.by_id.load(&terrane_base::epoch::pin()).clone();
         put(&mut slots, table);
         self.catalog.by_id.replace(slots);
     }
 
     /// Takes a table out of the map.
     pub fn remove(&self, id: TableId) {
-        let mut slots = self.catalog.by_id.load(&crossbeam_epoch::pin()).clone();
+        let mut slots = self.catalog.by_id.load(&terrane_base::epoch::pin()).clone();
         if let Some(slot) = slots.get_mut(id.0 as usize) {
             *slot = None;
         }
@@ -123,5 +123,5 @@ fn put(slots: &mut Slots, table: Arc<Table>) {
 
 /// Name of the table with this id.
 pub(crate) fn name_of(catalog: &Catalog, id: TableId) -> Option<String> {
-    catalog.get(id, &crossbeam_epoch::pin()).map(|table| table.name.clone())
+    catalog.get(id, &terrane_base::epoch::pin()).map(|table| table.name.clone())
 }

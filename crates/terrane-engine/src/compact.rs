@@ -22,7 +22,7 @@ impl Engine {
     ) -> Option<(Arc<Table>, JobSpec)> {
         let snapshots = self.pins.list(|| self.journal.visible());
         let mut due: Vec<(u64, &Arc<Table>, Arc<Metasnapshot>)> = Vec::new();
-        for table in tables.iter().filter(|table| !schedule.is_held_by_failure("compact", table.id)) {
+        for table in tables.iter().filter(|table| !schedule.failures.holds(("compact", Some(table.id)))) {
             let tree = table.pinned().tree;
             let shape = shape_of(table.id, &tree, &snapshots);
             due.push((debt_bytes(&shape, &table.settings.limits), table, tree));

@@ -157,7 +157,13 @@ impl Engine {
     pub fn close(&self) -> Result<()> {
         // With the journal off, what is only in memory would be lost.
         let is_unsafe = self.options.journal == JournalMode::Off && !self.options.read_only;
-        let flushed = if is_unsafe && !self.closing.load(Ordering::Acquire) { self.flush() } else { Ok(()) };
+        let flushed = if is_unsafe && !self.closing.load(Ordering::Acquire) {
+            // A background that is paused would refuse.
+            self.set_background_paused(false);
+            self.flush()
+        } else {
+            Ok(())
+        };
         if self.closing.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -175,6 +181,6 @@ impl Engine {
 fn forget_garbage() {
     // Garbage of an epoch may be destroyed two epochs later; each turn advances by one.
     for _ in 0..4 {
-        crossbeam_epoch::pin().flush();
+        terrane_base::epoch::pin().flush();
     }
 }

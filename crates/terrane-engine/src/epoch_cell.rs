@@ -9,7 +9,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crossbeam_epoch::{Atomic, Guard, Owned};
+use terrane_base::epoch::{Atomic, Guard, Owned};
 
 /// A value that is read under an epoch and replaced as a whole.
 pub(crate) struct EpochCell<T: Send + Sync + 'static> {
@@ -33,7 +33,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
 
     /// Makes `next` the current value.
     pub(crate) fn replace(&self, next: T) {
-        let guard = crossbeam_epoch::pin();
+        let guard = terrane_base::epoch::pin();
         let old = self.pointer.swap(Owned::new(next), Ordering::AcqRel, &guard);
         // SAFETY: `old` is unlinked by the swap and destroyed once, here, by rule 3.
         unsafe { guard.defer_destroy(old) };

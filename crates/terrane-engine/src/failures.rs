@@ -12,7 +12,7 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Failures in a row after which waiters are told.
 const FAILURES_TO_REPORT: u32 = 3;
 
-/// A kind of work on a table.
+/// A kind of work on a table, or on none.
 pub(crate) type Subject = (&'static str, Option<TableId>);
 
 struct Failed {
@@ -23,40 +23,61 @@ struct Failed {
 
 /// What failed, by kind of work and table.
 #[derive(Default)]
-pub(crate) struct Failures(BTreeMap<Subject, Failed>);
+pub(crate) struct Failures {
+    failed: BTreeMap<Subject, Failed>,
+    /// Time of the last look at the clock.
+    now: Duration,
+}
 
 impl Failures {
+    /// Takes the time.
+    pub(crate) fn look(&mut self, now: Duration) {
+        self.now = now;
+    }
+
+    /// Time of the last look at the clock.
+    pub(crate) fn now(&self) -> Duration {
+        self.now
+    }
+
     /// Notes how a piece of work ended: a failure holds it back for a pause that doubles, a success clears it.
-    pub(crate) fn note(&mut self, subject: Subject, result: Result<()>, now: Duration) {
+    pub(crate) fn note(&mut self, subject: Subject, result: Result<()>) {
         match result {
-            Ok(()) => drop(self.0.remove(&subject)),
+            Ok(()) => drop(self.failed.remove(&subject)),
             Err(error) if error.kind() == Kind::Cancelled => {}
             Err(error) => {
-                let count = self.0.get(&subject).map_or(0, |failed| failed.count) + 1;
+                let count = self.failed.get(&subject).map_or(0, |failed| failed.count) + 1;
                 let pause = (RETRY_MIN * 2u32.pow(count.min(16) - 1)).min(RETRY_MAX);
-                self.0.insert(subject, Failed { count, error, until: now + pause });
+                self.failed.insert(subject, Failed { count, error, until: self.now + pause });
             }
         }
     }
 
     /// Whether this work waits to be tried again.
-    pub(crate) fn holds(&self, subject: Subject, now: Duration) -> bool {
-        self.0.get(&subject).is_some_and(|failed| failed.until > now)
+    pub(crate) fn holds(&self, subject: Subject) -> bool {
+        self.failed.get(&subject).is_some_and(|failed| failed.until > self.now)
     }
 
     /// Whether any of these kinds of work failed and has not succeeded since.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
-        self.0.keys().any(|(name, _)| names.contains(name))
+        self.failed.keys().any(|(name, _)| names.contains(name))
     }
 
     /// Work that failed several times in a row.
     pub(crate) fn lasting(&self) -> impl Iterator<Item = (&Subject, &Error)> {
-        let lasting = self.0.iter().filter(|(_, failed)| failed.count >= FAILURES_TO_REPORT);
+        let lasting = self.failed.iter().filter(|(_, failed)| failed.count >= FAILURES_TO_REPORT);
         lasting.map(|(subject, failed)| (subject, &failed.error))
     }
 
+    /// Forgets what of these kinds of work could be tried again. For when none of them runs and none was found to do:
+    /// nobody wants that work any more. What failed last may have been a step behind the one that mattered.
+    pub(crate) fn forget_settled(&mut self, names: &[&str]) {
+        let now = self.now;
+        self.failed.retain(|(name, _), failed| failed.until > now || !names.contains(name));
+    }
+
     /// Forgets a table that was dropped.
-    pub(crate) fn forget(&mut self, table: TableId) {
-        self.0.retain(|(_, of), _| *of != Some(table));
+    pub(crate) fn forget_table(&mut self, table: TableId) {
+        self.failed.retain(|(_, of), _| *of != Some(table));
     }
 }

@@ -35,7 +35,7 @@ const OVERFLOW_FACTOR: u64 = 3;
 impl Engine {
     /// Whether frozen memtables wait to become, or to be merged into, a generation.
     pub(crate) fn wants_settle(&self, table: &Table) -> bool {
-        let guard = crossbeam_epoch::pin();
+        let guard = terrane_base::epoch::pin();
         !table.picture(&guard).frozen.is_empty()
     }
 
@@ -143,7 +143,7 @@ impl Engine {
 
     /// Whether the oldest generation is full, superseded, or asked for.
     fn wants_flush(&self, table: &Table) -> bool {
-        let guard = crossbeam_epoch::pin();
+        let guard = terrane_base::epoch::pin();
         let picture = table.picture(&guard);
         let Some(oldest) = picture.generations.last() else { return false };
         let bytes = oldest.record_bytes() + oldest.index_bytes();

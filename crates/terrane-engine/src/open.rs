@@ -80,7 +80,7 @@ impl Engine {
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             pressure: Pressure::default(),
-            scheduler: Scheduler::default(),
+            scheduler: Scheduler::new(env.spawn.clone()),
             scrubber: Scrubber::default(),
             next_run: AtomicU64::new(state.next.run),
             compactor: LocalCompactor::new(flows.compaction(&extents)),

@@ -10,8 +10,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-use terrane_base::env::Clock;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use terrane_base::env::{Clock, Env};
 
 /// Debt below which writers run free.
 pub(crate) const FREE_DEBT: f64 = 0.75;
@@ -111,18 +111,16 @@ impl Pressure {
     }
 
     /// Waits until `fits` says there is memory, or `give_up` says that there will be none.
-    pub(crate) fn wait_for_memory(
-        &self,
-        clock: &dyn Clock,
-        fits: &dyn Fn() -> bool,
-        give_up: &dyn Fn() -> bool,
-    ) {
-        let start = clock.now();
+    pub(crate) fn wait_for_memory(&self, env: &Env, fits: &dyn Fn() -> bool, give_up: &dyn Fn() -> bool) {
+        let start = env.clock.now();
         let mut gate = self.gate.lock();
         while !fits() && !give_up() {
-            self.freed.wait_for(&mut gate, PAUSE_MAX);
+            match env.spawn.stepper() {
+                Some(stepper) => MutexGuard::unlocked(&mut gate, || stepper.pass(PAUSE_MAX)),
+                None => drop(self.freed.wait_for(&mut gate, PAUSE_MAX)),
+            }
         }
-        self.paused_micros.fetch_add((clock.now() - start).as_micros() as u64, Ordering::Relaxed);
+        self.paused_micros.fetch_add((env.clock.now() - start).as_micros() as u64, Ordering::Relaxed);
     }
 }
 

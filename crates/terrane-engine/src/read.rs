@@ -53,7 +53,7 @@ impl Engine {
         let hash;
         let mut runs;
         let (tree, seq, level) = {
-            let guard = crossbeam_epoch::pin();
+            let guard = terrane_base::epoch::pin();
             let picture = table.picture(&guard);
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
             if let Some(found) = get_from_memory(picture, key, seq, value) {

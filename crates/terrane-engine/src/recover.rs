@@ -125,7 +125,7 @@ impl Recovery<'_> {
         if seq <= table.flushed_seq() {
             return;
         }
-        let guard = crossbeam_epoch::pin();
+        let guard = terrane_base::epoch::pin();
         place::insert(&table.picture(&guard).active, segment, offset, seq);
         add(&self.counters.records_recovered, 1);
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-use terrane_base::env::Joiner;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use terrane_base::env::{Joiner, Spawn, Step};
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::{ClaimId, Claims, Cursors, JobControl};
 
@@ -52,8 +52,6 @@ pub(crate) struct Schedule {
     pub(crate) failures: Failures,
     /// Damage that the background leaves alone.
     pub(crate) quarantine: Quarantine,
-    /// Time of the last look at the clock.
-    now: Duration,
 }
 
 impl Schedule {
@@ -64,12 +62,7 @@ impl Schedule {
 
     /// Whether work of this name runs on this table, or failed on it and waits to be tried again.
     pub(crate) fn is_held(&self, name: &'static str, table: TableId) -> bool {
-        self.is_running(name, table) || self.is_held_by_failure(name, table)
-    }
-
-    /// Whether work of this name failed on this table and waits to be tried again.
-    pub(crate) fn is_held_by_failure(&self, name: &'static str, table: TableId) -> bool {
-        self.failures.holds((name, Some(table)), self.now)
+        self.is_running(name, table) || self.failures.holds((name, Some(table)))
     }
 
     /// Whether some work failed and has not succeeded since. Scrubbing holds nobody up.
@@ -77,14 +70,9 @@ impl Schedule {
         self.failures.has(&AWAITED_WORK)
     }
 
-    /// Time of the last look at the clock.
-    pub(crate) fn now(&self) -> Duration {
-        self.now
-    }
-
     /// Whether scrubbing runs, or failed and waits to be tried again.
     pub(crate) fn is_scrub_held(&self) -> bool {
-        self.is_running_anywhere("scrub") || self.failures.holds(("scrub", None), self.now)
+        self.is_running_anywhere("scrub") || self.failures.holds(("scrub", None))
     }
 
     /// Whether nothing runs but scrubbing, which never ends.
@@ -115,8 +103,9 @@ impl Schedule {
 }
 
 /// The pool of workers and what it runs.
-#[derive(Default)]
 pub(crate) struct Scheduler {
+    /// Who runs the work of the pool while somebody waits for it, if there are no threads.
+    spawn: Arc<dyn Spawn>,
     schedule: Mutex<Schedule>,
     changed: Condvar,
     /// Counts wake-ups, so that none is lost between looking for work and going to sleep.
@@ -125,6 +114,17 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
+    /// A pool without workers; `spawn` is the door to threads.
+    pub(crate) fn new(spawn: Arc<dyn Spawn>) -> Self {
+        Scheduler {
+            spawn,
+            schedule: Mutex::default(),
+            changed: Condvar::new(),
+            signals: AtomicU64::new(0),
+            workers: Mutex::default(),
+        }
+    }
+
     /// Lets an idle worker look for work. Takes no lock: writers call it.
     pub(crate) fn wake(&self) {
         self.signals.fetch_add(1, Ordering::AcqRel);
@@ -168,7 +168,7 @@ impl Scheduler {
         }
         schedule.cursors.forget(table);
         schedule.quarantine.forget(table);
-        schedule.failures.forget(table);
+        schedule.failures.forget_table(table);
     }
 
     /// Notes damage in a table's levels.
@@ -195,7 +195,10 @@ impl Scheduler {
             if schedule.closing {
                 return Err(Error::new(Kind::Cancelled, "the database is closing"));
             }
-            self.changed.wait_for(&mut schedule, IDLE);
+            match self.spawn.stepper() {
+                Some(stepper) => MutexGuard::unlocked(&mut schedule, || stepper.pass(IDLE)),
+                None => drop(self.changed.wait_for(&mut schedule, IDLE)),
+            }
         }
     }
 
@@ -216,7 +219,7 @@ impl Scheduler {
 
     fn finish(&self, id: u64, subject: Subject, mut result: Result<()>, now: Duration) {
         let mut schedule = self.schedule.lock();
-        schedule.now = now;
+        schedule.failures.look(now);
         if let Some(index) = schedule.running.iter().position(|running| running.id == id) {
             let done = schedule.running.swap_remove(index);
             if let (Err(error), Some(table)) = (&result, done.claim.and(done.table))
@@ -229,7 +232,7 @@ impl Scheduler {
                 schedule.claims.release(claim);
             }
         }
-        schedule.failures.note(subject, result, now);
+        schedule.failures.note(subject, result);
         drop(schedule);
         self.wake();
     }
@@ -241,9 +244,14 @@ impl Engine {
         for number in 0..self.options.background_threads {
             // Workers hold the engine weakly between pieces of work, so that dropping the last handle ends them.
             let engine = Arc::downgrade(self);
+            if let Some(stepper) = self.env.spawn.stepper() {
+                let step = move || engine.upgrade().map_or(Step::Ended, |engine| engine.work_step());
+                stepper.add(&format!("terrane-{number}"), Box::new(step));
+                continue;
+            }
             let body = move || {
                 while let Some(engine) = engine.upgrade() {
-                    if !engine.work_once() {
+                    if engine.work_step() == Step::Ended {
                         return;
                     }
                 }
@@ -254,10 +262,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Runs one piece of work, or waits for some. Returns false when the pool closes.
-    fn work_once(&self) -> bool {
+    /// Runs one piece of work, or waits for some where there are threads. Ends when the pool closes.
+    fn work_step(&self) -> Step {
         let Some((id, work, control)) = self.take_work() else {
-            return !self.scheduler.inspect(|schedule| schedule.closing);
+            return if self.scheduler.inspect(|schedule| schedule.closing) {
+                Step::Ended
+            } else {
+                Step::Idle
+            };
         };
         let subject = (work.name(), work.table());
         // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
@@ -269,12 +281,15 @@ impl Engine {
             ))
         });
         let is_failed = result.as_ref().is_err_and(|error| error.kind() != Kind::Cancelled);
+        if is_failed {
+            // Before anyone can see that the work has ended.
+            add(&self.counters.background_errors, 1);
+        }
         self.scheduler.finish(id, subject, result, self.env.clock.now());
         if is_failed {
-            add(&self.counters.background_errors, 1);
             self.pressure.wake();
         }
-        true
+        Step::Worked
     }
 
     fn take_work(&self) -> Option<(u64, Work, Arc<JobControl>)> {
@@ -282,12 +297,12 @@ impl Engine {
         if schedule.closing {
             return None;
         }
-        schedule.now = self.env.clock.now();
+        schedule.failures.look(self.env.clock.now());
         let seen = self.scheduler.signals.load(Ordering::Acquire);
-        let next = || self.next_work(&schedule).or_else(|| self.next_scrub(&schedule));
-        let work = if schedule.paused { self.next_asked(&schedule) } else { next() };
+        let work = if schedule.paused { self.next_asked(&schedule) } else { self.next_due(&mut schedule) };
         let Some(work) = work else {
-            if self.scheduler.signals.load(Ordering::Acquire) == seen {
+            let has_thread = self.env.spawn.stepper().is_none();
+            if has_thread && self.scheduler.signals.load(Ordering::Acquire) == seen {
                 self.scheduler.changed.wait_for(&mut schedule, IDLE);
             }
             return None;
@@ -312,6 +327,15 @@ impl Engine {
         Some((id, work, control))
     }
 
+    /// The next piece of work; scrubbing where nothing else is due.
+    fn next_due(&self, schedule: &mut Schedule) -> Option<Work> {
+        let work = self.next_work(schedule);
+        if work.is_none() && schedule.is_idle() {
+            schedule.failures.forget_settled(&AWAITED_WORK);
+        }
+        work.or_else(|| self.next_scrub(schedule))
+    }
+
     /// The most urgent piece of work that nothing running excludes. Pure but for loading pictures.
     pub(crate) fn next_work(&self, schedule: &Schedule) -> Option<Work> {
         let tables = self.catalog.all();
@@ -334,7 +358,10 @@ impl Engine {
         if let Some((table, spec)) = self.pick_compaction(&tables, schedule) {
             return Some(Work::Compact(table, spec));
         }
-        if !schedule.is_running_anywhere("trim") && self.trimmable().is_some() {
+        if !schedule.is_running_anywhere("trim")
+            && !schedule.failures.holds(("trim", None))
+            && self.trimmable().is_some()
+        {
             return Some(Work::Trim);
         }
         None

@@ -59,7 +59,7 @@ impl Engine {
     /// The next piece of scrubbing, if one is due.
     pub(crate) fn next_scrub(&self, schedule: &Schedule) -> Option<Work> {
         let is_on = self.options.scrub_bytes_per_second > 0;
-        let is_due = || schedule.now() >= self.scrubber.0.lock().due && !schedule.is_scrub_held();
+        let is_due = || schedule.failures.now() >= self.scrubber.0.lock().due && !schedule.is_scrub_held();
         (is_on && is_due()).then_some(Work::Scrub)
     }
 

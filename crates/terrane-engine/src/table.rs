@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crossbeam_epoch::Guard;
 use parking_lot::{Mutex, MutexGuard};
+use terrane_base::epoch::Guard;
 use terrane_base::{SegmentId, SeqNo, TableId};
 use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
 use terrane_levels::Metasnapshot;
@@ -159,7 +159,7 @@ impl Table {
 
     /// The current picture's parts, kept alive by the copy. For work that outlasts an epoch.
     pub fn pinned(&self) -> Picture {
-        self.picture(&crossbeam_epoch::pin()).clone()
+        self.picture(&terrane_base::epoch::pin()).clone()
     }
 
     /// Takes the right to change the picture. Never hold it across I/O.
@@ -209,7 +209,7 @@ impl Table {
 
     /// Whether no record numbered up to `seq` is only in memory.
     pub fn is_flushed(&self, seq: SeqNo) -> bool {
-        let guard = crossbeam_epoch::pin();
+        let guard = terrane_base::epoch::pin();
         let picture = self.picture(&guard);
         picture.active.first_seq() > seq
             && picture.frozen.iter().all(|memtable| memtable.first_seq() > seq)

@@ -59,7 +59,7 @@ impl Engine {
     /// # Errors
     /// `NotFound` for one that was dropped.
     pub fn require_tables(&self, ids: &[TableId]) -> Result<()> {
-        let guard = crossbeam_epoch::pin();
+        let guard = terrane_base::epoch::pin();
         match ids.iter().find(|id| self.catalog.get(**id, &guard).is_none()) {
             None => Ok(()),
             Some(_) => Err(Error::new(Kind::NotFound, "a table that the batch names was dropped")),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crossbeam_epoch::Guard;
+use terrane_base::epoch::Guard;
 use terrane_base::record::Header;
 use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 use terrane_journal::Placed;
@@ -96,7 +96,7 @@ impl Engine {
         let (idle_since, is_alone) = (Cell::new(None), Cell::new(false));
         let gives_up = || {
             // Memory that nobody needs any more may still wait for its epoch.
-            crossbeam_epoch::pin().flush();
+            terrane_base::epoch::pin().flush();
             let is_idle = self.scheduler.inspect(|schedule| self.has_nothing_to_do(schedule));
             let now = self.env.clock.now();
             idle_since.set(if is_idle { idle_since.get().or(Some(now)) } else { None });
@@ -109,7 +109,7 @@ impl Engine {
                     is_alone.get()
                 }
         };
-        self.pressure.wait_for_memory(&*self.env.clock, &fits, &gives_up);
+        self.pressure.wait_for_memory(&self.env, &fits, &gives_up);
         if is_reserved.get() || is_alone.get() {
             return Ok(bytes);
         }
@@ -141,7 +141,7 @@ impl Engine {
 
     /// Indexes the records of one committed batch where they lie. Called by the journal, once per batch.
     fn index(&self, placed: &Placed<'_>) {
-        let guard = crossbeam_epoch::pin();
+        let guard = terrane_base::epoch::pin();
         let bytes = place::placed_bytes(placed);
         let mut at = 0;
         let mut seq = placed.first_seq;

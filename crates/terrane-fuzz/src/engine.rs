@@ -173,7 +173,7 @@ impl Life {
         let (table, key) = (usize::from(input.below(2)), key(input));
         let mut value = Vec::new();
         let found = self.engine.get(&self.tables[table], &key, ReadMode::at(seq), &mut value);
-        let expected = self.model.get(TABLES[table], &key, moment);
+        let expected = self.model.get(TABLES[table], &key, moment).map(<[u8]>::to_vec);
         self.answer(found.map(|is_there| is_there.then_some(value)), &expected);
     }
 

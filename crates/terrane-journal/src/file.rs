@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrane_base::env::{Env, Joiner};
+use terrane_base::env::{Env, Joiner, Step};
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
@@ -67,15 +67,21 @@ impl FileJournal {
         start: &JournalStart,
     ) -> Result<FileJournal> {
         let poison = Arc::new(Poison::new());
-        let shared = Arc::new(Shared::new(disk, dir, settings, registrar, Arc::clone(&poison), start)?);
+        let has_threads = env.spawn.stepper().is_none();
+        let shared = Shared::new(disk, dir, settings, registrar, Arc::clone(&poison), has_threads, start)?;
+        let shared = Arc::new(shared);
         let medium = FileMedium { shared: Arc::clone(&shared), threads: Mutex::new(Vec::new()) };
         // From here on, dropping the journal ends the threads.
         let journal = RingJournal::new(medium, poison, settings, start)?;
         let preparer = Arc::clone(&shared);
-        let spawn = |name, body| env.spawn.spawn(name, body);
+        if let Some(stepper) = env.spawn.stepper() {
+            stepper.add("terrane-journal-prepare", Box::new(move || preparer.prepare_step()));
+            stepper.add("terrane-journal-sync", Box::new(move || shared.sync_step()));
+            return Ok(FileJournal(journal));
+        }
         let threads = [
-            spawn("terrane-journal-prepare", Box::new(move || prepare::run(&preparer)))?,
-            spawn("terrane-journal-sync", Box::new(move || shared.sync_sealed_segments()))?,
+            env.spawn.spawn("terrane-journal-prepare", Box::new(move || prepare::run(&preparer)))?,
+            env.spawn.spawn("terrane-journal-sync", Box::new(move || shared.sync_sealed_segments()))?,
         ];
         journal.medium().threads.lock().extend(threads);
         Ok(FileJournal(journal))
@@ -95,6 +101,8 @@ struct Shared {
     spare_files_max: usize,
     registrar: Arc<dyn SegmentRegistrar>,
     poison: Arc<Poison>,
+    /// Whether the preparer has a thread; without one a rotation does its work.
+    has_threads: bool,
     state: Mutex<State>,
     /// Any change of `state` that someone waits for.
     changed: Condvar,
@@ -161,6 +169,7 @@ impl Shared {
         settings: &JournalSettings,
         registrar: Arc<dyn SegmentRegistrar>,
         poison: Arc<Poison>,
+        has_threads: bool,
         start: &JournalStart,
     ) -> Result<Self> {
         let live = start.replayed.iter().map(|sealed| Live {
@@ -197,6 +206,7 @@ impl Shared {
             spare_files_max: settings.spare_files_max,
             registrar,
             poison,
+            has_threads,
             state: Mutex::new(state),
             changed: Condvar::new(),
             syncing: Mutex::new(()),
@@ -225,14 +235,25 @@ impl Shared {
                 return;
             }
             drop(state);
-            let guard = self.syncing.lock();
-            let sealed = next_due(&self.state.lock());
-            if let Some(sealed) = sealed
-                && self.poison.check().and_then(|()| self.sync_segment(&sealed)).is_err()
-            {
+            if self.sync_step() == Step::Ended {
                 return;
             }
-            drop(guard);
+        }
+    }
+
+    /// Makes the oldest segment durable that is due.
+    fn sync_step(&self) -> Step {
+        if self.state.lock().is_stopping {
+            return Step::Ended;
+        }
+        let _syncing = self.syncing.lock();
+        let due = next_due(&self.state.lock());
+        match due {
+            None => Step::Idle,
+            Some(sealed) => match self.poison.check().and_then(|()| self.sync_segment(&sealed)) {
+                Ok(()) => Step::Worked,
+                Err(_) => Step::Ended,
+            },
         }
     }
 
@@ -288,7 +309,14 @@ impl Medium for FileMedium {
             }
             state.wanted = Some(bytes as u64);
             shared.changed.notify_all();
-            shared.changed.wait(&mut state);
+            if shared.has_threads {
+                shared.changed.wait(&mut state);
+            } else {
+                // Only the preparer: other work may wait for the lead, which the caller has.
+                drop(state);
+                shared.prepare_step();
+                state = shared.state.lock();
+            }
         };
         seal_last(&mut state.live, sealed, SegmentState::Sealed);
         ready.info.state = SegmentState::Active;
@@ -327,11 +355,9 @@ impl Medium for FileMedium {
         }
         let active = {
             let state = shared.state.lock();
-            state
-                .live
-                .back()
-                .filter(|live| live.info.state == SegmentState::Active)
-                .and_then(|l| l.file.clone())
+            // Not always the last one: a rotation that failed leaves segments behind it that were too small.
+            let mut newest = state.live.iter().rev();
+            newest.find(|live| live.info.state == SegmentState::Active).and_then(|live| live.file.clone())
         };
         // Poisoned while `syncing` is held, as in `sync_segment`.
         active.map_or(Ok(()), |file| file.sync().inspect_err(|error| shared.poison.set(error.clone())))

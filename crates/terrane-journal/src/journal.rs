@@ -257,7 +257,10 @@ impl<M: Medium> Journal for RingJournal<M> {
 
     fn complete_segments(&self) -> Vec<SegmentInfo> {
         let mut segments = self.medium.segments();
-        segments.retain(|segment| segment.state != SegmentState::Active);
+        // Behind the active one there may be some that turned out too small. They go with it, not before: what is
+        // given up is a beginning of the chain.
+        let active = segments.iter().position(|segment| segment.state == SegmentState::Active);
+        segments.truncate(active.unwrap_or(segments.len()));
         segments
     }
 

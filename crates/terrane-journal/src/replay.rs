@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use terrane_base::env::Spawn;
 use terrane_base::record::Record;
 use terrane_base::{Error, Result, SegmentId, SeqNo};
-use terrane_device::{Disk, SegmentMemory};
+use terrane_device::{Disk, OpenMode, SegmentMemory};
 
 use crate::fork::fork_join;
 use crate::{ChainLink, JournalStart, SealedSegment, SegmentSpec};
@@ -139,7 +139,8 @@ pub fn replay(
         let (first, second) = (pair[0].spec.id, pair[1].spec.id);
         return Err(Error::corrupt(format!("the list of segments names {first} before {second}")));
     }
-    let scans = run_tasks(spawn, settings.threads, listed, &|listed| scan::scan(disk, dir, listed))?;
+    let mode = if settings.settle { OpenMode::Write } else { OpenMode::Read };
+    let scans = run_tasks(spawn, settings.threads, listed, &|listed| scan::scan(disk, dir, listed, mode))?;
     let run = link(&scans, settings)?;
     judge(&scans, &run, settings)?;
     let used: Vec<&Scan> = run.used.iter().map(|&index| &scans[index]).collect();
@@ -147,8 +148,9 @@ pub fn replay(
         used.iter().flat_map(|scan| scan.pieces.iter().map(|piece| (*scan, piece))).collect();
     run_tasks(spawn, settings.threads, &pieces, &|(scan, piece)| index::index(scan, piece, sink))?;
     if settings.settle {
+        let durable = durable_through(&scans, settings);
         for scan in used.iter().filter(|scan| scan.listed.seal.is_none()) {
-            scan.file.sync()?;
+            scan.settle(durable)?;
         }
     }
     let segments: Vec<SealedSegment> = used.iter().map(|scan| scan.sealed()).collect();
@@ -240,9 +242,14 @@ fn link(scans: &[Scan], settings: &ReplaySettings) -> Result<Run> {
     Ok(run)
 }
 
+/// Up to which number the journal was durable, as far as manifest and marks say.
+fn durable_through(scans: &[Scan], settings: &ReplaySettings) -> SeqNo {
+    scans.iter().filter_map(|scan| scan.durable).fold(settings.durable_floor, SeqNo::max)
+}
+
 /// Step 3.
 fn judge(scans: &[Scan], run: &Run, settings: &ReplaySettings) -> Result<()> {
-    let durable = scans.iter().filter_map(|scan| scan.durable).fold(settings.durable_floor, SeqNo::max);
+    let durable = durable_through(scans, settings);
     let Some((scan, offset)) = run.end(scans) else { return Ok(()) };
     if durable <= run.last_seq {
         return Ok(());

@@ -136,6 +136,29 @@ fn a_large_batch_skips_the_prepared_segment() {
     assert!(replayed.unused.len() >= unused);
 }
 
+/// Were it given out as complete, whoever trims would be told of it again and again, and it would stay.
+#[test]
+fn a_segment_that_was_too_small_is_not_complete_before_the_active_one_is() {
+    let (_, faulty, disk, manifest) = faulty();
+    let (journal, _) = open(&disk, &manifest, &settings(SEGMENT_BYTES)).unwrap();
+    journal.commit(&put(b"k", b"v"), false, &mut |_| {}).unwrap();
+    while manifest.listed.lock().unwrap().len() < 2 {
+        std::thread::yield_now();
+    }
+    faulty.fail(Fault::new(Call::Allocate, Failure::Full).lasting());
+    let large = put(b"large", &[1; 50_000]);
+    journal.commit(&large, false, &mut |_| panic!("not placed")).unwrap_err();
+    let states: Vec<_> = journal.segments().iter().map(|segment| segment.state).collect();
+    assert_eq!(states, [SegmentState::Active, SegmentState::Unused]);
+    assert_eq!(journal.complete_segments().len(), 0);
+    faulty.heal();
+    journal.commit(&large, false, &mut |_| {}).unwrap();
+    let complete = journal.complete_segments();
+    assert_eq!((complete.len(), complete[1].state), (2, SegmentState::Unused));
+    assert_eq!(journal.trim(complete[1].id).unwrap(), [complete[0].id, complete[1].id]);
+    assert_eq!(journal.complete_segments().len(), 0);
+}
+
 /// Every device call of a run fails in turn, once: an acknowledged commit is never lost.
 #[test]
 fn every_call_fails_once() {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use terrane::{Batch, Db, Options, Result, Snapshot, Sync, TableOptions};
 
 use crate::model::{Change, Model, Row};
+use crate::numbers::Numbers;
 
 /// How a history is drawn.
 #[derive(Clone, Debug)]
@@ -35,19 +36,6 @@ pub struct History {
     step: u64,
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-}
-
 impl History {
     /// Opens a new database at `path`, which must not exist.
     ///
@@ -56,7 +44,7 @@ impl History {
     pub fn new(path: &Path, settings: Settings) -> Result<Self> {
         let db = Db::open_with(path, &settings.options)?;
         Ok(History {
-            numbers: Numbers(settings.seed),
+            numbers: Numbers::new(settings.seed),
             settings,
             path: path.to_owned(),
             db: Some(db),
@@ -201,7 +189,7 @@ impl History {
             None => table.get(&key)?,
         };
         let expected = self.model.get(&name, &key, at);
-        assert_eq!(answer.as_deref(), expected.as_deref(), "{}: get {name} {key:?} at {at}", self.place());
+        assert_eq!(answer.as_deref(), expected, "{}: get {name} {key:?} at {at}", self.place());
         Ok(())
     }
 
@@ -217,7 +205,7 @@ impl History {
         };
         for (key, answer) in keys.iter().zip(answers) {
             let expected = self.model.get(&name, key, at);
-            assert_eq!(answer.as_deref(), expected.as_deref(), "{}: multi_get {name} {key:?}", self.place());
+            assert_eq!(answer.as_deref(), expected, "{}: multi_get {name} {key:?}", self.place());
         }
         Ok(())
     }

@@ -1,11 +1,42 @@
-//! The reference model of a database and random histories that hold the engine against it.
+//! A database in a simulated world: every run follows from a seed, every answer is compared with a model, every crash
+//! is recovered from and judged.
 //!
-//! * [`model`]: what a database should answer: sorted maps with versions. [`history`]: random operations, done on
-//!   both, every answer compared. A failure names the seed and the step.
-#![forbid(unsafe_code)]
+//! * [`model`]: what a database should answer. [`history`]: random operations on a database of the real world.
+//! * `world`: clock, randomness and background work of a seed. `disk`, `fault`: a device, and what is done to it.
+//! * `op`, [`script`], [`mod@generate`]: what is done, as values, as text, drawn from a seed.
+//! * [`mod@run`] (with `act`, `read`, `during`, `lives`, `judge`): does it and compares. [`mod@shrink`]: makes a failing run short.
+//! * [`metamorph`]: the same operations under many configurations. [`explore`]: every crash of small histories. [`campaign`]: many runs on several threads.
+//!
+//! The engine under it is the real one, whole. It starts no thread here: its background work is done in steps, by
+//! whoever waits for it, in an order that the seed decides.
 
+mod act;
+mod alone;
+pub mod campaign;
+mod disk;
+mod during;
+pub mod explore;
+mod fault;
+pub mod generate;
 pub mod history;
+mod judge;
+mod lives;
+pub mod metamorph;
 pub mod model;
+mod numbers;
+mod op;
+mod panics;
+mod read;
+pub mod run;
+pub mod script;
+pub mod shrink;
+mod world;
 
+pub use explore::{Explored, Explorer};
+pub use generate::{Climate, generate, generate_in};
 pub use history::{History, Settings};
 pub use model::Model;
+pub use numbers::Trace;
+pub use run::{Failure, Outcome, run};
+pub use script::Script;
+pub use shrink::shrink;

@@ -1,7 +1,12 @@
 //! What a database should answer: per table a sorted map from key to its versions.
+//!
+//! A *moment* is a number of commits. Each life of a table (a name can be used again) keeps a *print* of its rows per
+//! moment, a sum of hashes, so that the state that a recovery finds is recognised among all moments at once.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+
+use crate::numbers::{hash, mix};
 
 /// Versions of a key: the moment and the value, `None` for a delete; oldest first.
 type Versions = Vec<(u64, Option<Vec<u8>>)>;
@@ -12,10 +17,76 @@ pub type Row = (Vec<u8>, Vec<u8>);
 /// A change of one key: table, key, and the value or a delete.
 pub type Change = (String, Vec<u8>, Option<Vec<u8>>);
 
+/// Rows of a table as a sum of hashes: equal for equal rows, whatever their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Print(u64);
+
+impl Print {
+    /// Adds a row.
+    pub fn add(&mut self, key: &[u8], value: &[u8]) {
+        self.0 = self.0.wrapping_add(row_hash(key, value));
+    }
+
+    fn remove(&mut self, key: &[u8], value: &[u8]) {
+        self.0 = self.0.wrapping_sub(row_hash(key, value));
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
+fn row_hash(key: &[u8], value: &[u8]) -> u64 {
+    mix(hash(key).rotate_left(1) ^ mix(hash(value)))
+}
+
+/// One life of a table.
+#[derive(Clone, Debug, Default)]
+struct Life {
+    rows: BTreeMap<Vec<u8>, Versions>,
+    /// The print after each moment that changed it; empty before the first.
+    prints: Vec<(u64, Print)>,
+}
+
+impl Life {
+    fn print_at(&self, moment: u64) -> Print {
+        let after = self.prints.partition_point(|(at, _)| *at <= moment);
+        after.checked_sub(1).map_or(Print::default(), |index| self.prints[index].1)
+    }
+
+    fn write(&mut self, moment: u64, key: &[u8], value: Option<&[u8]>) {
+        let versions = self.rows.entry(key.to_vec()).or_default();
+        let mut print = self.prints.last().map(|(_, print)| *print).unwrap_or_default();
+        if let Some((_, Some(old))) = versions.last() {
+            print.remove(key, old);
+        }
+        if let Some(new) = value {
+            print.add(key, new);
+        }
+        versions.push((moment, value.map(<[u8]>::to_vec)));
+        match self.prints.last_mut() {
+            Some((at, last)) if *at == moment => *last = print,
+            _ => self.prints.push((moment, print)),
+        }
+    }
+
+    fn roll_back(&mut self, moment: u64) {
+        self.prints.truncate(self.prints.partition_point(|(at, _)| *at <= moment));
+        self.rows.retain(|_, versions| {
+            versions.truncate(versions.partition_point(|(at, _)| *at <= moment));
+            !versions.is_empty()
+        });
+    }
+}
+
 /// The reference model of a database.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
-    tables: BTreeMap<String, BTreeMap<Vec<u8>, Versions>>,
+    lives: BTreeMap<usize, Life>,
+    tables: BTreeMap<String, usize>,
+    next_life: usize,
     moment: u64,
 }
 
@@ -34,14 +105,24 @@ impl Model {
         self.tables.keys().cloned().collect()
     }
 
+    /// Whether there is a table of this name.
+    #[must_use]
+    pub fn has_table(&self, name: &str) -> bool {
+        self.tables.contains_key(name)
+    }
+
     /// Adds an empty table.
     pub fn create_table(&mut self, name: &str) {
-        self.tables.insert(name.to_owned(), BTreeMap::new());
+        self.lives.insert(self.next_life, Life::default());
+        self.tables.insert(name.to_owned(), self.next_life);
+        self.next_life += 1;
     }
 
     /// Removes a table.
     pub fn drop_table(&mut self, name: &str) {
-        self.tables.remove(name);
+        if let Some(life) = self.tables.remove(name) {
+            self.lives.remove(&life);
+        }
     }
 
     /// The present moment: what a snapshot taken now sees.
@@ -50,49 +131,94 @@ impl Model {
         self.moment
     }
 
-    /// Applies changes as one.
+    /// Applies changes as one. Those of a table that is gone change nothing.
     pub fn write(&mut self, changes: &[Change]) {
         self.moment += 1;
         for (table, key, value) in changes {
-            let versions =
-                self.tables.get_mut(table).expect("the table exists").entry(key.clone()).or_default();
-            versions.push((self.moment, value.clone()));
+            if let Some(life) = self.tables.get(table).and_then(|life| self.lives.get_mut(life)) {
+                life.write(self.moment, key, value.as_deref());
+            }
         }
+    }
+
+    /// Forgets everything after a moment; tables stay.
+    pub fn roll_back(&mut self, moment: u64) {
+        if moment < self.moment {
+            self.lives.values_mut().for_each(|life| life.roll_back(moment));
+            self.moment = moment;
+        }
+    }
+
+    /// The rows of a table at a moment as a number; that of no rows for a table that is not there.
+    #[must_use]
+    pub fn print(&self, table: &str, at: u64) -> Print {
+        self.life(table).map(|life| life.print_at(at)).unwrap_or_default()
+    }
+
+    /// [`Model::print`] of the present, were `changes` written.
+    #[must_use]
+    pub fn print_with(&self, table: &str, changes: &[Change]) -> Print {
+        let mut print = self.print(table, self.moment);
+        let mut last: BTreeMap<&[u8], Option<&[u8]>> = BTreeMap::new();
+        for (_, key, value) in changes.iter().filter(|(of, ..)| of == table) {
+            last.insert(key, value.as_deref());
+        }
+        for (key, value) in last {
+            if let Some(old) = self.get(table, key, self.moment) {
+                print.remove(key, old);
+            }
+            if let Some(new) = value {
+                print.add(key, new);
+            }
+        }
+        print
+    }
+
+    fn life(&self, table: &str) -> Option<&Life> {
+        self.lives.get(self.tables.get(table)?)
     }
 
     /// The value of a key at a moment.
     #[must_use]
-    pub fn get(&self, table: &str, key: &[u8], at: u64) -> Option<Vec<u8>> {
-        visible(self.tables.get(table)?.get(key)?, at)
+    pub fn get(&self, table: &str, key: &[u8], at: u64) -> Option<&[u8]> {
+        visible(self.life(table)?.rows.get(key)?, at)
     }
 
     /// The rows of a range at a moment, in key order.
+    pub fn rows<'m>(
+        &'m self,
+        table: &str,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        at: u64,
+    ) -> impl DoubleEndedIterator<Item = (&'m [u8], &'m [u8])> {
+        let life = if is_empty_range(&bounds) { None } else { self.life(table) };
+        let rows = life.map(|life| life.rows.range::<[u8], _>(bounds));
+        rows.into_iter().flatten().filter_map(move |(key, versions)| Some((&key[..], visible(versions, at)?)))
+    }
+
+    /// [`Model::rows`], copied.
     #[must_use]
     pub fn range(&self, table: &str, bounds: (Bound<&[u8]>, Bound<&[u8]>), at: u64) -> Vec<Row> {
-        let Some(rows) = self.tables.get(table) else { return Vec::new() };
-        if is_empty_range(&bounds) {
-            return Vec::new();
-        }
-        rows.range::<[u8], _>(bounds)
-            .filter_map(|(key, versions)| Some((key.clone(), visible(versions, at)?)))
-            .collect()
+        self.rows(table, bounds, at).map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
     }
 
     /// Forgets versions that neither the present nor one of `moments` sees, so that long histories fit in memory.
     pub fn forget_before(&mut self, moments: &[u64]) {
         let oldest = moments.iter().copied().min().unwrap_or(self.moment);
-        for rows in self.tables.values_mut() {
-            for versions in rows.values_mut() {
+        for life in self.lives.values_mut() {
+            life.rows.retain(|_, versions| {
                 let kept = versions.iter().rposition(|(moment, _)| *moment <= oldest).unwrap_or(0);
                 versions.drain(..kept);
-            }
-            rows.retain(|_, versions| versions.iter().any(|(_, value)| value.is_some()));
+                versions.iter().any(|(_, value)| value.is_some())
+            });
+            let kept = life.prints.iter().rposition(|(moment, _)| *moment <= oldest).unwrap_or(0);
+            life.prints.drain(..kept);
         }
     }
 }
 
-fn visible(versions: &Versions, at: u64) -> Option<Vec<u8>> {
-    versions.iter().rev().find(|(moment, _)| *moment <= at).and_then(|(_, value)| value.clone())
+fn visible(versions: &Versions, at: u64) -> Option<&[u8]> {
+    versions.iter().rev().find(|(moment, _)| *moment <= at).and_then(|(_, value)| value.as_deref())
 }
 
 /// `BTreeMap::range` panics on a range whose start is behind its end; a database answers with nothing.

@@ -34,13 +34,13 @@ pub unsafe trait Guard {
 /// The guard in use: an epoch of the process-wide collector (Fraser, "Practical lock-freedom", 2004, chapter 5).
 /// Never held across I/O or a callback of the user.
 #[derive(Debug)]
-pub struct Epoch(crossbeam_epoch::Guard);
+pub struct Epoch(terrane_base::epoch::Guard);
 
 /// Enters the epoch.
 #[inline]
 #[must_use]
 pub fn enter() -> Epoch {
-    Epoch(crossbeam_epoch::pin())
+    Epoch(terrane_base::epoch::pin())
 }
 
 impl Epoch {

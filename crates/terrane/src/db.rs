@@ -8,6 +8,7 @@ use std::sync::Arc;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Result, SeqNo};
+use terrane_device::Disk;
 use terrane_engine::{CheckReport, Engine, Finding, Progress, Shape, Snapshot as EngineSnapshot, Stats};
 
 use crate::snapshot::to_bounds;
@@ -83,6 +84,14 @@ impl Db {
     /// As [`Db::open_with`].
     pub fn open_in(path: impl AsRef<Path>, options: &Options, env: Env) -> Result<Db> {
         Ok(Db::from_engine(Engine::open(path.as_ref(), options, env)?))
+    }
+
+    /// Opens a database on another device than the files of the operating system: for simulators and tests.
+    ///
+    /// # Errors
+    /// As [`Db::open_with`].
+    pub fn open_on(disk: Arc<dyn Disk>, path: impl AsRef<Path>, options: &Options, env: Env) -> Result<Db> {
+        Ok(Db::from_engine(Engine::open_on(disk, path.as_ref(), options, env)?))
     }
 
     fn from_engine(engine: Arc<Engine>) -> Db {

@@ -12,6 +12,7 @@ mod position;
 mod repair;
 mod scan;
 mod shape;
+mod sim;
 mod stats;
 mod store;
 mod tables;
@@ -19,6 +20,8 @@ mod tour;
 
 use std::io::Write;
 
+pub(crate) use self::sim::HELP as SIM_HELP;
+pub use self::sim::Sim;
 use crate::arguments::{Arguments, Command};
 use crate::exit::Failure;
 
@@ -43,6 +46,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Compact(command) => compact::run(engine, command, out),
         Command::Dump(command) => dump::run(command, out),
         Command::Bench(command) => bench::run(engine, command, out),
+        Command::Sim(command) => sim::run(command, out),
         Command::Options => options::run(out),
         Command::Completions { shell } => generate::completions(*shell, out),
         Command::Man { directory } => generate::manual(directory.as_deref(), out),

@@ -44,6 +44,9 @@ pub(super) struct Content {
     dirty: BTreeMap<u64, u8>,
     /// What unsynced sectors held before they were overwritten unsynced, oldest first, by sector.
     older: BTreeMap<u64, Vec<Sector>>,
+    /// Pages that a failed sync took for clean, as they were then: visible, not durable, and not synced again until
+    /// they change.
+    clean: Pages,
 }
 
 impl Content {
@@ -122,6 +125,44 @@ impl Content {
         self.durable.split_off(&self.len.div_ceil(PAGE_BYTES as u64));
     }
 
+    /// A sync that failed: what was to be made durable is not, and no later sync will try again.
+    pub(super) fn fail_sync(&mut self) {
+        self.absorb();
+        for page in std::mem::take(&mut self.dirty).into_keys() {
+            let bytes = Arc::new(*self.page(page));
+            self.clean.insert(page, bytes);
+        }
+        self.older.clear();
+    }
+
+    /// Flips one bit of a page that was written, on the device and in every cache of it; says where. `None` for a
+    /// file without such a page, and for one that is mapped: others read that memory.
+    pub(super) fn rot(&mut self, choices: &Choices) -> Option<u64> {
+        let is_mapped = self.mapped.as_ref().is_some_and(|mapped| Arc::strong_count(&mapped.region) > 1);
+        if is_mapped {
+            return None;
+        }
+        self.unmap();
+        let pages: Vec<u64> = self.pages.keys().copied().collect();
+        let page = *pages.get(choices.below(pages.len().max(1) as u64) as usize)?;
+        let from = page * PAGE_BYTES as u64;
+        let at = choices.below((self.len.checked_sub(from)?).clamp(1, PAGE_BYTES as u64)) as usize;
+        let bit = 1u8 << choices.below(8);
+        for pages in [&mut self.pages, &mut self.durable] {
+            if let Some(bytes) = pages.get_mut(&page) {
+                Arc::make_mut(bytes)[at] ^= bit;
+            }
+        }
+        Some(from + at as u64)
+    }
+
+    /// How many ways a power cut can leave the file, page by page.
+    pub(super) fn outcomes(&mut self) -> u64 {
+        self.absorb();
+        let pages = 1u64.checked_shl(self.dirty.len() as u32).unwrap_or(u64::MAX);
+        pages.saturating_mul(1 + u64::from(self.len != self.durable_len))
+    }
+
     /// Makes some pages durable, and perhaps the length.
     pub(super) fn write_back(&mut self, choices: &Choices) {
         self.absorb();
@@ -156,14 +197,18 @@ impl Content {
             durable: self.durable.clone(),
             dirty: self.dirty.clone(),
             older: self.older.clone(),
+            clean: self.clean.clone(),
         }
     }
 
     /// What a power cut leaves.
     pub(super) fn crashed(&mut self, choices: &Choices) -> Content {
         self.absorb();
-        let mode = choices.mode();
-        let cut = choices.below(self.dirty.len() as u64 + 1) as usize;
+        let (mode, cut) = if choices.is_counted() {
+            (Mode::Pages, 0)
+        } else {
+            (choices.mode(), choices.below(self.dirty.len() as u64 + 1) as usize)
+        };
         let mut durable = self.durable.clone();
         for (index, (&page, &mask)) in self.dirty.iter().enumerate() {
             let fates = self.fates(mode, index.cmp(&cut), choices);
@@ -195,6 +240,8 @@ impl Content {
             (Mode::Lost, _) | (Mode::Prefix, std::cmp::Ordering::Greater) => [Fate::Lost; PAGE_SECTORS],
             (Mode::Kept, _) | (Mode::Prefix, std::cmp::Ordering::Less) => [Fate::Kept; PAGE_SECTORS],
             (Mode::Prefix, std::cmp::Ordering::Equal) => mixed(),
+            (Mode::Pages, _) if choices.below(2) == 0 => [Fate::Lost; PAGE_SECTORS],
+            (Mode::Pages, _) => [Fate::Kept; PAGE_SECTORS],
             (Mode::Scattered, _) => match choices.below(3) {
                 0 => [Fate::Lost; PAGE_SECTORS],
                 1 => [Fate::Kept; PAGE_SECTORS],
@@ -222,6 +269,9 @@ impl Content {
 
     fn len_after(&self, mode: Mode, choices: &Choices) -> u64 {
         let (low, high) = (self.len.min(self.durable_len), self.len.max(self.durable_len));
+        if mode == Mode::Pages {
+            return if low != high && choices.below(2) == 1 { self.len } else { self.durable_len };
+        }
         match (mode, choices.below(3)) {
             (Mode::Lost, _) | (Mode::Prefix | Mode::Scattered, 0) => self.durable_len,
             (Mode::Kept, _) | (Mode::Prefix | Mode::Scattered, 1) => self.len,
@@ -235,18 +285,21 @@ impl Content {
         for page in 0..mapped_pages.min(self.len.div_ceil(PAGE_BYTES as u64)) {
             let mut mask = self.dirty.get(&page).copied().unwrap_or(0);
             let (now, durable) = (self.page(page), self.durable.get(&page).map_or(&ZEROS, |bytes| &**bytes));
-            if now == durable {
+            if now == durable || self.clean.get(&page).is_some_and(|clean| **clean == *now) {
                 continue;
             }
+            // A page is written whole: what changed in it takes along what a failed sync left.
             for sector in 0..PAGE_SECTORS {
                 let range = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
                 mask |= u8::from(now[range.clone()] != durable[range]) << sector;
             }
             self.dirty.insert(page, mask);
+            self.clean.remove(&page);
         }
     }
 
     fn make_durable(&mut self, page: u64) {
+        self.clean.remove(&page);
         let mapped = self.mapped.as_ref().is_some_and(|mapped| page < mapped.pages);
         let bytes = if mapped { Some(Arc::new(*self.page(page))) } else { self.pages.get(&page).cloned() };
         match bytes {
@@ -269,6 +322,9 @@ impl Content {
                 older.push(bytes);
             }
             mask |= 1 << sector;
+        }
+        if self.clean.remove(&page).is_some() {
+            mask = u8::MAX;
         }
         self.dirty.insert(page, mask);
     }

@@ -76,6 +76,21 @@ impl MemFile {
         self.inner.lock().content.write_back(choices);
     }
 
+    /// See [`Content::fail_sync`].
+    pub(super) fn fail_sync(&self) {
+        self.inner.lock().content.fail_sync();
+    }
+
+    /// See [`Content::rot`].
+    pub(super) fn rot(&self, choices: &Choices) -> Option<u64> {
+        self.inner.lock().content.rot(choices)
+    }
+
+    /// See [`Content::outcomes`].
+    pub(super) fn outcomes(&self) -> u64 {
+        self.inner.lock().content.outcomes()
+    }
+
     /// Gives the space back: no name leads to the file any more.
     pub(super) fn remove(&self) {
         let mut inner = self.inner.lock();

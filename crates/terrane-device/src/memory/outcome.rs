@@ -16,6 +16,8 @@ pub(super) enum Mode {
     Prefix,
     /// Each page and sector on its own.
     Scattered,
+    /// Each page on its own, kept or lost: what is counted.
+    Pages,
 }
 
 /// How one sector fares.
@@ -29,20 +31,38 @@ pub(super) enum Fate {
     Older(u64),
 }
 
-/// A stream of choices. SplitMix64 (Steele, Lea, Flood 2014).
+/// A stream of choices: drawn from a seed (SplitMix64: Steele, Lea, Flood 2014), or the digits of a number.
 #[derive(Debug)]
-pub(crate) struct Choices(AtomicU64);
+pub(crate) struct Choices {
+    state: AtomicU64,
+    is_counted: bool,
+}
 
 impl Choices {
     /// The choices of `seed` for the thing numbered `subject`.
     pub(crate) fn new(seed: u64, subject: u64) -> Self {
-        let choices = Choices(AtomicU64::new(seed ^ subject.wrapping_mul(0xd6e8_feb8_6659_fd93)));
+        let state = AtomicU64::new(seed ^ subject.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let choices = Choices { state, is_counted: false };
         choices.next_u64();
         choices
     }
 
+    /// The digits of `number`, least first, each in the base that is asked for.
+    pub(crate) fn counted(number: u64) -> Self {
+        Choices { state: AtomicU64::new(number), is_counted: true }
+    }
+
+    pub(super) fn is_counted(&self) -> bool {
+        self.is_counted
+    }
+
     /// A number below `bound`, which is at least 1.
     pub(crate) fn below(&self, bound: u64) -> u64 {
+        if self.is_counted {
+            let number = self.state.load(Ordering::Relaxed);
+            self.state.store(number / bound, Ordering::Relaxed);
+            return number % bound;
+        }
         self.next_u64() % bound
     }
 
@@ -68,7 +88,7 @@ impl Choices {
 impl Random for Choices {
     fn next_u64(&self) -> u64 {
         let step = 0x9e37_79b9_7f4a_7c15u64;
-        let mut z = self.0.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
+        let mut z = self.state.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)

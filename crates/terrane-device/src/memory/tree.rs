@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use terrane_base::{Error, Result};
 
+use crate::memory::dir::{Change, Dir};
 use crate::memory::file::MemFile;
 use crate::memory::outcome::Choices;
 use crate::memory::refused;
@@ -16,54 +17,6 @@ use crate::memory::space::Space;
 pub(super) type NodeId = u64;
 
 const ROOT: NodeId = 0;
-
-type Entries = BTreeMap<String, NodeId>;
-
-#[derive(Clone, Debug)]
-enum Change {
-    Set(String, NodeId),
-    Unset(String),
-    /// A rename within the directory: both names change at once.
-    Move(String, String),
-}
-
-impl Change {
-    fn apply(&self, entries: &mut Entries) {
-        match self {
-            Change::Set(name, node) => {
-                entries.insert(name.clone(), *node);
-            }
-            Change::Unset(name) => {
-                entries.remove(name);
-            }
-            Change::Move(from, to) => {
-                if let Some(node) = entries.remove(from) {
-                    entries.insert(to.clone(), node);
-                }
-            }
-        }
-    }
-}
-
-#[derive(Clone, Debug, Default)]
-struct Dir {
-    entries: Entries,
-    durable: Entries,
-    /// What leads from `durable` to `entries`.
-    changes: Vec<Change>,
-}
-
-impl Dir {
-    fn change(&mut self, change: Change) {
-        change.apply(&mut self.entries);
-        self.changes.push(change);
-    }
-
-    fn sync(&mut self) {
-        self.durable.clone_from(&self.entries);
-        self.changes.clear();
-    }
-}
 
 #[derive(Clone, Debug)]
 enum Node {
@@ -206,6 +159,31 @@ impl Tree {
         }
     }
 
+    /// Flips one bit of one file that `chosen` accepts by its path; says where.
+    pub(super) fn rot(&self, seed: u64, chosen: &dyn Fn(&str) -> bool) -> Option<(String, u64)> {
+        let mut files = Vec::new();
+        self.files_below(ROOT, "", &mut files);
+        files.retain(|(path, _)| chosen(path));
+        let choices = Choices::new(seed, 0);
+        if files.is_empty() {
+            return None;
+        }
+        let first = choices.below(files.len() as u64) as usize;
+        files.rotate_left(first);
+        files.into_iter().find_map(|(path, file)| Some((path, file.rot(&choices)?)))
+    }
+
+    fn files_below(&self, dir: NodeId, path: &str, files: &mut Vec<(String, Arc<MemFile>)>) {
+        for (name, node) in self.dir(dir).into_iter().flat_map(|dir| &dir.entries) {
+            let path = format!("{path}/{name}");
+            match self.nodes.get(node) {
+                Some(Node::File(file)) => files.push((path, Arc::clone(file))),
+                Some(Node::Dir(_)) => self.files_below(*node, &path, files),
+                None => {}
+            }
+        }
+    }
+
     pub(super) fn write_back(&mut self, seed: u64) {
         for (&id, node) in &mut self.nodes {
             let choices = Choices::new(seed, id);
@@ -231,14 +209,36 @@ impl Tree {
     }
 
     pub(super) fn crashed(&self, seed: u64, space: &Arc<Space>) -> Tree {
+        self.crashed_by(space, |id| Choices::new(seed, id))
+    }
+
+    /// The outcome of this number, of those that [`Tree::outcomes`] counts.
+    pub(super) fn crashed_as(&self, number: u64, space: &Arc<Space>) -> Tree {
+        let choices = Arc::new(Choices::counted(number));
+        self.crashed_by(space, |_| Arc::clone(&choices))
+    }
+
+    /// How many ways a power cut can leave the device, page by page; saturates.
+    pub(super) fn outcomes(&self) -> u64 {
+        let nodes = self.nodes.values().map(|node| match node {
+            Node::File(file) => file.outcomes(),
+            Node::Dir(dir) => dir.changes.len() as u64 + 1,
+        });
+        nodes.fold(1, u64::saturating_mul)
+    }
+
+    fn crashed_by<C: std::borrow::Borrow<Choices>>(
+        &self,
+        space: &Arc<Space>,
+        choices_for: impl Fn(NodeId) -> C,
+    ) -> Tree {
         let nodes = self.nodes.iter().map(|(&id, node)| {
-            let choices = Choices::new(seed, id);
+            let choices = choices_for(id);
+            let choices = choices.borrow();
             match node {
-                Node::File(file) => (id, Node::File(Arc::new(file.crashed(space, &choices)))),
+                Node::File(file) => (id, Node::File(Arc::new(file.crashed(space, choices)))),
                 Node::Dir(dir) => {
-                    let mut entries = dir.durable.clone();
-                    let kept = choices.below(dir.changes.len() as u64 + 1) as usize;
-                    dir.changes[..kept].iter().for_each(|change| change.apply(&mut entries));
+                    let entries = dir.crashed(choices);
                     (id, Node::Dir(Dir { durable: entries.clone(), entries, changes: Vec::new() }))
                 }
             }

@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
+use terrane_base::env::Step;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::{File, OpenMode, Region, SegmentMemory};
 
-use super::{Live, Shared};
+use super::{Live, Shared, State};
 use crate::{SegmentInfo, SegmentState};
 
 /// Body of the preparer's thread.
@@ -26,19 +27,36 @@ pub(super) fn run(shared: &Shared) {
     }
     let _gone = Gone(shared);
     while let Some(bytes) = shared.await_wanted() {
-        let prepared = shared.prepare(bytes.max(shared.segment_bytes));
-        let mut state = shared.state.lock();
+        shared.prepare_wanted(bytes);
+    }
+}
+
+impl Shared {
+    /// One turn of the preparer where it has no thread.
+    pub(super) fn prepare_step(&self) -> Step {
+        let (is_stopping, wanted) = take(&self.state, |state| (state.is_stopping, state.due()));
+        match wanted {
+            _ if is_stopping => Step::Ended,
+            Some(bytes) => {
+                self.prepare_wanted(bytes);
+                Step::Worked
+            }
+            None => Step::Idle,
+        }
+    }
+
+    fn prepare_wanted(&self, bytes: u64) {
+        let prepared = self.prepare(bytes.max(self.segment_bytes));
+        let mut state = self.state.lock();
         match prepared {
             Ok(live) => state.ready = Some(live),
             Err(error) => state.refused = Some(error),
         }
         state.wanted = None;
         drop(state);
-        shared.changed.notify_all();
+        self.changed.notify_all();
     }
-}
 
-impl Shared {
     /// Bytes of the next segment, once one is wanted; `None` when the journal stops.
     fn await_wanted(&self) -> Option<u64> {
         let mut state = self.state.lock();
@@ -46,9 +64,9 @@ impl Shared {
             if state.is_stopping {
                 return None;
             }
-            match state.wanted {
-                Some(bytes) if state.ready.is_none() => return Some(bytes),
-                _ => self.changed.wait(&mut state),
+            match state.due() {
+                Some(bytes) => return Some(bytes),
+                None => self.changed.wait(&mut state),
             }
         }
     }
@@ -153,6 +171,13 @@ impl Shared {
             )),
             _ => error,
         }
+    }
+}
+
+impl State {
+    /// Bytes of the segment to be prepared now.
+    fn due(&self) -> Option<u64> {
+        self.wanted.filter(|_| self.ready.is_none())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, File, OpenMode, SegmentMemory};
-use terrane_format::segment::{self, Groups, SegmentHeader, Walk};
+use terrane_format::segment::{self, GroupHeader, Groups, SegmentHeader, Walk};
 
 use super::ListedSegment;
 use crate::{ChainLink, SealedSegment};
@@ -64,17 +64,17 @@ impl Scan {
 
 fn counted<'a>(memory: &'a SegmentMemory, listed: &ListedSegment) -> &'a [u8] {
     let len = listed.seal.map_or(memory.region.len(), |seal| seal.end as usize);
-    // SAFETY: `len` is within the region: `open` has checked the seal. During replay nobody writes segments,
-    // and the part up to a sealed end is never written again.
+    // SAFETY: `len` is within the region: `open` has checked the seal. During replay nobody writes segments but
+    // `Scan::settle`, which writes the bytes that are there, and the part up to a sealed end is never written again.
     unsafe { memory.region.slice(0, len) }
 }
 
 /// Step 1 of replay.
-pub(super) fn scan(disk: &dyn Disk, dir: &Path, listed: &ListedSegment) -> Result<Scan> {
+pub(super) fn scan(disk: &dyn Disk, dir: &Path, listed: &ListedSegment, mode: OpenMode) -> Result<Scan> {
     let spec = &listed.spec;
     let path = dir.join(spec.file_name());
     let shown = path.display().to_string();
-    let file = open(disk, &path, &shown, listed)?;
+    let file = open(disk, &path, &shown, listed, mode)?;
     read_through(&*file, listed)?;
     let region = file.map(spec.bytes as usize, false)?;
     let memory = Arc::new(SegmentMemory { id: spec.id, region });
@@ -125,6 +125,37 @@ impl Scan {
         Ok(())
     }
 
+    /// Makes what counts durable. What was not known to be so is written again first: a sync of it may have failed,
+    /// after which the system takes the pages for clean and a sync alone would make nothing durable.
+    pub(super) fn settle(&self, durable: SeqNo) -> Result<()> {
+        let mut at = self.unsure_from(durable);
+        while at < self.end.offset {
+            let end = self.end.offset.min(at + READ_BYTES);
+            // A copy: the bytes lie in a mapping of the file that is written.
+            let piece = self.bytes()[at..end].to_vec();
+            self.file.write_at(at as u64, &piece)?;
+            at = end;
+        }
+        self.file.sync()
+    }
+
+    /// Where the first group begins that is not known to be durable; the header is durable with the first that is.
+    fn unsure_from(&self, durable: SeqNo) -> usize {
+        let bytes = self.bytes();
+        let (mut from, mut at) = (0, self.pieces.first().map_or(self.end.offset, |piece| piece.from));
+        while at < self.end.offset
+            && let Some(header) = GroupHeader::decode_known(bytes, at)
+            && header.last_seq() <= durable
+        {
+            at += header.len as usize;
+            // A mark has no record: what is durable up to its number need not include it.
+            if header.record_count > 0 {
+                from = at;
+            }
+        }
+        from
+    }
+
     /// What an earlier replay recorded must still be there.
     fn check_seal(&self) -> Result<()> {
         let Some(seal) = self.listed.seal else { return Ok(()) };
@@ -139,9 +170,15 @@ impl Scan {
     }
 }
 
-fn open(disk: &dyn Disk, path: &Path, shown: &str, listed: &ListedSegment) -> Result<Arc<dyn File>> {
+fn open(
+    disk: &dyn Disk,
+    path: &Path,
+    shown: &str,
+    listed: &ListedSegment,
+    mode: OpenMode,
+) -> Result<Arc<dyn File>> {
     let spec = &listed.spec;
-    let file = disk.open(path, OpenMode::Read, false).map_err(|error| match error.kind() {
+    let file = disk.open(path, mode, false).map_err(|error| match error.kind() {
         // It was there before the manifest named it: its loss is no torn tail.
         Kind::NotFound => Error::corrupt(format!("segment {} is missing", spec.id)).at(shown, 0),
         _ => error,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, File, OpenMode};
 use terrane_format::manifest::file::{Current, FILE_HEADER_BYTES, FileHeader, file_name};
-use terrane_format::manifest::record::{Link, RecordTag};
+use terrane_format::manifest::record::{Link, RECORD_HEADER_BYTES, RecordHeader, RecordTag};
 
 use super::read::Loaded;
 use crate::directory::{CURRENT, CURRENT_NEW};
@@ -62,6 +62,11 @@ impl Writer {
     fn rewrite_last(&self, last: u64) -> Result<()> {
         let mut bytes = vec![0; (self.end - last) as usize];
         self.file.read_at(last, &mut bytes)?;
+        // Checked once more: a bit that was read wrong only now must not be stored.
+        let damaged = |error: Error| error.at(self.file.path().display().to_string(), last);
+        let seed = self.header.checksum();
+        let header = RecordHeader::decode(seed, &bytes).map_err(damaged)?;
+        header.check_payload(seed, &bytes[RECORD_HEADER_BYTES..]).map_err(damaged)?;
         self.file.write_at(last, &bytes)
     }
 

@@ -1,0 +1,89 @@
+//! The seam to epochs: whoever pins one keeps alive what it can see, and what is replaced is freed when the last
+//! epoch that could see it has ended.
+//!
+//! All threads share one collector, so when memory is freed depends on every thread of the process. A simulated
+//! world must not depend on its neighbours: [`alone`] gives it a collector of its own.
+//!
+//! Invariant: what is reached under a guard of [`pin`] is retired under guards of the same collector.
+#![expect(unsafe_code, reason = "which collector a thread uses is a promise of the caller")]
+
+use std::cell::RefCell;
+use std::sync::OnceLock;
+
+pub use crossbeam_epoch::{Atomic, Guard, Owned};
+use crossbeam_epoch::{Collector, LocalHandle};
+
+fn shared() -> &'static Collector {
+    static SHARED: OnceLock<Collector> = OnceLock::new();
+    SHARED.get_or_init(Collector::new)
+}
+
+thread_local! {
+    static HANDLE: RefCell<LocalHandle> = RefCell::new(shared().register());
+}
+
+/// Pins the current epoch until the guard is dropped.
+#[inline]
+#[must_use]
+pub fn pin() -> Guard {
+    // Destructors of other thread-locals may come here after the handle is gone.
+    HANDLE.try_with(|handle| handle.borrow().pin()).unwrap_or_else(|_| shared().register().pin())
+}
+
+/// Runs `world` with a collector that nobody else uses: when memory is freed depends on `world` alone. Everything
+/// retired in it is freed before this returns.
+///
+/// # Safety
+/// Nothing that `world` makes and that is reached under [`pin`] is used after this returns, nor by another thread;
+/// and `world` uses nothing of the kind that was made outside.
+pub unsafe fn alone<R>(world: impl FnOnce() -> R) -> R {
+    /// Puts the thread's handle back, also after a panic.
+    struct Restore(Option<LocalHandle>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            if let Some(before) = self.0.take() {
+                // Dropped after the exchange: what it frees may pin.
+                drop(HANDLE.with(|handle| handle.replace(before)));
+            }
+        }
+    }
+    let own = Collector::new().register();
+    let _restore = Restore(Some(HANDLE.with(|handle| handle.replace(own))));
+    world()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    static FREED: AtomicU32 = AtomicU32::new(0);
+
+    struct Counted;
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            FREED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_world_frees_its_own_while_others_are_pinned() {
+        let _outside = pin();
+        // SAFETY: nothing leaves the closure.
+        unsafe {
+            alone(|| {
+                for _ in 0..100 {
+                    let guard = pin();
+                    guard.defer(|| drop(Counted));
+                }
+                for _ in 0..8 {
+                    pin().flush();
+                }
+                assert_eq!(FREED.load(Ordering::Relaxed), 100);
+                pin().defer(|| drop(Counted));
+            });
+        }
+        assert_eq!(FREED.load(Ordering::Relaxed), 101, "the end of a world frees the rest");
+    }
+}

@@ -1,0 +1,233 @@
+//! What a user does: writes, tables, snapshots, maintenance.
+
+use terrane::{Batch, Error, Kind, Sync, TableOptions};
+
+use crate::judge::Event;
+use crate::model::Change;
+use crate::op::{Edit, Op, Span, Value, key};
+use crate::run::Runner;
+
+/// From here on writers may wait for memory: a background that is paused would never give it.
+const PAUSED_PRESSURE_MAX: f64 = 0.6;
+
+impl Runner {
+    /// Does an operation on the open database.
+    pub(crate) fn use_database(&self, op: &Op) {
+        match op {
+            Op::Put { table, key, value, sync } => self.put(table, *key, Some(*value), *sync),
+            Op::Delete { table, key } => self.put(table, *key, None, false),
+            Op::Batch { edits, sync } => self.write_batch(edits, *sync),
+            Op::Create { table } => self.create(table),
+            Op::Drop { table } => self.drop_table(table),
+            Op::Snapshot { name } => self.take_snapshot(*name),
+            Op::Release { name } => drop(self.life.borrow_mut().snapshots.remove(name)),
+            Op::Flush => self.maintain("flush", |runner| runner.db().flush()),
+            Op::Compact { table, span } => self.compact(table, *span),
+            Op::Pause => self.set_paused(true),
+            Op::Resume => self.set_paused(false),
+            Op::Cancel => self.db().cancel_compactions(),
+            Op::Sync => self.sync(),
+            Op::Quiesce => self.maintain("quiesce", |runner| runner.db().wait_until_quiescent()),
+            Op::Steps { count } => (0..*count).for_each(|_| {
+                self.world.step();
+            }),
+            Op::Check => self.check_all(),
+            op => self.read(op),
+        }
+    }
+
+    fn put(&self, table: &str, number: u64, value: Option<Value>, sync: bool) {
+        if !self.model.borrow().has_table(table) {
+            return;
+        }
+        let change = (table.to_owned(), key(number), value.map(Value::bytes));
+        let db = self.db();
+        let write = |change: &Change| -> terrane::Result<()> {
+            let table = db.table(&change.0)?;
+            let mode = if sync { Sync::Yes } else { Sync::No };
+            match &change.2 {
+                Some(value) => table.put_with(&change.1, value, mode),
+                None => table.delete(&change.1),
+            }
+        };
+        self.write(vec![change], sync, |changes| write(&changes[0]));
+    }
+
+    fn write_batch(&self, edits: &[Edit], sync: bool) {
+        let known = edits.iter().filter(|edit| self.model.borrow().has_table(&edit.table));
+        let changes: Vec<Change> =
+            known.map(|edit| (edit.table.clone(), key(edit.key), edit.value.map(Value::bytes))).collect();
+        if changes.is_empty() {
+            return;
+        }
+        let db = self.db();
+        self.write(changes, sync, |changes| {
+            let mut batch = Batch::new();
+            for (name, key, value) in changes {
+                let table = db.table(name)?;
+                match value {
+                    Some(value) => batch.put(&table, key, value)?,
+                    None => batch.delete(&table, key)?,
+                }
+            }
+            db.write(&batch, if sync { Sync::Yes } else { Sync::No }).map(drop)
+        });
+    }
+
+    /// Commits changes through `commit`, and notes how far they came.
+    fn write(&self, changes: Vec<Change>, sync: bool, commit: impl FnOnce(&[Change]) -> terrane::Result<()>) {
+        if self.life.borrow().is_paused && self.db().pressure() > PAUSED_PRESSURE_MAX {
+            self.set_paused(false);
+        }
+        self.life.borrow_mut().inflight.push(changes.clone());
+        let written = commit(&changes);
+        let is_dead = self.disk().has_crashed();
+        self.life.borrow_mut().inflight.pop();
+        if is_dead {
+            return;
+        }
+        self.world.note(u64::from(written.is_ok()));
+        match written {
+            Ok(()) if self.life.borrow().is_poisoned => self.fail("a commit succeeded after a failed sync"),
+            Ok(()) => {
+                self.model.borrow_mut().write(&changes);
+                if sync {
+                    let now = self.model.borrow().now();
+                    self.note_durable(now);
+                }
+            }
+            Err(error) => self.note_failed_write(changes, &error),
+        }
+    }
+
+    /// A batch that failed is not there, or may be found after the next open if the journal was poisoned by it.
+    fn note_failed_write(&self, changes: Vec<Change>, error: &Error) {
+        self.met("write", error);
+        let now = self.model.borrow().now();
+        let was_poisoned = self.life.borrow().is_poisoned;
+        let synced = self.db().sync();
+        if self.disk().has_crashed() {
+            if !was_poisoned {
+                // The image was taken in this sync: the batch may be in it.
+                self.add_to_captured(changes);
+            }
+            return;
+        }
+        match synced {
+            Ok(()) => self.note_durable(now),
+            Err(_) => {
+                let mut life = self.life.borrow_mut();
+                life.is_poisoned = true;
+                if !was_poisoned {
+                    life.doubt.get_or_insert(changes);
+                }
+            }
+        }
+    }
+
+    fn sync(&self) {
+        let now = self.model.borrow().now();
+        match self.db().sync() {
+            Ok(()) if self.life.borrow().is_poisoned => self.fail("a sync succeeded after a failed one"),
+            Ok(()) => self.note_durable(now),
+            Err(error) => {
+                self.met("sync", &error);
+                if error.kind() != Kind::Full {
+                    self.life.borrow_mut().is_poisoned = true;
+                }
+            }
+        }
+    }
+
+    fn create(&self, name: &str) {
+        if self.model.borrow().has_table(name) {
+            return;
+        }
+        self.change_table(name, true, || {
+            let synced = self.model.borrow().now();
+            let created = self.db().create_table(name, &TableOptions::new()).map(drop);
+            if created.is_ok() {
+                self.note_durable(synced);
+            }
+            created
+        });
+    }
+
+    fn drop_table(&self, name: &str) {
+        if name != "default" && self.model.borrow().has_table(name) {
+            self.change_table(name, false, || self.db().drop_table(name));
+        }
+    }
+
+    fn change_table(&self, name: &str, is_created: bool, change: impl FnOnce() -> terrane::Result<()>) {
+        self.life.borrow_mut().events.push(Event { table: name.to_owned(), is_created });
+        let changed = change();
+        if self.disk().has_crashed() {
+            return;
+        }
+        if let Err(error) = &changed {
+            self.met(if is_created { "create" } else { "drop" }, error);
+        }
+        let is_there = self.db().tables().iter().any(|table| table == name);
+        if is_there != is_created {
+            // Not done here, but perhaps in the manifest: it stays in doubt until the next open.
+            if changed.is_ok() {
+                self.fail(format!("table {name:?}: changed, and still as it was"));
+            }
+            return;
+        }
+        self.life.borrow_mut().events.pop();
+        let mut model = self.model.borrow_mut();
+        if is_created { model.create_table(name) } else { model.drop_table(name) }
+    }
+
+    fn take_snapshot(&self, name: u64) {
+        let snapshot = self.db().snapshot();
+        let moment = self.model.borrow().now();
+        let before = self.life.borrow_mut().snapshots.insert(name, (snapshot, moment));
+        drop(before);
+        let life = self.life.borrow();
+        let mut kept: Vec<u64> = life.snapshots.values().map(|(_, moment)| *moment).collect();
+        kept.extend([life.durable, life.marked]);
+        // Reads under way may be of a moment that is over.
+        if self.is_outermost() {
+            self.model.borrow_mut().forget_before(&kept);
+        }
+    }
+
+    fn set_paused(&self, is_paused: bool) {
+        let db = self.db();
+        if is_paused {
+            db.pause_background()
+        } else {
+            db.resume_background()
+        }
+        self.life.borrow_mut().is_paused = is_paused;
+    }
+
+    fn compact(&self, table: &str, span: Span) {
+        if self.model.borrow().has_table(table) {
+            self.maintain("compact", |runner| {
+                let db = runner.db();
+                let table = db.table(table)?;
+                let bounds = crate::read::bounds(span);
+                db.compact_range(&table, crate::read::borrow(&bounds))
+            });
+        }
+    }
+
+    /// Work that is waited for; what it moves is not less durable after it.
+    fn maintain(&self, what: &str, work: impl FnOnce(&Runner) -> terrane::Result<()>) {
+        let now = self.model.borrow().now();
+        match work(self) {
+            Ok(()) if what == "flush" => {
+                self.note_durable(now);
+                if !self.disk().has_crashed() {
+                    self.life.borrow_mut().marked = now;
+                }
+            }
+            Ok(()) => {}
+            Err(error) => self.met(what, &error),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! A simulated database frees its memory on its own: see [`terrane_base::epoch::alone`].
+#![expect(unsafe_code, reason = "promises that nothing of a database leaves its world")]
+
+/// What may leave a world: figures and texts.
+pub(crate) trait Plain {}
+
+impl Plain for Result<crate::run::Outcome, crate::run::Failure> {}
+impl Plain for Result<crate::explore::Explored, crate::explore::Wrong> {}
+
+/// Runs a world.
+pub(crate) fn alone<R: Plain>(world: impl FnOnce() -> R) -> R {
+    // SAFETY: a runner and all it holds live inside `world`, on this thread: a world starts no thread, and what the
+    // thread's watcher holds goes with its guard. What comes out is plain.
+    unsafe { terrane_base::epoch::alone(world) }
+}

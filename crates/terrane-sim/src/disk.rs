@@ -1,0 +1,335 @@
+//! The device of a simulated database: a [`MemDisk`] whose every call is counted, noted in the trace, and may fail,
+//! lie, be the last before a crash, or be the moment at which something else happens.
+//!
+//! What may be done to a call is in [`crate::fault`]. A crash takes an image of the device at the call, before it is
+//! made; from then on every call fails, until the world opens the image.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use terrane_base::{Error, Kind, Result};
+use terrane_device::{Call, Disk, DiskLock, File, MemDisk, OpenMode, Region};
+
+use crate::fault::{Crash, Fault, Harm, Plan, Struck};
+use crate::numbers::{hash, mix};
+use crate::world::World;
+
+/// Who is told of calls, on the thread that makes them.
+pub(crate) trait Watcher {
+    /// A call that changes something is about to be made.
+    fn before_change(&self, _disk: &MemDisk) {}
+
+    /// The image of a crash was just taken.
+    fn at_crash(&self) {}
+
+    /// A call on a data file is about to be made; nothing the write way or the read way needs is locked.
+    fn during_data_call(&self, _is_transfer: bool) {}
+}
+
+thread_local! {
+    static WATCHER: RefCell<Option<Rc<dyn Watcher>>> = const { RefCell::new(None) };
+}
+
+/// Until dropped, somebody is told of this thread's calls.
+pub(crate) struct Watching(Option<Rc<dyn Watcher>>);
+
+/// Sets who is told of this thread's calls.
+pub(crate) fn watch(watcher: Rc<dyn Watcher>) -> Watching {
+    Watching(WATCHER.with(|current| current.replace(Some(watcher))))
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let before = self.0.take();
+        let gone = WATCHER.with(|current| current.replace(before));
+        drop(gone);
+    }
+}
+
+fn watcher() -> Option<Rc<dyn Watcher>> {
+    WATCHER.with(|current| current.borrow().clone())
+}
+
+/// The device of one life of a process. Clones are handles of the same device.
+#[derive(Clone, Debug)]
+pub(crate) struct SimDisk {
+    inner: MemDisk,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    world: Arc<World>,
+    plan: Mutex<Plan>,
+    image: Mutex<Option<MemDisk>>,
+}
+
+impl SimDisk {
+    /// The device `inner` in `world`.
+    #[must_use]
+    pub(crate) fn new(world: Arc<World>, inner: MemDisk) -> Self {
+        let shared = Shared { world, plan: Mutex::default(), image: Mutex::default() };
+        SimDisk { inner, shared: Arc::new(shared) }
+    }
+
+    /// The device below, as it is.
+    #[must_use]
+    pub(crate) fn device(&self) -> &MemDisk {
+        &self.inner
+    }
+
+    /// Adds a fault.
+    pub(crate) fn fail(&self, fault: Fault) {
+        self.shared.plan.lock().add(fault);
+    }
+
+    /// Takes back every fault that has not struck; what was done stays done.
+    pub(crate) fn heal(&self) {
+        self.shared.plan.lock().heal();
+    }
+
+    /// Crashes at the changing call after `calls` more of them.
+    pub(crate) fn crash_after(&self, calls: u64, crash: Crash) {
+        self.shared.plan.lock().crash = Some((calls, crash));
+    }
+
+    /// Crashes now, unless it has crashed before.
+    pub(crate) fn crash_now(&self, crash: Crash) {
+        if self.shared.image.lock().is_none() {
+            self.shared.plan.lock().crash = None;
+            self.take_image(crash);
+        }
+    }
+
+    /// The crash that is to come, and after how many calls.
+    pub(crate) fn pending_crash(&self) -> Option<(u64, Crash)> {
+        self.shared.plan.lock().crash
+    }
+
+    /// No crash is to come.
+    pub(crate) fn disarm(&self) {
+        self.shared.plan.lock().crash = None;
+    }
+
+    /// The faults that may still strike.
+    pub(crate) fn faults(&self) -> Vec<Fault> {
+        self.shared.plan.lock().pending()
+    }
+
+    /// Nobody needs it any more: every call fails from now on.
+    pub(crate) fn abandon(&self) {
+        self.shared.image.lock().get_or_insert_with(MemDisk::new);
+    }
+
+    /// Whether it has crashed.
+    #[must_use]
+    pub(crate) fn has_crashed(&self) -> bool {
+        self.shared.image.lock().is_some()
+    }
+
+    /// What the crash left.
+    #[must_use]
+    pub(crate) fn image(&self) -> Option<MemDisk> {
+        self.shared.image.lock().clone()
+    }
+
+    /// How many faults of each kind have struck.
+    #[must_use]
+    pub(crate) fn struck(&self) -> Struck {
+        self.shared.plan.lock().struck
+    }
+
+    fn take_image(&self, crash: Crash) {
+        *self.shared.image.lock() = Some(crash.image(&self.inner));
+        if let Some(watcher) = watcher() {
+            watcher.at_crash();
+        }
+    }
+
+    /// What happens at every call; says how the call is harmed.
+    fn enter(&self, call: Call, path: &Path, at: u64, len: u64) -> Result<Option<Harm>> {
+        if self.shared.image.lock().is_some() {
+            return Err(self.cut(call, path));
+        }
+        self.tell(call, path);
+        if self.shared.image.lock().is_some() {
+            // The crash was in what happened in the middle.
+            return Err(self.cut(call, path));
+        }
+        let path_text = path.to_string_lossy();
+        self.shared.world.note(mix(hash(path_text.as_bytes()) ^ call as u64) ^ mix(at) ^ len);
+        let crash = self.shared.plan.lock().count(call);
+        if let Some(crash) = crash {
+            self.take_image(crash);
+            return Err(self.cut(call, path));
+        }
+        Ok(self.shared.plan.lock().harm(call, &path_text))
+    }
+
+    fn tell(&self, call: Call, path: &Path) {
+        let Some(watcher) = watcher() else { return };
+        if call.changes() {
+            watcher.before_change(&self.inner);
+        }
+        if path.extension().is_some_and(|extension| extension == "ext") {
+            watcher.during_data_call(matches!(call, Call::Read | Call::Write));
+        }
+    }
+
+    #[cold]
+    fn cut(&self, call: Call, path: &Path) -> Error {
+        Error::new(Kind::Io, format!("{call:?} of {}: the process is dead", path.display()))
+    }
+
+    /// A call without bytes: fails or is made.
+    fn call<R>(&self, call: Call, path: &Path, at: u64, make: impl FnOnce() -> Result<R>) -> Result<R> {
+        match self.enter(call, path, at, 0)? {
+            Some(harm) if harm.refuses() => Err(harm.error(call, path)),
+            _ => make(),
+        }
+    }
+}
+
+impl Disk for SimDisk {
+    fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>> {
+        let call = if mode == OpenMode::Create { Call::Create } else { Call::Open };
+        let inner = self.call(call, path, 0, || self.inner.open(path, mode, direct))?;
+        Ok(Arc::new(SimFile { inner, disk: self.clone() }))
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<()> {
+        self.call(Call::CreateDir, path, 0, || self.inner.create_dir(path))
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>> {
+        self.call(Call::List, path, 0, || self.inner.list(path))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.call(Call::Exists, path, 0, || self.inner.exists(path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.call(Call::Rename, from, 0, || self.inner.rename(from, to))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.call(Call::Remove, path, 0, || self.inner.remove(path))
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.call(Call::SyncDir, path, 0, || self.inner.sync_dir(path))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn DiskLock>> {
+        self.call(Call::Lock, path, 0, || self.inner.lock(path))
+    }
+
+    fn lock_shared(&self, path: &Path) -> Result<Option<Box<dyn DiskLock>>> {
+        self.call(Call::Lock, path, 0, || self.inner.lock_shared(path))
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<u64> {
+        self.call(Call::FreeBytes, path, 0, || self.inner.free_bytes(path))
+    }
+}
+
+#[derive(Debug)]
+struct SimFile {
+    inner: Arc<dyn File>,
+    disk: SimDisk,
+}
+
+impl SimFile {
+    fn call<R>(&self, call: Call, at: u64, make: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.disk.call(call, self.inner.path(), at, make)
+    }
+}
+
+impl File for SimFile {
+    fn path(&self) -> &PathBuf {
+        self.inner.path()
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.call(Call::Len, 0, || self.inner.len())
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let harm = self.disk.enter(Call::Read, self.inner.path(), offset, buf.len() as u64)?;
+        match harm {
+            Some(harm) if harm.refuses() => Err(harm.error(Call::Read, self.inner.path())),
+            Some(Harm::Short) => {
+                let message = format!("{} ends too early", self.inner.path().display());
+                Err(Error::corrupt(message).at(self.inner.path().display().to_string(), offset))
+            }
+            Some(Harm::Flip(seed)) => {
+                self.inner.read_at(offset, buf)?;
+                if !buf.is_empty() {
+                    let at = (mix(seed) % buf.len() as u64) as usize;
+                    buf[at] ^= 1 << (seed % 8);
+                }
+                Ok(())
+            }
+            _ => self.inner.read_at(offset, buf),
+        }
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let path = self.inner.path();
+        let harm = self.disk.enter(Call::Write, path, offset, bytes.len() as u64)?;
+        self.disk.shared.world.note(hash(bytes));
+        match harm {
+            Some(harm) if harm.refuses() => {
+                // A part is written, as on a real device: to a page's border, so that direct files agree.
+                let part = bytes.len() / 2 / PAGE_BYTES * PAGE_BYTES;
+                self.inner.write_at(offset, &bytes[..part])?;
+                Err(harm.error(Call::Write, path).at(path.display().to_string(), offset))
+            }
+            Some(Harm::Lost) => Ok(()),
+            Some(Harm::Misdirected(seed)) => {
+                let pages = self.inner.len()? / PAGE_BYTES as u64 + 1;
+                let elsewhere = mix(seed) % pages * PAGE_BYTES as u64 + offset % PAGE_BYTES as u64;
+                self.inner.write_at(elsewhere, bytes)
+            }
+            _ => self.inner.write_at(offset, bytes),
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        let path = self.inner.path();
+        match self.disk.enter(Call::Sync, path, 0, 0)? {
+            Some(Harm::Lie) => {
+                self.disk.inner.fail_sync(path);
+                Err(Harm::Broken.error(Call::Sync, path))
+            }
+            Some(harm) if harm.refuses() => Err(harm.error(Call::Sync, path)),
+            _ => self.inner.sync(),
+        }
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        self.call(Call::SetLen, len, || self.inner.set_len(len))
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        self.call(Call::Allocate, offset ^ mix(len), || self.inner.allocate(offset, len))
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        self.call(Call::Punch, offset ^ mix(len), || self.inner.punch(offset, len))
+    }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        self.inner.prefetch(offset, len);
+    }
+
+    fn map(&self, len: usize, writable: bool) -> Result<Region> {
+        self.call(Call::Map, len as u64, || self.inner.map(len, writable))
+    }
+}
+
+const PAGE_BYTES: usize = 4096;

@@ -1,0 +1,61 @@
+//! What happens at a call of the device: the bounds of a crash are noted, another operation comes in the middle.
+
+use crate::disk::Watcher;
+use crate::fault::Crash;
+use crate::model::Change;
+use crate::op::Op;
+use crate::run::Runner;
+
+impl Watcher for Runner {
+    fn at_crash(&self) {
+        if !self.is_opening.get() {
+            let crash = self.life.borrow().armed.map_or(Crash::Power(0), |(crash, _)| crash);
+            let allowed = self.allowed(crash);
+            self.life.borrow_mut().captured = Some(allowed);
+        }
+    }
+
+    fn during_data_call(&self, is_transfer: bool) {
+        if self.nesting.get() > 0 || self.db.borrow().is_none() {
+            return;
+        }
+        let due = {
+            let mut life = self.life.borrow_mut();
+            life.during.iter_mut().for_each(|(after, _)| *after = after.saturating_sub(1));
+            let index = life.during.iter().position(|(after, _)| *after == 0);
+            index.map(|index| life.during.remove(index).1)
+        };
+        let Some(op) = due else { return };
+        self.nesting.set(1);
+        if self.may_nest(&op, is_transfer) {
+            self.count(|outcome| outcome.nested += 1);
+            self.use_database(&op);
+        }
+        self.nesting.set(0);
+    }
+}
+
+impl Runner {
+    /// Whether no operation is under way around this one.
+    pub(crate) fn is_outermost(&self) -> bool {
+        self.nesting.get() == 0
+    }
+
+    /// A batch that may be in the image that was just taken, too.
+    pub(crate) fn add_to_captured(&self, changes: Vec<Change>) {
+        if let Some(captured) = &mut self.life.borrow_mut().captured {
+            captured.extra.get_or_insert(changes);
+        }
+    }
+
+    fn may_nest(&self, op: &Op, is_transfer: bool) -> bool {
+        let is_calm = self.struck().sum() == 0 && !self.life.borrow().is_cramped;
+        match op {
+            Op::Steps { .. } => is_transfer,
+            // A writer that waits for memory in the middle of the job that brings it back waits for ever.
+            Op::Batch { .. } => is_calm && self.db().pressure() < 0.5,
+            Op::Snapshot { .. } => true,
+            op => op.is_read(),
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Every crash of small histories: at each call that changes something, every outcome that a loss of power can have
+//! (or a sample, where they are too many) and the death of the process is recovered from and judged; for some of them
+//! again at each call of that recovery.
+//!
+//! A history is a fixed beginning and then some operations, one of each kind in [`KINDS`]: with two operations all
+//! pairs, with three all triples.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Bound;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use terrane::{Db, Options};
+use terrane_device::MemDisk;
+
+use crate::campaign::Job;
+use crate::disk::{SimDisk, Watcher, watch};
+use crate::fault::Crash;
+use crate::judge::{Allowed, Verdict, judge};
+use crate::op::{Edit, Op, Span, Value};
+use crate::panics;
+use crate::run::{DIR, Runner};
+use crate::script::Script;
+use crate::world::World;
+
+/// A name, and operations that differ by a number.
+type Kind = (&'static str, fn(u64) -> Vec<Op>);
+
+/// What can happen in a history.
+const KINDS: [Kind; 16] = [
+    ("put", |stamp| vec![put(1, 40, stamp, false)]),
+    ("put sync", |stamp| vec![put(2, 40, stamp, true)]),
+    ("put of pages", |stamp| vec![put(3, 9_000, stamp, true)]),
+    ("put beyond a segment", |stamp| vec![put(4, 70_000, stamp, false)]),
+    ("delete", |_| vec![Op::Delete { table: "default".to_owned(), key: 1 }]),
+    ("batch", |stamp| vec![batch(stamp, false)]),
+    ("batch sync", |stamp| vec![batch(stamp, true)]),
+    ("create", |stamp| vec![Op::Create { table: format!("t{stamp}") }]),
+    ("drop", |_| vec![Op::Drop { table: "other".to_owned() }]),
+    ("flush", |_| vec![Op::Flush]),
+    ("compact", |_| vec![Op::Compact { table: "default".to_owned(), span: ALL }]),
+    ("sync", |_| vec![Op::Sync]),
+    ("reopen", |_| vec![Op::Reopen { options: 0 }]),
+    ("fill", |stamp| (0..4).map(|number| put(number, 20_000, stamp * 10 + number, false)).collect()),
+    ("background", |_| vec![Op::Steps { count: 4 }]),
+    ("quiesce", |_| vec![Op::Quiesce]),
+];
+
+/// How many kinds of operation there are.
+pub const KIND_COUNT: u64 = KINDS.len() as u64;
+
+const ALL: Span = Span { lower: Bound::Unbounded, upper: Bound::Unbounded };
+
+fn put(key: u64, len: u64, stamp: u64, sync: bool) -> Op {
+    Op::Put { table: "default".to_owned(), key, value: Value { len, stamp }, sync }
+}
+
+fn batch(stamp: u64, sync: bool) -> Op {
+    let edit = |table: &str, key, value| Edit { table: table.to_owned(), key, value };
+    let value = |stamp| Some(Value { len: 30, stamp });
+    let edits =
+        vec![edit("default", 5, value(stamp)), edit("other", 5, value(stamp + 1)), edit("default", 1, None)];
+    Op::Batch { edits, sync }
+}
+
+/// How thoroughly to look.
+#[derive(Clone, Debug)]
+pub struct Explorer {
+    /// Operations of a history.
+    pub operations: u32,
+    /// Outcomes of a loss of power per call: all if there are no more, else so many at random.
+    pub outcomes_max: u64,
+    /// One recovery in so many is crashed again at each of its calls; 0 is none.
+    pub again_one_in: u64,
+}
+
+/// What was explored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Explored {
+    /// Histories.
+    pub histories: u64,
+    /// Calls that were crashed at.
+    pub calls: u64,
+    /// States after a crash that were recovered and judged.
+    pub states: u64,
+    /// States among them after a crash inside a recovery.
+    pub again: u64,
+    /// Calls where every outcome was looked at.
+    pub exhausted: u64,
+}
+
+impl Explorer {
+    /// How many histories there are.
+    #[must_use]
+    pub fn histories(&self) -> u64 {
+        KIND_COUNT.pow(self.operations)
+    }
+
+    /// The history of a number, and its name.
+    fn script(&self, number: u64) -> (String, Script) {
+        let mut ops = vec![
+            Op::Create { table: "other".to_owned() },
+            put(1, 100, 1, false),
+            batch(2, false),
+            Op::Flush,
+            put(6, 500, 4, false),
+            put(1, 50, 5, true),
+            batch(6, false),
+        ];
+        let (mut names, mut left) = (Vec::new(), number);
+        for place in 0..self.operations {
+            let (name, make) = KINDS[(left % KIND_COUNT) as usize];
+            left /= KIND_COUNT;
+            names.push(name);
+            ops.extend(make(100 * (u64::from(place) + 1)));
+        }
+        ops.push(Op::Sync);
+        let options = [
+            ("memory_bytes", 16 << 20),
+            ("write_memory_bytes", 4 << 20),
+            ("segment_bytes", 64 << 10),
+            ("memtable_bytes", 64 << 10),
+            ("level_base_bytes", 64 << 10),
+            ("level_fanout", 2),
+            ("background_threads", 1),
+        ];
+        let options = options.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec();
+        (names.join(", "), Script { seed: number, options, ops })
+    }
+}
+
+impl Job for Explorer {
+    type Sum = Explored;
+
+    fn work(&self, number: u64, sum: &mut Explored) -> Option<String> {
+        let (name, script) = self.script(number % self.histories());
+        let result = explore(self, number, &script);
+        sum.histories = 1;
+        match result {
+            Ok(explored) => {
+                Explorer::add(sum, &explored);
+                None
+            }
+            Err(failure) => {
+                let mut found = script;
+                found.ops.truncate(failure.op + 1);
+                let text = |script: &Script| format!("# {name}: {}\n{script}", failure.message);
+                let Some(crash) = failure.crash else { return Some(text(&found)) };
+                found.ops.insert(0, *crash);
+                found.ops.push(Op::Check);
+                Some(match crate::shrink(&found, 300) {
+                    Some((short, second)) => format!("# {name}: {}\n{short}", second.message),
+                    None => text(&found),
+                })
+            }
+        }
+    }
+
+    fn add(sum: &mut Explored, other: &Explored) {
+        sum.histories += other.histories;
+        sum.calls += other.calls;
+        sum.states += other.states;
+        sum.again += other.again;
+        sum.exhausted += other.exhausted;
+    }
+}
+
+/// What was wrong, after which crash.
+pub(crate) struct Wrong {
+    message: String,
+    op: usize,
+    crash: Option<Box<Op>>,
+}
+
+fn explore(settings: &Explorer, number: u64, script: &Script) -> Result<Explored, Wrong> {
+    panics::record();
+    let result = crate::alone::alone(|| {
+        let runner = Rc::new(Runner::new(script));
+        let scout = Rc::new(Scout {
+            runner: runner.clone(),
+            settings: settings.clone(),
+            options: runner.options(),
+            seed: number,
+            is_on: Cell::new(false),
+            explored: Cell::default(),
+            wrong: RefCell::default(),
+        });
+        let _watching = watch(scout.clone());
+        let done = catch_unwind(AssertUnwindSafe(|| scout.run(&script.ops)));
+        let done =
+            done.unwrap_or_else(|_| Err(Wrong { message: panic_text(), op: script.ops.len(), crash: None }));
+        runner.die();
+        done
+    });
+    panics::forget();
+    result
+}
+
+fn panic_text() -> String {
+    format!("panic: {}", panics::take().unwrap_or_default())
+}
+
+/// Looks at each call of a history.
+struct Scout {
+    runner: Rc<Runner>,
+    settings: Explorer,
+    options: Options,
+    seed: u64,
+    is_on: Cell<bool>,
+    explored: Cell<Explored>,
+    wrong: RefCell<Option<(String, Op)>>,
+}
+
+impl Scout {
+    fn run(&self, ops: &[Op]) -> Result<Explored, Wrong> {
+        let wrong = |message, op, crash| Err(Wrong { message, op, crash });
+        self.runner.open_first();
+        self.is_on.set(true);
+        for (index, op) in ops.iter().enumerate() {
+            self.runner.do_op(op);
+            if let Some((message, crash)) = self.wrong.take() {
+                return wrong(message, index, Some(Box::new(crash)));
+            }
+            if let Err(message) = self.runner.check_failure() {
+                return wrong(message, index, None);
+            }
+        }
+        Ok(self.explored.get())
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Explored)) {
+        let mut explored = self.explored.get();
+        change(&mut explored);
+        self.explored.set(explored);
+    }
+
+    fn look(&self, disk: &MemDisk) {
+        self.count(|explored| explored.calls += 1);
+        let call = self.explored.get().calls;
+        let outcomes = disk.outcomes();
+        let is_exhausted = outcomes <= self.settings.outcomes_max;
+        self.count(|explored| explored.exhausted += u64::from(is_exhausted));
+        let powers = (0..outcomes.min(self.settings.outcomes_max)).map(|number| match is_exhausted {
+            true => Crash::Outcome(number),
+            false => Crash::Power(self.seed ^ call << 20 ^ number),
+        });
+        for crash in powers.chain([Crash::Kill]) {
+            let again = self.settings.again_one_in > 0
+                && self.explored.get().states.is_multiple_of(self.settings.again_one_in);
+            let allowed = self.runner.allowed(crash);
+            let judged = catch_unwind(AssertUnwindSafe(|| self.judge(crash.image(disk), &allowed, again)));
+            if let Err(message) = judged.unwrap_or_else(|_| Err(panic_text())) {
+                let crash = Op::Crash { crash, after: call, again: None };
+                self.wrong.borrow_mut().get_or_insert((message, crash));
+                self.is_on.set(false);
+                return;
+            }
+        }
+    }
+
+    /// Recovers an image and judges what is there; `again` looks at each call of the recovery.
+    fn judge(&self, image: MemDisk, allowed: &Allowed, again: bool) -> Result<(), String> {
+        let watcher = Rc::new(Inner::default());
+        watcher.is_on.set(again);
+        let _watching = watch(watcher.clone());
+        let opened = self.judge_one(image, allowed);
+        watcher.is_on.set(false);
+        self.count(|explored| explored.states += 1);
+        opened?;
+        let within = Allowed { floor: allowed.floor.min(allowed.durable), ..allowed.clone() };
+        for (call, image) in watcher.images.take() {
+            self.count(|explored| {
+                (explored.states, explored.again) = (explored.states + 1, explored.again + 1)
+            });
+            self.judge_one(image, &within)
+                .map_err(|message| format!("again, at call {call} of the recovery: {message}"))?;
+        }
+        Ok(())
+    }
+
+    fn judge_one(&self, image: MemDisk, allowed: &Allowed) -> Result<(), String> {
+        let world = World::new(self.seed);
+        let disk = SimDisk::new(world.clone(), image);
+        let opened = Db::open_on(Arc::new(disk.clone()), DIR, &self.options, world.env());
+        let db = opened.map_err(|error| format!("open: {error}"))?;
+        let judged = judge(&db, &self.runner.model.borrow(), allowed);
+        let checked = match judged {
+            Ok(_) => match db.check(&mut |_, _| ()) {
+                Ok(report) if report.findings.is_empty() => Ok(()),
+                Ok(report) => Err(format!("check: {:?}", report.findings)),
+                Err(error) => Err(format!("check: {error}")),
+            },
+            Err(Verdict::Refused(message) | Verdict::Wrong(message)) => Err(message),
+            Err(Verdict::Unread(error)) => Err(error.to_string()),
+        };
+        disk.abandon();
+        drop(db);
+        world.end_loops();
+        checked
+    }
+}
+
+impl Watcher for Scout {
+    fn before_change(&self, disk: &MemDisk) {
+        if self.is_on.get() {
+            self.look(disk);
+        }
+    }
+}
+
+/// Takes images at each call of a recovery.
+#[derive(Default)]
+struct Inner {
+    is_on: Cell<bool>,
+    calls: Cell<u64>,
+    images: RefCell<Vec<(u64, MemDisk)>>,
+}
+
+/// Outcomes per call inside a recovery.
+const AGAIN_OUTCOMES: u64 = 3;
+
+impl Watcher for Inner {
+    fn before_change(&self, disk: &MemDisk) {
+        if !self.is_on.get() {
+            return;
+        }
+        let call = self.calls.get() + 1;
+        self.calls.set(call);
+        let outcomes = disk.outcomes();
+        let images = (0..outcomes.min(AGAIN_OUTCOMES)).map(|number| {
+            let image = if outcomes <= AGAIN_OUTCOMES {
+                disk.crash_as(number)
+            } else {
+                disk.crash(call << 8 ^ number)
+            };
+            (call, image)
+        });
+        self.images.borrow_mut().extend(images);
+    }
+}

@@ -1,0 +1,176 @@
+//! What can be done to the calls of a device, and when.
+
+use std::io;
+use std::path::Path;
+
+use terrane_base::Error;
+use terrane_device::{Call, MemDisk};
+
+/// How a life of a process ends that does not end by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Crash {
+    /// The process dies; what it wrote is there.
+    Kill,
+    /// The power goes; what was not synced is there, torn or lost as the seed says.
+    Power(u64),
+    /// The power goes, and leaves the outcome of this number: see [`MemDisk::crash_as`].
+    Outcome(u64),
+}
+
+impl Crash {
+    /// What it leaves of a device.
+    pub(crate) fn image(self, disk: &MemDisk) -> MemDisk {
+        match self {
+            Crash::Kill => disk.kill(),
+            Crash::Power(seed) => disk.crash(seed),
+            Crash::Outcome(number) => disk.crash_as(number),
+        }
+    }
+}
+
+/// What is done to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Harm {
+    /// EIO; of a write, half is done. A sync that fails this way may be tried again.
+    Broken,
+    /// ENOSPC.
+    Full,
+    /// A sync fails, and what it should have made durable counts as clean from then on.
+    Lie,
+    /// A read finds the file shorter than it is.
+    Short,
+    /// A read returns one wrong bit.
+    Flip(u64),
+    /// A write says that it was done and was not.
+    Lost,
+    /// A write goes to another place of its file.
+    Misdirected(u64),
+}
+
+impl Harm {
+    /// Whether the call does nothing and says so.
+    #[must_use]
+    pub(crate) fn refuses(self) -> bool {
+        matches!(self, Harm::Broken | Harm::Full)
+    }
+
+    /// The error of a call that is refused.
+    #[cold]
+    pub(crate) fn error(self, call: Call, path: &Path) -> Error {
+        let cause = match self {
+            Harm::Full => io::ErrorKind::StorageFull.into(),
+            _ => io::Error::from_raw_os_error(EIO),
+        };
+        Error::io(format!("{call:?} of {}", path.display()), cause)
+    }
+}
+
+const EIO: i32 = 5;
+
+/// A harm, and the call it is done to: the `skip`-th of its kind from now, and if `lasting` every later one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// The kind of call.
+    pub(crate) call: Call,
+    /// Only on paths that contain this.
+    pub(crate) path_part: String,
+    /// What is done.
+    pub(crate) harm: Harm,
+    /// Calls that pass before.
+    pub(crate) skip: u64,
+    /// Whether it is done to every later call, too.
+    pub(crate) lasting: bool,
+}
+
+/// How often what was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Struck {
+    /// Calls refused with EIO.
+    pub(crate) broken: u64,
+    /// Calls refused with ENOSPC.
+    pub(crate) full: u64,
+    /// Syncs that failed and lied.
+    pub(crate) lies: u64,
+    /// Reads and writes harmed without a word.
+    pub(crate) silent: u64,
+    /// Writes among them: what is stored is damaged.
+    pub(crate) damage: u64,
+}
+
+impl Struck {
+    /// All of them.
+    #[must_use]
+    pub(crate) fn sum(&self) -> u64 {
+        self.broken + self.full + self.lies + self.silent
+    }
+}
+
+/// What is to happen on a device.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    faults: Vec<Fault>,
+    /// Changing calls still to pass before the crash.
+    pub(crate) crash: Option<(u64, Crash)>,
+    pub(crate) struck: Struck,
+    pub(crate) changes: u64,
+}
+
+impl Plan {
+    pub(crate) fn add(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    /// The faults that may still strike.
+    pub(crate) fn pending(&self) -> Vec<Fault> {
+        self.faults.iter().filter(|fault| fault.skip < u64::MAX).cloned().collect()
+    }
+
+    pub(crate) fn heal(&mut self) {
+        self.faults.clear();
+    }
+
+    /// Counts a call; says whether the crash is now.
+    pub(crate) fn count(&mut self, call: Call) -> Option<Crash> {
+        if !call.changes() {
+            return None;
+        }
+        self.changes += 1;
+        match &mut self.crash {
+            Some((0, crash)) => Some(*crash),
+            Some((left, _)) => {
+                *left -= 1;
+                None
+            }
+            None => None,
+        }
+    }
+
+    /// What is done to a call.
+    pub(crate) fn harm(&mut self, call: Call, path: &str) -> Option<Harm> {
+        let mut done = None;
+        for fault in &mut self.faults {
+            if fault.call != call || !path.contains(&fault.path_part) {
+                continue;
+            }
+            if fault.skip > 0 {
+                fault.skip -= 1;
+            } else if done.is_none() {
+                done = Some(fault.harm);
+                fault.skip = if fault.lasting { 0 } else { u64::MAX };
+            }
+        }
+        match done {
+            Some(Harm::Broken) => self.struck.broken += 1,
+            // A sync that fails for want of space is a failed sync: there is no going on.
+            Some(Harm::Full) if !matches!(call, Call::Sync | Call::SyncDir) => self.struck.full += 1,
+            Some(Harm::Full) => self.struck.broken += 1,
+            Some(Harm::Lie) => self.struck.lies += 1,
+            Some(harm) => {
+                self.struck.silent += 1;
+                self.struck.damage += u64::from(matches!(harm, Harm::Lost | Harm::Misdirected(_)));
+            }
+            None => {}
+        }
+        done
+    }
+}

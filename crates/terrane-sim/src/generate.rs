@@ -1,0 +1,319 @@
+//! Runs drawn from a seed: options, a habit, and operations that follow it.
+//!
+//! A run has one character: few keys or many, small values or ones that fill extents, faults of one kind. Mixing
+//! everything in each run would make each rare path rare in all of them.
+
+use std::ops::Bound;
+
+use terrane_device::Call;
+
+use crate::fault::{Crash, Fault, Harm};
+use crate::numbers::Numbers;
+use crate::op::{Edit, Op, Span, Value, Way};
+use crate::script::{CALLS, Script};
+
+/// What happens to the device in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Climate {
+    /// Nothing: every answer is the model's, every call succeeds.
+    Fair,
+    /// The process dies and the power goes.
+    Crashes,
+    /// Crashes, and calls that fail and say so.
+    Faults,
+    /// Crashes, and a device that fills up.
+    Full,
+    /// Bits rot, reads and writes go wrong without a word.
+    Rot,
+}
+
+impl Climate {
+    /// The climate of a seed.
+    #[must_use]
+    pub fn of(seed: u64) -> Climate {
+        let all =
+            [Climate::Crashes, Climate::Faults, Climate::Fair, Climate::Full, Climate::Crashes, Climate::Rot];
+        all[(seed % all.len() as u64) as usize]
+    }
+}
+
+/// What a run is like.
+struct Habit {
+    climate: Climate,
+    keys: u64,
+    value_bytes: u64,
+    /// One value in so many is up to `wide_bytes`.
+    wide_one_in: u64,
+    wide_bytes: u64,
+    tables: u64,
+    sync_one_in: u64,
+    has_journal: bool,
+}
+
+/// The run of `seed` with about `operations` operations.
+#[must_use]
+pub fn generate(seed: u64, operations: u64) -> Script {
+    generate_in(seed, operations, Climate::of(seed))
+}
+
+/// The run of `seed` in a climate.
+#[must_use]
+pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
+    let mut numbers = Numbers::part(seed, 3);
+    let has_journal = climate != Climate::Fair || !numbers.one_in(6);
+    let mut options = random_options(&mut numbers);
+    if !has_journal {
+        options.push(("journal".to_owned(), "off".to_owned()));
+    }
+    let is_wide = numbers.one_in(8);
+    let habit = Habit {
+        climate,
+        keys: *numbers.pick(&[5, 40, 300, 2_000]),
+        value_bytes: *numbers.pick(&[12, 60, 300, 1_500]),
+        wide_one_in: if is_wide { 12 } else { 200 },
+        wide_bytes: if is_wide { 200_000 } else { 8_000 },
+        tables: 1 + numbers.below(4),
+        sync_one_in: *numbers.pick(&[2, 10, 60, 1_000]),
+        has_journal,
+    };
+    let mut draft = Draft { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
+    while (draft.ops.len() as u64) < operations {
+        draft.add_op();
+    }
+    draft.ops.extend([
+        Op::Resume,
+        Op::Heal,
+        Op::Room { bytes: u64::MAX },
+        Op::Reopen { options: 0 },
+        Op::Check,
+    ]);
+    Script { seed, options, ops: draft.ops }
+}
+
+/// Options at random, most of them as small as they can be. Together they never contradict each other.
+pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
+    const KIB: u64 = 1 << 10;
+    let write = *numbers.pick(&[4096, 4096, 4096, 8192]) * KIB;
+    let memtable = *numbers.pick(&[64, 64, 64, 96, 256, 1024]) * KIB;
+    let index = memtable * numbers.pick(&[1, 1, 1, 2, 4]).to_owned().min(write / 2 / memtable);
+    let numbered = [
+        ("memory_bytes", 16384 * KIB),
+        ("write_memory_bytes", write),
+        ("segment_bytes", *numbers.pick(&[64, 64, 64, 128, 256]) * KIB),
+        ("memtable_bytes", memtable),
+        ("global_index_bytes", index),
+        ("block_bytes", *numbers.pick(&[1, 1, 2, 4, 16]) * KIB),
+        ("filter_bits_per_key", *numbers.pick(&[0, 1, 10, 20])),
+        ("level_fanout", *numbers.pick(&[2, 2, 3, 10])),
+        ("level_base_bytes", *numbers.pick(&[64, 64, 128, 1024]) * KIB),
+        ("overflow_runs_max", *numbers.pick(&[1, 2, 8])),
+        ("background_threads", *numbers.pick(&[1, 1, 2, 3])),
+        ("io_bytes_per_second", *numbers.pick(&[0, 0, 0, 1 << 20])),
+    ];
+    let mut options: Vec<_> =
+        numbered.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
+    for name in ["compression", "compression_last"] {
+        options.push((name.to_owned(), (*numbers.pick(&["none", "lz4"])).to_owned()));
+    }
+    options.push(("direct_io".to_owned(), numbers.one_in(2).to_string()));
+    options
+}
+
+struct Draft {
+    numbers: Numbers,
+    habit: Habit,
+    /// Tables that exist if everything went well.
+    tables: Vec<String>,
+    stamp: u64,
+    ops: Vec<Op>,
+}
+
+impl Draft {
+    fn add_op(&mut self) {
+        if self.numbers.one_in(25) {
+            let op = self.around();
+            self.ops.push(op);
+            return;
+        }
+        if self.numbers.one_in(40) {
+            let (after, op) = (self.numbers.below(6), Box::new(self.inner()));
+            self.ops.push(Op::During { after, op });
+            return;
+        }
+        let op = match self.numbers.below(100) {
+            0..34 => self.put(),
+            34..46 => self.batch(20),
+            46..51 => Op::Delete { table: self.table(), key: self.key() },
+            51..98 => self.read(),
+            _ => self.snapshot(),
+        };
+        self.ops.push(op);
+    }
+
+    /// What may happen in the middle of another operation.
+    fn inner(&mut self) -> Op {
+        match self.numbers.below(10) {
+            0..4 => self.batch(5),
+            4..8 => self.read(),
+            8 => self.snapshot(),
+            _ => Op::Steps { count: 1 },
+        }
+    }
+
+    /// What is not a read or a write.
+    fn around(&mut self) -> Op {
+        match self.numbers.below(100) {
+            0..8 => Op::Flush,
+            8..14 => Op::Compact { table: self.table(), span: self.span() },
+            14..17 => self.create_or_drop(),
+            17..50 => Op::Steps { count: 1 + self.numbers.skewed(16) },
+            50..56 => Op::Sync,
+            56..61 => Op::Quiesce,
+            61..62 => Op::Check,
+            62..64 => Op::Pause,
+            64..68 => Op::Resume,
+            68..69 => Op::Cancel,
+            69..74 => Op::Reopen { options: if self.numbers.one_in(2) { self.numbers.draw() } else { 0 } },
+            _ => self.weather(),
+        }
+    }
+
+    /// What the climate brings.
+    fn weather(&mut self) -> Op {
+        match (self.habit.climate, self.numbers.below(4)) {
+            (Climate::Fair, _) => Op::Steps { count: 2 },
+            (Climate::Crashes, _) | (_, 0) => self.crash(),
+            (Climate::Faults, 1) | (Climate::Rot, 1) => Op::Heal,
+            (Climate::Faults, _) => self.fault(),
+            (Climate::Full, 1) => Op::Room { bytes: u64::MAX },
+            (Climate::Full, _) => Op::Room { bytes: self.numbers.skewed(8 << 20) },
+            (Climate::Rot, 2) => {
+                let path_part = (*self.numbers.pick(&["/", ".seg", ".ext", "MANIFEST"])).to_owned();
+                Op::Rot { seed: self.numbers.draw(), path_part }
+            }
+            (Climate::Rot, _) => self.silent_fault(),
+        }
+    }
+
+    fn crash(&mut self) -> Op {
+        let crash = if self.numbers.one_in(3) { Crash::Kill } else { Crash::Power(self.numbers.draw()) };
+        let after = if self.numbers.one_in(4) { 0 } else { self.numbers.skewed(120) };
+        let again = if self.numbers.one_in(3) { Some(self.numbers.below(20)) } else { None };
+        Op::Crash { crash, after, again }
+    }
+
+    fn fault(&mut self) -> Op {
+        let call = *self.numbers.pick(&CALLS);
+        let harm = match self.numbers.below(4) {
+            0 => Harm::Full,
+            1 if call == Call::Sync => Harm::Lie,
+            _ => Harm::Broken,
+        };
+        let lasting = self.numbers.one_in(4);
+        Op::Fault(Fault { call, path_part: self.path_part(), harm, skip: self.numbers.skewed(20), lasting })
+    }
+
+    /// Harm without a word, where checksums have to find it out: on extents.
+    fn silent_fault(&mut self) -> Op {
+        let (call, harm) = match self.numbers.below(5) {
+            0 => (Call::Read, Harm::Short),
+            1 | 2 => (Call::Read, Harm::Flip(self.numbers.draw())),
+            3 => (Call::Write, Harm::Lost),
+            _ => (Call::Write, Harm::Misdirected(self.numbers.draw())),
+        };
+        let path_part = if call == Call::Write { ".ext".to_owned() } else { self.path_part() };
+        Op::Fault(Fault { call, path_part, harm, skip: self.numbers.skewed(20), lasting: false })
+    }
+
+    fn path_part(&mut self) -> String {
+        (*self.numbers.pick(&["", "", ".seg", ".ext", "MANIFEST", "/data", "/journal"])).to_owned()
+    }
+
+    fn create_or_drop(&mut self) -> Op {
+        let name = format!("t{}", self.numbers.below(self.habit.tables));
+        if let Some(index) = self.tables.iter().position(|table| *table == name) {
+            self.tables.swap_remove(index);
+            return Op::Drop { table: name };
+        }
+        self.tables.push(name.clone());
+        Op::Create { table: name }
+    }
+
+    fn table(&mut self) -> String {
+        self.numbers.pick(&self.tables).clone()
+    }
+
+    fn key(&mut self) -> u64 {
+        if self.numbers.one_in(4) {
+            self.numbers.skewed(self.habit.keys)
+        } else {
+            self.numbers.below(self.habit.keys)
+        }
+    }
+
+    fn value(&mut self) -> Value {
+        self.stamp += 1;
+        let is_wide = self.numbers.one_in(self.habit.wide_one_in);
+        let bound = if is_wide { self.habit.wide_bytes } else { self.habit.value_bytes };
+        Value { len: self.numbers.below(bound), stamp: self.stamp }
+    }
+
+    fn is_synced(&mut self) -> bool {
+        self.habit.has_journal && self.numbers.one_in(self.habit.sync_one_in)
+    }
+
+    fn put(&mut self) -> Op {
+        Op::Put { table: self.table(), key: self.key(), value: self.value(), sync: self.is_synced() }
+    }
+
+    fn batch(&mut self, count: u64) -> Op {
+        let count = 1 + self.numbers.skewed(count);
+        let edits = (0..count).map(|_| {
+            let value = if self.numbers.one_in(4) { None } else { Some(self.value()) };
+            Edit { table: self.table(), key: self.key(), value }
+        });
+        let edits = edits.collect();
+        Op::Batch { edits, sync: self.is_synced() }
+    }
+
+    fn at(&mut self) -> Option<u64> {
+        if self.numbers.one_in(4) { Some(self.numbers.below(4)) } else { None }
+    }
+
+    fn read(&mut self) -> Op {
+        let (table, at) = (self.table(), self.at());
+        match self.numbers.below(16) {
+            0..8 => Op::Get { table, key: self.key(), at },
+            8 => Op::Contains { table, key: self.key(), at },
+            9 | 10 => {
+                let keys = (0..self.numbers.below(12)).map(|_| self.key()).collect();
+                Op::MultiGet { table, keys, at }
+            }
+            11 => Op::Prefix { table, key: self.key(), len: self.numbers.below(12), at },
+            _ => {
+                let way = match self.numbers.below(5) {
+                    0 | 1 => Way::Forward,
+                    2 => Way::Backward,
+                    3 => Way::Both(self.numbers.draw()),
+                    _ => Way::Cursor(self.numbers.draw()),
+                };
+                Op::Scan { table, span: self.span(), way, limit: 1 + self.numbers.skewed(60), at }
+            }
+        }
+    }
+
+    fn span(&mut self) -> Span {
+        let mut bound = || match self.numbers.below(3) {
+            0 => Bound::Unbounded,
+            1 => Bound::Included(()),
+            _ => Bound::Excluded(()),
+        };
+        let (lower, upper) = (bound(), bound());
+        Span { lower: lower.map(|()| self.key()), upper: upper.map(|()| self.key()) }
+    }
+
+    fn snapshot(&mut self) -> Op {
+        let name = self.numbers.below(4);
+        if self.numbers.one_in(3) { Op::Release { name } } else { Op::Snapshot { name } }
+    }
+}

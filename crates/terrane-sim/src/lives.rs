@@ -1,0 +1,218 @@
+//! From one life of a process to the next: close or crash, what that leaves, open, and the judgement of what is there.
+
+use std::sync::Arc;
+
+use terrane::{Db, Error};
+use terrane_device::MemDisk;
+
+use crate::disk::SimDisk;
+use crate::fault::{Crash, Fault};
+use crate::judge::{Allowed, Verdict, judge};
+use crate::numbers::Numbers;
+use crate::run::{DIR, Life, Runner};
+
+impl Runner {
+    /// What a kill, or a loss of power, may leave now.
+    pub(crate) fn allowed(&self, crash: Crash) -> Allowed {
+        let life = self.life.borrow();
+        if self.is_opening.get()
+            && let Some(captured) = &life.captured
+        {
+            return captured.clone();
+        }
+        let acked = self.model.borrow().now();
+        let floor = match crash {
+            Crash::Kill if self.has_journal => acked,
+            _ => life.durable,
+        };
+        let extra = life.inflight.last().or(life.doubt.as_ref()).cloned();
+        Allowed { floor, durable: life.durable, acked, extra, events: life.events.clone() }
+    }
+
+    pub(crate) fn reopen(&self, options: u64) {
+        let allowed = {
+            let db = self.db.borrow_mut().take();
+            self.life.borrow_mut().snapshots.clear();
+            let closed = db.map_or(Ok(()), Db::close);
+            match closed {
+                Ok(()) => self.note_durable(self.model.borrow().now()),
+                Err(error) => self.met("close", &error),
+            }
+            if self.disk().has_crashed() {
+                return;
+            }
+            self.allowed(Crash::Kill)
+        };
+        if options != 0 {
+            self.change_options(options);
+        }
+        let (pending, armed) = (self.disk().pending_crash(), self.life.borrow().armed);
+        self.next_life(self.disk().device().clone());
+        if let Some((left, crash)) = pending {
+            self.disk().crash_after(left, crash);
+            self.life.borrow_mut().armed = armed;
+        }
+        self.open(&allowed, None);
+    }
+
+    /// Other options where a database may be opened with others.
+    fn change_options(&self, seed: u64) {
+        let mut options = self.options.borrow_mut();
+        for (name, value) in crate::generate::random_options(&mut Numbers::new(seed)) {
+            options.set(&name, &value).expect("generated options are valid");
+        }
+    }
+
+    pub(crate) fn rot(&self, seed: u64, path_part: &str) {
+        if !self.has_journal {
+            return;
+        }
+        let mut allowed = self.allowed(Crash::Kill);
+        allowed.floor = self.life.borrow().marked;
+        allowed.durable = allowed.floor;
+        let image = self.disk().device().kill();
+        self.die();
+        let chosen = |path: &str| path.contains(path_part) && !path.ends_with("LOCK");
+        for bit in 0..1 + seed % 3 {
+            if let Some((path, offset)) = image.rot(seed.wrapping_add(bit), &chosen) {
+                self.world.note(crate::numbers::hash(path.as_bytes()) ^ offset);
+                self.is_damaged.set(true);
+                self.count(|outcome| outcome.silent += 1);
+            }
+        }
+        self.next_life(image);
+        self.open(&allowed, None);
+    }
+
+    /// After a crash: the image is the device of the next life.
+    pub(crate) fn recover(&self) {
+        let disk = self.disk();
+        let (captured, armed) = {
+            let mut life = self.life.borrow_mut();
+            (life.captured.take(), life.armed.take())
+        };
+        let image = disk.image().expect("there was a crash");
+        let captured = captured.expect("noted when the image was taken");
+        self.count(|outcome| outcome.crashes += 1);
+        self.die();
+        self.next_life(image);
+        self.open(&captured, armed.and_then(|(_, again)| again));
+    }
+
+    /// The process is gone.
+    pub(crate) fn die(&self) {
+        self.disk().abandon();
+        self.life.borrow_mut().snapshots.clear();
+        let db = self.db.borrow_mut().take();
+        // It closes itself, and fails at that: its device is dead.
+        drop(db);
+        self.world.end_loops();
+    }
+
+    /// A new device over what is there, with the faults that have not struck yet.
+    pub(crate) fn next_life(&self, device: MemDisk) {
+        let before = self.disk();
+        self.count_faults();
+        if before.struck().damage > 0 {
+            self.is_damaged.set(true);
+        }
+        self.world.end_loops();
+        device.set_capacity(u64::MAX);
+        let next = SimDisk::new(self.world.clone(), device);
+        before.faults().into_iter().for_each(|fault: Fault| next.fail(fault));
+        *self.disk.borrow_mut() = next;
+        let marked = self.life.borrow().marked;
+        *self.life.borrow_mut() = Life { marked, ..Life::default() };
+    }
+
+    /// Opens the database and judges what it holds; `again` crashes at that call of the recovery.
+    pub(crate) fn open(&self, allowed: &Allowed, again: Option<u64>) {
+        self.count(|outcome| outcome.opens += 1);
+        let disk = self.disk();
+        let seed = self.world.trace().value() as u64;
+        if let Some(again) = again {
+            disk.crash_after(again, Crash::Power(seed));
+            self.life.borrow_mut().armed = Some((Crash::Power(seed), None));
+        }
+        {
+            let mut life = self.life.borrow_mut();
+            // A loss of power inside a recovery takes with it what was only in the page cache.
+            let is_kill = matches!(life.armed, Some((Crash::Kill, _)));
+            let floor = if is_kill { allowed.floor } else { allowed.floor.min(allowed.durable) };
+            life.captured = Some(Allowed { floor, ..allowed.clone() });
+        }
+        self.is_opening.set(true);
+        let options = self.options.borrow().clone();
+        let opened = Db::open_on(Arc::new(disk.clone()), DIR, &options, self.world.env());
+        self.is_opening.set(false);
+        match opened {
+            _ if disk.has_crashed() => {
+                drop(opened);
+                self.recover();
+            }
+            Ok(db) => {
+                if again.is_some() {
+                    disk.disarm();
+                    self.life.borrow_mut().armed = None;
+                }
+                self.life.borrow_mut().captured = None;
+                *self.db.borrow_mut() = Some(db);
+                self.settle(allowed);
+            }
+            Err(error) if self.may_fail(&error) => self.open_without_faults(allowed, &error),
+            Err(error) => self.fail(format!("open: {error} ({:?})", error.kind())),
+        }
+    }
+
+    /// An open that met a fault: without faults the next one succeeds, unless something is damaged.
+    fn open_without_faults(&self, allowed: &Allowed, error: &Error) {
+        let is_harmed = self.struck().sum() > 0;
+        self.disk().heal();
+        self.next_life(self.disk().device().clone());
+        self.disk().heal();
+        if is_harmed {
+            return self.open(allowed, None);
+        }
+        self.world.note_text(&error.to_string());
+        self.count(|outcome| outcome.refused = true);
+    }
+
+    /// Finds out which moment the database holds, and goes on from there.
+    pub(crate) fn settle(&self, allowed: &Allowed) {
+        let verdict = judge(&self.db(), &self.model.borrow(), allowed);
+        let found = match verdict {
+            Ok(found) => found,
+            Err(Verdict::Refused(message)) if self.is_damaged.get() || self.struck().silent > 0 => {
+                self.world.note_text(&message);
+                return self.count(|outcome| outcome.refused = true);
+            }
+            Err(_) if self.disk().has_crashed() => return,
+            Err(Verdict::Unread(error)) => {
+                self.met("after open", &error);
+                if self.failure.borrow().is_none() {
+                    self.disk().heal();
+                    self.settle(allowed);
+                }
+                return;
+            }
+            Err(Verdict::Refused(message) | Verdict::Wrong(message)) => {
+                return self.fail(format!("after open: {message}"));
+            }
+        };
+        self.world.note(found.commits);
+        let mut model = self.model.borrow_mut();
+        for event in &found.events {
+            if event.is_created { model.create_table(&event.table) } else { model.drop_table(&event.table) }
+        }
+        if found.commits > allowed.acked {
+            model.write(allowed.extra.as_deref().unwrap_or_default());
+        }
+        model.roll_back(found.commits);
+        model.forget_before(&[found.commits]);
+        let mut life = self.life.borrow_mut();
+        if self.has_journal {
+            life.durable = found.commits;
+            life.marked = found.commits;
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The same operations under many configurations, with more work in the background, give the same answers.
+//!
+//! No model is needed for that, so it also holds where model and engine have the same misunderstanding; and the model
+//! is there all the same.
+
+use crate::campaign::Job;
+use crate::generate::{Climate, generate_in, random_options};
+use crate::numbers::Numbers;
+use crate::op::Op;
+use crate::script::Script;
+use crate::{Outcome, run};
+
+/// The operations of seeds, each under many configurations.
+#[derive(Clone, Debug)]
+pub struct Metamorph {
+    /// Operations of each run.
+    pub operations: u64,
+    /// Configurations of each.
+    pub variants: u64,
+}
+
+impl Job for Metamorph {
+    type Sum = Outcome;
+
+    fn work(&self, seed: u64, sum: &mut Outcome) -> Option<String> {
+        let script = plain(generate_in(seed, self.operations, Climate::Fair));
+        let mut first = None;
+        for number in 0..self.variants.max(2) {
+            let variant = variant(&script, number);
+            let outcome = match run(&variant) {
+                Ok(outcome) => outcome,
+                Err(failure) => return Some(format!("# seed {seed}: {}\n{variant}", failure.message)),
+            };
+            sum.add(&outcome);
+            let answers = *first.get_or_insert(outcome.answers);
+            if answers != outcome.answers {
+                return Some(format!(
+                    "# seed {seed}: variant {number} answers otherwise than variant 0\n{variant}"
+                ));
+            }
+        }
+        None
+    }
+
+    fn add(sum: &mut Outcome, other: &Outcome) {
+        sum.add(other);
+    }
+}
+
+/// Without what depends on how far the background is, and without changes of options on the way.
+fn plain(mut script: Script) -> Script {
+    script.ops.retain(|op| !matches!(op, Op::During { .. }));
+    for op in &mut script.ops {
+        if let Op::Reopen { options } = op {
+            *options = 0;
+        }
+    }
+    script
+}
+
+/// The operations of a script under other options, with background work in between that changes no answer.
+fn variant(script: &Script, number: u64) -> Script {
+    let mut numbers = Numbers::part(script.seed, 100 + number);
+    let mut options = random_options(&mut numbers);
+    if number % 5 == 4 {
+        options.push(("journal".to_owned(), "off".to_owned()));
+    }
+    let mut ops = Vec::new();
+    for op in &script.ops {
+        if numbers.one_in(30) {
+            ops.push(match numbers.below(6) {
+                0 => Op::Flush,
+                1 => Op::Sync,
+                2 => Op::Quiesce,
+                3 => Op::Resume,
+                _ => Op::Steps { count: 1 + numbers.below(8) },
+            });
+        }
+        ops.push(op.clone());
+    }
+    Script { seed: numbers.draw(), options, ops }
+}

@@ -1,0 +1,151 @@
+//! Operations of a simulated user and of the world around the database, as values and as lines of text.
+//!
+//! Keys and values are numbers that stand for bytes ([`key`], [`Value::bytes`]): a script stays short.
+
+use std::ops::Bound;
+
+use crate::fault::{Crash, Fault};
+use crate::numbers::{Numbers, mix};
+
+/// Keys that are prefixes of each other, hold zero bytes, or are empty come up often.
+#[must_use]
+pub(crate) fn key(number: u64) -> Vec<u8> {
+    match mix(number) % 16 {
+        0 => vec![0; (number % 8) as usize],
+        1 => vec![0xff; (number % 5) as usize],
+        2 => format!("k{number}").into_bytes(),
+        3 => [b"prefix/".repeat((number % 4) as usize).as_slice(), &number.to_be_bytes()].concat(),
+        4 => [b"long/".repeat((number % 60) as usize).as_slice(), &number.to_be_bytes()].concat(),
+        _ => format!("key{number:08}").into_bytes(),
+    }
+}
+
+/// A value: its length, and a number that no other value has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Value {
+    /// Bytes.
+    pub(crate) len: u64,
+    /// What distinguishes it.
+    pub(crate) stamp: u64,
+}
+
+impl Value {
+    /// The bytes: the stamp as far as it fits, then some that compress well or not at all.
+    #[must_use]
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        let mut bytes = self.stamp.to_le_bytes()[..(self.len as usize).min(8)].to_vec();
+        let mut numbers = Numbers::new(self.stamp);
+        let is_random = self.stamp.is_multiple_of(3);
+        bytes.reserve(self.len as usize);
+        while (bytes.len() as u64) < self.len {
+            let piece = if is_random { numbers.draw() } else { self.stamp }.to_le_bytes();
+            let left = self.len as usize - bytes.len();
+            bytes.extend_from_slice(&piece[..left.min(8)]);
+        }
+        bytes
+    }
+}
+
+/// A change of one key, in a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edit {
+    /// The table.
+    pub(crate) table: String,
+    /// The key.
+    pub(crate) key: u64,
+    /// The value, or a delete.
+    pub(crate) value: Option<Value>,
+}
+
+/// A range of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Where it begins.
+    pub(crate) lower: Bound<u64>,
+    /// Where it ends.
+    pub(crate) upper: Bound<u64>,
+}
+
+/// In which direction a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// From the first key.
+    Forward,
+    /// From the last key.
+    Backward,
+    /// From both ends, by turns that the number decides.
+    Both(u64),
+    /// With a cursor that seeks, goes on and turns, by what the number decides.
+    Cursor(u64),
+}
+
+/// One operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// Sets a key by itself.
+    Put { table: String, key: u64, value: Value, sync: bool },
+    /// Removes a key by itself.
+    Delete { table: String, key: u64 },
+    /// Writes a batch.
+    Batch { edits: Vec<Edit>, sync: bool },
+    /// Creates a table.
+    Create { table: String },
+    /// Drops a table.
+    Drop { table: String },
+    /// Reads a key, now or at a snapshot.
+    Get { table: String, key: u64, at: Option<u64> },
+    /// Asks whether a key is there.
+    Contains { table: String, key: u64, at: Option<u64> },
+    /// Reads several keys.
+    MultiGet { table: String, keys: Vec<u64>, at: Option<u64> },
+    /// Reads a range.
+    Scan { table: String, span: Span, way: Way, limit: u64, at: Option<u64> },
+    /// Reads what begins with the bytes of a key, cut to a length.
+    Prefix { table: String, key: u64, len: u64, at: Option<u64> },
+    /// Takes the snapshot of this name, in place of an older one.
+    Snapshot { name: u64 },
+    /// Drops a snapshot.
+    Release { name: u64 },
+    /// Moves everything into the levels.
+    Flush,
+    /// Merges a range down.
+    Compact { table: String, span: Span },
+    /// Pauses the background.
+    Pause,
+    /// Lets it go on.
+    Resume,
+    /// Cancels running compactions.
+    Cancel,
+    /// Makes every write durable.
+    Sync,
+    /// Waits until the background has nothing to do.
+    Quiesce,
+    /// Gives the background so many turns.
+    Steps { count: u64 },
+    /// Compares every row, forward and backward, and runs the database's own check.
+    Check,
+    /// Closes and opens again; with options changed by the seed, unless it is 0.
+    Reopen { options: u64 },
+    /// Dies, now or at a call to come, and opens again.
+    /// Once more at the `again`-th call of that opening, with the power.
+    Crash { crash: Crash, after: u64, again: Option<u64> },
+    /// Does something to calls to come.
+    Fault(Fault),
+    /// No more faults.
+    Heal,
+    /// Leaves the device only so much room.
+    Room { bytes: u64 },
+    /// Bits rot in files whose path contains the text, and the database is opened again.
+    Rot { seed: u64, path_part: String },
+    /// Does another operation in the middle of the next ones: at the `after`-th call on a data file from now.
+    During { after: u64, op: Box<Op> },
+}
+
+impl Op {
+    /// Whether it only reads, and can fail without consequence.
+    #[must_use]
+    pub(crate) fn is_read(&self) -> bool {
+        use Op::{Contains, Get, MultiGet, Prefix, Scan};
+        matches!(self, Get { .. } | Contains { .. } | MultiGet { .. } | Scan { .. } | Prefix { .. })
+    }
+}

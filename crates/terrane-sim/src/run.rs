@@ -1,0 +1,369 @@
+//! A run: the operations of a script on a database in a world of its own, every answer compared with the model, every
+//! recovery judged.
+//!
+//! A *life* is the time from an open to a close or crash. Each has a device of its own ([`SimDisk`]) over the bytes
+//! that the one before left. Nothing here is borrowed while the database works: in the middle of one operation
+//! another one may come ([`Op::During`]).
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use terrane::{Db, Error, Kind, Options, Snapshot};
+use terrane_device::MemDisk;
+
+use crate::disk::{SimDisk, watch};
+use crate::fault::{Crash, Struck};
+use crate::judge::{Allowed, Event};
+use crate::model::{Change, Model};
+use crate::numbers::Trace;
+use crate::op::Op;
+use crate::panics;
+use crate::script::Script;
+use crate::world::World;
+
+/// Where the database lies on its device.
+pub(crate) const DIR: &str = "/db";
+/// How often a background that met a full device is asked again once there is room.
+const RETRIES: u32 = 40;
+
+/// Turns of the background after which it should have come to rest.
+const STEPS_MAX: u32 = 20_000;
+
+/// Why a run failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Index of the operation.
+    pub at: usize,
+    /// What was wrong.
+    pub message: String,
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    /// Hash of everything that happened: the same for the same script, always.
+    pub trace: Trace,
+    /// Hash of every answer: the same for the same operations under other options.
+    pub answers: Trace,
+    /// Operations done.
+    pub operations: u64,
+    /// Operations done in the middle of others.
+    pub nested: u64,
+    /// Crashes, those inside a recovery included.
+    pub crashes: u64,
+    /// Times the database was opened.
+    pub opens: u64,
+    /// Calls that were refused with EIO.
+    pub broken: u64,
+    /// Calls that were refused with ENOSPC by a fault; want of room is not counted.
+    pub full: u64,
+    /// Syncs that failed and then lied.
+    pub lies: u64,
+    /// Bits that rotted, reads and writes harmed without a word.
+    pub silent: u64,
+    /// Whether the database said that it is damaged, which ends a run.
+    pub refused: bool,
+}
+
+impl Outcome {
+    /// Adds another's counts; hashes stay.
+    pub fn add(&mut self, other: &Outcome) {
+        self.operations += other.operations;
+        self.nested += other.nested;
+        self.crashes += other.crashes;
+        self.opens += other.opens;
+        self.broken += other.broken;
+        self.full += other.full;
+        self.lies += other.lies;
+        self.silent += other.silent;
+    }
+}
+
+/// Does what the script says.
+///
+/// # Errors
+/// The first thing that was wrong.
+pub fn run(script: &Script) -> Result<Outcome, Failure> {
+    panics::record();
+    let body = || {
+        let runner = Rc::new(Runner::new(script));
+        let _watching = watch(runner.clone());
+        let result = catch_unwind(AssertUnwindSafe(|| runner.run_all(&script.ops)));
+        let result = result.unwrap_or_else(|_| Err(runner.panicked()));
+        runner.die();
+        result
+    };
+    let result = crate::alone::alone(body);
+    panics::forget();
+    result
+}
+
+/// Whether the script's options are a configuration.
+pub(crate) fn accepts(script: &Script) -> bool {
+    let mut options = Options::default();
+    script.options.iter().all(|(name, value)| options.set(name, value).is_ok()) && options.resolve(1).is_ok()
+}
+
+/// What is known of the present life.
+#[derive(Default)]
+pub(crate) struct Life {
+    /// Commits that a loss of power does not take.
+    pub(crate) durable: u64,
+    /// Commits that rot of the journal's end does not take.
+    pub(crate) marked: u64,
+    pub(crate) snapshots: BTreeMap<u64, (Snapshot, u64)>,
+    /// Batches under way, the innermost last.
+    pub(crate) inflight: Vec<Vec<Change>>,
+    /// A batch that failed and may be found after the next open.
+    pub(crate) doubt: Option<Vec<Change>>,
+    /// Tables whose change is under way, or failed.
+    pub(crate) events: Vec<Event>,
+    /// What an image that was taken may hold.
+    pub(crate) captured: Option<Allowed>,
+    /// What the crash that is armed is like.
+    pub(crate) armed: Option<(Crash, Option<u64>)>,
+    pub(crate) is_paused: bool,
+    /// After a failed sync no commit may succeed.
+    pub(crate) is_poisoned: bool,
+    /// The device has less room than it wants.
+    pub(crate) is_cramped: bool,
+    pub(crate) was_cramped: bool,
+    pub(crate) during: Vec<(u64, Op)>,
+}
+
+pub(crate) struct Runner {
+    pub(crate) world: Arc<World>,
+    pub(crate) options: RefCell<Options>,
+    pub(crate) disk: RefCell<SimDisk>,
+    pub(crate) db: RefCell<Option<Db>>,
+    pub(crate) model: RefCell<Model>,
+    pub(crate) life: RefCell<Life>,
+    pub(crate) failure: RefCell<Option<String>>,
+    pub(crate) outcome: Cell<Outcome>,
+    /// What is stored may be damaged.
+    pub(crate) is_damaged: Cell<bool>,
+    pub(crate) is_opening: Cell<bool>,
+    pub(crate) nesting: Cell<u32>,
+    /// Whether the operation under way is a read.
+    pub(crate) is_reading: Cell<bool>,
+    pub(crate) has_journal: bool,
+}
+
+impl Runner {
+    pub(crate) fn new(script: &Script) -> Self {
+        let world = World::new(script.seed);
+        let mut options = Options::default();
+        for (name, value) in &script.options {
+            options.set(name, value).unwrap_or_else(|error| panic!("option {name}={value}: {error}"));
+        }
+        let has_journal = options.journal == terrane::JournalMode::File;
+        Runner {
+            disk: RefCell::new(SimDisk::new(world.clone(), MemDisk::new())),
+            world,
+            options: RefCell::new(options),
+            db: RefCell::default(),
+            model: RefCell::new(Model::new()),
+            life: RefCell::default(),
+            failure: RefCell::default(),
+            outcome: Cell::default(),
+            is_damaged: Cell::new(false),
+            is_opening: Cell::new(false),
+            nesting: Cell::new(0),
+            is_reading: Cell::new(false),
+            has_journal,
+        }
+    }
+
+    pub(crate) fn run_all(self: &Rc<Self>, ops: &[Op]) -> Result<Outcome, Failure> {
+        let at = Cell::new(0);
+        let failed = |message| Failure { at: at.get(), message };
+        self.open_first();
+        for (index, op) in ops.iter().enumerate() {
+            at.set(index);
+            self.check_failure().map_err(failed)?;
+            if self.outcome.get().refused {
+                break;
+            }
+            self.do_op(op);
+        }
+        self.check_failure().map_err(failed)?;
+        self.count_faults();
+        let mut outcome = self.outcome.get();
+        outcome.trace = self.world.trace();
+        Ok(outcome)
+    }
+
+    /// Makes the database.
+    pub(crate) fn open_first(&self) {
+        self.open(&Allowed::default(), None);
+    }
+
+    /// The options in force.
+    pub(crate) fn options(&self) -> Options {
+        self.options.borrow().clone()
+    }
+
+    pub(crate) fn do_op(&self, op: &Op) {
+        self.world.begin_operation();
+        self.count(|outcome| outcome.operations += 1);
+        self.is_reading.set(op.is_read());
+        self.act(op);
+        if self.disk().has_crashed() && self.failure.borrow().is_none() {
+            self.recover();
+        }
+    }
+
+    fn act(&self, op: &Op) {
+        match op {
+            Op::Crash { crash, after, again } => {
+                self.life.borrow_mut().armed = Some((*crash, *again));
+                match after {
+                    0 => self.disk().crash_now(*crash),
+                    _ => self.disk().crash_after(after - 1, *crash),
+                }
+            }
+            Op::Reopen { options } => self.reopen(*options),
+            Op::Rot { seed, path_part } => self.rot(*seed, path_part),
+            Op::Fault(fault) => self.disk().fail(fault.clone()),
+            Op::Heal => self.heal(),
+            Op::Room { bytes } => self.set_room(*bytes),
+            Op::During { after, op } => self.life.borrow_mut().during.push((*after, (**op).clone())),
+            op => self.use_database(op),
+        }
+    }
+
+    pub(crate) fn disk(&self) -> SimDisk {
+        self.disk.borrow().clone()
+    }
+
+    pub(crate) fn db(&self) -> Db {
+        self.db.borrow().clone().expect("open between operations")
+    }
+
+    pub(crate) fn count(&self, change: impl FnOnce(&mut Outcome)) {
+        let mut outcome = self.outcome.get();
+        change(&mut outcome);
+        self.outcome.set(outcome);
+    }
+
+    /// Notes what is wrong; the first stays.
+    pub(crate) fn fail(&self, message: impl Into<String>) {
+        self.failure.borrow_mut().get_or_insert(message.into());
+    }
+
+    pub(crate) fn check_failure(&self) -> Result<(), String> {
+        if let Some(panic) = panics::take() {
+            return Err(format!("panic: {panic}"));
+        }
+        self.failure.borrow().clone().map_or(Ok(()), Err)
+    }
+
+    fn panicked(&self) -> Failure {
+        let message = panics::take().unwrap_or_else(|| "panic".to_owned());
+        Failure { at: self.outcome.get().operations as usize, message: format!("panic: {message}") }
+    }
+
+    pub(crate) fn struck(&self) -> Struck {
+        self.disk().struck()
+    }
+
+    /// Whether this error may come now.
+    pub(crate) fn may_fail(&self, error: &Error) -> bool {
+        let life = self.life.borrow();
+        let is_harmed = self.struck().sum() > 0 || life.is_cramped || life.was_cramped;
+        match error.kind() {
+            _ if self.disk().has_crashed() => true,
+            Kind::Corrupt => self.is_damaged.get() || self.struck().silent > 0,
+            Kind::Invalid => life.is_paused,
+            _ => is_harmed || self.is_damaged.get(),
+        }
+    }
+
+    /// Notes an error that may not come now.
+    pub(crate) fn met(&self, what: &str, error: &Error) {
+        if !self.may_fail(error) {
+            self.fail(format!("{what}: {error} ({:?})", error.kind()));
+        }
+    }
+
+    /// Adds what struck in this life.
+    pub(crate) fn count_faults(&self) {
+        let struck = self.struck();
+        self.count(|outcome| {
+            outcome.broken += struck.broken;
+            outcome.full += struck.full;
+            outcome.lies += struck.lies;
+            outcome.silent += struck.silent;
+        });
+    }
+
+    fn heal(&self) {
+        self.disk().heal();
+        self.expect_recovery();
+    }
+
+    fn set_room(&self, bytes: u64) {
+        let disk = self.disk();
+        let device = disk.device();
+        let is_cramped = bytes != u64::MAX;
+        device.set_capacity(if is_cramped { device.used_bytes() + bytes } else { u64::MAX });
+        {
+            let mut life = self.life.borrow_mut();
+            life.was_cramped |= is_cramped;
+            life.is_cramped = is_cramped;
+        }
+        if !is_cramped {
+            self.expect_recovery();
+        }
+    }
+
+    /// A device that was only full, and is so no more, hinders nothing: the background must come to rest, and a write
+    /// must succeed.
+    fn expect_recovery(&self) {
+        let struck = self.struck();
+        let life = self.life.borrow();
+        let was_only_full =
+            struck.broken + struck.lies + struck.silent == 0 && (struck.full > 0 || life.was_cramped);
+        let is_settled =
+            !was_only_full || life.is_cramped || life.is_paused || life.is_poisoned || self.is_damaged.get();
+        drop(life);
+        if is_settled || self.disk().has_crashed() {
+            return;
+        }
+        let db = self.db();
+        let mut last = None;
+        for _ in 0..RETRIES {
+            match db
+                .wait_until_quiescent()
+                .and_then(|()| db.write(&terrane::Batch::new(), terrane::Sync::Yes))
+            {
+                Ok(_) => return self.note_durable(self.model.borrow().now()),
+                Err(error) => last = Some(error),
+            }
+            if self.disk().has_crashed() {
+                return;
+            }
+            terrane_base::env::Clock::sleep(&*self.world, std::time::Duration::from_secs(1));
+            // What failed is tried again by the background, not by who asks.
+            self.world.begin_operation();
+            let is_at_rest = (0..STEPS_MAX).any(|_| !self.world.step());
+            if !is_at_rest && !self.disk().has_crashed() {
+                return self.fail("there is room again, and the background never comes to rest");
+            }
+        }
+        if let Some(error) = last {
+            self.fail(format!("there is room again, and still: {error}"));
+        }
+    }
+
+    /// Everything up to a moment is on the device.
+    pub(crate) fn note_durable(&self, moment: u64) {
+        if !self.disk().has_crashed() {
+            let mut life = self.life.borrow_mut();
+            life.durable = life.durable.max(moment);
+        }
+    }
+}

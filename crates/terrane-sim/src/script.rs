@@ -1,0 +1,364 @@
+//! A run as text: what is printed when a seed fails, and what `--replay` reads.
+//!
+//! ```text
+//! seed 7
+//! option memory_bytes=16777216
+//! put default 17 100:3 sync
+//! crash power:9 after 3
+//! batch default:4:10:5 other:4:-
+//! scan default [4 )9 forward 10
+//! ```
+//!
+//! One operation per line, in the order of [`Op`]; `#` begins a comment.
+
+use std::fmt;
+use std::ops::Bound;
+use std::str::FromStr;
+
+use terrane_device::Call;
+
+use crate::fault::{Crash, Fault, Harm};
+use crate::op::{Edit, Op, Span, Value, Way};
+
+/// A whole run: one seed for the world, options that differ from the default, operations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// Decides clock, order of background work and what crashes leave.
+    pub(crate) seed: u64,
+    /// Options of the database, by name.
+    pub(crate) options: Vec<(String, String)>,
+    /// What is done, in order.
+    pub(crate) ops: Vec<Op>,
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}", self.seed)?;
+        for (name, value) in &self.options {
+            writeln!(f, "option {name}={value}")?;
+        }
+        self.ops.iter().try_for_each(|op| writeln!(f, "{op}"))
+    }
+}
+
+impl FromStr for Script {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut script = Script::default();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let read = match words.as_slice() {
+                [] => Ok(()),
+                ["seed", seed] => parse(seed).map(|seed| script.seed = seed),
+                ["option", setting] => match setting.split_once('=') {
+                    Some((name, value)) => {
+                        script.options.push((name.to_owned(), value.to_owned()));
+                        Ok(())
+                    }
+                    None => Err("expected NAME=VALUE".to_owned()),
+                },
+                words => op(words).map(|op| script.ops.push(op)),
+            };
+            read.map_err(|why| format!("line {}: {line:?}: {why}", number + 1))?;
+        }
+        Ok(script)
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Op::Put { table, key, value, sync } => {
+                write!(f, "put {table} {key} {}{}", show_value(Some(*value)), mark(*sync, "sync"))
+            }
+            Op::Delete { table, key } => write!(f, "delete {table} {key}"),
+            Op::Batch { edits, sync } => {
+                f.write_str("batch")?;
+                for Edit { table, key, value } in edits {
+                    write!(f, " {table}:{key}:{}", show_value(*value))?;
+                }
+                f.write_str(mark(*sync, "sync"))
+            }
+            Op::Create { table } => write!(f, "create {table}"),
+            Op::Drop { table } => write!(f, "drop {table}"),
+            Op::Get { table, key, at } => write!(f, "get {table} {key}{}", At(*at)),
+            Op::Contains { table, key, at } => write!(f, "contains {table} {key}{}", At(*at)),
+            Op::MultiGet { table, keys, at } => {
+                let keys: Vec<_> = keys.iter().map(u64::to_string).collect();
+                write!(
+                    f,
+                    "multiget {table} {}{}",
+                    if keys.is_empty() { "-".into() } else { keys.join(",") },
+                    At(*at)
+                )
+            }
+            Op::Scan { table, span, way, limit, at } => {
+                write!(f, "scan {table} {} {} {limit}{}", show_span(*span), show_way(*way), At(*at))
+            }
+            Op::Prefix { table, key, len, at } => write!(f, "prefix {table} {key} {len}{}", At(*at)),
+            Op::Snapshot { name } => write!(f, "snapshot {name}"),
+            Op::Release { name } => write!(f, "release {name}"),
+            Op::Flush => f.write_str("flush"),
+            Op::Compact { table, span } => write!(f, "compact {table} {}", show_span(*span)),
+            Op::Pause => f.write_str("pause"),
+            Op::Resume => f.write_str("resume"),
+            Op::Cancel => f.write_str("cancel"),
+            Op::Sync => f.write_str("sync"),
+            Op::Quiesce => f.write_str("quiesce"),
+            Op::Steps { count } => write!(f, "steps {count}"),
+            Op::Check => f.write_str("check"),
+            Op::Reopen { options } => write!(f, "reopen {options}"),
+            Op::Crash { crash, after, again } => {
+                write!(f, "crash {} after {after}", show_crash(*crash))?;
+                again.map_or(Ok(()), |again| write!(f, " again {again}"))
+            }
+            Op::Fault(fault) => write!(
+                f,
+                "fault {:?} {} {} skip {}{}",
+                fault.call,
+                show_harm(fault.harm),
+                if fault.path_part.is_empty() { "*" } else { &fault.path_part },
+                fault.skip,
+                mark(fault.lasting, "lasting")
+            ),
+            Op::Heal => f.write_str("heal"),
+            Op::Room { bytes } => write!(f, "room {bytes}"),
+            Op::Rot { seed, path_part } => write!(f, "rot {seed} {path_part}"),
+            Op::During { after, op } => write!(f, "during {after} {op}"),
+        }
+    }
+}
+
+/// ` at SNAPSHOT`, or nothing.
+struct At(Option<u64>);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |name| write!(f, " at {name}"))
+    }
+}
+
+fn mark(is_set: bool, word: &'static str) -> &'static str {
+    match (is_set, word) {
+        (true, "sync") => " sync",
+        (true, _) => " lasting",
+        (false, _) => "",
+    }
+}
+
+fn show_value(value: Option<Value>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{}:{}", value.len, value.stamp))
+}
+
+fn show_span(span: Span) -> String {
+    let lower = match span.lower {
+        Bound::Included(key) => format!("[{key}"),
+        Bound::Excluded(key) => format!("({key}"),
+        Bound::Unbounded => "(-".to_owned(),
+    };
+    let upper = match span.upper {
+        Bound::Included(key) => format!("]{key}"),
+        Bound::Excluded(key) => format!("){key}"),
+        Bound::Unbounded => ")-".to_owned(),
+    };
+    format!("{lower} {upper}")
+}
+
+fn show_way(way: Way) -> String {
+    match way {
+        Way::Forward => "forward".to_owned(),
+        Way::Backward => "backward".to_owned(),
+        Way::Both(turns) => format!("both:{turns}"),
+        Way::Cursor(turns) => format!("cursor:{turns}"),
+    }
+}
+
+fn show_crash(crash: Crash) -> String {
+    match crash {
+        Crash::Kill => "kill".to_owned(),
+        Crash::Power(seed) => format!("power:{seed}"),
+        Crash::Outcome(number) => format!("outcome:{number}"),
+    }
+}
+
+fn show_harm(harm: Harm) -> String {
+    match harm {
+        Harm::Broken => "broken".to_owned(),
+        Harm::Full => "full".to_owned(),
+        Harm::Lie => "lie".to_owned(),
+        Harm::Short => "short".to_owned(),
+        Harm::Lost => "lost".to_owned(),
+        Harm::Flip(seed) => format!("flip:{seed}"),
+        Harm::Misdirected(seed) => format!("misdirected:{seed}"),
+    }
+}
+
+fn parse(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a whole number"))
+}
+
+fn op(words: &[&str]) -> Result<Op, String> {
+    let name = |text: &str| text.to_owned();
+    Ok(match words {
+        ["put", table, key, value] => put(table, key, value, false)?,
+        ["put", table, key, value, "sync"] => put(table, key, value, true)?,
+        ["delete", table, key] => Op::Delete { table: name(table), key: parse(key)? },
+        ["batch", edits @ .., "sync"] => Op::Batch { edits: edits_of(edits)?, sync: true },
+        ["batch", edits @ ..] => Op::Batch { edits: edits_of(edits)?, sync: false },
+        ["create", table] => Op::Create { table: name(table) },
+        ["drop", table] => Op::Drop { table: name(table) },
+        ["get", table, key, at @ ..] => Op::Get { table: name(table), key: parse(key)?, at: at_of(at)? },
+        ["contains", table, key, at @ ..] => {
+            Op::Contains { table: name(table), key: parse(key)?, at: at_of(at)? }
+        }
+        ["multiget", table, keys, at @ ..] => {
+            let keys = keys.split(',').filter(|key| *key != "-").map(parse).collect::<Result<_, _>>()?;
+            Op::MultiGet { table: name(table), keys, at: at_of(at)? }
+        }
+        ["scan", table, lower, upper, way, limit, at @ ..] => Op::Scan {
+            table: name(table),
+            span: span_of(lower, upper)?,
+            way: way_of(way)?,
+            limit: parse(limit)?,
+            at: at_of(at)?,
+        },
+        ["prefix", table, key, len, at @ ..] => {
+            Op::Prefix { table: name(table), key: parse(key)?, len: parse(len)?, at: at_of(at)? }
+        }
+        ["compact", table, lower, upper] => Op::Compact { table: name(table), span: span_of(lower, upper)? },
+        words => world_op(words)?,
+    })
+}
+
+/// Operations that name no table.
+fn world_op(words: &[&str]) -> Result<Op, String> {
+    Ok(match words {
+        ["snapshot", name] => Op::Snapshot { name: parse(name)? },
+        ["release", name] => Op::Release { name: parse(name)? },
+        ["flush"] => Op::Flush,
+        ["pause"] => Op::Pause,
+        ["resume"] => Op::Resume,
+        ["cancel"] => Op::Cancel,
+        ["sync"] => Op::Sync,
+        ["quiesce"] => Op::Quiesce,
+        ["steps", count] => Op::Steps { count: parse(count)? },
+        ["check"] => Op::Check,
+        ["reopen", options] => Op::Reopen { options: parse(options)? },
+        ["crash", crash, "after", after] => {
+            Op::Crash { crash: crash_of(crash)?, after: parse(after)?, again: None }
+        }
+        ["crash", crash, "after", after, "again", again] => {
+            Op::Crash { crash: crash_of(crash)?, after: parse(after)?, again: Some(parse(again)?) }
+        }
+        ["fault", call, harm, path, "skip", skip] => fault(call, harm, path, skip, false)?,
+        ["fault", call, harm, path, "skip", skip, "lasting"] => fault(call, harm, path, skip, true)?,
+        ["heal"] => Op::Heal,
+        ["room", bytes] => Op::Room { bytes: parse(bytes)? },
+        ["rot", seed, path] => Op::Rot { seed: parse(seed)?, path_part: (*path).to_owned() },
+        ["during", after, inner @ ..] => Op::During { after: parse(after)?, op: Box::new(op(inner)?) },
+        _ => return Err("no such operation".to_owned()),
+    })
+}
+
+fn put(table: &str, key: &str, value: &str, sync: bool) -> Result<Op, String> {
+    let value = value_of(value)?.ok_or("a put has a value")?;
+    Ok(Op::Put { table: table.to_owned(), key: parse(key)?, value, sync })
+}
+
+fn value_of(text: &str) -> Result<Option<Value>, String> {
+    if text == "-" {
+        return Ok(None);
+    }
+    let (len, stamp) = text.split_once(':').ok_or("expected LENGTH:STAMP or -")?;
+    Ok(Some(Value { len: parse(len)?, stamp: parse(stamp)? }))
+}
+
+fn edits_of(words: &[&str]) -> Result<Vec<Edit>, String> {
+    let edit = |word: &&str| {
+        let mut parts = word.splitn(3, ':');
+        let (Some(table), Some(key), Some(value)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(format!("{word:?}: expected TABLE:KEY:VALUE"));
+        };
+        Ok(Edit { table: table.to_owned(), key: parse(key)?, value: value_of(value)? })
+    };
+    words.iter().map(edit).collect()
+}
+
+fn at_of(words: &[&str]) -> Result<Option<u64>, String> {
+    match words {
+        [] => Ok(None),
+        ["at", name] => parse(name).map(Some),
+        _ => Err("expected nothing more, or: at SNAPSHOT".to_owned()),
+    }
+}
+
+fn span_of(lower: &str, upper: &str) -> Result<Span, String> {
+    let bound = |text: &str, open: char, closed: char| {
+        if let Some(key) = text.strip_prefix(closed) {
+            return parse(key).map(Bound::Included);
+        }
+        match text.strip_prefix(open) {
+            Some("-") => Ok(Bound::Unbounded),
+            Some(key) => parse(key).map(Bound::Excluded),
+            None => Err(format!("{text:?} is not a bound")),
+        }
+    };
+    Ok(Span { lower: bound(lower, '(', '[')?, upper: bound(upper, ')', ']')? })
+}
+
+fn way_of(text: &str) -> Result<Way, String> {
+    match (text, text.split_once(':')) {
+        ("forward", _) => Ok(Way::Forward),
+        ("backward", _) => Ok(Way::Backward),
+        (_, Some(("both", turns))) => parse(turns).map(Way::Both),
+        (_, Some(("cursor", turns))) => parse(turns).map(Way::Cursor),
+        _ => Err("expected forward, backward, both:N or cursor:N".to_owned()),
+    }
+}
+
+fn crash_of(text: &str) -> Result<Crash, String> {
+    match (text, text.split_once(':')) {
+        ("kill", _) => Ok(Crash::Kill),
+        (_, Some(("power", seed))) => parse(seed).map(Crash::Power),
+        (_, Some(("outcome", number))) => parse(number).map(Crash::Outcome),
+        _ => Err("expected kill, power:SEED or outcome:NUMBER".to_owned()),
+    }
+}
+
+fn fault(call: &str, harm: &str, path: &str, skip: &str, lasting: bool) -> Result<Op, String> {
+    let call = CALLS.into_iter().find(|known| format!("{known:?}") == call).ok_or("no such call")?;
+    let harm = match (harm, harm.split_once(':')) {
+        ("broken", _) => Harm::Broken,
+        ("full", _) => Harm::Full,
+        ("lie", _) => Harm::Lie,
+        ("short", _) => Harm::Short,
+        ("lost", _) => Harm::Lost,
+        (_, Some(("flip", seed))) => Harm::Flip(parse(seed)?),
+        (_, Some(("misdirected", seed))) => Harm::Misdirected(parse(seed)?),
+        _ => return Err("no such harm".to_owned()),
+    };
+    let path_part = if path == "*" { String::new() } else { path.to_owned() };
+    Ok(Op::Fault(Fault { call, path_part, harm, skip: parse(skip)?, lasting }))
+}
+
+/// Calls that can be harmed.
+pub(crate) const CALLS: [Call; 16] = [
+    Call::Open,
+    Call::Create,
+    Call::CreateDir,
+    Call::List,
+    Call::Exists,
+    Call::Rename,
+    Call::Remove,
+    Call::SyncDir,
+    Call::Len,
+    Call::Read,
+    Call::Write,
+    Call::Sync,
+    Call::SetLen,
+    Call::Allocate,
+    Call::Punch,
+    Call::Map,
+];

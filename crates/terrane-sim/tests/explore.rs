@@ -1,0 +1,42 @@
+//! Every crash of small histories, and the same operations under many configurations.
+//!
+//! `TERRANE_SIM_HISTORIES` says how many histories of two operations are explored (default 24, spread over all 256); the
+//! long run is `terrane sim --crash-points 1000000`.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use terrane_sim::campaign::Job;
+use terrane_sim::explore::KIND_COUNT;
+use terrane_sim::metamorph::Metamorph;
+use terrane_sim::{Explored, Explorer, Outcome};
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
+}
+
+#[test]
+fn every_crash_of_pairs_of_operations_leaves_a_prefix() {
+    let explorer = Explorer { operations: 2, outcomes_max: 16, again_one_in: 64 };
+    assert_eq!(explorer.histories(), KIND_COUNT * KIND_COUNT);
+    let count = number("TERRANE_SIM_HISTORIES", 24);
+    let mut sum = Explored::default();
+    for index in 0..count {
+        let history = index * explorer.histories() / count + index % 16;
+        if let Some(failure) = explorer.work(history, &mut sum) {
+            panic!("history {history}: {failure}");
+        }
+    }
+    println!("{sum:?}");
+    assert!(sum.states > count * 50 && sum.again > 0 && sum.exhausted > count, "{sum:?}");
+}
+
+#[test]
+fn thirty_configurations_give_the_same_answers() {
+    let job = Metamorph { operations: 200, variants: 30 };
+    let mut sum = Outcome::default();
+    for seed in 0..3 {
+        if let Some(failure) = job.work(seed, &mut sum) {
+            panic!("{failure}");
+        }
+    }
+    assert!(sum.operations > 3 * 30 * 200, "{sum:?}");
+}
