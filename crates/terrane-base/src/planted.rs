@@ -5,7 +5,7 @@
 //! `TERRANE_PLANTED`, once, and switches on the bug of that name: one build serves the whole suite.
 //!
 //! `cargo xtask planted` runs, for each row of the list, the test that must fail; `docs/planted-bugs.md` shows the result.
-//! A row is `Name: "invariant or step it breaks", "what it does", "package, test target, test";` on one line.
+//! A row is `Name: "invariant or step it breaks", "what it does", "package test-target test";` on one line.
 
 /// Whether the bug of this name is planted: `false` in every normal build.
 #[macro_export]
@@ -33,7 +33,7 @@ bugs! {
     SkipJournalSync: "invariant 1", "a synced commit is not synced", "terrane-journal crash lives_and_deaths";
     GoOnAfterFailedSync: "invariant 1", "commits go on after a failed sync of the journal", "terrane-journal faults a_failed_sync_poisons";
     SkipSegmentDirectorySync: "invariant 1", "the directory entry of a new segment is not made durable", "terrane-engine power a_cut_at_any_call";
-    SkipSettleSync: "recovery: make replayed segments durable", "what replay found in the page cache is not synced", "terrane-engine power what_a_dead_process_left";
+    SkipSettleSync: "recovery: make replayed segments durable", "what replay found in the page cache is not synced", "terrane-journal crash recovery_can_be_repeated";
     IgnoreBatchChecksum: "recovery: check groups", "a wrong checksum of a batch is accepted", "terrane-format segment every_bit_flip";
     IgnoreGroupChecksum: "recovery: check groups", "a wrong checksum of a group header is accepted", "terrane-format segment bytes_of_another_segment";
     ReplayPastGap: "invariant 2", "replay goes on behind a gap in the numbers", "terrane-format segment a_gap_or_repetition";
@@ -50,7 +50,7 @@ bugs! {
     GoOnAfterManifestFailure: "invariant 6", "edits go on after a failed sync of the manifest", "terrane-levels faults a_failed_sync_poisons";
     SkipCurrentDirectorySync: "atomic creation", "the rename of CURRENT is not made durable", "terrane-levels faults a_power_cut_anywhere";
     NameUnsyncedCurrent: "atomic creation", "CURRENT is renamed before its bytes are durable", "terrane-levels faults a_power_cut_anywhere_in_a_creation";
-    AcceptOverlap: "invariant 5", "extents of a level may overlap", "terrane-levels model a_level_is_a_list";
+    AcceptOverlap: "invariant 5", "extents of a level may overlap", "terrane-levels model level_refuses_overlap";
     SkipExtentSync: "invariant 6", "extents are named without being synced", "terrane-storage local synced_extents_survive";
     InstallWithoutEdit: "invariant 6", "a job's result is installed without a manifest edit", "terrane-engine power a_cut_at_any_call";
     FreeNamedSlots: "invariant 6", "slots go back while a metasnapshot names the extent", "terrane-table cache an_obsolete_extent";

@@ -330,7 +330,9 @@ impl Medium for FileMedium {
             state
                 .live
                 .back()
-                .filter(|live| live.info.state == SegmentState::Active && !terrane_base::planted!(SkipJournalSync))
+                .filter(|live| {
+                    live.info.state == SegmentState::Active && !terrane_base::planted!(SkipJournalSync)
+                })
                 .and_then(|l| l.file.clone())
         };
         // Poisoned while `syncing` is held, as in `sync_segment`.

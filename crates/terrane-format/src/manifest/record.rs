@@ -140,7 +140,9 @@ impl RecordHeader {
     /// `Corrupt` if length or checksum is wrong.
     pub fn check_payload(&self, seed: u32, payload: &[u8]) -> Result<()> {
         let found = crc32c(seed, payload);
-        if payload.len() != self.len as usize || found != self.payload_checksum && !terrane_base::planted!(IgnoreEditChecksum) {
+        if payload.len() != self.len as usize
+            || found != self.payload_checksum && !terrane_base::planted!(IgnoreEditChecksum)
+        {
             let expected = self.payload_checksum;
             let message = format!("manifest payload checksum: expected {expected:08x}, found {found:08x}");
             return Err(Error::corrupt(message));

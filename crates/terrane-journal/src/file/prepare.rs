@@ -111,8 +111,7 @@ impl Shared {
         });
         let path = self.path(number);
         let file = self.disk.open(&path, OpenMode::Create, false)?;
-        let made =
-            file.allocate(0, bytes).and_then(|()| file.sync()).and_then(|()| self.sync_entries());
+        let made = file.allocate(0, bytes).and_then(|()| file.sync()).and_then(|()| self.sync_entries());
         match made {
             Ok(()) => Ok((number, file)),
             Err(error) => {

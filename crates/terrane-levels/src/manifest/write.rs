@@ -190,7 +190,8 @@ pub(crate) fn set_current(disk: &dyn Disk, dir: &Path, header: &FileHeader) -> R
     if !terrane_base::planted!(NameUnsyncedCurrent) {
         file.sync()?;
     }
-    let sync_dir = || if terrane_base::planted!(SkipCurrentDirectorySync) { Ok(()) } else { disk.sync_dir(dir) };
+    let sync_dir =
+        || if terrane_base::planted!(SkipCurrentDirectorySync) { Ok(()) } else { disk.sync_dir(dir) };
     let renamed = disk.rename(&new, &current).and_then(|()| sync_dir());
     renamed.map_err(|error| error.with_kind(Kind::Poisoned))
 }
