@@ -7,6 +7,7 @@
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
+//! * [`mod@planted`]: bugs that are switched on to test the tests.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
@@ -19,6 +20,7 @@ pub mod error;
 pub mod ids;
 pub mod key;
 pub mod options;
+pub mod planted;
 pub mod record;
 pub mod sequence;
 pub mod sync;

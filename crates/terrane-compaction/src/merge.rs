@@ -280,7 +280,9 @@ impl Rank<'_> {
             Ordering::Less => true,
             Ordering::Greater => false,
             Ordering::Equal => match (self.seq, other.seq) {
-                (Some(seq), Some(other_seq)) if seq != other_seq => seq > other_seq,
+                (Some(seq), Some(other_seq)) if seq != other_seq => {
+                    (seq > other_seq) != terrane_base::planted!(SwapVersions)
+                }
                 (Some(_), None) => false,
                 (None, Some(_)) => true,
                 _ => self.index < other.index,

@@ -93,6 +93,9 @@ struct Picker<'a> {
 /// After claiming [`JobSpec::claim`], call [`Cursors::advance`].
 #[must_use]
 pub fn pick(shape: &TableShape<'_>, limits: &Limits, claims: &Claims, cursors: &Cursors) -> Option<JobSpec> {
+    if terrane_base::planted!(ImpurePicker) && terrane_base::planted::alternates() {
+        return None;
+    }
     let picker = Picker::new(shape, limits, claims, cursors);
     let due = picker.due().into_iter().find_map(|due| picker.run(due));
     due.or_else(|| picker.idle_job())

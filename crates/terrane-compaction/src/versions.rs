@@ -63,7 +63,7 @@ impl VersionFilter {
             return Verdict::Drop;
         }
         self.stripe_start = Some(self.snapshot_below(seq));
-        if seq_kind.is_delete() && is_bottom() {
+        if seq_kind.is_delete() && (terrane_base::planted!(DropTombstone) || is_bottom()) {
             self.held.push(seq_kind);
             return Verdict::Hold;
         }
@@ -86,6 +86,9 @@ impl VersionFilter {
     /// The largest snapshot less than `seq`, or 0.
     #[inline]
     fn snapshot_below(&self, seq: SeqNo) -> SeqNo {
+        if terrane_base::planted!(ForgetSnapshots) {
+            return SeqNo(0);
+        }
         let index = self.snapshots.partition_point(|snapshot| *snapshot >= seq);
         self.snapshots.get(index).copied().unwrap_or_default()
     }

@@ -56,6 +56,7 @@ impl Bounds {
     pub fn below_upper(&self, key: &[u8]) -> bool {
         match &self.upper {
             Bound::Included(bound) => key <= bound.as_slice(),
+            Bound::Excluded(bound) if terrane_base::planted!(WrongUpperBound) => key <= bound.as_slice(),
             Bound::Excluded(bound) => key < bound.as_slice(),
             Bound::Unbounded => true,
         }

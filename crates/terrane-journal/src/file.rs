@@ -357,7 +357,10 @@ impl Medium for FileMedium {
             let state = shared.state.lock();
             // Not always the last one: a rotation that failed leaves segments behind it that were too small.
             let mut newest = state.live.iter().rev();
-            newest.find(|live| live.info.state == SegmentState::Active).and_then(|live| live.file.clone())
+            newest
+                .find(|live| live.info.state == SegmentState::Active)
+                .filter(|_| !terrane_base::planted!(SkipJournalSync))
+                .and_then(|live| live.file.clone())
         };
         // Poisoned while `syncing` is held, as in `sync_segment`.
         active.map_or(Ok(()), |file| file.sync().inspect_err(|error| shared.poison.set(error.clone())))

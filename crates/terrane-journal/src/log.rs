@@ -73,7 +73,10 @@ impl Log {
             active: None,
             retired: Vec::new(),
             previous: start.previous,
-            next_seq: start.next_seq,
+            next_seq: SeqNo(
+                start.next_seq.0
+                    - u64::from(terrane_base::planted!(ReuseSequenceNumbers) && start.next_seq.0 > 1),
+            ),
             // What was replayed is durable: see `ReplaySettings::settle`.
             durable: SeqNo(start.next_seq.0 - 1),
             is_dirty: false,
@@ -195,7 +198,11 @@ impl Log {
         let header = GroupHeader {
             len: len as u32,
             first_seq: self.next_seq,
-            durable: self.durable.max(medium.durable()),
+            durable: if terrane_base::planted!(NoDurableMark) {
+                SeqNo(0)
+            } else {
+                self.durable.max(medium.durable())
+            },
             record_count: wanted.record_count,
             batch_count: wanted.batch_count,
         };

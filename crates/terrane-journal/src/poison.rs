@@ -29,7 +29,11 @@ impl Poison {
     /// `Poisoned`, naming the cause; `Cancelled` if the cause is that the journal was closed.
     #[inline]
     pub fn check(&self) -> Result<(), Error> {
-        if self.is_set.load(Ordering::Acquire) { Err(self.error()) } else { Ok(()) }
+        if self.is_set.load(Ordering::Acquire) && !terrane_base::planted!(GoOnAfterFailedSync) {
+            Err(self.error())
+        } else {
+            Ok(())
+        }
     }
 
     #[cold]

@@ -147,7 +147,7 @@ pub fn replay(
     let pieces: Vec<_> =
         used.iter().flat_map(|scan| scan.pieces.iter().map(|piece| (*scan, piece))).collect();
     run_tasks(spawn, settings.threads, &pieces, &|(scan, piece)| index::index(scan, piece, sink))?;
-    if settings.settle {
+    if settings.settle && !terrane_base::planted!(SkipSettleSync) {
         let durable = durable_through(&scans, settings);
         for scan in used.iter().filter(|scan| scan.listed.seal.is_none()) {
             scan.settle(durable)?;
@@ -215,6 +215,7 @@ fn link(scans: &[Scan], settings: &ReplaySettings) -> Result<Run> {
         };
         if let Some(link) = link
             && header.previous != link
+            && !terrane_base::planted!(AcceptBrokenChain)
         {
             let broken = format!(
                 "expected {} to follow {link}, found that it follows {}",
@@ -251,7 +252,7 @@ fn durable_through(scans: &[Scan], settings: &ReplaySettings) -> SeqNo {
 fn judge(scans: &[Scan], run: &Run, settings: &ReplaySettings) -> Result<()> {
     let durable = durable_through(scans, settings);
     let Some((scan, offset)) = run.end(scans) else { return Ok(()) };
-    if durable <= run.last_seq {
+    if durable <= run.last_seq || terrane_base::planted!(CutDurableDamage) {
         return Ok(());
     }
     Err(Error::corrupt(format!(

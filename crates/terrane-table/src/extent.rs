@@ -75,6 +75,8 @@ impl Extent {
     /// to the store. Requires: the durable manifest does not name it either.
     pub fn mark_obsolete(&self) {
         self.is_obsolete.store(true, Ordering::Release);
+        let _ =
+            terrane_base::planted!(FreeNamedSlots).then(|| self.store.free(self.meta.id, self.meta.slots));
     }
 
     /// Looks for the newest version of `key` with a number up to `seq`, and appends its value (nothing for a

@@ -47,7 +47,15 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules = [layers::check, length::check, bans::check, text::check, pages::check, inventory::check];
+    let rules: [fn(&Tree) -> Vec<Finding>; 7] = [
+        layers::check,
+        length::check,
+        bans::check,
+        text::check,
+        pages::check,
+        inventory::check,
+        crate::planted::check,
+    ];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
     findings.sort();
     findings

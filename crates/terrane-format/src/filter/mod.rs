@@ -115,6 +115,7 @@ impl Filter {
     pub fn may_contain(&self, hash: u64) -> bool {
         let line = &self.lines[line_of(hash, self.lines.len())].0;
         bits_of(hash, self.probes).all(|bit| line[bit / 64] >> (bit % 64) & 1 == 1)
+            && !terrane_base::planted!(FilterDenies)
     }
 
     /// How many keys the filter was built from.

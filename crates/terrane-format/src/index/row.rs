@@ -72,7 +72,7 @@ impl IndexRow<'_> {
             )));
         }
         let found = block::checksum(stored);
-        if found != self.checksum {
+        if found != self.checksum && !terrane_base::planted!(IgnoreBlockChecksum) {
             return Err(Error::corrupt(format!(
                 "block fails its checksum: expected {:08x}, found {found:08x}",
                 self.checksum

@@ -115,6 +115,9 @@ impl RecordHeader {
     /// `Corrupt`: a record is missing, doubled, or out of place.
     pub fn check_chain(&self, previous: u32, number: u64) -> Result<()> {
         let expected = number.saturating_add(u64::from(self.tag == RecordTag::Edit));
+        if terrane_base::planted!(IgnoreEditChain) {
+            return Ok(());
+        }
         if self.number != expected {
             let message =
                 format!("manifest record is out of place: expected number {expected}, found {}", self.number);
@@ -137,7 +140,9 @@ impl RecordHeader {
     /// `Corrupt` if length or checksum is wrong.
     pub fn check_payload(&self, seed: u32, payload: &[u8]) -> Result<()> {
         let found = crc32c(seed, payload);
-        if payload.len() != self.len as usize || found != self.payload_checksum {
+        if payload.len() != self.len as usize
+            || found != self.payload_checksum && !terrane_base::planted!(IgnoreEditChecksum)
+        {
             let expected = self.payload_checksum;
             let message = format!("manifest payload checksum: expected {expected:08x}, found {found:08x}");
             return Err(Error::corrupt(message));

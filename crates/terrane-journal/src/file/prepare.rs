@@ -83,6 +83,7 @@ impl Shared {
             None => self.make(bytes)?,
         };
         match self.registrar.register(&live.spec()) {
+            _ if terrane_base::planted!(UseUnregisteredSegment) => Ok(live),
             Ok(()) => Ok(live),
             Err(error) => {
                 self.state.lock().pending = Some(live);
@@ -128,8 +129,7 @@ impl Shared {
         });
         let path = self.path(number);
         let file = self.disk.open(&path, OpenMode::Create, false)?;
-        let made =
-            file.allocate(0, bytes).and_then(|()| file.sync()).and_then(|()| self.disk.sync_dir(&self.dir));
+        let made = file.allocate(0, bytes).and_then(|()| file.sync()).and_then(|()| self.sync_entries());
         match made {
             Ok(()) => Ok((number, file)),
             Err(error) => {
@@ -138,6 +138,10 @@ impl Shared {
                 Err(self.explain(error, bytes))
             }
         }
+    }
+
+    fn sync_entries(&self) -> Result<()> {
+        if terrane_base::planted!(SkipSegmentDirectorySync) { Ok(()) } else { self.disk.sync_dir(&self.dir) }
     }
 
     /// A spare file of the right size, its space checked. One that cannot be used is removed.

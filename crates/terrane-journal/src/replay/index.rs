@@ -19,6 +19,11 @@ pub(super) fn index(scan: &Scan, piece: &Piece, sink: &RecordSink<'_>) -> Result
         for batch in Batches::new(bytes, &Group { offset, header }) {
             let mut refused = None;
             let walked = batch.records(bytes, |offset, seq, record| {
+                if terrane_base::planted!(ApplyHalfBatch)
+                    && (seq.0 - batch.first_seq.0) * 2 >= u64::from(batch.record_count.max(2))
+                {
+                    return Ok(());
+                }
                 sink(&scan.memory, offset, record, seq).inspect_err(|error| refused = Some(error.clone()))
             });
             if let Some(error) = refused {

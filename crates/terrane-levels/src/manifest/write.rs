@@ -81,7 +81,9 @@ impl Writer {
         if let Err(error) = self.file.write_at(self.end, &self.buffer) {
             return Err(self.undo(error));
         }
-        self.file.sync().map_err(|error| error.with_kind(Kind::Poisoned))?;
+        if !terrane_base::planted!(SkipManifestSync) {
+            self.file.sync().map_err(|error| error.with_kind(Kind::Poisoned))?;
+        }
         self.link = link;
         self.end += self.buffer.len() as u64;
         self.mark();
@@ -190,7 +192,11 @@ pub(crate) fn set_current(disk: &dyn Disk, dir: &Path, header: &FileHeader) -> R
     }
     let file = disk.open(&new, OpenMode::Create, false)?;
     file.write_at(0, Current { file: header.file, database: header.database }.encode().as_bytes())?;
-    file.sync()?;
-    let renamed = disk.rename(&new, &current).and_then(|()| disk.sync_dir(dir));
+    if !terrane_base::planted!(NameUnsyncedCurrent) {
+        file.sync()?;
+    }
+    let sync_dir =
+        || if terrane_base::planted!(SkipCurrentDirectorySync) { Ok(()) } else { disk.sync_dir(dir) };
+    let renamed = disk.rename(&new, &current).and_then(|()| sync_dir());
     renamed.map_err(|error| error.with_kind(Kind::Poisoned))
 }

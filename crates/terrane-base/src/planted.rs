@@ -1,0 +1,99 @@
+//! Planted bugs: places where the engine can be made wrong on purpose, to see that a test notices.
+//!
+//! [`planted!`](crate::planted) stands where a real bug would be. In every normal build it is the constant `false`, and
+//! nothing of it remains in the program. Only a build with `--cfg terrane_planted` reads the variable
+//! `TERRANE_PLANTED`, once, and switches on the bug of that name: one build serves the whole suite.
+//!
+//! `cargo xtask planted` runs, for each row of the list, the test that must fail; `docs/planted-bugs.md` shows the result.
+//! A row is `Name: "invariant or step it breaks", "what it does", "package test-target test";` on one line.
+
+/// Whether the bug of this name is planted: `false` in every normal build.
+#[macro_export]
+macro_rules! planted {
+    ($bug:ident) => {
+        $crate::planted::is_planted($crate::planted::Bug::$bug)
+    };
+}
+
+macro_rules! bugs {
+    ($($name:ident: $breaks:literal, $what:literal, $test:literal;)*) => {
+        /// Every planted bug. Invariants are those of `ARCHITECTURE.md`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Bug {
+            $(#[doc = $what] $name,)*
+        }
+
+        /// Every bug with its name, what it breaks, what it does, and the test that catches it.
+        pub const ALL: &[(Bug, [&str; 4])] =
+            &[$((Bug::$name, [stringify!($name), $breaks, $what, $test]),)*];
+    };
+}
+
+bugs! {
+    SkipJournalSync: "invariant 1", "a synced commit is not synced", "terrane-journal crash lives_and_deaths";
+    GoOnAfterFailedSync: "invariant 1", "commits go on after a failed sync of the journal", "terrane-journal faults a_failed_sync_poisons";
+    SkipSegmentDirectorySync: "invariant 1", "the directory entry of a new segment is not made durable", "terrane-engine power a_cut_at_any_call";
+    SkipSettleSync: "recovery: make replayed segments durable", "what replay found in the page cache is not synced", "terrane-journal crash recovery_can_be_repeated";
+    IgnoreBatchChecksum: "recovery: check groups", "a wrong checksum of a batch is accepted", "terrane-format segment every_bit_flip";
+    IgnoreGroupChecksum: "recovery: check groups", "a wrong checksum of a group header is accepted", "terrane-format segment bytes_of_another_segment";
+    ReplayPastGap: "invariant 2", "replay goes on behind a gap in the numbers", "terrane-format segment a_gap_or_repetition";
+    ApplyHalfBatch: "invariant 2", "replay indexes the first half of a batch only", "terrane-journal crash lives_and_deaths";
+    AcceptBrokenChain: "recovery: link segments", "a segment that does not follow its predecessor is accepted", "terrane-journal hostile an_exchanged_segment";
+    CutDurableDamage: "recovery: judge the end", "damage in front of the durable end is cut like a torn tail", "terrane-journal hostile the_mark_tells";
+    NoDurableMark: "recovery: judge the end", "groups carry no durable-end mark", "terrane-journal hostile the_mark_tells";
+    ReuseSequenceNumbers: "recovery: go on", "the first commit after a reopening takes a used number", "terrane-journal crash lives_and_deaths";
+    UseUnregisteredSegment: "invariant 11", "a segment is used that the manifest does not list", "terrane-journal faults a_refused_registration";
+    ReuseReadSegment: "invariant 3", "the file of a segment is reused while somebody reads it", "terrane-journal conformance file_journal_in_memory";
+    IgnoreEditChecksum: "recovery: read the manifest", "a wrong checksum of a manifest edit is accepted", "terrane-levels damage every_flipped_bit";
+    IgnoreEditChain: "recovery: read the manifest", "an edit that does not follow the one before is accepted", "terrane-levels damage a_lost_doubled";
+    SkipManifestSync: "invariant 6", "a manifest edit is not synced", "terrane-levels faults a_power_cut_anywhere_in_appends";
+    GoOnAfterManifestFailure: "invariant 6", "edits go on after a failed sync of the manifest", "terrane-levels faults a_failed_sync_poisons";
+    SkipCurrentDirectorySync: "atomic creation", "the rename of CURRENT is not made durable", "terrane-levels faults a_power_cut_anywhere";
+    NameUnsyncedCurrent: "atomic creation", "CURRENT is renamed before its bytes are durable", "terrane-levels faults a_power_cut_anywhere_in_a_creation";
+    AcceptOverlap: "invariant 5", "extents of a level may overlap", "terrane-levels model level_refuses_overlap";
+    SkipExtentSync: "invariant 6", "extents are named without being synced", "terrane-storage local synced_extents_survive";
+    InstallWithoutEdit: "invariant 6", "a job's result is installed without a manifest edit", "terrane-engine power a_cut_at_any_call";
+    FreeNamedSlots: "invariant 6", "slots go back while a metasnapshot names the extent", "terrane-table cache an_obsolete_extent";
+    TrimTooEarly: "invariant 1", "a segment goes before its records are in the levels", "terrane-engine power a_cut_at_any_call";
+    DropTombstone: "merge: deletes", "a delete is dropped above older data", "terrane-compaction merge deletes_stay_above";
+    ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction merge a_snapshot_keeps";
+    ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction merge a_flush_goes";
+    SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction model jobs_side_by_side";
+    SnapshotSeesNewer: "snapshot reads", "a snapshot sees what was written later", "terrane-sim model tiny_limits_few_keys";
+    SkipLevelInRead: "point reads", "a read leaves the deepest level out", "terrane-sim model tiny_limits_many_keys";
+    WrongUpperBound: "ranges", "an excluded upper bound is included", "terrane-sim model tiny_limits_many_keys";
+    FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format filter no_key_is_denied";
+    IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table hostile damage_at_every_byte";
+    UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";
+    UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane ceiling large_batches_at_once";
+    ImpurePicker: "invariant 9", "a picker answers differently when asked again", "terrane-compaction scripts scripts_print";
+}
+
+/// Whether `bug` is the one that the environment names.
+#[cfg(terrane_planted)]
+#[must_use]
+pub fn is_planted(bug: Bug) -> bool {
+    static CHOSEN: std::sync::OnceLock<Option<Bug>> = std::sync::OnceLock::new();
+    let chosen = CHOSEN.get_or_init(|| {
+        let name = std::env::var("TERRANE_PLANTED").ok()?;
+        let found = ALL.iter().find(|(_, [known, ..])| *known == name);
+        Some(found.unwrap_or_else(|| panic!("there is no planted bug {name}")).0)
+    });
+    *chosen == Some(bug)
+}
+
+/// Whether `bug` is planted: never in this build.
+#[cfg(not(terrane_planted))]
+#[inline(always)]
+#[must_use]
+pub const fn is_planted(_bug: Bug) -> bool {
+    false
+}
+
+/// True at every other call: what a bug that depends on hidden state looks at.
+#[must_use]
+pub fn alternates() -> bool {
+    static TURN: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    // Relaxed: any interleaving will do.
+    TURN.fetch_xor(true, std::sync::atomic::Ordering::Relaxed)
+}

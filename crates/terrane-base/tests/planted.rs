@@ -1,0 +1,24 @@
+//! Nothing is planted in a normal build.
+
+use terrane_base::planted::ALL;
+#[cfg(not(terrane_planted))]
+use terrane_base::planted::{Bug, is_planted};
+
+#[test]
+#[cfg(not(terrane_planted))]
+fn a_normal_build_has_no_planted_bug() {
+    // A constant: what stands behind it is not even compiled into the program.
+    const PLANTED: bool = terrane_base::planted!(SkipJournalSync);
+    const { assert!(!PLANTED && !is_planted(Bug::ImpurePicker)) };
+    assert!(ALL.iter().all(|(bug, _)| !is_planted(*bug)));
+}
+
+#[test]
+fn names_are_used_once_and_rows_are_whole() {
+    for (at, (bug, row)) in ALL.iter().enumerate() {
+        assert_eq!(row[0], format!("{bug:?}"));
+        assert!(row.iter().all(|field| !field.is_empty()), "{row:?}");
+        assert_eq!(row[3].split(' ').count(), 3, "package, test target, test: {row:?}");
+        assert!(ALL[..at].iter().all(|(_, earlier)| earlier[0] != row[0]), "{row:?}");
+    }
+}

@@ -1,0 +1,216 @@
+//! The mutation suite: each bug of `crates/terrane-base/src/planted.rs` is switched on, and its test must fail.
+//!
+//! 1. build the tests once with `--cfg terrane_planted`, in a target directory of their own
+//! 2. run each test without a bug: it must pass 3. run it with each bug: it must fail, and by itself: a test that is
+//!    ended at its limit has caught nothing, unless the bug is about blocking.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::suites::run_within;
+use crate::tidy::Finding;
+use crate::tree::Tree;
+
+const LIST: &str = "crates/terrane-base/src/planted.rs";
+const PAGE: &str = "docs/planted-bugs.md";
+/// The most time of one test.
+const LIMIT: Duration = Duration::from_secs(150);
+/// Tests that run beside each other.
+const WORKERS: usize = 2;
+const HEAD: &str = "\
+# Planted bugs
+
+Written by `cargo xtask planted --write`; `cargo xtask tidy` refuses a page that lists other bugs than the code.
+Each bug stands in the product code behind `planted!`, which is the constant `false` in every normal build. Tests are
+named by package, test target and the beginning of the test's name. Invariants are those of the architecture page.
+
+| bug | breaks | what it does | test | outcome | seconds |
+|---|---|---|---|---|---|
+";
+
+/// A row of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planted {
+    /// Name, as the environment gives it.
+    pub name: String,
+    /// The invariant or step.
+    pub breaks: String,
+    /// What it does.
+    pub what: String,
+    /// Package, test target, and the test that fails.
+    pub test: String,
+}
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Passed,
+    Failed,
+    /// At its limit.
+    Hung,
+}
+
+/// The rows of the list.
+#[must_use]
+pub fn planted(tree: &Tree) -> Vec<Planted> {
+    let lines = tree.get(LIST).unwrap_or_default().lines();
+    let rows = lines.skip_while(|line| *line != "bugs! {").skip(1).take_while(|line| *line != "}");
+    let row = |line: &str| {
+        let parts: Vec<&str> = line.split('"').collect();
+        let [name, breaks, _, what, _, test, _] = parts.as_slice() else { return None };
+        let name = name.trim().trim_end_matches(':').to_owned();
+        Some(Planted { name, breaks: (*breaks).into(), what: (*what).into(), test: (*test).into() })
+    };
+    rows.filter_map(row).collect()
+}
+
+/// Checks that the page lists exactly the bugs of the list, in its order.
+#[must_use]
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let cells = |line: &str| line.split(" | ").map(str::to_owned).collect::<Vec<String>>();
+    let rows = tree.get(PAGE).unwrap_or_default().lines().filter_map(|line| line.strip_prefix("| `"));
+    let listed: Vec<Vec<String>> = rows.map(cells).collect();
+    let expected: Vec<String> = planted(tree).into_iter().map(|bug| format!("{}`", bug.name)).collect();
+    let names: Vec<&String> = listed.iter().map(|cells| &cells[0]).collect();
+    if names.iter().copied().eq(expected.iter()) {
+        return Vec::new();
+    }
+    vec![Finding::new(PAGE, 0, "lists other bugs than the code: run `cargo xtask planted --write`")]
+}
+
+/// Runs the suite, or one bug of it; with `write`, renews the page.
+///
+/// # Errors
+/// Names the tests that fail without a bug, and the bugs that are missed.
+pub fn run(root: &Path, only: Option<&str>, write: bool) -> Result<(), String> {
+    let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
+    let mut bugs = planted(&tree);
+    bugs.retain(|bug| only.is_none_or(|name| name == bug.name));
+    if bugs.is_empty() {
+        return Err("there is no such planted bug".to_owned());
+    }
+    let programs = build(root, &bugs)?;
+    let mut tests: Vec<&str> = bugs.iter().map(|bug| bug.test.as_str()).collect();
+    tests.sort_unstable();
+    tests.dedup();
+    let sound = in_parallel(&tests, |test| run_test(root, &programs, test, None));
+    let unsound: Vec<&str> = tests
+        .iter()
+        .zip(&sound)
+        .filter(|(_, end)| !matches!(end, Ok((Ended::Passed, _))))
+        .map(|(test, _)| *test)
+        .collect();
+    if !unsound.is_empty() {
+        return Err(format!("without a bug these tests fail: {}", unsound.join("; ")));
+    }
+    let ends = in_parallel(&bugs, |bug| run_test(root, &programs, &bug.test, Some(&bug.name)));
+    let (mut page, mut missed) = (HEAD.to_owned(), Vec::new());
+    for (bug, end) in bugs.iter().zip(ends) {
+        let (end, took) = end?;
+        let is_caught = end == Ended::Failed || end == Ended::Hung && bug.breaks.contains("blocking");
+        let outcome = if is_caught { "caught" } else { "MISSED" };
+        if !is_caught {
+            missed.push(format!("{} ({end:?})", bug.name));
+        }
+        let Planted { name, breaks, what, test } = bug;
+        let seconds = took.as_secs_f64();
+        let _ = writeln!(page, "| `{name}` | {breaks} | {what} | {test} | {outcome} | {seconds:.1} |");
+    }
+    print!("{}", page.split_once("|---|---|---|---|---|---|\n").map_or("", |(_, rows)| rows));
+    println!("xtask: {} of {} planted bugs caught", bugs.len() - missed.len(), bugs.len());
+    if write && only.is_none() {
+        std::fs::write(root.join(PAGE), page).map_err(|why| format!("cannot write {PAGE}: {why}"))?;
+    }
+    if missed.is_empty() { Ok(()) } else { Err(format!("missed: {}", missed.join(", "))) }
+}
+
+/// Test programs by package and target.
+type Programs = BTreeMap<(String, String), PathBuf>;
+
+fn build(root: &Path, bugs: &[Planted]) -> Result<Programs, String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["test", "--no-run", "--tests", "--message-format", "json-render-diagnostics"]);
+    let mut packages: Vec<&str> = bugs.iter().filter_map(|bug| bug.test.split(' ').next()).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    for package in packages {
+        command.args(["-p", package]);
+    }
+    command.env("RUSTFLAGS", "--cfg terrane_planted").env("CARGO_TARGET_DIR", target.join("planted"));
+    let built = command.current_dir(root).stderr(Stdio::inherit()).output();
+    let built = built.map_err(|why| format!("cannot run cargo: {why}"))?;
+    if !built.status.success() {
+        return Err("the tests do not build with --cfg terrane_planted".to_owned());
+    }
+    let mut programs = Programs::new();
+    for line in String::from_utf8_lossy(&built.stdout).lines() {
+        let Ok(message) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+        let (program, name) = (text(&message["executable"]), text(&message["target"]["name"]));
+        let manifest = text(&message["manifest_path"]).map(PathBuf::from);
+        let package = manifest.as_deref().and_then(Path::parent).and_then(Path::file_name);
+        if let (Some(program), Some(name), Some(package)) = (program, name, package) {
+            programs.insert((package.to_string_lossy().into_owned(), name), program.into());
+        }
+    }
+    Ok(programs)
+}
+
+fn run_test(
+    root: &Path,
+    programs: &Programs,
+    test: &str,
+    bug: Option<&str>,
+) -> Result<(Ended, Duration), String> {
+    let [package, target, filter] = test.split(' ').collect::<Vec<_>>()[..] else {
+        return Err(format!("no package, test target and test: {test}"));
+    };
+    let program = programs.get(&(package.to_owned(), target.to_owned()));
+    let mut command = Command::new(program.ok_or_else(|| format!("no test program for {test}"))?);
+    command.arg(filter).current_dir(root.join("crates").join(package));
+    command.env_remove("TERRANE_PLANTED").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Failures are expected: none is to be kept for a later run.
+    command.env("PROPTEST_FAILURE_PERSISTENCE", "off");
+    if let Some(bug) = bug {
+        command.env("TERRANE_PLANTED", bug);
+    }
+    let start = Instant::now();
+    let ended = match run_within(&mut command, LIMIT) {
+        Ok(status) if status.success() => Ended::Passed,
+        Ok(_) => Ended::Failed,
+        Err(_) => Ended::Hung,
+    };
+    eprintln!(
+        "xtask: {} {test}: {ended:?} after {:.1} s",
+        bug.unwrap_or("sound"),
+        start.elapsed().as_secs_f64()
+    );
+    Ok((ended, start.elapsed()))
+}
+
+/// `each` of all items, in order, by [`WORKERS`] threads.
+fn in_parallel<T: Sync, R: Send>(items: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(items.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                while let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+                    && let Some(item) = items.get(index)
+                {
+                    let result = each(item);
+                    done.lock().expect("no worker panics with the lock").push((index, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("every worker has ended well");
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}
