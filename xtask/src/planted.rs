@@ -175,8 +175,6 @@ fn run_test(
     let mut command = Command::new(program.ok_or_else(|| format!("no test program for {test}"))?);
     command.arg(filter).current_dir(root.join("crates").join(package));
     command.env_remove("TERRANE_PLANTED").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Failures are expected: none is to be kept for a later run.
-    command.env("PROPTEST_FAILURE_PERSISTENCE", "off");
     if let Some(bug) = bug {
         command.env("TERRANE_PLANTED", bug);
     }
