@@ -356,11 +356,8 @@ impl Medium for FileMedium {
         let active = {
             let state = shared.state.lock();
             // Not always the last one: a rotation that failed leaves segments behind it that were too small.
-            let mut newest = state.live.iter().rev();
-            newest
-                .find(|live| live.info.state == SegmentState::Active)
-                .filter(|_| !terrane_base::planted!(SkipJournalSync))
-                .and_then(|live| live.file.clone())
+            let active = state.live.iter().rfind(|live| live.info.state == SegmentState::Active);
+            active.filter(|_| !terrane_base::planted!(SkipJournalSync)).and_then(|live| live.file.clone())
         };
         // Poisoned while `syncing` is held, as in `sync_segment`.
         active.map_or(Ok(()), |file| file.sync().inspect_err(|error| shared.poison.set(error.clone())))
