@@ -31,11 +31,16 @@ fn a_paused_database_without_a_journal_is_whole_after_its_close() {
 fn a_sync_after_a_failed_rotation_makes_the_active_segment_durable() {
     let inner = MemDisk::new();
     let disk = FaultyDisk::new(Arc::new(inner.clone()));
-    let engine = open(disk.clone(), &small_options()).unwrap();
+    let options = Options { segment_bytes: 256 << 10, ..small_options() };
+    let engine = open(disk.clone(), &options).unwrap();
     let table = engine.catalog().require("default").unwrap();
     engine.put(table.id, b"key", b"value", false).unwrap();
+    // Until the next segment is ready, too: then memory is that of two.
+    while engine.stats().memory_bytes < 2 * options.segment_bytes {
+        std::thread::yield_now();
+    }
     disk.fail(Fault::new(Call::Allocate, Failure::Full).on(".seg").lasting());
-    let refused = engine.put(table.id, b"large", &[1; 80_000], false).unwrap_err();
+    let refused = engine.put(table.id, b"large", &[1; 300_000], false).unwrap_err();
     assert_eq!(refused.kind(), Kind::Full, "{refused}");
     engine.sync().unwrap();
     for seed in 0..50 {

@@ -63,7 +63,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 7] = [
+const FOUND: [&str; 8] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -76,6 +76,8 @@ const FOUND: [&str; 7] = [
      crash power:6472883539415469826 after 4\ncreate t1\ncrash power:9609845826937247778 after 0\nreopen 0\ncheck",
     "seed 1001865\noption segment_bytes=65536\nput default 1 4:1\nsteps 4\nfault Allocate full .seg skip 0 lasting\n\
      put default 2 80000:2\nflush\nheal\nput default 3 5:3\nflush\nquiesce\ncheck",
+    "seed 2000755\ncreate t0\nfault Allocate broken .ext skip 0\nput t0 8 5:141\nfault Remove broken /data skip 0\n\
+     compact t0 (1795 )134\nheal\ncompact t0 (1795 )134\ncheck",
 ];
 
 #[test]

@@ -193,7 +193,10 @@ impl LocalStore {
 
     fn make_file(&self, number: u32) -> Result<Arc<DataFile>> {
         let path = self.dir.join(data_file::name(number));
-        let file = self.disk.open(&path, OpenMode::Create, self.settings.direct_io)?;
+        let create = || self.disk.open(&path, OpenMode::Create, self.settings.direct_io);
+        // The number is new to the books: a file of that name is what a growth that failed could not remove.
+        let file =
+            create().or_else(|error| self.disk.remove(&path).map_err(|_| error).and_then(|()| create()))?;
         self.dir_dirty.store(true, Ordering::Release);
         let file = Arc::new(DataFile::new(file));
         self.files.write().insert(number, Arc::clone(&file));
