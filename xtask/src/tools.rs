@@ -85,7 +85,7 @@ pub fn fuzz_corpus(root: &Path) -> Result<(), String> {
     run(&mut command, "writing the corpora")
 }
 
-/// Runs the tests of [`MIRI`].
+/// Runs the tests of `MIRI`.
 ///
 /// # Errors
 /// Names what is missing, or the package that failed.
@@ -108,7 +108,7 @@ pub fn miri(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the tests of [`SANITIZED`] under a sanitizer: `address` or `thread`.
+/// Runs the tests of `SANITIZED` under a sanitizer: `address` or `thread`.
 ///
 /// # Errors
 /// Names what is missing, or the package that failed.
