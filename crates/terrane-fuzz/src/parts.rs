@@ -90,7 +90,7 @@ pub(crate) fn block_of(count: u64) -> Vec<u8> {
     builder.finish().to_vec()
 }
 
-/// Corpus of [`block`].
+/// Corpus of [`fn@block`].
 #[must_use]
 pub fn block_seeds() -> Vec<Seed> {
     [0, 1, 3, 16, 17, 50].map(|count| (format!("entries-{count}"), block_of(count))).into()

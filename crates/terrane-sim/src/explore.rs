@@ -2,7 +2,7 @@
 //! (or a sample, where they are too many) and the death of the process is recovered from and judged; for some of them
 //! again at each call of that recovery.
 //!
-//! A history is a fixed beginning and then some operations, one of each kind in [`KINDS`]: with two operations all
+//! A history is a fixed beginning and then some operations, one of each kind in `KINDS`: with two operations all
 //! pairs, with three all triples.
 
 use std::cell::{Cell, RefCell};

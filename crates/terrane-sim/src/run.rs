@@ -1,9 +1,9 @@
 //! A run: the operations of a script on a database in a world of its own, every answer compared with the model, every
 //! recovery judged.
 //!
-//! A *life* is the time from an open to a close or crash. Each has a device of its own ([`SimDisk`]) over the bytes
+//! A *life* is the time from an open to a close or crash. Each has a device of its own (`SimDisk`) over the bytes
 //! that the one before left. Nothing here is borrowed while the database works: in the middle of one operation
-//! another one may come ([`Op::During`]).
+//! another one may come (`Op::During`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

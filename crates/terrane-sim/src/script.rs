@@ -9,7 +9,7 @@
 //! scan default [4 )9 forward 10
 //! ```
 //!
-//! One operation per line, in the order of [`Op`]; `#` begins a comment.
+//! One operation per line, in the order of `Op`; `#` begins a comment.
 
 use std::fmt;
 use std::ops::Bound;
