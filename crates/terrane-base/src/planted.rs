@@ -1,6 +1,6 @@
 //! Planted bugs: places where the engine can be made wrong on purpose, to see that a test notices.
 //!
-//! [`planted!`](crate::planted) stands where a real bug would be. In every normal build it is the constant `false`, and
+//! [`planted!`](macro@crate::planted) stands where a real bug would be. In every normal build it is the constant `false`, and
 //! nothing of it remains in the program. Only a build with `--cfg terrane_planted` reads the variable
 //! `TERRANE_PLANTED`, once, and switches on the bug of that name: one build serves the whole suite.
 //!
