@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::report::metric::{self, Metric, NONE};
-use crate::report::model::RunReport;
+use crate::report::model::{Cell, RunReport};
 use crate::report::summary::{CEILING_MIN, Group, ScenarioSummary, StepSummary, Summary, TARGET};
 use crate::report::text::{self, Colour, Columns, Text, clean, cut};
 
@@ -121,11 +121,23 @@ fn head(out: &mut String, report: &RunReport) {
     push(out, 0, &text::machine(&header.machine));
 }
 
+/// What each engine said of itself when it was opened: a figure without its settings says little.
+fn engines(out: &mut String, report: &RunReport, scenario: &str) {
+    for choice in &report.header.plan.engines {
+        let own = |cell: &&Cell| cell.scenario == scenario && cell.engine == choice.label;
+        let Some(cell) = report.cells.iter().find(own) else { continue };
+        let settings = cell.opened.settings.iter().map(|(name, value)| format!("{name} {value}"));
+        let settings: Vec<String> = settings.collect();
+        push(out, 1, &format!("{} {}: {}", choice.label, cell.opened.version, settings.join("; ")));
+    }
+}
+
 fn block(out: &mut String, summary: &Summary<'_>, scenario: &ScenarioSummary<'_>, style: Style) {
     let plan = &summary.report.header.plan;
     out.push('\n');
     let words = plan.scenarios.iter().find(|planned| planned.name == scenario.name).map(text::scenario);
     push(out, 0, &format!("== {}: {}", scenario.name, words.unwrap_or_default()));
+    engines(out, summary.report, scenario.name);
     for step in &scenario.steps {
         out.push('\n');
         let words = text::step(plan, scenario.name, step.name, step.index);
