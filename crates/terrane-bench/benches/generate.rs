@@ -4,14 +4,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion};
-use terrane_bench::engine::Direction;
 use terrane_bench::generate::catalogue::find;
 use terrane_bench::generate::keys::Keys;
 use terrane_bench::generate::operation::Operation;
 use terrane_bench::generate::space::KeySpace;
 use terrane_bench::generate::stream::Stream;
 use terrane_bench::generate::values::Values;
-use terrane_bench::plan::{Data, Distribution, Run, Until, ValueSize};
+use terrane_bench::plan::{Data, Distribution, Run, ValueSize};
 
 const KEYS: u64 = 10_000_000;
 
@@ -19,27 +18,11 @@ fn data(hashed_keys: bool) -> Data {
     Data { keys: KEYS, key_bytes: 16, value: ValueSize::Fixed(100), entropy: 0.5, tables: 1, hashed_keys }
 }
 
+#[path = "../tests/common/run.rs"]
+mod common;
+
 fn run(workload: &str, distribution: Distribution) -> Run {
-    Run {
-        name: workload.to_owned(),
-        workload: workload.to_owned(),
-        distribution,
-        threads: 1,
-        until: Until::Seconds(1.0),
-        rate: None,
-        batch: 1,
-        multi_get: 32,
-        scan_rows: 100,
-        direction: Direction::Forward,
-        sync: false,
-        background_rate: 0.0,
-        record: None,
-        replay: None,
-        as_recorded: false,
-        until_quiescent: false,
-        verify: false,
-        setup: false,
-    }
+    Run { distribution, ..common::run(workload) }
 }
 
 fn streams(criterion: &mut Criterion) {

@@ -9,14 +9,14 @@ use terrane::Env;
 
 use super::protocol::{Event, Job};
 use crate::drive::{Driver, Measured, Observer};
-use crate::engine::{self, Control, Engine, EngineCounters, EngineOptions, Shape};
+use crate::engine::{self, Engine, EngineOptions};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::generate::catalogue;
 use crate::measure::process::ProcessProbe;
 use crate::plan::text::control_name;
 use crate::plan::{Run, Scenario, Step};
-use crate::report::model::{Cell, Failed, Timeline};
+use crate::report::model::{Cell, Failed};
 use crate::trace;
 
 /// Time between two progress events.
@@ -197,10 +197,8 @@ fn cell_of(measured: Measured) -> Cell {
         seconds_until_quiescent: measured.seconds_until_quiescent,
         latency: measured.latency,
         latency_by_kind: measured.latency_by_kind,
-        timeline: Timeline { ..measured.timeline },
+        timeline: measured.timeline,
         background_operations: measured.background_operations,
-        shape_before: Shape::default(),
-        counters: EngineCounters::default(),
         ..Cell::default()
     }
 }
@@ -244,10 +242,4 @@ fn value_bytes_max(scenario: &Scenario) -> Result<usize> {
         }
     }
     Ok(longest)
-}
-
-/// Shape steps whose effect lasts beyond the step; the report marks the steps after them.
-#[must_use]
-pub fn lasts(control: Control) -> bool {
-    matches!(control, Control::PauseBackground | Control::FiltersOff)
 }

@@ -221,12 +221,6 @@ pub fn parse(text: &str) -> Result<PlanFile> {
     toml::from_str(text).map_err(|error| Error::plan(format!("the plan cannot be read: {error}")))
 }
 
-/// Whether a name stands for a shape step.
-#[must_use]
-pub fn is_control(name: &str) -> bool {
-    name == "reopen" || super::text::control(name).is_some()
-}
-
 /// The controls by name, for help texts.
 #[must_use]
 pub fn control_names() -> Vec<&'static str> {
