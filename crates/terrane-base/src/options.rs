@@ -286,6 +286,8 @@ options! {
         "Bypass the operating system's page cache for extents.";
     io_uring: IoUring = IoUring::Auto, "auto, on (refused where the system has none), off", |_| true,
         "Make scattered reads of extents at once, by io_uring, instead of one after the other.";
+    read_ahead_bytes: u64 = 512 * KIB, "0 (off) or 16 KiB to 4 MiB", |v| *v == 0 || (16 * KIB..=4 * MIB).contains(v),
+        "Most bytes that a scan in key order reads at once, ahead of itself; each sorted run that it reads holds up to three times that.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
         "Where commits are recorded before they are acknowledged.";
     create_if_missing: bool = true, "true, false", |_| true,
