@@ -118,6 +118,7 @@ impl Engine {
         stats.cache_misses = cache.kinds.iter().map(|kind| kind.misses).sum();
         stats.writes_paused_micros = self.pressure.paused().as_micros() as u64;
         self.flows.show(self.journal.appended(), &mut stats);
+        stats.device_ring_reads = self.disk.ring_reads();
         stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
         stats
     }

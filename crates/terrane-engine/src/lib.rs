@@ -49,7 +49,7 @@ mod write;
 pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};
 pub use engine::Engine;
-pub use iterate::{RangeIter, Row, TableScan};
+pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;
 pub use repair::{Loss, RepairReport, repair, repair_on};

@@ -185,7 +185,11 @@ fn forget_dropped(manifest: &Manifest, state: State, read_only: bool) -> Result<
 }
 
 fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State) -> Result<Arc<dyn Store>> {
-    let settings = StoreSettings { direct_io: options.direct_io, read_only: options.read_only };
+    let settings = StoreSettings {
+        direct_io: options.direct_io,
+        read_only: options.read_only,
+        io_uring: options.io_uring,
+    };
     let store = LocalStore::open(disk.clone(), &dir.join(DATA), settings)?;
     store.restore(&mut state.extents())?;
     Ok(Arc::new(store))

@@ -190,6 +190,20 @@ impl Cache {
         None
     }
 
+    /// As [`Cache::reserve`], but only if there is room without evicting anything.
+    pub(crate) fn reserve_spare(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
+        let counters = &self.kinds[kind as usize];
+        counters.misses.fetch_add(1, Ordering::Relaxed);
+        let limit = self.limit.load(Ordering::Relaxed);
+        let is_spare = self.used.load(Ordering::Relaxed) + bytes as u64 <= limit - limit / SLACK_SHARE;
+        if !is_spare || !self.charge(bytes as u64) {
+            counters.bypasses.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        counters.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        Some(Charge::new(self.clone(), kind, bytes))
+    }
+
     /// Publishes a charged object under `home`. False if another thread was faster or `landlord`, the index block
     /// that `home` lies in, has left the books: the object is then its reader's alone.
     ///
