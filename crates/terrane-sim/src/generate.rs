@@ -202,6 +202,7 @@ impl Draft {
             (Climate::Faults, _) => self.fault(),
             (Climate::Full, 1) => Op::Room { bytes: u64::MAX },
             (Climate::Full, _) => Op::Room { bytes: self.numbers.skewed(8 << 20) },
+            (Climate::Rot, 2) if self.numbers.one_in(2) => Op::Decay { seed: self.numbers.draw() },
             (Climate::Rot, 2) => {
                 let path_part = (*self.numbers.pick(&["/", ".seg", ".ext", "MANIFEST"])).to_owned();
                 Op::Rot { seed: self.numbers.draw(), path_part }

@@ -91,6 +91,15 @@ impl Runner {
         self.open(&allowed, None);
     }
 
+    /// Rot under an open database: what is cached is still right, what is read from now on may be refused.
+    pub(crate) fn decay(&self, seed: u64) {
+        if let Some((path, offset)) = self.disk().device().rot(seed, &|path| path.ends_with(".ext")) {
+            self.world.note(crate::numbers::hash(path.as_bytes()) ^ offset);
+            self.is_damaged.set(true);
+            self.count(|outcome| outcome.silent += 1);
+        }
+    }
+
     /// After a crash: the image is the device of the next life.
     pub(crate) fn recover(&self) {
         let disk = self.disk();

@@ -151,6 +151,8 @@ pub(crate) enum Op {
     Room { bytes: u64 },
     /// Bits rot in files whose path contains the text, and the database is opened again.
     Rot { seed: u64, path_part: String },
+    /// A bit of an extent rots while the database is open.
+    Decay { seed: u64 },
     /// Does another operation in the middle of the next ones: at the `after`-th call on a data file from now.
     During { after: u64, op: Box<Op> },
 }

@@ -239,6 +239,7 @@ impl Runner {
             Op::Fault(fault) => self.disk().fail(fault.clone()),
             Op::Heal => self.heal(),
             Op::Room { bytes } => self.set_room(*bytes),
+            Op::Decay { seed } => self.decay(*seed),
             Op::Scrub => self.scrub(),
             Op::Peek => self.peek(),
             Op::Repair => self.repair(),

@@ -134,6 +134,7 @@ impl fmt::Display for Op {
             Op::Heal => f.write_str("heal"),
             Op::Room { bytes } => write!(f, "room {bytes}"),
             Op::Rot { seed, path_part } => write!(f, "rot {seed} {path_part}"),
+            Op::Decay { seed } => write!(f, "decay {seed}"),
             Op::During { after, op } => write!(f, "during {after} {op}"),
         }
     }
@@ -273,6 +274,7 @@ fn world_op(words: &[&str]) -> Result<Op, String> {
         ["heal"] => Op::Heal,
         ["room", bytes] => Op::Room { bytes: parse(bytes)? },
         ["rot", seed, path] => Op::Rot { seed: parse(seed)?, path_part: (*path).to_owned() },
+        ["decay", seed] => Op::Decay { seed: parse(seed)? },
         ["during", after, inner @ ..] => Op::During { after: parse(after)?, op: Box::new(op(inner)?) },
         _ => return Err("no such operation".to_owned()),
     })
