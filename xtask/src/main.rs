@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use xtask::tools::Advisories;
+
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
@@ -20,7 +22,7 @@ With a nightly toolchain or tools that are installed apart:
   fuzz-corpus                    write the seeds of fuzz/corpus anew (stable toolchain)
   miri                           the modules with unsafe code, and the formats, under Miri
   sanitize address|thread        the concurrent tests under a sanitizer
-  deny [--without-advisories]    cargo deny: licences, advisories, bans, sources
+  deny [--offline | --without-advisories]    cargo deny: licences, advisories, bans, sources
 ";
 
 fn main() -> ExitCode {
@@ -44,8 +46,9 @@ fn main() -> ExitCode {
         ["fuzz-corpus"] => xtask::tools::fuzz_corpus(root),
         ["miri"] => xtask::tools::miri(root),
         ["sanitize", sanitizer @ ("address" | "thread")] => xtask::tools::sanitize(root, sanitizer),
-        ["deny"] => xtask::tools::deny(root, false),
-        ["deny", "--without-advisories"] => xtask::tools::deny(root, true),
+        ["deny"] => xtask::tools::deny(root, Advisories::Fetched),
+        ["deny", "--offline"] => xtask::tools::deny(root, Advisories::Copied),
+        ["deny", "--without-advisories"] => xtask::tools::deny(root, Advisories::LeftOut),
         _ => return usage(),
     };
     match done {

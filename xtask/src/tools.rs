@@ -132,16 +132,30 @@ pub fn sanitize(root: &Path, sanitizer: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks licences, banned crates and sources, and advisories unless `without_advisories` (their database comes over
-/// the net, or from a copy: `docs/reliability.md` says how).
+/// Where the advisories come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advisories {
+    /// Over the net.
+    Fetched,
+    /// From the copy that lies where cargo-deny looks: `docs/reliability.md` says how it comes there.
+    Copied,
+    /// They are not looked at.
+    LeftOut,
+}
+
+/// Checks licences, banned crates and sources, and advisories.
 ///
 /// # Errors
 /// Names what is missing, or says that something was found.
-pub fn deny(root: &Path, without_advisories: bool) -> Result<(), String> {
+pub fn deny(root: &Path, advisories: Advisories) -> Result<(), String> {
     require("deny", "cargo-deny")?;
     let mut command = Command::new(cargo_program());
-    command.args(["deny", "--locked", "check"]).current_dir(root);
-    if without_advisories {
+    command.args(["deny", "--locked"]).current_dir(root);
+    if advisories == Advisories::Copied {
+        command.arg("--offline");
+    }
+    command.arg("check");
+    if advisories == Advisories::LeftOut {
         command.args(["licenses", "bans", "sources"]);
     }
     run(&mut command, "cargo deny")

@@ -1,9 +1,13 @@
 //! What a user does: writes, tables, snapshots, maintenance.
 
+use std::time::Duration;
+
 use terrane::{Batch, Error, Kind, Sync, TableOptions};
+use terrane_base::env::Clock as _;
 
 use crate::judge::Event;
 use crate::model::Change;
+use crate::numbers::Numbers;
 use crate::op::{Edit, Op, Span, Value, key};
 use crate::run::Runner;
 
@@ -17,12 +21,14 @@ impl Runner {
             Op::Put { table, key, value, sync } => self.put(table, *key, Some(*value), *sync),
             Op::Delete { table, key } => self.put(table, *key, None, false),
             Op::Batch { edits, sync } => self.write_batch(edits, *sync),
-            Op::Create { table } => self.create(table),
+            Op::Create { table, options } => self.create(table, *options),
             Op::Drop { table } => self.drop_table(table),
             Op::Snapshot { name } => self.take_snapshot(*name),
             Op::Release { name } => drop(self.life.borrow_mut().snapshots.remove(name)),
             Op::Flush => self.maintain("flush", |runner| runner.db().flush()),
             Op::Compact { table, span } => self.compact(table, *span),
+            Op::Level { table, level } => self.level(table, *level),
+            Op::Run { table } => self.flush_to_run(table),
             Op::Pause => self.set_paused(true),
             Op::Resume => self.set_paused(false),
             Op::Cancel => self.db().cancel_compactions(),
@@ -31,6 +37,7 @@ impl Runner {
             Op::Steps { count } => (0..*count).for_each(|_| {
                 self.world.step();
             }),
+            Op::Wait { millis } => self.world.sleep(Duration::from_millis(*millis)),
             Op::Check => self.check_all(),
             op => self.read(op),
         }
@@ -43,6 +50,13 @@ impl Runner {
         let change = (table.to_owned(), key(number), value.map(Value::bytes));
         let db = self.db();
         let write = |change: &Change| -> terrane::Result<()> {
+            if &*change.0 == "default" && !sync {
+                // The short ways to the default table.
+                return match &change.2 {
+                    Some(value) => db.put(&change.1, value),
+                    None => db.delete(&change.1),
+                };
+            }
             let table = db.table(&change.0)?;
             let mode = if sync { Sync::Yes } else { Sync::No };
             match &change.2 {
@@ -139,13 +153,13 @@ impl Runner {
         }
     }
 
-    fn create(&self, name: &str) {
+    fn create(&self, name: &str, options: u64) {
         if self.model.borrow().has_table(name) {
             return;
         }
         self.change_table(name, true, || {
             let synced = self.model.borrow().now();
-            let created = self.db().create_table(name, &TableOptions::new()).map(drop);
+            let created = self.db().create_table(name, &table_options(options)).map(drop);
             if created.is_ok() {
                 self.note_durable(synced);
             }
@@ -216,6 +230,24 @@ impl Runner {
         }
     }
 
+    fn level(&self, table: &str, level: u64) {
+        if self.model.borrow().has_table(table) {
+            self.maintain("level", |runner| {
+                let db = runner.db();
+                db.compact_level(&db.table(table)?, level as u8)
+            });
+        }
+    }
+
+    fn flush_to_run(&self, table: &str) {
+        if self.model.borrow().has_table(table) {
+            self.maintain("run", |runner| {
+                let db = runner.db();
+                db.flush_to_run(&db.table(table)?)
+            });
+        }
+    }
+
     /// Work that is waited for; what it moves is not less durable after it.
     fn maintain(&self, what: &str, work: impl FnOnce(&Runner) -> terrane::Result<()>) {
         let now = self.model.borrow().now();
@@ -230,4 +262,15 @@ impl Runner {
             Err(error) => self.met(what, &error),
         }
     }
+}
+
+/// Options of a table's own, drawn from a seed; none for 0.
+fn table_options(seed: u64) -> TableOptions {
+    if seed == 0 {
+        return TableOptions::new();
+    }
+    let drawn = crate::generate::random_table_options(&mut Numbers::new(seed));
+    drawn.into_iter().fold(TableOptions::new(), |options, (name, value)| {
+        options.set(&name, &value).expect("generated options are valid")
+    })
 }

@@ -28,7 +28,7 @@ use crate::world::World;
 type Kind = (&'static str, fn(u64) -> Vec<Op>);
 
 /// What can happen in a history.
-const KINDS: [Kind; 16] = [
+const KINDS: [Kind; 18] = [
     ("put", |stamp| vec![put(1, 40, stamp, false)]),
     ("put sync", |stamp| vec![put(2, 40, stamp, true)]),
     ("put of pages", |stamp| vec![put(3, 9_000, stamp, true)]),
@@ -36,10 +36,12 @@ const KINDS: [Kind; 16] = [
     ("delete", |_| vec![Op::Delete { table: "default".to_owned(), key: 1 }]),
     ("batch", |stamp| vec![batch(stamp, false)]),
     ("batch sync", |stamp| vec![batch(stamp, true)]),
-    ("create", |stamp| vec![Op::Create { table: format!("t{stamp}") }]),
+    ("create", |stamp| vec![Op::Create { table: format!("t{stamp}"), options: stamp % 2 }]),
     ("drop", |_| vec![Op::Drop { table: "other".to_owned() }]),
     ("flush", |_| vec![Op::Flush]),
     ("compact", |_| vec![Op::Compact { table: "default".to_owned(), span: ALL }]),
+    ("level", |_| vec![Op::Level { table: "default".to_owned(), level: 1 }]),
+    ("run", |_| vec![Op::Run { table: "default".to_owned() }]),
     ("sync", |_| vec![Op::Sync]),
     ("reopen", |_| vec![Op::Reopen { options: 0 }]),
     ("fill", |stamp| (0..4).map(|number| put(number, 20_000, stamp * 10 + number, false)).collect()),
@@ -100,7 +102,7 @@ impl Explorer {
     /// The history of a number, and its name.
     fn script(&self, number: u64) -> (String, Script) {
         let mut ops = vec![
-            Op::Create { table: "other".to_owned() },
+            Op::Create { table: "other".to_owned(), options: 0 },
             put(1, 100, 1, false),
             batch(2, false),
             Op::Flush,

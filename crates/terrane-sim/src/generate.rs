@@ -6,6 +6,7 @@
 use std::ops::Bound;
 
 use terrane_device::Call;
+use terrane_engine::TABLE_OPTIONS;
 
 use crate::fault::{Crash, Fault, Harm};
 use crate::numbers::Numbers;
@@ -97,7 +98,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     let memtable = *numbers.pick(&[64, 64, 64, 96, 256, 1024]) * KIB;
     let index = memtable * numbers.pick(&[1, 1, 1, 2, 4]).to_owned().min(write / 2 / memtable);
     let numbered = [
-        ("memory_bytes", 16384 * KIB),
+        ("memory_bytes", *numbers.pick(&[16384, 16384, 24576]) * KIB),
         ("write_memory_bytes", write),
         ("segment_bytes", *numbers.pick(&[64, 64, 64, 128, 256]) * KIB),
         ("memtable_bytes", memtable),
@@ -113,12 +114,20 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     ];
     let mut options: Vec<_> =
         numbered.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
+    let scrub = *numbers.pick(&[0, 0, 64 * KIB, 1024 * KIB, 65536 * KIB]);
+    options.push(("scrub_bytes_per_second".to_owned(), scrub.to_string()));
     for name in ["compression", "compression_last"] {
         options.push((name.to_owned(), (*numbers.pick(&["none", "lz4"])).to_owned()));
     }
     options.push(("direct_io".to_owned(), numbers.one_in(2).to_string()));
     options.push(("io_uring".to_owned(), (*numbers.pick(&["auto", "off"])).to_owned()));
     options
+}
+
+/// Options that a table has for itself, at random.
+pub(crate) fn random_table_options(numbers: &mut Numbers) -> Vec<(String, String)> {
+    let all = random_options(numbers).into_iter();
+    all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2)).collect()
 }
 
 struct Draft {
@@ -166,9 +175,15 @@ impl Draft {
     fn around(&mut self) -> Op {
         match self.numbers.below(100) {
             0..8 => Op::Flush,
-            8..14 => Op::Compact { table: self.table(), span: self.span() },
+            8..12 => Op::Compact { table: self.table(), span: self.span() },
+            12..14 => Op::Level { table: self.table(), level: self.numbers.below(4) },
             14..17 => self.create_or_drop(),
-            17..50 => Op::Steps { count: 1 + self.numbers.skewed(16) },
+            17..20 => Op::Run { table: self.table() },
+            20..42 => Op::Steps { count: 1 + self.numbers.skewed(16) },
+            42..46 => Op::Wait { millis: self.numbers.skewed(4_000) },
+            46 => Op::Scrub,
+            47 | 48 => Op::Peek,
+            49 => self.repair(),
             50..56 => Op::Sync,
             56..61 => Op::Quiesce,
             61..62 => Op::Check,
@@ -189,6 +204,7 @@ impl Draft {
             (Climate::Faults, _) => self.fault(),
             (Climate::Full, 1) => Op::Room { bytes: u64::MAX },
             (Climate::Full, _) => Op::Room { bytes: self.numbers.skewed(8 << 20) },
+            (Climate::Rot, 2) if self.numbers.one_in(2) => Op::Decay { seed: self.numbers.draw() },
             (Climate::Rot, 2) => {
                 let path_part = (*self.numbers.pick(&["/", ".seg", ".ext", "MANIFEST"])).to_owned();
                 Op::Rot { seed: self.numbers.draw(), path_part }
@@ -238,7 +254,8 @@ impl Draft {
             return Op::Drop { table: name };
         }
         self.tables.push(name.clone());
-        Op::Create { table: name }
+        let options = if self.numbers.one_in(2) { self.numbers.draw() } else { 0 };
+        Op::Create { table: name, options }
     }
 
     fn table(&mut self) -> String {
@@ -284,13 +301,10 @@ impl Draft {
 
     fn read(&mut self) -> Op {
         let (table, at) = (self.table(), self.at());
-        match self.numbers.below(16) {
+        match self.numbers.below(17) {
+            16 => Op::Plain(Box::new(self.point_read(table, at))),
             0..8 => Op::Get { table, key: self.key(), at },
-            8 => Op::Contains { table, key: self.key(), at },
-            9 | 10 => {
-                let keys = (0..self.numbers.below(12)).map(|_| self.key()).collect();
-                Op::MultiGet { table, keys, at }
-            }
+            8..11 => self.point_read(table, at),
             11 => Op::Prefix { table, key: self.key(), len: self.numbers.below(12), at },
             _ => {
                 let way = match self.numbers.below(5) {
@@ -302,6 +316,22 @@ impl Draft {
                 Op::Scan { table, span: self.span(), way, limit: 1 + self.numbers.skewed(60), at }
             }
         }
+    }
+
+    fn point_read(&mut self, table: String, at: Option<u64>) -> Op {
+        match self.numbers.below(3) {
+            0 => Op::Get { table, key: self.key(), at },
+            1 => Op::Contains { table, key: self.key(), at },
+            _ => {
+                let keys = (0..self.numbers.below(12)).map(|_| self.key()).collect();
+                Op::MultiGet { table, keys, at }
+            }
+        }
+    }
+
+    /// A repair reads and writes everything: not often.
+    fn repair(&mut self) -> Op {
+        if self.numbers.one_in(4) { Op::Repair } else { Op::Check }
     }
 
     fn span(&mut self) -> Span {

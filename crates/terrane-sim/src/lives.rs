@@ -11,6 +11,9 @@ use crate::judge::{Allowed, Verdict, judge};
 use crate::numbers::Numbers;
 use crate::run::{DIR, Life, Runner};
 
+/// A reader looks at what one in so many crashes left, before it is opened for writing.
+const PEEK_ONE_IN: u64 = 8;
+
 impl Runner {
     /// What a kill, or a loss of power, may leave now.
     pub(crate) fn allowed(&self, crash: Crash) -> Allowed {
@@ -31,6 +34,8 @@ impl Runner {
 
     pub(crate) fn reopen(&self, options: u64) {
         let allowed = {
+            self.judge_background();
+            self.count_scrubbing();
             let db = self.db.borrow_mut().take();
             self.life.borrow_mut().snapshots.clear();
             let closed = db.map_or(Ok(()), Db::close);
@@ -58,9 +63,11 @@ impl Runner {
     /// Other options where a database may be opened with others.
     fn change_options(&self, seed: u64) {
         let mut options = self.options.borrow_mut();
-        for (name, value) in crate::generate::random_options(&mut Numbers::new(seed)) {
+        let mut numbers = Numbers::new(seed);
+        for (name, value) in crate::generate::random_options(&mut numbers) {
             options.set(&name, &value).expect("generated options are valid");
         }
+        options.create_if_missing = numbers.one_in(2);
     }
 
     pub(crate) fn rot(&self, seed: u64, path_part: &str) {
@@ -84,6 +91,15 @@ impl Runner {
         self.open(&allowed, None);
     }
 
+    /// Rot under an open database: what is cached is still right, what is read from now on may be refused.
+    pub(crate) fn decay(&self, seed: u64) {
+        if let Some((path, offset)) = self.disk().device().rot(seed, &|path| path.ends_with(".ext")) {
+            self.world.note(crate::numbers::hash(path.as_bytes()) ^ offset);
+            self.is_damaged.set(true);
+            self.count(|outcome| outcome.silent += 1);
+        }
+    }
+
     /// After a crash: the image is the device of the next life.
     pub(crate) fn recover(&self) {
         let disk = self.disk();
@@ -95,12 +111,16 @@ impl Runner {
         let captured = captured.expect("noted when the image was taken");
         self.count(|outcome| outcome.crashes += 1);
         self.die();
+        if Numbers::new(self.world.trace().value() as u64).one_in(PEEK_ONE_IN) {
+            self.peek_at(image.kill(), &captured);
+        }
         self.next_life(image);
         self.open(&captured, armed.and_then(|(_, again)| again));
     }
 
     /// The process is gone.
     pub(crate) fn die(&self) {
+        self.count_scrubbing();
         self.disk().abandon();
         self.life.borrow_mut().snapshots.clear();
         let db = self.db.borrow_mut().take();

@@ -68,8 +68,11 @@ fn variant(script: &Script, number: u64) -> Script {
     let mut ops = Vec::new();
     for op in &script.ops {
         if numbers.one_in(30) {
-            ops.push(match numbers.below(6) {
+            ops.push(match numbers.below(9) {
                 0 => Op::Flush,
+                6 => Op::Scrub,
+                7 => Op::Run { table: "default".to_owned() },
+                8 => Op::Level { table: "default".to_owned(), level: numbers.below(3) },
                 1 => Op::Sync,
                 2 => Op::Quiesce,
                 3 => Op::Resume,

@@ -88,8 +88,8 @@ pub(crate) enum Op {
     Delete { table: String, key: u64 },
     /// Writes a batch.
     Batch { edits: Vec<Edit>, sync: bool },
-    /// Creates a table.
-    Create { table: String },
+    /// Creates a table; with options of its own drawn from the seed, unless it is 0.
+    Create { table: String, options: u64 },
     /// Drops a table.
     Drop { table: String },
     /// Reads a key, now or at a snapshot.
@@ -102,6 +102,8 @@ pub(crate) enum Op {
     Scan { table: String, span: Span, way: Way, limit: u64, at: Option<u64> },
     /// Reads what begins with the bytes of a key, cut to a length.
     Prefix { table: String, key: u64, len: u64, at: Option<u64> },
+    /// Does a point read without asking filters.
+    Plain(Box<Op>),
     /// Takes the snapshot of this name, in place of an older one.
     Snapshot { name: u64 },
     /// Drops a snapshot.
@@ -110,6 +112,12 @@ pub(crate) enum Op {
     Flush,
     /// Merges a range down.
     Compact { table: String, span: Span },
+    /// Merges a level into the next one.
+    Level { table: String, level: u64 },
+    /// Writes what a table has in memory as an overflow run.
+    Run { table: String },
+    /// Lets scrubbing go through every table, and compares what it finds with what a check finds.
+    Scrub,
     /// Pauses the background.
     Pause,
     /// Lets it go on.
@@ -122,8 +130,14 @@ pub(crate) enum Op {
     Quiesce,
     /// Gives the background so many turns.
     Steps { count: u64 },
+    /// Lets time pass.
+    Wait { millis: u64 },
     /// Compares every row, forward and backward, and runs the database's own check.
     Check,
+    /// Has a reader look at what the death of the process would leave now.
+    Peek,
+    /// Brings what the death of the process would leave now into a new database, and looks at that.
+    Repair,
     /// Closes and opens again; with options changed by the seed, unless it is 0.
     Reopen { options: u64 },
     /// Dies, now or at a call to come, and opens again.
@@ -137,6 +151,8 @@ pub(crate) enum Op {
     Room { bytes: u64 },
     /// Bits rot in files whose path contains the text, and the database is opened again.
     Rot { seed: u64, path_part: String },
+    /// A bit of an extent rots while the database is open.
+    Decay { seed: u64 },
     /// Does another operation in the middle of the next ones: at the `after`-th call on a data file from now.
     During { after: u64, op: Box<Op> },
 }
@@ -145,7 +161,10 @@ impl Op {
     /// Whether it only reads, and can fail without consequence.
     #[must_use]
     pub(crate) fn is_read(&self) -> bool {
-        use Op::{Contains, Get, MultiGet, Prefix, Scan};
-        matches!(self, Get { .. } | Contains { .. } | MultiGet { .. } | Scan { .. } | Prefix { .. })
+        use Op::{Contains, Get, MultiGet, Plain, Prefix, Scan};
+        matches!(
+            self,
+            Get { .. } | Contains { .. } | MultiGet { .. } | Scan { .. } | Prefix { .. } | Plain(_)
+        )
     }
 }

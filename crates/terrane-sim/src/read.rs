@@ -60,6 +60,11 @@ impl From<terrane::Error> for Miss {
 impl Runner {
     /// Does a read; everything else is no business of this module.
     pub(crate) fn read(&self, op: &Op) {
+        if let Op::Plain(op) = op {
+            self.is_plain.set(true);
+            self.read(op);
+            return self.is_plain.set(false);
+        }
         let done = match op {
             Op::Get { table, key: number, at } => self.get(table, *number, *at),
             Op::Contains { table, key: number, at } => self.contains(table, *number, *at),
@@ -85,6 +90,7 @@ impl Runner {
         }
         let snapshot = at.and_then(|name| self.life.borrow().snapshots.get(&name).cloned());
         let table = self.db().table(table)?;
+        let table = if self.is_plain.get() { table.without_filters() } else { table };
         let now = self.model.borrow().now();
         Ok(Some(match snapshot {
             Some((snapshot, moment)) => View { table, snapshot: Some(snapshot), moment },
@@ -265,6 +271,7 @@ impl Runner {
                 });
             }
         }
+        self.judge_background();
         let report = self.db().check(&mut |_, _| ());
         if self.disk().has_crashed() {
             return;

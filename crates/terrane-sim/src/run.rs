@@ -64,6 +64,12 @@ pub struct Outcome {
     pub lies: u64,
     /// Bits that rotted, reads and writes harmed without a word.
     pub silent: u64,
+    /// Extents that scrubbing verified.
+    pub scrubbed: u64,
+    /// Damaged parts of extents that scrubbing found.
+    pub found: u64,
+    /// Looks of a reader at what a dead process left, and repairs of it.
+    pub looks: u64,
     /// Whether the database said that it is damaged, which ends a run.
     pub refused: bool,
 }
@@ -79,6 +85,9 @@ impl Outcome {
         self.full += other.full;
         self.lies += other.lies;
         self.silent += other.silent;
+        self.scrubbed += other.scrubbed;
+        self.found += other.found;
+        self.looks += other.looks;
     }
 }
 
@@ -147,8 +156,8 @@ pub(crate) struct Runner {
     pub(crate) is_damaged: Cell<bool>,
     pub(crate) is_opening: Cell<bool>,
     pub(crate) nesting: Cell<u32>,
-    /// Whether the operation under way is a read.
-    pub(crate) is_reading: Cell<bool>,
+    /// Whether point reads do without filters.
+    pub(crate) is_plain: Cell<bool>,
     pub(crate) has_journal: bool,
 }
 
@@ -172,7 +181,7 @@ impl Runner {
             is_damaged: Cell::new(false),
             is_opening: Cell::new(false),
             nesting: Cell::new(0),
-            is_reading: Cell::new(false),
+            is_plain: Cell::new(false),
             has_journal,
         }
     }
@@ -191,6 +200,7 @@ impl Runner {
         }
         self.check_failure().map_err(failed)?;
         self.count_faults();
+        self.count_scrubbing();
         let mut outcome = self.outcome.get();
         outcome.trace = self.world.trace();
         Ok(outcome)
@@ -209,7 +219,6 @@ impl Runner {
     pub(crate) fn do_op(&self, op: &Op) {
         self.world.begin_operation();
         self.count(|outcome| outcome.operations += 1);
-        self.is_reading.set(op.is_read());
         self.act(op);
         if self.disk().has_crashed() && self.failure.borrow().is_none() {
             self.recover();
@@ -230,6 +239,10 @@ impl Runner {
             Op::Fault(fault) => self.disk().fail(fault.clone()),
             Op::Heal => self.heal(),
             Op::Room { bytes } => self.set_room(*bytes),
+            Op::Decay { seed } => self.decay(*seed),
+            Op::Scrub => self.scrub(),
+            Op::Peek => self.peek(),
+            Op::Repair => self.repair(),
             Op::During { after, op } => self.life.borrow_mut().during.push((*after, (**op).clone())),
             op => self.use_database(op),
         }

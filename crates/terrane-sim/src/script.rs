@@ -81,7 +81,8 @@ impl fmt::Display for Op {
                 }
                 f.write_str(mark(*sync, "sync"))
             }
-            Op::Create { table } => write!(f, "create {table}"),
+            Op::Create { table, options: 0 } => write!(f, "create {table}"),
+            Op::Create { table, options } => write!(f, "create {table} {options}"),
             Op::Drop { table } => write!(f, "drop {table}"),
             Op::Get { table, key, at } => write!(f, "get {table} {key}{}", At(*at)),
             Op::Contains { table, key, at } => write!(f, "contains {table} {key}{}", At(*at)),
@@ -98,16 +99,23 @@ impl fmt::Display for Op {
                 write!(f, "scan {table} {} {} {limit}{}", show_span(*span), show_way(*way), At(*at))
             }
             Op::Prefix { table, key, len, at } => write!(f, "prefix {table} {key} {len}{}", At(*at)),
+            Op::Plain(op) => write!(f, "plain {op}"),
             Op::Snapshot { name } => write!(f, "snapshot {name}"),
             Op::Release { name } => write!(f, "release {name}"),
             Op::Flush => f.write_str("flush"),
             Op::Compact { table, span } => write!(f, "compact {table} {}", show_span(*span)),
+            Op::Level { table, level } => write!(f, "level {table} {level}"),
+            Op::Run { table } => write!(f, "run {table}"),
+            Op::Scrub => f.write_str("scrub"),
             Op::Pause => f.write_str("pause"),
             Op::Resume => f.write_str("resume"),
             Op::Cancel => f.write_str("cancel"),
             Op::Sync => f.write_str("sync"),
             Op::Quiesce => f.write_str("quiesce"),
             Op::Steps { count } => write!(f, "steps {count}"),
+            Op::Wait { millis } => write!(f, "wait {millis}"),
+            Op::Peek => f.write_str("peek"),
+            Op::Repair => f.write_str("repair"),
             Op::Check => f.write_str("check"),
             Op::Reopen { options } => write!(f, "reopen {options}"),
             Op::Crash { crash, after, again } => {
@@ -126,6 +134,7 @@ impl fmt::Display for Op {
             Op::Heal => f.write_str("heal"),
             Op::Room { bytes } => write!(f, "room {bytes}"),
             Op::Rot { seed, path_part } => write!(f, "rot {seed} {path_part}"),
+            Op::Decay { seed } => write!(f, "decay {seed}"),
             Op::During { after, op } => write!(f, "during {after} {op}"),
         }
     }
@@ -207,7 +216,8 @@ fn op(words: &[&str]) -> Result<Op, String> {
         ["delete", table, key] => Op::Delete { table: name(table), key: parse(key)? },
         ["batch", edits @ .., "sync"] => Op::Batch { edits: edits_of(edits)?, sync: true },
         ["batch", edits @ ..] => Op::Batch { edits: edits_of(edits)?, sync: false },
-        ["create", table] => Op::Create { table: name(table) },
+        ["create", table] => Op::Create { table: name(table), options: 0 },
+        ["create", table, options] => Op::Create { table: name(table), options: parse(options)? },
         ["drop", table] => Op::Drop { table: name(table) },
         ["get", table, key, at @ ..] => Op::Get { table: name(table), key: parse(key)?, at: at_of(at)? },
         ["contains", table, key, at @ ..] => {
@@ -227,6 +237,9 @@ fn op(words: &[&str]) -> Result<Op, String> {
         ["prefix", table, key, len, at @ ..] => {
             Op::Prefix { table: name(table), key: parse(key)?, len: parse(len)?, at: at_of(at)? }
         }
+        ["plain", read @ ..] => Op::Plain(Box::new(op(read)?)),
+        ["level", table, level] => Op::Level { table: name(table), level: parse(level)? },
+        ["run", table] => Op::Run { table: name(table) },
         ["compact", table, lower, upper] => Op::Compact { table: name(table), span: span_of(lower, upper)? },
         words => world_op(words)?,
     })
@@ -238,12 +251,16 @@ fn world_op(words: &[&str]) -> Result<Op, String> {
         ["snapshot", name] => Op::Snapshot { name: parse(name)? },
         ["release", name] => Op::Release { name: parse(name)? },
         ["flush"] => Op::Flush,
+        ["scrub"] => Op::Scrub,
+        ["peek"] => Op::Peek,
+        ["repair"] => Op::Repair,
         ["pause"] => Op::Pause,
         ["resume"] => Op::Resume,
         ["cancel"] => Op::Cancel,
         ["sync"] => Op::Sync,
         ["quiesce"] => Op::Quiesce,
         ["steps", count] => Op::Steps { count: parse(count)? },
+        ["wait", millis] => Op::Wait { millis: parse(millis)? },
         ["check"] => Op::Check,
         ["reopen", options] => Op::Reopen { options: parse(options)? },
         ["crash", crash, "after", after] => {
@@ -257,6 +274,7 @@ fn world_op(words: &[&str]) -> Result<Op, String> {
         ["heal"] => Op::Heal,
         ["room", bytes] => Op::Room { bytes: parse(bytes)? },
         ["rot", seed, path] => Op::Rot { seed: parse(seed)?, path_part: (*path).to_owned() },
+        ["decay", seed] => Op::Decay { seed: parse(seed)? },
         ["during", after, inner @ ..] => Op::During { after: parse(after)?, op: Box::new(op(inner)?) },
         _ => return Err("no such operation".to_owned()),
     })

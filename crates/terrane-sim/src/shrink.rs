@@ -112,7 +112,11 @@ fn simpler(op: &Op) -> Vec<Op> {
             }
             simpler
         }
-        Op::During { op, .. } => vec![(**op).clone()],
+        Op::During { op, .. } | Op::Plain(op) => vec![(**op).clone()],
+        Op::Create { table, options } if *options != 0 => {
+            vec![Op::Create { table: table.clone(), options: 0 }]
+        }
+        Op::Wait { millis } if *millis > 1 => vec![Op::Wait { millis: millis / 2 }],
         _ => Vec::new(),
     }
 }

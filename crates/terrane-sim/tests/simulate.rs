@@ -29,6 +29,7 @@ fn every_answer_is_the_models() {
         sum.crashes > 200 && sum.broken > 50 && sum.full > 0 && sum.silent > 50 && sum.nested > 500,
         "{sum:?}"
     );
+    assert!(sum.scrubbed > 100 && sum.looks > 100, "{sum:?}");
 }
 
 #[test]
@@ -86,6 +87,21 @@ fn what_was_found_stays_repaired() {
         let script: Script = text.parse().unwrap();
         do_run(0, &script);
     }
+}
+
+/// `scrub` compares what scrubbing found with what a check finds; here it has something to find, and before the rot nothing.
+#[test]
+fn scrubbing_finds_what_rots_and_nothing_else() {
+    let mut found = 0;
+    for seed in 0..12 {
+        let puts: String = (0..16).map(|key| format!("put default {key} 180000:{}\n", 3 * key + 3)).collect();
+        let before = format!("seed {seed}\noption scrub_bytes_per_second=1048576\n{puts}flush\nscrub\n");
+        let sound = do_run(seed, &before.parse().unwrap());
+        assert!(sound.scrubbed > 1 && sound.found == 0, "{sound:?}");
+        let after = format!("{before}decay {seed}\nscrub\ncheck");
+        found += do_run(seed, &after.parse().unwrap()).found;
+    }
+    assert!(found > 3, "most of the bits hit an extent: {found}");
 }
 
 /// Work that fails waits before it is tried again: turns of the background pass without an attempt.

@@ -187,8 +187,10 @@ fn show(sum: &Outcome) -> String {
     let mut text = String::new();
     let _ = write!(
         text,
-        "{} operations ({} inside others), {} opens, {} crashes; faults: {} EIO, {} ENOSPC, {} lying syncs, {} silent",
-        sum.operations, sum.nested, sum.opens, sum.crashes, sum.broken, sum.full, sum.lies, sum.silent
+        "{} operations ({} inside others), {} opens, {} crashes; faults: {} EIO, {} ENOSPC, {} lying syncs, {} silent; \
+         {} extents scrubbed, {} findings, {} looks from outside",
+        sum.operations, sum.nested, sum.opens, sum.crashes, sum.broken, sum.full, sum.lies, sum.silent,
+        sum.scrubbed, sum.found, sum.looks
     );
     text
 }
