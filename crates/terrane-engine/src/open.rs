@@ -190,9 +190,21 @@ fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State
         read_only: options.read_only,
         io_uring: options.io_uring,
     };
-    let store = LocalStore::open(disk.clone(), &dir.join(DATA), settings)?;
+    let data = dir.join(DATA);
+    let store = LocalStore::open(disk.clone(), &data, settings).map_err(|error| lost(error, &data))?;
     store.restore(&mut state.extents())?;
     Ok(Arc::new(store))
+}
+
+/// A directory of a database that is not there was lost: it is made before the database is one.
+pub(crate) fn lost(error: Error, dir: &Path) -> Error {
+    match error.kind() {
+        Kind::NotFound => {
+            let error = error.with_kind(Kind::Corrupt).at(dir.display().to_string(), 0);
+            error.context("a directory of the database is missing: restore it from a backup, or repair it")
+        }
+        _ => error,
+    }
 }
 
 fn open_tables(state: &State, options: &Options, store: &Arc<dyn Store>) -> Result<Vec<Arc<Table>>> {

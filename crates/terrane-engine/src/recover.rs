@@ -76,7 +76,8 @@ impl Recovery<'_> {
     /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has never
     /// heard of shows that the manifest lost its last edits, or is an older copy.
     fn check_registered(&self) -> Result<()> {
-        for name in self.disk.list(self.dir)? {
+        let names = self.disk.list(self.dir).map_err(|error| crate::open::lost(error, self.dir))?;
+        for name in names {
             if file_number(&name).is_none() {
                 continue;
             }

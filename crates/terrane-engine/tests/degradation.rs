@@ -189,12 +189,17 @@ fn a_lost_file_is_named_when_opening() {
     let (data, _) = first_extent(&whole, "default");
     let dir = Path::new(DIR);
     let manifest = whole.list(dir).unwrap().into_iter().find(|name| name.starts_with("MANIFEST")).unwrap();
-    for path in [data, dir.join("CURRENT"), dir.join(manifest)] {
-        let disk = whole.kill();
-        disk.remove(&path).unwrap();
-        let error = open(disk, &small_options()).map(drop).unwrap_err();
-        assert_eq!(error.kind(), Kind::Corrupt, "{error}");
-        assert!(error.to_string().contains(DIR), "{error}");
+    for path in [data, dir.join("CURRENT"), dir.join(manifest), dir.join("journal"), dir.join("data")] {
+        for read_only in [true, false] {
+            let disk = whole.kill();
+            for name in disk.list(&path).unwrap_or_default() {
+                disk.remove(&path.join(name)).unwrap();
+            }
+            disk.remove(&path).unwrap();
+            let error = open(disk, &Options { read_only, ..small_options() }).map(drop).unwrap_err();
+            assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+            assert!(error.to_string().contains(DIR), "{error}");
+        }
     }
 }
 

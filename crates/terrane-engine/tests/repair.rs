@@ -201,3 +201,15 @@ fn a_missing_or_cut_file_loses_no_more_than_is_reported() {
         }
     }
 }
+
+#[test]
+fn a_missing_directory_loses_no_more_than_is_reported() {
+    let (disk, expected, ever) = database();
+    for name in ["journal", "data"] {
+        let (copy, dir) = (disk.kill(), Path::new(DIR).join(name));
+        copy.list(&dir).unwrap().iter().for_each(|file| copy.remove(&dir.join(file)).unwrap());
+        copy.remove(&dir).unwrap();
+        let is_whole = judge(&copy, &expected, &ever, &format!("{name} missing"));
+        assert!(!is_whole, "{name} is missing, and nothing was reported");
+    }
+}

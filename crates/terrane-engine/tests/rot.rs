@@ -132,6 +132,20 @@ struct Outcomes {
 #[derive(Default)]
 struct Table(BTreeMap<(&'static str, &'static str), Outcomes>);
 
+/// What kinds of file there are.
+const KINDS: [&str; 5] = ["data", "CURRENT", "LOCK", "manifest", "segment"];
+
+impl Table {
+    /// Every kind of file was damaged in this way, and it was noticed, but for the lock, which holds nothing.
+    fn assert_noticed(&self, damage: &'static str, kinds: &[&'static str]) {
+        for kind in kinds {
+            let seen = self.0.get(&(damage, kind)).copied().unwrap_or_default();
+            assert!(seen.tried > 0, "{damage}: {kind} was never damaged");
+            assert!(*kind == "LOCK" || seen.harmless < seen.tried, "{damage}: {kind}: {seen:?}");
+        }
+    }
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "| damage | file | tried | refused at open | at a read | by check | harmless |")?;
@@ -211,9 +225,9 @@ impl Judge<'_> {
 }
 
 fn refused(error: &Error, place: &str) {
-    let kinds = [Kind::Corrupt, Kind::NotFound, Kind::Invalid];
-    assert!(kinds.contains(&error.kind()), "{place}: {error}");
+    assert_eq!(error.kind(), Kind::Corrupt, "{place}: {error}");
     assert!(error.to_string().contains(DIR), "{place}: does not name a file: {error}");
+    assert!(error.place().is_some(), "{place}: does not name an offset: {error}");
 }
 
 /// Places of a file: every byte in use with `TERRANE_ROT=all`, else samples; a few beyond what is in use.
@@ -265,6 +279,8 @@ fn no_byte_is_believed() {
         assert_eq!(seen.harmless, 1, "the flips were taken back");
     }
     println!("{table}");
+    table.assert_noticed("bit flipped", &KINDS);
+    table.assert_noticed("bit flipped, opened for writing", &KINDS[1..]);
 }
 
 #[test]
@@ -301,4 +317,7 @@ fn no_length_is_believed() {
         }
     }
     println!("{table}");
+    for damage in ["cut", "cut, opened for writing", "removed", "removed, opened for writing"] {
+        table.assert_noticed(damage, &KINDS);
+    }
 }

@@ -105,6 +105,10 @@ impl Runner {
             Ok(()) if self.life.borrow().is_poisoned => self.fail("a commit succeeded after a failed sync"),
             Ok(()) => {
                 self.model.borrow_mut().write(&changes);
+                let mut life = self.life.borrow_mut();
+                let durable = life.durable;
+                life.marks.push(durable);
+                drop(life);
                 if sync {
                     let now = self.model.borrow().now();
                     self.note_durable(now);

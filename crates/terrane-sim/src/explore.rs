@@ -90,6 +90,8 @@ pub struct Explored {
     pub again: u64,
     /// Calls where every outcome was looked at.
     pub exhausted: u64,
+    /// States among them that hold parts of pages, or any of the changes of a directory, beside all outcomes by page.
+    pub torn: u64,
 }
 
 impl Explorer {
@@ -165,6 +167,7 @@ impl Job for Explorer {
         sum.states += other.states;
         sum.again += other.again;
         sum.exhausted += other.exhausted;
+        sum.torn += other.torn;
     }
 }
 
@@ -247,7 +250,11 @@ impl Scout {
             true => Crash::Outcome(number),
             false => Crash::Power(self.seed ^ call << 20 ^ number),
         });
-        for crash in powers.chain([Crash::Kill]) {
+        // Counted outcomes keep or lose whole pages: torn sectors and older bytes are sampled beside them.
+        let torn = if is_exhausted && outcomes > 1 { TORN_OUTCOMES } else { 0 };
+        self.count(|explored| explored.torn += torn);
+        let torn = (0..torn).map(|number| Crash::Power(!(self.seed ^ call << 20 ^ number)));
+        for crash in powers.chain(torn).chain([Crash::Kill]) {
             let again = self.settings.again_one_in > 0
                 && self.explored.get().states.is_multiple_of(self.settings.again_one_in);
             let allowed = self.runner.allowed(crash);
@@ -271,11 +278,11 @@ impl Scout {
         self.count(|explored| explored.states += 1);
         opened?;
         let within = Allowed { floor: allowed.floor.min(allowed.durable), ..allowed.clone() };
-        for (call, image) in watcher.images.take() {
+        for Again { call, is_kill, image } in watcher.images.take() {
             self.count(|explored| {
                 (explored.states, explored.again) = (explored.states + 1, explored.again + 1)
             });
-            self.judge_one(image, &within)
+            self.judge_one(image, if is_kill { allowed } else { &within })
                 .map_err(|message| format!("again, at call {call} of the recovery: {message}"))?;
         }
         Ok(())
@@ -316,11 +323,20 @@ impl Watcher for Scout {
 struct Inner {
     is_on: Cell<bool>,
     calls: Cell<u64>,
-    images: RefCell<Vec<(u64, MemDisk)>>,
+    images: RefCell<Vec<Again>>,
+}
+
+/// What a second crash left, at a call of the recovery from the first.
+struct Again {
+    call: u64,
+    is_kill: bool,
+    image: MemDisk,
 }
 
 /// Outcomes per call inside a recovery.
 const AGAIN_OUTCOMES: u64 = 3;
+/// Outcomes by parts of pages, per call where every outcome by pages is looked at.
+const TORN_OUTCOMES: u64 = 3;
 
 impl Watcher for Inner {
     fn before_change(&self, disk: &MemDisk) {
@@ -336,8 +352,10 @@ impl Watcher for Inner {
             } else {
                 disk.crash(call << 8 ^ number)
             };
-            (call, image)
+            Again { call, is_kill: false, image }
         });
+        let killed = Again { call, is_kill: true, image: disk.kill() };
+        let images = images.chain([killed]);
         self.images.borrow_mut().extend(images);
     }
 }

@@ -74,13 +74,14 @@ impl Runner {
         if !self.has_journal {
             return;
         }
+        let bits = 1 + seed % 3;
         let mut allowed = self.allowed(Crash::Kill);
-        allowed.floor = self.life.borrow().marked;
+        allowed.floor = self.rot_floor(bits);
         allowed.durable = allowed.floor;
         let image = self.disk().device().kill();
         self.die();
         let chosen = |path: &str| path.contains(path_part) && !path.ends_with("LOCK");
-        for bit in 0..1 + seed % 3 {
+        for bit in 0..bits {
             if let Some((path, offset)) = image.rot(seed.wrapping_add(bit), &chosen) {
                 self.world.note(crate::numbers::hash(path.as_bytes()) ^ offset);
                 self.is_damaged.set(true);
@@ -98,6 +99,14 @@ impl Runner {
             self.is_damaged.set(true);
             self.count(|outcome| outcome.silent += 1);
         }
+    }
+
+    /// Commits that so many flipped bits leave, or are refused for. What is in front of a mark that can be read is never
+    /// cut; each bit may hit the group with the last one.
+    fn rot_floor(&self, bits: u64) -> u64 {
+        let life = self.life.borrow();
+        let left = life.marks.len().checked_sub(bits as usize);
+        life.marked.max(left.map_or(0, |at| life.marks[at]))
     }
 
     /// After a crash: the image is the device of the next life.

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use terrane::{Cursor, Iter, Snapshot, Table};
+use terrane::{Cursor, Iter, Kind, Snapshot, Table};
 
 use crate::model::Row;
 use crate::numbers::{Numbers, hash};
@@ -65,6 +65,7 @@ impl Runner {
             self.read(op);
             return self.is_plain.set(false);
         }
+        let struck = self.struck().sum();
         let done = match op {
             Op::Get { table, key: number, at } => self.get(table, *number, *at),
             Op::Contains { table, key: number, at } => self.contains(table, *number, *at),
@@ -78,9 +79,19 @@ impl Runner {
         }
         match done {
             Ok(()) => {}
-            Err(Miss::Error(error)) => self.met(&format!("{op}"), &error),
+            Err(Miss::Error(error)) => self.met_in_read(op, struck, &error),
             Err(Miss::Wrong(message)) => self.fail(format!("{op}: {message}")),
         }
+    }
+
+    /// Notes an error of a read that may not come now. Whatever was refused before, to whomever, is no ground: reads go
+    /// on after every fault, so only a call of this read can have failed.
+    fn met_in_read(&self, op: &Op, struck_before: u64, error: &terrane::Error) {
+        let is_ground = error.kind() == Kind::Corrupt || self.struck().sum() > struck_before;
+        if is_ground || self.is_damaged.get() {
+            return self.met(&format!("{op}"), error);
+        }
+        self.fail(format!("{op}: {error} ({:?}), and nothing was refused to it", error.kind()));
     }
 
     /// What a read looks at; `None` if the table is not there.

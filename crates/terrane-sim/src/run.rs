@@ -121,8 +121,10 @@ pub(crate) fn accepts(script: &Script) -> bool {
 pub(crate) struct Life {
     /// Commits that a loss of power does not take.
     pub(crate) durable: u64,
-    /// Commits that rot of the journal's end does not take.
+    /// Commits that rot of the journal does not take: they are in the levels, or their end is in the manifest.
     pub(crate) marked: u64,
+    /// Of each commit of this life, how many commits were durable when it began: what the mark in its group says.
+    pub(crate) marks: Vec<u64>,
     pub(crate) snapshots: BTreeMap<u64, (Snapshot, u64)>,
     /// Batches under way, the innermost last.
     pub(crate) inflight: Vec<Vec<Change>>,

@@ -1,8 +1,8 @@
 //! The journal of a damaged database: groups whose checksums hold, also behind damaged ones.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use terrane_base::{Error, Result, SegmentId, SeqNo, TableId};
+use terrane_base::{Error, Kind, Result, SegmentId, SeqNo, TableId};
 use terrane_device::OpenMode;
 use terrane_format::segment::{Batches, GROUP_HEADER_BYTES, Groups, SEGMENT_BYTES_MAX};
 use terrane_journal::{file_name, file_number, segment_in_file};
@@ -41,7 +41,7 @@ impl Repair<'_> {
             sources.push(Source { id, path, end: segment.seal.map(|seal| seal.end_offset), bytes });
         }
         let next = state.map_or(SegmentId(0), |state| state.next.segment);
-        for name in self.disk.list(&dir)?.into_iter().filter(|name| file_number(name).is_some()) {
+        for name in self.names(&dir)?.into_iter().filter(|name| file_number(name).is_some()) {
             let path = dir.join(&name);
             match segment_in_file(&**self.disk, &path) {
                 Ok(Some(id)) if id >= next => sources.push(Source { id, path, end: None, bytes: 0 }),
@@ -51,6 +51,18 @@ impl Repair<'_> {
         }
         sources.sort_by_key(|source| source.id);
         Ok(sources)
+    }
+
+    /// The names in the directory of segments; none if it is lost.
+    fn names(&mut self, dir: &Path) -> Result<Vec<String>> {
+        match self.disk.list(dir) {
+            Err(error) if error.kind() == Kind::NotFound => {
+                let error = Error::corrupt("the directory of segments is missing");
+                self.report.lose(None, error.at(dir.display().to_string(), 0));
+                Ok(Vec::new())
+            }
+            listed => listed,
+        }
     }
 
     fn copy_segment(&mut self, source: &Source, state: Option<&State>) -> Result<()> {
