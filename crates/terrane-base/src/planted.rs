@@ -68,6 +68,19 @@ bugs! {
     UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane ceiling large_batches_at_once";
     LendTooMuch: "invariant 8", "the cache is lent memory that nobody has", "terrane ceiling memory_moves";
     ImpurePicker: "invariant 9", "a picker answers differently when asked again", "terrane-compaction scripts scripts_print";
+    PublishOutOfOrder: "invariant 4", "a commit is visible before the earlier ones are indexed", "terrane-journal conformance null_journal";
+    LeaveUnsealed: "invariant 1", "a full segment is not sealed", "terrane-journal crash lives_and_deaths";
+    ForgetSeals: "recovery: record where segments end", "the end that replay found is not recorded", "terrane-engine lost what_a_recovery_gave_up";
+    IgnoreLostEdits: "recovery: compare journal and manifest", "a manifest that lost edits is accepted", "terrane-engine lost a_manifest_cut";
+    FreeWhileSeen: "invariant 7", "what leaves a swip is freed although a reader's epoch can see it", "terrane-table swip what_a_reader_can_see";
+    ReadWaitsForInstall: "no lock across I/O: blocking reads", "a read takes a lock that is held while an edit is synced", "terrane-engine standstill reads_and_writes_go_on";
+    WriteWaitsForTrim: "no lock across I/O: blocking writes", "a write takes a lock that is held while an edit is synced", "terrane-engine standstill reads_and_writes_go_on";
+    GoAroundDoor: "everything enters by the doors", "the database's id does not come from the world's randomness", "terrane-sim simulate a_seed_decides_everything";
+    CurrentInPlace: "atomic creation", "CURRENT is written in place instead of by rename", "terrane-levels faults a_power_cut_anywhere";
+    SkipNamesOfOpening: "invariant 11", "an opening does not make the names durable that it finds", "terrane-levels faults a_name_that_an_opening_found";
+    ReadWithoutLock: "invariant 12", "a reader does not keep writers out", "terrane ceiling readers_share";
+    SplitImportPosition: "invariant 10", "an import commits its position in a batch of its own", "terrane-cli import records_and_position";
+    RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
 }
 
 /// Whether `bug` is the one that the environment names.
@@ -91,10 +104,16 @@ pub const fn is_planted(_bug: Bug) -> bool {
     false
 }
 
-/// True at every other call: what a bug that depends on hidden state looks at.
+/// A number that no seed decides, another one at each call: what a bug that depends on hidden state looks at.
+#[must_use]
+pub fn turn() -> u64 {
+    static TURN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    // Relaxed: any interleaving will do.
+    TURN.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+/// True at every other call, as [`turn`].
 #[must_use]
 pub fn alternates() -> bool {
-    static TURN: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
-    // Relaxed: any interleaving will do.
-    TURN.fetch_xor(true, std::sync::atomic::Ordering::Relaxed)
+    turn() % 2 == 1
 }

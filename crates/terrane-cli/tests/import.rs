@@ -170,3 +170,18 @@ fn a_second_writer_is_refused() {
     assert!(child.wait().unwrap().success());
     shell.ok("put db k v");
 }
+
+/// The journal shows it: each batch holds its records and the position behind them.
+#[test]
+fn records_and_position_are_in_one_batch() {
+    let shell = Shell::new();
+    shell.file("p.jsonl", people(35));
+    shell.ok("import db p.jsonl --key id --batch 10");
+    let dump = shell.ok("dump db/journal/000001.seg");
+    let batches: Vec<[usize; 2]> = dump
+        .split("batch of ")
+        .skip(1)
+        .map(|batch| ["t0", "t1"].map(|table| batch.matches(&format!(" Put {table} key ")).count()))
+        .collect();
+    assert_eq!(batches, [[10, 1], [10, 1], [10, 1], [5, 1]], "{dump}");
+}

@@ -50,6 +50,7 @@ impl Engine {
     /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
     pub fn get(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
         key::check_key(key)?;
+        let _held = terrane_base::planted!(ReadWaitsForInstall).then(|| table.installing.lock());
         let hash;
         let mut runs;
         let (tree, seq, level) = {

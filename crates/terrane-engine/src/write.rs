@@ -36,6 +36,7 @@ impl Engine {
             }
             return Ok(self.journal.visible());
         }
+        let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trimming.lock());
         let admitted = self.admit(batch)?;
         let committed = self.journal.commit(batch, sync, &mut |placed| self.index(placed));
         if admitted > 0 {

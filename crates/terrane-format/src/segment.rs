@@ -12,6 +12,8 @@
 //! 3. The segment header holds the [`ChainLink`] of its predecessor: a predecessor that lost its end, or was
 //!    exchanged, does not match.
 //! 4. A group header says up to which sequence number everything was durable when it was written.
+//! 5. The segment header, and each mark, say how many edits of the manifest were durable when they were written: a
+//!    manifest that has fewer lost some.
 
 use std::fmt;
 
@@ -25,8 +27,10 @@ pub use groups::{Batch, Batches, Group, Groups, Walk, describe, durable_marks};
 
 /// First bytes of every segment.
 pub const MAGIC: [u8; 8] = *b"terrseg\n";
-/// V1: groups of batches, chained segments, durable-end marks.
-pub const VERSION: u32 = 1;
+/// V1: groups of batches, chained segments, durable-end marks. V2: header and marks name the manifest's edit.
+pub const VERSION: u32 = 2;
+/// The oldest version that is still read.
+const VERSION_MIN: u32 = 1;
 /// Bytes of a segment header.
 pub const SEGMENT_HEADER_BYTES: usize = 64;
 /// Bytes of a group header; a group without batches is only that: a durable-end mark.
@@ -72,6 +76,8 @@ pub struct SegmentHeader {
     pub bytes: u64,
     /// The segment before this one.
     pub previous: ChainLink,
+    /// Number of an edit that the manifest had made durable before; 0 if none is known.
+    pub edit: u64,
 }
 
 impl SegmentHeader {
@@ -87,6 +93,7 @@ impl SegmentHeader {
         out[32..40].copy_from_slice(&self.previous.id.0.to_le_bytes());
         out[40..48].copy_from_slice(&self.previous.last_seq.0.to_le_bytes());
         out[48..52].copy_from_slice(&self.previous.checksum.to_le_bytes());
+        out[52..60].copy_from_slice(&self.edit.to_le_bytes());
         let checksum = crc32c(0, &out[..60]);
         out[60..64].copy_from_slice(&checksum.to_le_bytes());
         out
@@ -95,7 +102,7 @@ impl SegmentHeader {
     /// Decodes the header at the front of `bytes`; also returns its checksum, with which the chain starts.
     ///
     /// # Errors
-    /// `Corrupt`, without a place, if the bytes are not a segment header of this version.
+    /// `Corrupt`, without a place, if the bytes are not a segment header of a version that is read.
     pub fn decode(bytes: &[u8]) -> Result<(SegmentHeader, u32)> {
         let header = bytes.get(..SEGMENT_HEADER_BYTES).ok_or_else(|| {
             Error::corrupt(format!("segment of {} bytes is shorter than its header", bytes.len()))
@@ -114,9 +121,10 @@ impl SegmentHeader {
             )));
         }
         let version = u32_at(header, 8);
-        if version != VERSION {
+        let oldest = VERSION_MIN + u32::from(terrane_base::planted!(RefuseOldFormat));
+        if !(oldest..=VERSION).contains(&version) {
             return Err(Error::corrupt(format!(
-                "segment of format version {version}: this program reads version {VERSION}"
+                "segment of format version {version}: this program reads versions {oldest} to {VERSION}"
             )));
         }
         let decoded = SegmentHeader {
@@ -128,6 +136,7 @@ impl SegmentHeader {
                 last_seq: SeqNo(u64_at(header, 40)),
                 checksum: u32_at(header, 48),
             },
+            edit: if version == 1 { 0 } else { u64_at(header, 52) },
         };
         if decoded.bytes > SEGMENT_BYTES_MAX || decoded.previous.last_seq > SeqNo::MAX {
             return Err(Error::corrupt("segment header with a size or number beyond the limits"));
@@ -149,9 +158,19 @@ pub struct GroupHeader {
     pub record_count: u32,
     /// Batches.
     pub batch_count: u32,
+    /// In a group without batches: edits of the manifest that became durable since the segment's header was
+    /// written. Else 0.
+    pub edits: u32,
 }
 
 impl GroupHeader {
+    /// A group without batches: a durable-end mark. `first_seq` is the number of the next record to come.
+    #[must_use]
+    pub fn mark(first_seq: SeqNo, durable: SeqNo, edits: u32) -> GroupHeader {
+        let len = GROUP_HEADER_BYTES as u32;
+        GroupHeader { len, first_seq, durable, record_count: 0, batch_count: 0, edits }
+    }
+
     /// The encoded header for the group at `offset` of the segment with this [`segment_seed`], and its
     /// checksum, which seeds those of the batches.
     #[inline]
@@ -161,7 +180,8 @@ impl GroupHeader {
         out[4..8].copy_from_slice(&self.len.to_le_bytes());
         out[8..16].copy_from_slice(&self.first_seq.0.to_le_bytes());
         out[16..24].copy_from_slice(&self.durable.0.to_le_bytes());
-        out[24..28].copy_from_slice(&self.record_count.to_le_bytes());
+        let count = if self.batch_count == 0 { self.edits } else { self.record_count };
+        out[24..28].copy_from_slice(&count.to_le_bytes());
         out[28..32].copy_from_slice(&self.batch_count.to_le_bytes());
         let checksum = group_checksum(&out, seed, offset);
         out[0..4].copy_from_slice(&checksum.to_le_bytes());
@@ -206,12 +226,15 @@ impl GroupHeader {
 
     #[inline]
     fn fields(header: &[u8; GROUP_HEADER_BYTES]) -> GroupHeader {
+        let (count, batch_count) = (u32_at(header, 24), u32_at(header, 28));
+        let (record_count, edits) = if batch_count == 0 { (0, count) } else { (count, 0) };
         GroupHeader {
             len: u32_at(header, 4),
             first_seq: SeqNo(u64_at(header, 8)),
             durable: SeqNo(u64_at(header, 16)),
-            record_count: u32_at(header, 24),
-            batch_count: u32_at(header, 28),
+            record_count,
+            batch_count,
+            edits,
         }
     }
 

@@ -34,6 +34,7 @@ impl Builder {
             durable: SeqNo(durable),
             record_count,
             batch_count: batches.len() as u32,
+            edits: 0,
         };
         let start = self.used;
         let (encoded, checksum) = header.encode(segment::segment_seed(self.id), start as u64);
@@ -54,7 +55,7 @@ impl Builder {
 
 fn header(id: u64, bytes: u64, last_seq: u64) -> SegmentHeader {
     let previous = ChainLink { id: SegmentId(id - 1), last_seq: SeqNo(last_seq), checksum: 7 };
-    SegmentHeader { id: SegmentId(id), file: 3, bytes, previous }
+    SegmentHeader { id: SegmentId(id), file: 3, bytes, previous, edit: 0 }
 }
 
 fn batch(keys: &[&[u8]], value: &[u8]) -> Batch {
@@ -106,7 +107,8 @@ fn what_was_built_is_read() {
 /// The example of the page is what the code writes, byte for byte.
 #[test]
 fn the_page_shows_what_is_written() {
-    let first = SegmentHeader { id: SegmentId(1), file: 1, bytes: 4096, previous: ChainLink::default() };
+    let first =
+        SegmentHeader { id: SegmentId(1), file: 1, bytes: 4096, previous: ChainLink::default(), edit: 0 };
     let mut builder = Builder::new(first);
     builder.group(&[batch(&[b"k"], b"v")], 0);
     builder.group(&[], 1);
@@ -125,6 +127,33 @@ fn the_page_shows_what_is_written() {
     segment::describe(&builder.bytes, &mut describe).unwrap();
     let page = include_str!("../../../docs/format/segment.md");
     assert!(page.contains(&lines), "docs/format/segment.md should show:\n{lines}");
+}
+
+/// Version 1 knew no edits: what stood in their place means nothing.
+#[test]
+fn a_header_of_the_first_version_names_no_edit() {
+    let mut bytes = SegmentHeader { edit: 77, ..header(9, 2048, 41) }.encode();
+    assert_eq!(SegmentHeader::decode(&bytes).unwrap().0.edit, 77);
+    for (version, is_read) in [(1u32, true), (2, true), (3, false), (0, false)] {
+        bytes[8..12].copy_from_slice(&version.to_le_bytes());
+        let checksum = terrane_format::checksum::crc32c(0, &bytes[..60]);
+        bytes[60..].copy_from_slice(&checksum.to_le_bytes());
+        let edit = SegmentHeader::decode(&bytes).ok().map(|(header, _)| header.edit);
+        assert_eq!(edit, is_read.then_some(if version == 1 { 0 } else { 77 }), "version {version}");
+    }
+}
+
+/// A mark carries the manifest's edits where a group has its count of records.
+#[test]
+fn a_mark_says_how_many_edits_there_were() {
+    let mark = GroupHeader::mark(SeqNo(42), SeqNo(41), u32::MAX);
+    let mut bytes = Builder::new(header(9, 2048, 41)).bytes;
+    let (encoded, _) = mark.encode(segment::segment_seed(SegmentId(9)), 64);
+    bytes[64..96].copy_from_slice(&encoded);
+    let (_, mut groups) = Groups::new(&bytes).unwrap();
+    let group = groups.next().unwrap();
+    assert_eq!((group.header, group.header.last_seq()), (mark, SeqNo(41)));
+    assert_eq!(groups.walk().offset, 96);
 }
 
 /// Every bit flip in the used part is noticed, but for flips of padding.
@@ -199,7 +228,7 @@ proptest! {
     ) {
         let mut bytes = Builder::new(header(9, 2048, 41)).bytes;
         let (first_seq, durable) = (SeqNo(first_seq), SeqNo(durable % 42));
-        let lie = GroupHeader { len: len / 8 * 8, first_seq, durable, record_count, batch_count };
+        let lie = GroupHeader { len: len / 8 * 8, first_seq, durable, record_count, batch_count, edits: record_count };
         let (encoded, checksum) = lie.encode(segment::segment_seed(SegmentId(9)), 64);
         bytes[64..96].copy_from_slice(&encoded);
         bytes[108..308].copy_from_slice(&body);

@@ -107,6 +107,7 @@ fn group(bytes: &mut [u8], seed: u32, at: usize) -> Option<usize> {
         durable: SeqNo(u64_at(bytes, at + 16)?),
         record_count: u32_at(bytes, at + 24)?,
         batch_count: u32_at(bytes, at + 28)?,
+        edits: u32_at(bytes, at + 24)?,
     };
     let len = header.len as usize;
     if len < GROUP_HEADER_BYTES || !len.is_multiple_of(GROUP_ALIGN) || at + len > bytes.len() {

@@ -57,8 +57,13 @@ fn chain(files: &mut [Vec<u8>], is_linked: bool) {
         repair::segment(bytes);
         let Ok((header, _)) = SegmentHeader::decode(bytes) else { continue };
         let previous = link.filter(|_| is_linked).unwrap_or(header.previous);
-        let header =
-            SegmentHeader { id: SegmentId(number), file: number as u32, bytes: bytes.len() as u64, previous };
+        let header = SegmentHeader {
+            id: SegmentId(number),
+            file: number as u32,
+            bytes: bytes.len() as u64,
+            previous,
+            edit: 0,
+        };
         bytes[..64].copy_from_slice(&header.encode());
         repair::segment(bytes);
         let Ok((_, mut groups)) = Groups::new(bytes) else { continue };

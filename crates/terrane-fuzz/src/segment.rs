@@ -53,7 +53,8 @@ fn judge(bytes: &[u8]) {
 /// A segment of `bytes` bytes with `groups` groups, behind `previous`, and the link to the next one.
 #[must_use]
 pub fn made(id: u64, bytes: usize, groups: u64, previous: ChainLink) -> (Vec<u8>, ChainLink) {
-    let header = SegmentHeader { id: SegmentId(id), file: id as u32, bytes: bytes as u64, previous };
+    let header =
+        SegmentHeader { id: SegmentId(id), file: id as u32, bytes: bytes as u64, previous, edit: id };
     let mut out = header.encode().to_vec();
     let mut seq = previous.last_seq.0 + 1;
     for group in 0..groups {
@@ -64,6 +65,7 @@ pub fn made(id: u64, bytes: usize, groups: u64, previous: ChainLink) -> (Vec<u8>
             durable: SeqNo(seq - 1),
             record_count: 0,
             batch_count: batches.len() as u32,
+            edits: group as u32,
         };
         header.record_count = batches.iter().map(|batch| batch.record_count()).sum();
         let start = out.len();

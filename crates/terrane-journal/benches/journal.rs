@@ -120,6 +120,7 @@ fn floor(c: &mut Criterion) {
                 durable: SeqNo(0),
                 record_count: 1,
                 batch_count: 1,
+                edits: 0,
             };
             let (header, group) = header.encode(seed, at as u64);
             let crc = segment::batch_checksum(group, at as u64 + 32, 1, batch.bytes());

@@ -25,6 +25,7 @@ pub fn run(make: &mut Make<'_>) {
     batches_of_any_size_fit(&*make());
     concurrent_commits_keep_the_order(&*make());
     visible_means_indexed(&*make());
+    nothing_passes_a_batch_that_is_being_indexed(&*make());
     nothing_is_numbered_between_groups(&*make());
     trim_gives_up_sealed_segments_only(&*make());
     a_panic_poisons_and_wedges_nobody(&*make());
@@ -167,6 +168,37 @@ fn visible_means_indexed(journal: &dyn Journal) {
         done.store(true, Ordering::Release);
         assert!(ended.iter().all(Result::is_ok), "a writer panicked");
     });
+}
+
+/// The first batch stands still in its index call until the second one, behind it, has been indexed, and looks often
+/// whether that one becomes visible.
+fn nothing_passes_a_batch_that_is_being_indexed(journal: &dyn Journal) {
+    const LOOKS: usize = 50_000;
+    let (first_is_there, second_is_indexed) = (AtomicBool::new(false), AtomicBool::new(false));
+    let wait_for = |flag: &AtomicBool| {
+        while !flag.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            wait_for(&first_is_there);
+            let indexed = journal.commit(&batch_of(2, 1, 10), false, &mut |_| {
+                second_is_indexed.store(true, Ordering::Release);
+            });
+            assert_eq!(indexed.expect("commit"), SeqNo(2));
+        });
+        let last = journal.commit(&batch_of(1, 1, 10), false, &mut |_| {
+            first_is_there.store(true, Ordering::Release);
+            wait_for(&second_is_indexed);
+            for _ in 0..LOOKS {
+                assert_eq!(journal.visible(), SeqNo(0), "nothing is visible before all below it is indexed");
+                std::thread::yield_now();
+            }
+        });
+        assert_eq!(last.expect("commit"), SeqNo(1));
+    });
+    assert_eq!(journal.visible(), SeqNo(2));
 }
 
 fn nothing_is_numbered_between_groups(journal: &dyn Journal) {

@@ -39,7 +39,7 @@ use crate::journal::delegate_journal;
 use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
 use crate::{
     Appended, Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo,
-    SegmentRegistrar, SegmentSpec, SegmentState,
+    SegmentRegistrar, SegmentState,
 };
 use recycle::Retired;
 
@@ -153,12 +153,6 @@ struct Live {
 impl AsMut<SegmentInfo> for Live {
     fn as_mut(&mut self) -> &mut SegmentInfo {
         &mut self.info
-    }
-}
-
-impl Live {
-    fn spec(&self) -> SegmentSpec {
-        SegmentSpec { id: self.info.id, file: self.info.file, bytes: self.info.bytes }
     }
 }
 
@@ -365,6 +359,10 @@ impl Medium for FileMedium {
 
     fn durable(&self) -> SeqNo {
         SeqNo(self.shared.durable.load(Ordering::Relaxed))
+    }
+
+    fn edit_number(&self) -> u64 {
+        self.shared.registrar.edit_number()
     }
 
     fn segments(&self) -> Vec<SegmentInfo> {

@@ -167,6 +167,12 @@ pub trait SegmentRegistrar: Send + Sync {
     /// # Errors
     /// Whatever hinders it; the segment is then not used, and commits that need a new segment fail with it.
     fn register(&self, segment: &SegmentSpec) -> Result<()>;
+
+    /// Number of the manifest's last durable edit; never falls. The journal writes it down, so that whoever replays
+    /// can tell a manifest that lost edits. 0 where edits have no numbers.
+    fn edit_number(&self) -> u64 {
+        0
+    }
 }
 
 /// What a segment is at the moment.

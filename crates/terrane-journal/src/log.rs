@@ -1,8 +1,8 @@
 //! The log: turns a group of tickets into bytes of the active segment. All of it belongs to the leader.
 //!
-//! Steps of a group: 1. make room, in a new segment if need be; 2. write the group header with its numbers;
-//! 3. copy the batches, large ones by their owners; 4. hand the bytes to the medium; 5. persist, if a member
-//! asked.
+//! Steps of a group: 1. make room, in a new segment if need be; 2. if the manifest has got new edits since, a mark
+//! that says so; 3. write the group header with its numbers; 4. copy the batches, large ones by their owners; 5. hand
+//! the bytes to the medium; 6. persist, if a member asked.
 //!
 //! Invariants:
 //! 1. A segment always has room for one more durable-end mark.
@@ -35,6 +35,10 @@ struct Active {
     /// Bytes in use.
     used: usize,
     checksum: u32,
+    /// The manifest's edit that its header names.
+    header_edit: u64,
+    /// The one that its last mark names, or else its header.
+    edit: u64,
 }
 
 /// See the head of the file.
@@ -124,7 +128,8 @@ impl Log {
             if !self.has_room(len) {
                 self.rotate(len, ring.published_tickets(), tickets.start, medium, poison)?;
             }
-            self.place(ring, tickets, own, &wanted, len, medium)
+            self.note_edits(len, medium)
+                .and_then(|()| self.place(ring, tickets, own, &wanted, len, medium))
                 .inspect_err(|error| poison.set(error.clone()))?;
         }
         if wanted.sync {
@@ -138,6 +143,17 @@ impl Log {
     fn has_room(&self, len: usize) -> bool {
         let limit = |active: &Active| active.memory().region.len() - GROUP_HEADER_BYTES;
         self.active.as_ref().is_some_and(|active| len <= limit(active) - active.used)
+    }
+
+    /// Says in a mark which edit the manifest has reached, if it is another than was said before and a group of
+    /// `len` bytes has room behind it: who recovers a record knows then which edits were durable before it.
+    #[inline]
+    fn note_edits<M: Medium>(&mut self, len: usize, medium: &M) -> Result<()> {
+        let is_new = |active: &Active| medium.edit_number() > active.edit;
+        if self.active.as_ref().is_some_and(is_new) && self.has_room(len + GROUP_HEADER_BYTES) {
+            self.mark(medium)?;
+        }
+        Ok(())
     }
 
     #[cold]
@@ -160,9 +176,8 @@ impl Log {
         let new = medium.rotate(SEGMENT_HEADER_BYTES + len + GROUP_HEADER_BYTES, sealed.as_ref())?;
         let previous = sealed.map_or(self.previous, |sealed| sealed.link);
         let region = &new.memory.region;
-        let header =
-            SegmentHeader { id: new.memory.id, file: new.file, bytes: region.len() as u64, previous }
-                .encode();
+        let (id, bytes, edit) = (new.memory.id, region.len() as u64, medium.edit_number());
+        let header = SegmentHeader { id, file: new.file, bytes, previous, edit }.encode();
         // SAFETY: the medium gave a writable segment, longer than its header, to the leader alone.
         unsafe { region.write(0, &header) };
         let mut checksum = [0; 4];
@@ -171,6 +186,8 @@ impl Log {
             seed: segment::segment_seed(new.memory.id),
             used: SEGMENT_HEADER_BYTES,
             checksum: u32::from_le_bytes(checksum),
+            header_edit: edit,
+            edit,
             kept: Arc::new(Kept(new.memory)),
         };
         self.retired.retain(|(ticket, _)| *ticket > published);
@@ -205,6 +222,7 @@ impl Log {
             },
             record_count: wanted.record_count,
             batch_count: wanted.batch_count,
+            edits: 0,
         };
         let (header, group_checksum) = header.encode(active.seed, start as u64);
         let region = &active.memory().region;
@@ -289,13 +307,9 @@ impl Log {
 
     fn mark<M: Medium>(&mut self, medium: &M) -> Result<()> {
         let Some(active) = &mut self.active else { return Ok(()) };
-        let header = GroupHeader {
-            len: GROUP_HEADER_BYTES as u32,
-            first_seq: self.next_seq,
-            durable: self.durable,
-            record_count: 0,
-            batch_count: 0,
-        };
+        active.edit = medium.edit_number().max(active.edit);
+        let edits = u32::try_from(active.edit - active.header_edit).unwrap_or(u32::MAX);
+        let header = GroupHeader::mark(self.next_seq, self.durable, edits);
         let start = active.used;
         let (header, checksum) = header.encode(active.seed, start as u64);
         // SAFETY: bytes behind `used` are the leader's; invariant 1 keeps room for a mark.

@@ -100,6 +100,8 @@ pub struct Replayed {
     pub link: ChainLink,
     /// Bytes of the used parts.
     pub bytes: u64,
+    /// The last edit of the manifest that was durable as far as the journal knows.
+    pub edit: u64,
 }
 
 impl Replayed {
@@ -160,6 +162,7 @@ pub fn replay(
         unused: (0..scans.len()).filter(|i| !run.used.contains(i)).map(|i| scans[i].listed.spec).collect(),
         link: segments.last().map_or_else(ChainLink::default, SealedSegment::link),
         bytes: segments.iter().map(|segment| segment.end).sum(),
+        edit: scans.iter().map(|scan| scan.edit).max().unwrap_or(0),
         segments,
     })
 }

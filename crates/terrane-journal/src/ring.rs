@@ -341,12 +341,12 @@ impl Ring {
         if !is_indexed {
             // SAFETY: rule 3.
             unsafe { (*slot.entry.get()).last_seq = HALT };
+        } else if terrane_base::planted!(PublishOutOfOrder) {
+            // SAFETY: rule 3.
+            self.published.visible.fetch_max(unsafe { (*slot.entry.get()).last_seq }.0, Ordering::Release);
         }
         // AcqRel: Release hands entry and index entries to the publisher; Acquire takes the baton from it.
-        if slot.baton.fetch_or(ARRIVED, Ordering::AcqRel) & HEAD == 0 {
-            return None;
-        }
-        Some(self.publish_from(ticket))
+        (slot.baton.fetch_or(ARRIVED, Ordering::AcqRel) & HEAD != 0).then(|| self.publish_from(ticket))
     }
 
     /// The owner has what it wants: the slot goes to the next lap.

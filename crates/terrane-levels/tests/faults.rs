@@ -253,3 +253,24 @@ fn opening_cleans_up_after_a_roll_and_touches_nothing_else() {
         ["CURRENT", "MANIFEST-000001", "MANIFEST-9", "data", "journal", "notes.txt"]
     );
 }
+
+/// A roll was refused between the rename of `CURRENT` and the sync of the directory, and the process died. What the next
+/// one builds on the new name must not go when the name goes.
+#[test]
+fn a_name_that_an_opening_found_is_durable() {
+    let disk = MemDisk::new();
+    database(&disk, &[add(1, 1)]);
+    let faulty = FaultyDisk::new(Arc::new(disk.clone()));
+    let (manifest, _) = Manifest::open_with(Arc::new(faulty.clone()), dir(), still()).unwrap();
+    // The first sync makes the entry of the new file durable.
+    faulty.fail(Fault::new(Call::SyncDir, Failure::Broken).after(1));
+    assert_eq!(manifest.roll().unwrap_err().kind(), Kind::Poisoned);
+    let killed = disk.kill();
+    let (manifest, _) = open(&killed).unwrap();
+    assert_eq!(manifest.size().file, 2, "the rename was seen");
+    manifest.append(&add(2, 1)).unwrap();
+    for seed in 0..64 {
+        let (_, found) = open(&killed.crash(seed)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert_eq!(found, *manifest.state(), "seed {seed}");
+    }
+}

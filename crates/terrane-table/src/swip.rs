@@ -54,6 +54,9 @@ impl Epoch {
 // are made by `enter`, hence of one collector; another collector's guards would not protect.
 unsafe impl Guard for Epoch {
     fn retire<T: Send + Sync + 'static>(&self, object: Arc<T>) {
+        if terrane_base::planted!(FreeWhileSeen) {
+            return drop(object);
+        }
         self.0.defer(move || drop(object));
     }
 }

@@ -286,6 +286,9 @@ impl<'d> Importer<'d> {
     fn commit(&mut self, complete: bool) -> Result<(), Failure> {
         self.progress.records += self.batch_records;
         self.progress.complete = complete;
+        if terrane_base::planted!(SplitImportPosition) {
+            self.db.write(&std::mem::take(&mut self.batch), self.sync)?;
+        }
         self.batch.put(&self.positions, &self.position_key, &self.progress.encode())?;
         self.db.write(&self.batch, self.sync)?;
         self.batch.clear();

@@ -44,7 +44,9 @@ impl Repair<'_> {
         for name in self.names(&dir)?.into_iter().filter(|name| file_number(name).is_some()) {
             let path = dir.join(&name);
             match segment_in_file(&**self.disk, &path) {
-                Ok(Some(id)) if id >= next => sources.push(Source { id, path, end: None, bytes: 0 }),
+                Ok(Some(header)) if header.id >= next => {
+                    sources.push(Source { id: header.id, path, end: None, bytes: 0 });
+                }
                 Ok(_) => {}
                 Err(error) => self.report.lose(None, error),
             }

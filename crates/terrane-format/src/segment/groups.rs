@@ -259,19 +259,24 @@ pub fn describe(segment: &[u8], line: &mut dyn FnMut(Range<usize>, String)) -> R
     line(
         0..SEGMENT_HEADER_BYTES,
         format!(
-            "segment {}, file {}, {} bytes, after {}",
-            header.id, header.file, header.bytes, header.previous
+            "segment {}, file {}, {} bytes, after {}, manifest at edit {}",
+            header.id, header.file, header.bytes, header.previous, header.edit
         ),
     );
     for group in groups.by_ref() {
         let head = &group.header;
-        line(
-            group.offset..group.offset + GROUP_HEADER_BYTES,
+        let what = if head.batch_count == 0 {
+            format!(
+                "mark before {}, durable up to {}, {} edits since",
+                head.first_seq, head.durable, head.edits
+            )
+        } else {
             format!(
                 "group of {} bytes from {}, durable up to {}, {} batches, {} records",
                 head.len, head.first_seq, head.durable, head.batch_count, head.record_count
-            ),
-        );
+            )
+        };
+        line(group.offset..group.offset + GROUP_HEADER_BYTES, what);
         for batch in Batches::new(segment, &group) {
             let at = batch.offset - BATCH_HEADER_BYTES;
             line(at..batch.offset, format!("batch of {} bytes, {} records", batch.len, batch.record_count));

@@ -13,7 +13,7 @@ use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::{File, OpenMode, Region, SegmentMemory};
 
 use super::{Live, Shared, State};
-use crate::{SegmentInfo, SegmentState};
+use crate::{SegmentInfo, SegmentSpec, SegmentState};
 
 /// Body of the preparer's thread.
 pub(super) fn run(shared: &Shared) {
@@ -175,6 +175,12 @@ impl Shared {
             )),
             _ => error,
         }
+    }
+}
+
+impl Live {
+    fn spec(&self) -> SegmentSpec {
+        SegmentSpec { id: self.info.id, file: self.info.file, bytes: self.info.bytes }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
+use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_device::{Disk, File, OpenMode, SegmentMemory};
 use terrane_format::segment::{self, GroupHeader, Groups, SegmentHeader, Walk};
 
@@ -33,6 +33,8 @@ pub(super) struct Scan {
     pub(super) has_more: bool,
     /// The greatest durable-end mark anywhere in it.
     pub(super) durable: Option<SeqNo>,
+    /// The last edit of the manifest that its header or one of its sound marks names.
+    pub(super) edit: u64,
 }
 
 /// Whole groups of a segment: a range of offsets.
@@ -89,6 +91,7 @@ pub(super) fn scan(disk: &dyn Disk, dir: &Path, listed: &ListedSegment, mode: Op
         stop_reason: String::new(),
         has_more: false,
         durable: None,
+        edit: 0,
         memory: Arc::clone(&memory),
     };
     match &scan.header {
@@ -107,9 +110,11 @@ pub(super) fn scan(disk: &dyn Disk, dir: &Path, listed: &ListedSegment, mode: Op
 
 impl Scan {
     fn walk(&mut self, bytes: &[u8]) -> Result<()> {
-        let (_, mut groups) = Groups::new(bytes).map_err(|error| error.at(&*self.path, 0))?;
+        let (header, mut groups) = Groups::new(bytes).map_err(|error| error.at(&*self.path, 0))?;
         let mut from = groups.walk().offset;
+        self.edit = header.edit;
         while let Some(group) = groups.next() {
+            self.edit = self.edit.max(header.edit.saturating_add(group.header.edits.into()));
             self.durable = self.durable.max(Some(group.header.durable));
             let to = groups.walk().offset;
             if to - from >= PIECE_BYTES {
@@ -197,18 +202,18 @@ fn open(
     Ok(file)
 }
 
-/// The id in the header of the segment that the file at `path` holds or held last, if it has a sound one.
+/// The header of the segment that the file at `path` holds or held last, if it is sound.
 ///
 /// # Errors
 /// `NotFound`, `Io`.
-pub fn segment_in_file(disk: &dyn Disk, path: &Path) -> Result<Option<SegmentId>> {
+pub fn segment_in_file(disk: &dyn Disk, path: &Path) -> Result<Option<SegmentHeader>> {
     let file = disk.open(path, OpenMode::Read, false)?;
     let mut bytes = [0; segment::SEGMENT_HEADER_BYTES];
     if file.len()? < bytes.len() as u64 {
         return Ok(None);
     }
     file.read_at(0, &mut bytes)?;
-    Ok(SegmentHeader::decode(&bytes).ok().map(|(header, _)| header.id))
+    Ok(SegmentHeader::decode(&bytes).ok().map(|(header, _)| header))
 }
 
 /// Reads what counts, so that a device error is met here and not as a signal in the mapping.

@@ -93,7 +93,8 @@ impl Manifest {
         options: TableOptions,
         settings: ManifestSettings,
     ) -> Result<(Manifest, State)> {
-        let random = || u128::from(env.random.next_u64());
+        let hidden = || if terrane_base::planted!(GoAroundDoor) { terrane_base::planted::turn() } else { 0 };
+        let random = || u128::from(env.random.next_u64() ^ hidden());
         let state = State::new(DatabaseId(random() << 64 | random()), options)?;
         directory::make(&*disk, dir)?;
         let writer = Writer::create(disk.clone(), dir, &state)?;
@@ -121,7 +122,9 @@ impl Manifest {
     ) -> Result<(Manifest, State)> {
         let loaded = Self::load(&*disk, dir, OpenMode::Write)?;
         // Who made or rolled the manifest may have died, or been refused, between the rename and this.
-        disk.sync_dir(dir)?;
+        if !terrane_base::planted!(SkipNamesOfOpening) {
+            disk.sync_dir(dir)?;
+        }
         let writer = Writer::resume(disk.clone(), dir, &loaded)?;
         directory::clean(&*disk, dir, loaded.header.file)?;
         Ok((Self::new(settings, Some(writer), Some(&loaded), &loaded.state), loaded.state))
@@ -280,10 +283,11 @@ impl Manifest {
     /// `Corrupt` if it ends before.
     pub fn check_reached(&self, number: u64) -> Result<()> {
         let found = self.edit_number();
-        if found < number {
-            let message =
-                format!("the manifest lost its last edits: expected edit {number} or later, found {found}");
-            return Err(Error::corrupt(message));
+        if found < number && !terrane_base::planted!(IgnoreLostEdits) {
+            return Err(Error::corrupt(format!(
+                "the manifest lost its last edits or is an older copy: expected edit {number} or later, found {found}; \
+                 restore the database from a backup, or save what is there with `terrane repair`"
+            )));
         }
         Ok(())
     }

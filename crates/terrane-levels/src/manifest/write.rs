@@ -186,7 +186,8 @@ fn write_snapshot(
 /// # Errors
 /// `Poisoned` from the rename on: either file may be named then.
 pub(crate) fn set_current(disk: &dyn Disk, dir: &Path, header: &FileHeader) -> Result<()> {
-    let (new, current) = (dir.join(CURRENT_NEW), dir.join(CURRENT));
+    let new = dir.join(if terrane_base::planted!(CurrentInPlace) { CURRENT } else { CURRENT_NEW });
+    let current = dir.join(CURRENT);
     if disk.exists(&new)? {
         disk.remove(&new)?;
     }
