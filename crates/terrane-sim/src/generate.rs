@@ -141,7 +141,9 @@ struct Draft {
 
 impl Draft {
     fn add_op(&mut self) {
-        if self.numbers.one_in(25) {
+        // Faults wait for a call of their kind, and many never meet one: where they are the theme there are more of them.
+        let around_one_in = if self.habit.climate == Climate::Faults { 8 } else { 25 };
+        if self.numbers.one_in(around_one_in) {
             let op = self.around();
             self.ops.push(op);
             return;
