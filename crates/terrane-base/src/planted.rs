@@ -64,6 +64,14 @@ bugs! {
     WrongUpperBound: "ranges", "an excluded upper bound is included", "terrane-sim model tiny_limits_many_keys";
     FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format filter no_key_is_denied";
     IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table hostile damage_at_every_byte";
+    IgnorePartChecksum: "bytes are not trusted", "a wrong checksum of an index, a filter or a footer is accepted", "terrane-table hostile damage_at_every_byte";
+    UnlimitedTableNumbers: "bytes are not trusted", "any table number of a manifest is accepted", "terrane-engine limits a_table_number";
+    FollowLinks: "bytes are not trusted", "a link in the place of a file is followed", "terrane-device posix links_and_pipes";
+    OpenToAll: "files are the owner's", "new files can be read by everybody", "terrane-device posix only_the_owner";
+    ForgetLostSegment: "recovery: link segments", "a lost first segment is passed over", "terrane-journal hostile no_segment_is_ever_skipped";
+    IgnoreRecordedEnd: "recovery: judge the end", "damage in front of a recorded end is accepted", "terrane-journal hostile a_recorded_end_holds";
+    RetryDamagedWork: "degradation: damage", "a compaction that met damage is tried again and again", "terrane-engine degradation a_compaction_that_meets";
+    SilentRepair: "repair: losses are told", "what a repair cannot read of journal and manifest is not reported", "terrane-engine repair a_flipped_bit";
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";
     UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane ceiling large_batches_at_once";
     LendTooMuch: "invariant 8", "the cache is lent memory that nobody has", "terrane ceiling memory_moves";

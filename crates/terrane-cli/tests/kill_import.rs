@@ -96,7 +96,11 @@ impl Cycle {
         assert!(present >= acknowledged, "{acknowledged} were acknowledged, {present} are there");
         assert!(present == RECORDS || present.is_multiple_of(BATCH), "half a batch: {present} records");
         let position = db.table("terrane.import").ok().and_then(|table| table.iter().next());
-        assert_eq!(position.is_some(), present > 0, "the position is in the same batch as the records");
+        let records = position.map_or(0, |row| {
+            let stored: serde_json::Value = serde_json::from_slice(&row.unwrap().1).unwrap();
+            stored["records"].as_u64().unwrap()
+        });
+        assert_eq!(records, present, "the position is in the same batch as the records");
         db.close().unwrap();
         present
     }

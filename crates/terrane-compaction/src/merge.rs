@@ -21,7 +21,7 @@ mod source;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use terrane_base::{Cursor, ExtentId, Result, SeqNo};
+use terrane_base::{Cursor, Error, ExtentId, Kind, Result, SeqNo};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest;
 use terrane_storage::Store;
@@ -135,14 +135,36 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
 
     fn advance(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
         self.place.control.check()?;
-        match self.sources[winner].stand() {
-            Stand::Extent => self.pass_extent(winner, rival)?,
-            Stand::Block => self.pass_block(winner, rival)?,
-            Stand::Entry => return self.pass_entries(winner, rival),
+        let source = &self.sources[winner];
+        let (stand, input) = (source.stand(), source.as_run().and_then(RunSource::present));
+        let input = input.or_else(|| self.first_input());
+        let done = match stand {
+            Stand::Extent => self.pass_extent(winner, rival),
+            Stand::Block => self.pass_block(winner, rival),
+            Stand::Entry => self.pass_entries(winner, rival),
             Stand::End => unreachable!("a source without a key takes no part"),
+        };
+        if stand != Stand::Entry {
+            self.place.control.show(&self.sink.work);
         }
-        self.place.control.show(&self.sink.work);
-        Ok(())
+        done.map_err(|error| match (input, error.kind()) {
+            // What an entry meets is the output's order of keys.
+            (Some(meta), Kind::Invalid) if stand == Stand::Entry => self.blame(meta, error),
+            (Some(meta), Kind::Corrupt) if error.place().is_none() => self.blame(meta, error),
+            _ => error,
+        })
+    }
+
+    /// What is blamed for an output out of order if nothing better is known.
+    fn first_input(&self) -> Option<&'a ExtentMeta> {
+        self.spec.inputs.iter().flat_map(|input| &input.extents).next()
+    }
+
+    /// An input out of order is damaged, whatever its checksums say.
+    #[cold]
+    fn blame(&self, meta: &ExtentMeta, error: Error) -> Error {
+        let (file, offset) = self.place.store.place(meta.id, 0);
+        error.with_kind(Kind::Corrupt).at(file, offset).context(format!("extent {}", meta.id))
     }
 
     /// Re-links the extent before which a source stands, or opens it.
@@ -219,7 +241,12 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let used: Vec<(manifest::Place, &[ExtentMeta])> =
             runs.iter().map(|run| (run.input().place, &run.input().extents[..run.consumed()])).collect();
         let mut work = self.sink.work;
-        let Committed { mut added, mut relinked } = self.sink.output.commit(&mut work)?;
+        let blamed = self.first_input();
+        let (file, offset) = blamed.map_or_else(Default::default, |meta| self.place.store.place(meta.id, 0));
+        let Committed { mut added, mut relinked } = self.sink.output.commit(&mut work).map_err(|error| {
+            let is_placed = error.kind() != Kind::Corrupt || error.place().is_some();
+            if is_placed { error } else { error.at(file, offset) }
+        })?;
         work.entries_dropped = work.entries_in - work.entries_out;
         self.place.control.show(&work);
 

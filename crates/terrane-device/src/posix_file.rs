@@ -37,14 +37,17 @@ pub(crate) struct PosixFile {
 
 impl PosixFile {
     pub(crate) fn open(path: &Path, mode: OpenMode, direct: bool) -> Result<Self> {
-        let flags = SAFELY
+        let safely =
+            if terrane_base::planted!(FollowLinks) { SAFELY.difference(OFlags::NOFOLLOW) } else { SAFELY };
+        let flags = safely
             | match mode {
                 OpenMode::Read => OFlags::RDONLY,
                 OpenMode::Write => OFlags::RDWR,
                 OpenMode::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
             };
         let what = if mode == OpenMode::Create { "make" } else { "open" };
-        let fd = rustix::fs::open(path, flags, FILE_MODE).map_err(|error| refused(what, path, error))?;
+        let mode_of_new = if terrane_base::planted!(OpenToAll) { FILE_MODE | Mode::ROTH } else { FILE_MODE };
+        let fd = rustix::fs::open(path, flags, mode_of_new).map_err(|error| refused(what, path, error))?;
         check_regular(&fd, path)?;
         let direct = match direct.then(|| open_direct(path, flags)).transpose() {
             Ok(direct) => direct,

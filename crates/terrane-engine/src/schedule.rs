@@ -224,6 +224,7 @@ impl Scheduler {
             let done = schedule.running.swap_remove(index);
             if let (Err(error), Some(table)) = (&result, done.claim.and(done.table))
                 && error.kind() == Kind::Corrupt
+                && !terrane_base::planted!(RetryDamagedWork)
             {
                 // It would meet the same again: the claim stays, and keeps the picker away.
                 schedule.quarantine.add(table, error.clone());

@@ -119,7 +119,7 @@ pub(crate) fn checked_body<'a>(what: &str, seed: u32, bytes: &'a [u8]) -> Result
     };
     let found = crate::checksum::crc32c(seed, body);
     let expected = u32::from_le_bytes(*trailer);
-    if found != expected {
+    if found != expected && !terrane_base::planted!(IgnorePartChecksum) {
         return Err(Error::corrupt(format!(
             "{what} fails its checksum: expected {expected:08x}, found {found:08x}"
         )));

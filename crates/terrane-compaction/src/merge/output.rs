@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use terrane_base::{Entry, ExtentId, Result};
+use terrane_base::{Entry, Error, ExtentId, Result};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::index::IndexRow;
 use terrane_storage::{SLOT_BYTES, Store};
@@ -122,6 +122,9 @@ impl<'a> Output<'a> {
         if !self.writer.is_empty() && (is_full || self.cut_is_due) {
             self.close(work)?;
         }
+        if !self.writer.is_empty() && self.writer.last_key() >= row.first_key {
+            return Err(out_of_order());
+        }
         self.writer.add_block(row, stored)?;
         self.slack = 0;
         work.blocks_copied += 1;
@@ -134,7 +137,7 @@ impl<'a> Output<'a> {
     pub(super) fn relink(&mut self, meta: &ExtentMeta, work: &mut Work) -> Result<()> {
         self.close(work)?;
         self.relinked.insert(meta.id);
-        self.added.push(Arc::new(meta.clone()));
+        self.push(Arc::new(meta.clone()))?;
         work.extents_relinked += 1;
         work.bytes_relinked += u64::from(meta.bytes);
         work.entries_in += meta.entries;
@@ -178,8 +181,15 @@ impl<'a> Output<'a> {
         self.control.spend(self.writer.estimated_bytes() as u64)?;
         let meta = self.writer.finish(self.store)?;
         work.bytes_written += u64::from(meta.bytes);
-        self.added.push(Arc::new(meta));
-        Ok(())
+        self.push(Arc::new(meta))
+    }
+
+    /// Takes an extent in, which inputs that say the truth give out in order.
+    fn push(&mut self, meta: Arc<ExtentMeta>) -> Result<()> {
+        let is_in_order = meta.smallest <= meta.largest
+            && self.added.last().is_none_or(|last| last.largest < meta.smallest);
+        self.added.push(meta);
+        if is_in_order { Ok(()) } else { Err(out_of_order()) }
     }
 
     /// Makes everything durable and hands it over.
@@ -193,6 +203,11 @@ impl<'a> Output<'a> {
         let (added, relinked) = (std::mem::take(&mut self.added), std::mem::take(&mut self.relinked));
         Ok(Committed { added, relinked })
     }
+}
+
+#[cold]
+fn out_of_order() -> Error {
+    Error::corrupt("keys of the inputs are out of order")
 }
 
 impl Drop for Output<'_> {

@@ -77,6 +77,11 @@ impl<'a> RunSource<'a> {
         &self.input.extents[self.at]
     }
 
+    /// [`RunSource::meta`], unless it is at the end.
+    pub(super) fn present(&self) -> Option<&'a ExtentMeta> {
+        self.input.extents.get(self.at)
+    }
+
     /// The row of the block that the source stands before. Requires: it stands before one.
     pub(super) fn row(&self) -> IndexRow<'_> {
         self.rows().row(self.block_index)

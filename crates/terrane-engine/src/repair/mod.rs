@@ -64,6 +64,9 @@ pub struct RepairReport {
 
 impl RepairReport {
     fn lose(&mut self, table: Option<&str>, error: Error) {
+        if terrane_base::planted!(SilentRepair) {
+            return;
+        }
         let table = table.map(str::to_owned);
         self.losses.push(Loss { table, keys: None, entries: None, error });
     }

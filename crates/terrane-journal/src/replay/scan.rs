@@ -164,7 +164,9 @@ impl Scan {
     /// What an earlier replay recorded must still be there.
     fn check_seal(&self) -> Result<()> {
         let Some(seal) = self.listed.seal else { return Ok(()) };
-        if self.header.is_ok() && (self.end.offset as u64, self.end.last_seq) == (seal.end, seal.last_seq) {
+        let is_whole =
+            self.header.is_ok() && (self.end.offset as u64, self.end.last_seq) == (seal.end, seal.last_seq);
+        if is_whole || terrane_base::planted!(IgnoreRecordedEnd) {
             return Ok(());
         }
         let message = format!(

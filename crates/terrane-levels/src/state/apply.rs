@@ -120,7 +120,8 @@ impl State {
         if id < self.next.table {
             return Err(Error::invalid(format!("table number {id} was used before")));
         }
-        self.next.table = TableId(after(id.0, TABLE_NUMBERS)?);
+        let numbers = if terrane_base::planted!(UnlimitedTableNumbers) { u32::MAX } else { TABLE_NUMBERS };
+        self.next.table = TableId(after(id.0, numbers)?);
         Arc::make_mut(&mut self.names).insert(name.to_owned(), id);
         let (name, options) = (name.to_owned(), options.clone());
         let (flushed, extents) = (SeqNo::default(), Metasnapshot::default());
