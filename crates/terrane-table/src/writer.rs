@@ -11,7 +11,7 @@
 //! says yes, the extent stays within one slot. All versions of a key belong into one extent, or levels would
 //! overlap: the caller closes extents between keys, even where that makes one larger than a slot.
 
-use terrane_base::options::Compression;
+use terrane_base::options::{BlockEncoding, Compression};
 use terrane_base::{Entry, Error, ExtentId, Result, SeqNo, TableId, key, varint};
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
@@ -27,6 +27,8 @@ pub struct WriterSettings {
     pub table: TableId,
     /// Bytes of a data block before compression; an entry that is larger gets a block of its own.
     pub block_bytes: usize,
+    /// Layout of data blocks.
+    pub block_encoding: BlockEncoding,
     /// Bits of filter per key; 0 for no filter.
     pub filter_bits_per_key: u32,
     /// Codec that is tried on every block.
@@ -38,6 +40,7 @@ impl Default for WriterSettings {
         WriterSettings {
             table: TableId::DEFAULT,
             block_bytes: 16 << 10,
+            block_encoding: BlockEncoding::TwoLayer,
             filter_bits_per_key: 10,
             compression: Compression::None,
         }
@@ -110,7 +113,7 @@ impl ExtentWriter {
         Ok(ExtentWriter {
             settings,
             encoder: Encoder::new(settings.compression)?,
-            block: BlockBuilder::new(),
+            block: BlockBuilder::new(settings.block_encoding),
             bytes: Vec::with_capacity(SLOT_BYTES),
             index: IndexBuilder::new(),
             hashes: Vec::new(),
@@ -269,7 +272,7 @@ impl ExtentWriter {
     fn content_bytes(&self) -> usize {
         let open_block = match self.block.is_empty() {
             true => 0,
-            false => self.block.estimated_bytes() + ROW_FIXED_MAX + 2 * self.key_len_max(),
+            false => self.block.bytes_max() + ROW_FIXED_MAX + 2 * self.key_len_max(),
         };
         self.bytes.len() + open_block + self.index.estimated_bytes() + self.filter_bytes()
     }

@@ -1,16 +1,23 @@
 //! Writes data blocks.
+//!
+//! Entries are laid out in the plain encoding as they come. If the other one is asked for, their keys are kept whole
+//! beside it, and [`BlockBuilder::finish`] lays them out anew: only then it is known what all keys have in common.
 
+use terrane_base::options::BlockEncoding;
 use terrane_base::{Entry, Error, Result, SeqKind, SeqNo, varint};
 
-use super::{ENCODING_PLAIN, RESTART_BYTES, RESTART_INTERVAL, TRAILER_BYTES};
+use super::plain::{RESTART_BYTES, RESTART_INTERVAL, TRAILER_BYTES};
+use super::two_layer::{self, Draft};
+use super::ENCODING_PLAIN;
 use crate::wire;
 
 /// Collects entries in internal order and lays them out as a block; reused from block to block.
 ///
 /// ```
+/// use terrane_base::options::BlockEncoding;
 /// use terrane_base::{Entry, RecordKind, SeqKind, SeqNo};
 /// use terrane_format::block::{Block, BlockBuilder};
-/// let mut builder = BlockBuilder::new();
+/// let mut builder = BlockBuilder::new(BlockEncoding::TwoLayer);
 /// let seq_kind = SeqKind::new(SeqNo(7), RecordKind::Put);
 /// builder.add(Entry { key: b"k", seq_kind, value: b"v" })?;
 /// let block = Block::decode(builder.finish().to_vec())?;
@@ -19,6 +26,8 @@ use crate::wire;
 /// ```
 #[derive(Debug)]
 pub struct BlockBuilder {
+    encoding: BlockEncoding,
+    /// The block in the plain encoding.
     bytes: Vec<u8>,
     restarts: Vec<u32>,
     entry_count: u32,
@@ -30,19 +39,24 @@ pub struct BlockBuilder {
     first_key_at: usize,
     last_key: Vec<u8>,
     last_seq_kind: SeqKind,
+    /// The entries for the two-layer encoding; empty if it is not asked for, or the block is too large for it.
+    draft: Draft,
+    /// The block in the two-layer encoding.
+    two_layer: Vec<u8>,
 }
 
 impl Default for BlockBuilder {
     fn default() -> Self {
-        BlockBuilder::new()
+        BlockBuilder::new(BlockEncoding::default())
     }
 }
 
 impl BlockBuilder {
-    /// An empty builder.
+    /// An empty builder. A block that gains nothing by `encoding` is plain all the same.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(encoding: BlockEncoding) -> Self {
         BlockBuilder {
+            encoding,
             bytes: Vec::new(),
             restarts: Vec::new(),
             entry_count: 0,
@@ -53,6 +67,8 @@ impl BlockBuilder {
             first_key_at: 0,
             last_key: Vec::new(),
             last_seq_kind: SeqKind(0),
+            draft: Draft::default(),
+            two_layer: Vec::new(),
         }
     }
 
@@ -77,6 +93,9 @@ impl BlockBuilder {
         if is_first {
             self.first_key_len = entry.key.len();
             self.first_key_at = self.bytes.len() - entry.value.len() - 8 - entry.key.len();
+        }
+        if self.encoding == BlockEncoding::TwoLayer {
+            self.draft_entry(&entry, common);
         }
         self.last_key.truncate(common);
         self.last_key.extend_from_slice(&entry.key[common..]);
@@ -110,11 +129,42 @@ impl BlockBuilder {
         self.bytes.extend_from_slice(entry.value);
     }
 
-    /// Bytes that [`BlockBuilder::finish`] would return.
+    /// Keeps the entry just appended for the two-layer encoding, if the block may still have it.
+    #[inline]
+    fn draft_entry(&mut self, entry: &Entry<'_>, shared: usize) {
+        let end = self.bytes.len();
+        if Draft::takes(end) {
+            self.draft.push(entry.key, shared, entry.seq_kind, end - entry.value.len()..end);
+        } else {
+            self.draft.clear();
+        }
+    }
+
+    /// Bytes that [`BlockBuilder::finish`] would return: exactly in the plain encoding, about in the other one.
     #[inline]
     #[must_use]
     pub fn estimated_bytes(&self) -> usize {
+        match self.draft.is_empty() {
+            true => self.plain_len(),
+            // Shorter numbers are nearly all the difference; heads and offsets are about what restarts and shared
+            // bytes are.
+            false => self.plain_len() - self.draft.number_savings((self.seq_min, self.seq_max)),
+        }
+    }
+
+    #[inline]
+    fn plain_len(&self) -> usize {
         self.bytes.len() + self.restarts.len() * RESTART_BYTES + TRAILER_BYTES
+    }
+
+    /// Bytes that [`BlockBuilder::finish`] would return at most.
+    #[inline]
+    #[must_use]
+    pub fn bytes_max(&self) -> usize {
+        match self.encoding {
+            BlockEncoding::Plain => self.plain_len(),
+            BlockEncoding::TwoLayer => two_layer::bytes_max(self.plain_len()),
+        }
     }
 
     /// Whether the block holds no entry.
@@ -162,6 +212,13 @@ impl BlockBuilder {
 
     /// Completes the block and shows its bytes. Nothing may be added until [`BlockBuilder::reset`].
     pub fn finish(&mut self) -> &[u8] {
+        let plain_len = self.plain_len();
+        if !self.draft.is_empty()
+            && Draft::takes(self.bytes.len())
+            && self.draft.encode(&self.bytes, plain_len, (self.seq_min, self.seq_max), &mut self.two_layer)
+        {
+            return &self.two_layer;
+        }
         for restart in &self.restarts {
             self.bytes.extend_from_slice(&restart.to_le_bytes());
         }
@@ -175,6 +232,8 @@ impl BlockBuilder {
         self.bytes.clear();
         self.restarts.clear();
         self.last_key.clear();
+        self.draft.clear();
+        self.two_layer.clear();
         self.entry_count = 0;
         self.deletes = 0;
         self.seq_min = u64::MAX;
@@ -184,13 +243,18 @@ impl BlockBuilder {
     /// Bytes of memory that the builder holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.bytes.capacity() + self.restarts.capacity() * RESTART_BYTES + self.last_key.capacity()
+        self.bytes.capacity()
+            + self.restarts.capacity() * RESTART_BYTES
+            + self.last_key.capacity()
+            + self.draft.memory_bytes()
+            + self.two_layer.capacity()
     }
 
     /// Gives memory beyond `bytes` back, after an entry of unusual size. Requires: empty.
     pub fn shrink(&mut self, bytes: usize) {
         debug_assert!(self.is_empty());
         self.bytes.shrink_to(bytes);
+        self.draft.shrink(bytes);
     }
 }
 

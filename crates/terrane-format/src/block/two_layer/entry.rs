@@ -1,0 +1,159 @@
+//! Entries of a two-layer block, and how they say sequence number and kind.
+
+use terrane_base::{SeqKind, varint};
+
+use super::HEAD_BYTES;
+use crate::wire;
+
+/// Bits of a number below the sequence number: the kind. One that does not fit needs another encoding.
+const KIND_BITS: u32 = 4;
+
+/// How numbers are stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NumberCode {
+    /// Subtracted from every sequence number.
+    base: u64,
+    /// The bits that a number of `bytes` bytes has.
+    mask: u64,
+    pub(super) bytes: usize,
+}
+
+impl NumberCode {
+    /// Requires: `1 <= bytes <= 8`.
+    pub(super) fn new(base: u64, bytes: usize) -> NumberCode {
+        NumberCode { base, mask: u64::MAX >> (64 - 8 * bytes.clamp(1, HEAD_BYTES)), bytes }
+    }
+
+    /// The shortest code for sequence numbers from `min` to `max`.
+    pub(super) fn fitting(min: u64, max: u64) -> NumberCode {
+        let largest = (max - min) << KIND_BITS | ((1 << KIND_BITS) - 1);
+        NumberCode::new(min, (u64::BITS - largest.leading_zeros()).div_ceil(8) as usize)
+    }
+
+    pub(super) fn base(self) -> u64 {
+        self.base
+    }
+
+    /// The number at `at`. There are always 8 bytes: the trailer is longer.
+    #[inline]
+    pub(super) fn decode(self, bytes: &[u8], at: usize) -> SeqKind {
+        let number = wire::u64_at(bytes, at).unwrap_or(0) & self.mask;
+        let seq = self.base.wrapping_add(number >> KIND_BITS);
+        SeqKind(seq << 8 | number & ((1 << KIND_BITS) - 1))
+    }
+
+    /// Whether the number at `at` gives a sequence number of 56 bits.
+    pub(super) fn is_possible(self, bytes: &[u8], at: usize) -> bool {
+        let number = wire::u64_at(bytes, at).unwrap_or(0) & self.mask;
+        let seq = self.base.checked_add(number >> KIND_BITS);
+        seq.is_some_and(|seq| seq <= terrane_base::SeqNo::MAX.0)
+    }
+
+    pub(super) fn encode(self, seq_kind: SeqKind, out: &mut Vec<u8>) {
+        let kind = seq_kind.0 & ((1 << KIND_BITS) - 1);
+        let number = (seq_kind.seq().0 - self.base) << KIND_BITS | kind;
+        out.extend_from_slice(&number.to_le_bytes()[..self.bytes]);
+    }
+}
+
+/// Where the parts of an entry lie, from the start of the block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    /// Bytes of the key behind prefix and part that stand elsewhere: in the head, or in the key before it.
+    pub(super) shared: usize,
+    /// Bytes of the key that follow: the suffix.
+    pub(super) unshared: usize,
+    pub(super) suffix_at: usize,
+    pub(super) value_at: usize,
+    pub(super) value_len: usize,
+}
+
+impl Parts {
+    /// Decodes what stands in front of the suffix of the first entry of an interval, which is at `at`.
+    #[inline]
+    pub(super) fn first(bytes: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
+        let rest = bytes.get(at..)?;
+        // Nearly every entry: a short key, and a value below 16 KiB.
+        if let Some(&[len, low, high]) = rest.first_chunk()
+            && len < 0x80
+        {
+            if low < 0x80 {
+                return Some(Parts::of_first(usize::from(len), usize::from(low), at + 2, number));
+            }
+            if high < 0x80 {
+                let value_len = usize::from(low & 0x7f) | usize::from(high) << 7;
+                return Some(Parts::of_first(usize::from(len), value_len, at + 3, number));
+            }
+        }
+        Parts::first_long(rest, at, number)
+    }
+
+    #[cold]
+    fn first_long(rest: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
+        let (len, len_len) = varint::get(rest)?;
+        let (value_len, value_len_len) = varint::get(&rest[len_len..])?;
+        Some(Parts::of_first(len as usize, value_len as usize, at + len_len + value_len_len, number))
+    }
+
+    #[inline]
+    fn of_first(len: usize, value_len: usize, suffix_at: usize, number: NumberCode) -> Parts {
+        let shared = len.min(HEAD_BYTES);
+        Parts::new(shared, len - shared, value_len, suffix_at, number)
+    }
+
+    #[inline]
+    fn new(shared: usize, unshared: usize, value_len: usize, suffix_at: usize, number: NumberCode) -> Parts {
+        Parts { shared, unshared, suffix_at, value_at: suffix_at + unshared + number.bytes, value_len }
+    }
+
+    /// As [`Parts::first`], for any other entry.
+    #[inline]
+    pub(super) fn rest(bytes: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
+        let rest = bytes.get(at..)?;
+        if let Some(&[shared, unshared, low, high]) = rest.first_chunk()
+            && (shared | unshared) < 0x80
+        {
+            let (shared, unshared) = (usize::from(shared), usize::from(unshared));
+            if low < 0x80 {
+                return Some(Parts::new(shared, unshared, usize::from(low), at + 3, number));
+            }
+            if high < 0x80 {
+                let value_len = usize::from(low & 0x7f) | usize::from(high) << 7;
+                return Some(Parts::new(shared, unshared, value_len, at + 4, number));
+            }
+        }
+        Parts::rest_long(rest, at, number)
+    }
+
+    #[cold]
+    fn rest_long(rest: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
+        let (shared, shared_len) = varint::get(rest)?;
+        let rest = &rest[shared_len..];
+        let (unshared, unshared_len) = varint::get(rest)?;
+        let (value_len, value_len_len) = varint::get(&rest[unshared_len..])?;
+        let suffix_at = at + shared_len + unshared_len + value_len_len;
+        Some(Parts::new(shared as usize, unshared as usize, value_len as usize, suffix_at, number))
+    }
+
+    #[inline]
+    pub(super) fn number_at(&self) -> usize {
+        self.suffix_at + self.unshared
+    }
+
+    /// Offset of what follows the entry.
+    #[inline]
+    pub(super) fn end(&self) -> usize {
+        self.value_at + self.value_len
+    }
+
+    #[inline]
+    pub(super) fn suffix<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes.get(self.suffix_at..self.suffix_at + self.unshared).unwrap_or_default()
+    }
+
+    /// Bytes of the key behind prefix and part.
+    #[inline]
+    pub(super) fn key_len(&self) -> usize {
+        self.shared + self.unshared
+    }
+}
