@@ -50,7 +50,8 @@ fn key(i: u64) -> [u8; 16] {
 /// Sorted random keys of 16 bytes, with the same values.
 fn hashed(count: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut entries = entries(count);
-    let mut keys: Vec<Vec<u8>> = (0..count).map(|i| (u128::from(mix(i)) << 64 | u128::from(i)).to_be_bytes().to_vec()).collect();
+    let mut keys: Vec<Vec<u8>> =
+        (0..count).map(|i| (u128::from(mix(i)) << 64 | u128::from(i)).to_be_bytes().to_vec()).collect();
     keys.sort();
     entries.iter_mut().zip(keys).for_each(|(entry, key)| entry.0 = key);
     entries
@@ -82,7 +83,11 @@ fn build(c: &mut Criterion) {
         let mut group = c.benchmark_group("block_build");
         for (name, encoding) in ENCODINGS {
             let (bytes, count) = built(encoding, &entries);
-            eprintln!("{name} {keys}: {count} entries in {} bytes, {:.2} each", bytes.len(), bytes.len() as f64 / count as f64);
+            eprintln!(
+                "{name} {keys}: {count} entries in {} bytes, {:.2} each",
+                bytes.len(),
+                bytes.len() as f64 / count as f64
+            );
             group.throughput(Throughput::Elements(count as u64));
             let mut builder = BlockBuilder::new(encoding);
             group.bench_function(format!("{name}/{keys}"), |b| {
@@ -93,7 +98,11 @@ fn build(c: &mut Criterion) {
                 });
             });
             group.bench_function(format!("decode/{name}/{keys}"), |b| {
-                b.iter_batched(|| bytes.clone(), |bytes| Block::decode(bytes).unwrap(), BatchSize::LargeInput);
+                b.iter_batched(
+                    || bytes.clone(),
+                    |bytes| Block::decode(bytes).unwrap(),
+                    BatchSize::LargeInput,
+                );
             });
         }
         group.finish();

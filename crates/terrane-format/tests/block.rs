@@ -269,13 +269,18 @@ fn trees_of_every_shape() {
 #[test]
 fn versions_of_one_key() {
     for count in [8u64, 128, 200] {
-        let version = |seq| (b"the one key".to_vec(), SeqKind::new(SeqNo(seq), RecordKind::Put), vec![seq as u8; 50]);
+        let version =
+            |seq| (b"the one key".to_vec(), SeqKind::new(SeqNo(seq), RecordKind::Put), vec![seq as u8; 50]);
         let entries: Vec<Owned> = (0..count).rev().map(|number| version(number * 2 + 1)).collect();
         let block = build(BlockEncoding::TwoLayer, &entries);
         assert!(is_two_layer(&block));
         for seq in 0..count * 2 + 2 {
             let found = block.find(b"the one key", SeqNo(seq)).map(|entry| entry.seq_kind.seq().0);
-            assert_eq!(found, seq.checked_sub(1).map(|below| (below / 2 * 2 + 1).min(count * 2 - 1)), "at {seq}");
+            assert_eq!(
+                found,
+                seq.checked_sub(1).map(|below| (below / 2 * 2 + 1).min(count * 2 - 1)),
+                "at {seq}"
+            );
         }
         assert!(block.find(b"the one ke", SeqNo::MAX).is_none());
         assert!(block.find(b"the one key\0", SeqNo::MAX).is_none());
@@ -288,7 +293,11 @@ fn versions_across_intervals() {
     for (keys, versions) in [(100, 3), (43, 5), (300, 2)] {
         let entry = |i: usize| {
             let seq = (versions - i % versions) as u64 * 10;
-            (format!("{:08}", i / versions).into_bytes(), SeqKind::new(SeqNo(seq), RecordKind::Put), vec![1; 30])
+            (
+                format!("{:08}", i / versions).into_bytes(),
+                SeqKind::new(SeqNo(seq), RecordKind::Put),
+                vec![1; 30],
+            )
         };
         let entries: Vec<Owned> = (0..keys * versions).map(entry).collect();
         let block = build(BlockEncoding::TwoLayer, &entries);
@@ -311,7 +320,11 @@ fn large_blocks_stay_plain() {
         assert_eq!(is_two_layer(&block), is_layered, "{count} entries, {} bytes", block.bytes().len());
         assert_eq!(block.find(&entries[count / 2].0, SeqNo::MAX), Some(as_entry(&entries[count / 2])));
     }
-    let huge = [numbered(1, |_| b"a".to_vec()), vec![(b"b".to_vec(), SeqKind::new(SeqNo(1), RecordKind::Put), vec![1; 200_000])]].concat();
+    let huge = [
+        numbered(1, |_| b"a".to_vec()),
+        vec![(b"b".to_vec(), SeqKind::new(SeqNo(1), RecordKind::Put), vec![1; 200_000])],
+    ]
+    .concat();
     assert!(!is_two_layer(&build(BlockEncoding::TwoLayer, &huge)));
 }
 

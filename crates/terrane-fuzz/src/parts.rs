@@ -98,9 +98,8 @@ fn encoded_block_of(encoding: BlockEncoding, count: u64) -> Vec<u8> {
 #[must_use]
 pub fn block_seeds() -> Vec<Seed> {
     let plain = [0, 1, 3, 16, 17, 50].map(|count| (format!("entries-{count}"), block_of(count)));
-    let two_layer = [9, 50, 200].map(|count| {
-        (format!("two-layer-{count}"), encoded_block_of(BlockEncoding::TwoLayer, count))
-    });
+    let two_layer = [9, 50, 200]
+        .map(|count| (format!("two-layer-{count}"), encoded_block_of(BlockEncoding::TwoLayer, count)));
     plain.into_iter().chain(two_layer).collect()
 }
 

@@ -22,7 +22,13 @@ fn put(seq: u64) -> SeqKind {
 }
 
 fn small_blocks(compression: Compression) -> WriterSettings {
-    WriterSettings { table: TableId(3), block_bytes: 512, filter_bits_per_key: 10, compression, ..WriterSettings::default() }
+    WriterSettings {
+        table: TableId(3),
+        block_bytes: 512,
+        filter_bits_per_key: 10,
+        compression,
+        ..WriterSettings::default()
+    }
 }
 
 fn write(settings: WriterSettings, entries: &[Owned]) -> (Vec<u8>, ExtentMeta) {

@@ -6,9 +6,9 @@
 use terrane_base::options::BlockEncoding;
 use terrane_base::{Entry, Error, Result, SeqKind, SeqNo, varint};
 
+use super::ENCODING_PLAIN;
 use super::plain::{RESTART_BYTES, RESTART_INTERVAL, TRAILER_BYTES};
 use super::two_layer::{self, Draft};
-use super::ENCODING_PLAIN;
 use crate::wire;
 
 /// Collects entries in internal order and lays them out as a block; reused from block to block.

@@ -200,5 +200,7 @@ fn broken_entry(index: usize, at: usize, why: &str) -> Error {
 #[cold]
 fn unknown_encoding(last: Option<&u8>) -> Error {
     let found = last.map_or_else(|| "no byte".to_owned(), u8::to_string);
-    Error::corrupt(format!("block encoding: expected {ENCODING_PLAIN} or {ENCODING_TWO_LAYER}, found {found}"))
+    Error::corrupt(format!(
+        "block encoding: expected {ENCODING_PLAIN} or {ENCODING_TWO_LAYER}, found {found}"
+    ))
 }

@@ -99,12 +99,8 @@ fn current() -> SearchKernel {
 fn first() -> SearchKernel {
     let kernel = best();
     // Whoever chose in the meantime is not overruled.
-    let _ = CHOSEN.compare_exchange(
-        SearchKernel::Auto as u8,
-        kernel as u8,
-        Ordering::Relaxed,
-        Ordering::Relaxed,
-    );
+    let _ =
+        CHOSEN.compare_exchange(SearchKernel::Auto as u8, kernel as u8, Ordering::Relaxed, Ordering::Relaxed);
     kernel
 }
 

@@ -4,7 +4,10 @@
 //! of functions that need instructions which [`is_available`] has found. [`super::choose`] lets no other kernel
 //! through, and the first search takes one that is available; the faces here check it once more where a caller names
 //! the kernel by itself.
-#![expect(unsafe_code, reason = "vector loads, and calls of functions that need instructions found at run time")]
+#![expect(
+    unsafe_code,
+    reason = "vector loads, and calls of functions that need instructions found at run time"
+)]
 
 use terrane_base::options::SearchKernel;
 

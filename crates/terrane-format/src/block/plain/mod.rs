@@ -74,8 +74,7 @@ impl<'a> PlainBlock<'a> {
     /// The key at restart `index`, which stands whole.
     #[inline]
     fn restart_key(self, index: usize) -> &'a [u8] {
-        Header::decode(self.entries(), self.start(index))
-            .map_or(&[], |header| header.suffix(self.entries()))
+        Header::decode(self.entries(), self.start(index)).map_or(&[], |header| header.suffix(self.entries()))
     }
 
     /// Walks all entries and checks everything that later access relies on.

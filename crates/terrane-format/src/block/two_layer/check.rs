@@ -73,7 +73,12 @@ impl TwoLayer {
 type Starts = Option<Box<[usize; ROOT + 1]>>;
 
 /// Where the parts of the leaves lie, and where the entries start.
-fn part_starts(bytes: &[u8], trailer: &Trailer, leaves: usize, entries_end: usize) -> Result<(Starts, usize)> {
+fn part_starts(
+    bytes: &[u8],
+    trailer: &Trailer,
+    leaves: usize,
+    entries_end: usize,
+) -> Result<(Starts, usize)> {
     let cut = || Error::corrupt(format!("block of {} bytes cannot hold its tree", bytes.len()));
     let prefix_end = leaves * LEAF_BYTES + trailer.prefix_len;
     if !trailer.has_parts {

@@ -9,7 +9,8 @@ impl TwoLayerBlock<'_> {
     pub(in crate::block) fn describe_tree(self, fields: &mut Vec<Field>) {
         for leaf in 0..self.layout.leaf_count {
             let intervals = leaf * LEAF..((leaf + 1) * LEAF).min(self.count());
-            let list = |show: &dyn Fn(usize) -> String| intervals.clone().map(show).collect::<Vec<_>>().join(" ");
+            let list =
+                |show: &dyn Fn(usize) -> String| intervals.clone().map(show).collect::<Vec<_>>().join(" ");
             let heads = list(&|interval| format!("{:016x}", self.head(interval)));
             let offsets = list(&|interval| (self.start(interval) - self.layout.entries_at).to_string());
             let at = leaf * LEAF_BYTES;
