@@ -69,6 +69,7 @@ impl BlockCursor {
     /// Gives the position up; keeps the memory.
     pub fn clear(&mut self) {
         self.place.is_placed = false;
+        self.place.has_prefix = false;
         self.run.clear();
     }
 

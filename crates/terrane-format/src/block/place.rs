@@ -19,6 +19,8 @@ pub(super) struct Place {
     pub(super) interval_end: usize,
     /// Bytes of the key that all keys of the interval begin with, where the encoding keeps them apart.
     pub(super) prefix_len: usize,
+    /// Whether the key begins with what all keys of the block do.
+    pub(super) has_prefix: bool,
 }
 
 /// A checked block as a row of intervals: the first entry of each can be read without those before it, the others

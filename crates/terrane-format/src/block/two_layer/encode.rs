@@ -3,7 +3,9 @@
 //! As many intervals as there may be, down to one entry each, make a search short. But each takes a head and an offset,
 //! so the most intervals are taken with which the block does not pass [`bytes_max`]; if there are none, it stays plain.
 
-use terrane_base::{SeqKind, varint};
+use std::ops::Range;
+
+use terrane_base::{Entry, SeqKind, varint};
 
 use super::entry::NumberCode;
 use super::{HEAD_BYTES, INTERVALS_MAX, LEAF, LEAF_BYTES, ROOT, TRAILER_BYTES};
@@ -22,49 +24,65 @@ pub(in crate::block) fn bytes_max(plain_len: usize) -> usize {
     plain_len + plain_len / 50 + SLACK
 }
 
-/// Entries of a block that is being collected. The values stay where the plain encoding has put them.
+/// Entries of a block that is being collected.
 #[derive(Debug, Default)]
 pub(in crate::block) struct Draft {
     keys: Vec<u8>,
+    values: Vec<u8>,
     entries: Vec<DraftEntry>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct DraftEntry {
     seq_kind: SeqKind,
-    /// Where the key ends in `keys`; it starts where the one before it ends.
+    /// Where key and value end in `keys` and `values`; they start where those before them end.
     key_end: u32,
+    value_end: u32,
     /// Bytes that the key has in common with the one before it.
     shared: u32,
-    /// Where the value starts in the plain bytes.
-    value_at: u32,
-    value_len: u32,
 }
 
 impl Draft {
-    /// Adds an entry. Requires: `value_at` and all keys together below 4 GiB, which [`Draft::takes`] ensures.
+    /// Adds an entry. Requires: [`Draft::takes`] the block with it.
     #[inline]
-    pub(in crate::block) fn push(
-        &mut self,
-        key: &[u8],
-        shared: usize,
-        seq_kind: SeqKind,
-        value: std::ops::Range<usize>,
-    ) {
-        self.keys.extend_from_slice(key);
+    pub(in crate::block) fn push(&mut self, entry: &Entry<'_>, shared: usize) {
+        self.keys.extend_from_slice(entry.key);
+        self.values.extend_from_slice(entry.value);
         self.entries.push(DraftEntry {
-            seq_kind,
+            seq_kind: entry.seq_kind,
             key_end: self.keys.len() as u32,
+            value_end: self.values.len() as u32,
             shared: shared as u32,
-            value_at: value.start as u32,
-            value_len: value.len() as u32,
         });
     }
 
-    /// Whether a block that takes `plain_len` bytes in the plain encoding may become two-layered.
+    /// Whether the block may still become two-layered with one more key of `key_len` bytes, if its entries then take
+    /// `plain_bytes` bytes in the plain encoding.
     #[inline]
-    pub(in crate::block) fn takes(plain_len: usize) -> bool {
-        plain_len <= BLOCK_BYTES_MAX
+    pub(in crate::block) fn takes(&self, plain_bytes: usize, key_len: usize) -> bool {
+        /// Whole keys that share much take more than the block.
+        const KEY_BYTES_MAX: usize = 8 * BLOCK_BYTES_MAX;
+        plain_bytes <= BLOCK_BYTES_MAX && self.keys.len() + key_len <= KEY_BYTES_MAX
+    }
+
+    /// The entries, each with what its key has in common with the one before it.
+    pub(in crate::block) fn entries(&self) -> impl Iterator<Item = (Entry<'_>, usize)> {
+        (0..self.entries.len()).map(|at| {
+            let entry = &self.entries[at];
+            let value = &self.values[self.value_range(at)];
+            (Entry { key: self.key(at), seq_kind: entry.seq_kind, value }, entry.shared as usize)
+        })
+    }
+
+    /// Requires: not empty.
+    pub(in crate::block) fn first_key(&self) -> &[u8] {
+        self.key(0)
+    }
+
+    /// The last key; empty if there is none.
+    #[inline]
+    pub(in crate::block) fn last_key(&self) -> &[u8] {
+        self.entries.len().checked_sub(1).map_or(&[], |last| self.key(last))
     }
 
     /// Bytes that sequence numbers take less than in the plain encoding.
@@ -73,57 +91,53 @@ impl Draft {
         self.entries.len() * (HEAD_BYTES - NumberCode::fitting(min, max).bytes)
     }
 
-    #[inline]
-    pub(in crate::block) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     pub(in crate::block) fn clear(&mut self) {
         self.keys.clear();
+        self.values.clear();
         self.entries.clear();
     }
 
     pub(in crate::block) fn memory_bytes(&self) -> usize {
-        self.keys.capacity() + self.entries.capacity() * size_of::<DraftEntry>()
+        self.keys.capacity() + self.values.capacity() + self.entries.capacity() * size_of::<DraftEntry>()
     }
 
-    /// Gives memory back that `bytes` bytes of plain entries do not need.
-    pub(in crate::block) fn shrink(&mut self, bytes: usize) {
-        self.keys.shrink_to(bytes);
-        self.entries.shrink_to(bytes / size_of::<DraftEntry>());
-    }
-
-    /// Lays the entries out in `out`, which is empty, if that takes at most [`bytes_max`]. `plain` holds the values,
-    /// `plain_len` is how long the block would be in the plain encoding.
+    /// Lays the entries out at the front of `out`, if that takes at most [`bytes_max`] of `plain_len`, which is how long
+    /// the block would be in the plain encoding. Returns the length.
     ///
-    /// Requires: one entry at least; all sequence numbers within `seq_range`.
+    /// Requires: all sequence numbers within `seq_range`.
     pub(in crate::block) fn encode(
         &self,
-        plain: &[u8],
         plain_len: usize,
         seq_range: (u64, u64),
         out: &mut Vec<u8>,
-    ) -> bool {
-        let number = NumberCode::fitting(seq_range.0, seq_range.1);
+    ) -> Option<usize> {
         let limit = bytes_max(plain_len).min(BLOCK_BYTES_MAX);
         let mut intervals = self.entries.len().min(INTERVALS_MAX);
         while intervals >= INTERVALS_MIN {
-            let plan = Plan::new(self, intervals, number);
+            let plan = Plan::new(self, intervals, NumberCode::fitting(seq_range.0, seq_range.1));
             let len = plan.len();
             if len <= limit {
-                out.reserve(len);
-                plan.write(plain, out);
-                debug_assert_eq!(out.len(), len);
-                return true;
+                if out.len() < len + Pen::SLACK {
+                    out.resize(len + Pen::SLACK, 0);
+                }
+                let written = plan.write(out);
+                debug_assert_eq!(written, len);
+                return Some(written);
             }
             intervals /= 2;
         }
-        false
+        None
     }
 
     #[inline]
     fn key_start(&self, at: usize) -> usize {
         at.checked_sub(1).map_or(0, |before| self.entries[before].key_end as usize)
+    }
+
+    #[inline]
+    fn value_range(&self, at: usize) -> Range<usize> {
+        let start = at.checked_sub(1).map_or(0, |before| self.entries[before].value_end as usize);
+        start..self.entries[at].value_end as usize
     }
 
     #[inline]
@@ -193,8 +207,8 @@ impl<'a> Plan<'a> {
             for at in first..end {
                 let entry = &self.draft.entries[at];
                 let key_len = entry.key_end as usize - self.draft.key_start(at) - skip;
-                let value_len = entry.value_len as usize;
-                len += varint::len(entry.value_len) + value_len + self.number.bytes;
+                let value_len = self.draft.value_range(at).len();
+                len += varint::len(value_len as u32) + value_len + self.number.bytes;
                 len += match at == first {
                     true => varint::len(key_len as u32) + key_len.saturating_sub(HEAD_BYTES),
                     false => {
@@ -208,69 +222,126 @@ impl<'a> Plan<'a> {
         len
     }
 
-    fn write(&self, plain: &[u8], out: &mut Vec<u8>) {
-        out.resize(self.leaves() * LEAF_BYTES, 0);
-        self.write_prefixes(out);
-        let entries_at = out.len();
+    /// Writes the block to the front of `out`, which has room for it and [`Pen::SLACK`]; returns its length.
+    fn write(&self, out: &mut [u8]) -> usize {
+        let (leaves, rest) = out.split_at_mut(self.leaves() * LEAF_BYTES);
+        let mut pen = Pen { out: rest, at: 0 };
+        self.write_prefixes(&mut pen);
+        let entries_at = pen.at;
         for interval in 0..self.intervals {
-            let offset = (out.len() - entries_at) as u16;
+            let offset = (pen.at - entries_at) as u16;
             let (first, end) = (self.start(interval), self.start(interval + 1));
-            let head = wire::head_behind(self.draft.key(first), self.skip(interval));
-            let leaf = &mut out[interval / LEAF * LEAF_BYTES..][..LEAF_BYTES];
-            // What is left of the leaf is padding, until the next interval takes it.
+            let head = wire::head_behind(self.draft.key(first), self.skip(interval)).to_le_bytes();
+            let leaf = &mut leaves[interval / LEAF * LEAF_BYTES..][..LEAF_BYTES];
             let (heads, offsets) = leaf.split_at_mut(LEAF * HEAD_BYTES);
-            heads.as_chunks_mut().0[interval % LEAF..].fill(head.to_le_bytes());
-            offsets.as_chunks_mut().0[interval % LEAF..].fill(offset.to_le_bytes());
-            self.write_entries(interval, first..end, plain, out);
+            let (heads, offsets) = (heads.as_chunks_mut().0, offsets.as_chunks_mut().0);
+            if interval + 1 < self.intervals {
+                heads[interval % LEAF] = head;
+                offsets[interval % LEAF] = offset.to_le_bytes();
+            } else {
+                // What is left of the last leaf is padding.
+                heads[interval % LEAF..].fill(head);
+                offsets[interval % LEAF..].fill(offset.to_le_bytes());
+            }
+            self.write_entries(interval, first..end, &mut pen);
         }
-        self.write_trailer(out);
+        self.write_trailer(&mut pen);
+        let written = pen.at;
+        leaves.len() + written
     }
 
-    fn write_prefixes(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.draft.key(0)[..self.prefix_len]);
+    fn write_prefixes(&self, pen: &mut Pen<'_>) {
+        pen.put(&self.draft.key(0)[..self.prefix_len]);
         if self.has_parts() {
             let parts = &self.parts[..self.leaves()];
-            parts.iter().for_each(|len| out.extend_from_slice(&(*len as u16).to_le_bytes()));
+            parts.iter().for_each(|len| pen.put(&(*len as u16).to_le_bytes()));
             for (leaf, len) in parts.iter().enumerate() {
                 let key = self.draft.key(self.start(leaf * LEAF));
-                out.extend_from_slice(&key[self.prefix_len..self.prefix_len + len]);
+                pen.put(&key[self.prefix_len..self.prefix_len + len]);
             }
         }
     }
 
-    fn write_entries(
-        &self,
-        interval: usize,
-        entries: std::ops::Range<usize>,
-        plain: &[u8],
-        out: &mut Vec<u8>,
-    ) {
+    #[inline]
+    fn write_entries(&self, interval: usize, entries: Range<usize>, pen: &mut Pen<'_>) {
         let skip = self.skip(interval);
-        for at in entries.clone() {
+        let first = entries.start;
+        for at in entries {
             let entry = &self.draft.entries[at];
-            let key = &self.draft.key(at)[skip..];
-            let suffix = if at == entries.start {
-                varint::put(out, key.len() as u32);
-                key.get(HEAD_BYTES..).unwrap_or_default()
+            let (key_start, key_end) = (self.draft.key_start(at) + skip, entry.key_end as usize);
+            let suffix_at = if at == first {
+                pen.varint(key_end - key_start);
+                (key_start + HEAD_BYTES).min(key_end)
             } else {
                 let shared = entry.shared as usize - skip;
-                varint::put(out, shared as u32);
-                varint::put(out, (key.len() - shared) as u32);
-                &key[shared..]
+                pen.varint(shared);
+                pen.varint(key_end - key_start - shared);
+                key_start + shared
             };
-            varint::put(out, entry.value_len);
-            out.extend_from_slice(suffix);
-            self.number.encode(entry.seq_kind, out);
-            let value_at = entry.value_at as usize;
-            out.extend_from_slice(&plain[value_at..value_at + entry.value_len as usize]);
+            let value = self.draft.value_range(at);
+            pen.varint(value.len());
+            pen.put_short(&self.draft.keys, suffix_at..key_end);
+            pen.number(self.number.encode(entry.seq_kind), self.number.bytes);
+            pen.put(&self.draft.values[value]);
         }
     }
 
-    fn write_trailer(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.number.base().to_le_bytes());
-        out.extend_from_slice(&(self.prefix_len as u16).to_le_bytes());
-        out.extend_from_slice(&[self.intervals as u8, self.number.bytes as u8, u8::from(self.has_parts())]);
-        out.extend_from_slice(&(self.draft.entries.len() as u32).to_le_bytes());
-        out.push(crate::block::ENCODING_TWO_LAYER);
+    fn write_trailer(&self, pen: &mut Pen<'_>) {
+        pen.put(&self.number.base().to_le_bytes());
+        pen.put(&(self.prefix_len as u16).to_le_bytes());
+        pen.put(&[self.intervals as u8, self.number.bytes as u8, u8::from(self.has_parts())]);
+        pen.put(&(self.draft.entries.len() as u32).to_le_bytes());
+        pen.put(&[crate::block::ENCODING_TWO_LAYER]);
+    }
+}
+
+/// Writes into bytes that are there already, without asking for room each time.
+struct Pen<'a> {
+    out: &'a mut [u8],
+    at: usize,
+}
+
+impl Pen<'_> {
+    /// Bytes that a short part is copied as, and so may be written to behind the end.
+    const SLACK: usize = 16;
+
+    #[inline]
+    fn put(&mut self, part: &[u8]) {
+        self.out[self.at..self.at + part.len()].copy_from_slice(part);
+        self.at += part.len();
+    }
+
+    /// Puts `source[range]`; as one chunk, where it is short.
+    #[inline]
+    fn put_short(&mut self, source: &[u8], range: Range<usize>) {
+        let room = self.out[self.at..].first_chunk_mut::<{ Pen::SLACK }>();
+        match (room, source[range.start..].first_chunk()) {
+            (Some(room), Some(chunk)) if range.len() <= Pen::SLACK => {
+                *room = *chunk;
+                self.at += range.len();
+            }
+            _ => self.put(&source[range]),
+        }
+    }
+
+    #[inline]
+    fn number(&mut self, number: u64, bytes: usize) {
+        let number = number.to_le_bytes();
+        match self.out[self.at..].first_chunk_mut() {
+            Some(room) => *room = number,
+            None => self.out[self.at..self.at + bytes].copy_from_slice(&number[..bytes]),
+        }
+        self.at += bytes;
+    }
+
+    #[inline]
+    fn varint(&mut self, mut value: usize) {
+        while value >= 0x80 {
+            self.out[self.at] = value as u8 | 0x80;
+            self.at += 1;
+            value >>= 7;
+        }
+        self.out[self.at] = value as u8;
+        self.at += 1;
     }
 }

@@ -49,10 +49,10 @@ impl NumberCode {
         seq.is_some_and(|seq| seq <= terrane_base::SeqNo::MAX.0)
     }
 
-    pub(super) fn encode(self, seq_kind: SeqKind, out: &mut Vec<u8>) {
-        let kind = seq_kind.0 & ((1 << KIND_BITS) - 1);
-        let number = (seq_kind.seq().0 - self.base) << KIND_BITS | kind;
-        out.extend_from_slice(&number.to_le_bytes()[..self.bytes]);
+    /// The number, of which the lowest `bytes` bytes are stored. Requires: the sequence number is one that it fits.
+    #[inline]
+    pub(super) fn encode(self, seq_kind: SeqKind) -> u64 {
+        (seq_kind.seq().0 - self.base) << KIND_BITS | seq_kind.0 & ((1 << KIND_BITS) - 1)
     }
 }
 

@@ -84,8 +84,13 @@ impl TwoLayer {
 
 impl<'a> TwoLayerBlock<'a> {
     #[inline]
+    fn prefix_at(self) -> usize {
+        self.layout.leaf_count * LEAF_BYTES
+    }
+
+    #[inline]
     fn prefix(self) -> &'a [u8] {
-        let at = self.layout.leaf_count * LEAF_BYTES;
+        let at = self.prefix_at();
         self.bytes.get(at..at + self.layout.prefix_len).unwrap_or_default()
     }
 
@@ -119,19 +124,19 @@ impl<'a> TwoLayerBlock<'a> {
         self.layout.number.decode(self.bytes, parts.number_at())
     }
 
-    /// Makes the first entry of `interval` the current one.
+    /// Makes the first entry of `interval`, which starts at `at`, the current one.
     #[inline]
-    fn show_first(self, place: &mut Place, interval: usize, is_next: bool) {
-        let at = self.start(interval);
+    fn show_first(self, place: &mut Place, interval: usize, at: usize) {
         let Some(parts) = Parts::first(self.bytes, at, self.layout.number) else {
             place.is_placed = false;
             return;
         };
-        if !is_next || (interval.is_multiple_of(LEAF) && self.layout.parts.is_some()) {
-            let (prefix, part) = (self.prefix(), self.part(interval / LEAF));
-            place.key.set(prefix);
-            place.key.replace(prefix.len(), part, 0, part.len());
-            place.prefix_len = prefix.len() + part.len();
+        if !place.has_prefix || self.layout.parts.is_some() {
+            let (prefix_len, part) = (self.layout.prefix_len, self.part(interval / LEAF));
+            place.key.replace(0, self.bytes, self.prefix_at(), prefix_len);
+            place.key.replace(prefix_len, part, 0, part.len());
+            place.prefix_len = prefix_len + part.len();
+            place.has_prefix = true;
         }
         place.interval = interval;
         place.interval_end = self.start(interval + 1);
@@ -176,7 +181,7 @@ impl<'a> Intervals<'a> for TwoLayerBlock<'a> {
             place.is_placed = false;
             return;
         }
-        self.show_first(place, interval, false);
+        self.show_first(place, interval, self.start(interval));
     }
 
     #[inline]
@@ -187,7 +192,7 @@ impl<'a> Intervals<'a> for TwoLayerBlock<'a> {
                 place.is_placed = false;
                 return;
             }
-            return self.show_first(place, next, true);
+            return self.show_first(place, next, place.end);
         }
         let at = place.end;
         match Parts::rest(self.bytes, at, self.layout.number) {
@@ -213,15 +218,15 @@ impl<'a> Intervals<'a> for TwoLayerBlock<'a> {
 
     fn seek(self, place: &mut Place, key: &[u8], seq: SeqNo) {
         place.is_placed = false;
-        let Some(rest) = key.strip_prefix(self.prefix()) else {
+        if !key.starts_with(self.prefix()) {
             if *key < *self.prefix() {
                 self.place_first(place, 0);
             }
             return;
-        };
-        let Some(found) = self.locate(rest, seq) else { return };
+        }
+        let Some(found) = self.locate(key, seq) else { return };
         if found.at == self.start(found.interval) {
-            return self.show_first(place, found.interval, false);
+            return self.show_first(place, found.interval, found.at);
         }
         // The walk ends at an entry whose shared bytes are the target's own, so no key before it is needed.
         let prefix_len = self.layout.prefix_len + self.part(found.interval / LEAF).len();
@@ -229,6 +234,7 @@ impl<'a> Intervals<'a> for TwoLayerBlock<'a> {
         place.key.set(key.get(..start).unwrap_or_default());
         place.key.replace(start, self.bytes, found.parts.suffix_at, found.parts.unshared);
         place.prefix_len = prefix_len;
+        place.has_prefix = true;
         place.interval = found.interval;
         place.interval_end = self.start(found.interval + 1);
         self.show(place, found.at, &found.parts);

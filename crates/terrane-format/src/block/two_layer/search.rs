@@ -53,13 +53,35 @@ impl TwoLayerBlock<'_> {
                 return None;
             }
         }
-        self.locate(rest, seq).filter(|found| found.is_equal).map(|found| found.parts)
+        self.locate(key, seq).filter(|found| found.is_equal).map(|found| found.parts)
     }
 
-    /// The first entry at or after (`rest`, `seq`); `None` if there is none.
-    pub(super) fn locate(self, rest: &[u8], seq: SeqNo) -> Option<Found> {
-        let before = self.intervals_before(rest, seq);
+    /// The first entry at or after (`rest`, `seq`), where `rest` is what `key` has behind the prefix.
+    pub(super) fn locate(self, key: &[u8], seq: SeqNo) -> Option<Found> {
+        let rest = key.get(self.layout.prefix_len..)?;
+        if !self.layout.is_distinct {
+            return self.locate_from(self.intervals_before(rest, seq), rest, seq);
+        }
+        let target = wire::head_behind(key, self.layout.prefix_len);
+        let rank = self.heads_at_most(target);
+        let Some(last) = rank.checked_sub(1).filter(|last| self.head(*last) == target) else {
+            return self.locate_from(rank, rest, seq);
+        };
+        // Only this one is undecided.
+        let parts = self.first(last)?;
+        match self.compare_first(last, &parts, rest) {
+            Ordering::Equal if self.number(&parts).seq() <= seq => {
+                Some(Found { interval: last, at: self.start(last), parts, is_equal: true })
+            }
+            Ordering::Equal | Ordering::Less => self.locate_from(rank, rest, seq),
+            Ordering::Greater => self.locate_from(last, rest, seq),
+        }
+    }
+
+    /// As [`Self::locate`], where `before` intervals have a first entry before the target.
+    fn locate_from(self, before: usize, rest: &[u8], seq: SeqNo) -> Option<Found> {
         if let Some(interval) = before.checked_sub(1)
+            && !self.layout.is_single
             && let Some(found) = self.walk(interval, rest, seq)
         {
             return Some(found);
@@ -79,10 +101,11 @@ impl TwoLayerBlock<'_> {
         }
         let target = wire::head(rest);
         let high = self.heads_at_most(target);
-        let low = match self.layout.is_distinct {
-            true => high - usize::from(high > 0 && self.head(high - 1) == target),
-            false if high == 0 || self.head(high - 1) != target => high,
-            false => partition(0, high, |interval| self.head(interval) < target),
+        let low = match high.checked_sub(1) {
+            Some(last) if self.head(last) == target => {
+                partition(0, high, |interval| self.head(interval) < target)
+            }
+            _ => high,
         };
         partition(low, high, |interval| self.is_before(interval, rest, seq))
     }
