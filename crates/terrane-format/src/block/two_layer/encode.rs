@@ -117,8 +117,8 @@ impl Draft {
             let plan = Plan::new(self, intervals, NumberCode::fitting(seq_range.0, seq_range.1));
             let len = plan.len();
             if len <= limit {
-                if out.len() < len + Pen::SLACK {
-                    out.resize(len + Pen::SLACK, 0);
+                if out.len() < len + PEN_SLACK {
+                    out.resize(len + PEN_SLACK, 0);
                 }
                 let written = plan.write(out);
                 debug_assert_eq!(written, len);
@@ -222,7 +222,7 @@ impl<'a> Plan<'a> {
         len
     }
 
-    /// Writes the block to the front of `out`, which has room for it and [`Pen::SLACK`]; returns its length.
+    /// Writes the block to the front of `out`, which has room for it and [`PEN_SLACK`]; returns its length.
     fn write(&self, out: &mut [u8]) -> usize {
         let (leaves, rest) = out.split_at_mut(self.leaves() * LEAF_BYTES);
         let mut pen = Pen { out: rest, at: 0 };
@@ -295,6 +295,9 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// Bytes that a short part is copied as, and so may be written to behind the end.
+const PEN_SLACK: usize = 16;
+
 /// Writes into bytes that are there already, without asking for room each time.
 struct Pen<'a> {
     out: &'a mut [u8],
@@ -302,9 +305,6 @@ struct Pen<'a> {
 }
 
 impl Pen<'_> {
-    /// Bytes that a short part is copied as, and so may be written to behind the end.
-    const SLACK: usize = 16;
-
     #[inline]
     fn put(&mut self, part: &[u8]) {
         self.out[self.at..self.at + part.len()].copy_from_slice(part);
@@ -314,13 +314,14 @@ impl Pen<'_> {
     /// Puts `source[range]`; as one chunk, where it is short.
     #[inline]
     fn put_short(&mut self, source: &[u8], range: Range<usize>) {
-        let room = self.out[self.at..].first_chunk_mut::<{ Pen::SLACK }>();
-        match (room, source[range.start..].first_chunk()) {
-            (Some(room), Some(chunk)) if range.len() <= Pen::SLACK => {
-                *room = *chunk;
-                self.at += range.len();
-            }
-            _ => self.put(&source[range]),
+        if range.len() <= PEN_SLACK
+            && let Some(chunk) = source[range.start..].first_chunk::<PEN_SLACK>()
+            && let Some(room) = self.out[self.at..].first_chunk_mut::<PEN_SLACK>()
+        {
+            *room = *chunk;
+            self.at += range.len();
+        } else {
+            self.put(&source[range]);
         }
     }
 

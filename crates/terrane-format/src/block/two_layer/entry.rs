@@ -24,9 +24,9 @@ impl NumberCode {
         NumberCode { base, mask: u64::MAX >> (64 - 8 * bytes.clamp(1, HEAD_BYTES)), bytes }
     }
 
-    /// The shortest code for sequence numbers from `min` to `max`.
+    /// The shortest code for sequence numbers from `min` to `max`; for none, if `min` is greater.
     pub(super) fn fitting(min: u64, max: u64) -> NumberCode {
-        let largest = (max - min) << KIND_BITS | ((1 << KIND_BITS) - 1);
+        let largest = max.saturating_sub(min) << KIND_BITS | ((1 << KIND_BITS) - 1);
         NumberCode::new(min, (u64::BITS - largest.leading_zeros()).div_ceil(8) as usize)
     }
 
