@@ -1,5 +1,7 @@
 //! The key at a cursor's position, rebuilt from entry to entry.
 
+use super::two_layer::Parts;
+
 /// Bytes that are copied at once: longer than the parts of most keys.
 const CHUNK: usize = 16;
 
@@ -39,6 +41,28 @@ impl KeyBuffer {
             return;
         }
         self.replace_slowly(at, source.get(from..).and_then(|source| source.get(..len)).unwrap_or_default());
+    }
+
+    /// As [`KeyBuffer::replace`], for the key of the first entry of an interval behind what its keys have in common: the
+    /// front of a head, and the entry's suffix.
+    #[inline]
+    pub(super) fn replace_behind_head(&mut self, at: usize, head: u64, parts: &Parts, source: &[u8]) {
+        if parts.unshared <= CHUNK
+            && at <= self.len
+            && let Some(source) =
+                source.get(parts.suffix_at..).and_then(|source| source.first_chunk::<CHUNK>())
+            && let Some(room) =
+                self.bytes.get_mut(at..).and_then(|room| room.first_chunk_mut::<{ 8 + CHUNK }>())
+        {
+            // A shorter head has no suffix behind it.
+            let (front, back) = room.split_at_mut(8);
+            front.copy_from_slice(&head.to_be_bytes());
+            back.copy_from_slice(source);
+            self.len = at + parts.key_len();
+            return;
+        }
+        self.replace_by_head(at, head, parts.shared);
+        self.replace(at + parts.shared, source, parts.suffix_at, parts.unshared);
     }
 
     /// As [`KeyBuffer::replace`], for the first `len` bytes of a head.

@@ -2,7 +2,7 @@
 //!
 //! A search tree has a root of 16 numbers and leaves of 8. Numbers are the *heads* of keys (see [`crate::wire::head`]);
 //! nodes that hold fewer keys are padded with their largest head, so that a node is compared whole and without a
-//! branch. There is a kernel for each set of vector instructions, and one without; all give the same answers
+//! branch (`docs/format/block.md` has the layout). There is a kernel for each set of vector instructions, and one without; all give the same answers
 //! (`tests/rank.rs`). The best that the processor has is chosen at the first search. [`choose`] sets another one.
 //!
 //! What is counted is never more than a node has, whatever the numbers are: a node that is out of order gives some

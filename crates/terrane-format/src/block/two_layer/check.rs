@@ -1,6 +1,6 @@
 //! Decoding of a two-layer block: everything that a search or a walk relies on is checked here, once.
 
-use terrane_base::{Error, Result};
+use terrane_base::{Error, Result, SeqKind};
 
 use super::entry::{NumberCode, Parts};
 use super::{HEAD_BYTES, INTERVALS_MAX, LEAF, LEAF_BYTES, ROOT, TRAILER_BYTES, TwoLayer, TwoLayerBlock};
@@ -117,14 +117,14 @@ impl TwoLayerBlock<'_> {
                     Some(_) => Parts::rest(self.bytes, at, self.layout.number),
                 };
                 let parts = parts.ok_or_else(|| block::broken_entry(index, at, "is cut"))?;
-                self.check_entry(&parts, prefix_len, key_len)
-                    .map_err(|why| block::broken_entry(index, at, why))?;
+                let seq_kind = self.check_entry(&parts, prefix_len, key_len);
+                let seq_kind = seq_kind.map_err(|why| block::broken_entry(index, at, why))?;
                 if key_len.is_some() {
                     last_head = next_head(last_head, &parts, self.bytes);
                 } else if !self.has_clean_head(interval, &parts) {
                     return Err(block::broken_entry(index, at, "has a head longer than its key"));
                 }
-                summary.add(self.number(&parts));
+                summary.add(seq_kind);
                 key_len = Some(parts.key_len());
                 (at, index) = (parts.end(), index + 1);
             }
@@ -142,7 +142,7 @@ impl TwoLayerBlock<'_> {
         parts: &Parts,
         prefix_len: usize,
         last_key_len: Option<usize>,
-    ) -> std::result::Result<(), Why> {
+    ) -> std::result::Result<SeqKind, Why> {
         if parts.end() > self.layout.entries_end {
             return Err("is cut");
         }
@@ -150,10 +150,10 @@ impl TwoLayerBlock<'_> {
             return Err("shares more than the key before it has");
         }
         block::check_lens(prefix_len + parts.key_len(), parts.value_len)?;
-        if !self.layout.number.is_possible(self.bytes, parts.number_at()) {
-            return Err("has a sequence number beyond the limit");
-        }
-        block::check_kind(self.number(parts), parts.value_len)
+        let seq_kind = self.layout.number.decode_checked(self.bytes, parts.number_at());
+        let seq_kind = seq_kind.ok_or("has a sequence number beyond the limit")?;
+        block::check_kind(seq_kind, parts.value_len)?;
+        Ok(seq_kind)
     }
 
     /// Whether a head holds zeros behind a key that ends in it.

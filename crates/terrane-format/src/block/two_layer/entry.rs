@@ -42,11 +42,13 @@ impl NumberCode {
         SeqKind(seq << 8 | number & ((1 << KIND_BITS) - 1))
     }
 
-    /// Whether the number at `at` gives a sequence number of 56 bits.
-    pub(super) fn is_possible(self, bytes: &[u8], at: usize) -> bool {
-        let number = wire::u64_at(bytes, at).unwrap_or(0) & self.mask;
-        let seq = self.base.checked_add(number >> KIND_BITS);
-        seq.is_some_and(|seq| seq <= terrane_base::SeqNo::MAX.0)
+    /// As [`NumberCode::decode`]; `None` if the sequence number has more than 56 bits.
+    #[inline]
+    pub(super) fn decode_checked(self, bytes: &[u8], at: usize) -> Option<SeqKind> {
+        let number = wire::u64_at(bytes, at)? & self.mask;
+        let seq = self.base.checked_add(number >> KIND_BITS)?;
+        let is_possible = seq <= terrane_base::SeqNo::MAX.0;
+        is_possible.then_some(SeqKind(seq << 8 | number & ((1 << KIND_BITS) - 1)))
     }
 
     /// The number, of which the lowest `bytes` bytes are stored. Requires: the sequence number is one that it fits.
@@ -58,12 +60,12 @@ impl NumberCode {
 
 /// Where the parts of an entry lie, from the start of the block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
+pub(in crate::block) struct Parts {
     /// Bytes of the key behind prefix and part that stand elsewhere: in the head, or in the key before it.
-    pub(super) shared: usize,
+    pub(in crate::block) shared: usize,
     /// Bytes of the key that follow: the suffix.
-    pub(super) unshared: usize,
-    pub(super) suffix_at: usize,
+    pub(in crate::block) unshared: usize,
+    pub(in crate::block) suffix_at: usize,
     pub(super) value_at: usize,
     pub(super) value_len: usize,
 }
@@ -72,20 +74,16 @@ impl Parts {
     /// Decodes what stands in front of the suffix of the first entry of an interval, which is at `at`.
     #[inline]
     pub(super) fn first(bytes: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
-        let rest = bytes.get(at..)?;
-        // Nearly every entry: a short key, and a value below 16 KiB.
-        if let Some(&[len, low, high]) = rest.first_chunk()
-            && len < 0x80
-        {
-            if low < 0x80 {
-                return Some(Parts::of_first(usize::from(len), usize::from(low), at + 2, number));
-            }
-            if high < 0x80 {
-                let value_len = usize::from(low & 0x7f) | usize::from(high) << 7;
-                return Some(Parts::of_first(usize::from(len), value_len, at + 3, number));
-            }
+        // Nearly every entry: a short key, and a value below 16 KiB. There are always 8 bytes, as for numbers.
+        let word = wire::u64_at(bytes, at)?;
+        let [len, low, high, ..] = word.to_le_bytes().map(usize::from);
+        if word & 0x8080 == 0 {
+            return Some(Parts::of_first(len, low, at + 2, number));
         }
-        Parts::first_long(rest, at, number)
+        if word & 0x80_00_80 == 0 {
+            return Some(Parts::of_first(len, low & 0x7f | high << 7, at + 3, number));
+        }
+        Parts::first_long(bytes.get(at..)?, at, number)
     }
 
     #[cold]
@@ -109,20 +107,15 @@ impl Parts {
     /// As [`Parts::first`], for any other entry.
     #[inline]
     pub(super) fn rest(bytes: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
-        let rest = bytes.get(at..)?;
-        if let Some(&[shared, unshared, low, high]) = rest.first_chunk()
-            && (shared | unshared) < 0x80
-        {
-            let (shared, unshared) = (usize::from(shared), usize::from(unshared));
-            if low < 0x80 {
-                return Some(Parts::new(shared, unshared, usize::from(low), at + 3, number));
-            }
-            if high < 0x80 {
-                let value_len = usize::from(low & 0x7f) | usize::from(high) << 7;
-                return Some(Parts::new(shared, unshared, value_len, at + 4, number));
-            }
+        let word = wire::u64_at(bytes, at)?;
+        let [shared, unshared, low, high, ..] = word.to_le_bytes().map(usize::from);
+        if word & 0x80_80_80 == 0 {
+            return Some(Parts::new(shared, unshared, low, at + 3, number));
         }
-        Parts::rest_long(rest, at, number)
+        if word & 0x80_00_80_80 == 0 {
+            return Some(Parts::new(shared, unshared, low & 0x7f | high << 7, at + 4, number));
+        }
+        Parts::rest_long(bytes.get(at..)?, at, number)
     }
 
     #[cold]
@@ -153,7 +146,7 @@ impl Parts {
 
     /// Bytes of the key behind prefix and part.
     #[inline]
-    pub(super) fn key_len(&self) -> usize {
+    pub(in crate::block) fn key_len(&self) -> usize {
         self.shared + self.unshared
     }
 }

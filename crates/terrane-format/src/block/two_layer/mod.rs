@@ -26,13 +26,14 @@ mod entry;
 mod search;
 
 pub(super) use encode::{Draft, bytes_max};
+pub(super) use entry::Parts;
 
 use terrane_base::{SeqKind, SeqNo};
 
 use super::place::{Intervals, Place};
 use crate::rank::{LEAF, LEAF_HEAD_BYTES, ROOT};
 use crate::wire;
-use entry::{NumberCode, Parts};
+use entry::NumberCode;
 
 /// Most intervals of a block.
 pub const INTERVALS_MAX: usize = ROOT * LEAF;
@@ -140,10 +141,7 @@ impl<'a> TwoLayerBlock<'a> {
         }
         place.interval = interval;
         place.interval_end = self.start(interval + 1);
-        place.key.replace_by_head(place.prefix_len, self.head(interval), parts.shared);
-        if parts.unshared > 0 {
-            place.key.replace(place.prefix_len + parts.shared, self.bytes, parts.suffix_at, parts.unshared);
-        }
+        place.key.replace_behind_head(place.prefix_len, self.head(interval), &parts, self.bytes);
         self.show(place, at, &parts);
     }
 
@@ -168,8 +166,10 @@ impl<'a> Intervals<'a> for TwoLayerBlock<'a> {
         if interval >= self.layout.interval_count {
             return self.layout.entries_end;
         }
-        let at = interval / LEAF * LEAF_BYTES + LEAF_HEAD_BYTES + interval % LEAF * 2;
-        let offset = self.bytes.get(at..).and_then(|rest| rest.first_chunk());
+        let (leaf, lane) = (interval / LEAF, interval % LEAF);
+        let offsets = self.bytes.get(leaf * LEAF_BYTES + LEAF_HEAD_BYTES..);
+        let offsets = offsets.and_then(|rest| rest.first_chunk::<{ LEAF * 2 }>());
+        let offset = offsets.and_then(|offsets| offsets.as_chunks().0.get(lane));
         offset.map_or(self.layout.entries_end, |offset| {
             self.layout.entries_at + usize::from(u16::from_le_bytes(*offset))
         })
