@@ -4,6 +4,10 @@
 //! and the documentation print. A path and [`Options::memory_bytes`] are enough to run well; a size of 0 means
 //! "derive it from the memory budget", and [`Options::resolve`] does so.
 
+mod search;
+
+pub use search::{BlockEncoding, SearchKernel};
+
 use crate::{Error, Result};
 
 /// How stored blocks are compressed.
@@ -266,6 +270,10 @@ options! {
         "Bytes of a global index generation after which it is merged into level 1.";
     block_bytes: u64 = 16 * KIB, "1 KiB to 1 MiB", |v| (KIB..=MIB).contains(v),
         "Entries of a data block before compression.";
+    block_encoding: BlockEncoding = BlockEncoding::TwoLayer, "two-layer, plain", |_| true,
+        "Layout of data blocks: a search tree of two layers, or restart points; blocks of both can be read.";
+    search_kernel: SearchKernel = SearchKernel::Auto, "auto, scalar, sse2, avx2, avx512, neon", |_| true,
+        "Instructions that search blocks in this process, for every database that it opens; refused if the processor lacks them.";
     filter_bits_per_key: u64 = 10, "0 (no filter) to 30", |v| *v <= 30,
         "Memory of a filter per key, in bits; 10 gives about one false positive in a hundred.";
     compression: Compression = Compression::None, "none, lz4, zstd", |_| true,

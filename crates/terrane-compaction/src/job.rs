@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use terrane_base::options::Compression;
+use terrane_base::options::{BlockEncoding, Compression};
 use terrane_base::{ExtentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::{EditOp, Place};
@@ -85,6 +85,8 @@ impl Input {
 pub struct OutputSettings {
     /// Entries of a block before compression, in bytes.
     pub block_bytes: usize,
+    /// Layout of blocks.
+    pub block_encoding: BlockEncoding,
     /// Bits of a filter per key.
     pub filter_bits_per_key: u32,
     /// Compression of blocks.
@@ -97,6 +99,7 @@ impl OutputSettings {
     pub fn new(limits: &Limits, is_last: bool) -> Self {
         OutputSettings {
             block_bytes: limits.block_bytes as usize,
+            block_encoding: limits.block_encoding,
             filter_bits_per_key: limits.filter_bits_per_key as u32,
             compression: if is_last { limits.compression_last } else { limits.compression },
         }

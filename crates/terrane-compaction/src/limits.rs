@@ -1,6 +1,6 @@
 //! What a table's shape may be, and how large a job may grow.
 
-use terrane_base::options::{Compression, Options};
+use terrane_base::options::{BlockEncoding, Compression, Options};
 use terrane_format::manifest::edit::LEVEL_MAX;
 use terrane_storage::SLOT_BYTES;
 
@@ -25,6 +25,8 @@ pub struct Limits {
     pub fill_permille: u64,
     /// Entries of an output block before compression.
     pub block_bytes: u64,
+    /// Layout of output blocks.
+    pub block_encoding: BlockEncoding,
     /// Bits of an output filter per key.
     pub filter_bits_per_key: u64,
     /// Compression of outputs above the last level.
@@ -52,6 +54,7 @@ impl Limits {
             deletes_permille: 500,
             fill_permille: 600,
             block_bytes: options.block_bytes,
+            block_encoding: options.block_encoding,
             filter_bits_per_key: options.filter_bits_per_key,
             compression: options.compression,
             compression_last: options.compression_last,

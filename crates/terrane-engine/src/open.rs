@@ -55,6 +55,7 @@ impl Engine {
     pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
         let start = env.clock.now();
         let options = options.resolve(env.spawn.parallelism())?;
+        terrane_format::rank::choose(options.search_kernel)?;
         let flows = Flows::default();
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
         let state = forget_dropped(&manifest, state, options.read_only)?;

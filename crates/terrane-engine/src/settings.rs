@@ -6,7 +6,8 @@ use terrane_compaction::Limits;
 use terrane_format::codec::Encoder;
 
 /// Names of the options that a table may set for itself.
-pub const TABLE_OPTIONS: [&str; 7] = [
+pub const TABLE_OPTIONS: [&str; 8] = [
+    "block_encoding",
     "block_bytes",
     "compression",
     "compression_last",

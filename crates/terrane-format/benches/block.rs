@@ -1,16 +1,17 @@
-//! What a block costs: building it, decoding it, finding a key in it, walking it; 16 B keys and 100 B values.
+//! What a block costs in each encoding: building it, decoding it, finding a key in it, walking it; 16 B keys and 100 B
+//! values. Digits are keys whose last digits differ; hashes are random bytes.
 #![allow(clippy::unwrap_used, reason = "benches may panic")]
 #![allow(missing_docs, reason = "criterion's macros")]
 
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use terrane_base::options::Compression;
+use terrane_base::options::{BlockEncoding, Compression, SearchKernel};
 use terrane_base::{Entry, RecordKind, SeqKind, SeqNo};
 use terrane_format::block::{self, Block, BlockBuilder, BlockCursor};
 use terrane_format::codec::{self, Encoder};
-use terrane_format::filter;
 use terrane_format::index::{IndexBlock, IndexBuilder, IndexRow};
+use terrane_format::{filter, rank};
 
 const BLOCK_BYTES: usize = 16 << 10;
 const VALUE: usize = 100;
@@ -46,104 +47,175 @@ fn key(i: u64) -> [u8; 16] {
     key
 }
 
+/// Sorted random keys of 16 bytes, with the same values.
+fn hashed(count: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut entries = entries(count);
+    let mut keys: Vec<Vec<u8>> =
+        (0..count).map(|i| (u128::from(mix(i)) << 64 | u128::from(i)).to_be_bytes().to_vec()).collect();
+    keys.sort();
+    entries.iter_mut().zip(keys).for_each(|(entry, key)| entry.0 = key);
+    entries
+}
+
+const ENCODINGS: [(&str, BlockEncoding); 2] =
+    [("plain", BlockEncoding::Plain), ("two-layer", BlockEncoding::TwoLayer)];
+
+/// Fills a block as a table writer does; sequence numbers as of ten million puts.
 fn fill(builder: &mut BlockBuilder, entries: &[(Vec<u8>, Vec<u8>)]) -> usize {
     for (count, (key, value)) in entries.iter().enumerate() {
         if builder.estimated_bytes() + key.len() + value.len() + 24 > BLOCK_BYTES {
             return count;
         }
-        let seq_kind = SeqKind::new(SeqNo(mix(count as u64) >> 20), RecordKind::Put);
+        let seq_kind = SeqKind::new(SeqNo(mix(count as u64) % 10_000_000), RecordKind::Put);
         builder.add(Entry { key, seq_kind, value }).unwrap();
     }
     entries.len()
 }
 
-fn built(entries: &[(Vec<u8>, Vec<u8>)]) -> (Vec<u8>, usize) {
-    let mut builder = BlockBuilder::new();
+fn built(encoding: BlockEncoding, entries: &[(Vec<u8>, Vec<u8>)]) -> (Vec<u8>, usize) {
+    let mut builder = BlockBuilder::new(encoding);
     let count = fill(&mut builder, entries);
     (builder.finish().to_vec(), count)
 }
 
 fn build(c: &mut Criterion) {
-    let entries = entries(1000);
-    let (bytes, _) = built(&entries);
-    let mut group = c.benchmark_group("block_build");
-    group.throughput(Throughput::Bytes(bytes.len() as u64));
-    let mut builder = BlockBuilder::new();
-    group.bench_function("16K", |b| {
-        b.iter(|| {
-            builder.reset();
-            fill(&mut builder, &entries);
-            black_box(builder.finish().len())
-        });
-    });
-    group.bench_function("checksum", |b| b.iter(|| block::checksum(black_box(&bytes))));
-    group.bench_function("decode", |b| {
-        b.iter_batched(|| bytes.clone(), |bytes| Block::decode(bytes).unwrap(), BatchSize::LargeInput);
-    });
-    group.finish();
+    for (keys, entries) in [("digits", entries(1000)), ("hashes", hashed(1000))] {
+        let mut group = c.benchmark_group("block_build");
+        for (name, encoding) in ENCODINGS {
+            let (bytes, count) = built(encoding, &entries);
+            eprintln!(
+                "{name} {keys}: {count} entries in {} bytes, {:.2} each",
+                bytes.len(),
+                bytes.len() as f64 / count as f64
+            );
+            group.throughput(Throughput::Elements(count as u64));
+            let mut builder = BlockBuilder::new(encoding);
+            group.bench_function(format!("{name}/{keys}"), |b| {
+                b.iter(|| {
+                    builder.reset();
+                    fill(&mut builder, &entries);
+                    black_box(builder.finish().len())
+                });
+            });
+            group.bench_function(format!("decode/{name}/{keys}"), |b| {
+                b.iter_batched(
+                    || bytes.clone(),
+                    |bytes| Block::decode(bytes).unwrap(),
+                    BatchSize::LargeInput,
+                );
+            });
+        }
+        group.finish();
+    }
+    let (bytes, _) = built(BlockEncoding::TwoLayer, &entries(1000));
+    c.bench_function("block_checksum", |b| b.iter(|| block::checksum(black_box(&bytes))));
 }
 
-/// Finds in one block that stays in the processor's cache, and in 64 MiB of blocks that do not.
-fn find(c: &mut Criterion) {
-    let mut group = c.benchmark_group("block_find");
-    for (name, blocks) in [("cached", 1), ("memory", 4096)] {
-        let entries = entries(140 * blocks);
-        let (mut made, mut from) = (Vec::new(), 0);
-        while from < entries.len() {
-            let (bytes, count) = built(&entries[from..]);
-            made.push((Block::decode(bytes).unwrap(), from, count));
-            from += count;
-        }
-        let mut turn = 0u64;
-        group.bench_function(name, |b| {
-            b.iter(|| {
-                turn += 1;
-                let random = mix(turn);
-                let (block, from, count) = &made[random as usize % made.len()];
-                let key = key((from + (random >> 32) as usize % count) as u64);
-                block.find(&key, SeqNo::MAX).unwrap().value.len()
-            });
-        });
+/// Blocks of many entries, each with its keys' numbers.
+fn many(encoding: BlockEncoding, entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Block, usize, usize)> {
+    let (mut made, mut from) = (Vec::new(), 0);
+    while from < entries.len() {
+        let (bytes, count) = built(encoding, &entries[from..]);
+        made.push((Block::decode(bytes).unwrap(), from, count));
+        from += count;
     }
-    group.finish();
+    made
+}
+
+/// Random keys with their blocks, in a row: what is asked comes to the processor in time.
+fn asked(made: &[(Block, usize, usize)], entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<(usize, [u8; 16])> {
+    let ask = |turn: u64| {
+        let random = mix(turn);
+        let at = random as usize % made.len();
+        let (_, from, count) = made[at];
+        (at, entries[from + (random >> 32) as usize % count].0.as_slice().try_into().unwrap())
+    };
+    (0..1 << 20).map(ask).collect()
+}
+
+/// Finds in one block that stays in the processor's cache, and in 200 MiB of blocks that do not; with each kernel.
+fn find(c: &mut Criterion) {
+    for (keys, entries) in [
+        ("digits/cached", entries(140)),
+        ("hashes/cached", hashed(140)),
+        ("digits/memory", entries(140 * 12800)),
+        ("hashes/memory", hashed(140 * 12800)),
+    ] {
+        let mut group = c.benchmark_group(format!("block_find/{keys}"));
+        for (name, encoding) in ENCODINGS {
+            let made = many(encoding, &entries);
+            let asked = asked(&made, &entries);
+            for kernel in kernels(encoding) {
+                rank::choose(kernel).unwrap();
+                for (what, is_seek) in [("find", false), ("seek", true)] {
+                    let (mut turn, mut cursor) = (0, BlockCursor::new());
+                    group.bench_function(format!("{name}/{what}/{kernel:?}"), |b| {
+                        b.iter(|| {
+                            turn = (turn + 1) % asked.len();
+                            let (block, key) = &asked[turn];
+                            let block = &made[*block].0;
+                            if !is_seek {
+                                return block.find(key, SeqNo::MAX).unwrap().value.len();
+                            }
+                            cursor.seek(block, key, SeqNo::MAX);
+                            cursor.entry(block).unwrap().value.len()
+                        });
+                    });
+                }
+            }
+        }
+        group.finish();
+    }
+    rank::choose(SearchKernel::Auto).unwrap();
+}
+
+/// Every kernel for the encoding that leans on them; the best one for the other.
+fn kernels(encoding: BlockEncoding) -> Vec<SearchKernel> {
+    match encoding {
+        BlockEncoding::Plain => vec![SearchKernel::Auto],
+        BlockEncoding::TwoLayer => rank::available().collect(),
+    }
 }
 
 fn scan(c: &mut Criterion) {
-    let entries = entries(1000);
-    let (bytes, count) = built(&entries);
-    let block = Block::decode(bytes).unwrap();
-    let mut group = c.benchmark_group("block_scan");
-    group.throughput(Throughput::Elements(count as u64));
-    let mut cursor = BlockCursor::new();
-    group.bench_function("forward", |b| {
-        b.iter(|| {
-            let mut bytes = 0;
-            cursor.seek_first(&block);
-            while let Some(entry) = cursor.entry(&block) {
-                bytes += entry.key.len() + entry.value.len();
-                cursor.next(&block);
-            }
-            bytes
-        });
-    });
-    group.bench_function("backward", |b| {
-        b.iter(|| {
-            let mut bytes = 0;
-            cursor.seek_last(&block);
-            while let Some(entry) = cursor.entry(&block) {
-                bytes += entry.key.len() + entry.value.len();
-                cursor.prev(&block);
-            }
-            bytes
-        });
-    });
-    group.finish();
+    for (keys, entries) in [("digits", entries(1000)), ("hashes", hashed(1000))] {
+        for (name, encoding) in ENCODINGS {
+            let (bytes, count) = built(encoding, &entries);
+            let block = Block::decode(bytes).unwrap();
+            let mut group = c.benchmark_group(format!("block_scan/{name}"));
+            group.throughput(Throughput::Elements(count as u64));
+            let mut cursor = BlockCursor::new();
+            group.bench_function(format!("forward/{keys}"), |b| {
+                b.iter(|| {
+                    let mut bytes = 0;
+                    cursor.seek_first(&block);
+                    while let Some(entry) = cursor.entry(&block) {
+                        bytes += entry.key.len() + entry.value.len();
+                        cursor.next(&block);
+                    }
+                    bytes
+                });
+            });
+            group.bench_function(format!("backward/{keys}"), |b| {
+                b.iter(|| {
+                    let mut bytes = 0;
+                    cursor.seek_last(&block);
+                    while let Some(entry) = cursor.entry(&block) {
+                        bytes += entry.key.len() + entry.value.len();
+                        cursor.prev(&block);
+                    }
+                    bytes
+                });
+            });
+            group.finish();
+        }
+    }
 }
 
 /// What it costs to learn the hashes of a stored block's keys when it is reused: the price of not storing them.
 fn rehash(c: &mut Criterion) {
     let entries = entries(1000);
-    let (bytes, count) = built(&entries);
+    let (bytes, count) = built(BlockEncoding::TwoLayer, &entries);
     let mut group = c.benchmark_group("block_rehash");
     group.throughput(Throughput::Bytes(bytes.len() as u64));
     let mut hashes = Vec::with_capacity(count);
@@ -174,7 +246,7 @@ fn codecs() -> Vec<Compression> {
 
 fn codec(c: &mut Criterion) {
     let entries = entries(1000);
-    let (bytes, _) = built(&entries);
+    let (bytes, _) = built(BlockEncoding::TwoLayer, &entries);
     let mut group = c.benchmark_group("codec");
     group.throughput(Throughput::Bytes(bytes.len() as u64));
     for compression in codecs() {

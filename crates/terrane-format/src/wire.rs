@@ -112,6 +112,20 @@ pub(crate) fn head(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
+/// [`head`] of what `key` has behind its first `start` bytes. Requires: `start <= key.len()`.
+#[inline]
+pub(crate) fn head_behind(key: &[u8], start: usize) -> u64 {
+    let rest = &key[start..];
+    if let Some(first) = rest.first_chunk() {
+        return u64::from_be_bytes(*first);
+    }
+    // The last 8 bytes of the key end with the rest; what is in front of it is shifted out.
+    match key.last_chunk() {
+        Some(last) if !rest.is_empty() => u64::from_be_bytes(*last) << (64 - 8 * rest.len()),
+        _ => head(rest),
+    }
+}
+
 /// The structure's checksum stands in its last four bytes: checks it and returns the bytes in front of it.
 pub(crate) fn checked_body<'a>(what: &str, seed: u32, bytes: &'a [u8]) -> Result<&'a [u8]> {
     let Some((body, trailer)) = bytes.split_last_chunk() else {

@@ -3,7 +3,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use terrane_base::options::Compression;
+use terrane_base::options::{BlockEncoding, Compression};
 use terrane_base::{Entry, Kind, RecordKind, SeqKind, SeqNo};
 use terrane_format::block::{self, Block, BlockBuilder, BlockCursor, RESTART_INTERVAL};
 use terrane_format::index::{IndexBlock, IndexBuilder, IndexRow};
@@ -41,16 +41,22 @@ fn as_entry((key, seq_kind, value): &Owned) -> Entry<'_> {
     Entry { key, seq_kind: *seq_kind, value }
 }
 
-fn build(entries: &[Owned]) -> Block {
-    let mut builder = BlockBuilder::new();
+fn build(encoding: BlockEncoding, entries: &[Owned]) -> Block {
+    let mut builder = BlockBuilder::new(encoding);
     for entry in entries {
         builder.add(as_entry(entry)).unwrap();
     }
     assert_eq!(builder.entry_count() as usize, entries.len());
-    let estimated = builder.estimated_bytes();
+    let (estimated, bytes_max) = (builder.estimated_bytes(), builder.bytes_max());
     let bytes = builder.finish().to_vec();
-    assert_eq!(bytes.len(), estimated);
+    assert!(bytes.len() <= bytes_max, "{} bytes, {bytes_max} at most", bytes.len());
+    assert!(encoding == BlockEncoding::TwoLayer || bytes.len() == estimated);
     Block::decode(bytes).unwrap()
+}
+
+/// Both encodings; most blocks in two layers, which have more to go wrong.
+fn encoding() -> impl Strategy<Value = BlockEncoding> {
+    prop_oneof![1 => Just(BlockEncoding::Plain), 3 => Just(BlockEncoding::TwoLayer)]
 }
 
 /// The first entry at or after (`key`, `seq`).
@@ -60,8 +66,12 @@ fn lower_bound(entries: &[Owned], key: &[u8], seq: SeqNo) -> usize {
 
 proptest! {
     #[test]
-    fn searches_agree_with_a_sorted_list(entries in entries(120), asked in vec((key(), 0u64..9), 1..40)) {
-        let block = build(&entries);
+    fn searches_agree_with_a_sorted_list(
+        encoding in encoding(),
+        entries in entries(400),
+        asked in vec((key(), 0u64..9), 1..40),
+    ) {
+        let block = build(encoding, &entries);
         block.check_order().unwrap();
         prop_assert_eq!(block.entry_count(), entries.len());
         let known = entries.iter().map(|entry| (entry.0.clone(), entry.1.seq().0));
@@ -79,8 +89,12 @@ proptest! {
     }
 
     #[test]
-    fn walks_agree_with_a_sorted_list(entries in entries(80), turns in vec(any::<bool>(), 0..200)) {
-        let block = build(&entries);
+    fn walks_agree_with_a_sorted_list(
+        encoding in encoding(),
+        entries in entries(80),
+        turns in vec(any::<bool>(), 0..200),
+    ) {
+        let block = build(encoding, &entries);
         let mut cursor = BlockCursor::new();
         prop_assert_eq!(cursor.entry(&block), None);
         cursor.seek_last(&block);
@@ -103,8 +117,8 @@ proptest! {
     }
 
     #[test]
-    fn whole_scans_agree_with_a_sorted_list(entries in entries(100)) {
-        let block = build(&entries);
+    fn whole_scans_agree_with_a_sorted_list(encoding in encoding(), entries in entries(400)) {
+        let block = build(encoding, &entries);
         let mut cursor = BlockCursor::new();
         cursor.seek_first(&block);
         for entry in &entries {
@@ -167,7 +181,7 @@ fn index_of(chunks: &[&[Owned]]) -> Vec<u8> {
 #[test]
 fn entries_out_of_order_are_refused_and_change_nothing() {
     let put = |seq| SeqKind::new(SeqNo(seq), RecordKind::Put);
-    let mut builder = BlockBuilder::new();
+    let mut builder = BlockBuilder::new(BlockEncoding::TwoLayer);
     builder.add(Entry { key: b"m", seq_kind: put(5), value: b"1" }).unwrap();
     let refused = [(&b"l"[..], 9), (b"m", 5), (b"m", 6), (b"", 1), (b"lzzz", 1)];
     for (key, seq) in refused {
@@ -195,7 +209,138 @@ fn restarts_come_every_sixteenth_entry() {
     let entries: Vec<Owned> = (0..RESTART_INTERVAL * 2 + 1)
         .map(|i| (format!("{i:04}").into_bytes(), SeqKind::new(SeqNo(1), RecordKind::Put), Vec::new()))
         .collect();
-    let fields = block::describe(build(&entries).bytes());
+    let fields = block::describe(build(BlockEncoding::Plain, &entries).bytes());
     let restarts = fields.iter().filter(|field| field.name.starts_with("restart")).count();
     assert_eq!(restarts, 3);
+}
+
+/// Entries with keys that are made from their number, each with one version and a value of its own.
+fn numbered(count: usize, key: impl Fn(usize) -> Vec<u8>) -> Vec<Owned> {
+    let entry = |i: usize| (key(i), SeqKind::new(SeqNo(i as u64), RecordKind::Put), vec![i as u8; 40]);
+    (0..count).map(entry).collect()
+}
+
+fn is_two_layer(block: &Block) -> bool {
+    block.bytes().last() == Some(&block::ENCODING_TWO_LAYER)
+}
+
+/// Every key is found, none between two of them is, and the block is laid out as asked.
+fn check_all(entries: &[Owned], case: &str) {
+    let block = build(BlockEncoding::TwoLayer, entries);
+    assert!(is_two_layer(&block), "{case}: not in two layers");
+    block.check_order().unwrap();
+    let mut cursor = BlockCursor::new();
+    for (number, (key, seq_kind, value)) in entries.iter().enumerate() {
+        let found = block.find(key, seq_kind.seq()).unwrap_or_else(|| panic!("{case}: key {number}"));
+        assert_eq!((found.seq_kind, found.value), (*seq_kind, value.as_slice()), "{case}: key {number}");
+        let behind = [key, &[0][..]].concat();
+        if entries.get(number + 1).is_none_or(|next| next.0 != behind) {
+            assert!(block.find(&behind, SeqNo::MAX).is_none(), "{case}: behind key {number}");
+        }
+        let next = &entries[lower_bound(entries, &behind, SeqNo::MAX)..];
+        cursor.seek(&block, &behind, SeqNo::MAX);
+        assert_eq!(cursor.entry(&block), next.first().map(as_entry), "{case}: behind key {number}");
+        cursor.seek_before(&block, key);
+        let before = entries.iter().rev().find(|entry| entry.0 < *key);
+        assert_eq!(cursor.entry(&block), before.map(as_entry), "{case}: before key {number}");
+    }
+}
+
+/// The shapes of keys that a tree of heads meets: what decides lies in the first 8 bytes behind the prefix, or behind
+/// them in every leaf or in some, or in the length alone.
+#[test]
+fn trees_of_every_shape() {
+    let long = |i: usize| format!("{}/{}{:05}", i / 40, "middle".repeat(5), i).into_bytes();
+    for count in [4, 7, 8, 9, 64, 127, 128, 129, 200, 800] {
+        check_all(&numbered(count, |i| format!("{i:016}").into_bytes()), "digits");
+        check_all(&numbered(count, |i| (i as u64 * 0x0101_0101).to_be_bytes().to_vec()), "words");
+        check_all(&numbered(count, |i| [&[7; 300][..], &(i as u32).to_be_bytes()].concat()), "long prefix");
+        let mut keys = numbered(count, long);
+        keys.sort();
+        check_all(&keys, "parts in leaves");
+    }
+    // Each key is the one before it and a zero byte: heads are equal as soon as they are full.
+    check_all(&numbered(60, |i| vec![0; i]), "zeros");
+    check_all(&numbered(60, |i| [&b"key"[..], &vec![0; i]].concat()), "prefix and zeros");
+    check_all(&numbered(60, |i| vec![255; i]), "ones");
+}
+
+/// Versions of one key: all heads are equal, and the number decides.
+#[test]
+fn versions_of_one_key() {
+    for count in [8u64, 128, 200] {
+        let version =
+            |seq| (b"the one key".to_vec(), SeqKind::new(SeqNo(seq), RecordKind::Put), vec![seq as u8; 50]);
+        let entries: Vec<Owned> = (0..count).rev().map(|number| version(number * 2 + 1)).collect();
+        let block = build(BlockEncoding::TwoLayer, &entries);
+        assert!(is_two_layer(&block));
+        for seq in 0..count * 2 + 2 {
+            let found = block.find(b"the one key", SeqNo(seq)).map(|entry| entry.seq_kind.seq().0);
+            assert_eq!(
+                found,
+                seq.checked_sub(1).map(|below| (below / 2 * 2 + 1).min(count * 2 - 1)),
+                "at {seq}"
+            );
+        }
+        assert!(block.find(b"the one ke", SeqNo::MAX).is_none());
+        assert!(block.find(b"the one key\0", SeqNo::MAX).is_none());
+    }
+}
+
+/// Several versions of many keys, so that intervals begin between two versions of one key.
+#[test]
+fn versions_across_intervals() {
+    for (keys, versions) in [(100, 3), (43, 5), (300, 2)] {
+        let entry = |i: usize| {
+            let seq = (versions - i % versions) as u64 * 10;
+            (
+                format!("{:08}", i / versions).into_bytes(),
+                SeqKind::new(SeqNo(seq), RecordKind::Put),
+                vec![1; 30],
+            )
+        };
+        let entries: Vec<Owned> = (0..keys * versions).map(entry).collect();
+        let block = build(BlockEncoding::TwoLayer, &entries);
+        assert!(is_two_layer(&block));
+        for (key, seq_kind, _) in &entries {
+            let newest = block.find(key, SeqNo::MAX).map(|entry| entry.seq_kind.seq().0);
+            assert_eq!(newest, Some(versions as u64 * 10));
+            assert_eq!(block.find(key, seq_kind.seq()).map(|entry| entry.seq_kind), Some(*seq_kind));
+            assert!(block.find(key, SeqNo(9)).is_none());
+        }
+    }
+}
+
+/// 2-byte offsets end at 64 KiB: what is larger stays plain, and is read all the same.
+#[test]
+fn large_blocks_stay_plain() {
+    for (count, is_layered) in [(1000, true), (1500, false), (3000, false)] {
+        let entries = numbered(count, |i| format!("{i:016}").into_bytes());
+        let block = build(BlockEncoding::TwoLayer, &entries);
+        assert_eq!(is_two_layer(&block), is_layered, "{count} entries, {} bytes", block.bytes().len());
+        assert_eq!(block.find(&entries[count / 2].0, SeqNo::MAX), Some(as_entry(&entries[count / 2])));
+    }
+    let huge = [
+        numbered(1, |_| b"a".to_vec()),
+        vec![(b"b".to_vec(), SeqKind::new(SeqNo(1), RecordKind::Put), vec![1; 200_000])],
+    ]
+    .concat();
+    assert!(!is_two_layer(&build(BlockEncoding::TwoLayer, &huge)));
+}
+
+/// Numbers take as many bytes as their range needs, up to the largest there are.
+#[test]
+fn sequence_numbers_of_every_range() {
+    for (base, step) in [(0, 0), (5, 1), (1 << 40, 1000), (0, (1 << 56) / 40), (SeqNo::MAX.0 - 40, 1)] {
+        let entries: Vec<Owned> = numbered(40, |i| format!("{i:08}").into_bytes())
+            .into_iter()
+            .enumerate()
+            .map(|(i, (key, _, value))| {
+                let kind = if i % 3 == 0 { RecordKind::Delete } else { RecordKind::Put };
+                let value = if i % 3 == 0 { Vec::new() } else { value };
+                (key, SeqKind::new(SeqNo(base + i as u64 * step), kind), value)
+            })
+            .collect();
+        check_all(&entries, "numbers");
+    }
 }

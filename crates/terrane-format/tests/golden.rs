@@ -30,8 +30,9 @@ fn bytes_of(fence: &str) -> Vec<u8> {
 #[test]
 fn block() {
     let expected = examples(include_str!("../../../docs/format/block.md"));
-    assert_eq!(expected, [common::example_block()]);
+    assert_eq!(expected, [common::example_block(), common::example_two_layer_block()]);
     assert_eq!(Block::decode(expected[0].clone()).unwrap().entry_count(), 3);
+    assert_eq!(Block::decode(expected[1].clone()).unwrap().entry_count(), 16);
 }
 
 #[test]
@@ -68,6 +69,7 @@ fn descriptions_cover_every_byte() {
     check::inspect(&extent, ExtentId::default(), 1).unwrap().encode(&mut meta);
     let described = [
         (block::describe(&common::example_block()), common::example_block().len(), 0),
+        (block::describe(&common::example_two_layer_block()), common::example_two_layer_block().len(), 0),
         (terrane_format::index::describe(&common::example_index()), common::example_index().len(), 0),
         (terrane_format::filter::describe(&common::example_filter()), common::example_filter().len(), 0),
         (extent::describe_meta(&meta).0, meta.len(), 0),

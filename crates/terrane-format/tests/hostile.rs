@@ -5,7 +5,7 @@ mod common;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use terrane_base::options::Compression;
+use terrane_base::options::{BlockEncoding, Compression};
 use terrane_base::{ExtentId, Kind, SeqNo};
 use terrane_format::block::{self, Block, BlockCursor};
 use terrane_format::codec;
@@ -14,6 +14,10 @@ use terrane_format::filter::{self, Filter};
 use terrane_format::index::{self, IndexBlock};
 
 const ID: ExtentId = ExtentId { file: 1, slot: 2 };
+
+fn encoding() -> impl Strategy<Value = BlockEncoding> {
+    prop_oneof![Just(BlockEncoding::Plain), Just(BlockEncoding::TwoLayer)]
+}
 
 /// Changes to make to good bytes: overwrite at a place, and cut or lengthen the end.
 #[derive(Clone, Debug)]
@@ -80,17 +84,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
-    fn block(random in vec(any::<u8>(), 0..200), damage in damage(), long in 0usize..60) {
+    fn block(random in vec(any::<u8>(), 0..200), damage in damage(), encoding in encoding(), long in 0usize..300) {
         corrupt_or(Block::decode(random), |block| use_block(&block));
-        let mut bytes = long_block(long);
+        let mut bytes = long_block(encoding, long);
         damage.apply(&mut bytes);
         let _ = block::describe(&bytes);
         corrupt_or(Block::decode(bytes), |block| use_block(&block));
     }
 
     #[test]
-    fn cursor_on_another_block(a in 0usize..60, b in 0usize..60, turns in vec(0u8..4, 0..40)) {
-        let blocks = [a, b].map(|count| Block::decode(long_block(count)).unwrap());
+    fn cursor_on_another_block(
+        a in (encoding(), 0usize..60),
+        b in (encoding(), 0usize..60),
+        turns in vec(0u8..4, 0..40),
+    ) {
+        let blocks = [a, b].map(|(encoding, count)| Block::decode(long_block(encoding, count)).unwrap());
         let mut cursor = BlockCursor::new();
         for (number, turn) in turns.into_iter().enumerate() {
             let block = &blocks[number % 2];
@@ -188,9 +196,9 @@ proptest! {
 }
 
 /// A block of `count` entries, so that damage meets restarts, shared prefixes and long values.
-fn long_block(count: usize) -> Vec<u8> {
+fn long_block(encoding: BlockEncoding, count: usize) -> Vec<u8> {
     use terrane_base::{Entry, RecordKind, SeqKind};
-    let mut builder = block::BlockBuilder::new();
+    let mut builder = block::BlockBuilder::new(encoding);
     for i in 0..count {
         let (key, value) = (format!("key{:02}{}", i / 3, "x".repeat(i % 3 * 60)), vec![i as u8; i * 7 % 200]);
         let seq_kind = SeqKind::new(SeqNo(1000 - i as u64), RecordKind::Put);

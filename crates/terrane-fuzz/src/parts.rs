@@ -1,7 +1,7 @@
 //! Targets below the checksums of an extent: data block, index block, filter, compressed bytes, and the description
 //! of an extent that the manifest holds.
 
-use terrane_base::options::Compression;
+use terrane_base::options::{BlockEncoding, Compression};
 use terrane_base::{Entry, ExtentId, Kind, RecordKind, SeqKind, SeqNo};
 use terrane_format::block::{self, Block, BlockBuilder, BlockCursor};
 use terrane_format::codec::{self, Encoder};
@@ -81,9 +81,13 @@ pub(crate) fn entries(count: u64) -> Vec<Row> {
     (0..count).map(entry).collect()
 }
 
-/// A block of `count` entries.
+/// A block of `count` entries in the plain encoding.
 pub(crate) fn block_of(count: u64) -> Vec<u8> {
-    let mut builder = BlockBuilder::new();
+    encoded_block_of(BlockEncoding::Plain, count)
+}
+
+fn encoded_block_of(encoding: BlockEncoding, count: u64) -> Vec<u8> {
+    let mut builder = BlockBuilder::new(encoding);
     for (key, seq_kind, value) in &entries(count) {
         builder.add(Entry { key, seq_kind: *seq_kind, value }).expect("entries within the limits");
     }
@@ -93,7 +97,10 @@ pub(crate) fn block_of(count: u64) -> Vec<u8> {
 /// Corpus of [`fn@block`].
 #[must_use]
 pub fn block_seeds() -> Vec<Seed> {
-    [0, 1, 3, 16, 17, 50].map(|count| (format!("entries-{count}"), block_of(count))).into()
+    let plain = [0, 1, 3, 16, 17, 50].map(|count| (format!("entries-{count}"), block_of(count)));
+    let two_layer = [9, 50, 200]
+        .map(|count| (format!("two-layer-{count}"), encoded_block_of(BlockEncoding::TwoLayer, count)));
+    plain.into_iter().chain(two_layer).collect()
 }
 
 /// An index block, as it is and with its checksum set right.

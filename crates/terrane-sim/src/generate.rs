@@ -119,6 +119,10 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     for name in ["compression", "compression_last"] {
         options.push((name.to_owned(), (*numbers.pick(&["none", "lz4"])).to_owned()));
     }
+    options.push((
+        "block_encoding".to_owned(),
+        (*numbers.pick(&["two-layer", "two-layer", "plain"])).to_owned(),
+    ));
     options.push(("direct_io".to_owned(), numbers.one_in(2).to_string()));
     options.push(("io_uring".to_owned(), (*numbers.pick(&["auto", "off"])).to_owned()));
     options

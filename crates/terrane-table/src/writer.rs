@@ -11,38 +11,17 @@
 //! says yes, the extent stays within one slot. All versions of a key belong into one extent, or levels would
 //! overlap: the caller closes extents between keys, even where that makes one larger than a slot.
 
-use terrane_base::options::Compression;
-use terrane_base::{Entry, Error, ExtentId, Result, SeqNo, TableId, key, varint};
+mod settings;
+
+pub use settings::WriterSettings;
+
+use terrane_base::{Entry, Error, ExtentId, Result, SeqNo, key, varint};
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
 use terrane_format::extent::{self, ExtentMeta, Footer, Handle};
 use terrane_format::filter;
 use terrane_format::index::{IndexBuilder, IndexRow};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store};
-
-/// How an extent is built. Plain data; see the options of the same names in `terrane_base::options`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriterSettings {
-    /// The table that the extents belong to.
-    pub table: TableId,
-    /// Bytes of a data block before compression; an entry that is larger gets a block of its own.
-    pub block_bytes: usize,
-    /// Bits of filter per key; 0 for no filter.
-    pub filter_bits_per_key: u32,
-    /// Codec that is tried on every block.
-    pub compression: Compression,
-}
-
-impl Default for WriterSettings {
-    fn default() -> Self {
-        WriterSettings {
-            table: TableId::DEFAULT,
-            block_bytes: 16 << 10,
-            filter_bits_per_key: 10,
-            compression: Compression::None,
-        }
-    }
-}
 
 /// Bytes of an entry besides key and value, at most: three lengths and the sequence number.
 const ENTRY_HEADER_MAX: usize = 3 * varint::BYTES_MAX + 8;
@@ -110,7 +89,7 @@ impl ExtentWriter {
         Ok(ExtentWriter {
             settings,
             encoder: Encoder::new(settings.compression)?,
-            block: BlockBuilder::new(),
+            block: BlockBuilder::new(settings.block_encoding),
             bytes: Vec::with_capacity(SLOT_BYTES),
             index: IndexBuilder::new(),
             hashes: Vec::new(),
@@ -269,7 +248,7 @@ impl ExtentWriter {
     fn content_bytes(&self) -> usize {
         let open_block = match self.block.is_empty() {
             true => 0,
-            false => self.block.estimated_bytes() + ROW_FIXED_MAX + 2 * self.key_len_max(),
+            false => self.block.bytes_max() + ROW_FIXED_MAX + 2 * self.key_len_max(),
         };
         self.bytes.len() + open_block + self.index.estimated_bytes() + self.filter_bytes()
     }

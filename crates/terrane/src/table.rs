@@ -28,7 +28,7 @@ impl TableOptions {
         Self::default()
     }
 
-    /// Sets one option: `block_bytes`, `compression`, `compression_last`, `filter_bits_per_key`,
+    /// Sets one option: `block_bytes`, `block_encoding`, `compression`, `compression_last`, `filter_bits_per_key`,
     /// `level_base_bytes`, `level_fanout` or `overflow_runs_max`.
     ///
     /// # Errors

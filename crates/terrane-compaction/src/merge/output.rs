@@ -55,6 +55,7 @@ impl<'a> Output<'a> {
         let writer = ExtentWriter::new(WriterSettings {
             table: spec.table,
             block_bytes: spec.output.block_bytes,
+            block_encoding: spec.output.block_encoding,
             filter_bits_per_key: spec.output.filter_bits_per_key,
             compression: spec.output.compression,
         })?;

@@ -1,6 +1,9 @@
 //! A block for people to read.
 
-use super::{Block, BlockCursor, RESTART_BYTES, TRAILER_BYTES};
+use super::cursor::with;
+use super::place::Intervals;
+use super::plain::{self, RESTART_BYTES};
+use super::{Block, BlockCursor, Layout};
 use crate::dump::{self, Field};
 
 /// The fields of a decompressed block.
@@ -11,20 +14,40 @@ pub fn describe(bytes: &[u8]) -> Vec<Field> {
         Err(error) => return vec![dump::broken(0, bytes.len(), error)],
     };
     let mut fields = Vec::new();
+    if let Layout::TwoLayer(layout) = &block.layout {
+        layout.of(&block.bytes).describe_tree(&mut fields);
+    }
+    describe_entries(&block, &mut fields);
+    match &block.layout {
+        Layout::TwoLayer(layout) => layout.of(&block.bytes).describe_trailer(&mut fields),
+        Layout::Plain(_) => describe_plain_end(&block, &mut fields),
+    }
+    fields
+}
+
+fn describe_entries(block: &Block, fields: &mut Vec<Field>) {
     let mut cursor = BlockCursor::new();
-    cursor.seek_first(&block);
-    while let Some(entry) = cursor.entry(&block) {
+    cursor.seek_first(block);
+    let mut number = 0;
+    while let Some(entry) = cursor.entry(block) {
         let (offset, end) = cursor.extent();
         let value = format!("{} {:?} = {}", dump::text(entry.key), entry.seq_kind, dump::text(entry.value));
-        fields.push(Field::new(offset, end - offset, format!("entry[{}]", fields.len()), value));
-        cursor.next(&block);
+        fields.push(Field::new(offset, end - offset, format!("entry[{number}]"), value));
+        number += 1;
+        cursor.next(block);
     }
-    for index in 0..block.restart_count() {
-        let offset = block.entries_len + index * RESTART_BYTES;
-        fields.push(Field::new(offset, RESTART_BYTES, format!("restart[{index}]"), block.restart(index)));
-    }
-    let trailer = bytes.len() - TRAILER_BYTES;
+}
+
+fn describe_plain_end(block: &Block, fields: &mut Vec<Field>) {
+    let trailer = block.bytes.len() - plain::TRAILER_BYTES;
+    with!(block, intervals => {
+        let restarts = trailer - intervals.count() * RESTART_BYTES;
+        for index in 0..intervals.count() {
+            let offset = restarts + index * RESTART_BYTES;
+            let name = format!("restart[{index}]");
+            fields.push(Field::new(offset, RESTART_BYTES, name, intervals.start(index)));
+        }
+    });
     fields.push(Field::new(trailer, 4, "entries", block.entry_count()));
     fields.push(Field::new(trailer + 4, 1, "encoding", "1 (plain)"));
-    fields
 }

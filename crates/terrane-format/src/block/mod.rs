@@ -1,40 +1,38 @@
-//! Data blocks: sorted entries with shared prefixes and restart points (encoding 1, "plain").
+//! Data blocks: sorted entries in one of two encodings, told by the last byte.
 //!
-//! ```text
-//! block   = entry* restart* entries:u32 encoding:u8
-//! entry   = shared:varint unshared:varint value_len:varint suffix seq_kind:u64 value
-//! restart = offset:u32            one for every 16th entry, which shares nothing with the one before it
-//! ```
+//! * 1, "plain" (`plain`): shared prefixes, and a restart point every 16 entries.
+//! * 2, "two-layer" (`two_layer`): a search tree over up to 128 short runs of entries; for blocks of up to 64 KiB.
 //!
 //! Entries are in internal order. [`Block::decode`] walks the bytes once; after that every offset and length in
 //! them is known to be good, and search and cursors neither fail nor allocate beyond one key. What is *not*
 //! checked there is the order of keys ([`Block::check_order`] does): in a block whose keys lie out of order a
 //! search ends, and gives some entry or none.
+//!
+//! Both encodings are rows of intervals, the trait of `place`; what searches and walks is written once for each of them.
 
 mod builder;
 mod cursor;
 mod describe;
-mod entry;
-mod search;
+mod key_buffer;
+mod place;
+mod plain;
+mod two_layer;
 
 pub use builder::BlockBuilder;
 pub use cursor::BlockCursor;
 pub use describe::describe;
+pub use plain::RESTART_INTERVAL;
+pub use two_layer::INTERVALS_MAX;
 
-use terrane_base::{Error, RecordKind, Result, SeqKind, key};
+use terrane_base::{Entry, Error, RecordKind, Result, SeqKind, SeqNo, key};
 
-use crate::heads::Heads;
-use crate::wire;
-use entry::Header;
+use cursor::with;
+use place::Intervals;
 
-/// Number of the encoding that this module writes: the last byte of a block.
+/// Number of the plain encoding: the last byte of a block.
 pub const ENCODING_PLAIN: u8 = 1;
-/// Entries from one restart point to the next.
-pub const RESTART_INTERVAL: usize = 16;
-/// Bytes behind the restart offsets: entries and encoding.
-const TRAILER_BYTES: usize = 4 + 1;
-/// Bytes of one restart offset.
-const RESTART_BYTES: usize = 4;
+/// Number of the two-layer encoding.
+pub const ENCODING_TWO_LAYER: u8 = 2;
 
 /// Checksum of a block as stored, that is, after compression. It stands in the block's index row.
 #[inline]
@@ -46,12 +44,16 @@ pub fn checksum(stored: &[u8]) -> u32 {
 /// A decompressed data block whose structure has been checked.
 #[derive(Debug)]
 pub struct Block {
+    layout: Layout,
     bytes: Vec<u8>,
-    /// Bytes of the entries; the restart offsets follow.
-    entries_len: usize,
     entry_count: usize,
-    /// Of the keys at restarts.
-    heads: Heads,
+}
+
+/// What is known of a block's bytes, by its encoding.
+#[derive(Debug)]
+enum Layout {
+    Plain(plain::Plain),
+    TwoLayer(two_layer::TwoLayer),
 }
 
 /// What a walk over a block found: the facts that its index row repeats.
@@ -61,6 +63,19 @@ pub(crate) struct Summary {
     pub(crate) deletes: u32,
     pub(crate) seq_min: u64,
     pub(crate) seq_max: u64,
+}
+
+impl Summary {
+    fn new(entries: usize) -> Summary {
+        Summary { entries: entries as u32, deletes: 0, seq_min: u64::MAX, seq_max: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, seq_kind: SeqKind) {
+        self.deletes += u32::from(seq_kind.is_delete());
+        self.seq_min = self.seq_min.min(seq_kind.seq().0);
+        self.seq_max = self.seq_max.max(seq_kind.seq().0);
+    }
 }
 
 impl Block {
@@ -73,12 +88,27 @@ impl Block {
     }
 
     pub(crate) fn decode_with_summary(mut bytes: Vec<u8>) -> Result<(Block, Summary)> {
-        let (entries_len, entry_count) = parse_trailer(&bytes)?;
+        let (layout, entry_count, summary) = match bytes.last() {
+            Some(&ENCODING_PLAIN) => {
+                let (plain, entry_count, summary) = plain::Plain::decode(&bytes)?;
+                (Layout::Plain(plain), entry_count, summary)
+            }
+            Some(&ENCODING_TWO_LAYER) => {
+                let (two_layer, entry_count, summary) = two_layer::TwoLayer::decode(&bytes)?;
+                (Layout::TwoLayer(two_layer), entry_count, summary)
+            }
+            last => return Err(unknown_encoding(last)),
+        };
         bytes.shrink_to_fit();
-        let mut block = Block { bytes, entries_len, entry_count, heads: Heads::default() };
-        let summary = block.walk()?;
-        block.heads = Heads::collect(block.restart_count(), |index| block.restart_key(index));
-        Ok((block, summary))
+        Ok((Block { layout, bytes, entry_count }, summary))
+    }
+
+    /// The newest version of `key` with a number up to `seq`, if this block holds it.
+    #[inline]
+    #[must_use]
+    pub fn find<'a>(&'a self, key: &'a [u8], seq: SeqNo) -> Option<Entry<'a>> {
+        let (seq_kind, value) = with!(self, intervals => intervals.find(key, seq))?;
+        Some(Entry { key, seq_kind, value })
     }
 
     /// How many entries the block holds.
@@ -97,7 +127,11 @@ impl Block {
     /// Bytes of memory that the block holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Block>() + self.bytes.capacity() + self.heads.memory_bytes()
+        let layout = match &self.layout {
+            Layout::Plain(plain) => plain.memory_bytes(),
+            Layout::TwoLayer(two_layer) => two_layer.memory_bytes(),
+        };
+        size_of::<Block>() + self.bytes.capacity() + layout
     }
 
     /// Checks that the entries are in internal order, strictly.
@@ -122,96 +156,6 @@ impl Block {
         }
         Ok(())
     }
-
-    /// The entries' bytes: everything that a [`Header`] may point into.
-    #[inline]
-    fn entries(&self) -> &[u8] {
-        &self.bytes[..self.entries_len]
-    }
-
-    #[inline]
-    fn restart_count(&self) -> usize {
-        self.entry_count.div_ceil(RESTART_INTERVAL)
-    }
-
-    /// Offset of the entry at restart `index`, which is less than [`Block::restart_count`].
-    #[inline]
-    fn restart(&self, index: usize) -> usize {
-        wire::u32_at(&self.bytes, self.entries_len + index * RESTART_BYTES)
-            .map_or(self.entries_len, |at| at as usize)
-    }
-
-    /// The key at restart `index`, which stands whole.
-    #[inline]
-    fn restart_key(&self, index: usize) -> &[u8] {
-        Header::decode(self.entries(), self.restart(index))
-            .map_or(&[], |header| header.suffix(self.entries()))
-    }
-
-    /// Walks all entries and checks everything that later access relies on.
-    fn walk(&self) -> Result<Summary> {
-        let mut summary =
-            Summary { entries: self.entry_count as u32, deletes: 0, seq_min: u64::MAX, seq_max: 0 };
-        let mut at = 0;
-        let mut last_key_len = 0;
-        for index in 0..self.entry_count {
-            let header =
-                Header::decode(self.entries(), at).ok_or_else(|| broken_entry(index, at, "is cut"))?;
-            let is_restart = index % RESTART_INTERVAL == 0;
-            if is_restart && self.restart(index / RESTART_INTERVAL) != at {
-                return Err(broken_entry(index, at, "is not where its restart offset points"));
-            }
-            self.check_entry(&header, if is_restart { 0 } else { last_key_len })
-                .map_err(|why| broken_entry(index, at, why))?;
-            let seq_kind = header.seq_kind(self.entries());
-            summary.deletes += u32::from(seq_kind.is_delete());
-            summary.seq_min = summary.seq_min.min(seq_kind.seq().0);
-            summary.seq_max = summary.seq_max.max(seq_kind.seq().0);
-            last_key_len = header.shared + header.unshared;
-            at = header.end();
-        }
-        if at != self.entries_len {
-            return Err(Error::corrupt(format!(
-                "block has {} bytes behind its last entry at byte {at}",
-                self.entries_len - at
-            )));
-        }
-        Ok(summary)
-    }
-
-    fn check_entry(&self, header: &Header, shared_max: usize) -> std::result::Result<(), &'static str> {
-        if header.end() > self.entries_len {
-            return Err("is cut");
-        }
-        if header.shared > shared_max {
-            return Err("shares more than the key before it has");
-        }
-        if header.shared + header.unshared > key::KEY_BYTES_MAX || header.value_len > key::VALUE_BYTES_MAX {
-            return Err("is longer than the limits");
-        }
-        match header.seq_kind(self.entries()).kind() {
-            None => Err("is of a kind that this version does not know"),
-            Some(RecordKind::Delete) if header.value_len != 0 => Err("is a delete with a value"),
-            Some(_) => Ok(()),
-        }
-    }
-}
-
-/// Splits a block into its parts: bytes of the entries, and their number.
-fn parse_trailer(bytes: &[u8]) -> Result<(usize, usize)> {
-    let trailer = bytes.len().checked_sub(TRAILER_BYTES);
-    let trailer = trailer.ok_or_else(|| Error::corrupt(format!("block of {} bytes is cut", bytes.len())))?;
-    let encoding = bytes[bytes.len() - 1];
-    if encoding != ENCODING_PLAIN {
-        return Err(Error::corrupt(format!("block encoding: expected {ENCODING_PLAIN}, found {encoding}")));
-    }
-    let entry_count = wire::u32_at(bytes, trailer).unwrap_or(0) as usize;
-    let restarts_len = entry_count.div_ceil(RESTART_INTERVAL) * RESTART_BYTES;
-    let entries_len = trailer.checked_sub(restarts_len);
-    let entries_len = entries_len.filter(|len| entry_count <= len / entry::ENTRY_BYTES_MIN);
-    entries_len.map(|len| (len, entry_count)).ok_or_else(|| {
-        Error::corrupt(format!("block of {} bytes cannot hold {entry_count} entries", bytes.len()))
-    })
 }
 
 /// Whether the second entry comes strictly after the first in internal order.
@@ -219,7 +163,44 @@ fn in_order(key: &[u8], seq_kind: SeqKind, next_key: &[u8], next_seq_kind: SeqKi
     key < next_key || (key == next_key && seq_kind.seq() > next_seq_kind.seq())
 }
 
+/// Why an entry is refused.
+type Why = &'static str;
+
+fn check_lens(key_len: usize, value_len: usize) -> std::result::Result<(), Why> {
+    if key_len > key::KEY_BYTES_MAX || value_len > key::VALUE_BYTES_MAX {
+        return Err("is longer than the limits");
+    }
+    Ok(())
+}
+
+fn check_kind(seq_kind: SeqKind, value_len: usize) -> std::result::Result<(), Why> {
+    match seq_kind.kind() {
+        None => Err("is of a kind that this version does not know"),
+        Some(RecordKind::Delete) if value_len != 0 => Err("is a delete with a value"),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Checks that the last entry, which ends at `at`, ends where the entries do.
+fn check_end(at: usize, entries_end: usize) -> Result<()> {
+    if at != entries_end {
+        return Err(Error::corrupt(format!(
+            "block has {} bytes behind its last entry at byte {at}",
+            entries_end.saturating_sub(at)
+        )));
+    }
+    Ok(())
+}
+
 #[cold]
 fn broken_entry(index: usize, at: usize, why: &str) -> Error {
     Error::corrupt(format!("block entry {index} at byte {at} {why}"))
+}
+
+#[cold]
+fn unknown_encoding(last: Option<&u8>) -> Error {
+    let found = last.map_or_else(|| "no byte".to_owned(), u8::to_string);
+    Error::corrupt(format!(
+        "block encoding: expected {ENCODING_PLAIN} or {ENCODING_TWO_LAYER}, found {found}"
+    ))
 }

@@ -1,6 +1,6 @@
 //! The example extent of `docs/format/extent.md`, and bytes changed with their checksums set right.
 
-use terrane_base::options::Compression;
+use terrane_base::options::{BlockEncoding, Compression};
 use terrane_base::{Entry, RecordKind, SeqKind, SeqNo, TableId};
 use terrane_format::block::{self, BlockBuilder};
 use terrane_format::checksum::crc32c;
@@ -12,10 +12,23 @@ use terrane_format::index::{IndexBuilder, IndexRow};
 pub(crate) fn example_block() -> Vec<u8> {
     let put = |seq| SeqKind::new(SeqNo(seq), RecordKind::Put);
     let delete = SeqKind::new(SeqNo(8), RecordKind::Delete);
-    let mut builder = BlockBuilder::new();
+    let mut builder = BlockBuilder::new(BlockEncoding::Plain);
     builder.add(Entry { key: b"apple", seq_kind: put(7), value: b"red" }).unwrap();
     builder.add(Entry { key: b"apricot", seq_kind: delete, value: b"" }).unwrap();
     builder.add(Entry { key: b"apricot", seq_kind: put(3), value: b"orange" }).unwrap();
+    builder.finish().to_vec()
+}
+
+/// Two leaves of eight keys; those of the second one agree beyond 8 bytes, so that it has a part.
+#[allow(dead_code, reason = "not every test binary looks at it")]
+pub(crate) fn example_two_layer_block() -> Vec<u8> {
+    let mut builder = BlockBuilder::new(BlockEncoding::TwoLayer);
+    for (number, last) in (0..).zip([b'a'..=b'h', b'1'..=b'8'].into_iter().flatten()) {
+        let stem = if number < 8 { "ox/" } else { "oxen/northern/" };
+        let key = [stem.as_bytes(), &[last]].concat();
+        let seq_kind = SeqKind::new(SeqNo(1000 + number), RecordKind::Put);
+        builder.add(Entry { key: &key, seq_kind, value: &[last] }).unwrap();
+    }
     builder.finish().to_vec()
 }
 

@@ -5,25 +5,25 @@ use terrane_base::{SeqKind, varint};
 use crate::wire;
 
 /// Bytes of the shortest entry: three one-byte numbers and the sequence number.
-pub(super) const ENTRY_BYTES_MIN: usize = 3 + SEQ_KIND_BYTES;
-pub(super) const SEQ_KIND_BYTES: usize = 8;
+pub(in crate::block) const ENTRY_BYTES_MIN: usize = 3 + SEQ_KIND_BYTES;
+pub(in crate::block) const SEQ_KIND_BYTES: usize = 8;
 
 /// Where the parts of an entry lie.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Header {
+pub(in crate::block) struct Header {
     /// Bytes of the key that are those of the key before it.
-    pub(super) shared: usize,
+    pub(in crate::block) shared: usize,
     /// Bytes of the key that follow.
-    pub(super) unshared: usize,
-    pub(super) value_len: usize,
+    pub(in crate::block) unshared: usize,
+    pub(in crate::block) value_len: usize,
     /// Offset of the key's suffix.
-    pub(super) suffix_at: usize,
+    pub(in crate::block) suffix_at: usize,
 }
 
 impl Header {
     /// Decodes the header at `at`; looks at nothing behind it.
     #[inline]
-    pub(super) fn decode(entries: &[u8], at: usize) -> Option<Header> {
+    pub(in crate::block) fn decode(entries: &[u8], at: usize) -> Option<Header> {
         let rest = entries.get(at..)?;
         // Nearly every entry: short key parts, and a value below 16 KiB.
         if let Some(&[shared, unshared, low, high]) = rest.first_chunk()
@@ -56,36 +56,36 @@ impl Header {
     }
 
     #[inline]
-    pub(super) fn seq_kind_at(&self) -> usize {
+    pub(in crate::block) fn seq_kind_at(&self) -> usize {
         self.suffix_at + self.unshared
     }
 
     #[inline]
-    pub(super) fn value_at(&self) -> usize {
+    pub(in crate::block) fn value_at(&self) -> usize {
         self.seq_kind_at() + SEQ_KIND_BYTES
     }
 
     /// Offset of what follows the entry.
     #[inline]
-    pub(super) fn end(&self) -> usize {
+    pub(in crate::block) fn end(&self) -> usize {
         self.value_at() + self.value_len
     }
 
     /// The key's suffix; empty if it does not lie within `entries`, which a checked block rules out.
     #[inline]
-    pub(super) fn suffix<'a>(&self, entries: &'a [u8]) -> &'a [u8] {
+    pub(in crate::block) fn suffix<'a>(&self, entries: &'a [u8]) -> &'a [u8] {
         entries.get(self.suffix_at..self.seq_kind_at()).unwrap_or_default()
     }
 
     /// As [`Header::suffix`].
     #[inline]
-    pub(super) fn value<'a>(&self, entries: &'a [u8]) -> &'a [u8] {
+    pub(in crate::block) fn value<'a>(&self, entries: &'a [u8]) -> &'a [u8] {
         entries.get(self.value_at()..self.end()).unwrap_or_default()
     }
 
     /// Sequence number and kind; 0 if they do not lie within `entries`.
     #[inline]
-    pub(super) fn seq_kind(&self, entries: &[u8]) -> SeqKind {
+    pub(in crate::block) fn seq_kind(&self, entries: &[u8]) -> SeqKind {
         SeqKind(wire::u64_at(entries, self.seq_kind_at()).unwrap_or(0))
     }
 }

@@ -9,10 +9,11 @@
 
 use std::cmp::Ordering;
 
-use terrane_base::{Entry, SeqNo};
+use terrane_base::SeqNo;
 
-use super::Block;
+use super::PlainBlock;
 use super::entry::Header;
+use crate::block::place::Intervals;
 use crate::wire;
 
 /// Where a walk came to rest: an entry, and how its key relates to the target.
@@ -22,20 +23,10 @@ pub(super) struct Found {
     pub(super) is_equal: bool,
 }
 
-impl Block {
-    /// The newest version of `key` with a number up to `seq`, if this block holds it.
-    #[inline]
-    #[must_use]
-    pub fn find<'a>(&'a self, key: &'a [u8], seq: SeqNo) -> Option<Entry<'a>> {
-        let from = self.restart_before(key, seq);
-        let found = self.walk_to(from, key, seq).filter(|found| found.is_equal)?;
-        let entries = self.entries();
-        Some(Entry { key, seq_kind: found.header.seq_kind(entries), value: found.header.value(entries) })
-    }
-
+impl PlainBlock<'_> {
     /// The last restart whose entry comes before (`key`, `seq`), or the first.
-    pub(super) fn restart_before(&self, key: &[u8], seq: SeqNo) -> usize {
-        let undecided = self.heads.undecided(key);
+    pub(super) fn restart_before(self, key: &[u8], seq: SeqNo) -> usize {
+        let undecided = self.plain.heads.undecided(key);
         let (mut low, mut high) = (undecided.start, undecided.end);
         // Invariant: restarts in front of `low` come before the target, those from `high` on do not.
         while low < high {
@@ -49,9 +40,9 @@ impl Block {
         low.saturating_sub(1)
     }
 
-    fn restart_is_before(&self, index: usize, key: &[u8], seq: SeqNo) -> bool {
+    fn restart_is_before(self, index: usize, key: &[u8], seq: SeqNo) -> bool {
         let entries = self.entries();
-        let Some(header) = Header::decode(entries, self.restart(index)) else { return false };
+        let Some(header) = Header::decode(entries, self.start(index)) else { return false };
         match header.suffix(entries).cmp(key) {
             Ordering::Less => true,
             Ordering::Equal => header.seq_kind(entries).seq() > seq,
@@ -60,9 +51,9 @@ impl Block {
     }
 
     /// The first entry at or after (`key`, `seq`), walking from restart `from`; `None` past the last entry.
-    pub(super) fn walk_to(&self, from: usize, key: &[u8], seq: SeqNo) -> Option<Found> {
+    pub(super) fn walk_to(self, from: usize, key: &[u8], seq: SeqNo) -> Option<Found> {
         let entries = self.entries();
-        let mut at = if from < self.restart_count() { self.restart(from) } else { return None };
+        let mut at = if from < self.count() { self.start(from) } else { return None };
         let mut matched = 0;
         while let Some(header) = Header::decode(entries, at) {
             if header.shared <= matched {

@@ -1,0 +1,152 @@
+//! Entries of a two-layer block, and how they say sequence number and kind.
+
+use terrane_base::{SeqKind, varint};
+
+use super::HEAD_BYTES;
+use crate::wire;
+
+/// Bits of a number below the sequence number: the kind. One that does not fit needs another encoding.
+const KIND_BITS: u32 = 4;
+
+/// How numbers are stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NumberCode {
+    /// Subtracted from every sequence number.
+    base: u64,
+    /// The bits that a number of `bytes` bytes has.
+    mask: u64,
+    pub(super) bytes: usize,
+}
+
+impl NumberCode {
+    /// Requires: `1 <= bytes <= 8`.
+    pub(super) fn new(base: u64, bytes: usize) -> NumberCode {
+        NumberCode { base, mask: u64::MAX >> (64 - 8 * bytes.clamp(1, HEAD_BYTES)), bytes }
+    }
+
+    /// The shortest code for sequence numbers from `min` to `max`; for none, if `min` is greater.
+    pub(super) fn fitting(min: u64, max: u64) -> NumberCode {
+        let largest = max.saturating_sub(min) << KIND_BITS | ((1 << KIND_BITS) - 1);
+        NumberCode::new(min, (u64::BITS - largest.leading_zeros()).div_ceil(8) as usize)
+    }
+
+    pub(super) fn base(self) -> u64 {
+        self.base
+    }
+
+    /// The number at `at`. There are always 8 bytes: the trailer is longer.
+    #[inline]
+    pub(super) fn decode(self, bytes: &[u8], at: usize) -> SeqKind {
+        let number = wire::u64_at(bytes, at).unwrap_or(0) & self.mask;
+        let seq = self.base.wrapping_add(number >> KIND_BITS);
+        SeqKind(seq << 8 | number & ((1 << KIND_BITS) - 1))
+    }
+
+    /// As [`NumberCode::decode`]; `None` if the sequence number has more than 56 bits.
+    #[inline]
+    pub(super) fn decode_checked(self, bytes: &[u8], at: usize) -> Option<SeqKind> {
+        let number = wire::u64_at(bytes, at)? & self.mask;
+        let seq = self.base.checked_add(number >> KIND_BITS)?;
+        let is_possible = seq <= terrane_base::SeqNo::MAX.0;
+        is_possible.then_some(SeqKind(seq << 8 | number & ((1 << KIND_BITS) - 1)))
+    }
+
+    /// The number, of which the lowest `bytes` bytes are stored. Requires: the sequence number is one that it fits.
+    #[inline]
+    pub(super) fn encode(self, seq_kind: SeqKind) -> u64 {
+        (seq_kind.seq().0 - self.base) << KIND_BITS | seq_kind.0 & ((1 << KIND_BITS) - 1)
+    }
+}
+
+/// Where the parts of an entry lie, from the start of the block.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::block) struct Parts {
+    /// Bytes of the key behind prefix and part that stand elsewhere: in the head, or in the key before it.
+    pub(in crate::block) shared: usize,
+    /// Bytes of the key that follow: the suffix.
+    pub(in crate::block) unshared: usize,
+    pub(in crate::block) suffix_at: usize,
+    pub(super) value_at: usize,
+    pub(super) value_len: usize,
+}
+
+impl Parts {
+    /// Decodes what stands in front of the suffix of the first entry of an interval, which is at `at`.
+    #[inline]
+    pub(super) fn first(bytes: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
+        // Nearly every entry: a short key, and a value below 16 KiB. There are always 8 bytes, as for numbers.
+        let word = wire::u64_at(bytes, at)?;
+        let [len, low, high, ..] = word.to_le_bytes().map(usize::from);
+        if word & 0x8080 == 0 {
+            return Some(Parts::of_first(len, low, at + 2, number));
+        }
+        if word & 0x80_00_80 == 0 {
+            return Some(Parts::of_first(len, low & 0x7f | high << 7, at + 3, number));
+        }
+        Parts::first_long(bytes.get(at..)?, at, number)
+    }
+
+    #[cold]
+    fn first_long(rest: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
+        let (len, len_len) = varint::get(rest)?;
+        let (value_len, value_len_len) = varint::get(&rest[len_len..])?;
+        Some(Parts::of_first(len as usize, value_len as usize, at + len_len + value_len_len, number))
+    }
+
+    #[inline]
+    fn of_first(len: usize, value_len: usize, suffix_at: usize, number: NumberCode) -> Parts {
+        let shared = len.min(HEAD_BYTES);
+        Parts::new(shared, len - shared, value_len, suffix_at, number)
+    }
+
+    #[inline]
+    fn new(shared: usize, unshared: usize, value_len: usize, suffix_at: usize, number: NumberCode) -> Parts {
+        Parts { shared, unshared, suffix_at, value_at: suffix_at + unshared + number.bytes, value_len }
+    }
+
+    /// As [`Parts::first`], for any other entry.
+    #[inline]
+    pub(super) fn rest(bytes: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
+        let word = wire::u64_at(bytes, at)?;
+        let [shared, unshared, low, high, ..] = word.to_le_bytes().map(usize::from);
+        if word & 0x80_80_80 == 0 {
+            return Some(Parts::new(shared, unshared, low, at + 3, number));
+        }
+        if word & 0x80_00_80_80 == 0 {
+            return Some(Parts::new(shared, unshared, low & 0x7f | high << 7, at + 4, number));
+        }
+        Parts::rest_long(bytes.get(at..)?, at, number)
+    }
+
+    #[cold]
+    fn rest_long(rest: &[u8], at: usize, number: NumberCode) -> Option<Parts> {
+        let (shared, shared_len) = varint::get(rest)?;
+        let rest = &rest[shared_len..];
+        let (unshared, unshared_len) = varint::get(rest)?;
+        let (value_len, value_len_len) = varint::get(&rest[unshared_len..])?;
+        let suffix_at = at + shared_len + unshared_len + value_len_len;
+        Some(Parts::new(shared as usize, unshared as usize, value_len as usize, suffix_at, number))
+    }
+
+    #[inline]
+    pub(super) fn number_at(&self) -> usize {
+        self.suffix_at + self.unshared
+    }
+
+    /// Offset of what follows the entry.
+    #[inline]
+    pub(super) fn end(&self) -> usize {
+        self.value_at + self.value_len
+    }
+
+    #[inline]
+    pub(super) fn suffix<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes.get(self.suffix_at..self.suffix_at + self.unshared).unwrap_or_default()
+    }
+
+    /// Bytes of the key behind prefix and part.
+    #[inline]
+    pub(in crate::block) fn key_len(&self) -> usize {
+        self.shared + self.unshared
+    }
+}

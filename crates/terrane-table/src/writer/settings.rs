@@ -1,0 +1,31 @@
+//! How extents are built.
+
+use terrane_base::TableId;
+use terrane_base::options::{BlockEncoding, Compression};
+
+/// How an extent is built. Plain data; see the options of the same names in `terrane_base::options`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriterSettings {
+    /// The table that the extents belong to.
+    pub table: TableId,
+    /// Bytes of a data block before compression; an entry that is larger gets a block of its own.
+    pub block_bytes: usize,
+    /// Layout of data blocks.
+    pub block_encoding: BlockEncoding,
+    /// Bits of filter per key; 0 for no filter.
+    pub filter_bits_per_key: u32,
+    /// Codec that is tried on every block.
+    pub compression: Compression,
+}
+
+impl Default for WriterSettings {
+    fn default() -> Self {
+        WriterSettings {
+            table: TableId::DEFAULT,
+            block_bytes: 16 << 10,
+            block_encoding: BlockEncoding::TwoLayer,
+            filter_bits_per_key: 10,
+            compression: Compression::None,
+        }
+    }
+}
