@@ -119,7 +119,9 @@ impl Extent {
         seq: SeqNo,
         value: &mut Vec<u8>,
     ) -> Result<Option<SeqKind>> {
-        match self.probe(&swip::enter(), key, hash, seq, value) {
+        // The epoch ends with this statement: it must not be held while the store is asked.
+        let probe = self.probe(&swip::enter(), key, hash, seq, value);
+        match probe {
             Probe::Found(seq_kind) => Ok(Some(seq_kind)),
             Probe::Absent | Probe::Refused => Ok(None),
             Probe::Unknown => self.get_loading(cache, key, hash, seq, value),
