@@ -29,6 +29,16 @@ pub trait Cursor {
     /// `Io` or `Corrupt` from the device.
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()>;
 
+    /// Begins [`Cursor::seek`] without waiting for a device, so that several sources wait together. True if that was
+    /// all; false if bytes are under way now: `seek` with the same arguments must follow, and the cursor has no
+    /// position until then.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
+        self.seek(key, seq).map(|()| true)
+    }
+
     /// Goes to the last entry whose key is strictly less than `key` (its oldest version).
     ///
     /// # Errors
@@ -67,6 +77,10 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         (**self).seek(key, seq)
+    }
+
+    fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
+        (**self).begin_seek(key, seq)
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {

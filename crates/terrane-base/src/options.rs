@@ -42,6 +42,18 @@ pub enum JournalMode {
     Off,
 }
 
+/// Whether scattered reads of extents go to the device in batches, by io_uring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IoUring {
+    /// Where the system has it for this process; else one read after the other.
+    #[default]
+    Auto,
+    /// Yes: a database is refused where it cannot be had.
+    On,
+    /// No.
+    Off,
+}
+
 /// A setting that can be read from and written as text.
 pub trait Setting: Sized {
     /// Parses the text of a value.
@@ -121,6 +133,25 @@ impl Setting for JournalMode {
         match self {
             JournalMode::File => "file".into(),
             JournalMode::Off => "off".into(),
+        }
+    }
+}
+
+impl Setting for IoUring {
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "auto" => Ok(IoUring::Auto),
+            "on" => Ok(IoUring::On),
+            "off" => Ok(IoUring::Off),
+            _ => Err("expected auto, on or off".into()),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            IoUring::Auto => "auto".into(),
+            IoUring::On => "on".into(),
+            IoUring::Off => "off".into(),
         }
     }
 }
@@ -224,6 +255,8 @@ options! {
     write_memory_bytes: u64 = 0, "0 (derived: half of memory_bytes) or at least 4 MiB",
         |v| *v == 0 || *v >= 4 * MIB,
         "Share of the memory ceiling for segments and the indexes over them.";
+    adaptive_memory: bool = true, "true, false", |_| true,
+        "Lend write memory that is not in use to the cache, which gives it back when writers come.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
         "Size of a journal segment.";
     memtable_bytes: u64 = 0, "0 (derived) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
@@ -261,6 +294,10 @@ options! {
         "Rate at which extents are read again in the background and their checksums verified against rot.";
     direct_io: bool = false, "true, false", |_| true,
         "Bypass the operating system's page cache for extents.";
+    io_uring: IoUring = IoUring::Auto, "auto, on (refused where the system has none), off", |_| true,
+        "Make scattered reads of extents at once, by io_uring, instead of one after the other.";
+    read_ahead_bytes: u64 = 512 * KIB, "0 (off) or 16 KiB to 4 MiB", |v| *v == 0 || (16 * KIB..=4 * MIB).contains(v),
+        "Most bytes that a scan in key order reads at once, ahead of itself; each sorted run that it reads holds up to three times that.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
         "Where commits are recorded before they are acknowledged.";
     create_if_missing: bool = true, "true, false", |_| true,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use terrane_device::{Disk, File, MemDisk, OpenMode, PosixDisk, Region};
+use terrane_device::{Disk, File, FileRead, MemDisk, OpenMode, PosixDisk, Region};
 
 const FILE_BYTES: usize = 64 << 20;
 const SLOT: usize = 2 << 20;
@@ -37,6 +37,42 @@ fn reads(c: &mut Criterion) {
                 // From the second byte: an unaligned buffer.
                 file.read_at(turn as u64, &mut buf[1..]).expect("within the file");
                 black_box(&buf);
+            });
+        });
+    }
+    group.finish();
+}
+
+/// Scattered reads of 16 KiB, 32 at a time: one after the other, and as one batch.
+fn batches(c: &mut Criterion) {
+    const DEPTH: usize = 32;
+    const LEN: usize = 16 << 10;
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the build directory is writable");
+    let disk = PosixDisk::new();
+    let mut group = c.benchmark_group("32 scattered reads of 16 KiB");
+    group.sample_size(20);
+    group.throughput(criterion::Throughput::Elements(DEPTH as u64));
+    for (name, direct) in [("cached", false), ("direct", true)] {
+        let file = filled(&disk, dir.path(), name, direct);
+        let mut bufs = vec![vec![0; LEN]; DEPTH];
+        let mut turn = 0;
+        let mut next = move || {
+            turn = (turn + 7919 * 4096 + 13) % (FILE_BYTES - LEN);
+            turn as u64
+        };
+        group.bench_function(format!("{name}, alone"), |b| {
+            b.iter(|| {
+                for buf in &mut bufs {
+                    file.read_at(next(), buf).expect("within the file");
+                }
+            });
+        });
+        group.bench_function(format!("{name}, batch"), |b| {
+            b.iter(|| {
+                let mut reads: Vec<FileRead<'_>> =
+                    bufs.iter_mut().map(|buf| FileRead::new(&*file, next(), buf)).collect();
+                disk.read_batch(&mut reads);
+                assert!(reads.iter().all(|read| read.result.is_ok()), "within the file");
             });
         });
     }
@@ -86,5 +122,5 @@ fn regions(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, reads, space, regions);
+criterion_group!(benches, reads, batches, space, regions);
 criterion_main!(benches);

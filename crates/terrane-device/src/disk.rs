@@ -1,12 +1,14 @@
 //! The door to stored bytes: directories ([`Disk`]) and files ([`File`]).
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrane_base::Result;
+use terrane_base::{Error, Result};
 
-use crate::Region;
+use crate::batch::Announced;
+use crate::{FileRead, PendingRead, Region};
 
 /// How [`Disk::open`] treats the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +96,37 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// `Io`.
     fn free_bytes(&self, path: &Path) -> Result<u64>;
+
+    /// Makes several reads, in any order and as many at once as the device takes. Each succeeds or fails by itself
+    /// and as [`File::read_at`] would; returns when all have ended. Files of other disks are read, too.
+    fn read_batch(&self, reads: &mut [FileRead<'_>]) {
+        reads.iter_mut().for_each(FileRead::read_alone);
+    }
+
+    /// Begins to read `len` bytes from `offset` of `file` while the caller goes on: under way in the device if it
+    /// can, else at least announced to it. `memory` is used for the bytes if it is long enough.
+    fn begin_read(
+        &self,
+        file: &Arc<dyn File>,
+        offset: u64,
+        len: usize,
+        memory: Vec<u8>,
+    ) -> Box<dyn PendingRead> {
+        Box::new(Announced::new(file.clone(), offset, len, memory))
+    }
+
+    /// Whether [`Disk::read_batch`] has its reads under way at once, by io_uring.
+    ///
+    /// # Errors
+    /// `Invalid`, with the reason why not.
+    fn check_ring(&self) -> Result<()> {
+        Err(Error::invalid("this device has no io_uring"))
+    }
+
+    /// How many reads of batches went by io_uring.
+    fn ring_reads(&self) -> u64 {
+        0
+    }
 }
 
 /// An open file. Reads and writes name their offset; there is no position.
@@ -102,7 +135,7 @@ pub trait Disk: Send + Sync + Debug {
 /// 1. Every error names the path and the offset.
 /// 2. A write is visible to every later read and mapping at once, and durable only after [`File::sync`].
 /// 3. After a failed [`File::sync`] the caller treats everything since the last good one as lost.
-pub trait File: Send + Sync + Debug {
+pub trait File: Any + Send + Sync + Debug {
     /// The path it was opened by.
     fn path(&self) -> &PathBuf;
 

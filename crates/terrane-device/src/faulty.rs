@@ -4,6 +4,7 @@
 //! refused call has changed nothing. Stores through a mapping pass by unseen. To see what a power cut leaves,
 //! wrap a [`MemDisk`](crate::MemDisk), cut here, and crash the inner device.
 
+use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use terrane_base::{Error, Kind, Result};
 
+use crate::batch::{Announced, pass_on};
 use crate::mapping::PAGE_BYTES;
-use crate::{Disk, DiskLock, File, OpenMode, Region};
+use crate::{Disk, DiskLock, File, FileRead, OpenMode, PendingRead, ReadBytes, Region};
 
 /// A method of [`Disk`] or [`File`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,7 +41,7 @@ pub enum Call {
     FreeBytes,
     /// [`File::len`].
     Len,
-    /// [`File::read_at`].
+    /// [`File::read_at`], each read of [`Disk::read_batch`], [`Disk::begin_read`].
     Read,
     /// [`File::write_at`].
     Write,
@@ -318,6 +320,46 @@ impl Disk for FaultyDisk {
     fn free_bytes(&self, path: &Path) -> Result<u64> {
         self.check(Call::FreeBytes, path)?;
         self.inner.free_bytes(path)
+    }
+
+    fn read_batch(&self, reads: &mut [FileRead<'_>]) {
+        pass_on(&*self.inner, reads, |file| {
+            let file = (file as &dyn Any).downcast_ref::<FaultyFile>()?;
+            Some(file.check(Call::Read).map(|()| &*file.inner))
+        });
+    }
+
+    fn begin_read(
+        &self,
+        file: &Arc<dyn File>,
+        offset: u64,
+        len: usize,
+        memory: Vec<u8>,
+    ) -> Box<dyn PendingRead> {
+        let any: &dyn Any = &**file;
+        match any.downcast_ref::<FaultyFile>().map(|file| (file, file.check(Call::Read))) {
+            Some((file, Ok(()))) => self.inner.begin_read(&file.inner, offset, len, memory),
+            Some((_, Err(error))) => Box::new(Failed(error)),
+            None => Box::new(Announced::new(file.clone(), offset, len, memory)),
+        }
+    }
+
+    fn check_ring(&self) -> Result<()> {
+        self.inner.check_ring()
+    }
+
+    fn ring_reads(&self) -> u64 {
+        self.inner.ring_reads()
+    }
+}
+
+/// A read that failed before it began.
+#[derive(Debug)]
+struct Failed(Error);
+
+impl PendingRead for Failed {
+    fn finish(self: Box<Self>) -> Result<ReadBytes> {
+        Err(self.0)
     }
 }
 

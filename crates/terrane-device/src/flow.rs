@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Flow {
     reads: AtomicU64,
     bytes_read: AtomicU64,
+    batches: AtomicU64,
     writes: AtomicU64,
     bytes_written: AtomicU64,
     syncs: AtomicU64,
@@ -19,6 +20,8 @@ pub struct FlowCounts {
     pub reads: u64,
     /// Bytes read.
     pub bytes_read: u64,
+    /// Calls that made several of these reads at once.
+    pub batches: u64,
     /// Calls that write.
     pub writes: u64,
     /// Bytes written.
@@ -31,6 +34,11 @@ impl Flow {
     /// Counts a read of `bytes`.
     pub fn note_read<T, E>(&self, bytes: usize, result: &Result<T, E>) {
         note(&self.reads, &self.bytes_read, bytes, result);
+    }
+
+    /// Counts a batch; its reads count each by itself, too.
+    pub fn note_batch(&self) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a write of `bytes`.
@@ -50,6 +58,7 @@ impl Flow {
         FlowCounts {
             reads: load(&self.reads),
             bytes_read: load(&self.bytes_read),
+            batches: load(&self.batches),
             writes: load(&self.writes),
             bytes_written: load(&self.bytes_written),
             syncs: load(&self.syncs),

@@ -8,6 +8,7 @@
 //! * [`MeteredDisk`]: wraps any of them and counts what passes.
 //! * [`FaultyDisk`]: wraps any of them and fails the calls that a test chooses.
 
+mod batch;
 mod disk;
 mod faulty;
 mod flow;
@@ -15,10 +16,14 @@ mod mapping;
 mod memory;
 mod metered;
 mod posix;
+mod posix_batch;
+mod posix_pending;
 mod posix_file;
 mod posix_lock;
 mod region;
+mod ring;
 
+pub use batch::{Announced, FileRead, PendingRead, ReadBytes};
 pub use disk::{Disk, DiskLock, File, OpenMode};
 pub use faulty::{Call, Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};

@@ -2,12 +2,14 @@
 //!
 //! Stores into mapped memory pass by it: whoever maps a file counts those.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_base::Result;
 
-use crate::{Disk, DiskLock, File, Flow, OpenMode, Region};
+use crate::batch::pass_on;
+use crate::{Disk, DiskLock, File, FileRead, Flow, OpenMode, Region};
 
 /// Counts the reads, writes and syncs of every file that is opened through it, and syncs of directories.
 #[derive(Clone, Debug)]
@@ -65,6 +67,25 @@ impl Disk for MeteredDisk {
 
     fn free_bytes(&self, path: &Path) -> Result<u64> {
         self.inner.free_bytes(path)
+    }
+
+    fn read_batch(&self, reads: &mut [FileRead<'_>]) {
+        let below = |file| (file as &dyn Any).downcast_ref::<MeteredFile>();
+        pass_on(&*self.inner, reads, |file| below(file).map(|file| Ok(&*file.inner)));
+        self.flow.note_batch();
+        for FileRead { file, buf, result, .. } in reads {
+            if let Some(file) = below(*file) {
+                file.flow.note_read(buf.len(), result);
+            }
+        }
+    }
+
+    fn check_ring(&self) -> Result<()> {
+        self.inner.check_ring()
+    }
+
+    fn ring_reads(&self) -> u64 {
+        self.inner.ring_reads()
     }
 }
 

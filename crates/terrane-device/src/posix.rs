@@ -11,13 +11,18 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use terrane_base::{Error, Kind, Result};
 
+use crate::posix_batch;
 use crate::posix_file::PosixFile;
 use crate::posix_lock::PosixLock;
-use crate::{Disk, DiskLock, File, OpenMode};
+use crate::posix_pending;
+use crate::ring::Rings;
+use crate::{Disk, DiskLock, File, FileRead, OpenMode, PendingRead};
 
 /// Directories and files of the operating system. Relative paths start at the working directory.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PosixDisk;
+#[derive(Clone, Debug, Default)]
+pub struct PosixDisk {
+    rings: Arc<Rings>,
+}
 
 /// Permissions of new files: read and write for the owner.
 pub(crate) const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -25,10 +30,10 @@ pub(crate) const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const DIR_MODE: Mode = Mode::RWXU;
 
 impl PosixDisk {
-    /// The device; it holds nothing itself.
+    /// The device; it holds nothing itself but rings, from the first batch of reads on. Clones share them.
     #[must_use]
     pub fn new() -> Self {
-        PosixDisk
+        PosixDisk::default()
     }
 }
 
@@ -109,6 +114,28 @@ impl Disk for PosixDisk {
         let info =
             rustix::fs::statvfs(path).map_err(|error| refused("ask for the free space of", path, error))?;
         Ok(info.f_bavail.saturating_mul(info.f_frsize))
+    }
+
+    fn read_batch(&self, reads: &mut [FileRead<'_>]) {
+        posix_batch::read(&self.rings, reads);
+    }
+
+    fn begin_read(
+        &self,
+        file: &Arc<dyn File>,
+        offset: u64,
+        len: usize,
+        memory: Vec<u8>,
+    ) -> Box<dyn PendingRead> {
+        posix_pending::begin(&self.rings, file, offset, len, memory)
+    }
+
+    fn check_ring(&self) -> Result<()> {
+        self.rings.check()
+    }
+
+    fn ring_reads(&self) -> u64 {
+        self.rings.reads()
     }
 }
 

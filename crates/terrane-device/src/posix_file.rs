@@ -6,7 +6,7 @@
 //! an aligned one ([`Bounce`]).
 
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, FileType, Mode, OFlags};
@@ -57,6 +57,14 @@ impl PosixFile {
             }
         };
         Ok(PosixFile { path: path.to_owned(), fd, direct })
+    }
+
+    /// The descriptor that reads go to, and whether it takes whole pages only.
+    pub(crate) fn reader(&self) -> (BorrowedFd<'_>, bool) {
+        match &self.direct {
+            Some(fd) => (fd.as_fd(), true),
+            None => (self.fd.as_fd(), false),
+        }
     }
 
     #[cold]
@@ -277,7 +285,7 @@ fn retry(mut call: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result
     }
 }
 
-fn is_aligned(offset: u64, bytes: &[u8]) -> bool {
+pub(crate) fn is_aligned(offset: u64, bytes: &[u8]) -> bool {
     offset.is_multiple_of(PAGE_BYTES as u64)
         && bytes.len().is_multiple_of(PAGE_BYTES)
         && bytes.as_ptr().addr().is_multiple_of(PAGE_BYTES)

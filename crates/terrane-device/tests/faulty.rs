@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::Kind;
-use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, OpenMode};
+use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, FileRead, MemDisk, OpenMode, PosixDisk};
 
 fn disks() -> (MemDisk, FaultyDisk) {
     let inner = MemDisk::new();
@@ -90,4 +90,48 @@ fn every_call_can_fail() {
     assert!(disk.open(Path::new("new"), OpenMode::Create, false).is_err());
     disk.fail(Fault::new(Call::Remove, Failure::Broken));
     assert!(disk.remove(path).is_err() && disk.remove(path).is_ok());
+}
+
+#[test]
+fn reads_of_a_batch_fail_by_themselves() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let real: Arc<dyn Disk> = Arc::new(PosixDisk::new());
+    let devices = [(real, dir.path()), (Arc::new(MemDisk::new()), Path::new(""))];
+    for (inner, root) in devices {
+        let disk = FaultyDisk::new(inner);
+        let open = |name: &str| disk.open(&root.join(name), OpenMode::Create, false).unwrap();
+        let (left, right) = (open("left"), open("right"));
+        for file in [&left, &right] {
+            file.write_at(0, &[5; 80_000]).unwrap();
+        }
+        let read = || {
+            let mut bufs = vec![[0; 8000]; 10];
+            let mut reads: Vec<_> = bufs
+                .iter_mut()
+                .enumerate()
+                .map(|(i, buf)| FileRead::new(if i % 2 == 0 { &*left } else { &*right }, i as u64 * 8000, buf))
+                .collect();
+            disk.read_batch(&mut reads);
+            let is_ok: Vec<bool> = reads.iter().map(|read| read.result.is_ok()).collect();
+            assert!(is_ok.iter().zip(&bufs).all(|(&is_ok, buf)| !is_ok || *buf == [5; 8000]));
+            is_ok
+        };
+        let failed = |is_ok: Vec<bool>| -> Vec<usize> { (0..10).filter(|&i| !is_ok[i]).collect() };
+        assert_eq!(failed(read()), []);
+        disk.fail(Fault::new(Call::Read, Failure::Broken).on("right").after(2));
+        assert_eq!(failed(read()), [5], "the third read of that file, and no other");
+        disk.fail(Fault::new(Call::Read, Failure::Broken).on("left").lasting());
+        assert_eq!(failed(read()), [0, 2, 4, 6, 8]);
+        disk.heal();
+        assert_eq!(failed(read()), []);
+        assert_eq!(disk.count(Call::Read), 40);
+        disk.fail(Fault::new(Call::Read, Failure::Broken).on("right"));
+        let begin = |file| disk.begin_read(file, 10, 5000, Vec::new()).finish();
+        assert_eq!(begin(&left).unwrap()[..], [5; 5000]);
+        assert_eq!(begin(&right).unwrap_err().kind(), Kind::Io);
+        assert_eq!(begin(&right).unwrap()[..], [5; 5000]);
+        disk.cut();
+        assert_eq!(failed(read()).len(), 10);
+        assert!(begin(&left).is_err());
+    }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_device::{Disk, Flow, FlowCounts, MemDisk, MeteredDisk, OpenMode};
+use terrane_device::{Disk, FileRead, Flow, FlowCounts, MemDisk, MeteredDisk, OpenMode};
 
 #[test]
 fn files_and_directories_count_in_the_flow_of_their_meter() {
@@ -32,4 +32,10 @@ fn files_and_directories_count_in_the_flow_of_their_meter() {
     assert_eq!(file.len().unwrap(), 320);
     assert!(reader.exists(path).unwrap());
     assert_eq!((first.counts(), second.counts()), (written, read));
+
+    let mut more = [0; 40];
+    let mut reads = [FileRead::new(&*file, 0, &mut bytes), FileRead::new(&*file, 290, &mut more)];
+    reader.read_batch(&mut reads);
+    assert!(reads[0].result.is_ok() && reads[1].result.is_err());
+    assert_eq!(second.counts(), FlowCounts { reads: 4, bytes_read: 40, batches: 1, ..FlowCounts::default() });
 }

@@ -16,6 +16,7 @@ use terrane_storage::Store;
 use terrane_table::{Cache, RowCache};
 
 use crate::catalog::Catalog;
+use crate::division::Looking;
 use crate::flows::Flows;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
@@ -43,6 +44,8 @@ pub struct Engine {
     pub(crate) rows: Option<RowCache>,
     /// The durable log of what the tree looks like.
     pub(crate) manifest: Arc<Manifest>,
+    /// Only one thread at a time divides memory.
+    pub(crate) looking: Looking,
     /// Segments and the order of commits.
     pub(crate) journal: Box<dyn Journal>,
     /// Live snapshots.
@@ -117,6 +120,7 @@ impl Engine {
         stats.cache_misses = cache.kinds.iter().map(|kind| kind.misses).sum();
         stats.writes_paused_micros = self.pressure.paused().as_micros() as u64;
         self.flows.show(self.journal.appended(), &mut stats);
+        stats.device_ring_reads = self.disk.ring_reads();
         stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
         stats
     }

@@ -74,5 +74,6 @@ impl Flows {
         let user = self.user.counts();
         stats.device_user_bytes_read = user.bytes_read;
         stats.device_user_reads = user.reads;
+        stats.device_user_batches = user.batches;
     }
 }

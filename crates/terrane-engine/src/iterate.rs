@@ -37,6 +37,10 @@ impl Cursor for Source {
         forward!(self, cursor => cursor.seek(key, seq))
     }
 
+    fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
+        forward!(self, cursor => cursor.begin_seek(key, seq))
+    }
+
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         forward!(self, cursor => cursor.seek_before(key))
     }
@@ -67,7 +71,16 @@ impl Engine {
     /// A scan of `table` within `bounds` at number `seq`. Needs no lock and keeps what it reads alive.
     #[must_use]
     pub fn scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> TableScan {
-        Scan::new(MergeCursor::new(self.sources(&table.pinned())), seq, bounds)
+        self.renewable_scan(table, bounds, seq).scan
+    }
+
+    /// [`Engine::scan`], with what it takes to renew it.
+    #[must_use]
+    pub fn renewable_scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RenewableScan {
+        let picture = table.pinned();
+        let shown = shown_memory(&picture, seq);
+        let scan = Scan::new(MergeCursor::new(self.sources(&picture, shown)), seq, bounds);
+        RenewableScan { scan, picture, shown }
     }
 
     /// The rows of `table` within `bounds` at number `seq`, from both ends.
@@ -76,18 +89,67 @@ impl Engine {
         let engine = self.clone();
         // Both ends read the same picture; the second end is opened only if it is used.
         let picture = table.pinned();
-        let open = move || Scan::new(MergeCursor::new(engine.sources(&picture)), seq, bounds.clone());
+        let shown = shown_memory(&picture, seq);
+        let open = move || Scan::new(MergeCursor::new(engine.sources(&picture, shown)), seq, bounds.clone());
         RangeIter { front: open(), back: None, open_back: Box::new(open), ends: Ends::default() }
     }
 
-    fn sources(&self, picture: &Picture) -> Vec<Source> {
-        let memtables =
-            std::iter::once(&picture.active).chain(&picture.frozen).map(|memtable| memtable.cursor());
-        let generations = picture.generations.iter().map(|generation| generation.cursor());
+    /// The sources of a picture, newest first; of those in memory the `shown` ones.
+    fn sources(&self, picture: &Picture, shown: u64) -> Vec<Source> {
+        let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
+        let memtables = std::iter::once(&picture.active).chain(&picture.frozen).enumerate();
+        let memtables = memtables.filter(|(at, _)| is_shown(*at)).map(|(_, memtable)| memtable.cursor());
+        let generations = picture.generations.iter().enumerate();
+        let before = 1 + picture.frozen.len();
+        let generations = generations.filter(move |(at, _)| is_shown(before + *at));
+        let generations = generations.map(|(_, generation)| generation.cursor());
         let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
-        let levels = levels
-            .map(|(_, level)| LevelCursor::new(level.clone(), self.cache.clone(), CursorOptions::default()));
+        // At most 4 MiB by its range.
+        let read_ahead_bytes = self.options.read_ahead_bytes as u32;
+        let options = CursorOptions { fill_cache: true, read_ahead_bytes };
+        let levels = levels.map(|(_, level)| LevelCursor::new(level.clone(), self.cache.clone(), options));
         memtables.chain(generations).map(Source::Memory).chain(levels.map(Source::Level)).collect()
+    }
+}
+
+/// Sources in memory that a mask tells of; those behind are always shown.
+const MASKED: usize = 64;
+
+/// Which memtables and generations may hold a record up to `seq`, as bits in the order of the sources. Requires: `seq`
+/// was visible before the call, so that everything up to it has been indexed and counted.
+fn shown_memory(picture: &Picture, seq: SeqNo) -> u64 {
+    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+    let memtables = memtables.map(|memtable| memtable.first_seq() <= seq && !memtable.is_empty());
+    let generations = picture.generations.iter().map(|generation| !generation.is_empty());
+    let shown = memtables.chain(generations).take(MASKED).enumerate();
+    shown.fold(0, |mask, (at, is_shown)| mask | u64::from(is_shown) << at)
+}
+
+/// A scan that can go on at a later moment without being made again.
+pub struct RenewableScan {
+    /// The scan.
+    pub scan: TableScan,
+    /// What its sources were taken from.
+    picture: Picture,
+    shown: u64,
+}
+
+impl RenewableScan {
+    /// Makes the scan see `table`, the one it was made of, at `seq`; it has no position then. Costs little where
+    /// only the memtable has grown since.
+    pub fn renew(&mut self, engine: &Engine, table: &Table, seq: SeqNo) {
+        let guard = terrane_base::epoch::pin();
+        let picture = table.picture(&guard);
+        let shown = shown_memory(picture, seq);
+        if shown == self.shown && self.picture.is_same(picture) {
+            return self.scan.renew(seq);
+        }
+        let picture = picture.clone();
+        drop(guard);
+        let sources = engine.sources(&picture, shown);
+        self.shown = shown;
+        self.picture = picture;
+        self.scan.replace(MergeCursor::new(sources), seq);
     }
 }
 

@@ -6,7 +6,8 @@
 //! * read: `read.rs` (point reads), `multi_get.rs` (many at once, into `values.rs`), `filter_use.rs` (which filters are
 //!   asked), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
-//!   `install.rs` (commit a result), `segments.rs` (trim the journal), `debt.rs` and `pressure.rs` (pacing)
+//!   `install.rs` (commit a result), `segments.rs` (trim the journal), `debt.rs` and `pressure.rs` (pacing),
+//!   `division.rs` (whose memory is whose)
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
 //!
@@ -16,6 +17,7 @@ mod catalog;
 mod check;
 mod compact;
 mod debt;
+mod division;
 mod engine;
 mod epoch_cell;
 mod failures;
@@ -52,7 +54,7 @@ mod write;
 pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};
 pub use engine::Engine;
-pub use iterate::{RangeIter, Row, TableScan};
+pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;
 pub use repair::{Loss, RepairReport, repair, repair_on};

@@ -24,6 +24,7 @@ use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Cache, Extent, RowCache};
 
 use crate::catalog::Catalog;
+use crate::division::Looking;
 use crate::engine::Engine;
 use crate::flows::Flows;
 use crate::pressure::Pressure;
@@ -74,10 +75,11 @@ impl Engine {
         };
         let journal = recovery.run()?;
         let plan = MemoryPlan::new(&options);
-        let cache = Cache::new(plan.cache_bytes);
+        let cache = Cache::with_shards_for(plan.shared_bytes(), plan.cache_bytes);
         let engine = Arc::new(Engine {
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
             cache,
+            looking: Looking::default(),
             catalog: Catalog::new(tables),
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
@@ -185,7 +187,11 @@ fn forget_dropped(manifest: &Manifest, state: State, read_only: bool) -> Result<
 }
 
 fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State) -> Result<Arc<dyn Store>> {
-    let settings = StoreSettings { direct_io: options.direct_io, read_only: options.read_only };
+    let settings = StoreSettings {
+        direct_io: options.direct_io,
+        read_only: options.read_only,
+        io_uring: options.io_uring,
+    };
     let store = LocalStore::open(disk.clone(), &dir.join(DATA), settings)?;
     store.restore(&mut state.extents())?;
     Ok(Arc::new(store))

@@ -98,6 +98,18 @@ impl<C: Cursor> Scan<C> {
         Scan { cursor, seq, bounds, place: Place::Nowhere, key: Vec::new(), value: Vec::new() }
     }
 
+    /// Goes on at another number, without a position.
+    pub(crate) fn renew(&mut self, seq: SeqNo) {
+        self.seq = seq;
+        self.place = Place::Nowhere;
+    }
+
+    /// Goes on with another cursor at another number, without a position; keeps bounds and memory.
+    pub(crate) fn replace(&mut self, cursor: C, seq: SeqNo) {
+        self.cursor = cursor;
+        self.renew(seq);
+    }
+
     /// The key and value at the position.
     #[inline]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {

@@ -11,14 +11,26 @@ use crate::engine::Engine;
 pub struct Snapshot {
     pin: Pin,
     /// What the snapshot sees must not be closed under it in memory.
-    _engine: Arc<Engine>,
+    engine: Arc<Engine>,
 }
 
 impl Snapshot {
     /// A snapshot of everything that is visible now.
     #[must_use]
     pub fn new(engine: Arc<Engine>) -> Self {
-        Snapshot { pin: engine.pins.pin(|| engine.journal.visible()), _engine: engine }
+        Snapshot { pin: engine.pins.pin(|| engine.journal.visible()), engine }
+    }
+
+    /// Moves the snapshot to everything that is visible now.
+    pub fn renew(&mut self) {
+        let journal = &self.engine.journal;
+        self.pin.renew(|| journal.visible());
+    }
+
+    /// What the snapshot is of.
+    #[must_use]
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
     }
 
     /// The position: records with this number and below are seen.

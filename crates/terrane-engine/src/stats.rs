@@ -76,6 +76,8 @@ counters! {
     device_compaction_syncs, "calls", "Syncs of the store that compactions asked for.";
     device_user_bytes_read, "bytes", "Bytes that point reads and scans which missed the cache read, and checks.";
     device_user_reads, "calls", "Reads of the store for point reads, scans and checks.";
+    device_user_batches, "calls", "Calls that made several of these reads at once.";
+    device_ring_reads, "calls", "Reads of such calls that went by io_uring; the others were made one after the other.";
     open_micros, "microseconds", "Time the open took.";
 }
 

@@ -57,6 +57,17 @@ impl Picture {
         oldest.chain(self.generations.iter().filter_map(|generation| generation.oldest_segment())).min()
     }
 
+    /// Whether this and `other` have the very same parts.
+    pub fn is_same(&self, other: &Picture) -> bool {
+        fn are_same<T>(left: &[Arc<T>], right: &[Arc<T>]) -> bool {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| Arc::ptr_eq(left, right))
+        }
+        Arc::ptr_eq(&self.active, &other.active)
+            && Arc::ptr_eq(&self.tree, &other.tree)
+            && are_same(&self.frozen, &other.frozen)
+            && are_same(&self.generations, &other.generations)
+    }
+
     /// Whether every record of the table is in the levels.
     pub fn memory_is_empty(&self) -> bool {
         self.active.entry_count() == 0 && self.frozen.is_empty() && self.generations.is_empty()

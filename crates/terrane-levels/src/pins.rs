@@ -39,10 +39,7 @@ impl Pins {
     pub fn pin(&self, visible: impl FnOnce() -> SeqNo) -> Pin {
         let mut pinned = self.pinned.lock();
         let seq = visible();
-        match pinned.binary_search_by_key(&seq, |&(seq, _)| seq) {
-            Ok(index) => pinned[index].1 += 1,
-            Err(index) => pinned.insert(index, (seq, 1)),
-        }
+        add(&mut pinned, seq);
         drop(pinned);
         Pin { pins: self.clone(), seq }
     }
@@ -74,7 +71,35 @@ impl Pins {
     }
 }
 
+/// Counts one more pin of `seq`.
+fn add(pinned: &mut Vec<(SeqNo, u64)>, seq: SeqNo) {
+    match pinned.binary_search_by_key(&seq, |&(seq, _)| seq) {
+        Ok(index) => pinned[index].1 += 1,
+        Err(index) => pinned.insert(index, (seq, 1)),
+    }
+}
+
+/// Counts one pin of `seq`, which there is, less.
+fn remove(pinned: &mut Vec<(SeqNo, u64)>, seq: SeqNo) {
+    let index = pinned.binary_search_by_key(&seq, |&(seq, _)| seq).expect("a live pin is in the set");
+    pinned[index].1 -= 1;
+    if pinned[index].1 == 0 {
+        pinned.remove(index);
+    }
+}
+
 impl Pin {
+    /// Pins the number that `visible` returns instead, by the rules of [`Pins::pin`].
+    pub fn renew(&mut self, visible: impl FnOnce() -> SeqNo) {
+        let mut pinned = self.pins.pinned.lock();
+        let seq = visible();
+        if seq != self.seq {
+            remove(&mut pinned, self.seq);
+            add(&mut pinned, seq);
+            self.seq = seq;
+        }
+    }
+
     /// The pinned number.
     #[must_use]
     pub fn seq(&self) -> SeqNo {
@@ -91,12 +116,6 @@ impl Clone for Pin {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        let mut pinned = self.pins.pinned.lock();
-        let index =
-            pinned.binary_search_by_key(&self.seq, |&(seq, _)| seq).expect("a live pin is in the set");
-        pinned[index].1 -= 1;
-        if pinned[index].1 == 0 {
-            pinned.remove(index);
-        }
+        remove(&mut self.pins.pinned.lock(), self.seq);
     }
 }

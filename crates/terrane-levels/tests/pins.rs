@@ -9,20 +9,27 @@ use terrane_levels::{Pin, Pins};
 
 proptest! {
     #[test]
-    fn pins_are_a_multiset(ops in prop::collection::vec((any::<bool>(), 0u64..20, any::<prop::sample::Index>()), 1..60)) {
+    fn pins_are_a_multiset(ops in prop::collection::vec((0u8..3, 0u64..20, any::<prop::sample::Index>()), 1..60)) {
         let pins = Pins::new();
         let mut held: Vec<Pin> = Vec::new();
         let mut model: BTreeMap<u64, u64> = BTreeMap::new();
-        for (add, seq, index) in ops {
-            if add || held.is_empty() {
+        for (op, seq, index) in ops {
+            if op == 0 || held.is_empty() {
                 held.push(pins.pin(|| SeqNo(seq)));
                 *model.entry(seq).or_default() += 1;
             } else {
-                let pin = held.swap_remove(index.index(held.len()));
-                let count = model.get_mut(&pin.seq().0).unwrap();
+                let index = index.index(held.len());
+                let count = model.get_mut(&held[index].seq().0).unwrap();
                 *count -= 1;
                 if *count == 0 {
-                    model.remove(&pin.seq().0);
+                    model.remove(&held[index].seq().0);
+                }
+                if op == 1 {
+                    held.swap_remove(index);
+                } else {
+                    held[index].renew(|| SeqNo(seq));
+                    prop_assert_eq!(held[index].seq(), SeqNo(seq));
+                    *model.entry(seq).or_default() += 1;
                 }
             }
             prop_assert_eq!(pins.count(), model.values().sum::<u64>());
@@ -43,8 +50,11 @@ fn a_pin_is_in_the_list_or_not_below_its_end() {
         for _ in 0..3 {
             scope.spawn(|| {
                 for _ in 0..2000 {
-                    let pin = pins.pin(now);
+                    let mut pin = pins.pin(now);
                     let copy = pin.clone();
+                    pin.renew(now);
+                    let list = pins.list(now);
+                    assert!(list.contains(&pin.seq()), "{} not in {list:?}", pin.seq());
                     drop(pin);
                     // While it lives, every list keeps what it sees.
                     let list = pins.list(now);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use terrane_base::{Error, Kind, Result};
-use terrane_device::{Call, Disk, DiskLock, File, MemDisk, OpenMode, Region};
+use terrane_device::{Call, Disk, DiskLock, File, FileRead, MemDisk, OpenMode, Region};
 
 use crate::fault::{Crash, Fault, Harm, Plan, Struck};
 use crate::numbers::{hash, mix};
@@ -234,6 +234,14 @@ impl Disk for SimDisk {
 
     fn free_bytes(&self, path: &Path) -> Result<u64> {
         self.call(Call::FreeBytes, path, 0, || self.inner.free_bytes(path))
+    }
+
+    /// Each read is a call of its own, harmed or not, in an order that nobody can rely on.
+    fn read_batch(&self, reads: &mut [FileRead<'_>]) {
+        let salt = reads.iter().fold(reads.len() as u64, |salt, read| mix(salt ^ read.offset));
+        let mut order: Vec<usize> = (0..reads.len()).collect();
+        order.sort_unstable_by_key(|&index| mix(salt ^ index as u64));
+        order.into_iter().for_each(|index| reads[index].read_alone());
     }
 }
 

@@ -108,6 +108,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
         ("level_base_bytes", *numbers.pick(&[64, 64, 128, 1024]) * KIB),
         ("overflow_runs_max", *numbers.pick(&[1, 2, 8])),
         ("background_threads", *numbers.pick(&[1, 1, 2, 3])),
+        ("read_ahead_bytes", *numbers.pick(&[0, 16, 64, 512]) * KIB),
         ("io_bytes_per_second", *numbers.pick(&[0, 0, 0, 1 << 20])),
     ];
     let mut options: Vec<_> =
@@ -116,6 +117,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
         options.push((name.to_owned(), (*numbers.pick(&["none", "lz4"])).to_owned()));
     }
     options.push(("direct_io".to_owned(), numbers.one_in(2).to_string()));
+    options.push(("io_uring".to_owned(), (*numbers.pick(&["auto", "off"])).to_owned()));
     options.push(("row_cache".to_owned(), numbers.pick(&[0, 10, 50]).to_string()));
     for name in ["memtable_filter", "adaptive_filters", "interleaved_multi_get"] {
         options.push((name.to_owned(), (!numbers.one_in(4)).to_string()));

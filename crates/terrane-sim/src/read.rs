@@ -204,6 +204,9 @@ impl Runner {
     /// A cursor that seeks and turns at random, every position compared.
     fn walk(&self, table: &str, view: &View, numbers: &mut Numbers, limit: usize) -> Result<(), Miss> {
         let mut cursor = view.cursor();
+        if view.snapshot.is_none() && numbers.one_in(2) {
+            cursor.refresh();
+        }
         let mut position: Option<Vec<u8>> = None;
         for _ in 0..limit.min(24) {
             let turn = numbers.below(8);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use terrane_base::{ExtentId, Kind, Result};
 
-use crate::store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};
+use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
 
 /// Runs every check. `make` makes an empty place and returns what opens the store there: once, and again after
 /// the store was dropped.
@@ -26,6 +26,7 @@ use crate::store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};
 /// If the store breaks a promise.
 pub fn run<O: Fn() -> Arc<dyn Store>>(make: impl Fn() -> O) {
     bytes_come_back(&*make()());
+    batches_read_what_single_reads_read(&*make()());
     wrong_requests_are_refused(&*make()());
     freed_space_is_used_again(&*make()());
     free_space_goes_back(&*make()());
@@ -89,6 +90,46 @@ fn bytes_come_back(store: &dyn Store) {
     check(store, *id, &again);
     let ((path, start), (_, further)) = (store.place(*id, 0), store.place(*id, 77));
     assert!(!path.is_empty() && further == start + 77);
+}
+
+fn batches_read_what_single_reads_read(store: &dyn Store) {
+    let extents: Vec<(ExtentId, Vec<u8>)> = (0..5)
+        .map(|salt| {
+            let (id, bytes) = (ok(store.allocate(2)), pattern(SLOT_BYTES + 70_000, salt));
+            ok(store.write(id, &bytes));
+            (id, bytes)
+        })
+        .collect();
+    let nowhere = ExtentId { file: 900, slot: 3 };
+    let begin = |id, at: usize, len| store.begin_read(id, at as u32, len, vec![0xee; 50_000]);
+    let pending: Vec<_> = extents.iter().map(|(id, _)| ok(begin(*id, 12_345, 1 << 20))).collect();
+    for (pending, (_, bytes)) in pending.into_iter().zip(&extents) {
+        assert!(ok(pending.finish())[..] == bytes[12_345..12_345 + (1 << 20)]);
+    }
+    refused(begin(nowhere, 0, 10).and_then(|pending| pending.finish()), Kind::Corrupt);
+    for count in [0, 1, 2, 64, 150] {
+        let place = |i: usize| (i % extents.len(), (i * 104_729) % SLOT_BYTES, 1 + (i * 7919) % 40_000);
+        let mut bufs: Vec<Vec<u8>> = (0..count).map(|i| vec![0; place(i).2]).collect();
+        let mut reads: Vec<ReadRequest<'_>> = bufs
+            .iter_mut()
+            .enumerate()
+            .map(|(i, buf)| {
+                // Every ninth asks for an extent that does not exist: the others do not suffer.
+                let id = if i % 9 == 8 { nowhere } else { extents[place(i).0].0 };
+                ReadRequest::new(id, place(i).1 as u32, buf)
+            })
+            .collect();
+        store.read_batch(&mut reads);
+        for (i, read) in reads.into_iter().enumerate() {
+            if i % 9 == 8 {
+                refused(read.result, Kind::Corrupt);
+                continue;
+            }
+            ok(read.result);
+            let (extent, at, len) = place(i);
+            assert!(*read.buf == extents[extent].1[at..at + len], "read {i} of {count}");
+        }
+    }
 }
 
 fn wrong_requests_are_refused(store: &dyn Store) {

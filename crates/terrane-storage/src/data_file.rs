@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::Result;
-use terrane_device::File;
+use terrane_device::{Announced, Disk, File, FileRead, PendingRead};
 
 use crate::store::SLOT_BYTES;
 
@@ -28,6 +28,26 @@ impl DataFile {
 
     pub(crate) fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.file.read_at(offset, buf)
+    }
+
+    pub(crate) fn request<'b>(&'b self, offset: u64, buf: &'b mut [u8]) -> FileRead<'b> {
+        FileRead::new(&*self.file, offset, buf)
+    }
+
+    /// Begins a read, or announces it where the device is not to have it under way by itself.
+    pub(crate) fn begin_read(
+        &self,
+        disk: &dyn Disk,
+        offset: u64,
+        len: usize,
+        memory: Vec<u8>,
+        may_use_ring: bool,
+    ) -> Box<dyn PendingRead> {
+        if may_use_ring {
+            disk.begin_read(&self.file, offset, len, memory)
+        } else {
+            Box::new(Announced::new(self.file.clone(), offset, len, memory))
+        }
     }
 
     pub(crate) fn prefetch(&self, offset: u64, len: u64) {

@@ -17,4 +17,4 @@ pub mod store;
 
 pub use local::{LocalStore, StoreSettings};
 pub use metered::MeteredStore;
-pub use store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};
+pub use store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};

@@ -16,13 +16,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use terrane_base::options::IoUring;
 use terrane_base::{Error, ExtentId, Kind, Result};
-use terrane_device::{Disk, OpenMode};
+use terrane_device::{Disk, FileRead, OpenMode, PendingRead};
 
 use crate::data_file::{self, DataFile, slot_offset};
 use crate::slots::FILE_SLOTS;
 use crate::space::{Growth, Reclaim, Run, Space};
-use crate::store::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store, StoreUsage};
+use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
 
 /// Runs that one sync gives back at most: it is waited for, and a punch costs tens of microseconds
 /// (`benches/device.rs` of the device crate).
@@ -35,6 +36,8 @@ pub struct StoreSettings {
     pub direct_io: bool,
     /// Refuse everything that would change the directory.
     pub read_only: bool,
+    /// Whether batches of reads go to the device as batches.
+    pub io_uring: IoUring,
 }
 
 /// A store in a directory of a local device.
@@ -75,8 +78,12 @@ impl LocalStore {
     /// follow before space can be allocated.
     ///
     /// # Errors
-    /// `NotFound` if the directory is missing; `Corrupt` if a data file is longer than any can be; `Io`.
+    /// `NotFound` if the directory is missing; `Corrupt` if a data file is longer than any can be; `Invalid` if
+    /// io_uring must be used and cannot be; `Io`.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, settings: StoreSettings) -> Result<Self> {
+        if settings.io_uring == IoUring::On {
+            disk.check_ring().map_err(|error| error.context("option io_uring=on: set it to auto or off"))?;
+        }
         let mode = if settings.read_only { OpenMode::Read } else { OpenMode::Write };
         let mut files = BTreeMap::new();
         let mut space = Space::new();
@@ -305,6 +312,43 @@ impl Store for LocalStore {
 
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
         self.file(id.file)?.read(slot_offset(id.slot) + u64::from(offset), buf)
+    }
+
+    fn read_batch(&self, reads: &mut [ReadRequest<'_>]) {
+        if self.settings.io_uring == IoUring::Off {
+            for ReadRequest { id, offset, buf, result } in reads {
+                *result = self.read(*id, *offset, buf);
+            }
+            return;
+        }
+        let files: Vec<Result<Arc<DataFile>>> = reads.iter().map(|read| self.file(read.id.file)).collect();
+        let mut begun: Vec<FileRead<'_>> = Vec::with_capacity(reads.len());
+        let mut results = Vec::with_capacity(reads.len());
+        for (ReadRequest { id, offset, buf, result }, file) in reads.iter_mut().zip(&files) {
+            match file {
+                Ok(file) => {
+                    begun.push(file.request(slot_offset(id.slot) + u64::from(*offset), buf));
+                    results.push(result);
+                }
+                Err(error) => *result = Err(error.clone()),
+            }
+        }
+        self.disk.read_batch(&mut begun);
+        for (result, read) in results.into_iter().zip(begun) {
+            *result = read.result;
+        }
+    }
+
+    fn begin_read(
+        &self,
+        id: ExtentId,
+        offset: u32,
+        len: usize,
+        memory: Vec<u8>,
+    ) -> Result<Box<dyn PendingRead>> {
+        let file = self.file(id.file)?;
+        let offset = slot_offset(id.slot) + u64::from(offset);
+        Ok(file.begin_read(&*self.disk, offset, len, memory, self.settings.io_uring != IoUring::Off))
     }
 
     fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {

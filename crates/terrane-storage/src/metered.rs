@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use terrane_base::{ExtentId, Result};
-use terrane_device::Flow;
+use terrane_device::{Flow, PendingRead};
 
-use crate::store::{Store, StoreUsage};
+use crate::store::{ReadRequest, Store, StoreUsage};
 
-/// Passes everything through to another store and counts reads, writes and syncs. A sync counts once, over however
-/// many files it goes; hints are not counted.
+/// Passes everything through to another store and counts reads, writes and syncs. Each read of a batch counts; a sync
+/// counts once, over however many files it goes; hints are not counted.
 #[derive(Clone, Debug)]
 pub struct MeteredStore {
     inner: Arc<dyn Store>,
@@ -45,6 +45,27 @@ impl Store for MeteredStore {
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
         let result = self.inner.read(id, offset, buf);
         self.flow.note_read(buf.len(), &result);
+        result
+    }
+
+    fn read_batch(&self, reads: &mut [ReadRequest<'_>]) {
+        self.inner.read_batch(reads);
+        self.flow.note_batch();
+        for read in reads {
+            self.flow.note_read(read.buf.len(), &read.result);
+        }
+    }
+
+    fn begin_read(
+        &self,
+        id: ExtentId,
+        offset: u32,
+        len: usize,
+        memory: Vec<u8>,
+    ) -> Result<Box<dyn PendingRead>> {
+        let result = self.inner.begin_read(id, offset, len, memory);
+        // Its bytes pass, whether they are waited for or not.
+        self.flow.note_read(len, &result);
         result
     }
 

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use terrane_base::{ExtentId, Result};
+use terrane_device::{PendingRead, ReadBytes};
 
 /// Bytes of a slot, the unit in which space is given out. A plain extent takes one slot; one that holds a value
 /// longer than a slot takes several, side by side.
@@ -24,6 +25,36 @@ pub struct StoreUsage {
     pub punched_bytes: u64,
     /// Data files.
     pub files: u32,
+}
+
+/// One read of [`Store::read_batch`].
+#[derive(Debug)]
+pub struct ReadRequest<'b> {
+    /// The extent.
+    pub id: ExtentId,
+    /// Its first byte to read.
+    pub offset: u32,
+    /// What is to be filled; undefined after a failure.
+    pub buf: &'b mut [u8],
+    /// How it went, once the batch has been read.
+    pub result: Result<()>,
+}
+
+impl<'b> ReadRequest<'b> {
+    /// Fills `buf` with the bytes from `offset` of extent `id`.
+    pub fn new(id: ExtentId, offset: u32, buf: &'b mut [u8]) -> Self {
+        ReadRequest { id, offset, buf, result: Ok(()) }
+    }
+}
+
+/// A read that is not pending any more.
+#[derive(Debug)]
+struct Whole(ReadBytes);
+
+impl PendingRead for Whole {
+    fn finish(self: Box<Self>) -> Result<ReadBytes> {
+        Ok(self.0)
+    }
 }
 
 /// Owns extents: gives out space, stores their bytes and reads them back.
@@ -60,6 +91,31 @@ pub trait Store: Send + Sync + Debug {
     /// # Errors
     /// `Corrupt` if the data file is missing or ends before; `Io`.
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()>;
+
+    /// Makes several reads, in any order and as many at once as the device takes. Each succeeds or fails by itself
+    /// and as [`Store::read`] would; returns when all have ended. For what is scattered: a range is one read.
+    fn read_batch(&self, reads: &mut [ReadRequest<'_>]) {
+        for ReadRequest { id, offset, buf, result } in reads {
+            *result = self.read(*id, *offset, buf);
+        }
+    }
+
+    /// Begins to read `len` bytes from `offset` of the extent while the caller goes on. `memory` is used for them if
+    /// it is long enough.
+    ///
+    /// # Errors
+    /// As [`Store::read`]; most show when the bytes are waited for.
+    fn begin_read(
+        &self,
+        id: ExtentId,
+        offset: u32,
+        len: usize,
+        mut memory: Vec<u8>,
+    ) -> Result<Box<dyn PendingRead>> {
+        memory.resize(len.max(memory.len()), 0);
+        self.read(id, offset, &mut memory[..len])?;
+        Ok(Box::new(Whole(ReadBytes::new(memory, 0, len))))
+    }
 
     /// Hints that a range of the extent will be read soon.
     fn prefetch(&self, id: ExtentId, offset: u32, len: u32);

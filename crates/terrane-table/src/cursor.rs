@@ -20,13 +20,13 @@ pub struct CursorOptions {
     /// Whether data blocks that are read enter the cache. Switch it off for scans of much data that is not read
     /// again soon: compaction, backup, whole-table scans. Blocks found in the cache are used either way.
     pub fill_cache: bool,
-    /// Whether the store is told in advance what a sequential scan will read.
-    pub read_ahead: bool,
+    /// Most bytes of one read ahead of a sequential scan, in bytes; 0: each block is read when it is reached.
+    pub read_ahead_bytes: u32,
 }
 
 impl Default for CursorOptions {
     fn default() -> Self {
-        CursorOptions { fill_cache: true, read_ahead: true }
+        CursorOptions { fill_cache: true, read_ahead_bytes: 512 << 10 }
     }
 }
 
@@ -56,7 +56,7 @@ impl ExtentCursor {
             block: None,
             block_index: 0,
             position: BlockCursor::new(),
-            ahead: ReadAhead::default(),
+            ahead: ReadAhead::new(options.read_ahead_bytes),
         }
     }
 
@@ -71,7 +71,16 @@ impl ExtentCursor {
         self.extent = extent;
         self.index = None;
         self.block = None;
-        self.ahead.change_extent();
+    }
+
+    /// Whether the scan wants to know where it goes on behind this extent.
+    pub(crate) fn reads_ahead(&self) -> bool {
+        self.ahead.is_on()
+    }
+
+    /// Says where the scan goes on behind this extent.
+    pub(crate) fn follow(&mut self, extent: Option<Arc<Extent>>) {
+        self.ahead.follow(extent);
     }
 
     /// Notes that the scan crossed into this extent, for the read-ahead.
@@ -91,15 +100,24 @@ impl ExtentCursor {
 
     /// Makes block `at` the current one. The position in it is the caller's to set.
     fn enter(&mut self, index: &Arc<Object>, at: usize) -> Result<&Object> {
+        let cached = loader(&self.extent, &self.cache, self.options).cached_block(index, at);
+        self.enter_block(index, at, cached)
+    }
+
+    /// [`ExtentCursor::enter`] where it is known whether the block is in the cache.
+    fn enter_block(
+        &mut self,
+        index: &Arc<Object>,
+        at: usize,
+        cached: Option<Arc<Object>>,
+    ) -> Result<&Object> {
         let loader = loader(&self.extent, &self.cache, self.options);
-        let block = match loader.cached_block(index, at) {
+        let block = match cached {
             Some(block) => block,
-            None => {
-                if self.options.read_ahead {
-                    self.ahead.hint(&self.extent, index, at);
-                }
-                loader.block(index, at)?
-            }
+            None => match self.ahead.fetch(&self.extent, &self.cache, &index.index().rows, at) {
+                Some(fetched) => loader.fetched_block(index, at, fetched.stored, fetched.is_scan)?,
+                None => loader.block(index, at)?,
+            },
         };
         count(|cells| add(&cells.data_blocks_searched, 1));
         self.block_index = at;
@@ -116,6 +134,35 @@ impl ExtentCursor {
             self.block = None;
         }
         placed
+    }
+
+    /// Seeks. False if that would wait for a data block, which it may not: its bytes are under way then.
+    #[inline]
+    fn seek_to(&mut self, key: &[u8], seq: SeqNo, may_wait: bool) -> Result<bool> {
+        self.ahead.restart();
+        let mut is_done = true;
+        self.place(|cursor, index| {
+            let rows = &index.index().rows;
+            let mut at = rows.find(key);
+            while at < rows.len() {
+                let cached = loader(&cursor.extent, &cursor.cache, cursor.options).cached_block(index, at);
+                if cached.is_none() && !may_wait && cursor.ahead.begin_block(&cursor.extent, rows, at) {
+                    is_done = false;
+                    return Ok(());
+                }
+                cursor.enter_block(index, at, cached)?;
+                let ExtentCursor { position, block: Some(block), .. } = cursor else { break };
+                position.seek(block.block(), key, seq);
+                // Not found only where all versions of `key` in this block are newer: they may go on.
+                if position.is_placed() {
+                    break;
+                }
+                at += 1;
+            }
+            count(|cells| add(&cells.index_blocks_searched, 1));
+            Ok(())
+        })?;
+        Ok(is_done)
     }
 
     fn place_first(&mut self) -> Result<()> {
@@ -163,19 +210,6 @@ fn loader<'a>(extent: &'a Extent, cache: &Arc<Cache>, options: CursorOptions) ->
     Loader { extent, cache: extent.bind(cache), fill_cache: options.fill_cache }
 }
 
-impl ReadAhead {
-    /// Hints the store for a miss of block `at`.
-    fn hint(&mut self, extent: &Extent, index: &Object, at: usize) {
-        let rows = &index.index().rows;
-        let row = rows.row(at);
-        let block = row.offset..row.offset.saturating_add(row.stored_len);
-        let data_end = u32::try_from(rows.data_bytes()).unwrap_or(u32::MAX);
-        if let Some(range) = self.miss(block, data_end) {
-            extent.store.prefetch(extent.meta.id, range.start, range.end - range.start);
-        }
-    }
-}
-
 impl Cursor for ExtentCursor {
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
@@ -183,23 +217,11 @@ impl Cursor for ExtentCursor {
     }
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        self.ahead.restart();
-        self.place(|cursor, index| {
-            count(|cells| add(&cells.index_blocks_searched, 1));
-            let rows = &index.index().rows;
-            let mut at = rows.find(key);
-            while at < rows.len() {
-                cursor.enter(index, at)?;
-                let ExtentCursor { position, block: Some(block), .. } = cursor else { break };
-                position.seek(block.block(), key, seq);
-                // Not found only where all versions of `key` in this block are newer: they may go on.
-                if position.is_placed() {
-                    break;
-                }
-                at += 1;
-            }
-            Ok(())
-        })
+        self.seek_to(key, seq, true).map(drop)
+    }
+
+    fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
+        self.seek_to(key, seq, false)
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {

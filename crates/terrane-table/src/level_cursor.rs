@@ -86,13 +86,39 @@ impl LevelCursor {
         done
     }
 
+    /// Seeks by `seek` in the extents from the one that may hold `key` on, until one gives a position, or says by
+    /// false that it waits: then so does this cursor.
+    #[inline]
+    fn seek_by(&mut self, key: &[u8], seek: impl Fn(&mut ExtentCursor) -> Result<bool>) -> Result<bool> {
+        self.is_placed = false;
+        let mut index = self.list.find(key);
+        while let Some(cursor) = self.open(index) {
+            if !seek(cursor)? {
+                return Ok(false);
+            }
+            self.settle(Ok(()))?;
+            // Not found only where all versions of `key` in this extent are newer: they may go on.
+            if self.is_placed {
+                break;
+            }
+            index += 1;
+        }
+        Ok(true)
+    }
+
     /// From the end of an extent to the neighbouring one; extents are not empty, so one crossing is enough.
     fn cross(&mut self, backward: bool) -> Result<()> {
         let index = if backward { self.extent_index.checked_sub(1) } else { Some(self.extent_index + 1) };
+        let beyond = index.and_then(|index| if backward { index.checked_sub(1) } else { Some(index + 1) });
+        let following = beyond.filter(|&beyond| beyond < self.list.len());
+        let following = following.map(|beyond| self.list.extent(beyond).clone());
         let Some(cursor) = index.and_then(|index| self.open(index)) else {
             self.is_placed = false;
             return Ok(());
         };
+        if cursor.reads_ahead() {
+            cursor.follow(following);
+        }
         let crossed = cursor.cross(backward);
         self.settle(crossed)
     }
@@ -105,18 +131,11 @@ impl Cursor for LevelCursor {
     }
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        self.is_placed = false;
-        let mut index = self.list.find(key);
-        while let Some(cursor) = self.open(index) {
-            let sought = cursor.seek(key, seq);
-            self.settle(sought)?;
-            // Not found only where all versions of `key` in this extent are newer: they may go on.
-            if self.is_placed {
-                break;
-            }
-            index += 1;
-        }
-        Ok(())
+        self.seek_by(key, |cursor| cursor.seek(key, seq).map(|()| true)).map(drop)
+    }
+
+    fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
+        self.seek_by(key, |cursor| cursor.begin_seek(key, seq))
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {

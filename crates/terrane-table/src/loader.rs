@@ -76,6 +76,32 @@ impl Loader<'_> {
         Ok(self.publish(home, Some(owner), Payload::Data(block), charge))
     }
 
+    /// Data block `at` of the index block `owner`, whose bytes have been read. What a long scan reads enters the cache
+    /// only where there is room to spare: it is not worth the blocks of others.
+    pub(crate) fn fetched_block(
+        &self,
+        owner: &Object,
+        at: usize,
+        stored: &[u8],
+        is_scan: bool,
+    ) -> Result<Arc<Object>> {
+        let index = owner.index();
+        let row = index.rows.row(at);
+        let may_publish = self.fill_cache && owner.accepts_tenants();
+        let bytes = OBJECT_BYTES + row.raw_len as usize;
+        let charge = match may_publish {
+            true if is_scan => self.cache.reserve_spare(ObjectKind::Data, bytes),
+            true => self.cache.reserve(ObjectKind::Data, bytes),
+            false => None,
+        };
+        count(|cells| {
+            add(&cells.cache_misses, 1);
+            add(&cells.blocks_decoded, 1);
+        });
+        let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored.to_vec())?;
+        Ok(self.publish(&index.homes[at], Some(owner), Payload::Data(block), charge))
+    }
+
     /// Data block `at` of the index block `owner`, if it is in the cache.
     pub(crate) fn cached_block(&self, owner: &Object, at: usize) -> Option<Arc<Object>> {
         cached(&owner.index().homes[at])
@@ -155,15 +181,20 @@ fn read_handle(meta: &ExtentMeta, store: &dyn Store, handle: Handle) -> Result<V
     Ok(bytes)
 }
 
-/// Reads a range of an extent, after checking that it can exist: its length is what is allocated.
-pub(crate) fn read(meta: &ExtentMeta, store: &dyn Store, offset: u32, len: u32) -> Result<Vec<u8>> {
+/// Checks that a range of an extent can exist.
+pub(crate) fn check_range(meta: &ExtentMeta, store: &dyn Store, offset: u32, len: u32) -> Result<()> {
     let end = u64::from(offset) + u64::from(len);
     let bytes_max = u64::from(meta.bytes).min(u64::from(meta.slots) * SLOT_BYTES as u64);
-    if end > bytes_max {
-        let error =
-            Error::corrupt(format!("range {offset}..{end} lies outside an extent of {bytes_max} bytes"));
-        return Err(placed(meta, store, offset, error));
+    if end <= bytes_max {
+        return Ok(());
     }
+    let error = Error::corrupt(format!("range {offset}..{end} lies outside an extent of {bytes_max} bytes"));
+    Err(placed(meta, store, offset, error))
+}
+
+/// Reads a range of an extent, after checking that it can exist: its length is what is allocated.
+pub(crate) fn read(meta: &ExtentMeta, store: &dyn Store, offset: u32, len: u32) -> Result<Vec<u8>> {
+    check_range(meta, store, offset, len)?;
     let mut bytes = vec![0; len as usize];
     store.read(meta.id, offset, &mut bytes)?;
     Ok(bytes)

@@ -4,6 +4,8 @@
 //! A source that wins twice in a row is compared with the runner-up alone from then on, so that a long run from
 //! one source costs one comparison an entry.
 //!
+//! A single source has nobody to play against: its own position is the merge's.
+//!
 //! Matches compare *ranks* first: the 8 key bytes after the prefix that all current keys share. Only equal ranks
 //! look at whole keys. The shared prefix is found when the cursor is placed and only shrinks until it is placed
 //! again, so its upkeep is bounded by its length.
@@ -35,6 +37,8 @@ pub struct MergeCursor<C> {
     runner_up: Option<usize>,
     /// Key of the entry that is being left, where duplicates or a turn need it.
     left: Vec<u8>,
+    /// Sources that wait for a device during a seek.
+    waiting: Vec<usize>,
 }
 
 /// The sources and what matches between them need.
@@ -53,7 +57,8 @@ impl<C: Cursor> MergeCursor<C> {
     /// Merges `sources`; the merge has no position yet.
     #[must_use]
     pub fn new(sources: Vec<C>) -> Self {
-        let count = sources.len();
+        // One source needs neither ranks nor ties, and no memory for them.
+        let count = if sources.len() == 1 { 0 } else { sources.len() };
         MergeCursor {
             field: Field {
                 sources,
@@ -67,13 +72,25 @@ impl<C: Cursor> MergeCursor<C> {
             placed: false,
             runner_up: None,
             left: Vec::new(),
+            waiting: Vec::new(),
         }
+    }
+
+    #[inline]
+    fn is_single(&self) -> bool {
+        self.field.sources.len() == 1
+    }
+
+    /// The source that the current entry comes from, if there is one.
+    #[inline]
+    fn winner(&self) -> usize {
+        if self.is_single() { 0 } else { self.tree.winner() }
     }
 
     /// Index of the source that the current entry comes from.
     #[must_use]
     pub fn source_index(&self) -> Option<usize> {
-        self.entry().map(|_| self.tree.winner())
+        self.entry().map(|_| self.winner())
     }
 
     /// The sources, in order.
@@ -95,9 +112,18 @@ impl<C: Cursor> MergeCursor<C> {
         for source in &mut self.field.sources {
             place(source)?;
         }
-        self.field.backward = backward;
-        self.play();
+        self.settle(backward);
         Ok(())
+    }
+
+    /// Makes the position out of where the sources stand, all on the right side of it.
+    fn settle(&mut self, backward: bool) {
+        self.field.backward = backward;
+        if self.is_single() {
+            self.placed = true;
+        } else {
+            self.play();
+        }
     }
 
     /// Plays the whole tournament from where the sources stand.
@@ -120,6 +146,11 @@ impl<C: Cursor> MergeCursor<C> {
         debug_assert!(self.entry().is_some(), "the caller asks for a step only from an entry");
         if !self.placed {
             return Ok(());
+        }
+        if let [source] = self.field.sources.as_mut_slice() {
+            let stepped = if backward { source.prev() } else { source.next() };
+            self.placed = stepped.is_ok();
+            return stepped;
         }
         let stepped = if self.field.backward != backward {
             self.turn(backward)
@@ -272,11 +303,26 @@ impl<C: Cursor> Contest for Field<C> {
 impl<C: Cursor> Cursor for MergeCursor<C> {
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
-        if self.placed { self.field.sources[self.tree.winner()].entry() } else { None }
+        if self.placed { self.field.sources[self.winner()].entry() } else { None }
     }
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
-        self.place(false, |source| source.seek(key, seq))
+        if self.is_single() {
+            return self.place(false, |source| source.seek(key, seq));
+        }
+        self.placed = false;
+        count(|cells| add(&cells.runs_sought, self.field.sources.len() as u64));
+        self.waiting.clear();
+        for (index, source) in self.field.sources.iter_mut().enumerate() {
+            if !source.begin_seek(key, seq)? {
+                self.waiting.push(index);
+            }
+        }
+        for &index in &self.waiting {
+            self.field.sources[index].seek(key, seq)?;
+        }
+        self.settle(false);
+        Ok(())
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {

@@ -1,38 +1,106 @@
-//! When to hint the store at what a scan will read next.
+//! What a scan reads before it gets there, in few large reads.
 //!
-//! Nothing is hinted for the first blocks after a placement: most placements read only one or two. From the third
-//! block in one direction on, each block that is not in the cache extends a window in front of the scan, which
-//! doubles from [`WINDOW_BYTES_MIN`] to [`WINDOW_BYTES_MAX`].
+//! Nothing is read ahead for the first blocks after a placement: most placements want one or two. From the third
+//! block in one direction on, a block that is not cached comes with its neighbours in front: a *window* in one read,
+//! which doubles from [`WINDOW_BYTES_MIN`] up to what the options allow. While the scan uses one window the next is
+//! under way, in the following extent if this one ends.
+//!
+//! A placement that may not wait for its block ([`ReadAhead::begin_block`]) has it under way in the same manner.
+//!
+//! Invariants:
+//! 1. At most two windows are held, one in use and one under way, beside memory for one more.
+//! 2. A window is of one extent and keeps it alive, so its bytes cannot be those of a later user of its slots.
+//! 3. A read ahead that fails is not an error: the block is read by itself, and says what is wrong with it.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use terrane_base::counters::{add, count};
+use terrane_device::{PendingRead, ReadBytes};
+use terrane_format::index::IndexBlock;
+
+use crate::cache::{Cache, Object};
+use crate::extent::Extent;
+use crate::loader::{Loader, check_range};
+
+/// The first window of a scan.
 const WINDOW_BYTES_MIN: u32 = 64 << 10;
-const WINDOW_BYTES_MAX: u32 = 512 << 10;
 /// Blocks in one direction that make a scan.
 const STREAK: u32 = 2;
 
+/// Bytes of an extent that are here.
+#[derive(Debug)]
+struct Window {
+    extent: Arc<Extent>,
+    start: u32,
+    bytes: ReadBytes,
+}
+
+/// Stored bytes of a block that were read before it was asked for.
+#[derive(Debug)]
+pub(crate) struct Fetched<'a> {
+    pub(crate) stored: &'a [u8],
+    /// A scan reads them, not a placement.
+    pub(crate) is_scan: bool,
+}
+
+/// Bytes of an extent that are under way.
+#[derive(Debug)]
+struct Begun {
+    extent: Arc<Extent>,
+    range: Range<u32>,
+    read: Box<dyn PendingRead>,
+}
+
+/// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct ReadAhead {
+    /// Largest window; 0: none.
+    bytes_max: u32,
     backward: bool,
     /// Steps from block to block in this direction.
     streak: u32,
-    window: u32,
-    /// How far was hinted: an end going forward, a start going backward. `None`: nothing yet.
-    edge: Option<u32>,
+    window_bytes: u32,
+    window: Option<Window>,
+    begun: Option<Begun>,
+    /// The block of a placement that has begun.
+    sought: Option<Begun>,
+    /// Where the scan goes on when its extent ends.
+    following: Option<Arc<Extent>>,
+    /// For the next read.
+    memory: Vec<u8>,
 }
 
 impl ReadAhead {
-    /// The scan was placed anew.
-    pub(crate) fn restart(&mut self) {
-        *self = ReadAhead::default();
+    pub(crate) fn new(bytes_max: u32) -> Self {
+        ReadAhead { bytes_max, ..ReadAhead::default() }
     }
 
-    /// The scan goes on in another extent, whose offsets start over.
-    pub(crate) fn change_extent(&mut self) {
-        self.edge = None;
+    /// Whether anything is ever read ahead.
+    pub(crate) fn is_on(&self) -> bool {
+        self.bytes_max > 0
+    }
+
+    /// The scan was placed anew. What is under way is left to itself: to wait for it now would cost the placement.
+    #[inline]
+    pub(crate) fn restart(&mut self) {
+        self.streak = 0;
+        if self.window.is_some() || self.window_bytes > 0 {
+            self.stop();
+        }
+    }
+
+    #[cold]
+    fn stop(&mut self) {
+        self.window_bytes = 0;
+        self.following = None;
+        if let Some(window) = self.window.take() {
+            self.memory = window.bytes.into_memory();
+        }
     }
 
     /// The scan moved to the next block in a direction.
+    #[inline]
     pub(crate) fn step(&mut self, backward: bool) {
         if self.backward != backward {
             self.restart();
@@ -41,26 +109,165 @@ impl ReadAhead {
         self.streak += 1;
     }
 
-    /// The block at `block` must be read; blocks lie in `0..data_end`. Returns the range to hint at, if any.
-    pub(crate) fn miss(&mut self, block: Range<u32>, data_end: u32) -> Option<Range<u32>> {
-        if self.streak < STREAK {
+    /// Says where the scan goes on when its extent ends.
+    pub(crate) fn follow(&mut self, extent: Option<Arc<Extent>>) {
+        self.following = extent;
+    }
+
+    /// Has block `at`, which is not cached, under way for the placement that follows. False if it is not.
+    #[cold]
+    pub(crate) fn begin_block(&mut self, extent: &Arc<Extent>, rows: &IndexBlock, at: usize) -> bool {
+        if !self.is_on() {
+            return false;
+        }
+        let row = rows.row(at);
+        let range = row.offset..row.offset.saturating_add(row.stored_len);
+        self.sought = self.begin_range(extent, range);
+        self.sought.is_some()
+    }
+
+    /// The stored bytes of block `at`, which is not cached, if they are to come by way of a window or have been begun
+    /// to be read.
+    pub(crate) fn fetch(
+        &mut self,
+        extent: &Arc<Extent>,
+        cache: &Arc<Cache>,
+        rows: &IndexBlock,
+        at: usize,
+    ) -> Option<Fetched<'_>> {
+        let is_scan = self.bytes_max > 0 && self.streak >= STREAK;
+        if !is_scan && self.sought.is_none() {
             return None;
         }
-        self.window = (self.window * 2).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX);
-        // Hints go out when half of the last window is used up, not with every block.
-        let half = self.window / 2;
-        let range = if self.backward {
-            let end = self.edge.map_or(block.start, |edge| edge.min(block.start));
-            if block.start - end > half { return None } else { end.saturating_sub(self.window)..end }
-        } else {
-            let start = self.edge.map_or(block.end, |edge| edge.max(block.end));
-            if start - block.end > half {
-                return None;
-            } else {
-                start..start.saturating_add(self.window).min(data_end)
-            }
-        };
-        self.edge = Some(if self.backward { range.start } else { range.end });
-        if range.is_empty() { None } else { Some(range) }
+        let row = rows.row(at);
+        let block = row.offset..row.offset.checked_add(row.stored_len)?;
+        if let Some(sought) = self.sought.take().filter(|sought| sought.holds(extent, &block)) {
+            self.take_window(sought).then_some(())?;
+        } else if !is_scan {
+            return None;
+        } else if !self.window.as_ref().is_some_and(|window| window.holds(extent, &block))
+            && !self.advance(extent, rows, at, &block)
+        {
+            // Whatever it was, it must not be tried again with every block.
+            self.restart();
+            return None;
+        }
+        if is_scan && self.begun.is_none() && self.is_worth_more(&block) {
+            self.begun = self.begin_next(extent, cache, rows);
+        }
+        let window = self.window.as_ref()?;
+        let from = (block.start - window.start) as usize;
+        let stored = window.bytes.get(from..from + row.stored_len as usize)?;
+        Some(Fetched { stored, is_scan })
     }
+
+    /// Makes the window that holds `block` the current one, by way of what is under way if it does. False if that
+    /// fails.
+    fn advance(&mut self, extent: &Arc<Extent>, rows: &IndexBlock, at: usize, block: &Range<u32>) -> bool {
+        if let Some(used) = self.window.take() {
+            self.memory = used.bytes.into_memory();
+        }
+        let begun = self.begun.take().filter(|begun| begun.holds(extent, block));
+        let Some(begun) = begun.or_else(|| self.begin(extent, rows, at)) else { return false };
+        self.take_window(begun)
+    }
+
+    /// Waits for what was begun and makes it the current window. False if it failed.
+    fn take_window(&mut self, begun: Begun) -> bool {
+        if let Some(used) = self.window.take() {
+            self.memory = used.bytes.into_memory();
+        }
+        let Begun { extent, range, read } = begun;
+        let Ok(bytes) = read.finish() else { return false };
+        self.window = Some(Window { extent, start: range.start, bytes });
+        true
+    }
+
+    /// Whether the next window is to be begun now: at once in a scan that has proved itself, after half of its first
+    /// window in one that has not.
+    fn is_worth_more(&self, block: &Range<u32>) -> bool {
+        let Some(window) = &self.window else { return false };
+        let left =
+            if self.backward { block.start - window.start } else { window.end().saturating_sub(block.end) };
+        self.window_bytes > WINDOW_BYTES_MIN || left as usize <= window.bytes.len() / 2
+    }
+
+    /// Begins the window behind the current one, in this extent or in the one that follows.
+    fn begin_next(&mut self, extent: &Arc<Extent>, cache: &Arc<Cache>, rows: &IndexBlock) -> Option<Begun> {
+        let window = self.window.as_ref()?;
+        let next = if self.backward {
+            (0..rows.len()).rev().find(|&at| rows.row(at).offset < window.start)
+        } else {
+            let end = window.end();
+            (0..rows.len()).find(|&at| rows.row(at).offset >= end)
+        };
+        if let Some(at) = next {
+            return self.begin(extent, rows, at);
+        }
+        let following = self.following.take()?;
+        // The scan needs this index block anyway, and meets the error there if it cannot be had.
+        let loader = Loader { extent: &following, cache: following.bind(cache), fill_cache: true };
+        let index: Arc<Object> = loader.index().ok()?;
+        let rows = &index.index().rows;
+        let at = if self.backward { rows.len().checked_sub(1)? } else { 0 };
+        self.begin(&following, rows, at)
+    }
+
+    /// Begins a window that starts (going backward: ends) with block `at`, which exists.
+    fn begin(&mut self, extent: &Arc<Extent>, rows: &IndexBlock, at: usize) -> Option<Begun> {
+        self.window_bytes = (self.window_bytes * 2).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MIN.max(self.bytes_max));
+        let range = range_around(rows, at, self.backward, self.window_bytes.min(self.bytes_max));
+        self.begin_range(extent, range)
+    }
+
+    fn begin_range(&mut self, extent: &Arc<Extent>, range: Range<u32>) -> Option<Begun> {
+        let len = range.end - range.start;
+        check_range(&extent.meta, &*extent.store, range.start, len).ok()?;
+        let len = len as usize;
+        let memory = std::mem::take(&mut self.memory);
+        let read = extent.store.begin_read(extent.meta.id, range.start, len, memory).ok()?;
+        count(|cells| {
+            add(&cells.device_reads, 1);
+            add(&cells.device_bytes_read, len as u64);
+        });
+        Some(Begun { extent: extent.clone(), range, read })
+    }
+}
+
+impl Window {
+    fn end(&self) -> u32 {
+        self.start + self.bytes.len() as u32
+    }
+
+    fn holds(&self, extent: &Arc<Extent>, block: &Range<u32>) -> bool {
+        Arc::ptr_eq(&self.extent, extent) && block.start >= self.start && block.end <= self.end()
+    }
+}
+
+impl Begun {
+    fn holds(&self, extent: &Arc<Extent>, block: &Range<u32>) -> bool {
+        Arc::ptr_eq(&self.extent, extent) && block.start >= self.range.start && block.end <= self.range.end
+    }
+}
+
+/// The blocks from `at` on (going backward: down) that fit into `bytes`, `at` in any case.
+fn range_around(rows: &IndexBlock, at: usize, backward: bool, bytes: u32) -> Range<u32> {
+    let end_of = |at: usize| rows.row(at).offset.saturating_add(rows.row(at).stored_len);
+    let (mut start, mut end) = (rows.row(at).offset, end_of(at));
+    if backward {
+        for before in (0..at).rev() {
+            if end.saturating_sub(rows.row(before).offset) > bytes {
+                break;
+            }
+            start = rows.row(before).offset;
+        }
+    } else {
+        for next in at + 1..rows.len() {
+            if end_of(next).saturating_sub(start) > bytes {
+                break;
+            }
+            end = end_of(next);
+        }
+    }
+    start..end
 }

@@ -5,7 +5,6 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use support::store::{TestStore, write_extent, write_extents};
 use support::{Dice, Row, RowCursor, sort, walk};
@@ -44,7 +43,10 @@ fn settings(dice: &mut Dice) -> WriterSettings {
 }
 
 fn options(dice: &mut Dice) -> CursorOptions {
-    CursorOptions { fill_cache: dice.roll(2) == 0, read_ahead: dice.roll(2) == 0 }
+    CursorOptions {
+        fill_cache: dice.roll(2) == 0,
+        read_ahead_bytes: [0, 1, 5000, 100_000, 1 << 20][dice.roll(5)],
+    }
 }
 
 /// From "nothing fits" over "evicts all the time" to "everything fits".
@@ -173,9 +175,9 @@ fn scans_read_ahead_and_leave_the_cache_alone_if_told_to() {
         let cache = Cache::new(64 << 20);
         // An extent belongs to one cache, so each round opens its own.
         let extent = Extent::new(extent.meta.clone(), store.clone());
-        let options = CursorOptions { fill_cache: false, read_ahead: true };
+        let options = CursorOptions { fill_cache: false, read_ahead_bytes: 256 << 10 };
         let mut cursor = ExtentCursor::new(extent.clone(), cache.clone(), options);
-        store.prefetched_bytes.store(0, Ordering::Relaxed);
+        let (reads, bytes) = (store.reads(), store.bytes_read());
         if backward {
             cursor.seek_last().unwrap()
         } else {
@@ -188,9 +190,50 @@ fn scans_read_ahead_and_leave_the_cache_alone_if_told_to() {
         }
         assert_eq!(count, rows.len());
         assert_eq!(extent.cached_blocks(), 0);
-        let hinted = store.prefetched_bytes.load(Ordering::Relaxed);
+        let (reads, bytes) = (store.reads() - reads, store.bytes_read() - bytes);
         let data = u64::from(extent.meta.index.offset);
-        assert!(hinted > data / 2 && hinted <= data, "hinted {hinted} of {data} bytes");
+        let whole = data + u64::from(extent.meta.index.len);
+        assert_eq!(bytes, whole, "every byte once");
+        // The index block, two blocks by themselves, windows of 64 and 128 KiB, then 256 KiB each.
+        let windows = (data.saturating_sub((2 * 16 + 64 + 128) << 10)).div_ceil(230 << 10);
+        assert!(reads <= 3 + 2 + windows + 1, "{reads} reads of {data} bytes");
+    }
+}
+
+#[test]
+fn a_level_is_read_ahead_over_the_borders_of_its_extents() {
+    let store = TestStore::new();
+    let rows = plain_rows(10_000);
+    let extents = write_extents(&rows, WriterSettings::default(), 300_000, &store);
+    assert!(extents.len() > 3);
+    for backward in [false, true] {
+        // Extents belong to one cache, so each round opens its own.
+        let open = |extent: &Arc<Extent>| Extent::new(extent.meta.clone(), store.clone());
+        let list: Vec<Arc<Extent>> = extents.iter().map(open).collect();
+        let options = CursorOptions { fill_cache: true, read_ahead_bytes: 1 << 20 };
+        // Room for the index blocks and hardly more: data blocks come by the windows only.
+        let cache = Cache::new(64 << 10);
+        let mut cursor = LevelCursor::new(Arc::new(list), cache, options);
+        let (reads, bytes) = (store.reads(), store.bytes_read());
+        if backward {
+            cursor.seek_last().unwrap()
+        } else {
+            cursor.seek_first().unwrap()
+        }
+        let mut seen: Vec<Row> = Vec::new();
+        while let Some(entry) = cursor.entry() {
+            seen.push(Row::of(entry));
+            if backward { cursor.prev().unwrap() } else { cursor.next().unwrap() }
+        }
+        if backward {
+            seen.reverse();
+        }
+        assert!(seen == rows);
+        let (reads, bytes) = (store.reads() - reads, store.bytes_read() - bytes);
+        let data: u64 = extents.iter().map(|extent| u64::from(extent.meta.index.offset)).sum();
+        let indexes: u64 = extents.iter().map(|extent| u64::from(extent.meta.index.len)).sum();
+        assert!(bytes >= data + indexes && bytes <= data + 3 * indexes, "{bytes} bytes, {data} of data");
+        assert!(reads <= 5 * extents.len() as u64 + 4, "{reads} reads of {} extents", extents.len());
     }
 }
 

@@ -1,9 +1,10 @@
 //! Ranges of a table: an iterator of owned rows, and a cursor that lends them.
 
 use terrane_base::Result;
-use terrane_engine::{RangeIter, TableScan};
+use terrane_engine::{RangeIter, RenewableScan};
 
-use crate::snapshot::Pin;
+use crate::Table;
+use crate::snapshot::{self, Pin};
 
 /// A key and its value.
 pub type Row = (Vec<u8>, Vec<u8>);
@@ -50,17 +51,41 @@ impl DoubleEndedIterator for Iter {
 /// # }
 /// ```
 pub struct Cursor {
-    pub(crate) scan: TableScan,
+    pub(crate) inner: RenewableScan,
+    pub(crate) table: Table,
     /// Keeps the versions that the cursor sees.
-    pub(crate) _pin: Pin,
+    pub(crate) pin: Pin,
 }
 
 impl Cursor {
+    /// Makes the cursor see the table as it is now, without a position. For many short scans it costs less than a new
+    /// cursor each: buffers stay, and as a rule the sorted runs that it looks into.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let mut cursor = db.default_table().cursor();
+    /// db.put(b"k", b"v")?;
+    /// cursor.seek(b"k")?;
+    /// assert!(cursor.row().is_none());
+    /// cursor.refresh();
+    /// cursor.seek(b"k")?;
+    /// assert!(cursor.row().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn refresh(&mut self) {
+        // First the number, then the picture: what the number sees cannot go meanwhile.
+        snapshot::renew(&mut self.pin);
+        self.inner.renew(self.pin.engine(), self.table.engine_table(), self.pin.seq());
+    }
+
     /// The key and value at the position; `None` before it is placed and past either end.
     #[inline]
     #[must_use]
     pub fn row(&self) -> Option<(&[u8], &[u8])> {
-        self.scan.entry()
+        self.inner.scan.entry()
     }
 
     /// Goes to the first key.
@@ -68,7 +93,7 @@ impl Cursor {
     /// # Errors
     /// `Io` or `Corrupt` from the store.
     pub fn seek_first(&mut self) -> Result<()> {
-        self.scan.seek_first()
+        self.inner.scan.seek_first()
     }
 
     /// Goes to the last key.
@@ -76,7 +101,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_last(&mut self) -> Result<()> {
-        self.scan.seek_last()
+        self.inner.scan.seek_last()
     }
 
     /// Goes to the first key at or after `key`.
@@ -84,7 +109,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.scan.seek(key)
+        self.inner.scan.seek(key)
     }
 
     /// Goes to the last key at or before `key`.
@@ -92,7 +117,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
-        self.scan.seek_back(key)
+        self.inner.scan.seek_back(key)
     }
 
     /// Goes to the next key; stays without a position if there is none.
@@ -102,7 +127,7 @@ impl Cursor {
     #[expect(clippy::should_implement_trait, reason = "a lending cursor is not an Iterator")]
     #[inline]
     pub fn next(&mut self) -> Result<()> {
-        self.scan.next()
+        self.inner.scan.next()
     }
 
     /// Goes to the previous key; stays without a position if there is none.
@@ -111,6 +136,6 @@ impl Cursor {
     /// As [`Cursor::seek_first`].
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
-        self.scan.prev()
+        self.inner.scan.prev()
     }
 }

@@ -11,6 +11,14 @@ use crate::{Cursor, Iter, Table, Value, Values};
 /// What keeps the versions that a reader sees; shared by a snapshot and the iterators made from it.
 pub(crate) type Pin = Arc<terrane_engine::Snapshot>;
 
+/// Moves a pin to what is visible now; others that share it keep theirs.
+pub(crate) fn renew(pin: &mut Pin) {
+    match Arc::get_mut(pin) {
+        Some(pin) => pin.renew(),
+        None => *pin = Arc::new(terrane_engine::Snapshot::new(pin.engine().clone())),
+    }
+}
+
 /// The database as it was at one moment, over all tables. Cheap to make and to clone; keeps the versions that it
 /// sees from being dropped while it lives.
 ///

@@ -242,7 +242,15 @@ impl Table {
     }
 
     pub(crate) fn cursor_at(&self, bounds: Bounds, pin: Pin) -> Cursor {
-        Cursor { scan: self.engine.scan(&self.inner, bounds, pin.seq()), _pin: pin }
+        Cursor {
+            inner: self.engine.renewable_scan(&self.inner, bounds, pin.seq()),
+            table: self.clone(),
+            pin,
+        }
+    }
+
+    pub(crate) fn engine_table(&self) -> &terrane_engine::Table {
+        &self.inner
     }
 
     pub(crate) fn refuse_if_dropped(&self) -> Result<()> {

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use terrane::{Batch, Db, Options, ReadCounters, Sync, Table, TableShape, Values, read_counters};
+use terrane::{
+    Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Values, read_counters,
+};
 
 use crate::engine::{
     Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
@@ -70,6 +72,7 @@ impl Engine for Terrane {
         Ok(Box::new(TerraneSession {
             engine: self,
             readers: self.tables.iter().map(reader).collect(),
+            cursors: self.tables.iter().map(|_| None).collect(),
             value: Vec::new(),
             values: Values::new(),
             batch: Batch::new(),
@@ -157,6 +160,8 @@ struct TerraneSession<'e> {
     engine: &'e Terrane,
     /// Handles of the tables as reads use them: with or without filters.
     readers: Vec<Table>,
+    /// Cursors of earlier short scans, refreshed for each, by table.
+    cursors: Vec<Option<Cursor>>,
     value: Vec<u8>,
     /// Answers of multi-gets, used again.
     values: Values,
@@ -221,7 +226,14 @@ impl Session for TerraneSession<'_> {
         direction: Direction,
         visit: &mut Visit<'_>,
     ) -> Result<u64> {
-        let mut cursor = self.table(table).cursor();
+        let reader = &self.readers[table as usize];
+        let cursor = match &mut self.cursors[table as usize] {
+            Some(cursor) => {
+                cursor.refresh();
+                cursor
+            }
+            none => none.insert(reader.cursor()),
+        };
         match direction {
             Direction::Forward => cursor.seek(start),
             Direction::Backward => cursor.seek_back(start),

@@ -15,7 +15,7 @@ pub(crate) struct TestStore {
     extents: Mutex<BTreeMap<ExtentId, Vec<u8>>>,
     next: AtomicU64,
     pub(crate) reads: AtomicU64,
-    pub(crate) prefetched_bytes: AtomicU64,
+    bytes_read: AtomicU64,
     pub(crate) frees: AtomicU64,
 }
 
@@ -34,6 +34,10 @@ impl TestStore {
 
     pub(crate) fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
     }
 }
 
@@ -54,6 +58,7 @@ impl Store for TestStore {
 
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
         self.reads.fetch_add(1, Ordering::Relaxed);
+        self.bytes_read.fetch_add(buf.len() as u64, Ordering::Relaxed);
         let extents = self.extents.lock().unwrap();
         let bytes = extents.get(&id).ok_or_else(|| Error::corrupt("no such extent"))?;
         let bytes = bytes.get(offset as usize..offset as usize + buf.len());
@@ -64,7 +69,6 @@ impl Store for TestStore {
     fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
         let end = offset as usize + len as usize;
         assert!(end <= self.extents.lock().unwrap()[&id].len(), "hints stay within the extent");
-        self.prefetched_bytes.fetch_add(u64::from(len), Ordering::Relaxed);
     }
 
     fn free(&self, id: ExtentId, _slots: u32) -> Result<()> {

@@ -182,6 +182,7 @@ api! {
         hyper_clock_cache_options_create(usize, usize) -> *mut HyperClockOptions;
         hyper_clock_cache_options_destroy(*mut HyperClockOptions);
         cache_create_hyper_clock_opts(*const HyperClockOptions) -> *mut Cache;
+        iter_refresh(*mut Iter, ErrPtr);
         iter_key_slice(*const Iter) -> Slice;
         iter_value_slice(*const Iter) -> Slice;
         compaction_options_create() -> *mut CompactFilesOptions;

@@ -2,7 +2,8 @@
 //!
 //! Unsafe code: calls of the C interface on the way of each operation. Keys and values are lent to the library for a call
 //! only; what it lends back (a pinned value, an iterator's row) is seen by the visitor before the owner is destroyed or
-//! moved. The batch and the buffers of `multi_get` are reused.
+//! moved. The batch, the buffers of `multi_get` and, where the library can refresh them, the iterators of short scans
+//! are reused.
 #![expect(unsafe_code, reason = "calls of a C interface")]
 
 use std::ffi::c_char;
@@ -27,6 +28,8 @@ pub(super) struct RocksSession<'d> {
     api: &'d Api,
     batch: Owned<Batch>,
     perf: Option<Owned<PerfContext>>,
+    /// Iterators of earlier short scans, by table.
+    iters: Vec<Option<Owned<Iter>>>,
     keys: Vec<*const c_char>,
     sizes: Vec<usize>,
     values: Vec<*mut Pinned>,
@@ -50,7 +53,7 @@ impl<'d> RocksSession<'d> {
             (batch, perf)
         };
         let (keys, sizes, values, errors) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        RocksSession { database, api, batch, perf, keys, sizes, values, errors }
+        RocksSession { database, api, batch, perf, iters: Vec::new(), keys, sizes, values, errors }
     }
 
     /// Lends a pinned value to the visitor and gives it back.
@@ -64,26 +67,48 @@ impl<'d> RocksSession<'d> {
         }
     }
 
-    fn iterate(
-        &self,
-        all: bool,
-        table: u32,
-        start: Option<&[u8]>,
-        direction: Direction,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
+    fn new_iter(&self, all: bool, table: u32) -> Owned<Iter> {
         let options = if all { &self.database.read_all } else { &self.database.read };
-        // SAFETY: database, options and family outlive the iterator, which ends with this call.
-        let iter = unsafe {
+        // SAFETY: database, options and family outlive the iterator, which ends with this session at the latest.
+        unsafe {
             let raw = (self.api.create_iterator_cf)(
                 self.database.raw(),
                 options.as_ptr(),
                 self.database.family(table),
             );
             Owned::new(&self.database.api, raw, self.api.iter_destroy)
-        };
-        self.position(&iter, start, direction);
-        let rows = self.walk(&iter, direction, row);
+        }
+    }
+
+    /// The iterator of the last short scan, made to see what is there now, or a new one.
+    fn short_iter(&mut self, table: u32) -> Owned<Iter> {
+        let kept = self.iters.get_mut(table as usize).and_then(Option::take);
+        let refreshed = kept.zip(self.api.iter_refresh).and_then(|(iter, refresh)| {
+            // SAFETY: the iterator is alive.
+            let done = checked(self.api, "refresh", |error| unsafe { refresh(iter.as_ptr(), error) });
+            done.ok().map(|()| iter)
+        });
+        refreshed.unwrap_or_else(|| self.new_iter(false, table))
+    }
+
+    /// Keeps an iterator for the next short scan.
+    fn keep_iter(&mut self, table: u32, iter: Owned<Iter>) {
+        if self.api.iter_refresh.is_some() {
+            let table = table as usize;
+            self.iters.resize_with(self.iters.len().max(table + 1), || None);
+            self.iters[table] = Some(iter);
+        }
+    }
+
+    fn iterate(
+        &self,
+        iter: &Owned<Iter>,
+        start: Option<&[u8]>,
+        direction: Direction,
+        row: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64> {
+        self.position(iter, start, direction);
+        let rows = self.walk(iter, direction, row);
         // SAFETY: the iterator is alive.
         checked(self.api, "scan", |error| unsafe { (self.api.iter_get_error)(iter.as_ptr(), error) })?;
         Ok(rows)
@@ -257,11 +282,14 @@ impl Session for RocksSession<'_> {
             return Ok(0);
         }
         let mut left = rows;
-        self.iterate(false, table, Some(start), direction, &mut |key, value| {
+        let iter = self.short_iter(table);
+        let seen = self.iterate(&iter, Some(start), direction, &mut |key, value| {
             visit(key, value);
             left -= 1;
             left > 0
-        })
+        })?;
+        self.keep_iter(table, iter);
+        Ok(seen)
     }
 
     fn scan_all(
@@ -270,7 +298,7 @@ impl Session for RocksSession<'_> {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<u64> {
-        self.iterate(true, table, None, direction, visit)
+        self.iterate(&self.new_iter(true, table), None, direction, visit)
     }
 
     fn counters(&self) -> EngineCounters {

@@ -1,0 +1,96 @@
+//! A batch of reads of the operating system's files, by one ring.
+//!
+//! 1. A direct read whose buffer or range is not of whole pages gets the pages around it in memory of the ring.
+//! 2. The ring makes all reads. 3. What it did not do whole is read again alone, which also says what is wrong.
+
+use std::any::Any;
+use std::ops::Range;
+
+use crate::FileRead;
+use crate::mapping::PAGE_BYTES;
+use crate::posix_file::{PosixFile, is_aligned};
+use crate::ring::{Ring, RingRead, Rings};
+
+/// Least reads of a batch for which a ring pays: one alone takes as many system calls without.
+const READS_MIN: usize = 2;
+
+/// Makes the reads; see the [module](self).
+pub(crate) fn read(rings: &Rings, reads: &mut [FileRead<'_>]) {
+    let is_ours = |read: &FileRead<'_>| posix(read).is_some();
+    let is_for_ring = reads.len() >= READS_MIN && reads.iter().all(is_ours);
+    let Some(mut ring) = is_for_ring.then(|| rings.take()).flatten() else {
+        return reads.iter_mut().for_each(FileRead::read_alone);
+    };
+    let pages: Vec<Range<u64>> = reads.iter().map(bounced_pages).collect();
+    let len: usize = pages.iter().map(bytes_of).sum();
+    let mut scratch = ring.take_scratch(if len > 0 { len + PAGE_BYTES } else { 0 });
+    let start = if len > 0 { scratch.as_ptr().align_offset(PAGE_BYTES) } else { 0 };
+    let is_done = read_by_ring(rings, &mut ring, reads, &pages, &mut scratch[start..]);
+    take_over(reads, &pages, &scratch[start..], &is_done);
+    ring.keep_scratch(scratch);
+    rings.put(ring);
+}
+
+/// Makes the reads into their buffers or, where they have `pages`, into `bounce`; says which were done. Fewer
+/// answers than reads: the ring broke.
+fn read_by_ring(
+    rings: &Rings,
+    ring: &mut Ring,
+    reads: &mut [FileRead<'_>],
+    pages: &[Range<u64>],
+    mut bounce: &mut [u8],
+) -> Vec<bool> {
+    let mut begun = Vec::with_capacity(reads.len());
+    for (read, pages) in reads.iter_mut().zip(pages) {
+        let Some(file) = posix(read) else { continue };
+        let (fd, _) = file.reader();
+        let (offset, buf) = if pages.is_empty() {
+            (read.offset, &mut *read.buf)
+        } else {
+            let (buf, behind) = bounce.split_at_mut(bytes_of(pages));
+            bounce = behind;
+            (pages.start, buf)
+        };
+        begun.push(RingRead { fd, offset, buf, is_done: false });
+    }
+    match rings.read_all(ring, &mut begun) {
+        Ok(()) => begun.iter().map(|read| read.is_done).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Copies out of the pages what was asked for, and makes alone what was not done.
+fn take_over(reads: &mut [FileRead<'_>], pages: &[Range<u64>], mut bounce: &[u8], is_done: &[bool]) {
+    for (index, (read, pages)) in reads.iter_mut().zip(pages).enumerate() {
+        let (bytes, behind) = bounce.split_at(bytes_of(pages));
+        bounce = behind;
+        if !is_done.get(index).is_some_and(|&is_done| is_done) {
+            read.read_alone();
+            continue;
+        }
+        if !pages.is_empty() {
+            let skip = (read.offset - pages.start) as usize;
+            read.buf.copy_from_slice(&bytes[skip..skip + read.buf.len()]);
+        }
+        read.result = Ok(());
+    }
+}
+
+fn posix<'b>(read: &FileRead<'b>) -> Option<&'b PosixFile> {
+    (read.file as &dyn Any).downcast_ref()
+}
+
+/// The whole pages to read instead of what the kernel would not read straight into the buffer; empty if it would.
+fn bounced_pages(read: &FileRead<'_>) -> Range<u64> {
+    let is_direct = posix(read).is_some_and(|file| file.reader().1);
+    let page = PAGE_BYTES as u64;
+    let end = read.offset.checked_add(read.buf.len() as u64).and_then(|end| end.checked_next_multiple_of(page));
+    match end {
+        Some(end) if is_direct && !is_aligned(read.offset, read.buf) => read.offset / page * page..end,
+        _ => 0..0,
+    }
+}
+
+fn bytes_of(pages: &Range<u64>) -> usize {
+    (pages.end - pages.start) as usize
+}

@@ -1,0 +1,99 @@
+//! A cursor that is refreshed sees what a new one sees, whatever happened to the table in between, and keeps what it
+//! saw until then.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::collections::BTreeMap;
+
+use terrane::{Cursor, Db, Options};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Steps of a fixed sequence (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % below
+    }
+}
+
+fn key(number: u64) -> Vec<u8> {
+    format!("key{number:06}").into_bytes()
+}
+
+/// A short scan from `start`, forward or back, compared with the model.
+fn check(cursor: &mut Cursor, model: &Model, start: &[u8], backward: bool) {
+    let mut expected: Vec<_> = if backward {
+        model.range(..=start.to_vec()).rev().take(12).collect()
+    } else {
+        model.range(start.to_vec()..).take(12).collect()
+    };
+    expected.reverse();
+    if backward { cursor.seek_back(start).unwrap() } else { cursor.seek(start).unwrap() }
+    while let Some((key, value)) = expected.pop() {
+        assert_eq!(cursor.row(), Some((key.as_slice(), value.as_slice())));
+        if expected.is_empty() {
+            return;
+        }
+        if backward { cursor.prev().unwrap() } else { cursor.next().unwrap() }
+    }
+    assert_eq!(cursor.row(), None);
+}
+
+#[test]
+fn a_refreshed_cursor_sees_what_a_new_one_sees() {
+    for direct_io in ["false", "true"] {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut options = Options::default();
+        for (name, value) in [("memory_bytes", "16MiB"), ("block_bytes", "1KiB"), ("direct_io", direct_io)] {
+            options.set(name, value).unwrap();
+        }
+        let db = Db::open_with(dir.path().join("db"), &options).unwrap();
+        let table = db.default_table();
+        let mut dice = Dice(7);
+        let mut model = Model::new();
+        let mut cursor = table.cursor();
+        assert_eq!(cursor.row(), None);
+        for round in 0..300u64 {
+            let before = model.clone();
+            for _ in 0..dice.roll(60) {
+                let (key, value) = (key(dice.roll(3000)), vec![round as u8; dice.roll(300) as usize]);
+                if dice.roll(6) == 0 {
+                    db.delete(&key).unwrap();
+                    model.remove(&key);
+                } else {
+                    db.put(&key, &value).unwrap();
+                    model.insert(key, value);
+                }
+            }
+            match dice.roll(12) {
+                0 => db.flush().unwrap(),
+                1 => db.flush_to_run(table).unwrap(),
+                2 => db.compact_range(table, ..).unwrap(),
+                _ => {}
+            }
+            let (start, backward) = (key(dice.roll(3100)), dice.roll(2) == 0);
+            check(&mut cursor, &before, &start, backward);
+            cursor.refresh();
+            assert_eq!(cursor.row(), None, "no position");
+            check(&mut cursor, &model, &start, backward);
+        }
+        // One of a snapshot goes on to the present, and its snapshot stays.
+        let snapshot = db.snapshot();
+        let mut cursor = snapshot.cursor(table);
+        let before = model.clone();
+        db.put(b"zzz", b"new").unwrap();
+        model.insert(b"zzz".to_vec(), b"new".to_vec());
+        check(&mut cursor, &before, b"zz", false);
+        cursor.refresh();
+        check(&mut cursor, &model, b"zz", false);
+        assert_eq!(snapshot.get(table, b"zzz").unwrap(), None);
+        drop(cursor);
+        db.close().unwrap();
+    }
+}
