@@ -41,6 +41,9 @@ impl Engine {
         if terrane_base::planted!(KeepForgottenRow) {
             return;
         }
+        if rows.places() < memtable.entry_count() {
+            return rows.forget_where(|of, key| of == table.id && memtable.holds(key, key_hash(key)));
+        }
         let mut epoch = None;
         let mut keys = 0;
         memtable.each_key(|key| {

@@ -172,6 +172,12 @@ impl Memtable {
         }
     }
 
+    /// Whether there is any version of `key`, whose [`terrane_format::filter::hash`] is `hash`.
+    #[must_use]
+    pub fn holds(&self, key: &[u8], hash: u64) -> bool {
+        self.may_contain(hash) && self.tree.find(key).is_some()
+    }
+
     /// Visits every key once, in order.
     pub fn each_key(&self, mut visit: impl FnMut(&[u8])) {
         let mut walk = self.walk();

@@ -61,7 +61,11 @@ fn it_answers_what_was_filled_last_or_nothing() {
         match state >> 20 & 7 {
             0 => {
                 rows.raise_stamp();
-                rows.forget(&enter(), (TABLE, &key(number)), hash(&key(number)));
+                if turn % 64 == 0 {
+                    rows.forget_where(|table, other| table == TABLE && other == key(number));
+                } else {
+                    rows.forget(&enter(), (TABLE, &key(number)), hash(&key(number)));
+                }
                 newest.insert(number, turn);
             }
             1 => {

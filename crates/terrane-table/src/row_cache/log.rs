@@ -28,6 +28,8 @@ use crate::cache::Charge;
 
 const WAYS: usize = 8;
 const TAG_BITS: u32 = 16;
+/// Buckets that are looked through under one lock.
+const BUCKETS_LOCKED: usize = 32;
 /// Words in front of the key.
 const HEADER_WORDS: usize = 3;
 /// The bytes of rows that an index bucket stands for, on average: 8 rows of about 128 bytes.
@@ -178,6 +180,36 @@ impl Log {
         if let Some((way, _)) = self.find(name) {
             self.bucket(name.hash).0[way].store(0, Ordering::Release);
         }
+    }
+
+    /// Takes out the rows in a part of the index that `is_old` says so of, by table and key; returns where the next part
+    /// begins, if there is one. Requires: the lock.
+    pub(super) fn remove_where(
+        &self,
+        from: usize,
+        key: &mut Vec<u8>,
+        is_old: &mut dyn FnMut(TableId, &[u8]) -> bool,
+    ) -> Option<usize> {
+        let end = self.index.len().min(from + BUCKETS_LOCKED);
+        for slot in self.index[from..end].iter().flat_map(|bucket| &bucket.0) {
+            let entry = slot.load(Ordering::Relaxed);
+            let Some(row) = self.row_at(entry >> TAG_BITS).filter(|_| entry != 0) else { continue };
+            let (key_len, _) = lens(row[0].load(Ordering::Relaxed));
+            key.clear();
+            for word in &row[HEADER_WORDS..HEADER_WORDS + key_len.div_ceil(8)] {
+                key.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+            }
+            key.truncate(key_len);
+            if is_old(TableId(row[1].load(Ordering::Relaxed) as u32), key) {
+                slot.store(0, Ordering::Release);
+            }
+        }
+        (end < self.index.len()).then_some(end)
+    }
+
+    /// How many rows there may be.
+    pub(super) fn places(&self) -> u64 {
+        (self.index.len() * WAYS) as u64
     }
 
     /// Where in its bucket a row is, and the number of its version. Requires: the lock.

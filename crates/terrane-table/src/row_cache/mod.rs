@@ -11,7 +11,8 @@
 //! memory tier had no version that the reader may see, and used only if its number is one that the reader may see.
 //! What runs and levels hold as newest changes only when records come down from memory. So:
 //! 1. Before the records of a full memtable can move, all of them being visible, the [stamp](RowCache::stamp) is raised
-//!    and then every key of the memtable is [forgotten](RowCache::forget).
+//!    and then every key of the memtable is [forgotten](RowCache::forget), or every row of such a key
+//!    ([`RowCache::forget_where`]).
 //! 2. A read takes the stamp before it loads the table's picture, and fills only if the stamp is still the same, which
 //!    it looks at under the lock of the row's shard.
 //! 3. A read that took the old stamp and fills before the key is forgotten is undone by the forgetting; one that comes
@@ -40,7 +41,7 @@ use terrane_base::{SeqKind, SeqNo, TableId};
 
 use self::log::{Log, RowName};
 use crate::cache::{Cache, ObjectKind};
-use crate::swip::{Epoch, Swip};
+use crate::swip::{self, Epoch, Swip};
 
 /// Parts that are awake or asleep.
 pub const SHARDS: usize = 16;
@@ -182,6 +183,29 @@ impl RowCache {
     /// the records are visible, and every picture that is loaded from now on has them, until they are in runs or levels.
     pub fn raise_stamp(&self) {
         self.stamp.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The second half by looking through the rows: forgets those that `is_old` says so of, by table and key. For records
+    /// of more keys than there are rows.
+    pub fn forget_where(&self, mut is_old: impl FnMut(TableId, &[u8]) -> bool) {
+        let mut key = Vec::new();
+        for shard in &self.shards {
+            let mut next = Some(0);
+            while let Some(from) = next {
+                let epoch = swip::enter();
+                // Under the lock, as in `forget`. A log that is made between two parts is filled by later reads only.
+                let _writing = shard.writing.lock();
+                let log = shard.log.load(&epoch);
+                next = log.and_then(|log| log.remove_where(from, &mut key, &mut is_old));
+            }
+        }
+    }
+
+    /// How many rows there may be: about, for choosing how to forget.
+    #[must_use]
+    pub fn places(&self) -> u64 {
+        let epoch = swip::enter();
+        self.shards.iter().filter_map(|shard| shard.log.load(&epoch)).map(Log::places).sum()
     }
 
     /// The second half, for each key of the records.
