@@ -189,8 +189,17 @@ fn show(sum: &Outcome) -> String {
         text,
         "{} operations ({} inside others), {} opens, {} crashes; faults: {} EIO, {} ENOSPC, {} lying syncs, {} silent; \
          {} extents scrubbed, {} findings, {} looks from outside",
-        sum.operations, sum.nested, sum.opens, sum.crashes, sum.broken, sum.full, sum.lies, sum.silent,
-        sum.scrubbed, sum.found, sum.looks
+        sum.operations,
+        sum.nested,
+        sum.opens,
+        sum.crashes,
+        sum.broken,
+        sum.full,
+        sum.lies,
+        sum.silent,
+        sum.scrubbed,
+        sum.found,
+        sum.looks
     );
     text
 }

@@ -118,6 +118,24 @@ impl Block {
         self.entry_count
     }
 
+    /// Asks for the memory in which [`Block::find`] of `key` begins. Reads the block itself, not its bytes.
+    #[inline]
+    pub fn prefetch(&self, key: &[u8]) {
+        match &self.layout {
+            Layout::Plain(plain) => plain.of(&self.bytes).prefetch(),
+            Layout::TwoLayer(two_layer) => two_layer.of(&self.bytes).prefetch_leaf(key),
+        }
+    }
+
+    /// Asks for the entry that [`Block::find`] of `key` will compare, if one step tells which it is. To be called when
+    /// what [`Block::prefetch`] asked for has come.
+    #[inline]
+    pub fn prefetch_entry(&self, key: &[u8]) {
+        if let Layout::TwoLayer(two_layer) = &self.layout {
+            two_layer.of(&self.bytes).prefetch_entry(key);
+        }
+    }
+
     /// The block's bytes as decoded.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

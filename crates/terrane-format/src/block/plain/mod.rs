@@ -9,6 +9,7 @@
 mod entry;
 mod search;
 
+use terrane_base::prefetch::prefetch;
 use terrane_base::{Error, Result, SeqKind, SeqNo};
 
 use super::place::{Intervals, Place};
@@ -65,6 +66,13 @@ impl Plain {
 }
 
 impl<'a> PlainBlock<'a> {
+    /// Asks for the heads and the first restart offsets.
+    #[inline]
+    pub(crate) fn prefetch(self) {
+        self.plain.heads.prefetch();
+        prefetch(self.bytes.as_ptr().wrapping_add(self.plain.entries_len));
+    }
+
     /// The entries' bytes: everything that a [`Header`] may point into.
     #[inline]
     fn entries(self) -> &'a [u8] {

@@ -15,12 +15,18 @@
 use std::cmp::Ordering;
 
 use terrane_base::SeqNo;
+use terrane_base::prefetch::{LINE_BYTES, prefetch_lines};
 
 use super::entry::Parts;
 use super::{LEAF, LEAF_BYTES, TwoLayerBlock};
 use crate::block::place::Intervals;
 use crate::rank;
 use crate::wire;
+
+/// Lines of a leaf, wherever it starts.
+const LEAF_LINES: usize = LEAF_BYTES.div_ceil(LINE_BYTES);
+/// Lines of an entry that are asked for in advance: those of a short value.
+const ENTRY_LINES: usize = 2;
 
 /// An entry, and how its key relates to the target.
 pub(super) struct Found {
@@ -31,6 +37,27 @@ pub(super) struct Found {
 }
 
 impl TwoLayerBlock<'_> {
+    /// Asks for the leaf in which a search for `key` goes on. Reads the root only.
+    #[inline]
+    pub(crate) fn prefetch_leaf(self, key: &[u8]) {
+        if key.len() >= self.layout.prefix_len {
+            let target = wire::head_behind(key, self.layout.prefix_len);
+            let leaf = rank::root(&self.layout.root, target).min(self.layout.leaf_count).saturating_sub(1);
+            prefetch_lines(self.bytes.as_ptr().wrapping_add(leaf * LEAF_BYTES), LEAF_LINES);
+        }
+    }
+
+    /// Asks for the first entry of the interval that a search for `key` ends in. Reads root and leaf.
+    #[inline]
+    pub(crate) fn prefetch_entry(self, key: &[u8]) {
+        if key.len() >= self.layout.prefix_len && self.layout.parts.is_none() {
+            let target = wire::head_behind(key, self.layout.prefix_len);
+            if let Some(interval) = self.heads_at_most(target).checked_sub(1) {
+                prefetch_lines(self.bytes.as_ptr().wrapping_add(self.start(interval)), ENTRY_LINES);
+            }
+        }
+    }
+
     /// The newest version of `key`, which begins with the block's prefix, with a number up to `seq`.
     #[inline]
     pub(super) fn find_parts(self, key: &[u8], seq: SeqNo) -> Option<Parts> {
