@@ -258,6 +258,8 @@ options! {
     write_memory_bytes: u64 = 0, "0 (derived: half of memory_bytes) or at least 4 MiB",
         |v| *v == 0 || *v >= 4 * MIB,
         "Share of the memory ceiling for segments and the indexes over them.";
+    adaptive_memory: bool = true, "true, false", |_| true,
+        "Lend write memory that is not in use to the cache, which gives it back when writers come.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
         "Size of a journal segment.";
     memtable_bytes: u64 = 0, "0 (derived) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,

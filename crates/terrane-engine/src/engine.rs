@@ -16,6 +16,7 @@ use terrane_storage::Store;
 use terrane_table::Cache;
 
 use crate::catalog::Catalog;
+use crate::division::Looking;
 use crate::flows::Flows;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
@@ -41,6 +42,8 @@ pub struct Engine {
     pub(crate) cache: Arc<Cache>,
     /// The durable log of what the tree looks like.
     pub(crate) manifest: Arc<Manifest>,
+    /// Only one thread at a time divides memory.
+    pub(crate) looking: Looking,
     /// Segments and the order of commits.
     pub(crate) journal: Box<dyn Journal>,
     /// Live snapshots.

@@ -24,6 +24,7 @@ use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Cache, Extent};
 
 use crate::catalog::Catalog;
+use crate::division::Looking;
 use crate::engine::Engine;
 use crate::flows::Flows;
 use crate::pressure::Pressure;
@@ -75,7 +76,8 @@ impl Engine {
         let journal = recovery.run()?;
         let plan = MemoryPlan::new(&options);
         let engine = Arc::new(Engine {
-            cache: Cache::new(plan.cache_bytes),
+            cache: Cache::with_shards_for(plan.shared_bytes(), plan.cache_bytes),
+            looking: Looking::default(),
             catalog: Catalog::new(tables),
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),

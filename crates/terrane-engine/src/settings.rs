@@ -19,6 +19,9 @@ pub const TABLE_OPTIONS: [&str; 7] = [
 /// Of the memory budget, the part that is left to jobs in flight.
 const JOB_SHARE: u64 = 8;
 
+/// Least slack for indexes: each writing thread may take a chunk of 2 MiB from one look at memory to the next.
+const INDEX_SLACK_BYTES_MIN: u64 = 4 << 20;
+
 /// The options in force for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSettings {
@@ -71,10 +74,14 @@ pub fn check_table_option(name: &str, value: &str) -> Result<()> {
 /// How the memory budget is divided. What is left over is for jobs in flight, iterators and the manifest's state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryPlan {
-    /// Segments and the indexes over them.
+    /// Segments and the indexes over them: at most so much.
     pub(crate) write_bytes: u64,
-    /// Blocks, index blocks and filters.
+    /// Blocks, index blocks and filters: at least so much.
     pub(crate) cache_bytes: u64,
+    /// What stays free between the two while memory is lent.
+    pub(crate) slack_bytes: u64,
+    /// Whether write memory that is not in use is lent to the cache.
+    pub(crate) adaptive: bool,
 }
 
 impl MemoryPlan {
@@ -82,6 +89,18 @@ impl MemoryPlan {
     pub(crate) fn new(options: &Options) -> MemoryPlan {
         let job_bytes = options.memory_bytes / JOB_SHARE;
         let write_bytes = options.write_memory_bytes;
-        MemoryPlan { write_bytes, cache_bytes: options.memory_bytes - write_bytes - job_bytes }
+        let index_bytes = (write_bytes / 16).max(INDEX_SLACK_BYTES_MIN);
+        MemoryPlan {
+            write_bytes,
+            cache_bytes: options.memory_bytes - write_bytes - job_bytes,
+            slack_bytes: options.segment_bytes + index_bytes,
+            adaptive: options.adaptive_memory,
+        }
+    }
+
+    /// What writers and the cache may hold together.
+    pub(crate) fn shared_bytes(&self) -> u64 {
+        let too_much = if terrane_base::planted!(LendTooMuch) { self.write_bytes / 2 } else { 0 };
+        self.write_bytes + self.cache_bytes + too_much
     }
 }

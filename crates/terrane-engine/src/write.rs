@@ -132,8 +132,7 @@ impl Engine {
     /// Reserves `bytes` of the write memory if they are free.
     fn try_reserve(&self, bytes: u64) -> bool {
         let reserved = self.admitted.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        let fits = self.write_memory_in_use() + reserved <= self.plan.write_bytes
-            || terrane_base::planted!(UnlimitedWriteMemory);
+        let fits = self.has_room_for(reserved);
         if !fits {
             self.admitted.fetch_sub(bytes, Ordering::AcqRel);
         }

@@ -92,6 +92,55 @@ fn large_batches_at_once_stay_under_the_ceiling() {
     assert_eq!(db.default_table().iter().count(), 32);
 }
 
+/// Readers fill what writers do not use, writers take it back, again and again; neither direction may pass the ceiling
+/// at any moment that is looked at, and each must get what the other leaves.
+#[test]
+fn memory_moves_between_readers_and_writers_under_the_ceiling() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[("memory_bytes", "48MiB")]);
+    let shared = 48 * MIB / 8 * 7;
+    let rows = 60_000u64;
+    put_all(db.default_table(), rows);
+    db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
+    let peak = AtomicU64::new(0);
+    let look = || {
+        let stats = db.stats();
+        peak.fetch_max(stats.memory_bytes, Ordering::Relaxed);
+        stats
+    };
+    let read_all = || {
+        for number in (0..rows).map(|number| number * 7919 % rows) {
+            assert_eq!(db.get(&number.to_be_bytes()).unwrap().unwrap().len(), 1000);
+            if number % 16 == 0 {
+                look();
+            }
+        }
+    };
+    for round in 0..3u64 {
+        db.flush().unwrap();
+        db.wait_until_quiescent().unwrap();
+        read_all();
+        let lent = look().cache_bytes;
+        assert!(lent > shared - 24 * MIB + 4 * MIB, "round {round}: readers got {lent} bytes of idle memory");
+        std::thread::scope(|scope| {
+            scope.spawn(read_all);
+            let value = [round as u8; 1000];
+            let mut least = u64::MAX;
+            for number in 0..rows {
+                db.put(&number.to_be_bytes(), &value).unwrap();
+                if number % 8 == 0 {
+                    let stats = look();
+                    least = least.min(stats.cache_bytes);
+                }
+            }
+            assert!(least < lent, "round {round}: the cache kept {least} of {lent} bytes from the writer");
+        });
+    }
+    let peak = peak.into_inner();
+    assert!(peak <= shared, "{peak} bytes counted, {shared} are shared");
+}
+
 #[test]
 fn a_codec_that_the_build_lacks_is_refused_when_it_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();

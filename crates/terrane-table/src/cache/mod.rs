@@ -43,6 +43,12 @@ const RESERVE_TURNS: u32 = 12;
 /// this many.
 const SLACK_SHARE: u64 = 32;
 
+/// Bytes that a miss evicts in one turn beyond what it needs.
+const MISS_STEP_BYTES: u64 = 128 << 10;
+
+/// Steps of the epoch that a shrink takes: memory is free two epochs after its eviction.
+const COLLECT_TURNS: u32 = 3;
+
 /// See the [module](self).
 pub struct Cache {
     limit: AtomicU64,
@@ -94,7 +100,13 @@ impl Cache {
     /// A cache of at most `bytes`.
     #[must_use]
     pub fn new(bytes: u64) -> Arc<Cache> {
-        let shards = (bytes / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX).next_power_of_two();
+        Cache::with_shards_for(bytes, bytes)
+    }
+
+    /// A cache of at most `bytes` that may be [resized](Cache::set_limit) to `bytes_max`, with shards for that many.
+    #[must_use]
+    pub fn with_shards_for(bytes_max: u64, bytes: u64) -> Arc<Cache> {
+        let shards = (bytes_max / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX).next_power_of_two();
         Arc::new(Cache {
             limit: AtomicU64::new(bytes),
             used: AtomicU64::new(0),
@@ -107,8 +119,35 @@ impl Cache {
 
     /// Changes the limit. Evicts what is too much at once; its memory is free when its last reader has left.
     pub fn resize(&self, bytes: u64) {
-        self.limit.store(bytes, Ordering::Relaxed);
+        self.set_limit(bytes);
         self.shrink_to(bytes);
+    }
+
+    /// Changes the limit and evicts nothing: misses and [`Cache::shrink_some`] do.
+    pub fn set_limit(&self, bytes: u64) {
+        // Looked at first: the line is shared with readers that miss.
+        if self.limit.load(Ordering::Relaxed) != bytes {
+            self.limit.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Evicts at most `bytes` of what is above the limit, so that the caller is held up for a bounded time only; frees
+    /// what earlier evictions left, where readers allow it.
+    pub fn shrink_some(&self, bytes: u64) {
+        let limit = self.limit.load(Ordering::Relaxed);
+        if self.used_bytes() <= limit {
+            return;
+        }
+        self.evict_to(limit.max(self.kept().saturating_sub(bytes)));
+        for _ in 0..COLLECT_TURNS {
+            swip::enter().collect();
+        }
+    }
+
+    /// Bytes held, evicted ones that wait for their last reader included.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
     }
 
     /// Evicts everything that is not held in place by something else.
@@ -239,7 +278,8 @@ impl Cache {
         if self.used.load(Ordering::Relaxed) <= goal {
             return;
         }
-        self.evict_to(goal);
+        // In steps: a limit that fell by much must not hold up the one reader that comes first.
+        self.evict_to(goal.max(self.kept().saturating_sub(need + MISS_STEP_BYTES)));
         // A fresh epoch each time: our own must not hold the collector back.
         swip::enter().collect();
     }

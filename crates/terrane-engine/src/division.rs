@@ -1,0 +1,117 @@
+//! The division of the memory ceiling between writers and the cache.
+//!
+//! Jobs in flight have a share of their own; what is left is *shared*. Writers may take up to their share of it, and
+//! what they do not use is lent to the cache. The limit of the cache follows what writers use, with a slack between
+//! the two: room for what writers take from one look to the next, so that they need not wait for evictions.
+//!
+//! ```text
+//! | jobs |                              shared                                  |
+//!        | segments and indexes ->  | slack |  <- blocks, index blocks, filters  |
+//! ```
+//!
+//! Steps: every quantum of bytes written, and whenever memory came back, 1. the limit of the cache is set anew,
+//! 2. the cache gives up a bounded number of bytes, more than a quantum can take; 3. what is still too much is debt:
+//! the writers wait ([`crate::pressure`]) and evict themselves.
+//!
+//! Invariant: writers are not admitted while both together pass what is shared. What a reader holds in its hand beyond
+//! the limit of the cache is a block each.
+
+use parking_lot::Mutex;
+
+use crate::engine::Engine;
+use crate::settings::MemoryPlan;
+
+/// Bytes that the cache gives up at one look: several times what writers take in between.
+const STEP_BYTES: u64 = 2 << 20;
+
+/// What one look found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Balance {
+    /// Segments and the indexes over them.
+    pub(crate) write_bytes: u64,
+    /// Whether writers and the cache together hold more than what is shared.
+    pub(crate) is_over: bool,
+}
+
+/// One look at a time: the limit must follow the newest.
+#[derive(Debug, Default)]
+pub(crate) struct Looking(Mutex<()>);
+
+impl MemoryPlan {
+    /// The limit of the cache while writers use `write_bytes`.
+    pub(crate) fn cache_limit(&self, write_bytes: u64) -> u64 {
+        if !self.adaptive {
+            return self.cache_bytes;
+        }
+        // Beyond their share writers get nothing but what was already on its way: the slack ends there.
+        let foreseen = (write_bytes + self.slack_bytes).min(self.write_bytes).max(write_bytes);
+        self.shared_bytes().saturating_sub(foreseen)
+    }
+}
+
+impl Engine {
+    /// Sets the limit of the cache by what writers use now, and lets it give up some of what is too much.
+    pub(crate) fn balance_memory(&self) -> Balance {
+        let _looking = self.looking.0.lock();
+        let write_bytes = self.write_memory_in_use();
+        if !self.plan.adaptive {
+            return Balance { write_bytes, is_over: false };
+        }
+        self.cache.set_limit(self.plan.cache_limit(write_bytes));
+        self.cache.shrink_some(STEP_BYTES);
+        Balance { write_bytes, is_over: write_bytes + self.cache.used_bytes() > self.plan.shared_bytes() }
+    }
+
+    /// Whether `reserved` bytes of batches find room, beside what writers and the cache hold; the cache makes some.
+    pub(crate) fn has_room_for(&self, reserved: u64) -> bool {
+        let balance = self.balance_memory();
+        let wanted = balance.write_bytes + reserved;
+        if wanted > self.plan.write_bytes {
+            return terrane_base::planted!(UnlimitedWriteMemory);
+        }
+        if !self.plan.adaptive || wanted + self.cache.used_bytes() <= self.plan.shared_bytes() {
+            return true;
+        }
+        let _looking = self.looking.0.lock();
+        self.cache.set_limit(self.plan.cache_limit(wanted));
+        self.cache.shrink_some(reserved + STEP_BYTES);
+        wanted + self.cache.used_bytes() <= self.plan.shared_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_base::options::Options;
+
+    use super::*;
+
+    fn plan(adaptive: bool) -> MemoryPlan {
+        let mut options = Options::default();
+        options.memory_bytes = 256 << 20;
+        options.adaptive_memory = adaptive;
+        MemoryPlan::new(&options.resolve(2).expect("options"))
+    }
+
+    #[test]
+    fn writers_and_cache_never_get_more_than_is_shared() {
+        let plan = plan(true);
+        assert_eq!(plan.shared_bytes() + (256 << 20) / 8, 256 << 20);
+        let mut last = u64::MAX;
+        for write_bytes in (0..plan.write_bytes * 2).step_by(1 << 20) {
+            let limit = plan.cache_limit(write_bytes);
+            assert!(limit <= last, "the cache gives back what writers take");
+            assert!(write_bytes + limit <= plan.shared_bytes() || limit == 0);
+            assert!(write_bytes > plan.write_bytes || limit >= plan.cache_bytes, "its own share stays");
+            last = limit;
+        }
+        assert!(plan.cache_limit(0) > plan.cache_bytes * 3 / 2, "most of what nobody uses is lent");
+    }
+
+    #[test]
+    fn without_adapting_the_shares_are_fixed() {
+        let plan = plan(false);
+        assert!(
+            (0..plan.write_bytes).step_by(1 << 20).all(|used| plan.cache_limit(used) == plan.cache_bytes)
+        );
+    }
+}
