@@ -66,7 +66,7 @@ bugs! {
     IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table hostile damage_at_every_byte";
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";
     UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane ceiling large_batches_at_once";
-    TakeShortReads: "reads in batches", "a read of a batch that came back short is taken as whole", "terrane-device conformance a_batch_reads";
+    TakeShortReads: "reads in batches", "a read of a batch that came back short is taken as whole", "terrane-device batch a_batch_reads";
     KeepOldPicture: "renewed scans", "a refreshed cursor keeps the sorted runs that it had", "terrane cursors a_refreshed_cursor";
     LendTooMuch: "invariant 8", "the cache is lent memory that nobody has", "terrane ceiling memory_moves";
     ImpurePicker: "invariant 9", "a picker answers differently when asked again", "terrane-compaction scripts scripts_print";
