@@ -77,6 +77,8 @@ bugs! {
     SilentRepair: "repair: losses are told", "what a repair cannot read of journal and manifest is not reported", "terrane-engine repair a_flipped_bit";
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";
     UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane ceiling large_batches_at_once";
+    TakeShortReads: "reads in batches", "a read of a batch that came back short is taken as whole", "terrane-device batch a_batch_reads";
+    KeepOldPicture: "renewed scans", "a refreshed cursor keeps the sorted runs that it had", "terrane cursors a_refreshed_cursor";
     LendTooMuch: "invariant 8", "the cache is lent memory that nobody has", "terrane ceiling memory_moves";
     ImpurePicker: "invariant 9", "a picker answers differently when asked again", "terrane-compaction scripts scripts_print";
     PublishOutOfOrder: "invariant 4", "a commit is visible before the earlier ones are indexed", "terrane-journal conformance null_journal";

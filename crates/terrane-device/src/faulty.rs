@@ -13,64 +13,9 @@ use parking_lot::Mutex;
 use terrane_base::{Error, Kind, Result};
 
 use crate::batch::{Announced, pass_on};
+use crate::call::{self, Call};
 use crate::mapping::PAGE_BYTES;
 use crate::{Disk, DiskLock, File, FileRead, OpenMode, PendingRead, ReadBytes, Region};
-
-/// A method of [`Disk`] or [`File`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Call {
-    /// [`Disk::open`] of a file that exists.
-    Open,
-    /// [`Disk::open`] with [`OpenMode::Create`].
-    Create,
-    /// [`Disk::create_dir`].
-    CreateDir,
-    /// [`Disk::list`].
-    List,
-    /// [`Disk::exists`].
-    Exists,
-    /// [`Disk::rename`], under the path renamed from.
-    Rename,
-    /// [`Disk::remove`].
-    Remove,
-    /// [`Disk::sync_dir`].
-    SyncDir,
-    /// [`Disk::lock`].
-    Lock,
-    /// [`Disk::free_bytes`].
-    FreeBytes,
-    /// [`File::len`].
-    Len,
-    /// [`File::read_at`], each read of [`Disk::read_batch`], [`Disk::begin_read`].
-    Read,
-    /// [`File::write_at`].
-    Write,
-    /// [`File::sync`].
-    Sync,
-    /// [`File::set_len`].
-    SetLen,
-    /// [`File::allocate`].
-    Allocate,
-    /// [`File::punch`].
-    Punch,
-    /// [`File::map`].
-    Map,
-}
-
-impl Call {
-    /// How many kinds there are.
-    const COUNT: usize = Call::Map as usize + 1;
-
-    /// Whether the call may change what a later reader finds, or how durable it is.
-    #[must_use]
-    pub fn changes(self) -> bool {
-        use Call::{Allocate, Create, CreateDir, Lock, Punch, Remove, Rename, SetLen, Sync, SyncDir, Write};
-        matches!(
-            self,
-            Create | CreateDir | Rename | Remove | SyncDir | Lock | Write | Sync | SetLen | Allocate | Punch
-        )
-    }
-}
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,34 +181,13 @@ impl FaultyDisk {
     #[must_use]
     pub fn changes(&self) -> u64 {
         let plan = self.plan.lock();
-        ALL.iter().filter(|call| call.changes()).map(|&call| plan.counts[call as usize]).sum()
+        call::ALL.iter().filter(|call| call.changes()).map(|&call| plan.counts[call as usize]).sum()
     }
 
     fn check(&self, call: Call, path: &Path) -> Result<()> {
         check(&self.plan, call, path)
     }
 }
-
-const ALL: [Call; Call::COUNT] = [
-    Call::Open,
-    Call::Create,
-    Call::CreateDir,
-    Call::List,
-    Call::Exists,
-    Call::Rename,
-    Call::Remove,
-    Call::SyncDir,
-    Call::Lock,
-    Call::FreeBytes,
-    Call::Len,
-    Call::Read,
-    Call::Write,
-    Call::Sync,
-    Call::SetLen,
-    Call::Allocate,
-    Call::Punch,
-    Call::Map,
-];
 
 fn check(plan: &Mutex<Plan>, call: Call, path: &Path) -> Result<()> {
     let verdict = plan.lock().decide(call, path);

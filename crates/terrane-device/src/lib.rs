@@ -9,6 +9,7 @@
 //! * [`FaultyDisk`]: wraps any of them and fails the calls that a test chooses.
 
 mod batch;
+mod call;
 mod disk;
 mod faulty;
 mod flow;
@@ -24,8 +25,9 @@ mod region;
 mod ring;
 
 pub use batch::{Announced, FileRead, PendingRead, ReadBytes};
+pub use call::Call;
 pub use disk::{Disk, DiskLock, File, OpenMode};
-pub use faulty::{Call, Failure, Fault, FaultyDisk};
+pub use faulty::{Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};
 pub use memory::{MemDisk, SECTOR_BYTES};
 pub use metered::MeteredDisk;

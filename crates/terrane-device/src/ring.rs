@@ -168,7 +168,8 @@ impl Ring {
         for completed in self.ring.completion() {
             self.under_way -= 1;
             if let Some(read) = reads.get_mut(completed.user_data() as usize) {
-                read.is_done = usize::try_from(completed.result()).is_ok_and(|len| len == read.buf.len());
+                let is_whole = |len: usize| len == read.buf.len() || terrane_base::planted!(TakeShortReads);
+                read.is_done = usize::try_from(completed.result()).is_ok_and(is_whole);
             }
         }
     }

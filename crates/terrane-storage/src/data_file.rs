@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use terrane_base::Result;
 use terrane_device::{Announced, Disk, File, FileRead, PendingRead};
 
-use crate::store::SLOT_BYTES;
+use crate::store::{ReadRequest, SLOT_BYTES};
 
 /// Ending of the names of data files.
 const SUFFIX: &str = ".ext";
@@ -28,10 +28,6 @@ impl DataFile {
 
     pub(crate) fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.file.read_at(offset, buf)
-    }
-
-    pub(crate) fn request<'b>(&'b self, offset: u64, buf: &'b mut [u8]) -> FileRead<'b> {
-        FileRead::new(&*self.file, offset, buf)
     }
 
     /// Begins a read, or announces it where the device is not to have it under way by itself.
@@ -89,6 +85,25 @@ impl DataFile {
 
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
+    }
+}
+
+/// Makes the reads as one batch of `disk`, each in its file; one whose file is missing has the error of that.
+pub(crate) fn read_batch(disk: &dyn Disk, files: &[Result<Arc<DataFile>>], reads: &mut [ReadRequest<'_>]) {
+    let mut begun: Vec<FileRead<'_>> = Vec::with_capacity(reads.len());
+    let mut results = Vec::with_capacity(reads.len());
+    for (ReadRequest { id, offset, buf, result }, file) in reads.iter_mut().zip(files) {
+        match file {
+            Ok(file) => {
+                begun.push(FileRead::new(&*file.file, slot_offset(id.slot) + u64::from(*offset), buf));
+                results.push(result);
+            }
+            Err(error) => *result = Err(error.clone()),
+        }
+    }
+    disk.read_batch(&mut begun);
+    for (result, read) in results.into_iter().zip(begun) {
+        *result = read.result;
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use terrane_base::options::IoUring;
 use terrane_base::{Error, ExtentId, Kind, Result};
-use terrane_device::{Disk, FileRead, OpenMode, PendingRead};
+use terrane_device::{Disk, OpenMode, PendingRead};
 
 use crate::data_file::{self, DataFile, slot_offset};
 use crate::slots::FILE_SLOTS;
@@ -321,22 +321,8 @@ impl Store for LocalStore {
             }
             return;
         }
-        let files: Vec<Result<Arc<DataFile>>> = reads.iter().map(|read| self.file(read.id.file)).collect();
-        let mut begun: Vec<FileRead<'_>> = Vec::with_capacity(reads.len());
-        let mut results = Vec::with_capacity(reads.len());
-        for (ReadRequest { id, offset, buf, result }, file) in reads.iter_mut().zip(&files) {
-            match file {
-                Ok(file) => {
-                    begun.push(file.request(slot_offset(id.slot) + u64::from(*offset), buf));
-                    results.push(result);
-                }
-                Err(error) => *result = Err(error.clone()),
-            }
-        }
-        self.disk.read_batch(&mut begun);
-        for (result, read) in results.into_iter().zip(begun) {
-            *result = read.result;
-        }
+        let files: Vec<_> = reads.iter().map(|read| self.file(read.id.file)).collect();
+        data_file::read_batch(&*self.disk, &files, reads);
     }
 
     fn begin_read(

@@ -73,6 +73,13 @@ impl ExtentCursor {
         self.block = None;
     }
 
+    /// Whether the cursor has a position.
+    #[inline]
+    #[must_use]
+    pub fn is_placed(&self) -> bool {
+        self.block.is_some() && self.position.is_placed()
+    }
+
     /// Whether the scan wants to know where it goes on behind this extent.
     pub(crate) fn reads_ahead(&self) -> bool {
         self.ahead.is_on()

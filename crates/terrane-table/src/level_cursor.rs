@@ -82,7 +82,7 @@ impl LevelCursor {
 
     /// Notes whether the extent's cursor has a position after what was done with it.
     fn settle(&mut self, done: Result<()>) -> Result<()> {
-        self.is_placed = done.is_ok() && self.cursor.as_ref().is_some_and(|cursor| cursor.entry().is_some());
+        self.is_placed = done.is_ok() && self.cursor.as_ref().is_some_and(ExtentCursor::is_placed);
         done
     }
 
@@ -173,15 +173,22 @@ impl Cursor for LevelCursor {
     fn next(&mut self) -> Result<()> {
         let Some(cursor) = &mut self.cursor else { return Ok(()) };
         let moved = cursor.next();
+        // Within an extent the position stays this cursor's.
+        if moved.is_ok() && cursor.is_placed() {
+            return Ok(());
+        }
         self.settle(moved)?;
-        if self.is_placed { Ok(()) } else { self.cross(false) }
+        self.cross(false)
     }
 
     #[inline]
     fn prev(&mut self) -> Result<()> {
         let Some(cursor) = &mut self.cursor else { return Ok(()) };
         let moved = cursor.prev();
+        if moved.is_ok() && cursor.is_placed() {
+            return Ok(());
+        }
         self.settle(moved)?;
-        if self.is_placed { Ok(()) } else { self.cross(true) }
+        self.cross(true)
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use terrane::{Cursor, Db, Options};
+use terrane::{Cursor, Db, Kind, Options};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -98,6 +98,51 @@ fn a_refreshed_cursor_sees_what_a_new_one_sees() {
         check(&mut cursor, &model, b"zz", false);
         assert_eq!(snapshot.get(table, b"zzz").unwrap(), None);
         drop(cursor);
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn a_scan_around_the_page_cache_has_reads_under_way() {
+    for io_uring in ["on", "auto", "off"] {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut options = Options::default();
+        let settings = [
+            ("memory_bytes", "16MiB"),
+            ("direct_io", "true"),
+            ("io_uring", io_uring),
+            ("compression_last", "none"),
+        ];
+        for (name, value) in settings {
+            options.set(name, value).unwrap();
+        }
+        let db = match Db::open_with(dir.path().join("db"), &options) {
+            Ok(db) => db,
+            Err(error) => {
+                // A system without it: refused by name, and only where it must be had.
+                assert_eq!((error.kind(), io_uring), (Kind::Invalid, "on"), "{error}");
+                assert!(error.to_string().contains("io_uring=on"), "{error}");
+                continue;
+            }
+        };
+        for number in 0..40_000 {
+            db.put(&key(number), &[number as u8; 800]).unwrap();
+        }
+        db.flush().unwrap();
+        let table = db.default_table();
+        let before = db.stats();
+        assert!(table.iter().map(Result::unwrap).map(|(key, _)| key).eq((0..40_000).map(key)));
+        assert!(table.iter().rev().map(Result::unwrap).map(|(key, _)| key).eq((0..40_000).rev().map(key)));
+        let after = db.stats();
+        let ring_reads = after.device_ring_reads - before.device_ring_reads;
+        match io_uring {
+            "on" => assert!(ring_reads > 100, "{ring_reads} reads by rings"),
+            "off" => assert_eq!(ring_reads, 0),
+            _ => {}
+        }
+        let reads = after.device_user_reads - before.device_user_reads;
+        let bytes = after.device_user_bytes_read - before.device_user_bytes_read;
+        assert!(bytes / reads > 40_000, "{bytes} bytes by {reads} reads: windows, not blocks");
         db.close().unwrap();
     }
 }

@@ -1,0 +1,82 @@
+//! The calls of a device, as values: what a test counts and chooses from.
+
+#[cfg(doc)]
+use crate::{Disk, File, OpenMode};
+
+/// A method of [`Disk`] or [`File`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Call {
+    /// [`Disk::open`] of a file that exists.
+    Open,
+    /// [`Disk::open`] with [`OpenMode::Create`].
+    Create,
+    /// [`Disk::create_dir`].
+    CreateDir,
+    /// [`Disk::list`].
+    List,
+    /// [`Disk::exists`].
+    Exists,
+    /// [`Disk::rename`], under the path renamed from.
+    Rename,
+    /// [`Disk::remove`].
+    Remove,
+    /// [`Disk::sync_dir`].
+    SyncDir,
+    /// [`Disk::lock`].
+    Lock,
+    /// [`Disk::free_bytes`].
+    FreeBytes,
+    /// [`File::len`].
+    Len,
+    /// [`File::read_at`], each read of [`Disk::read_batch`], [`Disk::begin_read`].
+    Read,
+    /// [`File::write_at`].
+    Write,
+    /// [`File::sync`].
+    Sync,
+    /// [`File::set_len`].
+    SetLen,
+    /// [`File::allocate`].
+    Allocate,
+    /// [`File::punch`].
+    Punch,
+    /// [`File::map`].
+    Map,
+}
+
+impl Call {
+    /// How many kinds there are.
+    pub(crate) const COUNT: usize = Call::Map as usize + 1;
+
+    /// Whether the call may change what a later reader finds, or how durable it is.
+    #[must_use]
+    pub fn changes(self) -> bool {
+        use Call::{Allocate, Create, CreateDir, Lock, Punch, Remove, Rename, SetLen, Sync, SyncDir, Write};
+        matches!(
+            self,
+            Create | CreateDir | Rename | Remove | SyncDir | Lock | Write | Sync | SetLen | Allocate | Punch
+        )
+    }
+}
+
+/// Every kind.
+pub(crate) const ALL: [Call; Call::COUNT] = [
+    Call::Open,
+    Call::Create,
+    Call::CreateDir,
+    Call::List,
+    Call::Exists,
+    Call::Rename,
+    Call::Remove,
+    Call::SyncDir,
+    Call::Lock,
+    Call::FreeBytes,
+    Call::Len,
+    Call::Read,
+    Call::Write,
+    Call::Sync,
+    Call::SetLen,
+    Call::Allocate,
+    Call::Punch,
+    Call::Map,
+];
