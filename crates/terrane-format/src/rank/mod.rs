@@ -84,7 +84,9 @@ pub fn root_with(kernel: SearchKernel, heads: &[u64; ROOT], target: u64) -> usiz
 }
 
 fn best() -> SearchKernel {
-    available().last().unwrap_or(SearchKernel::Scalar)
+    // SSE2 compares 64 bits by halves, which takes longer than the search without vectors.
+    let pays = |kernel: &SearchKernel| *kernel != SearchKernel::Sse2;
+    available().filter(pays).last().unwrap_or(SearchKernel::Scalar)
 }
 
 #[inline]
