@@ -18,9 +18,9 @@ mod memory;
 mod metered;
 mod posix;
 mod posix_batch;
-mod posix_pending;
 mod posix_file;
 mod posix_lock;
+mod posix_pending;
 mod region;
 mod ring;
 

@@ -84,7 +84,8 @@ fn posix<'b>(read: &FileRead<'b>) -> Option<&'b PosixFile> {
 fn bounced_pages(read: &FileRead<'_>) -> Range<u64> {
     let is_direct = posix(read).is_some_and(|file| file.reader().1);
     let page = PAGE_BYTES as u64;
-    let end = read.offset.checked_add(read.buf.len() as u64).and_then(|end| end.checked_next_multiple_of(page));
+    let end =
+        read.offset.checked_add(read.buf.len() as u64).and_then(|end| end.checked_next_multiple_of(page));
     match end {
         Some(end) if is_direct && !is_aligned(read.offset, read.buf) => read.offset / page * page..end,
         _ => 0..0,

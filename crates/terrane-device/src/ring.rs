@@ -108,7 +108,13 @@ impl Ring {
     ///
     /// # Safety
     /// `len` bytes from `start` and `fd` stay as they are, used by nobody, until [`Ring::settle`] has returned.
-    pub(crate) unsafe fn begin(&mut self, fd: BorrowedFd<'_>, offset: u64, start: *mut u8, len: usize) -> bool {
+    pub(crate) unsafe fn begin(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        offset: u64,
+        start: *mut u8,
+        len: usize,
+    ) -> bool {
         debug_assert!(self.under_way == 0, "one read at a time without a borrow");
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         let entry = opcode::Read::new(types::Fd(fd.as_raw_fd()), start, len).offset(offset).build();

@@ -70,7 +70,8 @@ fn a_read_that_was_begun_brings_what_a_read_brings() {
         let bytes = pattern(400_000, 2);
         file.write_at(0, &bytes).unwrap();
         let mut memory = Vec::new();
-        for (offset, len) in [(0, 400_000), (1, 0), (4096, 4096), (5, 300_000), (399_999, 1), (9000, 70_000)] {
+        for (offset, len) in [(0, 400_000), (1, 0), (4096, 4096), (5, 300_000), (399_999, 1), (9000, 70_000)]
+        {
             let pending = disk.begin_read(&file, offset as u64, len, memory);
             let found = pending.finish().unwrap();
             assert!(found[..] == bytes[offset..offset + len], "{len} bytes from {offset}");

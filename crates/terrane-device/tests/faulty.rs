@@ -109,7 +109,9 @@ fn reads_of_a_batch_fail_by_themselves() {
             let mut reads: Vec<_> = bufs
                 .iter_mut()
                 .enumerate()
-                .map(|(i, buf)| FileRead::new(if i % 2 == 0 { &*left } else { &*right }, i as u64 * 8000, buf))
+                .map(|(i, buf)| {
+                    FileRead::new(if i % 2 == 0 { &*left } else { &*right }, i as u64 * 8000, buf)
+                })
                 .collect();
             disk.read_batch(&mut reads);
             let is_ok: Vec<bool> = reads.iter().map(|read| read.result.is_ok()).collect();

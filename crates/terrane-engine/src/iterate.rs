@@ -11,7 +11,10 @@ use crate::scan::{Bounds, Scan};
 use crate::table::{Picture, Table};
 
 /// One sorted source of a picture.
-#[expect(clippy::large_enum_variant, reason = "few per scan, and each is stepped often: no pointer in between")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "few per scan, and each is stepped often: no pointer in between"
+)]
 pub enum Source {
     /// A memtable or a generation of the global index.
     Memory(MemtableCursor),
