@@ -252,9 +252,9 @@ macro_rules! options {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
-/// A scan holds up to three windows for each sorted run, outside of caches: a part of the ceiling that several scans
+/// A scan holds two windows for each sorted run, outside of caches: a part of the ceiling that several scans
 /// at once do not notice.
-const READ_AHEAD_SHARE: u64 = 128;
+const READ_AHEAD_SHARE: u64 = 64;
 
 options! {
     memory_bytes: u64 = 512 * MIB, "16 MiB to 16 TiB", |v| (16 * MIB..=16 * TIB).contains(v),
@@ -308,7 +308,7 @@ options! {
     io_uring: IoUring = IoUring::Auto, "auto, on (refused where the system has none), off", |_| true,
         "Make scattered reads of extents at once, by io_uring, instead of one after the other.";
     read_ahead_bytes: u64 = 512 * KIB, "0 (off) or 16 KiB to 4 MiB", |v| *v == 0 || (16 * KIB..=4 * MIB).contains(v),
-        "Most bytes that a scan in key order reads at once, ahead of itself, for each sorted run; a 128th of memory_bytes if that is less.";
+        "Most bytes that a scan in key order reads at once, ahead of itself, for each sorted run; a 64th of memory_bytes if that is less.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
         "Where commits are recorded before they are acknowledged.";
     create_if_missing: bool = true, "true, false", |_| true,
