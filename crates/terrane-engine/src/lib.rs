@@ -5,8 +5,8 @@
 //! * write: `write.rs` (admit, commit, index) → `freeze.rs` (switch memtables)
 //! * read: `read.rs` (point reads), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
-//!   `install.rs` (commit a result), `segments.rs` (trim the journal), `debt.rs` and `pressure.rs` (pacing),
-//!   `division.rs` (whose memory is whose)
+//!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs` and `pressure.rs` (pacing),
+//!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left)
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
 //!
@@ -23,6 +23,8 @@ mod failures;
 mod flows;
 mod flush;
 mod freeze;
+mod idle;
+mod inherit;
 mod install;
 mod iterate;
 mod maintain;

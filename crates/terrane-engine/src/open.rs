@@ -27,6 +27,7 @@ use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::engine::Engine;
 use crate::flows::Flows;
+use crate::idle::IdleWatch;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
@@ -78,6 +79,7 @@ impl Engine {
         let engine = Arc::new(Engine {
             cache: Cache::with_shards_for(plan.shared_bytes(), plan.cache_bytes),
             looking: Looking::default(),
+            idle_watch: IdleWatch::default(),
             catalog: Catalog::new(tables),
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),

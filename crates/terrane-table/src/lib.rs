@@ -7,7 +7,7 @@
 //! * [`cursor`], [`level_cursor`]: in order over an extent, over a list of disjoint extents. [`merge`]: over any
 //!   sources.
 //! * [`ExtentWriter`]: builds extents. [`scanner`]: whole extents past the cache, for compaction. [`verify`]:
-//!   everything that can be checked.
+//!   everything that can be checked. [`Inheritance`]: what new extents take over of the cache.
 
 pub mod cache;
 pub mod cursor;
@@ -17,6 +17,7 @@ mod loader;
 mod loser_tree;
 pub mod merge;
 mod read_ahead;
+mod replace;
 pub mod scanner;
 pub mod swip;
 pub mod verify;
@@ -27,6 +28,7 @@ pub use cursor::{CursorOptions, ExtentCursor};
 pub use extent::{Extent, Probe};
 pub use level_cursor::{ExtentList, LevelCursor};
 pub use merge::MergeCursor;
+pub use replace::Inheritance;
 pub use scanner::ExtentScanner;
 pub use verify::verify_extent;
 pub use writer::{ExtentWriter, WriterSettings};
