@@ -18,6 +18,7 @@ use terrane_table::{Cache, RowCache};
 use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::flows::Flows;
+use crate::idle::IdleWatch;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
@@ -46,6 +47,8 @@ pub struct Engine {
     pub(crate) manifest: Arc<Manifest>,
     /// Only one thread at a time divides memory.
     pub(crate) looking: Looking,
+    /// Since when nobody writes.
+    pub(crate) idle_watch: IdleWatch,
     /// Segments and the order of commits.
     pub(crate) journal: Box<dyn Journal>,
     /// Live snapshots.

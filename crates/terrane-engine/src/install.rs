@@ -1,4 +1,5 @@
-//! Committing what a job produced: extents durable → one manifest edit → the next picture → inputs obsolete.
+//! Committing what a job produced: extents durable → their place in the cache → one manifest edit → the next picture →
+//! inputs obsolete.
 //!
 //! The order is the invariant: an edit never names an extent that could be lost, and an input's slots go back to
 //! the store only after the edit that removes it is durable and its last reader has left.
@@ -12,6 +13,7 @@ use terrane_levels::{Change, Metasnapshot};
 use terrane_table::Extent;
 
 use crate::engine::Engine;
+use crate::inherit::Fresh;
 use crate::table::{Picture, Table};
 
 impl Engine {
@@ -34,6 +36,7 @@ impl Engine {
     ) -> Result<()> {
         let mut ops = result.edit_ops();
         ops.extend(more);
+        let fresh = self.prepare_extents(table, result);
         // A drop waits until edit and picture agree again, or the edit finds the table dropped.
         let installing = table.installing.lock();
         let appended = if table.is_dropped() {
@@ -49,7 +52,7 @@ impl Engine {
             }
             return Err(error);
         }
-        for extent in self.swap_tree(table, result, change)? {
+        for extent in self.swap_tree(table, result, &fresh, change)? {
             extent.mark_obsolete();
         }
         drop(installing);
@@ -70,37 +73,38 @@ impl Engine {
         &self,
         table: &Table,
         result: &JobResult,
+        fresh: &Fresh,
         change: impl FnOnce(&mut Picture),
     ) -> Result<Vec<Arc<Extent>>> {
         let edit = table.edit();
         let mut picture = edit.picture();
         let freed =
             result.freed().map(|removed| find(&picture.tree, result, removed.id)).collect::<Result<_>>()?;
-        picture.tree = Arc::new(picture.tree.apply(self.changes(&picture.tree, result)?)?);
+        picture.tree = Arc::new(picture.tree.apply(changes(&picture.tree, result, fresh)?)?);
         change(&mut picture);
         edit.replace(picture);
         Ok(freed)
     }
+}
 
-    /// A result as changes of the tree. Re-linked extents keep their handle, and with it what is cached of them.
-    fn changes(&self, tree: &Metasnapshot, result: &JobResult) -> Result<Vec<Change>> {
-        let removed = result.removed.iter().map(|removed| {
-            Ok(Change::Remove { place: removed.place, id: removed.id, smallest: removed.smallest.clone() })
-        });
-        let added = result.added.iter().map(|meta| {
-            let extent = if result.relinked.contains(&meta.id) {
-                find(tree, result, meta.id)?
-            } else {
-                Extent::new(meta.as_ref().clone(), self.store.clone())
-            };
-            Ok(Change::Add { place: result.target, extent })
-        });
-        removed.chain(added).collect()
-    }
+/// A result as changes of the tree. Re-linked extents keep their handle, and with it what is cached of them; what was
+/// written has its handle in `fresh`.
+fn changes(tree: &Metasnapshot, result: &JobResult, fresh: &Fresh) -> Result<Vec<Change>> {
+    let removed = result.removed.iter().map(|removed| {
+        Ok(Change::Remove { place: removed.place, id: removed.id, smallest: removed.smallest.clone() })
+    });
+    let added = result.added.iter().map(|meta| {
+        let extent = match fresh.get(&meta.id) {
+            Some(extent) => extent.clone(),
+            None => find(tree, result, meta.id)?,
+        };
+        Ok(Change::Add { place: result.target, extent })
+    });
+    removed.chain(added).collect()
 }
 
 /// The handle of an extent that a result removes from its place.
-fn find(tree: &Metasnapshot, result: &JobResult, id: ExtentId) -> Result<Arc<Extent>> {
+pub(crate) fn find(tree: &Metasnapshot, result: &JobResult, id: ExtentId) -> Result<Arc<Extent>> {
     let removed = result.removed.iter().find(|removed| removed.id == id);
     let found = removed.and_then(|removed| tree.level(removed.place)?.covering(&removed.smallest).cloned());
     found.filter(|extent| extent.meta.id == id).ok_or_else(|| {

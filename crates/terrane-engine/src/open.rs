@@ -27,6 +27,7 @@ use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::engine::Engine;
 use crate::flows::Flows;
+use crate::idle::IdleWatch;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
@@ -81,6 +82,7 @@ impl Engine {
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
             cache,
             looking: Looking::default(),
+            idle_watch: IdleWatch::default(),
             catalog: Catalog::new(tables),
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),

@@ -334,7 +334,7 @@ impl Engine {
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(&AWAITED_WORK);
         }
-        work.or_else(|| self.next_scrub(schedule))
+        work.or_else(|| self.idle_flush(schedule)).or_else(|| self.next_scrub(schedule))
     }
 
     /// The most urgent piece of work that nothing running excludes. Pure but for loading pictures.

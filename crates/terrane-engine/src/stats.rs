@@ -54,6 +54,7 @@ counters! {
     scrub_findings, "findings", "Damaged parts of extents that scrubbing found.";
     segments_trimmed, "segments", "Journal segments given back because all their records are in the levels.";
     cache_bytes, "bytes", "Memory of cached blocks, index blocks and filters now.";
+    blocks_replaced, "blocks", "Blocks written by flush and compaction that took the place of cached ones.";
     cache_misses, "blocks", "Blocks, index blocks and filters read from the store.";
     memory_bytes, "bytes", "All memory under the ceiling that is in use now.";
     records_recovered, "records", "Records replayed from segments at open.";

@@ -8,7 +8,7 @@
 //! * [`cursor`], [`level_cursor`]: in order over an extent, over a list of disjoint extents. [`merge`]: over any
 //!   sources.
 //! * [`ExtentWriter`]: builds extents. [`scanner`]: whole extents past the cache, for compaction. [`verify`]:
-//!   everything that can be checked.
+//!   everything that can be checked. [`Inheritance`]: what new extents take over of the cache.
 
 pub mod cache;
 pub mod cursor;
@@ -20,6 +20,7 @@ pub mod merge;
 mod probe_many;
 mod read_ahead;
 pub mod row_cache;
+mod replace;
 pub mod scanner;
 pub mod swip;
 pub mod verify;
@@ -32,6 +33,7 @@ pub use level_cursor::{ExtentList, LevelCursor};
 pub use merge::MergeCursor;
 pub use probe_many::{Answer, Lookup, probe_many};
 pub use row_cache::{RowCache, Stamp};
+pub use replace::Inheritance;
 pub use scanner::ExtentScanner;
 pub use swip::{Epoch, enter};
 pub use verify::verify_extent;

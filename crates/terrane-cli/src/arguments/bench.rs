@@ -74,7 +74,8 @@ pub struct Redraw {
 /// Flags of a run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunFlags {
-    /// Plan: a TOML file, or the name of a ready one (quick, peers, standard, large, shapes)
+    /// Plan: a TOML file, or the name of a ready one (quick, peers, standard, large, shapes,
+    /// replacement)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Engines: terrane, rocksdb, lmdb, fjall, redb, bftree, null

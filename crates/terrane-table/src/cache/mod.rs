@@ -254,6 +254,18 @@ impl Cache {
         }
     }
 
+    /// Whether the object under `home` was used more than once since it came; `None` if there is none.
+    pub(crate) fn standing(&self, home: &Home, epoch: &Epoch) -> Option<bool> {
+        let shard = self.shard(home).lock();
+        let object = home.swip.load(epoch)?;
+        Some(object.is_referenced() || shard.is_in_main(object.entry.load(Ordering::Relaxed)))
+    }
+
+    /// Lets the object that is published next under `home` go straight to those that are used again and again.
+    pub(crate) fn vouch(&self, home: &Home) {
+        self.shard(home).lock().vouch(home);
+    }
+
     /// Clears the swip of an object that has just left the books. Requires: the shard is still locked.
     fn retire(&self, home: &Home, object: &Object, epoch: &Epoch) {
         let charge = object.charge.as_ref().expect("only charged objects are published");

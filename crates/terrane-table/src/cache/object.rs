@@ -130,6 +130,11 @@ impl Object {
         }
     }
 
+    /// Whether it was used since the evictor last came by.
+    pub(super) fn is_referenced(&self) -> bool {
+        self.referenced.load(Ordering::Relaxed)
+    }
+
     /// Whether it was used since the last call.
     pub(super) fn take_referenced(&self) -> bool {
         self.referenced.load(Ordering::Relaxed) && self.referenced.swap(false, Ordering::Relaxed)

@@ -113,6 +113,16 @@ impl Shard {
         index
     }
 
+    /// Whether the entry `index`, which is in the books, is in the main queue.
+    pub(super) fn is_in_main(&self, index: u32) -> bool {
+        self.entries[index as usize].place == Place::Main
+    }
+
+    /// Stamps `home` as if its object had just been evicted: the next one returns.
+    pub(super) fn vouch(&self, home: &Home) {
+        home.ghost.store(self.clock, Ordering::Relaxed);
+    }
+
     /// Takes an entry out of the books. The caller clears the swip before it unlocks.
     pub(super) fn remove(&mut self, index: u32) {
         self.unlink(index);

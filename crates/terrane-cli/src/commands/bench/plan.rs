@@ -12,7 +12,7 @@ use crate::arguments::Engine;
 use crate::arguments::bench::RunFlags;
 
 /// Plans that are part of the program: name, one sentence, text.
-pub(super) const READY: [(&str, &str, &str); 5] = [
+pub(super) const READY: [(&str, &str, &str); 6] = [
     (
         "quick",
         "Terrane and its peers on half a million keys, under two minutes",
@@ -37,6 +37,11 @@ pub(super) const READY: [(&str, &str, &str); 5] = [
         "shapes",
         "six shapes of the tree, three queries on each (Callaghan's method)",
         include_str!("../../../../../bench/shapes.toml"),
+    ),
+    (
+        "replacement",
+        "reads before, during and after compactions, with and without incremental replacement",
+        include_str!("../../../../../bench/replacement.toml"),
     ),
 ];
 

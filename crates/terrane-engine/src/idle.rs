@@ -1,0 +1,95 @@
+//! Memory of an idle writer: when nobody has written for a while and the cache is full, what is left in memory is
+//! flushed, so that reads no longer look there first and its memory serves them.
+//!
+//! Only asked for where nothing else is due, and never waited for: a database that is quiescent stays so until somebody
+//! reads more than fits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::engine::Engine;
+use crate::schedule::Schedule;
+use crate::table::Table;
+use crate::work::Work;
+
+/// How long nobody must have written.
+const IDLE_MIN: Duration = Duration::from_millis(1000);
+/// Less than one part in this many of the write memory is not worth a flush.
+const REMAINS_SHARE: u64 = 32;
+/// The cache is full when less than one part in this many of it is free.
+const FULL_SHARE: u64 = 8;
+
+/// What was seen when somebody last looked.
+#[derive(Debug, Default)]
+pub(crate) struct IdleWatch(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    bytes_written: u64,
+    since: Option<Duration>,
+}
+
+impl IdleWatch {
+    /// Whether nothing was written for [`IDLE_MIN`], as far as looks at `bytes_written` can tell.
+    fn is_idle(&self, bytes_written: u64, now: Duration) -> bool {
+        let mut seen = self.0.lock();
+        match seen.since {
+            Some(since) if seen.bytes_written == bytes_written => now.saturating_sub(since) >= IDLE_MIN,
+            _ => {
+                *seen = Seen { bytes_written, since: Some(now) };
+                false
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// The next step of flushing what idle writers left, if reads would gain by it.
+    pub(crate) fn idle_flush(&self, schedule: &Schedule) -> Option<Work> {
+        if !self.options.idle_flush || !schedule.is_idle() || schedule.has_failures() {
+            return None;
+        }
+        let bytes_written = self.counters.bytes_written.load(std::sync::atomic::Ordering::Relaxed);
+        if !self.idle_watch.is_idle(bytes_written, self.env.clock.now()) || !self.is_cache_full() {
+            return None;
+        }
+        let remains = |table: &Arc<Table>| {
+            let picture = table.pinned();
+            let in_generations: u64 =
+                picture.generations.iter().map(|one| one.record_bytes() + one.index_bytes()).sum();
+            picture.active.record_bytes() + picture.active.index_bytes() + in_generations
+        };
+        let tables = self.catalog.all();
+        let largest = tables.iter().map(|table| (remains(table), table)).max_by_key(|(bytes, _)| *bytes);
+        let (bytes, table) = largest?;
+        if bytes < self.plan.write_bytes / REMAINS_SHARE || schedule.is_held("flush", table.id) {
+            return None;
+        }
+        table.want_flush(self.journal.visible());
+        Some(Work::Freeze(table.clone()))
+    }
+
+    fn is_cache_full(&self) -> bool {
+        let usage = self.cache.usage();
+        usage.used_bytes + usage.limit_bytes / FULL_SHARE >= usage.limit_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_starts_the_wait_anew() {
+        let watch = IdleWatch::default();
+        let at = Duration::from_millis;
+        assert!(!watch.is_idle(5, at(0)), "the first look knows nothing of before");
+        assert!(!watch.is_idle(5, at(999)));
+        assert!(watch.is_idle(5, at(1000)));
+        assert!(!watch.is_idle(6, at(1500)));
+        assert!(!watch.is_idle(6, at(2499)));
+        assert!(watch.is_idle(6, at(2500)));
+    }
+}

@@ -1,0 +1,135 @@
+//! Incremental replacement: blocks that a job wrote take the place of cached blocks of its inputs before any reader
+//! meets them, so that a compaction does not empty the cache.
+//!
+//! Steps: 1. [`Inheritance::of`] lists the cached blocks of the inputs by key range, with their standing; 2. each new
+//! extent takes from it ([`Inheritance::pass_on`]): index block and filter, then the blocks that overlap most of what
+//! was cached, no more bytes than the inputs had; a block that replaces an established one is established at once.
+//!
+//! Nothing is right or wrong by it: what is not taken over is loaded by the first read.
+
+use std::sync::Arc;
+
+use terrane_base::Result;
+
+use crate::cache::Cache;
+use crate::extent::Extent;
+use crate::loader::Loader;
+use crate::swip;
+
+/// A cached data block of an input.
+#[derive(Debug)]
+struct Cached {
+    first: Vec<u8>,
+    last: Vec<u8>,
+    /// Used more than once since it came.
+    is_established: bool,
+}
+
+/// What was cached of the inputs of a job.
+#[derive(Debug, Default)]
+pub struct Inheritance {
+    /// By first key.
+    blocks: Vec<Cached>,
+    /// Greatest last key of the blocks up to each one: bounds the search for overlaps.
+    reach: Vec<Vec<u8>>,
+    /// Bytes of the blocks that may still be taken over.
+    bytes_left: u64,
+    /// Whether the index block of any input was cached.
+    has_index: bool,
+}
+
+impl Inheritance {
+    /// What is cached of `inputs` now.
+    pub fn of<'e>(inputs: impl Iterator<Item = &'e Arc<Extent>>, cache: &Cache) -> Inheritance {
+        let mut all = Inheritance::default();
+        for extent in inputs {
+            all.list(extent, cache);
+        }
+        all.blocks.sort_by(|a, b| a.first.cmp(&b.first));
+        let mut reach: &[u8] = &[];
+        let mut reaches = Vec::with_capacity(all.blocks.len());
+        for block in &all.blocks {
+            reach = reach.max(&block.last);
+            reaches.push(reach.to_vec());
+        }
+        all.reach = reaches;
+        all
+    }
+
+    fn list(&mut self, extent: &Extent, cache: &Cache) {
+        let Some(index) = extent.index.swip.load_arc(&swip::enter()) else { return };
+        self.has_index = true;
+        let index = index.index();
+        for (row, home) in index.rows.rows().zip(&index.homes) {
+            // An epoch for each: the list is long, and others wait for memory.
+            let Some(is_established) = cache.standing(home, &swip::enter()) else { continue };
+            self.bytes_left += u64::from(row.raw_len);
+            self.blocks.push(Cached {
+                first: row.first_key.to_vec(),
+                last: row.last_key.to_vec(),
+                is_established,
+            });
+        }
+    }
+
+    /// Whether there is nothing to take over.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.has_index
+    }
+
+    /// Loads what of `extent`, which no reader knows yet, takes the place of cached blocks; returns how many blocks.
+    ///
+    /// # Errors
+    /// As [`Extent::get`]; what was loaded before stays.
+    pub fn pass_on(&mut self, extent: &Extent, cache: &Arc<Cache>) -> Result<u64> {
+        if self.is_empty() {
+            return Ok(0);
+        }
+        let loader = Loader { extent, cache: extent.bind(cache), fill_cache: true };
+        loader.filter()?;
+        let owner = loader.index()?;
+        let index = owner.index();
+        let heirs = index.rows.rows().enumerate();
+        let mut heirs: Vec<_> = heirs
+            .filter_map(|(at, row)| {
+                self.claim(row.first_key, row.last_key).map(|claim| (claim, at, row.raw_len))
+            })
+            .collect();
+        // The strongest claims first, while there are bytes; those of equal strength in key order.
+        heirs.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        let mut taken = 0;
+        for (claim, at, bytes) in heirs {
+            if self.bytes_left < u64::from(bytes) {
+                break;
+            }
+            self.bytes_left -= u64::from(bytes);
+            if claim.established > 0 {
+                cache.vouch(&index.homes[at]);
+            }
+            loader.block(&owner, at)?;
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    /// What was cached of the keys from `first` to `last`.
+    fn claim(&self, first: &[u8], last: &[u8]) -> Option<Claim> {
+        let start = self.reach.partition_point(|reach| reach.as_slice() < first);
+        let end = self.blocks.partition_point(|block| block.first.as_slice() <= last);
+        let overlapping = self.blocks.get(start..end)?.iter().filter(|block| block.last.as_slice() >= first);
+        let mut claim = Claim::default();
+        for block in overlapping {
+            claim.established += u32::from(block.is_established);
+            claim.blocks += 1;
+        }
+        (claim.blocks > 0).then_some(claim)
+    }
+}
+
+/// How much a new block has to do with what was cached, the stronger the greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Claim {
+    established: u32,
+    blocks: u32,
+}

@@ -1,0 +1,118 @@
+//! Incremental replacement: what of the cache new extents take over from those they replace, and what not.
+#![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
+#![cfg(not(feature = "shuttle"))]
+
+mod support;
+
+use std::sync::Arc;
+
+use support::Row;
+use support::store::{TestStore, write_extent, write_extents};
+use terrane_base::SeqNo;
+use terrane_table::{Cache, Extent, Inheritance, WriterSettings};
+
+const ROWS: u64 = 20_000;
+
+/// Rows of which every fifth has a new value at `version` 1.
+fn rows(version: u64) -> Vec<Row> {
+    (0..ROWS)
+        .map(|i| {
+            let version = if i % 5 == 0 { version } else { 0 };
+            Row::put(format!("key{i:08}").as_bytes(), i + 1 + version * ROWS, &i.to_le_bytes().repeat(12))
+        })
+        .collect()
+}
+
+fn read(extents: &[Arc<Extent>], cache: &Arc<Cache>, row: &Row) {
+    let at = extents.partition_point(|extent| extent.meta.largest < row.key);
+    let mut value = Vec::new();
+    let found = extents[at].get(cache, &row.key, SeqNo::MAX, &mut value).unwrap();
+    assert_eq!((found, value.as_slice()), (Some(row.seq_kind), row.value.as_slice()));
+}
+
+fn cached(extents: &[Arc<Extent>]) -> usize {
+    extents.iter().map(|extent| extent.cached_blocks()).sum()
+}
+
+fn pass_on(inputs: &[Arc<Extent>], outputs: &[Arc<Extent>], cache: &Arc<Cache>) -> u64 {
+    let mut inheritance = Inheritance::of(inputs.iter(), cache);
+    outputs.iter().map(|extent| inheritance.pass_on(extent, cache).unwrap()).sum()
+}
+
+#[test]
+fn what_was_cached_is_cached_again_and_nothing_else() {
+    let store = TestStore::new();
+    let (old, new) = (rows(0), rows(1));
+    let inputs = write_extents(&old, WriterSettings::default(), 400 << 10, &store);
+    let outputs = write_extents(&new, WriterSettings::default(), 500 << 10, &store);
+    assert!(inputs.len() > 3 && outputs.len() > 3);
+    let cache = Cache::new(64 << 20);
+    let hot = 6_000..9_000usize;
+    old[hot.clone()].iter().for_each(|row| read(&inputs, &cache, row));
+    let before = cached(&inputs);
+    let taken = pass_on(&inputs, &outputs, &cache);
+    assert_eq!(taken as usize, cached(&outputs));
+    assert!(taken as usize <= before, "no more than there was: {taken} of {before}");
+    drop(inputs);
+    let reads = store.reads();
+    // The blocks at both ends hold few of the hot rows each: the bytes may have run out before one of them.
+    new[hot.start + 300..hot.end - 300].iter().for_each(|row| read(&outputs, &cache, row));
+    assert_eq!(store.reads(), reads, "hot rows are read without a miss");
+    read(&outputs, &cache, &new[100]);
+    assert!(store.reads() > reads, "cold rows were left alone");
+}
+
+#[test]
+fn without_a_cached_input_nothing_is_read() {
+    let store = TestStore::new();
+    let inputs = [write_extent(&rows(0), WriterSettings::default(), &store)];
+    let outputs = [write_extent(&rows(1), WriterSettings::default(), &store)];
+    let cache = Cache::new(64 << 20);
+    let reads = store.reads();
+    assert_eq!(pass_on(&inputs, &outputs, &cache), 0);
+    assert_eq!(store.reads(), reads);
+    // An index block alone is worth the new one, and the filter.
+    inputs[0].warm(&cache).unwrap();
+    let reads = store.reads();
+    assert_eq!(pass_on(&inputs, &outputs, &cache), 0);
+    assert_eq!(store.reads(), reads + 2);
+}
+
+/// The standing goes over: one read each of more blocks than fit washes out neither the old blocks nor the new ones.
+#[test]
+fn established_blocks_are_replaced_by_established_ones() {
+    let store = TestStore::new();
+    let (old, new) = (rows(0), rows(1));
+    let inputs = [write_extent(&old, WriterSettings::default(), &store)];
+    let outputs = [write_extent(&new, WriterSettings::default(), &store)];
+    let flood = [write_extent(&rows(0), WriterSettings::default(), &store)];
+    let cache = Cache::new(1 << 20);
+    for _ in 0..3 {
+        old[..2000].iter().for_each(|row| read(&inputs, &cache, row));
+    }
+    let taken = pass_on(&inputs, &outputs, &cache);
+    assert!(taken > 10);
+    drop(inputs);
+    // One read of every block.
+    rows(0).iter().step_by(120).for_each(|row| read(&flood, &cache, row));
+    let reads = store.reads();
+    new[..2000].iter().for_each(|row| read(&outputs, &cache, row));
+    let misses = store.reads() - reads;
+    assert!(misses <= 3, "{misses} misses of {taken} established blocks");
+}
+
+#[test]
+fn a_damaged_output_is_an_error_and_the_reads_find_it_too() {
+    let store = TestStore::new();
+    let inputs = [write_extent(&rows(0), WriterSettings::default(), &store)];
+    let output = write_extent(&rows(1), WriterSettings::default(), &store);
+    let cache = Cache::new(64 << 20);
+    rows(0).iter().for_each(|row| read(&inputs, &cache, row));
+    let mut bytes = store.bytes(output.meta.id);
+    bytes[100] ^= 1;
+    store.set_bytes(output.meta.id, bytes);
+    let mut inheritance = Inheritance::of(inputs.iter(), &cache);
+    assert!(inheritance.pass_on(&output, &cache).is_err());
+    let error = output.get(&cache, b"key00000000", SeqNo::MAX, &mut Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), terrane_base::Kind::Corrupt);
+}
