@@ -64,6 +64,7 @@ read_counters! {
     reads, "reads", "Keys that point reads looked up; of equal keys in one multi_get the first alone.";
     runs_searched, "runs", "Sorted runs that point reads looked into: memtables, generations, and each overflow run and \
         level that has an extent around the key.";
+    rows_cached, "reads", "Point reads that the row cache answered.";
     filter_probes, "probes", "Filters that point reads asked.";
     filter_negatives, "probes", "Filters that said no: nothing more of the extent was looked at.";
     filter_positives_false, "probes", "Filters that said yes where the extent had no version of the key to show.";

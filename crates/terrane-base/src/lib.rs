@@ -8,6 +8,7 @@
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
 //! * [`mod@planted`]: bugs that are switched on to test the tests.
+//! * [`mod@prefetch`]: asking for memory ahead.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
@@ -21,6 +22,7 @@ pub mod ids;
 pub mod key;
 pub mod options;
 pub mod planted;
+pub mod prefetch;
 pub mod record;
 pub mod sequence;
 pub mod sync;

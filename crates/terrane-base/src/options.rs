@@ -268,6 +268,14 @@ options! {
         "Entries of a data block before compression.";
     filter_bits_per_key: u64 = 10, "0 (no filter) to 30", |v| *v <= 30,
         "Memory of a filter per key, in bits; 10 gives about one false positive in a hundred.";
+    memtable_filter: bool = true, "true, false", |_| true,
+        "Keep a filter over the keys of each memtable, about 2 bytes for each, so that reads of other keys pass it by.";
+    adaptive_filters: bool = true, "true, false", |_| true,
+        "Leave out the filters of levels that, by counted and decaying answers, hardly ever say no.";
+    interleaved_multi_get: bool = true, "true, false", |_| true,
+        "Let the keys of a multi_get take their steps side by side, so that their cache misses overlap.";
+    row_cache: u64 = 0, "0 (off) to 50", |v| *v <= 50,
+        "Percent of the cache's memory for values of single keys, taken while enough point reads come back to them.";
     compression: Compression = Compression::None, "none, lz4, zstd", |_| true,
         "Compression of the levels above the last.";
     compression_last: Compression = Compression::Lz4, "none, lz4, zstd", |_| true,

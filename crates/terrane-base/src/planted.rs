@@ -63,6 +63,9 @@ bugs! {
     SkipLevelInRead: "point reads", "a read leaves the deepest level out", "terrane-sim model tiny_limits_many_keys";
     WrongUpperBound: "ranges", "an excluded upper bound is included", "terrane-sim model tiny_limits_many_keys";
     FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format filter no_key_is_denied";
+    FillStaleRow: "row cache: stamps", "a read fills the row cache though records came down from memory meanwhile", "terrane-table row_cache a_fill_that_comes_late";
+    KeepForgottenRow: "row cache: forgetting", "a row stays in the row cache when a newer version comes down from memory", "terrane-engine row_cache no_read_gets_an_old_value";
+    MemtableFilterForgets: "filters", "the filter of a memtable forgets its keys", "terrane-memtable filter no_key_is_denied";
     IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table hostile damage_at_every_byte";
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";
     UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane ceiling large_batches_at_once";

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use terrane_base::prefetch::prefetch;
+
 use crate::wire;
 
 /// Heads of sorted keys.
@@ -37,6 +39,16 @@ impl Heads {
         let low = self.heads.partition_point(|other| *other < head);
         let equal = self.heads[low..].iter().take_while(|other| **other == head).count();
         low..low + equal
+    }
+
+    /// Asks for the lines in which a search begins.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(self.prefix.as_ptr());
+        let quarter = self.heads.len() / 4;
+        for part in 1..4 {
+            prefetch(self.heads.as_ptr().wrapping_add(part * quarter));
+        }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

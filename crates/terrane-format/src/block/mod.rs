@@ -88,6 +88,13 @@ impl Block {
         self.entry_count
     }
 
+    /// Asks for the memory in which [`Block::find`] begins.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.heads.prefetch();
+        terrane_base::prefetch::prefetch_lines(self.bytes.as_ptr().wrapping_add(self.entries_len), 1);
+    }
+
     /// The block's bytes as decoded.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -14,6 +14,7 @@ mod describe;
 
 pub use describe::describe;
 
+use terrane_base::prefetch::prefetch;
 use terrane_base::{Error, Result};
 
 use crate::wire;
@@ -116,6 +117,12 @@ impl Filter {
         let line = &self.lines[line_of(hash, self.lines.len())].0;
         bits_of(hash, self.probes).all(|bit| line[bit / 64] >> (bit % 64) & 1 == 1)
             && !terrane_base::planted!(FilterDenies)
+    }
+
+    /// Asks for the line that [`Filter::may_contain`] will look at.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch(&raw const self.lines[line_of(hash, self.lines.len())]);
     }
 
     /// How many keys the filter was built from.
