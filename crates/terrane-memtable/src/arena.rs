@@ -192,6 +192,17 @@ impl<'t> LaneGuard<'t> {
         NonNull::new(entry.cast()).expect("inside a chunk")
     }
 
+    /// Entries that the lane has counted.
+    #[inline]
+    pub(crate) fn entry_count(&self) -> u64 {
+        self.lane().entries.load(Ordering::Relaxed)
+    }
+
+    /// Entries that all lanes have counted; a sum, so not for every entry.
+    pub(crate) fn arena_entry_count(&self) -> u64 {
+        self.arena.entry_count()
+    }
+
     /// Counts one entry that the tree has taken.
     #[inline]
     pub(crate) fn count(&mut self, record_bytes: usize, seq: SeqNo) {

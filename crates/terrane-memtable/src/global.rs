@@ -101,6 +101,20 @@ impl GlobalIndex {
         self.index.get(key, seq)
     }
 
+    /// As [`Memtable::get_hashed`].
+    #[inline]
+    #[must_use]
+    pub fn get_hashed(&self, key: &[u8], hash: u64, seq: SeqNo) -> Option<Version<'_>> {
+        self.index.get_hashed(key, hash, seq)
+    }
+
+    /// The index itself, for lookups.
+    #[inline]
+    #[must_use]
+    pub fn index(&self) -> &Memtable {
+        &self.index
+    }
+
     /// As [`Memtable::get_many`].
     pub fn get_many<'m>(&'m self, keys: &[&[u8]], seq: SeqNo, versions: &mut Vec<Option<Version<'m>>>) {
         self.index.get_many(keys, seq, versions);

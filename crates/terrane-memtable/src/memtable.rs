@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use terrane_base::{SegmentId, SeqKind, SeqNo};
 use terrane_device::SegmentMemory;
+use terrane_format::filter;
 
 use crate::arena::LaneGuard;
 use crate::cursor::MemtableCursor;
+use crate::filter::KeyFilter;
 use crate::probe;
 use crate::record::RecordPtr;
 use crate::segments::{Pinned, SegmentTable, SegmentUse};
@@ -33,13 +35,22 @@ pub struct Memtable {
     first_seq: SeqNo,
     tree: Tree,
     segments: SegmentTable,
+    filter: Option<KeyFilter>,
 }
 
 impl Memtable {
-    /// An empty memtable for records from `first_seq` on.
+    /// An empty memtable for records from `first_seq` on, without a filter.
     #[must_use]
     pub fn new(first_seq: SeqNo) -> Arc<Self> {
-        Arc::new(Memtable { first_seq, tree: Tree::new(), segments: SegmentTable::new() })
+        Memtable::with_filter(first_seq, false)
+    }
+
+    /// An empty memtable for records from `first_seq` on. A filter over its keys, about 2 bytes for each, spares
+    /// [`Memtable::get_hashed`] most ways down the tree that end in nothing.
+    #[must_use]
+    pub fn with_filter(first_seq: SeqNo, has_filter: bool) -> Arc<Self> {
+        let filter = has_filter.then(KeyFilter::new);
+        Arc::new(Memtable { first_seq, tree: Tree::new(), segments: SegmentTable::new(), filter })
     }
 
     /// Indexes the record at `offset` of `segment` as version `seq` of its key.
@@ -80,6 +91,9 @@ impl Memtable {
         // SAFETY: by the caller's promise; the memory is pinned.
         let entry = unsafe { VersionEntry::new(&mut lane, seq, RecordPtr::new(start, index)) };
         let view = entry.view();
+        if let Some(filter) = &self.filter {
+            filter.insert(filter::hash(view.key), &lane);
+        }
         let pushed = self.tree.insert(&mut lane, view.key, entry);
         self.count(&mut lane, pinned, entry, view.len, &pushed)
     }
@@ -115,17 +129,62 @@ impl Memtable {
         self.tree.find(key).and_then(|head| version_at(head, seq))
     }
 
+    /// As [`Memtable::get`]; `hash` is [`terrane_format::filter::hash`] of `key`, for the filter if there is one.
+    #[inline]
+    #[must_use]
+    pub fn get_hashed(&self, key: &[u8], hash: u64, seq: SeqNo) -> Option<Version<'_>> {
+        if self.may_contain(hash) { self.get(key, seq) } else { None }
+    }
+
+    /// Whether a key with this hash may be here; `false` is certain.
+    #[inline]
+    #[must_use]
+    pub fn may_contain(&self, hash: u64) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
+    }
+
+    /// Asks for the memory that [`Memtable::may_contain`] will look at.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        if let Some(filter) = &self.filter {
+            filter.prefetch(hash);
+        }
+    }
+
     /// As [`Memtable::get`] for many keys at once; `versions` is cleared and receives an answer per key.
     ///
     /// The lookups run interleaved, so that their cache misses overlap: with many keys and a large memtable
     /// this costs a fraction of single lookups.
     pub fn get_many<'m>(&'m self, keys: &[&[u8]], seq: SeqNo, versions: &mut Vec<Option<Version<'m>>>) {
         versions.clear();
-        versions.reserve(keys.len());
-        for group in keys.chunks(probe::GROUP) {
+        versions.resize(keys.len(), None);
+        self.get_each(keys, seq, versions);
+    }
+
+    /// As [`Memtable::get_many`], into a place for each key. Requires: as many places as keys.
+    pub fn get_each<'m>(&'m self, keys: &[&[u8]], seq: SeqNo, versions: &mut [Option<Version<'m>>]) {
+        assert_eq!(keys.len(), versions.len(), "a place for each key");
+        for (group, versions) in keys.chunks(probe::GROUP).zip(versions.chunks_mut(probe::GROUP)) {
             let heads = probe::find_group(self.tree.root(), group);
-            let found = heads[..group.len()].iter().map(|head| head.and_then(|head| version_at(head, seq)));
-            versions.extend(found);
+            for (version, head) in versions.iter_mut().zip(heads) {
+                *version = head.and_then(|head| version_at(head, seq));
+            }
+        }
+    }
+
+    /// Whether there is any version of `key`, whose [`terrane_format::filter::hash`] is `hash`.
+    #[must_use]
+    pub fn holds(&self, key: &[u8], hash: u64) -> bool {
+        self.may_contain(hash) && self.tree.find(key).is_some()
+    }
+
+    /// Visits every key once, in order.
+    pub fn each_key(&self, mut visit: impl FnMut(&[u8])) {
+        let mut walk = self.walk();
+        walk.seek_first();
+        while let Some(at) = walk.at() {
+            visit(at.head.key());
+            walk.next_key();
         }
     }
 
@@ -180,10 +239,12 @@ impl Memtable {
         self.tree.arena().record_bytes()
     }
 
-    /// Bytes of memory that the index itself takes: its nodes and entries, with the free ends of their chunks.
+    /// Bytes of memory that the index itself takes: its nodes and entries, with the free ends of their chunks, and
+    /// its filter.
     #[must_use]
     pub fn index_bytes(&self) -> u64 {
-        self.tree.arena().chunk_bytes() + size_of::<Self>() as u64
+        let filter = self.filter.as_ref().map_or(0, KeyFilter::bytes);
+        self.tree.arena().chunk_bytes() + filter + size_of::<Self>() as u64
     }
 
     /// What it uses of each segment, by segment id.

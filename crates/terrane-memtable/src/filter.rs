@@ -1,0 +1,111 @@
+//! A filter over the keys of a memtable, so that a read of a key that is not in memory costs a few words instead of
+//! a way down the tree.
+//!
+//! ```text
+//! layers   256 words | 2048 words | .. each 8 times the one before, made when the one before is full
+//! word     64 bits for about 4 keys, 4 bits of each: one load answers for a layer
+//! ```
+//!
+//! Keys go into the newest layer; a lookup asks all of them. An overfull layer is slower, never wrong.
+//!
+//! # Memory ordering
+//! Bits are set, relaxed, before the version goes into the tree. A reader that may see the version by its number was
+//! told so by a release that came after both, and hence finds the bits, and the layer they are in.
+
+use std::sync::OnceLock;
+
+use terrane_base::prefetch::prefetch;
+use terrane_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::arena::LaneGuard;
+
+const LAYERS: usize = 7;
+/// Words of the first layer.
+const WORDS_FIRST: usize = 256;
+/// Each layer is this many times as large as the one before.
+const GROWTH: usize = 8;
+/// Keys per word, on average, when a layer is full.
+const KEYS_PER_WORD: usize = 4;
+/// A lane looks whether the newest layer is full each time it has counted so many entries.
+const LOOK_EVERY: u64 = 32;
+
+#[derive(Debug)]
+pub(crate) struct KeyFilter {
+    layers: [OnceLock<Box<[AtomicU64]>>; LAYERS],
+    /// How many layers there are.
+    count: AtomicUsize,
+}
+
+impl KeyFilter {
+    pub(crate) fn new() -> Self {
+        KeyFilter { layers: std::array::from_fn(|_| OnceLock::new()), count: AtomicUsize::new(0) }
+    }
+
+    /// Notes a key by its hash. Must come before the key's version can be seen.
+    #[inline]
+    pub(crate) fn insert(&self, hash: u64, lane: &LaneGuard<'_>) {
+        let count = self.count.load(Ordering::Acquire);
+        if count == 0 || lane.entry_count().is_multiple_of(LOOK_EVERY) {
+            self.grow_if_full(lane);
+        }
+        let newest = self.count.load(Ordering::Acquire) - 1;
+        let word = word_of(self.layer(newest), hash);
+        let bits = bits_of(hash);
+        if word.load(Ordering::Relaxed) & bits != bits && !terrane_base::planted!(MemtableFilterForgets) {
+            word.fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a key with this hash may be in the memtable; `false` is certain.
+    #[inline]
+    pub(crate) fn may_contain(&self, hash: u64) -> bool {
+        let bits = bits_of(hash);
+        let count = self.count.load(Ordering::Acquire);
+        (0..count).any(|at| word_of(self.layer(at), hash).load(Ordering::Relaxed) & bits == bits)
+    }
+
+    /// Asks for the lines that [`KeyFilter::may_contain`] will touch.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        for at in 0..self.count.load(Ordering::Acquire) {
+            prefetch(word_of(self.layer(at), hash));
+        }
+    }
+
+    /// Bytes of all layers.
+    pub(crate) fn bytes(&self) -> u64 {
+        let count = self.count.load(Ordering::Acquire);
+        (0..count).map(|at| size_of_val(self.layer(at)) as u64).sum()
+    }
+
+    #[cold]
+    fn grow_if_full(&self, lane: &LaneGuard<'_>) {
+        let count = self.count.load(Ordering::Acquire);
+        let is_full = count == 0 || lane.arena_entry_count() as usize >= words(count - 1) * KEYS_PER_WORD;
+        if is_full && count < LAYERS {
+            self.layers[count].get_or_init(|| (0..words(count)).map(|_| AtomicU64::new(0)).collect());
+            // Release: pairs with the Acquire loads; the layer is there.
+            self.count.fetch_max(count + 1, Ordering::AcqRel);
+        }
+    }
+
+    #[inline]
+    fn layer(&self, at: usize) -> &[AtomicU64] {
+        self.layers[at].get().expect("layers below the count are made")
+    }
+}
+
+const fn words(layer: usize) -> usize {
+    WORDS_FIRST * GROWTH.pow(layer as u32)
+}
+
+#[inline]
+fn word_of(layer: &[AtomicU64], hash: u64) -> &AtomicU64 {
+    &layer[(((hash >> 32) * layer.len() as u64) >> 32) as usize]
+}
+
+/// Four bits, of the low half of the hash: the high half chooses the word.
+#[inline]
+fn bits_of(hash: u64) -> u64 {
+    1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63) | 1 << (hash >> 18 & 63)
+}
