@@ -57,7 +57,7 @@ fn next(state: &mut u64) -> u64 {
 }
 
 fn bench_find(c: &mut Criterion) {
-    for count in [1_000u32, 100_000] {
+    for count in [100u32, 10_000, 100_000] {
         let level = level(count);
         let mut state = 1;
         let keys: Vec<_> = (0..4096).map(|_| key(next(&mut state) % (u64::from(count) * 1000))).collect();

@@ -1,18 +1,38 @@
 //! A chunk: up to 128 neighbouring extents of a level, shared between the versions of the level.
+//!
+//! ```text
+//! Chunk   heads of the groups' last largest keys, 1 line | common prefix, 1 line | -> groups, totals
+//! Group   16 heads of largest keys, 2 lines | 16 heads of smallest keys, 2 lines | 16 extents, 2 lines
+//! ```
+//!
+//! A *head* is the 8 bytes of a key behind what all keys of the chunk have in common. The chunks' own lines lie side by
+//! side in the level; a lookup in a level of any size that is not in the processor's cache misses for the group (its
+//! lines are asked for at once) and for the extent. Whole keys are looked at only where heads are equal.
+//!
+//! Invariants: extents are sorted and disjoint; every group but the last is full; the heads of places without an extent
+//! are the greatest; a chunk is never empty.
 
+use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use terrane_base::prefetch::prefetch_lines;
 use terrane_format::extent::ExtentMeta;
 use terrane_table::Extent;
 
-use crate::fences::Fences;
+use crate::fences::{common_len, count_less, head};
 
 /// Most extents in a chunk: a replacement copies this many pointers, and the array of chunks of a 1 TB level
 /// still has under 5,000 places. Figures in `docs/design/0004-manifest.md`.
-pub(crate) const CHUNK_LEN_MAX: usize = 128;
+pub(crate) const CHUNK_LEN_MAX: usize = GROUPS_MAX * GROUP_LEN;
 /// Chunks that shrink below this take in a neighbour.
 pub(crate) const CHUNK_LEN_MIN: usize = CHUNK_LEN_MAX / 4;
+
+/// Extents of a group, and groups of a chunk.
+const GROUP_LEN: usize = 16;
+const GROUPS_MAX: usize = 8;
+/// Bytes of the common prefix that are kept; what is beyond it belongs to the heads.
+const PREFIX_MAX: usize = 60;
 
 /// An extent as a level holds it: open for reading in the engine, a mere description in the manifest.
 pub trait HasMeta: Clone + Send + Sync + Debug {
@@ -89,33 +109,160 @@ impl Totals {
 
 /// Neighbouring extents. Never empty.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Chunk<E> {
-    pub(crate) items: Box<[E]>,
-    /// Over the largest keys.
-    fences: Fences,
+    /// Of each group's last largest key.
+    tops: [u64; GROUPS_MAX],
+    prefix: [u8; PREFIX_MAX],
+    prefix_len: u32,
+    groups: Arc<[Group<E>]>,
+    len: usize,
     pub(crate) totals: Totals,
 }
 
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Group<E> {
+    largest: [u64; GROUP_LEN],
+    smallest: [u64; GROUP_LEN],
+    items: [Option<E>; GROUP_LEN],
+}
+
+impl<E> Clone for Chunk<E> {
+    fn clone(&self) -> Self {
+        Chunk { groups: self.groups.clone(), ..*self }
+    }
+}
+
+impl<E: HasMeta> Group<E> {
+    /// Requires: at most [`GROUP_LEN`] items, whose keys all have the first `prefix_len` bytes in common.
+    fn new(items: &[E], prefix_len: usize) -> Self {
+        let head_of = |at: usize, key: fn(&ExtentMeta) -> &[u8]| {
+            items.get(at).map_or(u64::MAX, |item| head(&key(item.meta())[prefix_len..]))
+        };
+        Group {
+            largest: std::array::from_fn(|at| head_of(at, |meta| &meta.largest)),
+            smallest: std::array::from_fn(|at| head_of(at, |meta| &meta.smallest)),
+            items: std::array::from_fn(|at| items.get(at).cloned()),
+        }
+    }
+}
+
 impl<E: HasMeta> Chunk<E> {
-    /// Requires: `items` is not empty, sorted and disjoint.
+    /// Requires: `items` is not empty, sorted and disjoint, and at most [`CHUNK_LEN_MAX`] long.
     pub(crate) fn new(items: &[E]) -> Self {
-        assert!(!items.is_empty(), "a chunk is never empty");
+        assert!((1..=CHUNK_LEN_MAX).contains(&items.len()), "a chunk is neither empty nor too long");
         let totals = items.iter().fold(Totals::default(), |sum, item| sum.plus(Totals::of(item.meta())));
-        let fences = Fences::new(items.iter().map(|item| item.meta().largest.as_slice()));
-        Chunk { items: items.into(), fences, totals }
+        let first = items[0].meta().smallest.as_slice();
+        let prefix_len = common_len(first, &items[items.len() - 1].meta().largest).min(PREFIX_MAX);
+        let mut prefix = [0; PREFIX_MAX];
+        prefix[..prefix_len].copy_from_slice(&first[..prefix_len]);
+        let groups: Arc<[_]> = items.chunks(GROUP_LEN).map(|part| Group::new(part, prefix_len)).collect();
+        let last = |part: &[E]| head(&part[part.len() - 1].meta().largest[prefix_len..]);
+        let mut tops = [u64::MAX; GROUPS_MAX];
+        for (top, part) in tops.iter_mut().zip(items.chunks(GROUP_LEN)) {
+            *top = last(part);
+        }
+        Chunk { tops, prefix, prefix_len: prefix_len as u32, groups, len: items.len(), totals }
     }
 
-    /// Index of the first extent whose largest key is not less than `key`.
+    /// How many extents.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The extent at `index`. Requires: `index < len()`.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> &E {
+        let item = &self.groups[index / GROUP_LEN].items[index % GROUP_LEN];
+        item.as_ref().expect("places below the length are filled")
+    }
+
+    /// The extents in order.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &E> {
+        self.groups.iter().flat_map(|group| group.items.iter().flatten())
+    }
+
+    /// Whether both are versions of a level's same chunk.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.groups, &other.groups)
+    }
+
+    /// Index of the first extent whose largest key is not less than `key`, or `len()`.
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> usize {
-        self.fences.find(key, |index| &self.items[index].meta().largest)
+        match self.head_of(key) {
+            Ok(wanted) => self.find_head(key, wanted),
+            Err(Ordering::Less) => 0,
+            Err(_) => self.len,
+        }
+    }
+
+    /// The extent whose range includes `key`.
+    #[inline]
+    pub(crate) fn covering(&self, key: &[u8]) -> Option<&E> {
+        // Every key of the chunk has the prefix: one that has not lies beside them all.
+        let wanted = self.head_of(key).ok()?;
+        let index = self.find_head(key, wanted);
+        let group = self.groups.get(index / GROUP_LEN)?;
+        let found = group.items[index % GROUP_LEN].as_ref()?;
+        let is_covered = match group.smallest[index % GROUP_LEN].cmp(&wanted) {
+            Ordering::Less => true,
+            Ordering::Equal => found.meta().smallest.as_slice() <= key,
+            Ordering::Greater => false,
+        };
+        is_covered.then_some(found)
     }
 
     pub(crate) fn smallest(&self) -> &[u8] {
-        &self.items[0].meta().smallest
+        &self.get(0).meta().smallest
     }
 
     pub(crate) fn largest(&self) -> &[u8] {
-        &self.items[self.items.len() - 1].meta().largest
+        &self.get(self.len - 1).meta().largest
+    }
+
+    /// The head of a key that has the common prefix; on which side of the chunk it lies if it has not.
+    #[inline]
+    fn head_of(&self, key: &[u8]) -> Result<u64, Ordering> {
+        let prefix = &self.prefix[..self.prefix_len as usize];
+        match key.strip_prefix(prefix) {
+            Some(rest) => Ok(head(rest)),
+            // A key that is a part of the prefix comes before every key that has it.
+            None => Err(key.cmp(prefix)),
+        }
+    }
+
+    #[inline]
+    fn find_head(&self, key: &[u8], wanted: u64) -> usize {
+        let at = count_less(&self.tops, wanted);
+        let Some(group) = self.groups.get(at) else { return self.len };
+        prefetch_lines(std::ptr::from_ref(group), size_of::<Group<E>>() / 64);
+        let within = count_less(&group.largest, wanted);
+        let index = at * GROUP_LEN + within;
+        if within < GROUP_LEN && group.largest[within] == wanted {
+            self.find_equal(key, wanted, index)
+        } else {
+            index
+        }
+    }
+
+    /// Among extents whose largest keys have the wanted head, from `low` on: compares whole keys.
+    #[cold]
+    fn find_equal(&self, key: &[u8], wanted: u64, mut low: usize) -> usize {
+        let mut high = low;
+        while high < self.len && self.groups[high / GROUP_LEN].largest[high % GROUP_LEN] == wanted {
+            high += 1;
+        }
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.get(middle).meta().largest.as_slice() < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 }

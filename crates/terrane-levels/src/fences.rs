@@ -2,6 +2,9 @@
 //!
 //! The heads lie next to each other, so a search touches a few cache lines and not one key per probe. What all
 //! fences have in common at the front is left out first, or keys such as `user0001` would all have one head.
+//!
+//! Every 16th head stands among the *samples* again: a search counts the samples that are less, then the heads of one
+//! stretch that are, without a branch that could be foretold wrongly.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -12,22 +15,16 @@ pub(crate) struct Fences {
     prefix: Box<[u8]>,
     /// Bytes of each fence after the prefix, big-endian, padded with zeros: never descending.
     heads: Vec<u64>,
+    /// The last head of each full stretch.
+    samples: Vec<u64>,
 }
 
-impl Fences {
-    /// Fences of `keys`, which ascend.
-    pub(crate) fn new<'k>(
-        keys: impl ExactSizeIterator<Item = &'k [u8]> + DoubleEndedIterator + Clone,
-    ) -> Self {
-        let mut ends = keys.clone();
-        let (first, last) = (ends.next().unwrap_or_default(), ends.next_back());
-        let prefix_len = common_len(first, last.unwrap_or(first));
-        Fences {
-            prefix: first[..prefix_len].into(),
-            heads: keys.map(|key| head(&key[prefix_len..])).collect(),
-        }
-    }
+/// Heads in a stretch: two cache lines.
+const STRETCH: usize = 16;
+/// Up to so many samples are counted, more are searched.
+const SAMPLES_COUNTED_MAX: usize = 64;
 
+impl Fences {
     /// Puts fences of `keys` in the place of a range of fences. [`Fences::settle`] must follow.
     pub(crate) fn splice<'k>(&mut self, range: Range<usize>, keys: impl Iterator<Item = &'k [u8]>) {
         // A key without the prefix changes what all have in common, so that `settle` starts over.
@@ -44,6 +41,7 @@ impl Fences {
             self.prefix = first[..prefix_len].into();
             self.heads = (0..count).map(|index| head(&key(index)[prefix_len..])).collect();
         }
+        self.samples = samples_of(&self.heads);
     }
 
     /// Index of the first fence that is not less than `key`, or their count; `full` gives a whole fence, asked
@@ -57,7 +55,10 @@ impl Fences {
             Ordering::Equal => {}
         }
         let wanted = head(&key[front.len()..]);
-        let mut low = self.heads.partition_point(|&head| head < wanted);
+        let mut low = self.first_not_less(wanted);
+        if self.heads.get(low) != Some(&wanted) {
+            return low;
+        }
         let mut high = low + self.heads[low..].partition_point(|&head| head == wanted);
         while low < high {
             let middle = low.midpoint(high);
@@ -69,15 +70,37 @@ impl Fences {
         }
         low
     }
+
+    #[inline]
+    fn first_not_less(&self, wanted: u64) -> usize {
+        let stretch = if self.samples.len() <= SAMPLES_COUNTED_MAX {
+            count_less(&self.samples, wanted)
+        } else {
+            self.samples.partition_point(|&sample| sample < wanted)
+        };
+        let start = stretch * STRETCH;
+        let end = self.heads.len().min(start + STRETCH);
+        start + count_less(&self.heads[start..end], wanted)
+    }
 }
 
-fn common_len(a: &[u8], b: &[u8]) -> usize {
+fn samples_of(heads: &[u64]) -> Vec<u64> {
+    heads.chunks_exact(STRETCH).map(|stretch| stretch[STRETCH - 1]).collect()
+}
+
+/// How many of `heads` are less than `wanted`.
+#[inline]
+pub(crate) fn count_less(heads: &[u64], wanted: u64) -> usize {
+    heads.iter().map(|head| usize::from(*head < wanted)).sum()
+}
+
+pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// The first 8 bytes as a number that is ordered as the bytes are.
 #[inline]
-fn head(bytes: &[u8]) -> u64 {
+pub(crate) fn head(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
         Some(first) => u64::from_be_bytes(*first),
         None => {

@@ -1,8 +1,8 @@
 //! A level: a sorted array of extents whose key ranges do not overlap, in chunks.
 //!
 //! ```text
-//! Level   heads of the chunks' largest keys [u64]   chunks [Arc<Chunk>]
-//! Chunk   heads of the extents' largest keys [u64]  extents [Arc<Extent>]   up to 128
+//! Level   heads of the chunks' largest keys [u64]   chunks [Chunk], side by side
+//! Chunk   heads of its groups, prefix               groups of 16 extents with their heads   up to 128 extents
 //! ```
 //!
 //! Invariants, checked where a level is made:
@@ -27,7 +27,7 @@ use crate::fences::Fences;
 /// Immutable once shared; [`Level::replace`] makes a new one.
 #[derive(Debug)]
 pub struct Level<E = Arc<Extent>> {
-    pub(crate) chunks: Vec<Arc<Chunk<E>>>,
+    pub(crate) chunks: Vec<Chunk<E>>,
     /// Index of each chunk's first extent.
     pub(crate) starts: Vec<u32>,
     /// Over the chunks' largest keys.
@@ -120,19 +120,19 @@ impl<E: HasMeta> Level<E> {
     #[must_use]
     pub fn get(&self, index: usize) -> &E {
         let chunk = self.chunk_of(index);
-        &self.chunks[chunk].items[index - self.starts[chunk] as usize]
+        self.chunks[chunk].get(index - self.starts[chunk] as usize)
     }
 
     /// The extents in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &E> {
-        self.chunks.iter().flat_map(|chunk| chunk.items.iter())
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 
     /// The extents at a range of indexes, in order. Requires: the range is within `0..len()`.
     pub fn range(&self, range: Range<usize>) -> impl Iterator<Item = &E> {
         let chunk = if range.is_empty() { self.chunks.len() } else { self.chunk_of(range.start) };
         let skip = range.start - self.starts.get(chunk).map_or(range.start, |start| *start as usize);
-        self.chunks[chunk..].iter().flat_map(|chunk| chunk.items.iter()).skip(skip).take(range.len())
+        self.chunks[chunk..].iter().flat_map(|chunk| chunk.iter()).skip(skip).take(range.len())
     }
 
     /// Index of the first extent whose largest key is not less than `key`, or `len()`: the only extent that
@@ -151,9 +151,7 @@ impl<E: HasMeta> Level<E> {
     #[inline]
     #[must_use]
     pub fn covering(&self, key: &[u8]) -> Option<&E> {
-        let chunk = self.chunks.get(self.find_chunk(key))?;
-        let found = &chunk.items[chunk.find(key)];
-        (found.meta().smallest.as_slice() <= key).then_some(found)
+        self.chunks.get(self.find_chunk(key))?.covering(key)
     }
 
     /// Indexes of the extents that have keys within bounds, as far as their smallest and largest keys tell.
@@ -189,8 +187,13 @@ impl<E: HasMeta> Level<E> {
     /// How many chunks the level shares with `other`.
     #[must_use]
     pub fn shared_chunk_count(&self, other: &Self) -> usize {
-        let theirs: std::collections::HashSet<_> = other.chunks.iter().map(Arc::as_ptr).collect();
-        self.chunks.iter().filter(|chunk| theirs.contains(&Arc::as_ptr(chunk))).count()
+        // In key order on both sides, and a chunk that is shared begins with the same key.
+        let mut theirs = other.chunks.iter().peekable();
+        let is_shared = |chunk: &&Chunk<E>| {
+            while theirs.next_if(|their| their.smallest() < chunk.smallest()).is_some() {}
+            theirs.peek().is_some_and(|their| their.is_same(chunk))
+        };
+        self.chunks.iter().filter(is_shared).count()
     }
 
     /// A level of the same shape whose extents are what `make` makes of these.
@@ -200,8 +203,8 @@ impl<E: HasMeta> Level<E> {
     pub fn try_map<F: HasMeta>(&self, mut make: impl FnMut(&E) -> Result<F>) -> Result<Level<F>> {
         let mut chunks = Vec::with_capacity(self.chunks.len());
         for chunk in &self.chunks {
-            let items = chunk.items.iter().map(&mut make).collect::<Result<Vec<F>>>()?;
-            chunks.push(Arc::new(Chunk::new(&items)));
+            let items = chunk.iter().map(&mut make).collect::<Result<Vec<F>>>()?;
+            chunks.push(Chunk::new(&items));
         }
         Ok(Level { chunks, starts: self.starts.clone(), fences: self.fences.clone(), totals: self.totals })
     }
@@ -214,9 +217,9 @@ impl<E: HasMeta> Level<E> {
         let mut last: Option<&E> = None;
         let mut totals = Totals::default();
         for (chunk, &start) in self.chunks.iter().zip(&self.starts) {
-            assert!((1..=CHUNK_LEN_MAX).contains(&chunk.items.len()), "chunk length out of bounds");
+            assert!((1..=CHUNK_LEN_MAX).contains(&chunk.len()), "chunk length out of bounds");
             assert_eq!(u64::from(start), totals.extents, "chunk starts at the wrong index");
-            for item in &chunk.items {
+            for item in chunk.iter() {
                 crate::replace::check_order(last, item)?;
                 last = Some(item);
             }

@@ -6,7 +6,6 @@
 //! 4. Only when every stretch has passed: put the new chunks in the place of the old ones.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use terrane_base::{Error, Result};
 
@@ -16,7 +15,7 @@ use crate::level::{Level, Removal};
 /// New chunks for a range of old ones. Stretches are in order and do not touch.
 pub(crate) struct Stretch<E> {
     old: Range<usize>,
-    new: Vec<Arc<Chunk<E>>>,
+    new: Vec<Chunk<E>>,
 }
 
 impl<E: HasMeta> Level<E> {
@@ -83,7 +82,7 @@ impl<E: HasMeta> Level<E> {
         for (chunk, change) in changes {
             match stretches.last_mut() {
                 Some((old, len)) if chunk < old.end => *len += change,
-                _ => stretches.push((chunk..chunk + 1, self.chunks[chunk].items.len() as isize + change)),
+                _ => stretches.push((chunk..chunk + 1, self.chunks[chunk].len() as isize + change)),
             }
         }
         self.widen(stretches)
@@ -99,18 +98,18 @@ impl<E: HasMeta> Level<E> {
                         let (before, before_len) = wide.pop().expect("just seen");
                         // A stretch before that was widened to the right covers chunks of this one.
                         let shared: usize =
-                            (old.start..before.end.min(old.end)).map(|i| self.chunks[i].items.len()).sum();
+                            (old.start..before.end.min(old.end)).map(|i| self.chunks[i].len()).sum();
                         len += before_len - shared as isize;
                         old = before.start..old.end.max(before.end);
                     }
                     _ if len >= CHUNK_LEN_MIN as isize => break,
                     _ if old.end < self.chunks.len() => {
-                        len += self.chunks[old.end].items.len() as isize;
+                        len += self.chunks[old.end].len() as isize;
                         old.end += 1;
                     }
                     _ if old.start > 0 => {
                         old.start -= 1;
-                        len += self.chunks[old.start].items.len() as isize;
+                        len += self.chunks[old.start].len() as isize;
                     }
                     _ => break,
                 }
@@ -127,12 +126,12 @@ impl<E: HasMeta> Level<E> {
         let before = old.start.checked_sub(1).map(|index| &self.chunks[index]);
         let mut merged: Vec<E> = Vec::new();
         let mut push = |item: &E| {
-            let last = merged.last().or_else(|| before.and_then(|chunk| chunk.items.last()));
+            let last = merged.last().or_else(|| before.map(|chunk| chunk.get(chunk.len() - 1)));
             check_order(last, item)?;
             merged.push(item.clone());
             Ok(())
         };
-        let stays = self.chunks[old.clone()].iter().flat_map(|chunk| chunk.items.iter());
+        let stays = self.chunks[old.clone()].iter().flat_map(|chunk| chunk.iter());
         for (index, item) in (self.starts.get(old.start).map_or(0, |&start| start as usize)..).zip(stays) {
             if gone.next_if_eq(&index).is_some() {
                 continue;
@@ -144,7 +143,7 @@ impl<E: HasMeta> Level<E> {
         }
         added.try_for_each(&mut push)?;
         if let (Some(last), Some(after)) = (merged.last(), self.chunks.get(old.end)) {
-            check_order(Some(last), &after.items[0])?;
+            check_order(Some(last), after.get(0))?;
         }
         Ok(merged)
     }
@@ -153,14 +152,14 @@ impl<E: HasMeta> Level<E> {
     pub(crate) fn carry_out(&mut self, plan: Vec<Stretch<E>>) {
         // From the back, so that the places of the stretches before stay as they are.
         for Stretch { old, new } in plan.into_iter().rev() {
-            let totals = |chunks: &[Arc<Chunk<E>>]| {
+            let totals = |chunks: &[Chunk<E>]| {
                 chunks.iter().fold(Totals::default(), |sum, chunk| sum.plus(chunk.totals))
             };
             let (came, went) = (totals(&new), totals(&self.chunks[old.clone()]));
             let mut start = self.starts.get(old.start).copied().unwrap_or(self.totals.extents as u32);
             let starts = new.iter().map(|chunk| {
                 let here = start;
-                start += chunk.items.len() as u32;
+                start += chunk.len() as u32;
                 here
             });
             let new_end = old.start + new.len();
@@ -177,11 +176,9 @@ impl<E: HasMeta> Level<E> {
 }
 
 /// Cuts items evenly into as few chunks as hold them.
-fn cut<E: HasMeta>(items: &[E]) -> Vec<Arc<Chunk<E>>> {
+fn cut<E: HasMeta>(items: &[E]) -> Vec<Chunk<E>> {
     let count = items.len().div_ceil(CHUNK_LEN_MAX);
-    (0..count)
-        .map(|i| Arc::new(Chunk::new(&items[items.len() * i / count..items.len() * (i + 1) / count])))
-        .collect()
+    (0..count).map(|i| Chunk::new(&items[items.len() * i / count..items.len() * (i + 1) / count])).collect()
 }
 
 /// Checks that `item` is in order itself and begins after `last` ends.
