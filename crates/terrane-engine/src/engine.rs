@@ -13,7 +13,7 @@ use terrane_device::{Disk, DiskLock};
 use terrane_journal::Journal;
 use terrane_levels::{Manifest, Pins};
 use terrane_storage::Store;
-use terrane_table::Cache;
+use terrane_table::{Cache, RowCache};
 
 use crate::catalog::Catalog;
 use crate::division::Looking;
@@ -40,6 +40,8 @@ pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
     /// Blocks in memory.
     pub(crate) cache: Arc<Cache>,
+    /// Values of single keys in memory.
+    pub(crate) rows: Option<RowCache>,
     /// The durable log of what the tree looks like.
     pub(crate) manifest: Arc<Manifest>,
     /// Only one thread at a time divides memory.

@@ -50,6 +50,9 @@ impl Engine {
             // A flush that began meanwhile would pass by what is merged behind its cursor.
             let _no_flush_begins = table.merging.lock();
             let picture = table.pinned();
+            if let Some(oldest) = picture.frozen.last() {
+                self.forget_rows(table, oldest);
+            }
             match self.generation_with_room(table, &picture) {
                 Some(generation) => self.merge_oldest(table, &picture, &generation, control)?,
                 None => {

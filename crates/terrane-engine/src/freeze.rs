@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use terrane_base::SeqNo;
-use terrane_memtable::{GlobalIndex, Memtable};
+use terrane_memtable::GlobalIndex;
 
 use crate::engine::Engine;
 use crate::stats::add;
@@ -29,7 +29,7 @@ impl Engine {
             // Records numbered below `next_seq` may still be on their way into the active memtable, so its
             // entry count says nothing yet; its range of numbers does.
             if picture.active.first_seq() < next_seq {
-                let old = std::mem::replace(&mut picture.active, Memtable::new(next_seq));
+                let old = std::mem::replace(&mut picture.active, table.new_memtable(next_seq));
                 picture.frozen.insert(0, old);
                 edit.replace(picture);
                 frozen = true;

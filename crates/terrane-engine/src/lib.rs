@@ -3,7 +3,8 @@
 //! Layer 8. The ways of the data, file by file:
 //! * open and recover: `open.rs`, `recover.rs`; create, list and drop tables: `catalog.rs`, `tables.rs`
 //! * write: `write.rs` (admit, commit, index) → `freeze.rs` (switch memtables)
-//! * read: `read.rs` (point reads), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
+//! * read: `read.rs` (point reads), `multi_get.rs` (many at once, into `values.rs`), `filter_use.rs` (which filters are
+//!   asked), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `segments.rs` (trim the journal), `debt.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose)
@@ -20,12 +21,14 @@ mod division;
 mod engine;
 mod epoch_cell;
 mod failures;
+mod filter_use;
 mod flows;
 mod flush;
 mod freeze;
 mod install;
 mod iterate;
 mod maintain;
+mod multi_get;
 mod open;
 mod place;
 mod pressure;
@@ -33,6 +36,7 @@ mod quarantine;
 mod read;
 mod recover;
 mod repair;
+mod rows;
 mod scan;
 mod schedule;
 mod scrub;
@@ -43,6 +47,7 @@ mod snapshot;
 mod stats;
 mod table;
 mod tables;
+mod values;
 mod work;
 mod write;
 
@@ -59,3 +64,4 @@ pub use shape::{LevelShape, Shape, TableShape};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use table::Table;
+pub use values::Values;

@@ -21,7 +21,7 @@ use terrane_format::manifest::{Edit, EditOp};
 use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK};
 use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::{LocalStore, Store, StoreSettings};
-use terrane_table::{Cache, Extent};
+use terrane_table::{Cache, Extent, RowCache};
 
 use crate::catalog::Catalog;
 use crate::division::Looking;
@@ -75,8 +75,10 @@ impl Engine {
         };
         let journal = recovery.run()?;
         let plan = MemoryPlan::new(&options);
+        let cache = Cache::with_shards_for(plan.shared_bytes(), plan.cache_bytes);
         let engine = Arc::new(Engine {
-            cache: Cache::with_shards_for(plan.shared_bytes(), plan.cache_bytes),
+            rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
+            cache,
             looking: Looking::default(),
             catalog: Catalog::new(tables),
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),

@@ -1,5 +1,6 @@
 //! Point reads: active memtable → frozen → generations → overflow runs → levels, newest first, until a version
-//! is found. Readers take no lock; on a hit they write no shared cache line but a clear reference bit.
+//! is found. Readers take no lock; on a hit they write no shared cache line but a clear reference bit. One epoch, one
+//! hash of the key and no allocation but the caller's buffer serve the whole way.
 //!
 //! The picture is loaded before the visible number: whatever background work finished before that dropped only
 //! versions that a newer visible one hides.
@@ -10,9 +11,10 @@ use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
-use terrane_table::{Extent, Probe};
+use terrane_table::{Epoch, Extent, Probe};
 
 use crate::engine::Engine;
+use crate::filter_use::{Asking, FilterUse};
 use crate::table::{Picture, Table};
 
 /// How point reads are done.
@@ -36,10 +38,32 @@ impl ReadMode {
     pub fn at(seq: SeqNo) -> Self {
         ReadMode { at: Some(seq), ..Self::default() }
     }
+}
 
+/// One point read: what the steps need to know.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'r> {
+    pub(crate) key: &'r [u8],
+    /// Of the key, for every filter.
+    pub(crate) hash: u64,
+    pub(crate) seq: SeqNo,
+    pub(crate) asking: Asking,
+    pub(crate) filter_use: &'r FilterUse,
+}
+
+impl Reading<'_> {
+    /// The hash with which the filters of a sorted run of `tree` are asked, if they are.
     #[inline]
-    fn hash(self, key: &[u8]) -> Option<u64> {
-        self.filters.then(|| key_hash(key))
+    pub(crate) fn hash_for(&self, tree: &Metasnapshot, run: usize) -> Option<u64> {
+        self.asking.asks(run.checked_sub(tree.runs.len())).then_some(self.hash)
+    }
+
+    /// Counts the answer of a filter of a sorted run, if this read is one of those that count.
+    #[inline]
+    pub(crate) fn count_answer(&self, tree: &Metasnapshot, run: usize, is_refused: bool) {
+        if let Some(level) = run.checked_sub(tree.runs.len()).filter(|_| self.asking.counts) {
+            self.filter_use.count(level, is_refused);
+        }
     }
 }
 
@@ -50,93 +74,97 @@ impl Engine {
     /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
     pub fn get(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
         key::check_key(key)?;
-        let hash;
+        let hash = key_hash(key);
+        let asking = self.asking(table, mode, hash);
+        let rows = self.rows_of(mode);
+        let start = value.len();
         let mut runs;
-        let (tree, seq, level) = {
-            let guard = terrane_base::epoch::pin();
-            let picture = table.picture(&guard);
+        let (tree, reading, run) = {
+            let epoch = terrane_table::enter();
+            let picture = table.picture(epoch.guard());
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
-            if let Some(found) = get_from_memory(picture, key, seq, value) {
+            let reading = Reading { key, hash, seq, asking, filter_use: &table.filter_use };
+            if let Some(found) = get_from_memory(picture, &reading, value) {
                 return Ok(found);
             }
             runs = memory_runs(picture);
-            hash = mode.hash(key);
-            match get_cached(&picture.tree, key, hash, seq, value, &mut runs) {
-                Walk::Done(found) => {
+            if rows.get(&epoch, table.id, &reading, value) {
+                count_read(runs);
+                return Ok(true);
+            }
+            match get_cached(&epoch, &picture.tree, &reading, value, &mut runs) {
+                Walk::Done(kind) => {
                     count_read(runs);
-                    return Ok(found);
+                    rows.fill(&epoch, table.id, &reading, kind, &value[start..]);
+                    return Ok(has_value(kind));
                 }
-                Walk::Missing(level) => (picture.tree.clone(), seq, level),
+                Walk::Missing(run) => (picture.tree.clone(), reading, run),
             }
         };
         count_read(runs);
         // The epoch is left before the store is asked; the tree is kept by its count instead.
-        self.get_from_store(&tree, level, key, hash, seq, value)
+        let kind = self.get_from_store(&tree, run, &reading, value)?;
+        rows.fill(&terrane_table::enter(), table.id, &reading, kind, &value[start..]);
+        Ok(has_value(kind))
     }
 
-    /// Reads several keys of one snapshot or moment; `found[i]` and `values[i]` answer `keys[i]`.
-    ///
-    /// Sorted and without duplicates inside, so that keys of one block are looked up together.
-    ///
-    /// # Errors
-    /// As [`Engine::get`].
-    pub fn multi_get(&self, table: &Table, keys: &[&[u8]], mode: ReadMode) -> Result<Vec<Option<Vec<u8>>>> {
-        for key in keys {
-            key::check_key(key)?;
+    /// A read from a picture that the caller keeps.
+    pub(crate) fn get_from(
+        &self,
+        picture: &Picture,
+        reading: &Reading<'_>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool> {
+        if let Some(found) = get_from_memory(picture, reading, value) {
+            return Ok(found);
         }
-        // One number for all: the answers are of one moment. It is read after the picture, as for `get`, and the
-        // picture is kept, so nothing that the number sees can go.
-        let picture = table.pinned();
-        let seq = mode.at.unwrap_or_else(|| self.journal.visible());
-        let mut order: Vec<usize> = (0..keys.len()).collect();
-        order.sort_unstable_by_key(|&index| keys[index]);
-        let mut answers: Vec<Option<Vec<u8>>> = vec![None; keys.len()];
-        let mut last: Option<usize> = None;
-        for index in order {
-            if let Some(same) = last.filter(|&same| keys[same] == keys[index]) {
-                answers[index] = answers[same].clone();
-                continue;
-            }
-            let mut value = Vec::new();
-            let key = keys[index];
-            let found = match get_from_memory(&picture, key, seq, &mut value) {
-                Some(found) => found,
-                None => {
-                    count_read(memory_runs(&picture));
-                    self.get_from_store(&picture.tree, 0, key, mode.hash(key), seq, &mut value)?
-                }
-            };
-            answers[index] = found.then_some(value);
-            last = Some(index);
-        }
-        Ok(answers)
+        count_read(memory_runs(picture));
+        Ok(has_value(self.get_from_store(&picture.tree, 0, reading, value)?))
     }
 
-    /// The walk through overflow runs and levels from the `first`-th on, fetching blocks that are not cached.
-    fn get_from_store(
+    /// Which filters a read of the key with this hash asks.
+    #[inline]
+    pub(crate) fn asking(&self, table: &Table, mode: ReadMode, hash: u64) -> Asking {
+        if !mode.filters {
+            Asking::NONE
+        } else if self.options.adaptive_filters {
+            table.filter_use.asking(hash)
+        } else {
+            Asking::ALL
+        }
+    }
+
+    /// The walk through overflow runs and levels from the `first`-th on, fetching blocks that are not cached. Appends
+    /// the value of the version that it returns.
+    pub(crate) fn get_from_store(
         &self,
         tree: &Metasnapshot,
         first: usize,
-        key: &[u8],
-        hash: Option<u64>,
-        seq: SeqNo,
+        reading: &Reading<'_>,
         value: &mut Vec<u8>,
-    ) -> Result<bool> {
-        for level in first..tree_len(tree) {
-            let Some(extent) = find_extent(tree, level, key) else { continue };
+    ) -> Result<Option<SeqKind>> {
+        for run in first..tree_len(tree) {
+            let Some(extent) = find_extent(tree, run, reading.key) else { continue };
             count(|cells| add(&cells.runs_searched, 1));
-            if let Some(kind) = extent.get_hashed(&self.cache, key, hash, seq, value)? {
-                return Ok(!kind.is_delete());
+            let hash = reading.hash_for(tree, run);
+            if let Some(kind) = extent.get_hashed(&self.cache, reading.key, hash, reading.seq, value)? {
+                return Ok(Some(kind));
             }
         }
-        Ok(false)
+        Ok(None)
     }
+}
+
+/// Whether a version that was looked for is there and has a value.
+#[inline]
+pub(crate) fn has_value(kind: Option<SeqKind>) -> bool {
+    kind.is_some_and(|kind| !kind.is_delete())
 }
 
 /// How far a walk got without leaving memory.
 enum Walk {
-    /// Whether there is a value; it was appended.
-    Done(bool),
+    /// The version found, if any; its value was appended.
+    Done(Option<SeqKind>),
     /// Something of this sorted run is not cached.
     Missing(usize),
 }
@@ -145,31 +173,32 @@ enum Walk {
 /// Adds what it searched to `runs`; what is missing is searched again.
 #[inline]
 fn get_cached(
+    epoch: &Epoch,
     tree: &Metasnapshot,
-    key: &[u8],
-    hash: Option<u64>,
-    seq: SeqNo,
+    reading: &Reading<'_>,
     value: &mut Vec<u8>,
     runs: &mut u64,
 ) -> Walk {
-    for level in 0..tree_len(tree) {
-        let Some(extent) = find_extent(tree, level, key) else { continue };
-        match extent.probe(key, hash, seq, value) {
-            Probe::Found(kind) => {
-                *runs += 1;
-                return Walk::Done(!kind.is_delete());
-            }
-            Probe::Absent => *runs += 1,
-            Probe::Unknown => return Walk::Missing(level),
+    for run in 0..tree_len(tree) {
+        let Some(extent) = find_extent(tree, run, reading.key) else { continue };
+        let hash = reading.hash_for(tree, run);
+        let probe = extent.probe(epoch, reading.key, hash, reading.seq, value);
+        if probe == Probe::Unknown {
+            return Walk::Missing(run);
+        }
+        *runs += 1;
+        reading.count_answer(tree, run, probe == Probe::Refused);
+        if let Probe::Found(kind) = probe {
+            return Walk::Done(Some(kind));
         }
     }
-    Walk::Done(false)
+    Walk::Done(None)
 }
 
 /// The newest version in the memory tier: `Some(true)` for a value, which is appended, `Some(false)` for a delete.
 /// Counts the read where it ends here.
 #[inline]
-fn get_from_memory(picture: &Picture, key: &[u8], seq: SeqNo, value: &mut Vec<u8>) -> Option<bool> {
+fn get_from_memory(picture: &Picture, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<bool> {
     let mut take = |runs: usize, kind: SeqKind, bytes: &[u8]| {
         count_read(runs as u64);
         if kind.is_delete() {
@@ -178,17 +207,18 @@ fn get_from_memory(picture: &Picture, key: &[u8], seq: SeqNo, value: &mut Vec<u8
         value.extend_from_slice(bytes);
         true
     };
+    let Reading { key, hash, seq, .. } = *reading;
     // Apart from the others, so that the shortest read counts with constants.
-    if let Some(version) = picture.active.get(key, seq) {
+    if let Some(version) = picture.active.get_hashed(key, hash, seq) {
         return Some(take(1, version.seq_kind, version.value));
     }
     for (index, memtable) in picture.frozen.iter().enumerate() {
-        if let Some(version) = memtable.get(key, seq) {
+        if let Some(version) = memtable.get_hashed(key, hash, seq) {
             return Some(take(2 + index, version.seq_kind, version.value));
         }
     }
     for (index, generation) in picture.generations.iter().enumerate() {
-        if let Some(version) = generation.get(key, seq) {
+        if let Some(version) = generation.get_hashed(key, hash, seq) {
             return Some(take(2 + picture.frozen.len() + index, version.seq_kind, version.value));
         }
     }
@@ -204,19 +234,25 @@ fn memory_runs(picture: &Picture) -> u64 {
 /// Counts a point read and the sorted runs it looked into.
 #[inline]
 fn count_read(runs: u64) {
+    count_reads(1, runs);
+}
+
+/// Counts point reads and the sorted runs they looked into.
+#[inline]
+pub(crate) fn count_reads(reads: u64, runs: u64) {
     count(|cells| {
-        add(&cells.reads, 1);
+        add(&cells.reads, reads);
         add(&cells.runs_searched, runs);
     });
 }
 
-fn tree_len(tree: &Metasnapshot) -> usize {
+pub(crate) fn tree_len(tree: &Metasnapshot) -> usize {
     tree.runs.len() + tree.levels.len()
 }
 
 /// The extent of the index-th sorted run (overflow runs first) that may hold `key`.
 #[inline]
-fn find_extent<'t>(tree: &'t Metasnapshot, index: usize, key: &[u8]) -> Option<&'t Arc<Extent>> {
+pub(crate) fn find_extent<'t>(tree: &'t Metasnapshot, index: usize, key: &[u8]) -> Option<&'t Arc<Extent>> {
     let runs = tree.runs.len();
     if terrane_base::planted!(SkipLevelInRead) && index + 1 == tree_len(tree) {
         return None;

@@ -31,6 +31,8 @@ pub struct TableSettings {
     pub level_base_bytes: u64,
     /// Overflow runs beyond which writers are slowed.
     pub overflow_runs_max: u64,
+    /// Whether memtables have a filter.
+    pub memtable_filter: bool,
 }
 
 impl TableSettings {
@@ -55,6 +57,7 @@ impl TableSettings {
             limits: Limits::from_options(&options),
             level_base_bytes: options.level_base_bytes,
             overflow_runs_max: options.overflow_runs_max,
+            memtable_filter: options.memtable_filter,
         })
     }
 }

@@ -18,6 +18,7 @@ use terrane_levels::Metasnapshot;
 use terrane_memtable::{GlobalIndex, Memtable};
 
 use crate::epoch_cell::EpochCell;
+use crate::filter_use::FilterUse;
 use crate::settings::TableSettings;
 
 /// Everything a read of one table may have to look at, newest first.
@@ -101,6 +102,8 @@ pub struct Table {
     pub(crate) paused_before: AtomicU64,
     /// Held while an edit that names the table's extents is appended: a drop and an install exclude each other.
     pub(crate) installing: Mutex<()>,
+    /// Which filters reads ask.
+    pub(crate) filter_use: FilterUse,
     /// Key ranges that somebody wants compacted.
     requests: Mutex<Requests>,
 }
@@ -141,8 +144,8 @@ impl Table {
         flushed: SeqNo,
         first_seq: SeqNo,
     ) -> Arc<Table> {
-        let picture =
-            Picture { active: Memtable::new(first_seq), frozen: Vec::new(), generations: Vec::new(), tree };
+        let active = Memtable::with_filter(first_seq, settings.memtable_filter);
+        let picture = Picture { active, frozen: Vec::new(), generations: Vec::new(), tree };
         Arc::new(Table {
             id,
             name,
@@ -158,8 +161,14 @@ impl Table {
             merging: Mutex::new(()),
             paused_before: AtomicU64::new(0),
             installing: Mutex::new(()),
+            filter_use: FilterUse::default(),
             requests: Mutex::default(),
         })
+    }
+
+    /// An empty memtable for records from `first_seq` on.
+    pub(crate) fn new_memtable(&self, first_seq: SeqNo) -> Arc<Memtable> {
+        Memtable::with_filter(first_seq, self.settings.memtable_filter)
     }
 
     /// The current picture, alive while `guard` is.

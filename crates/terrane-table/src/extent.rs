@@ -7,7 +7,9 @@
 //! Invariants:
 //! 1. No epoch is held across a read of the store.
 //! 2. Nothing on the hit path writes, but reference bits that are clear.
-//! 3. When an extent is dropped its objects leave the cache; if it is obsolete its slots go back to the store.
+//! 3. What a lookup needs first lies in the extent's first cache line: both swips, whether there is a filter, the
+//!    smallest number.
+//! 4. When an extent is dropped its objects leave the cache; if it is obsolete its slots go back to the store.
 //!    Whoever reads holds it (or the metasnapshot it is in), so nobody reads slots that were given back.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,11 +37,16 @@ pub fn free_failures() -> u64 {
 
 /// See the [module](self). Shared by every metasnapshot that names the extent.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Extent {
-    /// What the manifest says about the extent.
-    pub meta: ExtentMeta,
     pub(crate) index: Home,
     pub(crate) filter: Home,
+    /// Of `meta`.
+    seq_min: SeqNo,
+    /// Whether `meta` names a filter.
+    has_filter: bool,
+    /// What the manifest says about the extent.
+    pub meta: ExtentMeta,
     pub(crate) store: Arc<dyn Store>,
     /// The cache that its objects are in; the first one it is read through.
     cache: OnceLock<Arc<Cache>>,
@@ -53,6 +60,8 @@ pub enum Probe {
     Found(SeqKind),
     /// The extent holds no version of the key up to the number.
     Absent,
+    /// The same, and the filter said so: nothing else was looked at.
+    Refused,
     /// Something needed is not in the cache.
     Unknown,
 }
@@ -62,9 +71,11 @@ impl Extent {
     #[must_use]
     pub fn new(meta: ExtentMeta, store: Arc<dyn Store>) -> Arc<Extent> {
         Arc::new(Extent {
-            meta,
             index: Home::default(),
             filter: Home::default(),
+            seq_min: meta.seq_min,
+            has_filter: !meta.filter.is_empty(),
+            meta,
             store,
             cache: OnceLock::new(),
             is_obsolete: AtomicBool::new(false),
@@ -108,38 +119,57 @@ impl Extent {
         seq: SeqNo,
         value: &mut Vec<u8>,
     ) -> Result<Option<SeqKind>> {
-        match self.probe(key, hash, seq, value) {
+        // The epoch ends with this statement: it must not be held while the store is asked.
+        let probe = self.probe(&swip::enter(), key, hash, seq, value);
+        match probe {
             Probe::Found(seq_kind) => Ok(Some(seq_kind)),
-            Probe::Absent => Ok(None),
+            Probe::Absent | Probe::Refused => Ok(None),
             Probe::Unknown => self.get_loading(cache, key, hash, seq, value),
         }
     }
 
-    /// [`Extent::get_hashed`] as far as the cache knows. Never waits for a device, so that a caller may hold an
-    /// epoch around it.
+    /// [`Extent::get_hashed`] as far as the cache knows, under the caller's epoch. Never waits for a device.
     #[inline]
     #[must_use]
-    pub fn probe(&self, key: &[u8], hash: Option<u64>, seq: SeqNo, value: &mut Vec<u8>) -> Probe {
-        if self.meta.seq_min > seq {
+    pub fn probe(
+        &self,
+        epoch: &Epoch,
+        key: &[u8],
+        hash: Option<u64>,
+        seq: SeqNo,
+        value: &mut Vec<u8>,
+    ) -> Probe {
+        if self.seq_min > seq {
             return Probe::Absent;
         }
-        let epoch = swip::enter();
-        let hash = hash.filter(|_| !self.meta.filter.is_empty());
+        let hash = self.asked(hash);
         if let Some(hash) = hash {
-            let Some(filter) = self.filter.swip.load(&epoch) else { return Probe::Unknown };
+            let Some(filter) = self.filter.swip.load(epoch) else { return Probe::Unknown };
             filter.touch();
             if !filter.filter().may_contain(hash) {
                 count_refusal();
-                return Probe::Absent;
+                return Probe::Refused;
             }
         }
         let mut blocks = 0;
-        let probe = self.probe_blocks(&epoch, key, seq, value, &mut blocks);
+        let probe = self.probe_blocks(epoch, key, seq, value, &mut blocks);
         // What is not known yet is searched again, and counted then.
         if probe != Probe::Unknown {
             count_search(hash.is_some(), blocks, probe != Probe::Absent);
         }
         probe
+    }
+
+    /// The hash to ask the filter with, if there is one.
+    #[inline]
+    pub(crate) fn asked(&self, hash: Option<u64>) -> Option<u64> {
+        hash.filter(|_| self.has_filter)
+    }
+
+    /// Whether every version here is newer than `seq`.
+    #[inline]
+    pub(crate) fn is_newer_than(&self, seq: SeqNo) -> bool {
+        self.seq_min > seq
     }
 
     /// The search behind the filter; `blocks` is how many data blocks it took.
@@ -252,13 +282,13 @@ fn get_from_blocks(
 
 /// Counts a filter that said no.
 #[inline]
-fn count_refusal() {
+pub(crate) fn count_refusal() {
     count(|cells| add(&cells.filter_negatives, 1));
 }
 
 /// Counts a search in an index block and `blocks` data blocks, behind a filter or not.
 #[inline]
-fn count_search(is_filtered: bool, blocks: u64, is_found: bool) {
+pub(crate) fn count_search(is_filtered: bool, blocks: u64, is_found: bool) {
     count(|cells| {
         add(&cells.filter_probes, u64::from(is_filtered));
         add(&cells.filter_positives_false, u64::from(is_filtered && !is_found));

@@ -3,7 +3,8 @@
 //! Layer 5: knows one extent at a time and sorted lists of them, not levels, versions of the tree or jobs.
 //!
 //! * [`swip`]: the pointers that a hit follows. [`cache`]: the manager of what is behind them.
-//! * [`extent`]: a handle with swips for its parts, and the point read.
+//! * [`extent`]: a handle with swips for its parts, and the point read. [`probe_many()`]: many of them at once.
+//! * [`row_cache`]: single rows, beside the blocks.
 //! * [`cursor`], [`level_cursor`]: in order over an extent, over a list of disjoint extents. [`merge`]: over any
 //!   sources.
 //! * [`ExtentWriter`]: builds extents. [`scanner`]: whole extents past the cache, for compaction. [`verify`]:
@@ -16,7 +17,9 @@ pub mod level_cursor;
 mod loader;
 mod loser_tree;
 pub mod merge;
+mod probe_many;
 mod read_ahead;
+pub mod row_cache;
 pub mod scanner;
 pub mod swip;
 pub mod verify;
@@ -27,6 +30,9 @@ pub use cursor::{CursorOptions, ExtentCursor};
 pub use extent::{Extent, Probe};
 pub use level_cursor::{ExtentList, LevelCursor};
 pub use merge::MergeCursor;
+pub use probe_many::{Answer, Lookup, probe_many};
+pub use row_cache::{RowCache, Stamp};
 pub use scanner::ExtentScanner;
+pub use swip::{Epoch, enter};
 pub use verify::verify_extent;
 pub use writer::{ExtentWriter, WriterSettings};

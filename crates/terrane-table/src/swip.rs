@@ -44,6 +44,13 @@ pub fn enter() -> Epoch {
 }
 
 impl Epoch {
+    /// The guard of the process-wide collector that the epoch is.
+    #[inline]
+    #[must_use]
+    pub fn guard(&self) -> &terrane_base::epoch::Guard {
+        &self.0
+    }
+
     /// Hands what this thread retired to the collector and drops what has become free.
     pub fn collect(&self) {
         self.0.flush();

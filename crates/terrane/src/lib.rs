@@ -84,6 +84,6 @@ pub use terrane_base::error::Place;
 pub use terrane_base::options::{Compression, IoUring, JournalMode, OptionInfo, Options};
 pub use terrane_base::{Error, Kind, Result, SeqNo};
 pub use terrane_engine::{
-    CheckReport, Finding, LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape,
+    CheckReport, Finding, LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape, Values,
 };
 pub use value::Value;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use terrane_base::{Result, SeqNo};
 use terrane_engine::Bounds;
 
-use crate::{Cursor, Iter, Table, Value};
+use crate::{Cursor, Iter, Table, Value, Values};
 
 /// What keeps the versions that a reader sees; shared by a snapshot and the iterators made from it.
 pub(crate) type Pin = Arc<terrane_engine::Snapshot>;
@@ -67,6 +67,14 @@ impl Snapshot {
     /// As [`Snapshot::get`].
     pub fn multi_get(&self, table: &Table, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
         table.multi_get_at(keys, Some(self.seq()))
+    }
+
+    /// As [`Table::multi_get_into`].
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    pub fn multi_get_into(&self, table: &Table, keys: &[&[u8]], values: &mut Values) -> Result<()> {
+        table.multi_get_into_at(keys, Some(self.seq()), values)
     }
 
     /// The rows of a range.

@@ -8,7 +8,7 @@ use terrane_base::{Error, Kind, Result, SeqNo, TableId};
 use terrane_engine::{Bounds, Engine, ReadMode, Snapshot as EngineSnapshot};
 
 use crate::snapshot::{Pin, to_bounds};
-use crate::{Batch, Cursor, Iter, Sync, Value};
+use crate::{Batch, Cursor, Iter, Sync, Value, Values};
 
 /// Options that one table has for itself, set over those of the database when the table is created.
 ///
@@ -143,6 +143,26 @@ impl Table {
         self.multi_get_at(keys, None)
     }
 
+    /// [`Table::multi_get`] into a buffer that can be used again: no allocation for each value.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put(b"b", b"1")?;
+    /// let mut values = terrane::Values::new();
+    /// db.default_table().multi_get_into(&[b"a", b"b"], &mut values)?;
+    /// assert_eq!((values.get(0), values.get(1)), (None, Some(&b"1"[..])));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::get`]. What `values` holds then means nothing.
+    pub fn multi_get_into(&self, keys: &[&[u8]], values: &mut Values) -> Result<()> {
+        self.multi_get_into_at(keys, None, values)
+    }
+
     /// The rows of a range.
     ///
     /// ```
@@ -202,9 +222,19 @@ impl Table {
     }
 
     pub(crate) fn multi_get_at(&self, keys: &[&[u8]], at: Option<SeqNo>) -> Result<Vec<Option<Value>>> {
+        let mut values = Values::new();
+        self.multi_get_into_at(keys, at, &mut values)?;
+        Ok(values.iter().map(|value| value.map(|bytes| Value::new(bytes.to_vec()))).collect())
+    }
+
+    pub(crate) fn multi_get_into_at(
+        &self,
+        keys: &[&[u8]],
+        at: Option<SeqNo>,
+        values: &mut Values,
+    ) -> Result<()> {
         self.refuse_if_dropped()?;
-        let values = self.engine.multi_get(&self.inner, keys, self.mode(at))?;
-        Ok(values.into_iter().map(|value| value.map(Value::new)).collect())
+        self.engine.multi_get_into(&self.inner, keys, self.mode(at), values)
     }
 
     pub(crate) fn iter_at(&self, bounds: Bounds, pin: Pin) -> Iter {

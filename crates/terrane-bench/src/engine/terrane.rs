@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use terrane::{Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, read_counters};
+use terrane::{
+    Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Values, read_counters,
+};
 
 use crate::engine::{
     Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
@@ -72,6 +74,7 @@ impl Engine for Terrane {
             readers: self.tables.iter().map(reader).collect(),
             cursors: self.tables.iter().map(|_| None).collect(),
             value: Vec::new(),
+            values: Values::new(),
             batch: Batch::new(),
             counted: read_counters(),
         }))
@@ -160,6 +163,8 @@ struct TerraneSession<'e> {
     /// Cursors of earlier short scans, refreshed for each, by table.
     cursors: Vec<Option<Cursor>>,
     value: Vec<u8>,
+    /// Answers of multi-gets, used again.
+    values: Values,
     batch: Batch,
     /// What this thread had counted before the session began.
     counted: ReadCounters,
@@ -186,9 +191,9 @@ impl Session for TerraneSession<'_> {
     }
 
     fn multi_get(&mut self, table: u32, keys: &[&[u8]], visit: &mut Visit<'_>) -> Result<u64> {
-        let values = self.table(table).multi_get(keys).map_err(failed("multi-get"))?;
+        self.readers[table as usize].multi_get_into(keys, &mut self.values).map_err(failed("multi-get"))?;
         let mut found = 0;
-        for (key, value) in keys.iter().zip(&values) {
+        for (key, value) in keys.iter().zip(self.values.iter()) {
             if let Some(value) = value {
                 visit(key, value);
                 found += 1;

@@ -27,11 +27,14 @@ pub enum ObjectKind {
     Index = 1,
     /// An extent's filter.
     Filter = 2,
+    /// A part of the row cache.
+    Rows = 3,
 }
 
 impl ObjectKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [ObjectKind; 3] = [ObjectKind::Data, ObjectKind::Index, ObjectKind::Filter];
+    pub const ALL: [ObjectKind; 4] =
+        [ObjectKind::Data, ObjectKind::Index, ObjectKind::Filter, ObjectKind::Rows];
 }
 
 /// A swip, and when its object was last evicted without having been used twice.

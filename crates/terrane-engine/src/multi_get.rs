@@ -1,0 +1,369 @@
+//! Point reads of many keys of one moment.
+//!
+//! Steps, for groups of distinct keys under one epoch: 1. filters of memory asked for, 2. the memory tier, source by source, for the keys that its
+//! filters let pass, and the row cache, 3. the sorted runs of extents, newest first, for the keys that are still open, 4. copies of the
+//! values into one buffer. Each step does a part for every key of the group before it goes on, and asks for the memory
+//! that the next part needs, so that cache misses overlap ([`terrane_table::probe_many`]).
+//!
+//! What is not cached is gathered and fetched behind the epoch, in key order, so that keys of one block need it once.
+//! The cached ones are not sorted: that costs more than neighbours in one block are worth (`docs/design/0010-reads.md`).
+//!
+//! All keys are read at one number, from one picture that was loaded before it.
+
+use terrane_base::prefetch::prefetch;
+use terrane_base::{Result, SeqKind, SeqNo, key};
+use terrane_format::filter::hash as key_hash;
+use terrane_levels::Metasnapshot;
+use terrane_memtable::{Memtable, Version};
+use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
+
+use crate::engine::Engine;
+use crate::filter_use::Asking;
+use crate::read::{ReadMode, Reading, count_reads, find_extent, has_value, tree_len};
+use crate::rows::Rows;
+use crate::table::{Picture, Table};
+use crate::values::Values;
+
+/// Keys that take their steps side by side: enough to have as many misses under way as the machine serves at once, few
+/// enough that what was asked for is still there when it is needed.
+const GROUP: usize = 32;
+/// Keys that are read under one epoch; beyond that it is left and entered again.
+const EPOCH_KEYS: usize = 512;
+
+/// A key whose answer needs the store, from this sorted run on.
+struct Missing {
+    at: usize,
+    hash: u64,
+    run: usize,
+}
+
+impl Engine {
+    /// Reads several keys of one snapshot or moment; the i-th value answers `keys[i]`.
+    ///
+    /// # Errors
+    /// As [`Engine::get`].
+    pub fn multi_get(&self, table: &Table, keys: &[&[u8]], mode: ReadMode) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut values = Values::new();
+        self.multi_get_into(table, keys, mode, &mut values)?;
+        Ok(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect())
+    }
+
+    /// [`Engine::multi_get`] into a buffer that can be used again, without an allocation for each value.
+    ///
+    /// # Errors
+    /// As [`Engine::get`]. What `values` holds then means nothing.
+    pub fn multi_get_into(
+        &self,
+        table: &Table,
+        keys: &[&[u8]],
+        mode: ReadMode,
+        values: &mut Values,
+    ) -> Result<()> {
+        keys.iter().try_for_each(|key| key::check_key(key))?;
+        values.begin(keys.len());
+        let mut distinct = values.take_distinct();
+        distinct.find(keys, key_hash);
+        if self.options.interleaved_multi_get {
+            self.get_side_by_side(table, keys, mode, &distinct.keys, values)?;
+        } else {
+            self.get_in_turn(table, keys, mode, &distinct.keys, values)?;
+        }
+        values.finish(distinct);
+        Ok(())
+    }
+
+    /// `distinct` are indexes and hashes.
+    fn get_side_by_side(
+        &self,
+        table: &Table,
+        keys: &[&[u8]],
+        mode: ReadMode,
+        distinct: &[(usize, u64)],
+        values: &mut Values,
+    ) -> Result<()> {
+        let mut missing = Vec::new();
+        let rows = self.rows_of(mode);
+        let batch = |seq| Batch { engine: self, table, keys, mode, rows, seq };
+        let (tree, seq) = if distinct.len() <= EPOCH_KEYS {
+            let epoch = enter();
+            let picture = table.picture(epoch.guard());
+            let seq = self.seq_of(mode);
+            batch(seq).answer(&epoch, picture, distinct, values, &mut missing);
+            if missing.is_empty() {
+                return Ok(());
+            }
+            (picture.tree.clone(), seq)
+        } else {
+            // The number is of this picture: a later one may lack what the number sees.
+            let picture = table.pinned();
+            let seq = self.seq_of(mode);
+            for part in distinct.chunks(EPOCH_KEYS) {
+                batch(seq).answer(&enter(), &picture, part, values, &mut missing);
+            }
+            (picture.tree, seq)
+        };
+        batch(seq).fetch(&tree, values, missing)
+    }
+
+    fn seq_of(&self, mode: ReadMode) -> SeqNo {
+        mode.at.unwrap_or_else(|| self.journal.visible())
+    }
+
+    /// One key after the other, in key order: what the steps side by side are measured against.
+    fn get_in_turn(
+        &self,
+        table: &Table,
+        keys: &[&[u8]],
+        mode: ReadMode,
+        distinct: &[(usize, u64)],
+        values: &mut Values,
+    ) -> Result<()> {
+        let rows = self.rows_of(mode);
+        let picture = table.pinned();
+        let batch = Batch { engine: self, table, keys, mode, rows, seq: self.seq_of(mode) };
+        let mut order = distinct.to_vec();
+        order.sort_unstable_by_key(|&(index, _)| keys[index]);
+        order.into_iter().try_for_each(|(index, hash)| {
+            let reading = batch.reading(keys[index], hash);
+            values.set_by(index, |value| self.get_from(&picture, &reading, value))
+        })
+    }
+}
+
+/// One call.
+#[derive(Clone, Copy)]
+struct Batch<'b> {
+    engine: &'b Engine,
+    table: &'b Table,
+    keys: &'b [&'b [u8]],
+    mode: ReadMode,
+    rows: Rows<'b>,
+    seq: SeqNo,
+}
+
+impl Batch<'_> {
+    /// Answers up to [`EPOCH_KEYS`] keys as far as memory knows them; `keys` are indexes and hashes.
+    fn answer(
+        &self,
+        epoch: &Epoch,
+        picture: &Picture,
+        keys: &[(usize, u64)],
+        values: &mut Values,
+        missing: &mut Vec<Missing>,
+    ) {
+        let mut lookups = Vec::with_capacity(GROUP);
+        for part in keys.chunks(GROUP) {
+            let mut group = Group::new(*self, picture, part);
+            group.ask_memory(picture);
+            group.ask_rows(epoch, values);
+            group.ask_runs(epoch, &picture.tree, &mut lookups, missing);
+            group.copy(epoch, values);
+        }
+    }
+
+    /// Fetches what was missing.
+    fn fetch(&self, tree: &Metasnapshot, values: &mut Values, mut missing: Vec<Missing>) -> Result<()> {
+        missing.sort_unstable_by_key(|missing| self.keys[missing.at]);
+        missing.into_iter().try_for_each(|Missing { at, hash, run }| {
+            let reading = self.reading(self.keys[at], hash);
+            values.set_by(at, |value| {
+                let start = value.len();
+                let kind = self.engine.get_from_store(tree, run, &reading, value)?;
+                self.rows.fill(&enter(), self.table.id, &reading, kind, &value[start..]);
+                Ok(has_value(kind))
+            })
+        })
+    }
+
+    fn reading<'r>(&'r self, key: &'r [u8], hash: u64) -> Reading<'r> {
+        let asking = self.engine.asking(self.table, self.mode, hash);
+        Reading { key, hash, seq: self.seq, asking, filter_use: &self.table.filter_use }
+    }
+}
+
+/// The keys of a group that are not answered yet.
+#[derive(Clone, Copy)]
+struct Open {
+    at: [u8; GROUP],
+    len: usize,
+}
+
+impl Open {
+    fn all(len: usize) -> Self {
+        Open { at: std::array::from_fn(|at| at as u8), len }
+    }
+
+    fn none() -> Self {
+        Open { at: [0; GROUP], len: 0 }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        self.at[..self.len].iter().map(|at| usize::from(*at))
+    }
+
+    #[inline]
+    fn push(&mut self, at: usize) {
+        self.at[self.len] = at as u8;
+        self.len += 1;
+    }
+}
+
+/// Up to [`GROUP`] keys on their way.
+struct Group<'g> {
+    batch: Batch<'g>,
+    /// Indexes and hashes.
+    keys: &'g [(usize, u64)],
+    asking: [Asking; GROUP],
+    values: [Option<&'g [u8]>; GROUP],
+    /// Kinds of the versions that runs and levels had.
+    kinds: [Option<SeqKind>; GROUP],
+    open: Open,
+    runs: u64,
+}
+
+impl<'g> Group<'g> {
+    fn new(batch: Batch<'g>, picture: &Picture, keys: &'g [(usize, u64)]) -> Self {
+        let mut group = Group {
+            batch,
+            keys,
+            asking: [Asking::ALL; GROUP],
+            values: [None; GROUP],
+            kinds: [None; GROUP],
+            open: Open::all(keys.len()),
+            runs: 0,
+        };
+        for (at, &(_, hash)) in keys.iter().enumerate() {
+            group.asking[at] = batch.engine.asking(batch.table, batch.mode, hash);
+            picture.active.prefetch(hash);
+        }
+        group
+    }
+
+    fn ask_memory(&mut self, picture: &'g Picture) {
+        let memtables =
+            std::iter::once(&*picture.active).chain(picture.frozen.iter().map(|memtable| &**memtable));
+        for memtable in memtables.chain(picture.generations.iter().map(|generation| generation.index())) {
+            self.runs += self.open.len as u64;
+            self.ask_memtable(memtable);
+        }
+    }
+
+    fn ask_memtable(&mut self, memtable: &'g Memtable) {
+        let mut asked = Open::none();
+        let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
+        for at in self.open.iter().filter(|at| memtable.may_contain(self.keys[*at].1)) {
+            keys[asked.len] = self.key(at);
+            asked.push(at);
+        }
+        if asked.len == 0 {
+            return;
+        }
+        let mut versions: [Option<Version<'g>>; GROUP] = [None; GROUP];
+        memtable.get_each(&keys[..asked.len], self.batch.seq, &mut versions[..asked.len]);
+        let mut found = [None; GROUP];
+        for (at, version) in asked.iter().zip(versions) {
+            found[at] = version;
+        }
+        let mut open = Open::none();
+        for at in self.open.iter() {
+            match found[at] {
+                Some(version) if version.seq_kind.is_delete() => {}
+                Some(version) => self.values[at] = Some(version.value),
+                None => open.push(at),
+            }
+        }
+        self.open = open;
+    }
+
+    /// Looks into the row cache, which copies at once.
+    fn ask_rows(&mut self, epoch: &Epoch, values: &mut Values) {
+        let Batch { rows, table, .. } = self.batch;
+        if rows.is_off() {
+            return;
+        }
+        let mut open = Open::none();
+        for at in self.open.iter() {
+            let reading = self.reading(at);
+            if !values.set_if(self.keys[at].0, |value| rows.get(epoch, table.id, &reading, value)) {
+                open.push(at);
+            }
+        }
+        self.open = open;
+    }
+
+    /// Looks into overflow runs and levels; notes which keys need the store, from which run on.
+    fn ask_runs(
+        &mut self,
+        epoch: &'g Epoch,
+        tree: &'g Metasnapshot,
+        lookups: &mut Vec<Lookup<'g>>,
+        missing: &mut Vec<Missing>,
+    ) {
+        for run in 0..tree_len(tree) {
+            if self.open.len == 0 {
+                return;
+            }
+            lookups.clear();
+            let (mut open, mut asked) = (Open::none(), Open::none());
+            for at in self.open.iter() {
+                match find_extent(tree, run, self.key(at)) {
+                    Some(extent) => {
+                        let hash = self.reading(at).hash_for(tree, run);
+                        lookups.push(Lookup::new(extent, self.key(at), hash));
+                        asked.push(at);
+                    }
+                    None => open.push(at),
+                }
+            }
+            probe_many(epoch, lookups, self.batch.seq);
+            for (at, lookup) in asked.iter().zip(lookups.iter()) {
+                let answer = lookup.answer();
+                if let Answer::Unknown = answer {
+                    let (at, hash) = self.keys[at];
+                    missing.push(Missing { at, hash, run });
+                    continue;
+                }
+                self.runs += 1;
+                self.reading(at).count_answer(tree, run, matches!(answer, Answer::Refused));
+                match answer {
+                    Answer::Found(entry) if entry.seq_kind.is_delete() => {}
+                    Answer::Found(entry) => {
+                        self.values[at] = Some(entry.value);
+                        self.kinds[at] = Some(entry.seq_kind);
+                    }
+                    _ => open.push(at),
+                }
+            }
+            self.open = open;
+        }
+    }
+
+    fn key(&self, at: usize) -> &'g [u8] {
+        self.batch.keys[self.keys[at].0]
+    }
+
+    fn reading(&self, at: usize) -> Reading<'g> {
+        Reading {
+            key: self.key(at),
+            hash: self.keys[at].1,
+            seq: self.batch.seq,
+            asking: self.asking[at],
+            filter_use: &self.batch.table.filter_use,
+        }
+    }
+
+    /// Copies what was found.
+    fn copy(&self, epoch: &Epoch, values: &mut Values) {
+        count_reads(self.keys.len() as u64, self.runs);
+        for value in self.values.iter().flatten() {
+            prefetch(value.as_ptr());
+            prefetch(value.as_ptr_range().end);
+        }
+        for (at, value) in self.values.iter().enumerate() {
+            if let Some(value) = value {
+                values.set(self.keys[at].0, value);
+                self.batch.rows.fill(epoch, self.batch.table.id, &self.reading(at), self.kinds[at], value);
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The rows of one shard: a circular log with an index over it, read without a lock.
+//!
+//! ```text
+//! index  buckets of one cache line: 8 entries, each position << 16 | tag, or 0
+//! log    row* in words of 8 bytes; the oldest are overwritten
+//! row    value_len << 32 | key_len, table, seq_kind, key, value; key and value filled up to whole words
+//! ```
+//!
+//! A *position* counts words since the log was made; the word lies at the position modulo the log's length. A row does not
+//! lie across the log's end.
+//!
+//! # Who may touch what
+//! 1. Words, index and `end` are written under the shard's lock only. Everything is an atomic, so a reader that is
+//!    overtaken reads nonsense, but nothing undefined.
+//! 2. `end` is moved before the words of a new row are written. A reader copies a row and looks at `end` afterwards: if
+//!    the row was not reached by then, the copy is whole.
+//! 3. An index entry is set after its row is whole, and taken out by setting it to 0.
+//!
+//! # Memory ordering
+//! The writer: `end` (relaxed), release fence, words (relaxed), entry (release). The reader: entry (acquire), words
+//! (relaxed), acquire fence, `end` (relaxed). A reader that saw one word of a later row sees, through the two fences, the
+//! `end` that was moved for it. The entry's release and acquire bring the row's own words.
+
+use terrane_base::sync::atomic::{AtomicU64, Ordering, fence};
+use terrane_base::{SeqKind, SeqNo, TableId};
+
+use crate::cache::Charge;
+
+const WAYS: usize = 8;
+const TAG_BITS: u32 = 16;
+/// Buckets that are looked through under one lock.
+const BUCKETS_LOCKED: usize = 32;
+/// Words in front of the key.
+const HEADER_WORDS: usize = 3;
+/// The bytes of rows that an index bucket stands for, on average: 8 rows of about 128 bytes.
+const BUCKET_ROW_BYTES: usize = WAYS * 128;
+/// Rows that take more of a log than one part in this many are not taken.
+const ROW_SHARE: usize = 64;
+
+#[derive(Debug)]
+#[repr(align(64))]
+struct Bucket([AtomicU64; WAYS]);
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Log {
+    words: Box<[AtomicU64]>,
+    index: Box<[Bucket]>,
+    /// Low halves of the hashes of rows that were asked for once: a row is taken when it is asked for again.
+    asked: Box<[AtomicU64]>,
+    end: AtomicU64,
+    _charge: Charge,
+}
+
+/// Which row is meant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowName<'k> {
+    pub(super) table: TableId,
+    pub(super) key: &'k [u8],
+    pub(super) hash: u64,
+}
+
+/// A row that was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// The index entry by which it was found.
+    entry: u64,
+    pub(super) seq_kind: SeqKind,
+    /// Whether it lies in the older half of the log: it should be written again if it is to stay.
+    pub(super) is_old: bool,
+}
+
+impl Log {
+    /// Bytes of memory of a log for `bytes` of rows; a power of two.
+    pub(super) fn memory_bytes(bytes: usize) -> usize {
+        bytes + bytes / BUCKET_ROW_BYTES * size_of::<Bucket>() + asked_len(bytes) * 8 + size_of::<Log>()
+    }
+
+    /// An empty log for `bytes` of rows, a power of two.
+    pub(super) fn new(bytes: usize, charge: Charge) -> Log {
+        let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect();
+        let buckets =
+            (0..bytes / BUCKET_ROW_BYTES).map(|_| Bucket(std::array::from_fn(|_| AtomicU64::new(0))));
+        Log {
+            words: zeros(bytes / 8),
+            index: buckets.collect(),
+            asked: zeros(asked_len(bytes)),
+            // Not 0: an entry for position 0 could be 0.
+            end: AtomicU64::new(8),
+            _charge: charge,
+        }
+    }
+
+    /// Appends the value of a row with a number up to `seq` to `value`.
+    #[inline]
+    pub(super) fn read(&self, name: RowName<'_>, seq: SeqNo, value: &mut Vec<u8>) -> Option<Found> {
+        let tag = tag_of(name.hash);
+        for slot in &self.bucket(name.hash).0 {
+            // Acquire: pairs with the Release in `put`.
+            let entry = slot.load(Ordering::Acquire);
+            if entry & TAG_MASK != tag || entry == 0 {
+                continue;
+            }
+            let start = value.len();
+            if let Some(seq_kind) = self.copy(entry >> TAG_BITS, name, seq, value) {
+                let age = self.end.load(Ordering::Relaxed).wrapping_sub(entry >> TAG_BITS);
+                return Some(Found { entry, seq_kind, is_old: age > self.words.len() as u64 / 2 });
+            }
+            value.truncate(start);
+        }
+        None
+    }
+
+    /// Copies the row at a position if it is the one that is meant. What it appends after `None` is nonsense.
+    #[inline]
+    fn copy(&self, position: u64, name: RowName<'_>, seq: SeqNo, value: &mut Vec<u8>) -> Option<SeqKind> {
+        let row = self.row_at(position)?;
+        let (key_len, value_len) = lens(row[0].load(Ordering::Relaxed));
+        if key_len != name.key.len() || row[1].load(Ordering::Relaxed) != u64::from(name.table.0) {
+            return None;
+        }
+        let seq_kind = SeqKind(row[2].load(Ordering::Relaxed));
+        let (key_words, value_words) = (key_len.div_ceil(8), value_len.div_ceil(8));
+        let rest = row.get(HEADER_WORDS..HEADER_WORDS + key_words + value_words)?;
+        if seq_kind.seq() > seq || !is_equal(&rest[..key_words], name.key) {
+            return None;
+        }
+        value.reserve(value_words * 8);
+        let end = value.len() + value_len;
+        for word in &rest[key_words..] {
+            value.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        value.truncate(end);
+        fence(Ordering::Acquire);
+        self.is_whole(position).then_some(seq_kind)
+    }
+
+    /// Whether a row of this size is taken at all.
+    pub(super) fn takes(&self, key: &[u8], value: &[u8]) -> bool {
+        row_words(key.len(), value.len()) * ROW_SHARE <= self.words.len()
+    }
+
+    /// Notes that a row was asked for; returns whether it was before, not long ago.
+    pub(super) fn was_asked(&self, hash: u64) -> bool {
+        let place = &self.asked[(hash >> 20) as usize & (self.asked.len() - 1)];
+        let is_known = place.load(Ordering::Relaxed) == hash;
+        if !is_known {
+            place.store(hash, Ordering::Relaxed);
+        }
+        is_known
+    }
+
+    /// Puts a row in, unless the same or a newer version is there. Requires: the lock; [`Log::takes`] it.
+    pub(super) fn put(&self, name: RowName<'_>, seq_kind: SeqKind, value: &[u8]) {
+        let known = self.find(name);
+        if known.is_some_and(|(_, known)| known >= seq_kind.seq()) {
+            return;
+        }
+        let bucket = &self.bucket(name.hash).0;
+        // Else the oldest; an empty place is the oldest of all.
+        let oldest = || (0..WAYS).min_by_key(|way| bucket[*way].load(Ordering::Relaxed) >> TAG_BITS);
+        let way = known.map(|(way, _)| way).or_else(oldest).expect("a bucket has places");
+        let position = self.append(name, seq_kind, value);
+        // Release: pairs with the Acquire in `read`; the row is whole.
+        bucket[way].store(position << TAG_BITS | tag_of(name.hash), Ordering::Release);
+    }
+
+    /// Writes a row again, in front, so that it stays; unless it was taken out or exchanged since it was found.
+    /// Requires: the lock.
+    pub(super) fn renew(&self, name: RowName<'_>, found: Found, value: &[u8]) {
+        let slot = self.bucket(name.hash).0.iter().find(|slot| slot.load(Ordering::Relaxed) == found.entry);
+        let Some(slot) = slot else { return };
+        let position = self.append(name, found.seq_kind, value);
+        // Release: as in `put`.
+        slot.store(position << TAG_BITS | tag_of(name.hash), Ordering::Release);
+    }
+
+    /// Takes a row out. Requires: the lock.
+    pub(super) fn remove(&self, name: RowName<'_>) {
+        if let Some((way, _)) = self.find(name) {
+            self.bucket(name.hash).0[way].store(0, Ordering::Release);
+        }
+    }
+
+    /// Takes out the rows in a part of the index that `is_old` says so of, by table and key; returns where the next part
+    /// begins, if there is one. Requires: the lock.
+    pub(super) fn remove_where(
+        &self,
+        from: usize,
+        key: &mut Vec<u8>,
+        is_old: &mut dyn FnMut(TableId, &[u8]) -> bool,
+    ) -> Option<usize> {
+        let end = self.index.len().min(from + BUCKETS_LOCKED);
+        for slot in self.index[from..end].iter().flat_map(|bucket| &bucket.0) {
+            let entry = slot.load(Ordering::Relaxed);
+            let Some(row) = self.row_at(entry >> TAG_BITS).filter(|_| entry != 0) else { continue };
+            let (key_len, _) = lens(row[0].load(Ordering::Relaxed));
+            key.clear();
+            for word in &row[HEADER_WORDS..HEADER_WORDS + key_len.div_ceil(8)] {
+                key.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+            }
+            key.truncate(key_len);
+            if is_old(TableId(row[1].load(Ordering::Relaxed) as u32), key) {
+                slot.store(0, Ordering::Release);
+            }
+        }
+        (end < self.index.len()).then_some(end)
+    }
+
+    /// How many rows there may be.
+    pub(super) fn places(&self) -> u64 {
+        (self.index.len() * WAYS) as u64
+    }
+
+    /// Where in its bucket a row is, and the number of its version. Requires: the lock.
+    fn find(&self, name: RowName<'_>) -> Option<(usize, SeqNo)> {
+        let tag = tag_of(name.hash);
+        self.bucket(name.hash).0.iter().enumerate().find_map(|(way, slot)| {
+            let entry = slot.load(Ordering::Relaxed);
+            if entry == 0 || entry & TAG_MASK != tag {
+                return None;
+            }
+            let row = self.row_at(entry >> TAG_BITS)?;
+            let (key_len, _) = lens(row[0].load(Ordering::Relaxed));
+            let is_same = key_len == name.key.len()
+                && row[1].load(Ordering::Relaxed) == u64::from(name.table.0)
+                && is_equal(&row[HEADER_WORDS..HEADER_WORDS + key_len.div_ceil(8)], name.key);
+            is_same.then(|| (way, SeqKind(row[2].load(Ordering::Relaxed)).seq()))
+        })
+    }
+
+    /// Requires: the lock.
+    fn append(&self, name: RowName<'_>, seq_kind: SeqKind, value: &[u8]) -> u64 {
+        let len = self.words.len();
+        let need = row_words(name.key.len(), value.len());
+        let mut position = self.end.load(Ordering::Relaxed);
+        let left = len - position as usize % len;
+        if left < need {
+            position += left as u64;
+        }
+        self.end.store(position + need as u64, Ordering::Relaxed);
+        fence(Ordering::Release);
+        let row = &self.words[position as usize % len..][..need];
+        row[0].store((value.len() as u64) << 32 | name.key.len() as u64, Ordering::Relaxed);
+        row[1].store(u64::from(name.table.0), Ordering::Relaxed);
+        row[2].store(seq_kind.0, Ordering::Relaxed);
+        let (key_words, value_words) = row[HEADER_WORDS..].split_at(name.key.len().div_ceil(8));
+        store(key_words, name.key);
+        store(value_words, value);
+        position
+    }
+
+    /// The words from a position to the log's end, if the row there was not reached by newer ones.
+    #[inline]
+    fn row_at(&self, position: u64) -> Option<&[AtomicU64]> {
+        let row = &self.words[position as usize % self.words.len()..];
+        (row.len() > HEADER_WORDS && self.is_whole(position)).then_some(row)
+    }
+
+    #[inline]
+    fn is_whole(&self, position: u64) -> bool {
+        self.end.load(Ordering::Relaxed) <= position + self.words.len() as u64
+    }
+
+    #[inline]
+    fn bucket(&self, hash: u64) -> &Bucket {
+        // The top bits choose the shard.
+        &self.index[(hash >> 8) as usize & (self.index.len() - 1)]
+    }
+}
+
+const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
+
+#[inline]
+fn tag_of(hash: u64) -> u64 {
+    hash >> 40 & TAG_MASK
+}
+
+fn asked_len(bytes: usize) -> usize {
+    bytes / 256
+}
+
+#[inline]
+fn lens(word: u64) -> (usize, usize) {
+    ((word & u64::from(u32::MAX)) as usize, (word >> 32) as usize)
+}
+
+fn row_words(key_len: usize, value_len: usize) -> usize {
+    HEADER_WORDS + key_len.div_ceil(8) + value_len.div_ceil(8)
+}
+
+/// Whether words hold these bytes. Requires: exactly as many words as the bytes fill.
+#[inline]
+fn is_equal(words: &[AtomicU64], bytes: &[u8]) -> bool {
+    words.iter().zip(bytes.chunks(8)).all(|(word, part)| word.load(Ordering::Relaxed) == padded(part))
+}
+
+#[inline]
+fn store(words: &[AtomicU64], bytes: &[u8]) {
+    for (word, part) in words.iter().zip(bytes.chunks(8)) {
+        word.store(padded(part), Ordering::Relaxed);
+    }
+}
+
+#[inline]
+fn padded(part: &[u8]) -> u64 {
+    match part.first_chunk() {
+        Some(whole) => u64::from_le_bytes(*whole),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..part.len()].copy_from_slice(part);
+            u64::from_le_bytes(bytes)
+        }
+    }
+}

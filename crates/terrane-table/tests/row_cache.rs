@@ -1,0 +1,175 @@
+//! The row cache by itself: what it answers is what was filled last; late fills are refused; rows that are overwritten
+//! while they are copied are not answers; loads that do not come back send it to sleep.
+#![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
+#![cfg(not(feature = "shuttle"))]
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use terrane_base::{RecordKind, SeqKind, SeqNo, TableId};
+use terrane_format::filter::hash;
+use terrane_table::row_cache::{RowCache, SHARDS};
+use terrane_table::{Cache, enter};
+
+const TABLE: TableId = TableId(3);
+
+fn key(number: u64) -> Vec<u8> {
+    format!("key{number:09}").into_bytes()
+}
+
+/// Long and short values that tell key and version, filled up with one byte.
+fn value(number: u64, seq: u64) -> Vec<u8> {
+    let mut value = format!("{number}/{seq}/").into_bytes();
+    value.resize(value.len() + ((number * 31 + seq * 7) % 120) as usize, seq as u8);
+    value
+}
+
+fn get(rows: &RowCache, number: u64, seq: SeqNo) -> Option<Vec<u8>> {
+    let (key, mut found) = (key(number), b"before".to_vec());
+    let is_found = rows.get(&enter(), (TABLE, &key), hash(&key), seq, &mut found);
+    assert!(found.starts_with(b"before") && (is_found || found.len() == 6), "appends, or nothing");
+    is_found.then(|| found[6..].to_vec())
+}
+
+/// Twice, for a row is taken when it is asked for again.
+fn fill(rows: &RowCache, number: u64, seq: u64) {
+    let (key, value) = (key(number), value(number, seq));
+    let kind = SeqKind::new(SeqNo(seq), RecordKind::Put);
+    for _ in 0..2 {
+        rows.fill(&enter(), rows.stamp(), (TABLE, &key), hash(&key), (kind, &value));
+    }
+}
+
+fn awake(bytes: u64) -> RowCache {
+    let rows = RowCache::new(Cache::new(64 << 20), bytes).unwrap();
+    (0..100_000)
+        .take_while(|_| rows.awake() < SHARDS)
+        .for_each(|number| drop(get(&rows, number, SeqNo::MAX)));
+    assert_eq!(rows.awake(), SHARDS);
+    rows
+}
+
+#[test]
+fn it_answers_what_was_filled_last_or_nothing() {
+    let rows = awake(1 << 20);
+    let mut newest: HashMap<u64, u64> = HashMap::new();
+    let (mut hits, mut state) = (0, 1u64);
+    for turn in 1..200_000u64 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let number = (state >> 33) % 6000;
+        match state >> 20 & 7 {
+            0 => {
+                rows.raise_stamp();
+                if turn % 64 == 0 {
+                    rows.forget_where(|table, other| table == TABLE && other == key(number));
+                } else {
+                    rows.forget(&enter(), (TABLE, &key(number)), hash(&key(number)));
+                }
+                newest.insert(number, turn);
+            }
+            1 => {
+                let found = get(&rows, number, SeqNo(newest.get(&number).copied().unwrap_or(1) - 1));
+                assert_eq!(found, None, "a version above the reader's number");
+            }
+            _ => {
+                let seq = *newest.entry(number).or_insert(turn);
+                match get(&rows, number, SeqNo::MAX) {
+                    Some(found) => {
+                        assert_eq!(found, value(number, seq));
+                        hits += 1;
+                    }
+                    None => fill(&rows, number, seq),
+                }
+            }
+        }
+    }
+    assert!(hits > 30_000, "{hits} hits");
+    let stranger = (TableId(4), &key(1)[..]);
+    assert!(!rows.get(&enter(), stranger, hash(&key(1)), SeqNo::MAX, &mut Vec::new()), "another table's key");
+}
+
+#[test]
+fn a_fill_that_comes_late_is_refused() {
+    let rows = awake(1 << 20);
+    for number in 0..100 {
+        fill(&rows, number, 5);
+        assert!(get(&rows, number, SeqNo::MAX).is_some());
+        let before = rows.stamp();
+        rows.raise_stamp();
+        rows.forget(&enter(), (TABLE, &key(number)), hash(&key(number)));
+        let old = (SeqKind::new(SeqNo(5), RecordKind::Put), &value(number, 5)[..]);
+        rows.fill(&enter(), before, (TABLE, &key(number)), hash(&key(number)), old);
+        assert_eq!(get(&rows, number, SeqNo::MAX), None, "the read began before the stamp was raised");
+        fill(&rows, number, 9);
+        assert_eq!(get(&rows, number, SeqNo::MAX), Some(value(number, 9)));
+    }
+}
+
+/// A tiny log that turns over all the time, under readers: whatever they get is whole.
+#[test]
+fn readers_that_are_overtaken_get_nothing() {
+    let rows = awake(600 << 10);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for writer in 0..2 {
+            let (rows, stop) = (&rows, &stop);
+            scope.spawn(move || {
+                for number in (0..400_000u64).map(|turn| (turn * 7 + writer) % 20_000) {
+                    fill(rows, number, 1);
+                }
+                stop.store(true, Ordering::Relaxed);
+            });
+        }
+        let readers = (0..2).map(|_| {
+            scope.spawn(|| {
+                let (mut hits, mut number) = (0u64, 0);
+                while !stop.load(Ordering::Relaxed) {
+                    number = (number + 7) % 20_000;
+                    if let Some(found) = get(&rows, number, SeqNo::MAX) {
+                        assert_eq!(found, value(number, 1));
+                        hits += 1;
+                    }
+                }
+                hits
+            })
+        });
+        let hits: u64 = readers.collect::<Vec<_>>().into_iter().map(|reader| reader.join().unwrap()).sum();
+        assert!(hits > 0);
+    });
+}
+
+#[test]
+fn it_sleeps_while_no_row_comes_back_and_gives_memory_back() {
+    let cache = Cache::new(64 << 20);
+    let rows = RowCache::new(cache.clone(), 4 << 20).unwrap();
+    let mut next = 0;
+    while rows.awake() < SHARDS {
+        next += 1;
+        get(&rows, next, SeqNo::MAX);
+    }
+    assert!(cache.usage().used_bytes >= rows.memory_bytes() && rows.memory_bytes() <= 4 << 20);
+    for number in 1_000_000..2_000_000 {
+        get(&rows, number, SeqNo::MAX);
+        fill(&rows, number, 1);
+    }
+    assert_eq!(rows.awake(), 1, "nothing came back");
+    cache.clear();
+    assert!(cache.usage().used_bytes <= rows.memory_bytes());
+    for turn in 0..2_000_000 {
+        if get(&rows, turn % 500, SeqNo::MAX).is_none() {
+            fill(&rows, turn % 500, 1);
+        }
+    }
+    assert_eq!(rows.awake(), SHARDS, "everything came back");
+}
+
+#[test]
+fn too_little_memory_is_no_row_cache() {
+    assert!(RowCache::new(Cache::new(1 << 20), 100 << 10).is_none());
+    let rows = RowCache::new(Cache::new(1 << 10), 4 << 20).unwrap();
+    (0..100_000).for_each(|number| drop(get(&rows, number, SeqNo::MAX)));
+    assert_eq!(rows.awake(), 0, "the cache has no memory to give");
+    fill(&rows, 1, 1);
+    assert_eq!(get(&rows, 1, SeqNo::MAX), None);
+}
