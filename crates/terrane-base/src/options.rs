@@ -289,7 +289,7 @@ options! {
         "Leave out the filters of levels that, by counted and decaying answers, hardly ever say no.";
     interleaved_multi_get: bool = true, "true, false", |_| true,
         "Let the keys of a multi_get take their steps side by side, so that their cache misses overlap.";
-    row_cache: u64 = 10, "0 (off) to 50", |v| *v <= 50,
+    row_cache: u64 = 0, "0 (off) to 50", |v| *v <= 50,
         "Percent of the cache's memory for values of single keys, taken while enough point reads come back to them.";
     compression: Compression = Compression::None, "none, lz4, zstd", |_| true,
         "Compression of the levels above the last.";

@@ -9,6 +9,9 @@
 #![cfg(feature = "shuttle")]
 #![expect(unsafe_code, reason = "implements the unsafe trait Guard for the model")]
 
+#[path = "shuttle/rows.rs"]
+mod rows;
+
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
