@@ -28,6 +28,10 @@
 //! leader that found nothing looks again itself. The two sides meet in `lead.held`, which both change by a
 //! read-modify-write: either the owner's comes later and sees the lead free, or the leader's release comes
 //! later and reads from the owner's, and then everyone who acts on the release sees the slot filled.
+//!
+//! Who helps may *call* the owner instead of leading for it ([`Ring::call_head`]): the owner clears the call, then
+//! tries to lead as after filling. Who finds a call set leaves the ticket to it: the owner's try is still to come, by
+//! the same argument, because it follows the clearing.
 
 #![expect(unsafe_code, reason = "entries pass between threads by the rules above")]
 
@@ -51,9 +55,11 @@ pub(crate) mod phase {
     pub(crate) const HALTED: u64 = 6;
     /// The owner sleeps: who changes the word wakes it.
     pub(super) const PARKED: u64 = 8;
-    pub(super) const BITS: u32 = 4;
+    /// The owner is asked to lead the group of its ticket. Only beside FILLED, never beside PARKED.
+    pub(super) const CALLED: u64 = 16;
+    pub(super) const BITS: u32 = 5;
 }
-use phase::{BITS, EMPTY, FILLED, HALTED, PARKED, PUBLISHED};
+use phase::{BITS, CALLED, EMPTY, FILLED, HALTED, PARKED, PUBLISHED};
 
 const ARRIVED: u32 = 1;
 const HEAD: u32 = 2;
@@ -298,7 +304,8 @@ impl Ring {
         self.space_waiters.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Waits until `ticket` leaves phase `from`; returns the new phase.
+    /// Waits until `ticket` leaves phase `from`; returns the new phase. FILLED is left also by a call, and then
+    /// returned.
     #[inline]
     pub(crate) fn wait_while(&self, ticket: u64, from: u64) -> u64 {
         let word = &self.slot(ticket).word;
@@ -323,6 +330,13 @@ impl Ring {
             self.parking(ticket).wait_until(|| word.load(Ordering::Acquire) != awaited | PARKED);
         }
         word.load(Ordering::Acquire) & (PARKED - 1)
+    }
+
+    /// The owner of `ticket` heard the call, and is about to try to lead.
+    pub(crate) fn answer(&self, ticket: u64) {
+        // SeqCst: comes before the exchange in `try_lead`, see "No ticket is left behind". A leader may have moved the
+        // ticket on meanwhile, which cleared the mark as well.
+        self.slot(ticket).word.fetch_and(!CALLED, Ordering::SeqCst);
     }
 
     /// The owner copied its records.
@@ -428,7 +442,25 @@ impl Ring {
     #[inline]
     fn is_filled(&self, ticket: u64) -> bool {
         // Acquire: pairs with the Release in `submit`.
-        self.slot(ticket).word.load(Ordering::Acquire) & !PARKED == pack(ticket, FILLED)
+        self.slot(ticket).word.load(Ordering::Acquire) & !(PARKED | CALLED) == pack(ticket, FILLED)
+    }
+
+    /// Asks the owner of the ticket at the head to lead, if that ticket waits for a leader. The caller need not lead
+    /// for it then, and can come back with its next commit in time for that group.
+    pub(crate) fn call_head(&self) {
+        let head = self.lead.head.load(Ordering::Acquire);
+        let word = &self.slot(head).word;
+        let filled = pack(head, FILLED);
+        let mut seen = word.load(Ordering::SeqCst);
+        // A ticket that is called already, or not filled, is none of the caller's.
+        while seen & !PARKED == filled {
+            // SeqCst: see "No ticket is left behind". The mark carries no data.
+            match word.compare_exchange_weak(seen, filled | CALLED, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) if seen & PARKED != 0 => return self.parking(head).wake(),
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
     }
 
     /// Tries to become the leader.
