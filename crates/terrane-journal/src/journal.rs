@@ -25,9 +25,8 @@ use crate::ring::{Ring, phase};
 use crate::{Appended, Journal, JournalSettings, JournalStart, Placed, SegmentInfo, SegmentState};
 
 /// How often the leader of a persist step gives the processor away so that the members of the last one, which
-/// are just returning, get into this one. Without it groups alternate between one member and all others: two
-/// writers would pay for a sync each. A turn costs a fraction of a microsecond where nobody else wants the
-/// processor, so all of them together are less than a sync; a step that waited in vain makes the next one expect less.
+/// are just returning, get into this one. Without it two writers pay for a sync each. All turns together cost less than
+/// a sync where nobody else wants the processor; a step that waited in vain makes the next one expect less.
 const GATHER_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 192 };
 
 /// A journal over any [`Medium`].
@@ -168,17 +167,14 @@ impl<M: Medium> RingJournal<M> {
         Err(error.expect("a failed ticket has an error"))
     }
 
-    /// Goes through steps 4 to 6; returns whether the ticket counts. `reached` is the phase it is in.
-    ///
-    /// Who waited for a persist step does not lead the next one for others, but has its first member do so: waking
-    /// that one costs a part of a persist step, missing it oneself costs all of it.
+    /// Goes through steps 4 to 6; returns whether the ticket counts. `reached` is the phase it is in. Who waited for a
+    /// persist step has the next one led by its first member: waking that one costs a part of a step, missing it all.
     #[inline]
     fn publish(&self, ticket: u64, reached: u64, is_indexed: bool, is_synced: bool) -> bool {
         let published = self.ring.arrive(ticket, is_indexed);
-        if is_synced {
-            self.ring.call_head();
-        } else {
-            self.lead(None);
+        match is_synced {
+            true => self.ring.call_head(),
+            false => self.lead(None),
         }
         let counts = match published {
             Some(counts) => counts,

@@ -35,14 +35,19 @@
 
 #![expect(unsafe_code, reason = "entries pass between threads by the rules above")]
 
+mod entry;
+mod parking;
+
 use std::cell::UnsafeCell;
-use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use terrane_base::sync::{Condvar, Mutex, spin};
-use terrane_base::{Batch, Error, SeqNo};
-use terrane_device::SegmentMemory;
+use terrane_base::sync::spin;
+use terrane_base::{Batch, SeqNo};
+
+pub(crate) use entry::Entry;
+use entry::SYNC_BIT;
+use parking::Parking;
 
 /// Phases of a slot; the low bits of its word.
 pub(crate) mod phase {
@@ -68,66 +73,6 @@ const HEAD: u32 = 2;
 /// thread may keep the awaited one from its processor; the later turns give the processor away.
 const SPIN_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 96 };
 
-/// What an owner asks for, and what it gets.
-pub(crate) struct Entry {
-    records: *const u8,
-    len: u32,
-    /// Bit 31: sync.
-    record_count: u32,
-    /// Where the records go in `segment`.
-    pub(crate) offset: u32,
-    /// Checksum of the group's header, for an owner that copies.
-    pub(crate) group_checksum: u32,
-    /// Number of the last record; 0 if the ticket failed or took none.
-    pub(crate) last_seq: SeqNo,
-    /// Kept alive by the log until the ticket is published.
-    pub(crate) segment: *const Arc<SegmentMemory>,
-    pub(crate) error: Option<Error>,
-}
-
-const SYNC_BIT: u32 = 1 << 31;
-/// `last_seq` of a ticket that was placed but not indexed: nothing may become visible from there on.
-const HALT: SeqNo = SeqNo(u64::MAX);
-
-impl Entry {
-    fn empty() -> Self {
-        Entry {
-            records: std::ptr::null(),
-            len: 0,
-            record_count: 0,
-            offset: 0,
-            group_checksum: 0,
-            last_seq: SeqNo(0),
-            segment: std::ptr::null(),
-            error: None,
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len as usize
-    }
-
-    pub(crate) fn record_count(&self) -> u32 {
-        self.record_count & !SYNC_BIT
-    }
-
-    pub(crate) fn sync(&self) -> bool {
-        self.record_count & SYNC_BIT != 0
-    }
-
-    /// The records that the owner wants placed.
-    ///
-    /// # Safety
-    /// The entry is in FILLED or COPY, so its owner waits in `commit` and keeps the batch alive.
-    pub(crate) unsafe fn records(&self) -> &[u8] {
-        if self.len == 0 {
-            return &[];
-        }
-        // SAFETY: pointer and length come from the owner's batch, borrowed for as long as the owner waits.
-        unsafe { std::slice::from_raw_parts(self.records, self.len as usize) }
-    }
-}
-
 /// One cache line.
 #[repr(align(64))]
 struct Slot {
@@ -136,32 +81,11 @@ struct Slot {
     baton: AtomicU32,
 }
 
+/// `last_seq` of a ticket that was placed but not indexed: nothing may become visible from there on.
+const HALT: SeqNo = SeqNo(u64::MAX);
+
 #[cfg(not(feature = "shuttle"))]
 const _: () = assert!(size_of::<Slot>() == 64); // Neighbouring tickets of different threads must not share a line.
-
-/// Where a thread sleeps. The lock holds nothing: the state that is awaited is atomic.
-#[derive(Default)]
-struct Parking {
-    lock: Mutex<()>,
-    changed: Condvar,
-}
-
-impl Parking {
-    fn wait_until(&self, mut is_over: impl FnMut() -> bool) {
-        let mut guard = self.lock.lock();
-        while !is_over() {
-            self.changed.wait(&mut guard);
-        }
-    }
-
-    /// Wakes everyone. The caller has changed the awaited state before.
-    #[cold]
-    fn wake(&self) {
-        // Through the lock, so that the change does not fall between a sleeper's look and its sleep.
-        drop(self.lock.lock());
-        self.changed.notify_all();
-    }
-}
 
 struct Lead {
     held: AtomicBool,
