@@ -17,12 +17,14 @@ mod metered;
 mod posix;
 mod posix_file;
 mod posix_lock;
+mod priority;
 mod region;
 
-pub use disk::{Disk, DiskLock, File, OpenMode};
+pub use disk::{Disk, DiskLock, File, Lifetime, OpenMode};
 pub use faulty::{Call, Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};
 pub use memory::{MemDisk, SECTOR_BYTES};
 pub use metered::MeteredDisk;
 pub use posix::PosixDisk;
+pub use priority::lower_priority;
 pub use region::{HUGE_PAGE_BYTES, Region, SegmentMemory};

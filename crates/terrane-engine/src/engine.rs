@@ -17,6 +17,7 @@ use terrane_table::Cache;
 
 use crate::catalog::Catalog;
 use crate::flows::Flows;
+use crate::inflow::Inflow;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
@@ -49,6 +50,8 @@ pub struct Engine {
     pub(crate) catalog: Catalog,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
+    /// How much writers bring.
+    pub(crate) inflow: Inflow,
     /// What was counted.
     pub(crate) counters: Counters,
     /// Background work.

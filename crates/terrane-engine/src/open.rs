@@ -26,6 +26,7 @@ use terrane_table::{Cache, Extent};
 use crate::catalog::Catalog;
 use crate::engine::Engine;
 use crate::flows::Flows;
+use crate::inflow::Inflow;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
@@ -79,12 +80,15 @@ impl Engine {
             catalog: Catalog::new(tables),
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
-            pressure: Pressure::default(),
+            pressure: Pressure::new(options.steer_writers),
+            inflow: Inflow::default(),
             scheduler: Scheduler::new(env.spawn.clone()),
             scrubber: Scrubber::default(),
             next_run: AtomicU64::new(state.next.run),
-            compactor: LocalCompactor::new(flows.compaction(&extents)),
-            flusher: LocalCompactor::new(flows.flush(&extents)),
+            compactor: LocalCompactor::new(flows.compaction(&extents))
+                .with_read_ahead(options.compaction_read_ahead),
+            flusher: LocalCompactor::new(flows.flush(&extents))
+                .with_read_ahead(options.compaction_read_ahead),
             flows,
             admitted: AtomicU64::new(0),
             trimming: Mutex::new(()),
@@ -183,7 +187,12 @@ fn forget_dropped(manifest: &Manifest, state: State, read_only: bool) -> Result<
 }
 
 fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State) -> Result<Arc<dyn Store>> {
-    let settings = StoreSettings { direct_io: options.direct_io, read_only: options.read_only };
+    let settings = StoreSettings {
+        direct_io: options.direct_io,
+        read_only: options.read_only,
+        write_back: options.async_write_back,
+        write_hints: options.write_hints,
+    };
     let store = LocalStore::open(disk.clone(), &dir.join(DATA), settings)?;
     store.restore(&mut state.extents())?;
     Ok(Arc::new(store))

@@ -333,7 +333,7 @@ fn a_level_is_a_list_of_extents() {
 
     let disk = MemDisk::new();
     disk.create_dir("/data".as_ref()).unwrap();
-    let settings = StoreSettings { direct_io: false, read_only: false };
+    let settings = StoreSettings::default();
     let store: Arc<dyn Store> =
         Arc::new(LocalStore::open(Arc::new(disk), "/data".as_ref(), settings).unwrap());
     let open = |meta: &Extents| Ok(Extent::new(ExtentMeta::clone(meta), store.clone()));

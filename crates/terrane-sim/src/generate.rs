@@ -115,7 +115,9 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     for name in ["compression", "compression_last"] {
         options.push((name.to_owned(), (*numbers.pick(&["none", "lz4"])).to_owned()));
     }
-    options.push(("direct_io".to_owned(), numbers.one_in(2).to_string()));
+    for name in ["direct_io", "async_write_back", "compaction_read_ahead", "even_levels", "defer_merges"] {
+        options.push((name.to_owned(), numbers.one_in(2).to_string()));
+    }
     options
 }
 

@@ -18,7 +18,7 @@ fn disk() -> MemDisk {
 }
 
 fn open_on(disk: &(impl Disk + Clone + 'static), read_only: bool) -> LocalStore {
-    let settings = StoreSettings { direct_io: false, read_only };
+    let settings = StoreSettings { read_only, ..StoreSettings::default() };
     LocalStore::open(Arc::new(disk.clone()), Path::new(DIR), settings).unwrap()
 }
 

@@ -29,7 +29,7 @@ impl Repair<'_> {
     /// Copies every table's levels.
     pub(super) fn copy_levels(&mut self, state: &State) -> Result<()> {
         let dir = self.source.join(DATA);
-        let settings = StoreSettings { direct_io: false, read_only: true };
+        let settings = StoreSettings { read_only: true, ..StoreSettings::default() };
         let store: Arc<dyn Store> = match LocalStore::open(self.disk.clone(), &dir, settings) {
             Ok(store) => Arc::new(store),
             Err(error) => {
