@@ -26,7 +26,9 @@ pub use compactor::{Compactor, ExtentSource, LocalCompactor};
 pub use control::{JobControl, RateLimiter};
 pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, Work};
 pub use limits::Limits;
-pub use pick::{Cursors, FlushPlan, RangeRequest, RangeStep, pick, pick_range, plan_dump, plan_flush};
+pub use pick::{
+    Cursors, FlushPlan, RangeRequest, RangeStep, pick, pick_due, pick_range, plan_dump, plan_flush,
+};
 pub use range::KeyRange;
 pub use score::{Targets, debt_bytes};
 pub use shape::{LevelView, RunShape, TableShape};

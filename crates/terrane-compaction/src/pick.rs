@@ -101,6 +101,19 @@ pub fn pick(shape: &TableShape<'_>, limits: &Limits, claims: &Claims, cursors: &
     due.or_else(|| picker.idle_job())
 }
 
+/// As [`pick`], but only what is due. For while much is being written: whatever is done now without need will have to
+/// be done again with the next generation.
+#[must_use]
+pub fn pick_due(
+    shape: &TableShape<'_>,
+    limits: &Limits,
+    claims: &Claims,
+    cursors: &Cursors,
+) -> Option<JobSpec> {
+    let picker = Picker::new(shape, limits, claims, cursors);
+    picker.due().into_iter().find_map(|due| picker.run(due))
+}
+
 /// What is due and how urgently, in thousandths: 1000 is at the limit. The first is the most urgent.
 #[must_use]
 pub fn scores(shape: &TableShape<'_>, limits: &Limits) -> Vec<(u8, u64)> {

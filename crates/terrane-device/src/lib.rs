@@ -21,15 +21,17 @@ mod posix_batch;
 mod posix_file;
 mod posix_lock;
 mod posix_pending;
+mod priority;
 mod region;
 mod ring;
 
 pub use batch::{Announced, FileRead, PendingRead, ReadBytes};
 pub use call::Call;
-pub use disk::{Disk, DiskLock, File, OpenMode};
+pub use disk::{Disk, DiskLock, File, Lifetime, OpenMode};
 pub use faulty::{Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};
 pub use memory::{MemDisk, SECTOR_BYTES};
 pub use metered::MeteredDisk;
 pub use posix::PosixDisk;
+pub use priority::lower_priority;
 pub use region::{HUGE_PAGE_BYTES, Region, SegmentMemory};

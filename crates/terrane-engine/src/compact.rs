@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use terrane_base::{Result, SeqNo, TableId};
 use terrane_compaction::{
-    Compactor, JobControl, JobKind, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_range,
+    Compactor, JobControl, JobKind, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_due, pick_range,
 };
 use terrane_levels::Metasnapshot;
 
@@ -14,11 +14,12 @@ use crate::stats::add;
 use crate::table::Table;
 
 impl Engine {
-    /// The most urgent job over all tables that can run beside what runs.
+    /// The most urgent job over all tables that can run beside what runs; with `puts_off` only among those that are due.
     pub(crate) fn pick_compaction(
         &self,
         tables: &[Arc<Table>],
         schedule: &Schedule,
+        puts_off: bool,
     ) -> Option<(Arc<Table>, JobSpec)> {
         let snapshots = self.pins.list(|| self.journal.visible());
         let mut due: Vec<(u64, &Arc<Table>, Arc<Metasnapshot>)> = Vec::new();
@@ -29,7 +30,7 @@ impl Engine {
         }
         due.sort_by_key(|(debt, ..)| std::cmp::Reverse(*debt));
         due.into_iter().find_map(|(_, table, tree)| {
-            let spec = self.pick_for(table, &tree, &snapshots, schedule)?;
+            let spec = self.pick_for(table, &tree, &snapshots, schedule, puts_off)?;
             Some((table.clone(), spec))
         })
     }
@@ -41,6 +42,7 @@ impl Engine {
         tree: &Metasnapshot,
         snapshots: &[SeqNo],
         schedule: &Schedule,
+        puts_off: bool,
     ) -> Option<JobSpec> {
         let shape = shape_of(table.id, tree, snapshots);
         let limits = &table.settings.limits;
@@ -51,6 +53,7 @@ impl Engine {
             self.scheduler.notify();
         }
         let follows_shape = !served.makes_shape && !schedule.is_paused();
+        let pick = if puts_off { pick_due } else { pick };
         let due =
             || follows_shape.then(|| pick(&shape, limits, &schedule.claims, &schedule.cursors)).flatten();
         served.job.or_else(due)

@@ -19,6 +19,7 @@ use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::flows::Flows;
 use crate::idle::IdleWatch;
+use crate::inflow::Inflow;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
@@ -57,6 +58,8 @@ pub struct Engine {
     pub(crate) catalog: Catalog,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
+    /// How much writers bring.
+    pub(crate) inflow: Inflow,
     /// What was counted.
     pub(crate) counters: Counters,
     /// Background work.

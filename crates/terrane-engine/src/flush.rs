@@ -10,7 +10,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
-use terrane_compaction::{ClaimId, FlushPlan, JobControl, JobResult, JobSpec, plan_dump, plan_flush};
+use terrane_compaction::{
+    ClaimId, FlushPlan, JobControl, JobResult, JobSpec, Targets, plan_dump, plan_flush,
+};
 use terrane_format::manifest::EditOp;
 use terrane_memtable::GlobalIndex;
 
@@ -202,18 +204,20 @@ impl Engine {
 
     /// Whether the generation is written as an overflow run instead of being merged with level 1. While there are
     /// overflow runs, which hold older versions, a newer generation must not go below them. Otherwise it depends
-    /// on whether writers had to wait since the last flush: a merge with a level much larger than the generation
-    /// brings memory back slowly, a run quickly; several runs are then merged with the level at once.
+    /// on whether writers had to wait since the last flush, or will have filled the next generation soon: a merge with
+    /// a level much larger than the generation brings memory back slowly, a run quickly; several runs are then merged
+    /// with the level at once.
     fn must_overflow(&self, table: &Table, generation: &GlobalIndex) -> bool {
         let tree = table.pinned().tree;
-        let level_1 = tree.levels.first().map_or(0, |level| level.totals().bytes);
+        let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
+        let level_1 = sizes.first().copied().unwrap_or(0);
         let is_large = level_1 > OVERFLOW_RATIO * generation.record_bytes();
         let paused = self.pressure.paused().as_micros() as u64;
         let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
         !tree.runs.is_empty()
             || self.is_hurt(table.id)
-            || level_1 > OVERFLOW_FACTOR * table.settings.level_base_bytes
-            || (is_large && had_to_wait)
+            || level_1 > OVERFLOW_FACTOR.saturating_mul(Targets::new(&sizes, &table.settings.limits).of(1))
+            || (is_large && (had_to_wait || self.puts_off()))
     }
 
     fn flush_as_run(&self, table: &Table, generation: &Arc<GlobalIndex>, control: &JobControl) -> Result<()> {

@@ -144,15 +144,18 @@ impl Engine {
         if self.options.read_only {
             return Ok(());
         }
-        self.scheduler.wake();
         // `next_work` is what the workers ask, under the same lock: if it has nothing and nothing runs, no worker
         // can find anything until somebody writes or asks.
-        self.scheduler.wait_until(|schedule| {
+        let done = |schedule: &mut Schedule| {
             schedule.report_failure_or_pause(&AWAITED_WORK)?;
             match schedule.quarantine.first() {
                 Some(error) if self.has_nothing_to_do(schedule) => Err(error.clone()),
                 _ => Ok(self.has_nothing_to_do(schedule)),
             }
+        };
+        self.inflow.without_delay(|| {
+            self.scheduler.wake();
+            self.scheduler.wait_until(done)
         })
     }
 

@@ -28,6 +28,7 @@ use crate::division::Looking;
 use crate::engine::Engine;
 use crate::flows::Flows;
 use crate::idle::IdleWatch;
+use crate::inflow::Inflow;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
@@ -86,12 +87,15 @@ impl Engine {
             catalog: Catalog::new(tables),
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
-            pressure: Pressure::default(),
+            pressure: Pressure::new(options.steer_writers),
+            inflow: Inflow::default(),
             scheduler: Scheduler::new(env.spawn.clone()),
             scrubber: Scrubber::default(),
             next_run: AtomicU64::new(state.next.run),
-            compactor: LocalCompactor::new(flows.compaction(&extents)),
-            flusher: LocalCompactor::new(flows.flush(&extents)),
+            compactor: LocalCompactor::new(flows.compaction(&extents))
+                .with_read_ahead(options.compaction_read_ahead),
+            flusher: LocalCompactor::new(flows.flush(&extents))
+                .with_read_ahead(options.compaction_read_ahead),
             flows,
             admitted: AtomicU64::new(0),
             trimming: Mutex::new(()),
@@ -195,6 +199,8 @@ fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State
         direct_io: options.direct_io,
         read_only: options.read_only,
         io_uring: options.io_uring,
+        write_back: options.async_write_back,
+        write_hints: options.write_hints,
     };
     let data = dir.join(DATA);
     let store = LocalStore::open(disk.clone(), &data, settings).map_err(|error| lost(error, &data))?;

@@ -2,10 +2,14 @@
 //! while space is left.
 //!
 //! Debt is a number: 0 is none, 1 is the limit. It is the largest of three: write memory in use, overflow runs,
-//! bytes that compaction owes. Below [`FREE_DEBT`] writers are not slowed. Above it they share a rate that falls
-//! linearly from twice the measured drain rate to zero at the limit, so debt settles near the middle, where
-//! writers bring as much as the background removes. At the limit of memory a writer waits for memory to come
-//! back: that ceiling is hard.
+//! bytes that compaction owes. Below [`FREE_DEBT`] writers are not slowed. Above it there is a rate at which they go:
+//!
+//! * steered ([`crate::steering`]): a rate that is remembered and changed slowly, until debt stays where it should be;
+//! * by the debt alone: it falls linearly from twice the measured drain rate to zero at the limit, so debt settles near
+//!   the middle, where writers bring as much as the background removes. Debt moves by whole generations, though, and the
+//!   rate with it.
+//!
+//! At the limit of memory a writer waits for memory to come back: that ceiling is hard.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,10 +17,12 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use terrane_base::env::{Clock, Env};
 
+use crate::steering::Steering;
+
 /// Debt below which writers run free.
 pub(crate) const FREE_DEBT: f64 = 0.75;
 /// Least rate at which writers go on while memory is left, in bytes per second.
-const RATE_FLOOR: f64 = 256.0 * 1024.0;
+pub(crate) const RATE_FLOOR: f64 = 256.0 * 1024.0;
 /// The drain rate assumed before anything was measured, in bytes per second.
 const RATE_START: f64 = 64.0 * 1024.0 * 1024.0;
 /// Longest single pause, so that a changed debt is noticed.
@@ -33,6 +39,8 @@ pub(crate) struct Pressure {
     credit: AtomicU64,
     /// Drain rate in bytes per second.
     drain_rate: AtomicU64,
+    /// The remembered rate, if writers are steered.
+    steering: Option<Steering>,
     /// Total time writers were held back, in microseconds.
     paused_micros: AtomicU64,
     /// Signalled when memory comes back.
@@ -46,6 +54,7 @@ impl Default for Pressure {
             debt: AtomicU64::new(0),
             credit: AtomicU64::new(0),
             drain_rate: AtomicU64::new(RATE_START as u64),
+            steering: None,
             paused_micros: AtomicU64::new(0),
             gate: Mutex::new(()),
             freed: Condvar::new(),
@@ -54,6 +63,11 @@ impl Default for Pressure {
 }
 
 impl Pressure {
+    /// No debt. `steers` chooses how the rate follows the debt.
+    pub(crate) fn new(steers: bool) -> Self {
+        Pressure { steering: steers.then(Steering::default), ..Pressure::default() }
+    }
+
     /// Debt now; above 1 the limit is passed.
     pub(crate) fn debt(&self) -> f64 {
         self.debt.load(Ordering::Relaxed) as f64 / 65536.0
@@ -89,7 +103,7 @@ impl Pressure {
     #[inline]
     pub(crate) fn pay(&self, bytes: u64, clock: &dyn Clock) {
         let debt = self.debt();
-        if debt > FREE_DEBT {
+        if debt > FREE_DEBT || self.steering.as_ref().is_some_and(Steering::is_on) {
             self.pay_slowly(bytes, debt, clock);
         }
     }
@@ -103,9 +117,14 @@ impl Pressure {
             return;
         }
         let bought = bytes.max(QUANTUM_BYTES);
-        let pause = pause_for(bought, debt, self.drain_rate.load(Ordering::Relaxed) as f64);
-        self.credit.fetch_add(bought - bytes, Ordering::Relaxed);
         let start = clock.now();
+        let drain_rate = self.drain_rate.load(Ordering::Relaxed) as f64;
+        let rate = match &self.steering {
+            Some(steering) => steering.rate(start, debt, drain_rate),
+            None => rate_by_debt(debt, drain_rate),
+        };
+        let pause = pause_for(bought, rate);
+        self.credit.fetch_add(bought - bytes, Ordering::Relaxed);
         clock.sleep(pause);
         self.paused_micros.fetch_add((clock.now() - start).as_micros() as u64, Ordering::Relaxed);
     }
@@ -124,11 +143,15 @@ impl Pressure {
     }
 }
 
-/// How long bringing `bytes` takes at the rate that `debt` allows.
-fn pause_for(bytes: u64, debt: f64, drain_rate: f64) -> Duration {
+/// The rate that `debt` allows, in bytes per second.
+fn rate_by_debt(debt: f64, drain_rate: f64) -> f64 {
     let room = ((1.0 - debt) / (1.0 - FREE_DEBT)).clamp(0.0, 1.0);
-    let rate = (2.0 * drain_rate * room).max(RATE_FLOOR);
-    Duration::from_secs_f64(bytes as f64 / rate).min(PAUSE_MAX)
+    2.0 * drain_rate * room
+}
+
+/// How long bringing `bytes` takes at `rate`.
+fn pause_for(bytes: u64, rate: f64) -> Duration {
+    Duration::from_secs_f64(bytes as f64 / rate.max(RATE_FLOOR)).min(PAUSE_MAX)
 }
 
 #[cfg(test)]
@@ -137,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_pause_grows_with_the_debt_without_a_cliff() {
-        let pause = |debt| pause_for(QUANTUM_BYTES, debt, 100e6).as_secs_f64();
+        let pause = |debt| pause_for(QUANTUM_BYTES, rate_by_debt(debt, 100e6)).as_secs_f64();
         let middle = f64::midpoint(FREE_DEBT, 1.0);
         assert!((pause(middle) - QUANTUM_BYTES as f64 / 100e6).abs() < 1e-6, "drain rate in the middle");
         let mut last = 0.0;

@@ -110,7 +110,7 @@ pub(crate) struct Scheduler {
     changed: Condvar,
     /// Counts wake-ups, so that none is lost between looking for work and going to sleep.
     signals: AtomicU64,
-    workers: Mutex<Vec<Box<dyn Joiner>>>,
+    pub(crate) workers: Mutex<Vec<Box<dyn Joiner>>>,
 }
 
 impl Scheduler {
@@ -240,31 +240,8 @@ impl Scheduler {
 }
 
 impl Engine {
-    /// Starts the workers.
-    pub(crate) fn start_workers(self: &Arc<Self>) -> Result<()> {
-        for number in 0..self.options.background_threads {
-            // Workers hold the engine weakly between pieces of work, so that dropping the last handle ends them.
-            let engine = Arc::downgrade(self);
-            if let Some(stepper) = self.env.spawn.stepper() {
-                let step = move || engine.upgrade().map_or(Step::Ended, |engine| engine.work_step());
-                stepper.add(&format!("terrane-{number}"), Box::new(step));
-                continue;
-            }
-            let body = move || {
-                while let Some(engine) = engine.upgrade() {
-                    if engine.work_step() == Step::Ended {
-                        return;
-                    }
-                }
-            };
-            let worker = self.env.spawn.spawn(&format!("terrane-{number}"), Box::new(body))?;
-            self.scheduler.workers.lock().push(worker);
-        }
-        Ok(())
-    }
-
     /// Runs one piece of work, or waits for some where there are threads. Ends when the pool closes.
-    fn work_step(&self) -> Step {
+    pub(crate) fn work_step(&self) -> Step {
         let Some((id, work, control)) = self.take_work() else {
             return if self.scheduler.inspect(|schedule| schedule.closing) {
                 Step::Ended
@@ -330,15 +307,16 @@ impl Engine {
 
     /// The next piece of work; scrubbing where nothing else is due.
     fn next_due(&self, schedule: &mut Schedule) -> Option<Work> {
-        let work = self.next_work(schedule);
+        let work = self.next_work(schedule, self.puts_off());
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(&AWAITED_WORK);
         }
         work.or_else(|| self.idle_flush(schedule)).or_else(|| self.next_scrub(schedule))
     }
 
-    /// The most urgent piece of work that nothing running excludes. Pure but for loading pictures.
-    pub(crate) fn next_work(&self, schedule: &Schedule) -> Option<Work> {
+    /// The most urgent piece of work that nothing running excludes; with `puts_off` no compaction that is not due. Pure
+    /// but for loading pictures.
+    fn next_work(&self, schedule: &Schedule, puts_off: bool) -> Option<Work> {
         let tables = self.catalog.all();
         for table in &tables {
             if table.is_full() && !schedule.is_held("freeze", table.id) {
@@ -356,7 +334,7 @@ impl Engine {
         if let Some(work) = self.relief(&tables, schedule) {
             return Some(work);
         }
-        if let Some((table, spec)) = self.pick_compaction(&tables, schedule) {
+        if let Some((table, spec)) = self.pick_compaction(&tables, schedule, puts_off) {
             return Some(Work::Compact(table, spec));
         }
         if !schedule.is_running_anywhere("trim")
@@ -370,7 +348,7 @@ impl Engine {
 
     /// Whether nothing runs, nothing wants to, and nothing waits to be tried again.
     pub(crate) fn has_nothing_to_do(&self, schedule: &Schedule) -> bool {
-        schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule).is_none()
+        schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule, false).is_none()
     }
 
     fn run_work(&self, work: &Work, control: &JobControl) -> Result<()> {

@@ -62,7 +62,7 @@ impl Engine {
         if let Some(work) = self.next_run_wanted(&tables, schedule) {
             return Some(work);
         }
-        let (table, spec) = self.pick_compaction(&tables, schedule)?;
+        let (table, spec) = self.pick_compaction(&tables, schedule, false)?;
         Some(Work::Compact(table, spec))
     }
 }

@@ -97,8 +97,7 @@ struct FileMedium {
 struct Shared {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    segment_bytes: u64,
-    spare_files_max: usize,
+    settings: JournalSettings,
     registrar: Arc<dyn SegmentRegistrar>,
     poison: Arc<Poison>,
     /// Whether the preparer has a thread; without one a rotation does its work.
@@ -196,8 +195,7 @@ impl Shared {
         let shared = Shared {
             disk,
             dir: dir.to_owned(),
-            segment_bytes: settings.segment_bytes,
-            spare_files_max: settings.spare_files_max,
+            settings: settings.clone(),
             registrar,
             poison,
             has_threads,

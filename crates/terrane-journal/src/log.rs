@@ -51,8 +51,9 @@ pub(crate) struct Log {
     durable: SeqNo,
     /// Something was written since the last persist step.
     is_dirty: bool,
-    /// Members of the last group with a persist step.
-    synced_members: u64,
+    /// How many tickets the next persist step may expect: the members of the last one, who will soon be back, and
+    /// those who came while it ran.
+    expected: u64,
     parallel_copy_bytes: usize,
 }
 
@@ -84,7 +85,7 @@ impl Log {
             // What was replayed is durable: see `ReplaySettings::settle`.
             durable: SeqNo(start.next_seq.0 - 1),
             is_dirty: false,
-            synced_members: 0,
+            expected: 0,
             parallel_copy_bytes: settings.parallel_copy_bytes,
         }
     }
@@ -93,9 +94,9 @@ impl Log {
         self.next_seq
     }
 
-    /// Members of the last group with a persist step; most of them will soon be back.
-    pub(crate) fn synced_members(&self) -> u64 {
-        self.synced_members
+    /// How many tickets the next persist step may expect.
+    pub(crate) fn expected(&self) -> u64 {
+        self.expected
     }
 
     /// Id and bytes in use of the active segment.
@@ -134,7 +135,8 @@ impl Log {
         }
         if wanted.sync {
             self.persist(medium).inspect_err(|error| poison.set(error.clone()))?;
-            self.synced_members = tickets.end - tickets.start;
+            // Counted from the start of this group: its members, and all that came while it was made durable.
+            self.expected = ring.gathered();
         }
         Ok(())
     }

@@ -28,17 +28,26 @@
 //! leader that found nothing looks again itself. The two sides meet in `lead.held`, which both change by a
 //! read-modify-write: either the owner's comes later and sees the lead free, or the leader's release comes
 //! later and reads from the owner's, and then everyone who acts on the release sees the slot filled.
+//!
+//! Who helps may *call* the owner instead of leading for it ([`Ring::call_head`]): the owner clears the call, then
+//! tries to lead as after filling. Who finds a call set leaves the ticket to it: the owner's try is still to come, by
+//! the same argument, because it follows the clearing.
 
 #![expect(unsafe_code, reason = "entries pass between threads by the rules above")]
 
+mod entry;
+mod parking;
+
 use std::cell::UnsafeCell;
-use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use terrane_base::sync::{Condvar, Mutex, spin};
-use terrane_base::{Batch, Error, SeqNo};
-use terrane_device::SegmentMemory;
+use terrane_base::sync::spin;
+use terrane_base::{Batch, SeqNo};
+
+pub(crate) use entry::Entry;
+use entry::SYNC_BIT;
+use parking::Parking;
 
 /// Phases of a slot; the low bits of its word.
 pub(crate) mod phase {
@@ -51,9 +60,11 @@ pub(crate) mod phase {
     pub(crate) const HALTED: u64 = 6;
     /// The owner sleeps: who changes the word wakes it.
     pub(super) const PARKED: u64 = 8;
-    pub(super) const BITS: u32 = 4;
+    /// The owner is asked to lead the group of its ticket. Only beside FILLED, never beside PARKED.
+    pub(super) const CALLED: u64 = 16;
+    pub(super) const BITS: u32 = 5;
 }
-use phase::{BITS, EMPTY, FILLED, HALTED, PARKED, PUBLISHED};
+use phase::{BITS, CALLED, EMPTY, FILLED, HALTED, PARKED, PUBLISHED};
 
 const ARRIVED: u32 = 1;
 const HEAD: u32 = 2;
@@ -61,66 +72,6 @@ const HEAD: u32 = 2;
 /// Turns of spinning before a thread sleeps. Waking costs ten times what the first turns cost, but a spinning
 /// thread may keep the awaited one from its processor; the later turns give the processor away.
 const SPIN_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 96 };
-
-/// What an owner asks for, and what it gets.
-pub(crate) struct Entry {
-    records: *const u8,
-    len: u32,
-    /// Bit 31: sync.
-    record_count: u32,
-    /// Where the records go in `segment`.
-    pub(crate) offset: u32,
-    /// Checksum of the group's header, for an owner that copies.
-    pub(crate) group_checksum: u32,
-    /// Number of the last record; 0 if the ticket failed or took none.
-    pub(crate) last_seq: SeqNo,
-    /// Kept alive by the log until the ticket is published.
-    pub(crate) segment: *const Arc<SegmentMemory>,
-    pub(crate) error: Option<Error>,
-}
-
-const SYNC_BIT: u32 = 1 << 31;
-/// `last_seq` of a ticket that was placed but not indexed: nothing may become visible from there on.
-const HALT: SeqNo = SeqNo(u64::MAX);
-
-impl Entry {
-    fn empty() -> Self {
-        Entry {
-            records: std::ptr::null(),
-            len: 0,
-            record_count: 0,
-            offset: 0,
-            group_checksum: 0,
-            last_seq: SeqNo(0),
-            segment: std::ptr::null(),
-            error: None,
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len as usize
-    }
-
-    pub(crate) fn record_count(&self) -> u32 {
-        self.record_count & !SYNC_BIT
-    }
-
-    pub(crate) fn sync(&self) -> bool {
-        self.record_count & SYNC_BIT != 0
-    }
-
-    /// The records that the owner wants placed.
-    ///
-    /// # Safety
-    /// The entry is in FILLED or COPY, so its owner waits in `commit` and keeps the batch alive.
-    pub(crate) unsafe fn records(&self) -> &[u8] {
-        if self.len == 0 {
-            return &[];
-        }
-        // SAFETY: pointer and length come from the owner's batch, borrowed for as long as the owner waits.
-        unsafe { std::slice::from_raw_parts(self.records, self.len as usize) }
-    }
-}
 
 /// One cache line.
 #[repr(align(64))]
@@ -130,32 +81,11 @@ struct Slot {
     baton: AtomicU32,
 }
 
+/// `last_seq` of a ticket that was placed but not indexed: nothing may become visible from there on.
+const HALT: SeqNo = SeqNo(u64::MAX);
+
 #[cfg(not(feature = "shuttle"))]
 const _: () = assert!(size_of::<Slot>() == 64); // Neighbouring tickets of different threads must not share a line.
-
-/// Where a thread sleeps. The lock holds nothing: the state that is awaited is atomic.
-#[derive(Default)]
-struct Parking {
-    lock: Mutex<()>,
-    changed: Condvar,
-}
-
-impl Parking {
-    fn wait_until(&self, mut is_over: impl FnMut() -> bool) {
-        let mut guard = self.lock.lock();
-        while !is_over() {
-            self.changed.wait(&mut guard);
-        }
-    }
-
-    /// Wakes everyone. The caller has changed the awaited state before.
-    #[cold]
-    fn wake(&self) {
-        // Through the lock, so that the change does not fall between a sleeper's look and its sleep.
-        drop(self.lock.lock());
-        self.changed.notify_all();
-    }
-}
 
 struct Lead {
     held: AtomicBool,
@@ -298,7 +228,8 @@ impl Ring {
         self.space_waiters.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Waits until `ticket` leaves phase `from`; returns the new phase.
+    /// Waits until `ticket` leaves phase `from`; returns the new phase. FILLED is left also by a call, and then
+    /// returned.
     #[inline]
     pub(crate) fn wait_while(&self, ticket: u64, from: u64) -> u64 {
         let word = &self.slot(ticket).word;
@@ -323,6 +254,13 @@ impl Ring {
             self.parking(ticket).wait_until(|| word.load(Ordering::Acquire) != awaited | PARKED);
         }
         word.load(Ordering::Acquire) & (PARKED - 1)
+    }
+
+    /// The owner of `ticket` heard the call, and is about to try to lead.
+    pub(crate) fn answer(&self, ticket: u64) {
+        // SeqCst: comes before the exchange in `try_lead`, see "No ticket is left behind". A leader may have moved the
+        // ticket on meanwhile, which cleared the mark as well.
+        self.slot(ticket).word.fetch_and(!CALLED, Ordering::SeqCst);
     }
 
     /// The owner copied its records.
@@ -428,7 +366,25 @@ impl Ring {
     #[inline]
     fn is_filled(&self, ticket: u64) -> bool {
         // Acquire: pairs with the Release in `submit`.
-        self.slot(ticket).word.load(Ordering::Acquire) & !PARKED == pack(ticket, FILLED)
+        self.slot(ticket).word.load(Ordering::Acquire) & !(PARKED | CALLED) == pack(ticket, FILLED)
+    }
+
+    /// Asks the owner of the ticket at the head to lead, if that ticket waits for a leader. The caller need not lead
+    /// for it then, and can come back with its next commit in time for that group.
+    pub(crate) fn call_head(&self) {
+        let head = self.lead.head.load(Ordering::Acquire);
+        let word = &self.slot(head).word;
+        let filled = pack(head, FILLED);
+        let mut seen = word.load(Ordering::SeqCst);
+        // A ticket that is called already, or not filled, is none of the caller's.
+        while seen & !PARKED == filled {
+            // SeqCst: see "No ticket is left behind". The mark carries no data.
+            match word.compare_exchange_weak(seen, filled | CALLED, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) if seen & PARKED != 0 => return self.parking(head).wake(),
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
     }
 
     /// Tries to become the leader.

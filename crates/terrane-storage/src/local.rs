@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use terrane_base::options::IoUring;
 use terrane_base::{Error, ExtentId, Kind, Result};
-use terrane_device::{Disk, OpenMode, PendingRead};
+use terrane_device::{Disk, Lifetime, OpenMode, PendingRead};
 
 use crate::data_file::{self, DataFile, slot_offset};
 use crate::slots::FILE_SLOTS;
@@ -38,6 +38,10 @@ pub struct StoreSettings {
     pub read_only: bool,
     /// Whether batches of reads go to the device as batches.
     pub io_uring: IoUring,
+    /// Have each extent go to the device as soon as it is written, so that the next sync has less to wait for.
+    pub write_back: bool,
+    /// Tell the device that extents stay for long.
+    pub write_hints: bool,
 }
 
 /// A store in a directory of a local device.
@@ -89,7 +93,11 @@ impl LocalStore {
         let mut space = Space::new();
         for number in disk.list(dir)?.iter().filter_map(|name| data_file::parse_name(name)) {
             let path = dir.join(data_file::name(number));
-            let file = DataFile::new(disk.open(&path, mode, settings.direct_io)?);
+            let file = disk.open(&path, mode, settings.direct_io)?;
+            if settings.write_hints && !settings.read_only {
+                file.hint_lifetime(Lifetime::Long);
+            }
+            let file = DataFile::new(file);
             let slots = file.slots()?;
             if slots > u64::from(FILE_SLOTS) {
                 let message = format!("data file of {slots} slots: expected at most {FILE_SLOTS}");
@@ -205,6 +213,9 @@ impl LocalStore {
         let file =
             create().or_else(|error| self.disk.remove(&path).map_err(|_| error).and_then(|()| create()))?;
         self.dir_dirty.store(true, Ordering::Release);
+        if self.settings.write_hints {
+            file.hint_lifetime(Lifetime::Long);
+        }
         let file = Arc::new(DataFile::new(file));
         self.files.write().insert(number, Arc::clone(&file));
         Ok(file)
@@ -291,7 +302,11 @@ impl Store for LocalStore {
             let message = format!("{} bytes do not fit extent {id}: it is not allocated so far", bytes.len());
             return Err(Error::invalid(message));
         }
-        let written = self.file(id.file)?.write(slot_offset(id.slot), bytes);
+        let file = self.file(id.file)?;
+        let written = file.write(slot_offset(id.slot), bytes);
+        if self.settings.write_back && written.is_ok() {
+            file.write_back(slot_offset(id.slot), bytes.len() as u64);
+        }
         written.map_err(|error| self.no_room(slots, error))
     }
 

@@ -82,6 +82,12 @@ metrics! {
         |cell| per_operation(cell, 1e3 * cell.process.major_faults as f64);
     STALLED: "stall%", "Writers held back", "Time that the engine held writers back, per cent of the time of the step.",
         short, |cell| Some(cell.counters.stall_micros? as f64 / 1e4 / cell.seconds_until_quiescent.max(1e-9));
+    LOW_WINDOWS: "low%", "Windows below half the median", "Intervals of the timeline, the first and the last left out, in \
+        which less than half of the median was done, per cent of them.", short,
+        |cell| windows(cell, |done, median| 100.0 * done.iter().filter(|&&n| n < median / 2.0).count() as f64 / done.len() as f64);
+    LOWEST_WINDOW: "low/md", "Lowest window by the median", "The interval of the timeline in which least was done, the \
+        first and the last left out, by the median one.", short,
+        |cell| windows(cell, |done, median| done[0] / median);
     INSTRUCTIONS: "instr", "Instructions per operation", "Instructions retired in user mode, per operation.", scaled,
         |cell| per_operation(cell, cell.process.instructions? as f64);
     CYCLES: "cycle", "Cycles per operation", "Cycles in user mode, per operation.", scaled,
@@ -100,8 +106,23 @@ metrics! {
     LONGEST: "max", "max", "Longest latency, in microseconds.", short, |cell| latency(cell, cell.latency.max);
 }
 
+/// Intervals of a timeline from which on its evenness is told.
+const WINDOWS_MIN: usize = 20;
+
 /// The latency percentiles, in order.
 pub const PERCENTILES: [Metric; 6] = [P50, P90, P99, P999, P9999, LONGEST];
+
+/// A figure of the operations per interval, in order of size, and of their median. `None` for a run of too few
+/// intervals: one that was stalled would be a large share of them.
+fn windows(cell: &Cell, figure: impl Fn(&[f64], f64) -> f64) -> Option<f64> {
+    // What follows the last operation is the wait until the engine is quiescent.
+    let whole = (cell.seconds / cell.timeline.interval) as usize;
+    let inner = cell.timeline.operations.get(1..whole)?;
+    let mut done: Vec<f64> = inner.iter().map(|&count| count as f64).collect();
+    done.sort_by(f64::total_cmp);
+    let median = *done.get(done.len() / 2)?;
+    (done.len() >= WINDOWS_MIN && median > 0.0).then(|| figure(&done, median))
+}
 
 fn latency(cell: &Cell, nanoseconds: u64) -> Option<f64> {
     (cell.latency.count > 0).then_some(nanoseconds as f64 / 1e3)

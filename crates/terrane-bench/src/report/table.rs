@@ -46,7 +46,7 @@ const FIRST: [Metric; 12] = [
     metric::SWITCHES,
 ];
 
-const SECOND: [Metric; 16] = [
+const SECOND: [Metric; 18] = [
     metric::FOUND,
     metric::P90,
     metric::P9999,
@@ -57,6 +57,8 @@ const SECOND: [Metric; 16] = [
     metric::FALSE_POSITIVES,
     metric::CACHE_HITS,
     metric::STALLED,
+    metric::LOW_WINDOWS,
+    metric::LOWEST_WINDOW,
     metric::DISK,
     metric::FAULTS,
     metric::INSTRUCTIONS,

@@ -10,7 +10,7 @@ use terrane_base::env::Step;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
-use terrane_device::{File, OpenMode, Region, SegmentMemory};
+use terrane_device::{File, Lifetime, OpenMode, Region, SegmentMemory};
 
 use super::{Live, Shared, State};
 use crate::{SegmentInfo, SegmentSpec, SegmentState};
@@ -46,7 +46,7 @@ impl Shared {
     }
 
     fn prepare_wanted(&self, bytes: u64) {
-        let prepared = self.prepare(bytes.max(self.segment_bytes));
+        let prepared = self.prepare(bytes.max(self.settings.segment_bytes));
         let mut state = self.state.lock();
         match prepared {
             Ok(live) => state.ready = Some(live),
@@ -97,6 +97,9 @@ impl Shared {
             Some(spare) => spare,
             None => self.create(bytes)?,
         };
+        if self.settings.write_hints {
+            file.hint_lifetime(Lifetime::Short);
+        }
         let id = take(&self.state, |state| {
             state.next_segment += 1;
             SegmentId(state.next_segment - 1)

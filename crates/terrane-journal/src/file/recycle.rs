@@ -28,7 +28,7 @@ impl Shared {
     pub(super) fn adopt_spares(&self, files: &[(u32, u64)]) -> Result<()> {
         for &(file, bytes) in files {
             let mut state = self.state.lock();
-            if bytes == self.segment_bytes && state.spares.len() < self.spare_files_max {
+            if bytes == self.settings.segment_bytes && state.spares.len() < self.settings.spare_files_max {
                 state.spares.push((file, bytes));
             } else {
                 drop(state);
@@ -48,7 +48,7 @@ impl Shared {
         {
             gone.push(first.info.id);
             let kept = state.spares.len() + state.retired.len();
-            if first.info.bytes == self.segment_bytes && kept < self.spare_files_max {
+            if first.info.bytes == self.settings.segment_bytes && kept < self.settings.spare_files_max {
                 let retired =
                     Retired { file: first.info.file, bytes: first.info.bytes, memory: first.memory };
                 state.retired.push(retired);

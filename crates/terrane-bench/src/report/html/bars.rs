@@ -35,6 +35,8 @@ const GROUPS: [(&str, &[Metric]); 4] = [
             metric::SWITCHES,
             metric::FAULTS,
             metric::STALLED,
+            metric::LOW_WINDOWS,
+            metric::LOWEST_WINDOW,
             metric::INSTRUCTIONS,
             metric::CYCLES,
             metric::CACHE_MISSES,
