@@ -215,7 +215,8 @@ impl ReadAhead {
 
     /// Begins a window that starts (going backward: ends) with block `at`, which exists.
     fn begin(&mut self, extent: &Arc<Extent>, rows: &IndexBlock, at: usize) -> Option<Begun> {
-        self.window_bytes = (self.window_bytes * 2).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MIN.max(self.bytes_max));
+        self.window_bytes =
+            (self.window_bytes * 2).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MIN.max(self.bytes_max));
         let range = range_around(rows, at, self.backward, self.window_bytes.min(self.bytes_max));
         self.begin_range(extent, range)
     }

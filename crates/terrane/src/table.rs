@@ -242,11 +242,7 @@ impl Table {
     }
 
     pub(crate) fn cursor_at(&self, bounds: Bounds, pin: Pin) -> Cursor {
-        Cursor {
-            inner: self.engine.renewable_scan(&self.inner, bounds, pin.seq()),
-            table: self.clone(),
-            pin,
-        }
+        Cursor { inner: self.engine.renewable_scan(&self.inner, bounds, pin.seq()), table: self.clone(), pin }
     }
 
     pub(crate) fn engine_table(&self) -> &terrane_engine::Table {

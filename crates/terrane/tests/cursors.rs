@@ -34,7 +34,11 @@ fn check(cursor: &mut Cursor, model: &Model, start: &[u8], backward: bool) {
         model.range(start.to_vec()..).take(12).collect()
     };
     expected.reverse();
-    if backward { cursor.seek_back(start).unwrap() } else { cursor.seek(start).unwrap() }
+    if backward {
+        cursor.seek_back(start).unwrap()
+    } else {
+        cursor.seek(start).unwrap()
+    }
     while let Some((key, value)) = expected.pop() {
         assert_eq!(cursor.row(), Some((key.as_slice(), value.as_slice())));
         if expected.is_empty() {

@@ -2,9 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use terrane::{
-    Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Values, read_counters,
-};
+use terrane::{Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Values, read_counters};
 
 use crate::engine::{
     Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
