@@ -93,6 +93,10 @@ bugs! {
     SkipNamesOfOpening: "invariant 11", "an opening does not make the names durable that it finds", "terrane-levels faults a_name_that_an_opening_found";
     ReadWithoutLock: "invariant 12", "a reader does not keep writers out", "terrane ceiling readers_share";
     SplitImportPosition: "invariant 10", "an import commits its position in a batch of its own", "terrane-cli import records_and_position";
+    ForgetSpareNames: "invariant 11", "an opening does not make the names of spare segment files durable", "terrane-engine spares what_was_synced_into_a_spare";
+    ForgetSpareFiles: "invariant 11", "an opening does not make spare segment files durable", "terrane-engine spares a_spare_that_is_listed";
+    PredictableGroups: "bytes are not trusted", "checksums of groups do not depend on the database", "terrane-engine forged a_value_in_a_torn_group";
+    UnlimitedLosses: "bytes are not trusted", "a repair lists losses without bound", "terrane-engine forged losses_without_end";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
 }
 

@@ -47,7 +47,10 @@ impl Disk for PosixDisk {
             Ok(()) => self.sync_dir(parent(path)),
             // A look that fails says nothing about what is there: its own error is the one to tell.
             Err(Errno::EXIST) => match rustix::fs::stat(path) {
-                Ok(found) if rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir() => Ok(()),
+                // Whoever made it may have died before its entry was durable.
+                Ok(found) if rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir() => {
+                    self.sync_dir(parent(path))
+                }
                 Ok(_) => Err(refused("make directory", path, Errno::EXIST)),
                 Err(error) => Err(refused("look up", path, error)),
             },

@@ -29,6 +29,14 @@ fn only_the_owner_has_access() {
     assert_eq!(mode(made.join("LOCK")), 0o600);
 }
 
+/// A directory that was found is durable on return as well as one that was made. The kernel's own directory shows it:
+/// it is there, and its parent cannot be synced.
+#[test]
+fn a_directory_that_exists_is_made_durable() {
+    let error = PosixDisk::new().create_dir("/proc/self".as_ref()).unwrap_err();
+    assert!(error.to_string().contains("sync directory") && error.to_string().contains("/proc"), "{error}");
+}
+
 /// Not a test of its own: the other process of the next one.
 #[test]
 fn hold_lock_for_another_test() {

@@ -88,8 +88,13 @@ impl Engine {
             self.journal.segments().into_iter().find(|segment| segment.state == SegmentState::Active);
         let end = active.map_or(SegmentId(u64::MAX), |active| active.id);
         let listed: Vec<_> = state.segments.range(..end).map(|(_, segment)| listed(segment)).collect();
-        let settings =
-            ReplaySettings { threads: 1, durable_floor: SeqNo(0), flushed: SeqNo(0), settle: false };
+        let settings = ReplaySettings {
+            threads: 1,
+            durable_floor: SeqNo(0),
+            flushed: SeqNo(0),
+            settle: false,
+            salt: state.database.segment_salt(),
+        };
         let dir = self.dir.join(terrane_levels::directory::JOURNAL);
         let sink = |_: &Arc<SegmentMemory>, _: usize, _: &Record<'_>, _: SeqNo| Ok(());
         match replay(&*self.disk, &dir, &listed, &settings, &*self.env.spawn, &sink) {

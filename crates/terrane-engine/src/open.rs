@@ -163,7 +163,9 @@ fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env)
         let message = format!("there is no database in {}: set create_if_missing to make one", dir.display());
         return Err(Error::new(Kind::NotFound, message));
     }
-    directory::prepare(&**disk, dir)?;
+    if before != Contents::Database {
+        directory::prepare(&**disk, dir)?;
+    }
     let lock = disk.lock(&dir.join(LOCK))?;
     // Looked at again under the lock: another process may have made the database meanwhile.
     let (manifest, state) = match directory::inspect(&**disk, dir)? {

@@ -118,6 +118,7 @@ impl Recovery<'_> {
             durable_floor: self.state.durable.max(self.state.clean_close.unwrap_or_default()),
             flushed: self.tables.iter().map(|table| table.flushed_seq()).min().unwrap_or_default(),
             settle: !self.options.read_only,
+            salt: self.state.database.segment_salt(),
         };
         let sink = |segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo| {
             self.index(segment, offset, record, seq);
@@ -197,11 +198,13 @@ impl Recovery<'_> {
             if !used(file) {
                 let opened = self.disk.open(&self.dir.join(&name), terrane_device::OpenMode::Read, false)?;
                 // Who made it may have died before that was durable, and a segment is used only when it is.
-                opened.sync()?;
+                if !terrane_base::planted!(ForgetSpareFiles) {
+                    opened.sync()?;
+                }
                 spare_files.push((file, opened.len()?));
             }
         }
-        if !spare_files.is_empty() {
+        if !spare_files.is_empty() && !terrane_base::planted!(ForgetSpareNames) {
             self.disk.sync_dir(self.dir)?;
         }
         if is_overtaken {

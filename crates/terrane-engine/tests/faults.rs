@@ -331,6 +331,38 @@ fn background_work_that_keeps_failing_is_reported_to_who_waits() {
     engine.close().unwrap();
 }
 
+/// Nothing is flushed: writes go on while the write memory lasts, then they are refused, and not held for ever.
+#[test]
+fn writes_are_refused_once_write_memory_is_full_and_cannot_be_flushed() {
+    let options = small_options();
+    let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
+    let engine = open(disk.clone(), &options).unwrap();
+    let table = engine.catalog().require("default").unwrap();
+    disk.fail(Fault::new(Call::Write, Failure::Broken).on("/data/").lasting());
+    let (mut next, mut refused) = (0, None);
+    while refused.is_none() {
+        assert!(next * 2000 < 4 * options.write_memory_bytes, "{next} rows, and none was refused");
+        match write_some(&engine, next, 1, 2000) {
+            Ok(()) => next += 1,
+            Err(error) => refused = Some(error),
+        }
+    }
+    let error = refused.unwrap();
+    assert_eq!(error.kind(), Kind::Io, "{error}");
+    assert!(error.to_string().contains("write memory is full and cannot be flushed"), "{error}");
+    assert!(next * 2000 > options.write_memory_bytes / 4, "refused with memory left: {next} rows");
+    for number in 0..next {
+        assert!(get(&engine, &table, &number.to_be_bytes()).unwrap().is_some(), "read {number} of {next}");
+    }
+    disk.heal();
+    let (clock, start) = (Env::real().clock, Env::real().clock.now());
+    while write_some(&engine, next, 1, 2000).is_err() {
+        assert!(clock.now() - start < Duration::from_secs(60), "writes never went on");
+        clock.sleep(Duration::from_millis(5));
+    }
+    engine.close().unwrap();
+}
+
 /// Numbers that a failed group took are never visible; nothing may wait for them.
 #[test]
 fn flush_and_close_end_after_a_failed_sync() {

@@ -1,6 +1,7 @@
 //! Annotated hex of any stored structure: each format describes its own bytes as a list of [`Field`]s.
 //!
-//! `describe` functions are total: bytes that cannot be understood become a last field named `broken`.
+//! `describe` functions are total: bytes that cannot be understood become a last field named `broken`. None takes memory
+//! without bound: a list ends after [`FIELDS_MAX`] rows, a manifest is told field by field.
 //! Names and meanings are those of the pages that `docs/format/README.md` lists.
 
 /// One field of a stored structure, for people to read.
@@ -30,6 +31,15 @@ impl Field {
         self.name = format!("{outer}.{}", self.name);
         self
     }
+}
+
+/// Most rows of one structure that are told one by one: far more than an extent of 2 MiB has.
+pub const FIELDS_MAX: usize = 1 << 16;
+
+/// What stands for `count` rows that are not told one by one.
+#[must_use]
+pub fn more(offset: usize, len: usize, count: usize) -> Field {
+    Field::new(offset, len, "more", format!("{count} more of these"))
 }
 
 /// What is left over when a structure stops making sense: `len` bytes at `offset`, and why.

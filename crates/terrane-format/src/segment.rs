@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Invariants that make replay honest:
-//! 1. Every checksum of a group depends on the segment's id and the group's offset. Ids are never reused, so
-//!    bytes that an earlier segment left in a recycled file are invalid.
+//! 1. Every checksum of a group depends on the segment's id, the group's offset and a salt of the database. Ids are
+//!    never reused, so bytes that an earlier segment left in a recycled file are invalid; who knows no salt makes no
+//!    value that holds a valid group.
 //! 2. The records of one batch are contiguous and are the unchanged bytes of the batch.
 //! 3. The segment header holds the [`ChainLink`] of its predecessor: a predecessor that lost its end, or was
 //!    exchanged, does not match.
@@ -27,7 +28,8 @@ pub use groups::{Batch, Batches, Group, Groups, Walk, describe, durable_marks};
 
 /// First bytes of every segment.
 pub const MAGIC: [u8; 8] = *b"terrseg\n";
-/// V1: groups of batches, chained segments, durable-end marks. V2: header and marks name the manifest's edit.
+/// V1: groups of batches, chained segments, durable-end marks. V2: header and marks name the manifest's edit, groups are
+/// salted.
 pub const VERSION: u32 = 2;
 /// The oldest version that is still read.
 const VERSION_MIN: u32 = 1;
@@ -78,18 +80,22 @@ pub struct SegmentHeader {
     pub previous: ChainLink,
     /// Number of an edit that the manifest had made durable before; 0 if none is known.
     pub edit: u64,
+    /// What the checksums of its groups depend on beside its id; `None` in version 1, which had none.
+    pub salt: Option<u32>,
 }
 
 impl SegmentHeader {
-    /// The encoded header; its last four bytes are the checksum with which the chain starts.
+    /// The encoded header, of version 1 if it has no salt; its last four bytes are the checksum with which the chain
+    /// starts.
     #[must_use]
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
         let mut out = [0; SEGMENT_HEADER_BYTES];
         out[0..8].copy_from_slice(&MAGIC);
-        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        let version = if self.salt.is_some() { VERSION } else { 1 };
+        out[8..12].copy_from_slice(&version.to_le_bytes());
         out[12..16].copy_from_slice(&self.file.to_le_bytes());
         out[16..24].copy_from_slice(&self.id.0.to_le_bytes());
-        out[24..32].copy_from_slice(&self.bytes.to_le_bytes());
+        out[24..32].copy_from_slice(&(self.bytes | u64::from(self.salt.unwrap_or(0)) << 32).to_le_bytes());
         out[32..40].copy_from_slice(&self.previous.id.0.to_le_bytes());
         out[40..48].copy_from_slice(&self.previous.last_seq.0.to_le_bytes());
         out[48..52].copy_from_slice(&self.previous.checksum.to_le_bytes());
@@ -120,23 +126,33 @@ impl SegmentHeader {
                 "segment header: expected checksum {expected:08x}, found {found:08x}"
             )));
         }
-        let version = u32_at(header, 8);
+        // The upper half is the number of a key from version 2 on: see `docs/format/encryption.md`.
+        let (version, key) = match u32_at(header, 8) {
+            1 => (1, 0),
+            field => (field & 0xffff, field >> 16),
+        };
         let oldest = VERSION_MIN + u32::from(terrane_base::planted!(RefuseOldFormat));
         if !(oldest..=VERSION).contains(&version) {
             return Err(Error::corrupt(format!(
                 "segment of format version {version}: this program reads versions {oldest} to {VERSION}"
             )));
         }
+        if key != 0 {
+            return Err(Error::corrupt(format!(
+                "segment encrypted with key {key}: this program reads no encrypted segment"
+            )));
+        }
         let decoded = SegmentHeader {
             id: SegmentId(u64_at(header, 16)),
             file: u32_at(header, 12),
-            bytes: u64_at(header, 24),
+            bytes: if version == 1 { u64_at(header, 24) } else { u32_at(header, 24).into() },
             previous: ChainLink {
                 id: SegmentId(u64_at(header, 32)),
                 last_seq: SeqNo(u64_at(header, 40)),
                 checksum: u32_at(header, 48),
             },
             edit: if version == 1 { 0 } else { u64_at(header, 52) },
+            salt: (version != 1).then(|| u32_at(header, 28)),
         };
         if decoded.bytes > SEGMENT_BYTES_MAX || decoded.previous.last_seq > SeqNo::MAX {
             return Err(Error::corrupt("segment header with a size or number beyond the limits"));
@@ -262,8 +278,20 @@ impl GroupHeader {
 
 /// What the checksums of all groups of a segment start from.
 #[must_use]
-pub fn segment_seed(id: SegmentId) -> u32 {
-    crc32c(crc32c(0, &MAGIC), &id.0.to_le_bytes())
+pub fn segment_seed(id: SegmentId, salt: Option<u32>) -> u32 {
+    let seed = crc32c(crc32c(0, &MAGIC), &id.0.to_le_bytes());
+    match salt.filter(|_| !terrane_base::planted!(PredictableGroups)) {
+        Some(salt) => crc32c(seed, &salt.to_le_bytes()),
+        None => seed,
+    }
+}
+
+/// The salt of the groups of a segment whose header is lost, in a database of this `salt`: none if what is left of the
+/// header says that version 1 wrote it.
+#[must_use]
+pub fn lost_salt(segment: &[u8], salt: u32) -> Option<u32> {
+    let is_old = segment.get(8..12) == Some(&1u32.to_le_bytes());
+    (!is_old).then_some(salt)
 }
 
 #[inline]

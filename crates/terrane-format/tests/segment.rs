@@ -9,10 +9,14 @@ use terrane_format::segment::{
     SEGMENT_HEADER_BYTES, SegmentHeader,
 };
 
+/// That of the database.
+const SALT: Option<u32> = Some(0x5a17_0001);
+
 /// Builds segments as the log does.
 struct Builder {
     bytes: Vec<u8>,
     id: SegmentId,
+    salt: Option<u32>,
     used: usize,
     next_seq: u64,
 }
@@ -22,7 +26,7 @@ impl Builder {
         let mut bytes = vec![0; header.bytes as usize];
         bytes[..SEGMENT_HEADER_BYTES].copy_from_slice(&header.encode());
         let next_seq = header.previous.last_seq.0 + 1;
-        Builder { bytes, id: header.id, used: SEGMENT_HEADER_BYTES, next_seq }
+        Builder { bytes, id: header.id, salt: header.salt, used: SEGMENT_HEADER_BYTES, next_seq }
     }
 
     fn group(&mut self, batches: &[Batch], durable: u64) {
@@ -37,7 +41,7 @@ impl Builder {
             edits: 0,
         };
         let start = self.used;
-        let (encoded, checksum) = header.encode(segment::segment_seed(self.id), start as u64);
+        let (encoded, checksum) = header.encode(segment::segment_seed(self.id, self.salt), start as u64);
         self.bytes[start..start + GROUP_HEADER_BYTES].copy_from_slice(&encoded);
         let mut at = start + GROUP_HEADER_BYTES;
         for batch in batches {
@@ -55,7 +59,7 @@ impl Builder {
 
 fn header(id: u64, bytes: u64, last_seq: u64) -> SegmentHeader {
     let previous = ChainLink { id: SegmentId(id - 1), last_seq: SeqNo(last_seq), checksum: 7 };
-    SegmentHeader { id: SegmentId(id), file: 3, bytes, previous, edit: 0 }
+    SegmentHeader { id: SegmentId(id), file: 3, bytes, previous, edit: 0, salt: SALT }
 }
 
 fn batch(keys: &[&[u8]], value: &[u8]) -> Batch {
@@ -97,8 +101,8 @@ fn what_was_built_is_read() {
     let read = rows(&builder.bytes);
     let keys: Vec<_> = read.iter().map(|(seq, key, _)| (*seq, key.as_slice())).collect();
     assert_eq!(keys, [(42, &b"a"[..]), (43, b"b"), (44, b"c"), (45, b"d"), (46, b"")]);
-    assert_eq!(segment::durable_marks(&builder.bytes, SegmentId(9), 0), Some(SeqNo(45)));
-    assert_eq!(segment::durable_marks(&builder.bytes, SegmentId(9), builder.used), None);
+    assert_eq!(segment::durable_marks(&builder.bytes, SegmentId(9), SALT, 0), Some(SeqNo(45)));
+    assert_eq!(segment::durable_marks(&builder.bytes, SegmentId(9), SALT, builder.used), None);
     let (decoded, mut groups) = Groups::new(&builder.bytes).unwrap();
     assert_eq!((decoded, groups.by_ref().count()), (header(9, 2048, 41), 4));
     assert_eq!((groups.walk().offset, groups.walk().last_seq), (builder.used, SeqNo(46)));
@@ -107,8 +111,8 @@ fn what_was_built_is_read() {
 /// The example of the page is what the code writes, byte for byte.
 #[test]
 fn the_page_shows_what_is_written() {
-    let first =
-        SegmentHeader { id: SegmentId(1), file: 1, bytes: 4096, previous: ChainLink::default(), edit: 0 };
+    let previous = ChainLink::default();
+    let first = SegmentHeader { id: SegmentId(1), file: 1, bytes: 4096, previous, edit: 0, salt: SALT };
     let mut builder = Builder::new(first);
     builder.group(&[batch(&[b"k"], b"v")], 0);
     builder.group(&[], 1);
@@ -132,7 +136,7 @@ fn the_page_shows_what_is_written() {
 /// Version 1 knew no edits: what stood in their place means nothing.
 #[test]
 fn a_header_of_the_first_version_names_no_edit() {
-    let mut bytes = SegmentHeader { edit: 77, ..header(9, 2048, 41) }.encode();
+    let mut bytes = SegmentHeader { edit: 77, salt: Some(0), ..header(9, 2048, 41) }.encode();
     assert_eq!(SegmentHeader::decode(&bytes).unwrap().0.edit, 77);
     for (version, is_read) in [(1u32, true), (2, true), (3, false), (0, false)] {
         bytes[8..12].copy_from_slice(&version.to_le_bytes());
@@ -148,7 +152,7 @@ fn a_header_of_the_first_version_names_no_edit() {
 fn a_mark_says_how_many_edits_there_were() {
     let mark = GroupHeader::mark(SeqNo(42), SeqNo(41), u32::MAX);
     let mut bytes = Builder::new(header(9, 2048, 41)).bytes;
-    let (encoded, _) = mark.encode(segment::segment_seed(SegmentId(9)), 64);
+    let (encoded, _) = mark.encode(segment::segment_seed(SegmentId(9), SALT), 64);
     bytes[64..96].copy_from_slice(&encoded);
     let (_, mut groups) = Groups::new(&bytes).unwrap();
     let group = groups.next().unwrap();
@@ -180,11 +184,11 @@ fn bytes_of_another_segment_or_place_are_invalid() {
     let mut other = builder.bytes.clone();
     other[..SEGMENT_HEADER_BYTES].copy_from_slice(&header(10, 2048, 41).encode());
     assert!(rows(&other).is_empty());
-    assert_eq!(segment::durable_marks(&other, SegmentId(10), 0), None);
+    assert_eq!(segment::durable_marks(&other, SegmentId(10), SALT, 0), None);
     let mut moved = builder.bytes.clone();
     moved.copy_within(SEGMENT_HEADER_BYTES..builder.used, SEGMENT_HEADER_BYTES + 8);
     assert!(rows(&moved).is_empty());
-    assert_eq!(segment::durable_marks(&moved, SegmentId(9), 0), None);
+    assert_eq!(segment::durable_marks(&moved, SegmentId(9), SALT, 0), None);
 }
 
 /// A group whose checksums are right but whose numbers do not follow is not sound.
@@ -209,7 +213,7 @@ proptest! {
         rows(&noise);
         let _ = SegmentHeader::decode(&noise);
         let _ = segment::describe(&noise, &mut |_, _| {});
-        let _ = segment::durable_marks(&noise, SegmentId(9), from);
+        let _ = segment::durable_marks(&noise, SegmentId(9), SALT, from);
         let mut bytes = sample().bytes;
         for (place, byte) in places {
             bytes[place] = byte;
@@ -229,13 +233,13 @@ proptest! {
         let mut bytes = Builder::new(header(9, 2048, 41)).bytes;
         let (first_seq, durable) = (SeqNo(first_seq), SeqNo(durable % 42));
         let lie = GroupHeader { len: len / 8 * 8, first_seq, durable, record_count, batch_count, edits: record_count };
-        let (encoded, checksum) = lie.encode(segment::segment_seed(SegmentId(9)), 64);
+        let (encoded, checksum) = lie.encode(segment::segment_seed(SegmentId(9), SALT), 64);
         bytes[64..96].copy_from_slice(&encoded);
         bytes[108..308].copy_from_slice(&body);
         let crc = segment::batch_checksum(checksum, 96, batch_records, &body[..(batch_len as usize).min(200)]);
         bytes[96..108].copy_from_slice(&segment::encode_batch_header(batch_len, batch_records, crc));
         rows(&bytes);
         let _ = segment::describe(&bytes, &mut |_, _| {});
-        let _ = segment::durable_marks(&bytes, SegmentId(9), 0);
+        let _ = segment::durable_marks(&bytes, SegmentId(9), SALT, 0);
     }
 }

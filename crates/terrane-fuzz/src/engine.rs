@@ -2,7 +2,8 @@
 //!
 //! An operation answers as the model does, or with an error. After a failed write, and at every cut of the power or
 //! death of the process, the database is opened again: it must hold a prefix of the batches, with everything that
-//! was acknowledged (after a cut: acknowledged and durable).
+//! was acknowledged (after a cut: acknowledged and durable). All of it happens in stepped worlds, one for each life, so an
+//! input repeats exactly.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use std::sync::Arc;
 use terrane_base::{Batch, Result};
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::{Bounds, Engine, ReadMode, Row, Snapshot, Table};
-use terrane_sim::Model;
 use terrane_sim::model::Change;
+use terrane_sim::{Model, SteppedWorld};
 
 use crate::Seed;
 use crate::database::{open, rows};
@@ -61,6 +62,9 @@ enum Death {
 
 struct Life {
     mem: MemDisk,
+    /// Lives so far.
+    lives: u64,
+    world: SteppedWorld,
     disk: FaultyDisk,
     engine: Arc<Engine>,
     tables: [Arc<Table>; 2],
@@ -77,11 +81,14 @@ impl Life {
     fn new() -> Life {
         let mem = MemDisk::new();
         let disk = FaultyDisk::new(Arc::new(mem.clone()));
-        let engine = open(disk.clone()).expect("a device without faults");
+        let world = SteppedWorld::new(0);
+        let engine = open(disk.clone(), &world).expect("a device without faults");
         engine.create_table(TABLES[1], &[]).expect("a device without faults");
         let tables = tables(&engine);
         Life {
             mem,
+            lives: 1,
+            world,
             disk,
             engine,
             tables,
@@ -95,6 +102,7 @@ impl Life {
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
+        self.world.begin_operation();
         match input.below(16) {
             0..=5 => self.write(input),
             6 => self.get(input),
@@ -220,8 +228,11 @@ impl Life {
     fn restart(&mut self, death: Death) {
         self.snapshots.clear();
         self.disk.cut();
+        self.world.begin_operation();
         // Every call fails now, so nothing but threads comes to an end; then the image is of one moment.
         let _ = self.engine.close();
+        self.world = SteppedWorld::new(self.lives);
+        self.lives += 1;
         self.mem = match death {
             Death::Kill => self.mem.kill(),
             Death::Power(seed) => self.mem.crash(seed),
@@ -229,8 +240,8 @@ impl Life {
         let least = if matches!(death, Death::Kill) { self.acknowledged } else { self.durable };
         self.disk = FaultyDisk::new(Arc::new(self.mem.clone()));
         self.has_faults = false;
-        self.engine =
-            open(self.disk.clone()).unwrap_or_else(|error| panic!("{death:?}: cannot open: {error}"));
+        self.engine = open(self.disk.clone(), &self.world)
+            .unwrap_or_else(|error| panic!("{death:?}: cannot open: {error}"));
         self.tables = tables(&self.engine);
         let mut stamp = Vec::new();
         let is_there =

@@ -226,3 +226,31 @@ pub fn meta_seeds() -> Vec<Seed> {
     };
     crate::extent::made().into_iter().map(encode).collect()
 }
+
+/// An index block with rows as short as they can be, as many as are asked for.
+///
+/// # Panics
+/// Never with a count below 2^28.
+#[must_use]
+pub fn index_of_small_rows(count: u32) -> Vec<u8> {
+    let mut builder = index::IndexBuilder::new();
+    for number in 0..count {
+        builder.add(&index::IndexRow {
+            offset: number * 16,
+            stored_len: 16,
+            raw_len: 16,
+            compression: Compression::None,
+            checksum: 0,
+            entries: 1,
+            deletes: 0,
+            seq_min: SeqNo(1),
+            seq_max: SeqNo(1),
+            first_key: b"",
+            last_key: b"",
+        });
+    }
+    let mut bytes = Vec::new();
+    builder.finish(&mut bytes);
+    assert!(IndexBlock::decode(bytes.clone()).is_ok(), "sound rows");
+    bytes
+}

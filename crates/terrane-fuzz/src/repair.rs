@@ -2,12 +2,15 @@
 //! say where a checksum lies is left as it is.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use terrane_base::{SegmentId, SeqNo, varint};
+use terrane_base::{ExtentId, SegmentId, SeqNo, varint};
 use terrane_format::checksum::crc32c;
 use terrane_format::extent::FOOTER_BYTES;
+use terrane_format::manifest::edit::decode_edits;
 use terrane_format::manifest::file::{DatabaseId, FILE_HEADER_BYTES, FileHeader};
 use terrane_format::manifest::record::{Link, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordTag};
+use terrane_format::manifest::{Edit, EditOp};
 use terrane_format::segment::{
     self, BATCH_HEADER_BYTES, GROUP_ALIGN, GROUP_HEADER_BYTES, GroupHeader, SEGMENT_HEADER_BYTES,
 };
@@ -92,7 +95,7 @@ pub fn segment(bytes: &mut [u8]) {
     put(bytes, 8, segment::VERSION);
     let checksum = crc32c(0, &bytes[..60]);
     put(bytes, 60, checksum);
-    let seed = segment::segment_seed(SegmentId(u64_at(bytes, 16).unwrap_or(0)));
+    let seed = segment::segment_seed(SegmentId(u64_at(bytes, 16).unwrap_or(0)), u32_at(bytes, 28));
     let mut at = SEGMENT_HEADER_BYTES;
     while let Some(len) = group(bytes, seed, at) {
         at += len;
@@ -127,6 +130,48 @@ fn group(bytes: &mut [u8], seed: u32, at: usize) -> Option<usize> {
         batch_at = from + batch_len as usize;
     }
     Some(len)
+}
+
+/// Of the metas in a manifest file of number `file`: the checksums of index and filter of each extent that is given, and
+/// then those of the manifest.
+#[must_use]
+pub fn metas(bytes: &[u8], file: u32, extents: &[(ExtentId, Vec<u8>)]) -> Vec<u8> {
+    let mut out = bytes[..FILE_HEADER_BYTES.min(bytes.len())].to_vec();
+    let mut at = FILE_HEADER_BYTES;
+    while let Some(tag) = bytes.get(at + 20).and_then(|tag| RecordTag::from_u8(*tag)) {
+        let len = u32_at(bytes, at).unwrap_or(0) as usize;
+        let Some(payload) = bytes.get(at + RECORD_HEADER_BYTES..at + RECORD_HEADER_BYTES + len) else {
+            break;
+        };
+        let mut new = payload.to_vec();
+        if matches!(tag, RecordTag::Snapshot | RecordTag::Edit)
+            && let Ok(edits) = decode_edits(payload)
+        {
+            new.clear();
+            edits.into_iter().for_each(|edit| with_checksums(edit, extents).encode(&mut new));
+        }
+        out.extend_from_slice(&(new.len() as u32).to_le_bytes());
+        out.extend_from_slice(&bytes[at + 4..at + RECORD_HEADER_BYTES]);
+        out.extend_from_slice(&new);
+        at += RECORD_HEADER_BYTES + len;
+    }
+    manifest(&out, file)
+}
+
+fn with_checksums(mut edit: Edit, extents: &[(ExtentId, Vec<u8>)]) -> Edit {
+    for op in &mut edit.ops {
+        let EditOp::AddExtent { meta, .. } = op else { continue };
+        let Some((_, bytes)) = extents.iter().find(|(id, _)| *id == meta.id) else { continue };
+        let meta = Arc::make_mut(meta);
+        for handle in [&mut meta.index, &mut meta.filter] {
+            if let Some(checksum) = u32_at(bytes, (handle.end() as usize).saturating_sub(4))
+                && !handle.is_empty()
+            {
+                handle.checksum = checksum;
+            }
+        }
+    }
+    edit
 }
 
 /// Of a manifest file: header, then every record chained to the one before. The file gets number `file`.

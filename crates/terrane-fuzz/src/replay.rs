@@ -26,6 +26,7 @@ pub fn run(bytes: &[u8]) {
         durable_floor: SeqNo(input.u8().into()),
         flushed: SeqNo(input.u8().into()),
         settle: shape & 4 == 0,
+        salt: 0,
     };
     let count = usize::from(shape & 3) + 1;
     let mut files = cut(input.rest(), count);
@@ -63,6 +64,7 @@ fn chain(files: &mut [Vec<u8>], is_linked: bool) {
             bytes: bytes.len() as u64,
             previous,
             edit: 0,
+            salt: Some(0),
         };
         bytes[..64].copy_from_slice(&header.encode());
         repair::segment(bytes);

@@ -24,7 +24,9 @@ fn judge(bytes: &[u8]) {
         Err(error) => assert_eq!(error.kind(), Kind::Corrupt, "{error}"),
     }
     for id in [SegmentId(1), SegmentId(u64::MAX)] {
-        let _ = segment::durable_marks(bytes, id, 0);
+        for salt in [None, Some(0)] {
+            let _ = segment::durable_marks(bytes, id, salt, 0);
+        }
     }
     let Some((header, mut groups)) = corrupt_or(Groups::new(bytes)) else { return };
     let mut expected = header.previous.last_seq.0 + 1;
@@ -46,15 +48,21 @@ fn judge(bytes: &[u8]) {
         assert!(end <= bytes.len());
     }
     let _ = (groups.stop_reason(), groups.is_torn());
-    let behind = segment::durable_marks(bytes, header.id, end);
+    let behind = segment::durable_marks(bytes, header.id, header.salt, end);
     assert!(behind.is_none_or(|mark| mark <= SeqNo::MAX));
 }
 
 /// A segment of `bytes` bytes with `groups` groups, behind `previous`, and the link to the next one.
 #[must_use]
 pub fn made(id: u64, bytes: usize, groups: u64, previous: ChainLink) -> (Vec<u8>, ChainLink) {
-    let header =
-        SegmentHeader { id: SegmentId(id), file: id as u32, bytes: bytes as u64, previous, edit: id };
+    let header = SegmentHeader {
+        id: SegmentId(id),
+        file: id as u32,
+        bytes: bytes as u64,
+        previous,
+        edit: id,
+        salt: Some(0),
+    };
     let mut out = header.encode().to_vec();
     let mut seq = previous.last_seq.0 + 1;
     for group in 0..groups {
@@ -69,7 +77,7 @@ pub fn made(id: u64, bytes: usize, groups: u64, previous: ChainLink) -> (Vec<u8>
         };
         header.record_count = batches.iter().map(|batch| batch.record_count()).sum();
         let start = out.len();
-        let (encoded, checksum) = header.encode(segment::segment_seed(SegmentId(id)), start as u64);
+        let (encoded, checksum) = header.encode(segment::segment_seed(SegmentId(id), Some(0)), start as u64);
         out.extend_from_slice(&encoded);
         for batch in &batches {
             let records = batch.bytes();

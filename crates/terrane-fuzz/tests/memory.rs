@@ -96,6 +96,8 @@ fn memory_grows_with_the_input_only() {
         println!("{}: at most {} bytes for an input of {}", target.name, most.0, most.1);
     }
     manifest_of_the_smallest_operations();
+    dump_of_the_smallest_operations();
+    dump_of_an_index_of_the_smallest_rows();
 }
 
 /// The operations that take most memory for their bytes, 1 MiB of each.
@@ -115,4 +117,38 @@ fn manifest_of_the_smallest_operations() {
         );
         assert!(peak < 50 * payload.len(), "{name}: {peak} bytes for {}", payload.len());
     }
+}
+
+/// A dump tells a manifest field by field.
+fn dump_of_the_smallest_operations() {
+    use terrane_format::manifest::file::{DatabaseId, FileHeader};
+    use terrane_format::manifest::record::{Link, RecordTag};
+    let header = FileHeader::new(1, DatabaseId(7), 0);
+    let mut bytes = header.encode().to_vec();
+    let seed = header.checksum();
+    let mut link = Link { seed, previous: seed, number: 0 };
+    link.append(
+        RecordTag::Snapshot,
+        &[&[0xff, 0xff, 0x1f][..], &[3, 5].repeat(1 << 19)].concat(),
+        &mut bytes,
+    );
+    let mut count = 0;
+    let peak = peak_of(|| terrane_format::manifest::describe(&bytes, &mut |_| count += 1));
+    println!("a dump of {count} operations: {peak} bytes");
+    assert!(count > 1 << 19 && peak < 64 << 10, "{peak} bytes for {count} fields");
+}
+
+/// Of an index with rows without end a dump tells some.
+fn dump_of_an_index_of_the_smallest_rows() {
+    let index = terrane_fuzz::parts::index_of_small_rows(200_000);
+    let mut fields = Vec::new();
+    let peak = peak_of(|| fields = terrane_format::index::describe(&index));
+    let last = fields.iter().map(|field| field.offset + field.len).max();
+    assert_eq!(last, Some(index.len()), "the fields cover it");
+    println!("a dump of an index of {} bytes: {} fields, {peak} bytes", index.len(), fields.len());
+    assert!(
+        fields.len() < 70_000 && peak < 8 * index.len() + (64 << 20),
+        "{peak} for {} fields",
+        fields.len()
+    );
 }

@@ -109,7 +109,8 @@ fn run(journal: &dyn Journal, threads: u64, commits: u64, value_len: usize, sync
 fn floor(c: &mut Criterion) {
     let (region, batch) = (Region::heap(64 << 20), batch(100));
     region.prefault().unwrap();
-    let (seed, len) = (segment::segment_seed(SegmentId(1)), segment::group_len(1, batch.bytes().len()));
+    let (seed, len) =
+        (segment::segment_seed(SegmentId(1), Some(0)), segment::group_len(1, batch.bytes().len()));
     let mut at = 64;
     c.bench_function("place without ring, 100 B", |b| {
         b.iter(|| {
@@ -211,7 +212,7 @@ fn replaying(c: &mut Criterion) {
 }
 
 fn replay_once(disk: &Arc<dyn Disk>, dir: &Path, listed: &[ListedSegment], threads: usize, commits: u64) {
-    let how = ReplaySettings { threads, durable_floor: SeqNo(0), flushed: SeqNo(0), settle: false };
+    let how = ReplaySettings { threads, durable_floor: SeqNo(0), flushed: SeqNo(0), settle: false, salt: 0 };
     let sink = |_: &Arc<_>, offset: usize, _: &terrane_base::record::Record<'_>, _: SeqNo| {
         black_box(offset);
         Ok(())

@@ -35,7 +35,8 @@ pub use medium::{Medium, NewSegment, SealedEnd};
 pub use null::{HeapMedium, NullJournal};
 pub use poison::Poison;
 pub use replay::{
-    Cut, ListedSegment, RecordSink, ReplaySettings, Replayed, SegmentSeal, replay, segment_in_file,
+    Cut, ListedSegment, RecordSink, ReplaySettings, Replayed, SegmentBytes, SegmentSeal, replay,
+    segment_in_file,
 };
 
 /// Where the records of a committed batch lie: `len` bytes from `offset`, the unchanged [`Batch::bytes`].
@@ -278,6 +279,8 @@ pub struct JournalStart {
     pub next_seq: SeqNo,
     /// The last replayed segment; the default if there is none.
     pub previous: ChainLink,
+    /// That of the database, for the checksums of groups; see [`ReplaySettings::salt`].
+    pub salt: u32,
     /// Files of the directory that no live segment uses: number and bytes.
     pub spare_files: Vec<(u32, u64)>,
     /// Live segments from before, oldest first.
@@ -292,6 +295,7 @@ impl Default for JournalStart {
             next_file: 1,
             next_seq: SeqNo(1),
             previous: ChainLink::default(),
+            salt: 0,
             spare_files: Vec::new(),
             replayed: Vec::new(),
         }

@@ -47,6 +47,7 @@ pub(crate) struct Log {
     /// Former segments, each with the ticket before which all must be published for its pointers to be unused.
     retired: Vec<(u64, Arc<Kept>)>,
     previous: ChainLink,
+    salt: u32,
     next_seq: SeqNo,
     durable: SeqNo,
     /// Something was written since the last persist step.
@@ -78,6 +79,7 @@ impl Log {
             active: None,
             retired: Vec::new(),
             previous: start.previous,
+            salt: start.salt,
             next_seq: SeqNo(
                 start.next_seq.0
                     - u64::from(terrane_base::planted!(ReuseSequenceNumbers) && start.next_seq.0 > 1),
@@ -179,13 +181,14 @@ impl Log {
         let previous = sealed.map_or(self.previous, |sealed| sealed.link);
         let region = &new.memory.region;
         let (id, bytes, edit) = (new.memory.id, region.len() as u64, medium.edit_number());
-        let header = SegmentHeader { id, file: new.file, bytes, previous, edit }.encode();
+        let salt = Some(self.salt);
+        let header = SegmentHeader { id, file: new.file, bytes, previous, edit, salt }.encode();
         // SAFETY: the medium gave a writable segment, longer than its header, to the leader alone.
         unsafe { region.write(0, &header) };
         let mut checksum = [0; 4];
         checksum.copy_from_slice(&header[SEGMENT_HEADER_BYTES - 4..]);
         let active = Active {
-            seed: segment::segment_seed(new.memory.id),
+            seed: segment::segment_seed(new.memory.id, salt),
             used: SEGMENT_HEADER_BYTES,
             checksum: u32::from_le_bytes(checksum),
             header_edit: edit,

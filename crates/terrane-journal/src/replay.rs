@@ -33,7 +33,7 @@ use terrane_device::{Disk, OpenMode, SegmentMemory};
 use crate::fork::fork_join;
 use crate::{ChainLink, JournalStart, SealedSegment, SegmentSpec};
 use scan::Scan;
-pub use scan::segment_in_file;
+pub use scan::{SegmentBytes, segment_in_file};
 
 /// What the manifest knows of a listed segment.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +66,8 @@ pub struct ReplaySettings {
     /// Sync the used segments at the end, so that their ends may be recorded: what a killed process wrote is
     /// readable, but perhaps not yet durable. False for opening read-only.
     pub settle: bool,
+    /// That of the database: a segment of another salt is none of this journal's.
+    pub salt: u32,
 }
 
 /// Receives each record with its segment and the offset at which it lies there. Called from many threads at
@@ -102,6 +104,8 @@ pub struct Replayed {
     pub bytes: u64,
     /// The last edit of the manifest that was durable as far as the journal knows.
     pub edit: u64,
+    /// As the settings said.
+    pub salt: u32,
 }
 
 impl Replayed {
@@ -118,6 +122,7 @@ impl Replayed {
             next_file,
             next_seq: SeqNo(self.last_seq.0 + 1),
             previous: ChainLink { last_seq: self.last_seq, ..self.link },
+            salt: self.salt,
             spare_files,
             replayed: self.segments,
         }
@@ -142,7 +147,9 @@ pub fn replay(
         return Err(Error::corrupt(format!("the list of segments names {first} before {second}")));
     }
     let mode = if settings.settle { OpenMode::Write } else { OpenMode::Read };
-    let scans = run_tasks(spawn, settings.threads, listed, &|listed| scan::scan(disk, dir, listed, mode))?;
+    let scans = run_tasks(spawn, settings.threads, listed, &|listed| {
+        scan::scan(disk, dir, listed, mode, settings.salt)
+    })?;
     let run = link(&scans, settings)?;
     judge(&scans, &run, settings)?;
     let used: Vec<&Scan> = run.used.iter().map(|&index| &scans[index]).collect();
@@ -163,6 +170,7 @@ pub fn replay(
         link: segments.last().map_or_else(ChainLink::default, SealedSegment::link),
         bytes: segments.iter().map(|segment| segment.end).sum(),
         edit: scans.iter().map(|scan| scan.edit).max().unwrap_or(0),
+        salt: settings.salt,
         segments,
     })
 }

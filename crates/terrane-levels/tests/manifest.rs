@@ -63,6 +63,13 @@ fn every_edit() -> Vec<Edit> {
     ]
 }
 
+/// Every field that a dump of these bytes tells.
+fn described(bytes: &[u8]) -> Vec<terrane_format::dump::Field> {
+    let mut fields = Vec::new();
+    terrane_format::manifest::describe(bytes, &mut |field| fields.push(field));
+    fields
+}
+
 #[test]
 fn what_was_appended_is_there_after_reopening() {
     let disk = MemDisk::new();
@@ -221,7 +228,7 @@ fn a_large_snapshot_is_written_in_bounded_records() {
     }
     manifest.roll().unwrap();
     let bytes = read_file(&disk, &dir().join("MANIFEST-000002"));
-    let fields = terrane_format::manifest::describe(&bytes);
+    let fields = described(&bytes);
     let longest =
         fields.iter().filter(|f| f.name.ends_with(".length")).map(|f| f.value.parse::<u64>().unwrap());
     let longest: Vec<u64> = longest.collect();
@@ -234,7 +241,7 @@ fn describe_covers_every_byte() {
     let disk = MemDisk::new();
     database(&disk, &every_edit());
     let bytes = read_file(&disk, &dir().join("MANIFEST-000001"));
-    let fields = terrane_format::manifest::describe(&bytes);
+    let fields = described(&bytes);
     let mut at = 0;
     for field in &fields {
         assert_eq!(field.offset, at, "{field:?}");
@@ -243,7 +250,7 @@ fn describe_covers_every_byte() {
     }
     assert_eq!(at, bytes.len());
     assert!(fields.iter().any(|f| f.name == "edit[12].epoch" && f.value == "3"), "{fields:#?}");
-    let damaged = terrane_format::manifest::describe(&bytes[..bytes.len() - 40]);
+    let damaged = described(&bytes[..bytes.len() - 40]);
     assert_eq!(damaged.last().unwrap().name, "broken");
 }
 

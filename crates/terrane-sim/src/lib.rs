@@ -31,6 +31,7 @@ mod read;
 pub mod run;
 pub mod script;
 pub mod shrink;
+mod stepped;
 mod world;
 
 pub use explore::{Explored, Explorer};
@@ -41,3 +42,4 @@ pub use numbers::Trace;
 pub use run::{Failure, Outcome, run};
 pub use script::Script;
 pub use shrink::shrink;
+pub use stepped::SteppedWorld;

@@ -1,8 +1,9 @@
 //! `dump`: any stored file as annotated hexadecimal: where, which bytes, what they mean.
 //!
 //! The first bytes tell a manifest or a segment; a file of extents has no header, so extents are found by their
-//! footers, which end at multiples of 4096.
+//! footers, which end at multiples of 4096. A file is read a fixed number of times at most, whatever it says.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use terrane_format::dump::Field;
@@ -18,6 +19,13 @@ const HEX_BYTES: usize = 16;
 /// Longest file that is read as a whole; only files of extents are longer.
 const WHOLE_BYTES_MAX: u64 = 1 << 31;
 
+/// Extents start at multiples of this: see `docs/format/data-file.md`.
+const SLOT_BYTES: u64 = 2 << 20;
+/// Longest extent.
+const EXTENT_BYTES_MAX: u64 = 1 << 30;
+/// How often the bytes of a data file are read at most, for extents that lie over each other.
+const OVERLAP_MAX: u64 = 2;
+
 pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
     let name = command.file.display().to_string();
     let failed = |error: std::io::Error| Failure::file(&name, &error);
@@ -31,7 +39,7 @@ pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
         file.take(WHOLE_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
         return if head == segment::MAGIC { printer.segment(&bytes) } else { printer.manifest(&bytes) };
     }
-    let extents = find_extents(&mut file).map_err(failed)?;
+    let Found { extents, left_out } = find_extents(&mut file).map_err(failed)?;
     if extents.is_empty() && head.iter().all(|&byte| byte == 0) {
         writeln!(
             printer.out,
@@ -50,6 +58,9 @@ pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(printer.out, "extent of {len} bytes at {start}")?;
         printer.fields(&bytes, start, &extent::describe(&bytes))?;
     }
+    if left_out > 0 {
+        writeln!(printer.out, "and {left_out} more that lie over these: no database leaves so many")?;
+    }
     Ok(())
 }
 
@@ -57,10 +68,20 @@ fn not_ours(name: &str) -> Failure {
     Failure::new(Code::Usage, format!("{name} is no manifest, segment or data file of a database"))
 }
 
-/// Start and length of every extent whose footer is sound, by start.
-fn find_extents(file: &mut (impl Read + Seek)) -> std::io::Result<Vec<(u64, usize)>> {
+/// The extents of a file.
+struct Found {
+    /// Start and length, by start.
+    extents: Vec<(u64, usize)>,
+    /// How many more there are that lie over others.
+    left_out: usize,
+}
+
+/// Every extent whose footer is sound: of those that start at the same slot the shortest, since the end of a longer one
+/// that was there before may still stand behind it. Extents may lie over others for the same reason; but where they add
+/// up to more than [`OVERLAP_MAX`] times the file, somebody has made the file up, and the rest is left out.
+fn find_extents(file: &mut (impl Read + Seek)) -> std::io::Result<Found> {
     let len = file.seek(SeekFrom::End(0))?;
-    let mut extents = Vec::new();
+    let mut by_start = BTreeMap::new();
     let mut footer = [0; FOOTER_BYTES];
     let mut end = ALIGN_BYTES as u64;
     while end <= len {
@@ -68,14 +89,21 @@ fn find_extents(file: &mut (impl Read + Seek)) -> std::io::Result<Vec<(u64, usiz
         file.read_exact(&mut footer)?;
         if let Ok(footer) = Footer::decode(&footer)
             && let Some(start) = end.checked_sub(u64::from(footer.bytes))
-            && start.is_multiple_of(ALIGN_BYTES as u64)
+            && start.is_multiple_of(SLOT_BYTES)
+            && u64::from(footer.bytes) <= EXTENT_BYTES_MAX
         {
-            extents.push((start, footer.bytes as usize));
+            by_start.entry(start).or_insert(footer.bytes as usize);
         }
         end += ALIGN_BYTES as u64;
     }
-    extents.sort_unstable();
-    Ok(extents)
+    let (count, mut left) = (by_start.len(), len.saturating_mul(OVERLAP_MAX));
+    let fits = |(_, len): &(u64, usize)| {
+        let rest = left.checked_sub(*len as u64);
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    let extents: Vec<_> = by_start.into_iter().take_while(fits).collect();
+    Ok(Found { left_out: count - extents.len(), extents })
 }
 
 struct Printer<'o> {
@@ -89,7 +117,13 @@ struct Printer<'o> {
 impl Printer<'_> {
     fn manifest(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         writeln!(self.out, "manifest file of {} bytes", bytes.len())?;
-        self.fields(bytes, 0, &manifest::describe(bytes))
+        let mut written = Ok(());
+        manifest::describe(bytes, &mut |field| {
+            if written.is_ok() {
+                written = self.field(bytes, 0, &field);
+            }
+        });
+        written
     }
 
     fn segment(&mut self, bytes: &[u8]) -> Result<(), Failure> {
@@ -110,10 +144,11 @@ impl Printer<'_> {
     fn fields(&mut self, bytes: &[u8], base: u64, fields: &[Field]) -> Result<(), Failure> {
         let mut fields: Vec<&Field> = fields.iter().collect();
         fields.sort_by_key(|field| field.offset);
-        for field in fields {
-            self.line(bytes, base, field.offset, field.len, &format!("{} = {}", field.name, field.value))?;
-        }
-        Ok(())
+        fields.into_iter().try_for_each(|field| self.field(bytes, base, field))
+    }
+
+    fn field(&mut self, bytes: &[u8], base: u64, field: &Field) -> Result<(), Failure> {
+        self.line(bytes, base, field.offset, field.len, &format!("{} = {}", field.name, field.value))
     }
 
     /// `start-end: hex # meaning`, positions counted from the start of the file, the end not included.
@@ -139,5 +174,48 @@ impl Printer<'_> {
         }
         writeln!(self.out, "{start:>10}-{:<10} {hex:<34} # {meaning}", start + len as u64)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of 32 slots with a footer for each, all of whose extents reach nearly to its end.
+    fn overlapping() -> Vec<u8> {
+        const SLOTS: u64 = 32;
+        let mut bytes = vec![0; (SLOTS * SLOT_BYTES) as usize];
+        for slot in 0..SLOTS {
+            let end = bytes.len() - slot as usize * ALIGN_BYTES;
+            let len = (end as u64 - slot * SLOT_BYTES) as u32;
+            let index = extent::Handle { offset: 0, len: len - FOOTER_BYTES as u32, checksum: 0 };
+            let footer = Footer {
+                compression: terrane_base::options::Compression::None,
+                table: terrane_base::TableId::DEFAULT,
+                bytes: len,
+                blocks: 1,
+                index,
+                filter: extent::Handle::default(),
+                raw_bytes: 0,
+                entries: 1,
+                deletes: 0,
+                seq_min: terrane_base::SeqNo(1),
+                seq_max: terrane_base::SeqNo(1),
+            };
+            let mut encoded = Vec::new();
+            footer.encode(&mut encoded);
+            bytes[end - FOOTER_BYTES..end].copy_from_slice(&encoded);
+        }
+        bytes
+    }
+
+    #[test]
+    fn extents_over_extents_are_not_read_without_end() {
+        let bytes = overlapping();
+        let found = find_extents(&mut std::io::Cursor::new(&bytes)).expect("bytes in memory");
+        let sum: usize = found.extents.iter().map(|(_, len)| len).sum();
+        assert!(sum <= 2 * bytes.len() && !found.extents.is_empty(), "{sum} of {}", bytes.len());
+        assert_eq!(found.left_out + found.extents.len(), 32);
+        assert!(found.left_out > 0);
     }
 }

@@ -18,8 +18,14 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
         let entries = loss.entries.map_or(String::new(), |entries| format!("{} versions: ", count(entries)));
         writeln!(out, "lost: {table}{keys}{entries}{}", loss.error)?;
     }
+    if report.losses_left_out > 0 {
+        writeln!(out, "lost: and {} more", count(report.losses_left_out))?;
+    }
     for doubt in &report.doubts {
         writeln!(out, "in doubt: {doubt}")?;
+    }
+    if report.doubts_left_out > 0 {
+        writeln!(out, "in doubt: and {} more", count(report.doubts_left_out))?;
     }
     writeln!(
         out,
@@ -30,9 +36,9 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
         count(report.extents),
         count(report.uncertain),
         count(report.records),
-        report.losses.len(),
+        count(report.losses.len() as u64 + report.losses_left_out),
     )?;
-    if report.losses.is_empty() {
+    if report.is_whole() {
         return Ok(());
     }
     out.flush()?;

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo, TableId};
-use terrane_device::OpenMode;
-use terrane_format::segment::{Batches, GROUP_HEADER_BYTES, Groups, SEGMENT_BYTES_MAX};
-use terrane_journal::{file_name, file_number, segment_in_file};
+use terrane_format::segment::{Batches, GROUP_HEADER_BYTES, Groups, lost_salt};
+use terrane_journal::{SegmentBytes, file_name, file_number, segment_in_file};
 use terrane_levels::State;
 use terrane_levels::directory::JOURNAL;
 
@@ -41,10 +40,13 @@ impl Repair<'_> {
             sources.push(Source { id, path, end: segment.seal.map(|seal| seal.end_offset), bytes });
         }
         let next = state.map_or(SegmentId(0), |state| state.next.segment);
+        self.salt = state.map(|state| state.database.segment_salt());
         for name in self.names(&dir)?.into_iter().filter(|name| file_number(name).is_some()) {
             let path = dir.join(&name);
             match segment_in_file(&**self.disk, &path) {
                 Ok(Some(header)) if header.id >= next => {
+                    // Without a manifest any whole header says what makes the groups of the database its own.
+                    self.salt = self.salt.or(header.salt);
                     sources.push(Source { id: header.id, path, end: None, bytes: 0 });
                 }
                 Ok(_) => {}
@@ -69,19 +71,21 @@ impl Repair<'_> {
 
     fn copy_segment(&mut self, source: &Source, state: Option<&State>) -> Result<()> {
         let shown = source.path.display().to_string();
-        let bytes = match self.read_segment(source) {
-            Ok(bytes) => bytes,
+        let mapped = SegmentBytes::open(&**self.disk, &source.path, source.end.unwrap_or(u64::MAX));
+        let mapped = match mapped {
+            Ok(mapped) => mapped,
             Err(error) => {
                 self.report.lose(None, error.context(format!("segment {} cannot be read", source.id)));
                 return Ok(());
             }
         };
+        let bytes = mapped.bytes();
         self.report_cut(source, bytes.len() as u64, &shown);
-        let Some(mut groups) = self.open_segment(source, &bytes, &shown) else { return Ok(()) };
+        let Some(mut groups) = self.open_segment(source, bytes, &shown) else { return Ok(()) };
         loop {
             for group in groups.by_ref() {
-                for batch in Batches::new(&bytes, &group) {
-                    self.copy_batch(&bytes, &batch, state, &shown)?;
+                for batch in Batches::new(bytes, &group) {
+                    self.copy_batch(bytes, &batch, state, &shown)?;
                 }
             }
             let (stopped, reason) = (groups.walk(), groups.stop_reason());
@@ -105,7 +109,7 @@ impl Repair<'_> {
                     let mut rest = bytes[stopped.offset.min(bytes.len())..].iter().take(GROUP_HEADER_BYTES);
                     if rest.any(|byte| *byte != 0) {
                         let what = format!("records from {first_lost} in this segment may be lost: {reason}");
-                        self.report.doubts.push(corrupt(what));
+                        self.report.doubt(corrupt(what));
                     }
                     return Ok(());
                 }
@@ -129,21 +133,14 @@ impl Repair<'_> {
             Ok((header, _)) => Error::corrupt(format!("it is the front of segment {}", header.id)),
             Err(error) => error,
         };
-        let groups = Groups::anywhere(bytes, source.id);
+        let salt = self.salt.and_then(|salt| lost_salt(bytes, salt));
+        let groups = Groups::anywhere(bytes, source.id, salt);
         // A segment that was made ready and never used has neither front nor groups.
         if groups.is_some() || source.end.is_some() {
             let what = format!("the front of segment {} is damaged", source.id);
             self.report.lose(None, error.context(what).at(shown, 0));
         }
         groups
-    }
-
-    fn read_segment(&self, source: &Source) -> Result<Vec<u8>> {
-        let file = self.disk.open(&source.path, OpenMode::Read, false)?;
-        let len = file.len()?.min(SEGMENT_BYTES_MAX).min(source.end.unwrap_or(u64::MAX));
-        let mut bytes = vec![0; len as usize];
-        file.read_at(0, &mut bytes)?;
-        Ok(bytes)
     }
 
     /// Copies a batch, whole: all its records that are not in the levels.

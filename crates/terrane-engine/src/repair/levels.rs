@@ -17,12 +17,43 @@ use super::{Loss, Repair};
 /// Reads each block by itself: its neighbours may lie beyond the end of a file that was cut.
 const ONE_BLOCK: u32 = 1;
 
+/// Holes of a table that are told apart; each row that is copied is compared with those that lie near it.
+const HOLES_MAX: usize = 1000;
+/// Bytes of their keys.
+const HOLE_BYTES_MAX: usize = 8 << 20;
+
 /// A key range of one place that cannot be read.
 struct Hole {
     /// 0 is the newest place of the table.
     place: usize,
     first: Vec<u8>,
     last: Vec<u8>,
+}
+
+/// The holes of a table, by place.
+#[derive(Default)]
+struct Holes {
+    list: Vec<Hole>,
+    bytes: usize,
+}
+
+impl Holes {
+    /// Adds a hole. Beyond [`HOLES_MAX`] or [`HOLE_BYTES_MAX`] the last one of the place grows over what is between
+    /// instead: more rows than need be are uncertain then.
+    fn add(&mut self, place: usize, first: &[u8], last: &[u8]) {
+        let is_full = self.list.len() >= HOLES_MAX || self.bytes >= HOLE_BYTES_MAX;
+        if let Some(hole) = self.list.last_mut().filter(|hole| is_full && hole.place == place) {
+            if *first < *hole.first {
+                first.clone_into(&mut hole.first);
+            }
+            if *last > *hole.last {
+                last.clone_into(&mut hole.last);
+            }
+            return;
+        }
+        self.bytes += first.len() + last.len();
+        self.list.push(Hole { place, first: first.to_vec(), last: last.to_vec() });
+    }
 }
 
 impl Repair<'_> {
@@ -40,7 +71,7 @@ impl Repair<'_> {
         for table in state.tables.values().filter(|table| !table.dropped) {
             let places: Vec<Vec<Arc<ExtentMeta>>> =
                 table.extents.places().map(|(_, level)| level.iter().cloned().collect()).collect();
-            let mut holes = Vec::new();
+            let mut holes = Holes::default();
             for (place, extents) in places.iter().enumerate() {
                 for meta in extents {
                     self.find_holes(&table.name, place, meta, &store, &mut holes);
@@ -49,7 +80,7 @@ impl Repair<'_> {
             let target = self.table(table.id)?;
             // Deepest first: the same key in a newer place is written over it.
             for (place, extents) in places.iter().enumerate().rev() {
-                let newer: Vec<&Hole> = holes.iter().filter(|hole| hole.place < place).collect();
+                let newer: Vec<&Hole> = holes.list.iter().filter(|hole| hole.place < place).collect();
                 let mut last_key = None;
                 for meta in extents {
                     self.copy_extent(target, meta, &store, &newer, &mut last_key)?;
@@ -65,17 +96,17 @@ impl Repair<'_> {
         place: usize,
         meta: &ExtentMeta,
         store: &Arc<dyn Store>,
-        holes: &mut Vec<Hole>,
+        holes: &mut Holes,
     ) {
         let mut lose = |first: &[u8], last: &[u8], entries, error: Error| {
             let keys = Some((first.to_vec(), last.to_vec()));
-            self.report.losses.push(Loss {
+            self.report.lose_keys(Loss {
                 table: Some(table.to_owned()),
                 keys,
                 entries: Some(entries),
                 error,
             });
-            holes.push(Hole { place, first: first.to_vec(), last: last.to_vec() });
+            holes.add(place, first, last);
         };
         let mut scanner = match scanner(meta, store) {
             Ok(scanner) => scanner,

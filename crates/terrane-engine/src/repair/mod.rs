@@ -26,6 +26,8 @@ use crate::engine::Engine;
 
 /// Bytes of the batches that fill the new database.
 const BATCH_BYTES: usize = 256 << 10;
+/// Bytes of losses, and of doubts, that a report names; the rest is counted.
+const NAMED_BYTES_MAX: usize = 16 << 20;
 
 /// Something that could not be brought over.
 #[derive(Clone, Debug)]
@@ -45,11 +47,15 @@ pub struct Loss {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// Everything that is lost.
+    /// What is lost, up to some 16 MiB of it: a made-up file may hold losses without end.
     pub losses: Vec<Loss>,
+    /// Losses that are not in the list.
+    pub losses_left_out: u64,
     /// Where something may be lost that cannot be told from what never was: the end of the journal of a process that
     /// died, a manifest without its end mark.
     pub doubts: Vec<Error>,
+    /// Doubts that are not in the list.
+    pub doubts_left_out: u64,
     /// Tables of the new database.
     pub tables: u64,
     /// Extents that something was read from.
@@ -60,6 +66,8 @@ pub struct RepairReport {
     pub uncertain: u64,
     /// Records from the journal.
     pub records: u64,
+    /// Bytes of the lists above.
+    named_bytes: usize,
 }
 
 impl RepairReport {
@@ -67,8 +75,41 @@ impl RepairReport {
         if terrane_base::planted!(SilentRepair) {
             return;
         }
-        let table = table.map(str::to_owned);
-        self.losses.push(Loss { table, keys: None, entries: None, error });
+        self.lose_keys(Loss { table: table.map(str::to_owned), keys: None, entries: None, error });
+    }
+
+    fn lose_keys(&mut self, loss: Loss) {
+        let keys = loss.keys.as_ref().map_or(0, |(first, last)| first.len() + last.len());
+        if self.may_name(&loss.error, keys + loss.table.as_ref().map_or(0, String::len)) {
+            self.losses.push(loss);
+        } else {
+            self.losses_left_out += 1;
+        }
+    }
+
+    fn doubt(&mut self, error: Error) {
+        if self.may_name(&error, 0) {
+            self.doubts.push(error);
+        } else {
+            self.doubts_left_out += 1;
+        }
+    }
+
+    /// Whether one more fits into the lists.
+    fn may_name(&mut self, error: &Error, bytes: usize) -> bool {
+        let file = error.place().map_or(0, |place| place.file.len());
+        let named = self.named_bytes + size_of::<Loss>() + error.message().len() + file + bytes;
+        let fits = named <= NAMED_BYTES_MAX || terrane_base::planted!(UnlimitedLosses);
+        if fits {
+            self.named_bytes = named;
+        }
+        fits
+    }
+
+    /// Whether everything was brought over, as far as that can be told.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.losses.is_empty() && self.losses_left_out == 0
     }
 }
 
@@ -80,6 +121,8 @@ struct Repair<'a> {
     /// Tables of the damaged database, by their id there, in the new one.
     tables: BTreeMap<TableId, TableId>,
     batch: Batch,
+    /// What makes the groups of the database's segments its own, if that is known.
+    salt: Option<u32>,
     report: RepairReport,
 }
 
@@ -119,10 +162,11 @@ pub fn repair_on(
         target,
         tables: BTreeMap::from([(TableId::DEFAULT, TableId::DEFAULT)]),
         batch: Batch::new(),
+        salt: None,
         report: RepairReport::default(),
     };
     errors.into_iter().for_each(|error| repair.report.lose(None, error));
-    repair.report.doubts.extend(doubt);
+    doubt.into_iter().for_each(|doubt| repair.report.doubt(doubt));
     if let Some(state) = &state {
         repair.make_tables(state)?;
         repair.copy_levels(state)?;

@@ -1,7 +1,7 @@
 //! An extent and its meta for people to read.
 
 use super::{ALIGN_BYTES, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle};
-use crate::dump::{self, Field};
+use crate::dump::{self, FIELDS_MAX, Field};
 use crate::{filter, index};
 
 /// The fields of a whole extent: its blocks as single fields, index, filter and footer in full.
@@ -43,14 +43,20 @@ fn describe_blocks(bytes: &[u8], footer: &Footer) -> Vec<Field> {
         };
         Field::new(row.offset as usize, row.stored_len as usize, format!("block[{number}]"), state)
     };
-    index.rows().enumerate().map(describe).collect()
+    let mut fields: Vec<Field> = index.rows().enumerate().take(FIELDS_MAX).map(describe).collect();
+    if index.len() > FIELDS_MAX {
+        let at = fields.last().map_or(0, |last| last.offset + last.len);
+        let len = (footer.index.offset as usize).saturating_sub(at);
+        fields.push(dump::more(at, len, index.len() - FIELDS_MAX));
+    }
+    fields
 }
 
 fn describe_footer(footer: &Footer) -> Vec<Field> {
     let mut list = Lister::default();
     list.add(2, "version", super::VERSION);
     list.add(1, "compression", format!("{:?}", footer.compression));
-    list.add(1, "zero", 0);
+    list.add(1, "key", 0);
     list.add(4, "table", footer.table);
     list.add(4, "bytes", footer.bytes);
     list.add(4, "blocks", footer.blocks);
@@ -76,7 +82,7 @@ pub fn describe_meta(bytes: &[u8]) -> (Vec<Field>, usize) {
     let mut list = Lister::default();
     list.add(2, "version", meta.format_version);
     list.add(1, "compression", format!("{:?}", meta.compression));
-    list.add(1, "zero", 0);
+    list.add(1, "key", 0);
     list.add(8, "id", meta.id);
     list.add(4, "slots", meta.slots);
     list.add(4, "bytes", format!("{} ({} x {ALIGN_BYTES})", meta.bytes, meta.bytes as usize / ALIGN_BYTES));

@@ -1,7 +1,7 @@
 //! What the manifest says about an extent, so that opening a store reads no extent.
 //!
 //! ```text
-//! meta = version:u16 compression:u8 zero:u8 file:u32 slot:u32 slots:u32 bytes:u32 blocks:u32
+//! meta = version:u16 compression:u8 key:u8 file:u32 slot:u32 slots:u32 bytes:u32 blocks:u32
 //!        index:handle filter:handle
 //!        raw_bytes:u64 entries:u64 deletes:u64 seq_min:u64 seq_max:u64
 //!        smallest_len:varint largest_len:varint smallest largest
@@ -12,7 +12,7 @@
 use terrane_base::options::Compression;
 use terrane_base::{Error, ExtentId, Result, SeqNo, key, varint};
 
-use super::{Handle, VERSION, check_layout, decode_compression};
+use super::{Handle, VERSION, check_layout, decode_compression, refuse_key};
 use crate::wire::Fields;
 
 /// An extent as the manifest knows it.
@@ -89,7 +89,7 @@ impl ExtentMeta {
             )));
         }
         let compression = decode_compression(fields.u8()?)?;
-        fields.u8()?;
+        refuse_key(fields.u8()?)?;
         let id = ExtentId { file: fields.u32()?, slot: fields.u32()? };
         let [slots, bytes, blocks] = [fields.u32()?, fields.u32()?, fields.u32()?];
         let [index, filter] = [Handle::decode(&mut fields)?, Handle::decode(&mut fields)?];

@@ -164,7 +164,7 @@ impl Footer {
             return Err(Error::corrupt(format!("extent version: expected {VERSION}, found {version}")));
         }
         let compression = decode_compression(fields.u8()?)?;
-        fields.u8()?;
+        refuse_key(fields.u8()?)?;
         let footer = Footer {
             compression,
             table: TableId(fields.u32()?),
@@ -202,6 +202,14 @@ pub fn locate(slots: &[u8]) -> Option<usize> {
 
 fn decode_compression(number: u8) -> Result<Compression> {
     Compression::from_u8(number).ok_or_else(|| Error::corrupt(format!("compression {number} is unknown")))
+}
+
+/// The place of the number of the key that an extent is encrypted with: see `docs/format/encryption.md`.
+fn refuse_key(key: u8) -> Result<()> {
+    if key == 0 {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("extent encrypted with key {key}: this program reads no encrypted extent")))
 }
 
 /// Index, filter and footer follow each other; only zeros lie between the last two.

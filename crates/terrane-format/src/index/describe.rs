@@ -1,7 +1,7 @@
 //! An index block for people to read.
 
 use super::{IndexBlock, TRAILER_BYTES};
-use crate::dump::{self, Field};
+use crate::dump::{self, FIELDS_MAX, Field};
 
 /// The fields of an index block.
 #[must_use]
@@ -12,7 +12,7 @@ pub fn describe(bytes: &[u8]) -> Vec<Field> {
     };
     let mut fields = Vec::new();
     let mut offset = 0;
-    for (block, row) in index.rows().enumerate() {
+    for (block, row) in index.rows().enumerate().take(FIELDS_MAX) {
         let value = format!(
             "{} to {}: {} bytes at {} ({} raw, {:?}), checksum {:08x}, {} entries ({} deletes), {} to {}",
             dump::text(row.first_key),
@@ -31,6 +31,9 @@ pub fn describe(bytes: &[u8]) -> Vec<Field> {
         offset += row.encoded_len();
     }
     let trailer = bytes.len() - TRAILER_BYTES;
+    if offset < trailer {
+        fields.push(dump::more(offset, trailer - offset, index.len().saturating_sub(FIELDS_MAX)));
+    }
     fields.push(Field::new(trailer, 4, "blocks", index.len()));
     fields.push(Field::new(trailer + 4, 1, "version", super::VERSION));
     fields.push(Field::new(trailer + 5, 4, "checksum", format!("{:08x}", u32_or_0(bytes, trailer + 5))));

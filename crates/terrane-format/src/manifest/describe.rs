@@ -9,32 +9,26 @@ use crate::dump::{Field, broken, text};
 use crate::extent::ExtentMeta;
 use crate::wire::Fields;
 
-/// The fields of a whole manifest file: its header, then each record and each operation in it.
+/// Tells `field` the fields of a whole manifest file, front to back: its header, then each record and each operation in
+/// it. Nothing is kept: a file of the smallest operations has a hundred bytes of fields for each byte of its own.
 ///
 /// Total: what makes no sense becomes a last field named `broken`.
-#[must_use]
-pub fn describe(bytes: &[u8]) -> Vec<Field> {
+pub fn describe(bytes: &[u8], field: &mut dyn FnMut(Field)) {
     let header = match FileHeader::decode(bytes) {
         Ok(header) => header,
-        Err(error) => return vec![broken(0, bytes.len(), error)],
+        Err(error) => return field(broken(0, bytes.len(), error)),
     };
-    let mut fields = describe_header(&header);
+    describe_header(&header).into_iter().for_each(&mut *field);
     let seed = header.checksum();
     let mut link = Link { seed, previous: seed, number: header.base };
     let mut at = FILE_HEADER_BYTES;
     while at < bytes.len() {
-        match describe_record(&bytes[at..], &mut link) {
-            Ok((record, len)) => {
-                fields.extend(record.into_iter().map(|field| Field { offset: field.offset + at, ..field }));
-                at += len;
-            }
-            Err(error) => {
-                fields.push(broken(at, bytes.len() - at, error));
-                break;
-            }
+        let mut tell = |told: Field| field(Field { offset: told.offset + at, ..told });
+        match describe_record(&bytes[at..], &mut link, &mut tell) {
+            Ok(len) => at += len,
+            Err(error) => return field(broken(at, bytes.len() - at, error)),
         }
     }
-    fields
 }
 
 fn describe_header(header: &FileHeader) -> Vec<Field> {
@@ -47,13 +41,14 @@ fn describe_header(header: &FileHeader) -> Vec<Field> {
         Field::new(20, 4, "file", header.file),
         Field::new(24, 16, "database", header.database),
         Field::new(40, 8, "base", header.base),
-        Field::new(48, 12, "zero", 0),
+        Field::new(48, 4, "encryption", 0),
+        Field::new(52, 8, "zero", 0),
         Field::new(60, 4, "checksum", format!("{:08x} holds", header.checksum())),
     ]
 }
 
-/// The fields of the record at the front of `bytes` and its length.
-fn describe_record(bytes: &[u8], link: &mut Link) -> Result<(Vec<Field>, usize)> {
+/// The fields of the record at the front of `bytes`; returns its length.
+fn describe_record(bytes: &[u8], link: &mut Link, field: &mut dyn FnMut(Field)) -> Result<usize> {
     let header = RecordHeader::decode(link.seed, bytes)?;
     header.check_chain(link.previous, link.number)?;
     let payload =
@@ -66,7 +61,7 @@ fn describe_record(bytes: &[u8], link: &mut Link) -> Result<(Vec<Field>, usize)>
         RecordTag::Edit => format!("edit[{}]", header.number),
         RecordTag::Mark => format!("mark[{}]", header.number),
     };
-    let mut fields = vec![
+    let fields = [
         Field::new(0, 4, "length", header.len),
         Field::new(4, 4, "payload_checksum", format!("{:08x} holds", header.payload_checksum)),
         Field::new(8, 8, "number", header.number),
@@ -75,41 +70,38 @@ fn describe_record(bytes: &[u8], link: &mut Link) -> Result<(Vec<Field>, usize)>
         Field::new(21, 3, "zero", 0),
         Field::new(24, 4, "header_checksum", format!("{:08x} holds", header.checksum)),
     ];
+    let mut tell = |told: Field| field(told.within(0, &name));
+    fields.into_iter().for_each(&mut tell);
     match header.tag {
         RecordTag::SnapshotEnd => {
             let count = payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-            fields.push(Field::new(RECORD_HEADER_BYTES, payload.len(), "operations", count));
+            tell(Field::new(RECORD_HEADER_BYTES, payload.len(), "operations", count));
         }
-        _ => {
-            let ops = describe_edits(payload).into_iter();
-            fields.extend(ops.map(|field| Field { offset: field.offset + RECORD_HEADER_BYTES, ..field }));
-        }
+        _ => describe_edits(payload, &mut |told| {
+            tell(Field { offset: told.offset + RECORD_HEADER_BYTES, ..told });
+        }),
     }
-    let fields = fields.into_iter().map(|field| field.within(0, &name)).collect();
-    Ok((fields, RECORD_HEADER_BYTES + payload.len()))
+    Ok(RECORD_HEADER_BYTES + payload.len())
 }
 
 /// One field for each count and each operation of a payload.
-fn describe_edits(payload: &[u8]) -> Vec<Field> {
-    let mut list = Vec::new();
+fn describe_edits(payload: &[u8], field: &mut dyn FnMut(Field)) {
     let mut fields = Fields::new("manifest edit", payload);
     while !fields.rest().is_empty() {
-        if let Err(error) = describe_edit(&mut fields, &mut list) {
-            list.push(broken(fields.at(), fields.rest().len(), error));
-            break;
+        if let Err(error) = describe_edit(&mut fields, field) {
+            return field(broken(fields.at(), fields.rest().len(), error));
         }
     }
-    list
 }
 
-fn describe_edit(fields: &mut Fields<'_>, list: &mut Vec<Field>) -> Result<()> {
+fn describe_edit(fields: &mut Fields<'_>, field: &mut dyn FnMut(Field)) -> Result<()> {
     let start = fields.at();
     let op_count = fields.varint()?;
-    list.push(Field::new(start, fields.at() - start, "operations", op_count));
+    field(Field::new(start, fields.at() - start, "operations", op_count));
     for _ in 0..op_count {
         let start = fields.at();
         let op = EditOp::decode(fields)?;
-        list.push(Field::new(start, fields.at() - start, op.as_str(), show_op(&op)));
+        field(Field::new(start, fields.at() - start, op.as_str(), show_op(&op)));
     }
     Ok(())
 }

@@ -25,6 +25,8 @@ pub const CURRENT_BYTES_MAX: usize = 256;
 
 /// Start value of the checksums of file headers and of `CURRENT`.
 const SEED: u32 = 0x7e44_a11e;
+/// Start value of the salt of segments, a checksum of the database's id.
+const SALT_SEED: u32 = u32::from_le_bytes(*b"SALT");
 /// No database lives for so many edits; a larger number would let sums overflow.
 const BASE_MAX: u64 = 1 << 62;
 const NAME_PREFIX: &str = "MANIFEST-";
@@ -32,6 +34,14 @@ const NAME_PREFIX: &str = "MANIFEST-";
 /// Names a database for ever; drawn at random when it is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatabaseId(pub u128);
+
+impl DatabaseId {
+    /// What makes the groups in the segments of this database its own: see [`crate::segment::segment_seed`].
+    #[must_use]
+    pub fn segment_salt(self) -> u32 {
+        crc32c(SALT_SEED, &self.0.to_le_bytes())
+    }
+}
 
 impl fmt::Display for DatabaseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,7 +112,7 @@ impl FileHeader {
     ///
     /// # Errors
     /// `Corrupt` if the bytes are not a file header; `Invalid`, naming the release that is needed, if they are
-    /// one of a newer format version.
+    /// one of a newer format version; `Invalid` if the database is encrypted.
     pub fn decode(bytes: &[u8]) -> Result<FileHeader> {
         let bytes: &[u8; FILE_HEADER_BYTES] = bytes.first_chunk().ok_or_else(|| {
             Error::corrupt(format!("manifest file of {} bytes: its header is cut", bytes.len()))
@@ -123,6 +133,12 @@ impl FileHeader {
             base: u64_at(bytes, 40),
         };
         header.check_version()?;
+        let encryption = u32_at(bytes, 48);
+        if encryption != 0 {
+            return Err(Error::invalid(format!(
+                "the database is encrypted (scheme {encryption}): this program reads no encrypted database"
+            )));
+        }
         if header.base > BASE_MAX {
             return Err(Error::corrupt(format!(
                 "manifest header: edit number {} is out of range",

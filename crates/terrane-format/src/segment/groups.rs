@@ -13,6 +13,9 @@ use super::{
     batch_checksum, chain, segment_seed, u32_at,
 };
 
+/// How often the bytes of a segment may be checked in vain.
+const WASTE_MAX: u64 = 4;
+
 /// A group whose checksums are, or were, right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
@@ -39,6 +42,8 @@ pub struct Groups<'a> {
     segment: &'a [u8],
     seed: u32,
     walk: Walk,
+    /// Bytes of groups that were checked and found damaged.
+    wasted: u64,
 }
 
 impl<'a> Groups<'a> {
@@ -49,23 +54,29 @@ impl<'a> Groups<'a> {
     pub fn new(segment: &'a [u8]) -> Result<(SegmentHeader, Groups<'a>)> {
         let (header, checksum) = SegmentHeader::decode(segment)?;
         let walk = Walk { offset: SEGMENT_HEADER_BYTES, last_seq: header.previous.last_seq, checksum };
-        Ok((header, Groups { segment, seed: segment_seed(header.id), walk }))
+        Ok((header, Groups { segment, seed: segment_seed(header.id, header.salt), walk, wasted: 0 }))
     }
 
-    /// Walks from the first valid group of segment `id`, whatever is in front of it; `None` if there is none. For a
-    /// repair.
+    /// Walks from the first valid group of segment `id`, whatever is in front of it; `None` if there is none. `salt` is
+    /// that of its groups. For a repair.
     #[must_use]
-    pub fn anywhere(segment: &'a [u8], id: SegmentId) -> Option<Groups<'a>> {
+    pub fn anywhere(segment: &'a [u8], id: SegmentId, salt: Option<u32>) -> Option<Groups<'a>> {
         // Just in front of where the first group belongs, so that it is the next place to be looked at.
         let walk = Walk { offset: SEGMENT_HEADER_BYTES - GROUP_ALIGN, last_seq: SeqNo(0), checksum: 0 };
-        let mut groups = Groups { segment, seed: segment_seed(id), walk };
+        let mut groups = Groups { segment, seed: segment_seed(id, salt), walk, wasted: 0 };
         groups.skip_damage()?;
         Some(groups)
     }
 
     /// Goes on at the next valid group header behind the walk; returns the number of its first record, or `None` if
     /// there is no other. For a repair: what lies between is lost, so the running checksum means nothing any more.
+    ///
+    /// Gives up as if there were no other once the damaged groups add up to several times the segment: only a
+    /// made-up segment holds damaged groups within damaged groups, and they would take time without bound.
     pub fn skip_damage(&mut self) -> Option<SeqNo> {
+        if self.wasted > WASTE_MAX * self.segment.len() as u64 {
+            return None;
+        }
         let start = (self.walk.offset + 1).next_multiple_of(GROUP_ALIGN);
         let mut offsets = (start..self.segment.len()).step_by(GROUP_ALIGN);
         let found = offsets.find_map(|offset| {
@@ -147,7 +158,10 @@ impl Iterator for Groups<'_> {
         if header.first_seq.0 != self.walk.last_seq.0 + 1 && !terrane_base::planted!(ReplayPastGap) {
             return None;
         }
-        let checksum = self.check_batches(&header, group_checksum).ok()?;
+        let Ok(checksum) = self.check_batches(&header, group_checksum) else {
+            self.wasted += u64::from(header.len);
+            return None;
+        };
         self.walk = Walk { offset: offset + header.len as usize, last_seq: header.last_seq(), checksum };
         Some(Group { offset, header })
     }
@@ -234,11 +248,11 @@ impl Batch {
     }
 }
 
-/// The greatest durable-end mark in any valid group header of segment `id` at or after `from`, whatever lies
-/// between; `None` if there is no valid header.
+/// The greatest durable-end mark in any valid group header of segment `id`, its groups of this `salt`, at or after
+/// `from`, whatever lies between; `None` if there is no valid header.
 #[must_use]
-pub fn durable_marks(segment: &[u8], id: SegmentId, from: usize) -> Option<SeqNo> {
-    let seed = segment_seed(id);
+pub fn durable_marks(segment: &[u8], id: SegmentId, salt: Option<u32>, from: usize) -> Option<SeqNo> {
+    let seed = segment_seed(id, salt);
     let mut greatest = None;
     let start = from.max(SEGMENT_HEADER_BYTES).next_multiple_of(GROUP_ALIGN);
     let words = segment.get(start..).unwrap_or_default().chunks_exact(GROUP_ALIGN);
@@ -256,10 +270,11 @@ pub fn durable_marks(segment: &[u8], id: SegmentId, from: usize) -> Option<SeqNo
 /// `Corrupt`, without a place, if the segment header or a record is not valid.
 pub fn describe(segment: &[u8], line: &mut dyn FnMut(Range<usize>, String)) -> Result<()> {
     let (header, mut groups) = Groups::new(segment)?;
+    let salt = header.salt.map_or(String::new(), |salt| format!(", salt {salt:08x}"));
     line(
         0..SEGMENT_HEADER_BYTES,
         format!(
-            "segment {}, file {}, {} bytes, after {}, manifest at edit {}",
+            "segment {}, file {}, {} bytes, after {}, manifest at edit {}{salt}",
             header.id, header.file, header.bytes, header.previous, header.edit
         ),
     );

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
-use terrane_device::{Disk, File, OpenMode, SegmentMemory};
+use terrane_device::{Disk, File, OpenMode, Region, SegmentMemory};
 use terrane_format::segment::{self, GroupHeader, Groups, SegmentHeader, Walk};
 
 use super::ListedSegment;
@@ -72,7 +72,13 @@ fn counted<'a>(memory: &'a SegmentMemory, listed: &ListedSegment) -> &'a [u8] {
 }
 
 /// Step 1 of replay.
-pub(super) fn scan(disk: &dyn Disk, dir: &Path, listed: &ListedSegment, mode: OpenMode) -> Result<Scan> {
+pub(super) fn scan(
+    disk: &dyn Disk,
+    dir: &Path,
+    listed: &ListedSegment,
+    mode: OpenMode,
+    salt: u32,
+) -> Result<Scan> {
     let spec = &listed.spec;
     let path = dir.join(spec.file_name());
     let shown = path.display().to_string();
@@ -85,7 +91,7 @@ pub(super) fn scan(disk: &dyn Disk, dir: &Path, listed: &ListedSegment, mode: Op
         listed: *listed,
         path: shown,
         file,
-        header: own_header(bytes, listed),
+        header: own_header(bytes, listed, salt),
         end: Walk { offset: 0, last_seq: SeqNo(0), checksum: 0 },
         pieces: Vec::new(),
         stop_reason: String::new(),
@@ -100,7 +106,9 @@ pub(super) fn scan(disk: &dyn Disk, dir: &Path, listed: &ListedSegment, mode: Op
     }
     // Also where the header is lost: marks behind it tell whether that is a torn tail or corruption.
     if listed.seal.is_none() {
-        let behind = segment::durable_marks(bytes, spec.id, scan.end.offset);
+        let salt =
+            scan.header.as_ref().map_or_else(|_| segment::lost_salt(bytes, salt), |header| header.salt);
+        let behind = segment::durable_marks(bytes, spec.id, salt, scan.end.offset);
         scan.has_more = behind.is_some();
         scan.durable = scan.durable.max(behind);
     }
@@ -218,9 +226,39 @@ pub fn segment_in_file(disk: &dyn Disk, path: &Path) -> Result<Option<SegmentHea
     Ok(SegmentHeader::decode(&bytes).ok().map(|(header, _)| header))
 }
 
+/// A segment file that nobody writes, mapped: for a repair.
+#[derive(Debug)]
+pub struct SegmentBytes(Region);
+
+impl SegmentBytes {
+    /// Maps the file at `path`, up to `bytes_max` bytes, after it was read once.
+    ///
+    /// Requires: nobody writes to the file or cuts it while this lives.
+    ///
+    /// # Errors
+    /// `NotFound`, `Io`.
+    pub fn open(disk: &dyn Disk, path: &Path, bytes_max: u64) -> Result<SegmentBytes> {
+        let file = disk.open(path, OpenMode::Read, false)?;
+        let len = file.len()?.min(bytes_max).min(segment::SEGMENT_BYTES_MAX);
+        read_bytes(&*file, len)?;
+        // Nothing cannot be mapped.
+        Ok(SegmentBytes(if len == 0 { Region::heap(0) } else { file.map(len as usize, false)? }))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the whole region; by the requirement of `open` nobody writes to it.
+        unsafe { self.0.slice(0, self.0.len()) }
+    }
+}
+
 /// Reads what counts, so that a device error is met here and not as a signal in the mapping.
 fn read_through(file: &dyn File, listed: &ListedSegment) -> Result<()> {
-    let len = listed.seal.map_or(listed.spec.bytes, |seal| seal.end);
+    read_bytes(file, listed.seal.map_or(listed.spec.bytes, |seal| seal.end))
+}
+
+fn read_bytes(file: &dyn File, len: u64) -> Result<()> {
     file.prefetch(0, len);
     let mut buf = vec![0; READ_BYTES.min(len as usize)];
     let mut offset = 0;
@@ -233,11 +271,16 @@ fn read_through(file: &dyn File, listed: &ListedSegment) -> Result<()> {
 }
 
 /// The header, if it is this segment's and not one that was left in a recycled file.
-fn own_header(bytes: &[u8], listed: &ListedSegment) -> std::result::Result<SegmentHeader, String> {
+fn own_header(bytes: &[u8], listed: &ListedSegment, salt: u32) -> std::result::Result<SegmentHeader, String> {
     let spec = &listed.spec;
     let (header, _) = SegmentHeader::decode(bytes).map_err(|error| error.message().to_owned())?;
     if (header.id, header.file, header.bytes) == (spec.id, spec.file, spec.bytes) {
-        return Ok(header);
+        return match header.salt {
+            Some(other) if other != salt => {
+                Err(format!("segment of another database: expected salt {salt:08x}, found {other:08x}"))
+            }
+            _ => Ok(header),
+        };
     }
     Err(format!(
         "expected the header of segment {} of {} bytes in file {}, found that of {} of {} bytes in file {}",
