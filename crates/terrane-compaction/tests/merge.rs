@@ -242,7 +242,8 @@ fn a_flush_touches_only_what_it_meets() {
     let before = world.extents().len();
     let results = world.flush(&puts(10_000..10_005, 1, 100_000));
     let written: usize = results.iter().map(|result| result.written().count()).sum();
-    assert!(written <= 2, "{written} extents of {before} were written");
+    // The extent that it meets becomes two, and the second takes in neighbours until it is full.
+    assert!(written <= 4, "{written} extents of {before} were written");
     world.check_content();
 }
 
