@@ -51,6 +51,7 @@ bugs! {
     SkipCurrentDirectorySync: "atomic creation", "the rename of CURRENT is not made durable", "terrane-levels faults a_power_cut_anywhere";
     NameUnsyncedCurrent: "atomic creation", "CURRENT is renamed before its bytes are durable", "terrane-levels faults a_power_cut_anywhere_in_a_creation";
     AcceptOverlap: "invariant 5", "extents of a level may overlap", "terrane-levels manifest edits_that_contradict";
+    OwnTwice: "invariant 5", "an extent may take slots that another one owns", "terrane-levels manifest edits_that_contradict";
     SkipExtentSync: "invariant 6", "extents are named without being synced", "terrane-storage local synced_extents_survive";
     InstallWithoutEdit: "invariant 6", "a job's result is installed without a manifest edit", "terrane-engine power a_cut_at_any_call";
     FreeNamedSlots: "invariant 6", "slots go back while a metasnapshot names the extent", "terrane-table cache an_obsolete_extent";

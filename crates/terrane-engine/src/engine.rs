@@ -63,7 +63,7 @@ pub struct Engine {
     /// What was counted.
     pub(crate) counters: Counters,
     /// Background work.
-    pub(crate) scheduler: Scheduler,
+    pub(crate) scheduler: Arc<Scheduler>,
     /// How far scrubbing is.
     pub(crate) scrubber: Scrubber,
     /// What passes between the engine and its device.

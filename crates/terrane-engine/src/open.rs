@@ -89,7 +89,7 @@ impl Engine {
             pins: Pins::new(),
             pressure: Pressure::new(options.steer_writers),
             inflow: Inflow::default(),
-            scheduler: Scheduler::new(env.spawn.clone()),
+            scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             scrubber: Scrubber::default(),
             next_run: AtomicU64::new(state.next.run),
             compactor: LocalCompactor::new(flows.compaction(&extents))

@@ -18,7 +18,7 @@ use crate::engine::Engine;
 use crate::failures::{Failures, Subject};
 use crate::quarantine::Quarantine;
 use crate::stats::add;
-use crate::work::{AWAITED_WORK, MEMORY_WORK, Work};
+use crate::work::{AWAITED_WORK, Work};
 
 /// How often an idle worker looks without being woken.
 const IDLE: Duration = Duration::from_millis(100);
@@ -217,6 +217,19 @@ impl Scheduler {
         }
     }
 
+    /// How many wake-ups there were.
+    pub(crate) fn signals(&self) -> u64 {
+        self.signals.load(Ordering::Acquire)
+    }
+
+    /// Waits for a wake-up after the `seen` ones, for a while.
+    pub(crate) fn wait_for_signal(&self, seen: u64) {
+        let mut schedule = self.schedule.lock();
+        if !schedule.closing && self.signals.load(Ordering::Acquire) == seen {
+            self.changed.wait_for(&mut schedule, IDLE);
+        }
+    }
+
     fn finish(&self, id: u64, subject: Subject, mut result: Result<()>, now: Duration) {
         let mut schedule = self.schedule.lock();
         schedule.failures.look(now);
@@ -240,7 +253,7 @@ impl Scheduler {
 }
 
 impl Engine {
-    /// Runs one piece of work, or waits for some where there are threads. Ends when the pool closes.
+    /// Runs one piece of work, if there is one. Ends when the pool closes.
     pub(crate) fn work_step(&self) -> Step {
         let Some((id, work, control)) = self.take_work() else {
             return if self.scheduler.inspect(|schedule| schedule.closing) {
@@ -276,15 +289,8 @@ impl Engine {
             return None;
         }
         schedule.failures.look(self.env.clock.now());
-        let seen = self.scheduler.signals.load(Ordering::Acquire);
         let work = if schedule.paused { self.next_asked(&schedule) } else { self.next_due(&mut schedule) };
-        let Some(work) = work else {
-            let has_thread = self.env.spawn.stepper().is_none();
-            if has_thread && self.scheduler.signals.load(Ordering::Acquire) == seen {
-                self.scheduler.changed.wait_for(&mut schedule, IDLE);
-            }
-            return None;
-        };
+        let work = work?;
         schedule.next_id += 1;
         let id = schedule.next_id;
         let control = Arc::new(self.new_control());
@@ -318,32 +324,10 @@ impl Engine {
     /// but for loading pictures.
     fn next_work(&self, schedule: &Schedule, puts_off: bool) -> Option<Work> {
         let tables = self.catalog.all();
-        for table in &tables {
-            if table.is_full() && !schedule.is_held("freeze", table.id) {
-                return Some(Work::Freeze(table.clone()));
-            }
-        }
-        for table in &tables {
-            if self.wants_settle(table) && !schedule.is_held("settle", table.id) {
-                return Some(Work::Settle(table.clone()));
-            }
-        }
-        if let Some(table) = self.table_to_flush(&tables, schedule) {
-            return Some(Work::Flush(table));
-        }
-        if let Some(work) = self.relief(&tables, schedule) {
-            return Some(work);
-        }
-        if let Some((table, spec)) = self.pick_compaction(&tables, schedule, puts_off) {
-            return Some(Work::Compact(table, spec));
-        }
-        if !schedule.is_running_anywhere("trim")
-            && !schedule.failures.holds(("trim", None))
-            && self.trimmable().is_some()
-        {
-            return Some(Work::Trim);
-        }
-        None
+        let compaction = || self.pick_compaction(&tables, schedule, puts_off);
+        self.next_memory_work(&tables, schedule)
+            .or_else(|| compaction().map(|(table, spec)| Work::Compact(table, spec)))
+            .or_else(|| self.next_trim(schedule))
     }
 
     /// Whether nothing runs, nothing wants to, and nothing waits to be tried again.
@@ -363,10 +347,5 @@ impl Engine {
             Work::Scrub => self.scrub(control),
             Work::Trim => self.trim_segments(),
         }
-    }
-
-    /// The error of the work that brings memory back, if it keeps failing.
-    pub(crate) fn memory_failure(&self) -> Option<Error> {
-        self.scheduler.inspect(|schedule| schedule.lasting_failure(&MEMORY_WORK))
     }
 }

@@ -1,8 +1,9 @@
 //! Pieces of background work.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use terrane_base::TableId;
+use terrane_base::{Error, TableId};
 use terrane_compaction::JobSpec;
 
 use crate::engine::Engine;
@@ -55,6 +56,49 @@ impl Work {
 }
 
 impl Engine {
+    /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, in this order.
+    pub(crate) fn next_memory_work(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Work> {
+        for table in tables {
+            if table.is_full() && !schedule.is_held("freeze", table.id) {
+                return Some(Work::Freeze(table.clone()));
+            }
+        }
+        for table in tables {
+            if self.wants_settle(table) && !schedule.is_held("settle", table.id) {
+                return Some(Work::Settle(table.clone()));
+            }
+        }
+        let flush = self.table_to_flush(tables, schedule).map(Work::Flush);
+        flush.or_else(|| self.relief(tables, schedule))
+    }
+
+    /// Giving segments back, if there are such and nobody does it or waits to try it again.
+    pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Work> {
+        let is_held = schedule.is_running_anywhere("trim") || schedule.failures.holds(("trim", None));
+        (!is_held && self.trimmable().is_some()).then_some(Work::Trim)
+    }
+
+    /// How many pieces of background work have failed.
+    pub(crate) fn failures_seen(&self) -> u64 {
+        self.counters.background_errors.load(Ordering::Relaxed)
+    }
+
+    /// The error of the work that brings memory back, if it keeps failing. Not while such work runs or is due: that
+    /// may be the attempt that succeeds, or work that an older failure says nothing about. One failure more than the
+    /// `seen` ones, and it is told all the same: with many tables something is always tried.
+    pub(crate) fn memory_failure(&self, seen: u64) -> Option<Error> {
+        self.scheduler.inspect(|schedule| {
+            let error = schedule.lasting_failure(&MEMORY_WORK)?;
+            let is_running = MEMORY_WORK.iter().any(|name| schedule.is_running_anywhere(name));
+            let is_due = || {
+                let work = self.next_memory_work(&self.catalog.all(), schedule);
+                work.or_else(|| self.next_trim(schedule)).is_some()
+            };
+            let goes_on = is_running || !schedule.is_paused() && is_due();
+            (!goes_on || self.failures_seen() > seen).then_some(error)
+        })
+    }
+
     /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done while the
     /// background is paused, too.
     pub(crate) fn next_asked(&self, schedule: &Schedule) -> Option<Work> {

@@ -95,27 +95,32 @@ impl Engine {
             is_reserved.get()
         };
         let (idle_since, is_alone) = (Cell::new(None), Cell::new(false));
+        // Kept: by the time it is told, the work may have begun again.
+        let (failure, failures_seen) = (Cell::new(None), self.failures_seen());
+        let has_failed = || {
+            let found = self.memory_failure(failures_seen);
+            let is_there = found.is_some();
+            failure.set(found);
+            is_there
+        };
         let gives_up = || {
             // Memory that nobody needs any more may still wait for its epoch.
             terrane_base::epoch::pin().flush();
             let is_idle = self.scheduler.inspect(|schedule| self.has_nothing_to_do(schedule));
             let now = self.env.clock.now();
             idle_since.set(if is_idle { idle_since.get().or(Some(now)) } else { None });
-            self.closing.load(Ordering::Relaxed)
-                || self.memory_failure().is_some()
-                || self.journal.check().is_err()
-                || {
-                    let is_stuck = idle_since.get().is_some_and(|since| now - since > IDLE_MAX);
-                    is_alone.set(is_stuck && self.try_reserve_alone(bytes));
-                    is_alone.get()
-                }
+            self.closing.load(Ordering::Relaxed) || has_failed() || self.journal.check().is_err() || {
+                let is_stuck = idle_since.get().is_some_and(|since| now - since > IDLE_MAX);
+                is_alone.set(is_stuck && self.try_reserve_alone(bytes));
+                is_alone.get()
+            }
         };
         self.pressure.wait_for_memory(&self.env, &fits, &gives_up);
         if is_reserved.get() || is_alone.get() {
             return Ok(bytes);
         }
         self.journal.check()?;
-        Err(match self.memory_failure() {
+        Err(match failure.take() {
             Some(cause) => {
                 let kind = cause.kind();
                 cause.context("write memory is full and cannot be flushed").with_kind(kind)

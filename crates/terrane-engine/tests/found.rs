@@ -1,15 +1,25 @@
 //! Defects that the simulator found, each as the shortest history that shows it.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test may panic, and leave a thread behind that waits for ever"
+)]
 
 mod support;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
 use support::{get, open, small_options};
 
 use terrane_base::Kind;
 use terrane_base::options::{JournalMode, Options};
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
+
+/// Not a figure: what waits for nothing waits for ever.
+const FOR_EVER: Duration = Duration::from_secs(40);
 
 #[test]
 fn a_paused_database_without_a_journal_is_whole_after_its_close() {
@@ -83,7 +93,7 @@ fn a_mark_that_a_close_could_not_make_durable_is_written_again() {
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = engine.catalog().require("default").unwrap();
     engine.put(table.id, b"key", b"value", false).unwrap();
-    disk.fail(Fault::new(Call::Sync, Failure::Broken).on(".seg").after(1).lasting());
+    disk.fail(Fault::new(Call::Sync, Failure::Broken).on("000001.seg").after(1).lasting());
     assert!(engine.close().is_err(), "the mark was not made durable");
     inner.fail_sync(Path::new("/db/journal/000001.seg"));
     let engine = open(inner.clone(), &small_options()).unwrap();
@@ -103,8 +113,10 @@ fn a_failure_behind_the_last_step_of_a_flush_keeps_nobody_waiting() {
     engine.put(table.id, b"large", &[1; 80_000], false).unwrap();
     engine.put(table.id, b"key", &[2; 60_000], false).unwrap();
     disk.fail(Fault::new(Call::Remove, Failure::Broken).on(".seg"));
-    engine.flush().unwrap();
-    engine.wait_until_quiescent().unwrap();
+    let ((done, is_done), waiting) = (channel(), engine.clone());
+    std::thread::spawn(move || done.send(waiting.flush().and_then(|()| waiting.wait_until_quiescent())));
+    let ended = is_done.recv_timeout(FOR_EVER);
+    ended.expect("it waits for what nobody wants any more").unwrap();
     assert!(engine.stats().background_errors > 0, "the fault was met");
     engine.close().unwrap();
 }

@@ -1,5 +1,5 @@
 //! Background work that stands still in a call of the device, whichever it is: point reads, scans and writes go on,
-//! since they take no lock that is held across I/O.
+//! since they take no lock that is held across I/O. What needs memory waits for the flush that brings it back.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use support::gate::GateDisk;
 use support::{get, open, small_options};
 use terrane_base::TableId;
 use terrane_base::options::Options;
-use terrane_device::MemDisk;
+use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::{Bounds, Engine};
 
 /// Not a figure: what waits for a thread that stands still waits for ever.
@@ -107,5 +107,48 @@ fn reads_and_writes_go_on_while_the_background_stands_still() {
     }
     assert!(stops > 100, "{stops} stops");
     assert!(engine.stats().segments_trimmed > 0, "segments were given back");
+    engine.close().unwrap();
+}
+
+/// Flushes have failed until the write memory was full and writers were refused. Then the device heals, and the next
+/// attempt stands still on its way.
+#[test]
+fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_failures() {
+    let gate = GateDisk::new(MemDisk::new());
+    let disk = FaultyDisk::new(Arc::new(gate.clone()));
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    disk.fail(Fault::new(Call::Write, Failure::Broken).on("/data/").lasting());
+    let written = (0..2000).map_while(|number| {
+        engine.put(TableId::DEFAULT, &key(number), &value(number), false).map_err(|error| error.kind()).ok()
+    });
+    let written = written.count() as u64;
+    assert!(written < 2000, "the write memory fills up");
+    let ((event, events), (go, gone)) = (channel(), channel());
+    gate.look_after(
+        1,
+        Box::new(move |_| u64::from(event.send(Event::Standing).is_ok() && gone.recv() == Ok(true))),
+    );
+    disk.heal();
+    // Not yet if it is a thread of the journal that stands.
+    while matches!(events.recv(), Ok(Event::Standing))
+        && engine.progress().iter().all(|job| job.work != "flush")
+    {
+        go.send(true).unwrap();
+    }
+    let opener = std::thread::spawn(move || {
+        // So that the writer comes first. If it does not, it need not wait: that is no failure.
+        std::thread::sleep(Duration::from_millis(100));
+        go.send(false)
+    });
+    engine.put(TableId::DEFAULT, b"waits", b"for the flush", false).unwrap();
+    opener.join().unwrap().unwrap();
+    engine.flush().unwrap();
+    let table = engine.catalog().require("default").unwrap();
+    for number in 0..written {
+        assert!(
+            get(&engine, &table, &key(number)).unwrap() == Some(value(number)),
+            "key {number} of {written}"
+        );
+    }
     engine.close().unwrap();
 }

@@ -32,7 +32,7 @@ impl Slots {
             )));
         }
         self.each_bit(id, count, |word, bit| {
-            let free = *word & bit == 0;
+            let free = *word & bit == 0 || terrane_base::planted!(OwnTwice);
             *word |= bit;
             free
         })

@@ -56,7 +56,9 @@ fn example() -> MemDisk {
 fn manifest_file() {
     let bytes = read_file(&example(), &dir().join("MANIFEST-000001"));
     let expected = examples(include_str!("../../../docs/format/manifest.md"));
-    let shown: Vec<String> = describe(&bytes)
+    let mut fields = Vec::new();
+    describe(&bytes, &mut |field| fields.push(field));
+    let shown: Vec<String> = fields
         .iter()
         .map(|field| {
             let hex: Vec<String> = bytes[field.offset..field.offset + field.len]

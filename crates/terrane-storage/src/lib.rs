@@ -11,10 +11,12 @@ pub mod conformance;
 mod data_file;
 pub mod local;
 pub mod metered;
+mod settings;
 mod slots;
 pub mod space;
 pub mod store;
 
-pub use local::{LocalStore, StoreSettings};
+pub use local::LocalStore;
 pub use metered::MeteredStore;
+pub use settings::StoreSettings;
 pub use store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};

@@ -21,6 +21,7 @@ use terrane_base::{Error, ExtentId, Kind, Result};
 use terrane_device::{Disk, Lifetime, OpenMode, PendingRead};
 
 use crate::data_file::{self, DataFile, slot_offset};
+use crate::settings::StoreSettings;
 use crate::slots::FILE_SLOTS;
 use crate::space::{Growth, Reclaim, Run, Space};
 use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
@@ -28,21 +29,6 @@ use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage}
 /// Runs that one sync gives back at most: it is waited for, and a punch costs tens of microseconds
 /// (`benches/device.rs` of the device crate).
 const SYNC_RECLAIM_RUNS: usize = 64;
-
-/// How to open a [`LocalStore`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StoreSettings {
-    /// Bypass the operating system's page cache.
-    pub direct_io: bool,
-    /// Refuse everything that would change the directory.
-    pub read_only: bool,
-    /// Whether batches of reads go to the device as batches.
-    pub io_uring: IoUring,
-    /// Have each extent go to the device as soon as it is written, so that the next sync has less to wait for.
-    pub write_back: bool,
-    /// Tell the device that extents stay for long.
-    pub write_hints: bool,
-}
 
 /// A store in a directory of a local device.
 #[derive(Debug)]

@@ -1,0 +1,18 @@
+//! How a store is opened.
+
+use terrane_base::options::IoUring;
+
+/// How to open a [`LocalStore`](crate::LocalStore).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// Bypass the operating system's page cache.
+    pub direct_io: bool,
+    /// Refuse everything that would change the directory.
+    pub read_only: bool,
+    /// Whether batches of reads go to the device as batches.
+    pub io_uring: IoUring,
+    /// Have each extent go to the device as soon as it is written, so that the next sync has less to wait for.
+    pub write_back: bool,
+    /// Tell the device that extents stay for long.
+    pub write_hints: bool,
+}
