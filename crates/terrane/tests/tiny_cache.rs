@@ -6,7 +6,7 @@
 //! that was acknowledged before the read began, and at most the newest one begun when it ended; a snapshot sees one
 //! version for as long as it lives; an iterator that is opened once and moved on now and then ends with every key.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test, which may run for a set time")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
