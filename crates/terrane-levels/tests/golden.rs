@@ -56,18 +56,12 @@ fn example() -> MemDisk {
 fn manifest_file() {
     let bytes = read_file(&example(), &dir().join("MANIFEST-000001"));
     let expected = examples(include_str!("../../../docs/format/manifest.md"));
-    let mut fields = Vec::new();
-    describe(&bytes, &mut |field| fields.push(field));
-    let shown: Vec<String> = fields
-        .iter()
-        .map(|field| {
-            let hex: Vec<String> = bytes[field.offset..field.offset + field.len]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
-            format!("{:02x}: {} | {}: {}", field.offset, hex.join(" "), field.name, field.value)
-        })
-        .collect();
+    let mut shown: Vec<String> = Vec::new();
+    describe(&bytes, &mut |field| {
+        let part = &bytes[field.offset..field.offset + field.len];
+        let hex: Vec<String> = part.iter().map(|byte| format!("{byte:02x}")).collect();
+        shown.push(format!("{:02x}: {} | {}: {}", field.offset, hex.join(" "), field.name, field.value));
+    });
     assert_eq!(expected, [bytes], "the page should read\n{}", shown.join("\n"));
 }
 

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p terrane-table --bench epoch`; with `--test` a few turns.
 #![allow(missing_docs, reason = "criterion's macros")]
-#![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test says by panicking that it failed")]
 #![expect(unsafe_code, reason = "the own epochs promise what `Guard` asks for")]
 
 use std::any::Any;
