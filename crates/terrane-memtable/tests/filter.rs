@@ -1,6 +1,5 @@
 //! The filter of a memtable: what was inserted is never denied, most of what was not is.
 #![cfg(not(feature = "shuttle"))]
-#![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
 mod support;
 
