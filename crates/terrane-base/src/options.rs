@@ -129,6 +129,8 @@ options! {
         "Lend write memory that is not in use to the cache, which gives it back when writers come.";
     idle_flush: bool = true, "true, false", |_| true,
         "When nobody writes and the cache is full, flush what is left in memory, so that the memory serves reads.";
+    return_freed_memory: bool = true, "true, false", |_| true,
+        "Have the allocator give back to the system what it keeps of freed memory, when the cache gave up some.";
     idle_reclaim: bool = true, "true, false", |_| true,
         "When nobody writes and nothing is due, give spare segments and all free slots back to the device.";
     incremental_replacement: bool = false, "true, false", |_| true,

@@ -276,6 +276,7 @@ impl Engine {
             // Before anyone can see that the work has ended.
             add(&self.counters.background_errors, 1);
         }
+        self.return_freed_memory();
         self.scheduler.finish(id, subject, result, self.env.clock.now());
         if is_failed {
             self.pressure.wake();
