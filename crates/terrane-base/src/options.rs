@@ -129,6 +129,10 @@ options! {
         "Lend write memory that is not in use to the cache, which gives it back when writers come.";
     idle_flush: bool = true, "true, false", |_| true,
         "When nobody writes and the cache is full, flush what is left in memory, so that the memory serves reads.";
+    return_freed_memory: bool = true, "true, false", |_| true,
+        "Have the allocator give back to the system what it keeps of freed memory, when the cache gave up some.";
+    idle_reclaim: bool = true, "true, false", |_| true,
+        "When nobody writes and nothing is due, give spare segments and all free slots back to the device.";
     incremental_replacement: bool = false, "true, false", |_| true,
         "Let blocks that flush and compaction write take the place of cached blocks of their inputs at once.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),

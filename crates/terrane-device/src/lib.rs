@@ -30,6 +30,7 @@ pub use call::Call;
 pub use disk::{Disk, DiskLock, File, Lifetime, OpenMode};
 pub use faulty::{Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};
+pub use mapping::return_freed_memory;
 pub use memory::{MemDisk, SECTOR_BYTES};
 pub use metered::MeteredDisk;
 pub use posix::PosixDisk;

@@ -58,6 +58,7 @@ impl Engine {
         if !self.plan.adaptive {
             return Balance { write_bytes, is_over: false };
         }
+        self.freed_watch.note(self.cache.used_bytes());
         self.cache.set_limit(self.plan.cache_limit(write_bytes));
         self.cache.shrink_some(STEP_BYTES);
         Balance { write_bytes, is_over: write_bytes + self.cache.used_bytes() > self.plan.shared_bytes() }

@@ -18,6 +18,7 @@ use terrane_table::{Cache, RowCache};
 use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::flows::Flows;
+use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::pressure::Pressure;
@@ -48,6 +49,8 @@ pub struct Engine {
     pub(crate) manifest: Arc<Manifest>,
     /// Only one thread at a time divides memory.
     pub(crate) looking: Looking,
+    /// What the cache gave up.
+    pub(crate) freed_watch: FreedWatch,
     /// Since when nobody writes.
     pub(crate) idle_watch: IdleWatch,
     /// Segments and the order of commits.

@@ -1,13 +1,18 @@
-//! Memory of an idle writer: when nobody has written for a while and the cache is full, what is left in memory is
-//! flushed, so that reads no longer look there first and its memory serves them.
+//! Work for when nobody has written for a while.
+//!
+//! * Memory: when the cache is full, what is left in memory is flushed, so that reads no longer look there first and its
+//!   memory serves them.
+//! * Space: spare segment files and free slots are there for the next writes. At rest the device has them back, once:
+//!   what comes free later, by readers that leave, comes back with the next writes.
 //!
 //! Only asked for where nothing else is due, and never waited for: a database that is quiescent stays so until somebody
-//! reads more than fits.
+//! reads more than fits. Who waits until it is quiescent has the space given back at once.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use terrane_base::Result;
 
 use crate::engine::Engine;
 use crate::schedule::Schedule;
@@ -20,6 +25,8 @@ const IDLE_MIN: Duration = Duration::from_millis(1000);
 const REMAINS_SHARE: u64 = 32;
 /// The cache is full when less than one part in this many of it is free.
 const FULL_SHARE: u64 = 8;
+/// Steps of the epoch after which what nobody sees is free.
+const COLLECT_TURNS: u32 = 4;
 
 /// What was seen when somebody last looked.
 #[derive(Debug, Default)]
@@ -29,6 +36,8 @@ pub(crate) struct IdleWatch(Mutex<Seen>);
 struct Seen {
     bytes_written: u64,
     since: Option<Duration>,
+    /// Whether space was given back since.
+    has_reclaimed: bool,
 }
 
 impl IdleWatch {
@@ -38,21 +47,47 @@ impl IdleWatch {
         match seen.since {
             Some(since) if seen.bytes_written == bytes_written => now.saturating_sub(since) >= IDLE_MIN,
             _ => {
-                *seen = Seen { bytes_written, since: Some(now) };
+                *seen = Seen { bytes_written, since: Some(now), has_reclaimed: false };
                 false
             }
         }
     }
+
+    /// Whether this is the first call since the last look that found something written.
+    fn begins_reclaim(&self) -> bool {
+        !std::mem::replace(&mut self.0.lock().has_reclaimed, true)
+    }
 }
 
 impl Engine {
-    /// The next step of flushing what idle writers left, if reads would gain by it.
-    pub(crate) fn idle_flush(&self, schedule: &Schedule) -> Option<Work> {
-        if !self.options.idle_flush || !schedule.is_idle() || schedule.has_failures() {
+    /// What is left to do while nobody writes.
+    pub(crate) fn idle_work(&self, schedule: &Schedule) -> Option<Work> {
+        if !schedule.is_idle() || schedule.has_failures() {
             return None;
         }
         let bytes_written = self.counters.bytes_written.load(std::sync::atomic::Ordering::Relaxed);
-        if !self.idle_watch.is_idle(bytes_written, self.env.clock.now()) || !self.is_cache_full() {
+        if !self.idle_watch.is_idle(bytes_written, self.env.clock.now()) {
+            return None;
+        }
+        let reclaims = || self.options.idle_reclaim && self.idle_watch.begins_reclaim();
+        self.idle_flush(schedule).or_else(|| reclaims().then_some(Work::Reclaim))
+    }
+
+    /// Gives back to the device what only waits to be used again.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned`; nothing is lost by it but space.
+    pub(crate) fn reclaim_idle(&self) -> Result<()> {
+        // What the last work replaced is free once no epoch is left that began before.
+        (0..COLLECT_TURNS).for_each(|_| terrane_base::epoch::pin().flush());
+        self.store.reclaim_all()?;
+        self.journal.remove_spares()?;
+        Ok(())
+    }
+
+    /// The next step of flushing what idle writers left, if reads would gain by it.
+    fn idle_flush(&self, schedule: &Schedule) -> Option<Work> {
+        if !self.options.idle_flush || !self.is_cache_full() {
             return None;
         }
         let remains = |table: &Arc<Table>| {

@@ -57,6 +57,7 @@ impl Engine {
         }
         drop(installing);
         self.refresh_debt();
+        self.return_freed_memory();
         Ok(())
     }
 

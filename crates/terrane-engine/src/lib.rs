@@ -24,6 +24,7 @@ mod failures;
 mod filter_use;
 mod flows;
 mod flush;
+mod freed;
 mod freeze;
 mod idle;
 mod inflow;

@@ -136,7 +136,7 @@ impl Engine {
     }
 
     /// Waits until nothing runs and nothing wants to: no full memtable, no generation to flush, no level over its
-    /// size, no segment to trim.
+    /// size, no segment to trim. With the option `idle_reclaim` spare space is given back to the device then.
     ///
     /// # Errors
     /// As [`Engine::flush`]; `Invalid` while the background is paused, because it could wait for ever.
@@ -156,7 +156,12 @@ impl Engine {
         self.inflow.without_delay(|| {
             self.scheduler.wake();
             self.scheduler.wait_until(done)
-        })
+        })?;
+        if self.options.idle_reclaim {
+            // It endangers nothing: what cannot be given back now is tried again when somebody wrote.
+            let _ = self.reclaim_idle();
+        }
+        Ok(())
     }
 
     /// Pauses the background, or lets it go on.

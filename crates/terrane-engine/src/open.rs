@@ -27,6 +27,7 @@ use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::engine::Engine;
 use crate::flows::Flows;
+use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::pressure::Pressure;
@@ -84,6 +85,7 @@ impl Engine {
             cache,
             looking: Looking::default(),
             idle_watch: IdleWatch::default(),
+            freed_watch: FreedWatch::default(),
             catalog: Catalog::new(tables),
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),

@@ -276,6 +276,7 @@ impl Engine {
             // Before anyone can see that the work has ended.
             add(&self.counters.background_errors, 1);
         }
+        self.return_freed_memory();
         self.scheduler.finish(id, subject, result, self.env.clock.now());
         if is_failed {
             self.pressure.wake();
@@ -317,7 +318,7 @@ impl Engine {
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(&AWAITED_WORK);
         }
-        work.or_else(|| self.idle_flush(schedule)).or_else(|| self.next_scrub(schedule))
+        work.or_else(|| self.idle_work(schedule)).or_else(|| self.next_scrub(schedule))
     }
 
     /// The most urgent piece of work that nothing running excludes; with `puts_off` no compaction that is not due. Pure
@@ -346,6 +347,7 @@ impl Engine {
             Work::Compact(table, spec) => self.compact(table, spec, control),
             Work::Scrub => self.scrub(control),
             Work::Trim => self.trim_segments(),
+            Work::Reclaim => self.reclaim_idle(),
         }
     }
 }

@@ -29,6 +29,8 @@ pub(crate) enum Work {
     Scrub,
     /// Give back segments that nothing needs.
     Trim,
+    /// Give the device back what only waits to be used again.
+    Reclaim,
 }
 
 impl Work {
@@ -38,7 +40,7 @@ impl Work {
             Work::Freeze(table) | Work::Settle(table) | Work::Flush(table) | Work::Compact(table, _) => {
                 Some(table.id)
             }
-            Work::Scrub | Work::Trim => None,
+            Work::Scrub | Work::Trim | Work::Reclaim => None,
         }
     }
 
@@ -51,6 +53,7 @@ impl Work {
             Work::Compact(..) => "compact",
             Work::Scrub => "scrub",
             Work::Trim => "trim",
+            Work::Reclaim => "reclaim",
         }
     }
 }

@@ -35,7 +35,7 @@ use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, File, SegmentMemory};
 
-use crate::journal::delegate_journal;
+use crate::delegate::delegate_journal;
 use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
 use crate::{
     Appended, Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo,
@@ -382,6 +382,10 @@ impl Medium for FileMedium {
 
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
         self.shared.trim(upto)
+    }
+
+    fn remove_spares(&self) -> Result<u64> {
+        self.shared.remove_spares()
     }
 
     fn stop(&self) {

@@ -13,6 +13,7 @@
 
 pub mod conformance;
 
+mod delegate;
 mod file;
 mod fork;
 mod journal;
@@ -119,6 +120,15 @@ pub trait Journal: Send + Sync {
     /// # Errors
     /// `Io` if a file could not be removed; the segments are given up all the same.
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>>;
+
+    /// Removes the files that are kept for reuse, for a journal that rests; returns how many bytes. The segment that
+    /// is ready for the next records stays.
+    ///
+    /// # Errors
+    /// `Io` if a file could not be removed; it is not reused either.
+    fn remove_spares(&self) -> Result<u64> {
+        Ok(0)
+    }
 
     /// Syncs, writes a durable-end mark, stops background work; every later commit is refused. Returns the
     /// last number. A second call does nothing.

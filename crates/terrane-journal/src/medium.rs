@@ -84,6 +84,14 @@ pub trait Medium: Send + Sync {
     /// `Io`.
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>>;
 
+    /// See [`Journal::remove_spares`](crate::Journal::remove_spares).
+    ///
+    /// # Errors
+    /// `Io`.
+    fn remove_spares(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     /// Ends background work; called at least once, possibly more often.
     fn stop(&self);
 }

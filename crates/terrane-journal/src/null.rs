@@ -7,7 +7,7 @@ use terrane_base::sync::Mutex;
 use terrane_base::{Batch, Result, SegmentId, SeqNo};
 use terrane_device::{Region, SegmentMemory};
 
-use crate::journal::delegate_journal;
+use crate::delegate::delegate_journal;
 use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
 use crate::{Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo, SegmentState};
 

@@ -291,6 +291,32 @@ fn stale_bytes_of_a_recycled_file_are_not_seen() {
     assert!(reused > 10, "the test must reuse files");
 }
 
+/// Removed at rest: the segments that live stay, and the next ones come in new files.
+#[test]
+fn spares_that_were_removed_are_not_missed() {
+    let written = write(0, 0, |_| false);
+    let (journal, _) = open(&written.disk, &written.manifest, &settings(SEGMENT_BYTES)).unwrap();
+    let (mut rows, mut next, mut removed) = (Vec::new(), 1, 0);
+    for _ in 0..20 {
+        rows.extend(commit_rows(&journal, next..next + 15, 200, |_| false));
+        next += 15;
+        let segments = journal.segments();
+        let upto = segments[segments.len() - 1].id;
+        let dropped =
+            segments.iter().filter(|segment| segment.id < upto).map(|segment| segment.last_seq.0).max();
+        written.manifest.listed.lock().unwrap().retain(|listed| listed.spec.id >= upto);
+        journal.trim(SegmentId(upto.0 - 1)).unwrap();
+        rows.retain(|row| dropped.is_none_or(|dropped| row.0 > dropped));
+        removed += journal.remove_spares().unwrap();
+        assert_eq!(written.replay().unwrap().1, rows);
+    }
+    let newest = written.listed().iter().map(|segment| segment.spec.file).max().unwrap();
+    assert!(
+        removed >= 5 * SEGMENT_BYTES && newest > 8,
+        "the test must remove files: {removed} bytes, {newest} files"
+    );
+}
+
 /// Groups behind an end that an earlier replay recorded are ignored, however valid they are.
 #[test]
 fn a_recorded_end_holds_for_ever() {

@@ -3,7 +3,7 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use terrane_base::ExtentId;
-use terrane_storage::space::Space;
+use terrane_storage::space::{Reserve, Space};
 
 const SLOTS: u32 = 100_000;
 const CHURN: u32 = 1000;
@@ -68,7 +68,7 @@ fn space(c: &mut Criterion) {
         b.iter_batched(
             half_free,
             |mut space| {
-                while let Some(plan) = space.plan_reclaim() {
+                while let Some(plan) = space.plan_reclaim(Reserve::Share) {
                     space.reclaimed(&plan, true);
                 }
             },

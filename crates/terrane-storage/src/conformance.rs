@@ -186,6 +186,9 @@ fn free_space_goes_back(store: &dyn Store) {
     let usage = store.usage();
     assert!(freed > 0 && usage.free_bytes <= 64 * SLOT_BYTES as u64, "{usage:?}");
     assert_eq!(ok(store.reclaim()), 0, "nothing is left to give back");
+    ok(store.reclaim_all());
+    let usage = store.usage();
+    assert_eq!((usage.live_bytes, usage.free_bytes), (SLOT_BYTES as u64, 0), "all of it is given back");
     check(store, kept, &[7; 100]);
     let again: Vec<ExtentId> = (0..200).map(|_| ok(store.allocate(1))).collect();
     for (salt, &id) in again.iter().enumerate() {

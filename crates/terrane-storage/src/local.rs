@@ -23,7 +23,7 @@ use terrane_device::{Disk, Lifetime, OpenMode, PendingRead};
 use crate::data_file::{self, DataFile, slot_offset};
 use crate::settings::StoreSettings;
 use crate::slots::FILE_SLOTS;
-use crate::space::{Growth, Reclaim, Run, Space};
+use crate::space::{Growth, Reclaim, Reserve, Run, Space};
 use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
 
 /// Runs that one sync gives back at most: it is waited for, and a punch costs tens of microseconds
@@ -220,14 +220,14 @@ impl LocalStore {
         error.context(format!("no room in {dir}: {wanted} bytes wanted, {free} bytes free on the device"))
     }
 
-    /// Gives up to `runs` runs beyond the reserve back to the device; returns how many bytes.
-    fn reclaim_runs(&self, runs: usize) -> Result<u64> {
+    /// Gives up to `runs` runs beyond `reserve` back to the device; returns how many bytes.
+    fn reclaim_runs(&self, runs: usize, reserve: Reserve) -> Result<u64> {
         self.check_writable("give space back")?;
         let mut bytes = 0;
         for _ in 0..runs {
             // Someone who grows a file wants space: not the moment to give some back.
             let Some(_layout) = self.layout.try_lock() else { break };
-            let Some(plan) = self.books()?.space.plan_reclaim() else { break };
+            let Some(plan) = self.books()?.space.plan_reclaim(reserve) else { break };
             let result = self.reclaim_one(&plan);
             self.space.lock().space.reclaimed(&plan, result.is_ok());
             bytes += result?;
@@ -307,7 +307,7 @@ impl Store for LocalStore {
         }
         drop(guard);
         // What cannot be given back now is tried again next time; it endangers nothing.
-        let _ = self.reclaim_runs(SYNC_RECLAIM_RUNS);
+        let _ = self.reclaim_runs(SYNC_RECLAIM_RUNS, Reserve::Share);
         Ok(())
     }
 
@@ -374,7 +374,11 @@ impl Store for LocalStore {
     }
 
     fn reclaim(&self) -> Result<u64> {
-        self.reclaim_runs(usize::MAX)
+        self.reclaim_runs(usize::MAX, Reserve::Share)
+    }
+
+    fn reclaim_all(&self) -> Result<u64> {
+        self.reclaim_runs(usize::MAX, Reserve::Nothing)
     }
 
     fn usage(&self) -> StoreUsage {

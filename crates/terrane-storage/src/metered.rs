@@ -85,6 +85,10 @@ impl Store for MeteredStore {
         self.inner.reclaim()
     }
 
+    fn reclaim_all(&self) -> Result<u64> {
+        self.inner.reclaim_all()
+    }
+
     fn usage(&self) -> StoreUsage {
         self.inner.usage()
     }

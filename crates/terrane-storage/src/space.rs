@@ -70,6 +70,15 @@ pub enum Reclaim {
     Shrink(Run),
 }
 
+/// Free slots that keep their space when space is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reserve {
+    /// A share of the taken ones, for the next extents.
+    Share,
+    /// None.
+    Nothing,
+}
+
 /// How many slots are in which state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotCounts {
@@ -288,16 +297,19 @@ impl Space {
     }
 
     /// Slots that take space without need: free ones beyond the reserve.
-    fn excess(&self) -> u32 {
+    fn excess(&self, reserve: Reserve) -> u32 {
         let SlotCounts { total, taken, holes, .. } = self.counts;
-        let reserve = (taken / u64::from(RESERVE_SHARE)).max(u64::from(RESERVE_SLOTS_MIN));
+        let reserve = match reserve {
+            Reserve::Share => (taken / u64::from(RESERVE_SHARE)).max(u64::from(RESERVE_SLOTS_MIN)),
+            Reserve::Nothing => 0,
+        };
         (total - taken - holes).saturating_sub(reserve).min(u64::from(FILE_SLOTS)) as u32
     }
 
     /// Takes the highest free run whose space is not needed, so that the caller can give it back to the device
     /// and then call [`Space::reclaimed`]. `None` if nothing is beyond the reserve.
-    pub fn plan_reclaim(&mut self) -> Option<Reclaim> {
-        let excess = self.excess();
+    pub fn plan_reclaim(&mut self, reserve: Reserve) -> Option<Reclaim> {
+        let excess = self.excess(reserve);
         if excess == 0 {
             return None;
         }

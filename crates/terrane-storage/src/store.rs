@@ -141,6 +141,14 @@ pub trait Store: Send + Sync + Debug {
     /// `Poisoned`, `Io`; the space stays free then and is tried again later.
     fn reclaim(&self) -> Result<u64>;
 
+    /// As [`Store::reclaim`], the reserve too: for a store that rests. The next extents find space more slowly.
+    ///
+    /// # Errors
+    /// As [`Store::reclaim`].
+    fn reclaim_all(&self) -> Result<u64> {
+        self.reclaim()
+    }
+
     /// How much space is used.
     fn usage(&self) -> StoreUsage;
 

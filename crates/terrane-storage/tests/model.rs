@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use terrane_base::{ExtentId, Kind};
 use terrane_storage::EXTENT_SLOTS_MAX;
-use terrane_storage::space::{Reclaim, Run, Space};
+use terrane_storage::space::{Reclaim, Reserve, Run, Space};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -14,7 +14,7 @@ enum Step {
     TakeHeld(u32),
     Free(prop::sample::Index),
     FreeMany(u8),
-    Reclaim { works: bool },
+    Reclaim { works: bool, all: bool },
     Restart,
 }
 
@@ -26,7 +26,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => slots.prop_map(Step::TakeHeld),
         4 => any::<prop::sample::Index>().prop_map(Step::Free),
         1 => any::<u8>().prop_map(Step::FreeMany),
-        2 => prop::bool::weighted(0.8).prop_map(|works| Step::Reclaim { works }),
+        2 => (prop::bool::weighted(0.8), any::<bool>()).prop_map(|(works, all)| Step::Reclaim { works, all }),
         1 => Just(Step::Restart),
     ]
 }
@@ -109,8 +109,9 @@ fn take(space: &mut Space, model: &mut Model, slots: u32, space_fails: bool) {
     }
 }
 
-fn reclaim(space: &mut Space, model: &mut Model, works: bool) {
-    while let Some(plan) = space.plan_reclaim() {
+fn reclaim(space: &mut Space, model: &mut Model, works: bool, all: bool) {
+    let reserve = if all { Reserve::Nothing } else { Reserve::Share };
+    while let Some(plan) = space.plan_reclaim(reserve) {
         let (Reclaim::Punch(Run { file, slots }) | Reclaim::Shrink(Run { file, slots })) = plan.clone();
         assert!(!slots.is_empty() && slots.end <= model.lens[&file]);
         assert!(slots.clone().all(|slot| !model.taken.contains(&(file, slot))), "{plan:?} is in use");
@@ -128,7 +129,8 @@ fn reclaim(space: &mut Space, model: &mut Model, works: bool) {
         }
     }
     let unneeded = model.real.difference(&model.taken).count();
-    assert!(unneeded <= 16.max(model.taken.len() / 16), "{unneeded} free slots keep their space");
+    let reserve = if all { 0 } else { 16.max(model.taken.len() / 16) };
+    assert!(unneeded <= reserve, "{unneeded} free slots keep their space");
 }
 
 fn restart(space: &mut Space, model: &Model) {
@@ -172,7 +174,7 @@ proptest! {
                         index += 1;
                     }
                 }
-                Step::Reclaim { works } => reclaim(&mut space, &mut model, works),
+                Step::Reclaim { works, all } => reclaim(&mut space, &mut model, works, all),
                 Step::Restart => restart(&mut space, &model),
                 Step::Free(_) => {}
             }

@@ -55,9 +55,11 @@ fn what_was_cached_is_cached_again_and_nothing_else() {
     assert!(taken as usize <= before, "no more than there was: {taken} of {before}");
     drop(inputs);
     let reads = store.reads();
-    // The blocks at both ends hold few of the hot rows each: the bytes may have run out before one of them.
-    new[hot.start + 300..hot.end - 300].iter().for_each(|row| read(&outputs, &cache, row));
-    assert_eq!(store.reads(), reads, "hot rows are read without a miss");
+    new[hot].iter().for_each(|row| read(&outputs, &cache, row));
+    // The new blocks reach over both ends of what was cached and weigh a little more: the bytes run out before the last.
+    let misses = store.reads() - reads;
+    assert!(misses <= 2 && taken > 10, "{misses} misses in {taken} hot blocks");
+    let reads = store.reads();
     read(&outputs, &cache, &new[100]);
     assert!(store.reads() > reads, "cold rows were left alone");
 }
@@ -93,8 +95,11 @@ fn established_blocks_are_replaced_by_established_ones() {
     let taken = pass_on(&inputs, &outputs, &cache);
     assert!(taken > 10);
     drop(inputs);
-    // One read of every block.
-    rows(0).iter().step_by(120).for_each(|row| read(&flood, &cache, row));
+    // At most one read of a block: one that is read twice is established too, and worth as much.
+    let blocks = flood[0].meta.blocks as usize;
+    let step = 5 * old.len() / (4 * blocks);
+    assert!(blocks > 100, "more than the cache holds");
+    old.iter().step_by(step).for_each(|row| read(&flood, &cache, row));
     let reads = store.reads();
     new[..2000].iter().for_each(|row| read(&outputs, &cache, row));
     let misses = store.reads() - reads;
@@ -109,7 +114,8 @@ fn a_damaged_output_is_an_error_and_the_reads_find_it_too() {
     let cache = Cache::new(64 << 20);
     rows(0).iter().for_each(|row| read(&inputs, &cache, row));
     let mut bytes = store.bytes(output.meta.id);
-    bytes[100] ^= 1;
+    // In every block: which of them are taken over is not the point.
+    (100..output.meta.index.offset as usize).step_by(1000).for_each(|at| bytes[at] ^= 1);
     store.set_bytes(output.meta.id, bytes);
     let mut inheritance = Inheritance::of(inputs.iter(), &cache);
     assert!(inheritance.pass_on(&output, &cache).is_err());

@@ -80,6 +80,14 @@ impl Shared {
         }
     }
 
+    pub(super) fn remove_spares(&self) -> Result<u64> {
+        self.recycle();
+        // Out of the list first: what fails half-way must not be reused.
+        let spares = std::mem::take(&mut self.state.lock().spares);
+        let removed = spares.into_iter().map(|(file, bytes)| self.remove(file).map(|()| bytes));
+        removed.collect::<Vec<_>>().into_iter().sum()
+    }
+
     fn remove(&self, file: u32) -> Result<()> {
         match self.disk.remove(&self.path(file)) {
             Err(error) if error.kind() == Kind::NotFound => Ok(()),

@@ -1,0 +1,61 @@
+//! The face of the journals that wrap a `RingJournal`: every call goes to it as it is.
+
+/// Implements `Journal` for a wrapper of a `RingJournal`.
+macro_rules! delegate_journal {
+    ($wrapper:ty) => {
+        impl Journal for $wrapper {
+            fn commit(&self, batch: &Batch, sync: bool, index: &mut dyn FnMut(&Placed<'_>)) -> Result<SeqNo> {
+                self.0.commit(batch, sync, index)
+            }
+
+            fn visible(&self) -> SeqNo {
+                self.0.visible()
+            }
+
+            fn between_groups(&self, f: &mut dyn FnMut(SeqNo)) {
+                self.0.between_groups(f);
+            }
+
+            fn sync(&self) -> Result<()> {
+                self.0.sync()
+            }
+
+            fn sync_through(&self, seq: SeqNo) -> Result<()> {
+                self.0.sync_through(seq)
+            }
+
+            fn segments(&self) -> Vec<SegmentInfo> {
+                self.0.segments()
+            }
+
+            fn check(&self) -> Result<()> {
+                self.0.check()
+            }
+
+            fn complete_segments(&self) -> Vec<SegmentInfo> {
+                self.0.complete_segments()
+            }
+
+            fn memory_bytes(&self) -> u64 {
+                self.0.memory_bytes()
+            }
+
+            fn appended(&self) -> crate::Appended {
+                self.0.appended()
+            }
+
+            fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
+                self.0.trim(upto)
+            }
+
+            fn remove_spares(&self) -> Result<u64> {
+                self.0.remove_spares()
+            }
+
+            fn close(&self) -> Result<SeqNo> {
+                self.0.close()
+            }
+        }
+    };
+}
+pub(crate) use delegate_journal;
