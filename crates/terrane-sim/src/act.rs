@@ -43,7 +43,7 @@ impl Runner {
         }
     }
 
-    fn put(&self, table: &str, number: u64, value: Option<Value>, sync: bool) {
+    pub(crate) fn put(&self, table: &str, number: u64, value: Option<Value>, sync: bool) {
         if !self.model.borrow().has_table(table) {
             return;
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use terrane::{Db, Options, RepairReport, Shape};
 use terrane_base::env::Clock as _;
-use terrane_device::{Disk, MemDisk};
+use terrane_device::{Call, Disk, MemDisk};
 
 use crate::disk::SimDisk;
 use crate::fault::{Crash, Fault, Harm};
@@ -43,6 +43,7 @@ impl Runner {
         if let Some(stats) = stats {
             self.count(|outcome| {
                 outcome.scrubbed += stats.scrub_extents;
+                outcome.scrubbed_bytes += stats.scrub_bytes;
                 outcome.found += stats.scrub_findings;
             });
         }
@@ -107,7 +108,8 @@ impl Runner {
     /// Has a reader look at what a crash left.
     pub(crate) fn peek_at(&self, image: MemDisk, allowed: &Allowed) {
         let disk = self.aside(image);
-        for call in CALLS.into_iter().filter(|call| call.changes()) {
+        // A lock may make its file: a reader takes one where it can.
+        for call in CALLS.into_iter().filter(|call| call.changes() && *call != Call::Lock) {
             disk.fail(Fault { call, path_part: String::new(), harm: Harm::Broken, skip: 0, lasting: true });
         }
         let options = Options { read_only: true, ..self.options() };

@@ -5,6 +5,7 @@
 //! made; from then on every call fails, until the world opens the image.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,8 +26,19 @@ pub(crate) trait Watcher {
     /// The image of a crash was just taken.
     fn at_crash(&self) {}
 
-    /// A call on a data file is about to be made; nothing the write way or the read way needs is locked.
-    fn during_data_call(&self, _is_transfer: bool) {}
+    /// A call is about to be made in whose middle something else may come.
+    fn during_call(&self, _of: During) {}
+}
+
+/// In the middle of which call something else comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum During {
+    /// A read or write of a data file; nothing the write way or the read way needs is locked.
+    Transfer,
+    /// Another call on a data file; as above.
+    Data,
+    /// A change of the journal, the manifest or a directory: who writes may have to wait, and nobody who reads.
+    Log,
 }
 
 thread_local! {
@@ -65,13 +77,16 @@ struct Shared {
     world: Arc<World>,
     plan: Mutex<Plan>,
     image: Mutex<Option<MemDisk>>,
+    /// Directories whose sync failed and lied: their block counts as clean until something in it changes.
+    stuck: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl SimDisk {
     /// The device `inner` in `world`.
     #[must_use]
     pub(crate) fn new(world: Arc<World>, inner: MemDisk) -> Self {
-        let shared = Shared { world, plan: Mutex::default(), image: Mutex::default() };
+        let shared =
+            Shared { world, plan: Mutex::default(), image: Mutex::default(), stuck: Mutex::default() };
         SimDisk { inner, shared: Arc::new(shared) }
     }
 
@@ -174,8 +189,12 @@ impl SimDisk {
         if call.changes() {
             watcher.before_change(&self.inner);
         }
-        if path.extension().is_some_and(|extension| extension == "ext") {
-            watcher.during_data_call(matches!(call, Call::Read | Call::Write));
+        let is_data = path.extension().is_some_and(|extension| extension == "ext");
+        match call {
+            Call::Read | Call::Write if is_data => watcher.during_call(During::Transfer),
+            _ if is_data => watcher.during_call(During::Data),
+            _ if call.changes() => watcher.during_call(During::Log),
+            _ => {}
         }
     }
 
@@ -191,17 +210,33 @@ impl SimDisk {
             _ => make(),
         }
     }
+
+    /// A change of a directory: makes its block dirty, with every earlier change in it.
+    fn change_entry(&self, call: Call, path: &Path, make: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.call(call, path, 0, make)?;
+        self.loosen(path);
+        Ok(())
+    }
+
+    fn loosen(&self, path: &Path) {
+        if let Some(parent) = path.parent() {
+            self.shared.stuck.lock().remove(parent);
+        }
+    }
 }
 
 impl Disk for SimDisk {
     fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>> {
         let call = if mode == OpenMode::Create { Call::Create } else { Call::Open };
         let inner = self.call(call, path, 0, || self.inner.open(path, mode, direct))?;
+        if mode == OpenMode::Create {
+            self.loosen(path);
+        }
         Ok(Arc::new(SimFile { inner, disk: self.clone() }))
     }
 
     fn create_dir(&self, path: &Path) -> Result<()> {
-        self.call(Call::CreateDir, path, 0, || self.inner.create_dir(path))
+        self.change_entry(Call::CreateDir, path, || self.inner.create_dir(path))
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {
@@ -213,15 +248,23 @@ impl Disk for SimDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        self.call(Call::Rename, from, 0, || self.inner.rename(from, to))
+        self.change_entry(Call::Rename, from, || self.inner.rename(from, to).inspect(|()| self.loosen(to)))
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        self.call(Call::Remove, path, 0, || self.inner.remove(path))
+        self.change_entry(Call::Remove, path, || self.inner.remove(path))
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        self.call(Call::SyncDir, path, 0, || self.inner.sync_dir(path))
+        match self.enter(Call::SyncDir, path, 0, 0)? {
+            Some(Harm::Lie) => {
+                self.shared.stuck.lock().insert(path.to_owned());
+                Err(Harm::Broken.error(Call::SyncDir, path))
+            }
+            Some(harm) if harm.refuses() => Err(harm.error(Call::SyncDir, path)),
+            _ if self.shared.stuck.lock().contains(path) => Ok(()),
+            _ => self.inner.sync_dir(path),
+        }
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn DiskLock>> {

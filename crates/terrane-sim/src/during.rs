@@ -1,6 +1,6 @@
 //! What happens at a call of the device: the bounds of a crash are noted, another operation comes in the middle.
 
-use crate::disk::Watcher;
+use crate::disk::{During, Watcher};
 use crate::fault::Crash;
 use crate::model::Change;
 use crate::op::Op;
@@ -15,19 +15,22 @@ impl Watcher for Runner {
         }
     }
 
-    fn during_data_call(&self, is_transfer: bool) {
+    fn during_call(&self, of: During) {
         if self.nesting.get() > 0 || self.db.borrow().is_none() {
             return;
         }
         let due = {
             let mut life = self.life.borrow_mut();
-            life.during.iter_mut().for_each(|(after, _)| *after = after.saturating_sub(1));
-            let index = life.during.iter().position(|(after, _)| *after == 0);
+            // What only a data call can be interrupted by waits for one.
+            let is_meant = |op: &Op| of != During::Log || op.is_read();
+            let waiting = life.during.iter_mut().filter(|(_, op)| is_meant(op));
+            waiting.for_each(|(after, _)| *after = after.saturating_sub(1));
+            let index = life.during.iter().position(|(after, op)| *after == 0 && is_meant(op));
             index.map(|index| life.during.remove(index).1)
         };
         let Some(op) = due else { return };
         self.nesting.set(1);
-        if self.may_nest(&op, is_transfer) {
+        if self.may_nest(&op, of) {
             self.count(|outcome| outcome.nested += 1);
             self.use_database(&op);
         }
@@ -48,10 +51,10 @@ impl Runner {
         }
     }
 
-    fn may_nest(&self, op: &Op, is_transfer: bool) -> bool {
+    fn may_nest(&self, op: &Op, of: During) -> bool {
         let is_calm = self.struck().sum() == 0 && !self.life.borrow().is_cramped;
         match op {
-            Op::Steps { .. } => is_transfer,
+            Op::Steps { .. } => of == During::Transfer,
             // A writer that waits for memory in the middle of the job that brings it back waits for ever.
             Op::Batch { .. } => is_calm && self.db().pressure() < 0.5,
             Op::Snapshot { .. } => true,

@@ -1,6 +1,6 @@
 //! Every crash of small histories: at each call that changes something, every outcome that a loss of power can have
 //! (or a sample, where they are too many) and the death of the process is recovered from and judged; for some of them
-//! again at each call of that recovery.
+//! again at each call of that recovery. A share of what was recovered is written on, crashed and recovered once more.
 //!
 //! A history is a fixed beginning and then some operations, one of each kind in `KINDS`: with two operations all
 //! pairs, with three all triples.
@@ -9,20 +9,19 @@ use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
 
-use terrane::{Db, Options};
+use terrane::Options;
 use terrane_device::MemDisk;
 
 use crate::campaign::Job;
-use crate::disk::{SimDisk, Watcher, watch};
+use crate::disk::{Watcher, watch};
 use crate::fault::Crash;
-use crate::judge::{Allowed, Verdict, judge};
+use crate::judge::{Allowed, adopt};
+use crate::onward;
 use crate::op::{Edit, Op, Span, Value};
 use crate::panics;
-use crate::run::{DIR, Runner};
+use crate::run::Runner;
 use crate::script::Script;
-use crate::world::World;
 
 /// A name, and operations that differ by a number.
 type Kind = (&'static str, fn(u64) -> Vec<Op>);
@@ -90,6 +89,8 @@ pub struct Explored {
     pub again: u64,
     /// Calls where every outcome was looked at.
     pub exhausted: u64,
+    /// States among them that were written on, and crashed and recovered once more.
+    pub onward: u64,
     /// States among them that hold parts of pages, or any of the changes of a directory, beside all outcomes by page.
     pub torn: u64,
 }
@@ -168,6 +169,7 @@ impl Job for Explorer {
         sum.again += other.again;
         sum.exhausted += other.exhausted;
         sum.torn += other.torn;
+        sum.onward += other.onward;
     }
 }
 
@@ -188,6 +190,7 @@ fn explore(settings: &Explorer, number: u64, script: &Script) -> Result<Explored
             options: runner.options(),
             seed: number,
             is_on: Cell::new(false),
+            creation_calls: Cell::new(0),
             explored: Cell::default(),
             wrong: RefCell::default(),
         });
@@ -213,6 +216,8 @@ struct Scout {
     options: Options,
     seed: u64,
     is_on: Cell<bool>,
+    /// Calls before the first operation.
+    creation_calls: Cell<u64>,
     explored: Cell<Explored>,
     wrong: RefCell<Option<(String, Op)>>,
 }
@@ -220,8 +225,12 @@ struct Scout {
 impl Scout {
     fn run(&self, ops: &[Op]) -> Result<Explored, Wrong> {
         let wrong = |message, op, crash| Err(Wrong { message, op, crash });
-        self.runner.open_first();
         self.is_on.set(true);
+        self.runner.open_first();
+        if let Some((message, _)) = self.wrong.take() {
+            return wrong(format!("in the first creation: {message}"), 0, None);
+        }
+        self.creation_calls.set(self.explored.get().calls);
         for (index, op) in ops.iter().enumerate() {
             self.runner.do_op(op);
             if let Some((message, crash)) = self.wrong.take() {
@@ -260,7 +269,8 @@ impl Scout {
             let allowed = self.runner.allowed(crash);
             let judged = catch_unwind(AssertUnwindSafe(|| self.judge(crash.image(disk), &allowed, again)));
             if let Err(message) = judged.unwrap_or_else(|_| Err(panic_text())) {
-                let crash = Op::Crash { crash, after: call, again: None };
+                let after = call - self.creation_calls.get();
+                let crash = Op::Crash { crash, after, again: None };
                 self.wrong.borrow_mut().get_or_insert((message, crash));
                 self.is_on.set(false);
                 return;
@@ -273,7 +283,8 @@ impl Scout {
         let watcher = Rc::new(Inner::default());
         watcher.is_on.set(again);
         let _watching = watch(watcher.clone());
-        let opened = self.judge_one(image, allowed);
+        let goes_on = !again && self.explored.get().states % ONWARD_ONE_IN == 1;
+        let opened = self.judge_one(image, allowed, goes_on);
         watcher.is_on.set(false);
         self.count(|explored| explored.states += 1);
         opened?;
@@ -282,31 +293,28 @@ impl Scout {
             self.count(|explored| {
                 (explored.states, explored.again) = (explored.states + 1, explored.again + 1)
             });
-            self.judge_one(image, if is_kill { allowed } else { &within })
+            self.judge_one(image, if is_kill { allowed } else { &within }, false)
                 .map_err(|message| format!("again, at call {call} of the recovery: {message}"))?;
         }
         Ok(())
     }
 
-    fn judge_one(&self, image: MemDisk, allowed: &Allowed) -> Result<(), String> {
-        let world = World::new(self.seed);
-        let disk = SimDisk::new(world.clone(), image);
-        let opened = Db::open_on(Arc::new(disk.clone()), DIR, &self.options, world.env());
-        let db = opened.map_err(|error| format!("open: {error}"))?;
-        let judged = judge(&db, &self.runner.model.borrow(), allowed);
-        let checked = match judged {
-            Ok(_) => match db.check(&mut |_, _| ()) {
-                Ok(report) if report.findings.is_empty() => Ok(()),
-                Ok(report) => Err(format!("check: {:?}", report.findings)),
-                Err(error) => Err(format!("check: {error}")),
-            },
-            Err(Verdict::Refused(message) | Verdict::Wrong(message)) => Err(message),
-            Err(Verdict::Unread(error)) => Err(error.to_string()),
+    fn judge_one(&self, image: MemDisk, allowed: &Allowed, goes_on: bool) -> Result<(), String> {
+        let mut model = self.runner.model.borrow().clone();
+        let recovered = onward::recover(image, &self.options, self.seed, &model, allowed)?;
+        let done = if goes_on {
+            self.count(|explored| explored.onward += 1);
+            adopt(&mut model, &recovered.found, allowed);
+            let seed = self.seed ^ self.explored.get().states << 24;
+            recovered.write_on(&mut model, seed).and_then(|left| {
+                let again = onward::recover(left.image, &self.options, seed, &model, &left.allowed);
+                again.map(onward::Recovered::end).map_err(|message| format!("written on: {message}"))
+            })
+        } else {
+            Ok(())
         };
-        disk.abandon();
-        drop(db);
-        world.end_loops();
-        checked
+        recovered.end();
+        done
     }
 }
 
@@ -333,6 +341,8 @@ struct Again {
     image: MemDisk,
 }
 
+/// One recovered state in so many is written on.
+const ONWARD_ONE_IN: u64 = 8;
 /// Outcomes per call inside a recovery.
 const AGAIN_OUTCOMES: u64 = 3;
 /// Outcomes by parts of pages, per call where every outcome by pages is looked at.

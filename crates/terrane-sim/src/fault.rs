@@ -103,6 +103,12 @@ impl Struck {
     pub(crate) fn sum(&self) -> u64 {
         self.broken + self.full + self.lies + self.silent
     }
+
+    /// Whether it may be unknown what is stored: a write or sync failed, and not for want of space.
+    #[must_use]
+    pub(crate) fn may_poison(&self) -> bool {
+        self.broken + self.lies > 0
+    }
 }
 
 /// What is to happen on a device.
@@ -161,8 +167,9 @@ impl Plan {
         }
         match done {
             Some(Harm::Broken) => self.struck.broken += 1,
-            // A sync that fails for want of space is a failed sync: there is no going on.
-            Some(Harm::Full) if !matches!(call, Call::Sync | Call::SyncDir) => self.struck.full += 1,
+            // A sync that fails for want of space is a failed sync: there is no going on. So is a rename: which file
+            // has the name is unknown.
+            Some(Harm::Full) if !matches!(call, Call::Sync | Call::SyncDir | Call::Rename) => self.struck.full += 1,
             Some(Harm::Full) => self.struck.broken += 1,
             Some(Harm::Lie) => self.struck.lies += 1,
             Some(harm) => {

@@ -233,10 +233,13 @@ impl Draft {
     }
 
     fn fault(&mut self) -> Op {
-        let call = *self.numbers.pick(&CALLS);
+        // Syncs are few of the kinds of calls, and what matters most.
+        let syncs = [Call::Sync, Call::Sync, Call::SyncDir];
+        let call =
+            if self.numbers.one_in(4) { *self.numbers.pick(&syncs) } else { *self.numbers.pick(&CALLS) };
         let harm = match self.numbers.below(4) {
             0 => Harm::Full,
-            1 if call == Call::Sync => Harm::Lie,
+            1 | 2 if matches!(call, Call::Sync | Call::SyncDir) => Harm::Lie,
             _ => Harm::Broken,
         };
         let lasting = self.numbers.one_in(4);

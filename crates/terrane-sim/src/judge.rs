@@ -56,6 +56,18 @@ impl From<terrane::Error> for Verdict {
     }
 }
 
+/// Sets the model to what was found.
+pub(crate) fn adopt(model: &mut Model, found: &Found, allowed: &Allowed) {
+    for event in &found.events {
+        if event.is_created { model.create_table(&event.table) } else { model.drop_table(&event.table) }
+    }
+    if found.commits > allowed.acked {
+        model.write(allowed.extra.as_deref().unwrap_or_default());
+    }
+    model.roll_back(found.commits);
+    model.forget_before(&[found.commits]);
+}
+
 /// Recognises the state of `db`.
 pub(crate) fn judge(db: &Db, model: &Model, allowed: &Allowed) -> Result<Found, Verdict> {
     let events = judge_tables(db, model, allowed).map_err(Verdict::Wrong)?;

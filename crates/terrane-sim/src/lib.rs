@@ -4,8 +4,8 @@
 //! * [`model`]: what a database should answer. [`history`]: random operations on a database of the real world.
 //! * `world`: clock, randomness and background work of a seed. `disk`, `fault`: a device, and what is done to it.
 //! * `op`, [`script`], [`mod@generate`]: what is done, as values, as text, drawn from a seed.
-//! * [`mod@run`] (with `act`, `read`, `during`, `lives`, `judge`, `aside`): does it and compares. [`mod@shrink`]: makes a failing run short.
-//! * [`metamorph`]: the same operations under many configurations. [`explore`]: every crash of small histories. [`campaign`]: many runs on several threads.
+//! * [`mod@run`] (with `act`, `read`, `during`, `lives`, `judge`, `aside`, `heal`): does it and compares. [`mod@shrink`]: makes a failing run short.
+//! * [`metamorph`]: the same operations under many configurations. [`explore`] (with `onward`): every crash of small histories. [`campaign`]: many runs on several threads.
 //!
 //! The engine under it is the real one, whole. It starts no thread here: its background work is done in steps, by
 //! whoever waits for it, in an order that the seed decides.
@@ -19,12 +19,14 @@ mod during;
 pub mod explore;
 mod fault;
 pub mod generate;
+mod heal;
 pub mod history;
 mod judge;
 mod lives;
 pub mod metamorph;
 pub mod model;
 mod numbers;
+mod onward;
 mod op;
 mod panics;
 mod read;

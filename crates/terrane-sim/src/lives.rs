@@ -7,7 +7,7 @@ use terrane_device::MemDisk;
 
 use crate::disk::SimDisk;
 use crate::fault::{Crash, Fault};
-use crate::judge::{Allowed, Verdict, judge};
+use crate::judge::{Allowed, Verdict, adopt, judge};
 use crate::numbers::Numbers;
 use crate::run::{DIR, Life, Runner};
 
@@ -229,15 +229,7 @@ impl Runner {
             }
         };
         self.world.note(found.commits);
-        let mut model = self.model.borrow_mut();
-        for event in &found.events {
-            if event.is_created { model.create_table(&event.table) } else { model.drop_table(&event.table) }
-        }
-        if found.commits > allowed.acked {
-            model.write(allowed.extra.as_deref().unwrap_or_default());
-        }
-        model.roll_back(found.commits);
-        model.forget_before(&[found.commits]);
+        adopt(&mut self.model.borrow_mut(), &found, allowed);
         let mut life = self.life.borrow_mut();
         if self.has_journal {
             life.durable = found.commits;

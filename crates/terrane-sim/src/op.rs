@@ -153,7 +153,8 @@ pub(crate) enum Op {
     Rot { seed: u64, path_part: String },
     /// A bit of an extent rots while the database is open.
     Decay { seed: u64 },
-    /// Does another operation in the middle of the next ones: at the `after`-th call on a data file from now.
+    /// Does another operation in the middle of the next ones: at the `after`-th call from now on a data file, or, if it reads, that
+    /// changes anything.
     During { after: u64, op: Box<Op> },
 }
 

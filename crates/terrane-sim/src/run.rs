@@ -26,11 +26,6 @@ use crate::world::World;
 
 /// Where the database lies on its device.
 pub(crate) const DIR: &str = "/db";
-/// How often a background that met a full device is asked again once there is room.
-const RETRIES: u32 = 40;
-
-/// Turns of the background after which it should have come to rest.
-const STEPS_MAX: u32 = 20_000;
 
 /// Why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +61,8 @@ pub struct Outcome {
     pub silent: u64,
     /// Extents that scrubbing verified.
     pub scrubbed: u64,
+    /// Bytes of them.
+    pub scrubbed_bytes: u64,
     /// Damaged parts of extents that scrubbing found.
     pub found: u64,
     /// Looks of a reader at what a dead process left, and repairs of it.
@@ -86,6 +83,7 @@ impl Outcome {
         self.lies += other.lies;
         self.silent += other.silent;
         self.scrubbed += other.scrubbed;
+        self.scrubbed_bytes += other.scrubbed_bytes;
         self.found += other.found;
         self.looks += other.looks;
     }
@@ -143,6 +141,8 @@ pub(crate) struct Life {
     pub(crate) is_cramped: bool,
     pub(crate) was_cramped: bool,
     pub(crate) during: Vec<(u64, Op)>,
+    /// Calls that were refused before everything worked again: they excuse nothing that comes later.
+    pub(crate) forgiven: u64,
 }
 
 pub(crate) struct Runner {
@@ -288,11 +288,14 @@ impl Runner {
     /// Whether this error may come now.
     pub(crate) fn may_fail(&self, error: &Error) -> bool {
         let life = self.life.borrow();
-        let is_harmed = self.struck().sum() > 0 || life.is_cramped || life.was_cramped;
+        let struck = self.struck();
+        let is_harmed = struck.sum() > life.forgiven || life.is_cramped || life.was_cramped;
         match error.kind() {
             _ if self.disk().has_crashed() => true,
-            Kind::Corrupt => self.is_damaged.get() || self.struck().silent > 0,
+            Kind::Corrupt => self.is_damaged.get() || struck.silent > 0,
             Kind::Invalid => life.is_paused,
+            // For ever, or rather until the next open; and never for want of room.
+            Kind::Poisoned => struck.may_poison() || self.is_damaged.get(),
             _ => is_harmed || self.is_damaged.get(),
         }
     }
@@ -313,65 +316,6 @@ impl Runner {
             outcome.lies += struck.lies;
             outcome.silent += struck.silent;
         });
-    }
-
-    fn heal(&self) {
-        self.disk().heal();
-        self.expect_recovery();
-    }
-
-    fn set_room(&self, bytes: u64) {
-        let disk = self.disk();
-        let device = disk.device();
-        let is_cramped = bytes != u64::MAX;
-        device.set_capacity(if is_cramped { device.used_bytes() + bytes } else { u64::MAX });
-        {
-            let mut life = self.life.borrow_mut();
-            life.was_cramped |= is_cramped;
-            life.is_cramped = is_cramped;
-        }
-        if !is_cramped {
-            self.expect_recovery();
-        }
-    }
-
-    /// A device that was only full, and is so no more, hinders nothing: the background must come to rest, and a write
-    /// must succeed.
-    fn expect_recovery(&self) {
-        let struck = self.struck();
-        let life = self.life.borrow();
-        let was_only_full =
-            struck.broken + struck.lies + struck.silent == 0 && (struck.full > 0 || life.was_cramped);
-        let is_settled =
-            !was_only_full || life.is_cramped || life.is_paused || life.is_poisoned || self.is_damaged.get();
-        drop(life);
-        if is_settled || self.disk().has_crashed() {
-            return;
-        }
-        let db = self.db();
-        let mut last = None;
-        for _ in 0..RETRIES {
-            match db
-                .wait_until_quiescent()
-                .and_then(|()| db.write(&terrane::Batch::new(), terrane::Sync::Yes))
-            {
-                Ok(_) => return self.note_durable(self.model.borrow().now()),
-                Err(error) => last = Some(error),
-            }
-            if self.disk().has_crashed() {
-                return;
-            }
-            terrane_base::env::Clock::sleep(&*self.world, std::time::Duration::from_secs(1));
-            // What failed is tried again by the background, not by who asks.
-            self.world.begin_operation();
-            let is_at_rest = (0..STEPS_MAX).any(|_| !self.world.step());
-            if !is_at_rest && !self.disk().has_crashed() {
-                return self.fail("there is room again, and the background never comes to rest");
-            }
-        }
-        if let Some(error) = last {
-            self.fail(format!("there is room again, and still: {error}"));
-        }
     }
 
     /// Everything up to a moment is on the device.

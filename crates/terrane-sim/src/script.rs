@@ -362,7 +362,7 @@ fn fault(call: &str, harm: &str, path: &str, skip: &str, lasting: bool) -> Resul
 }
 
 /// Calls that can be harmed.
-pub(crate) const CALLS: [Call; 16] = [
+pub(crate) const CALLS: [Call; 18] = [
     Call::Open,
     Call::Create,
     Call::CreateDir,
@@ -371,6 +371,8 @@ pub(crate) const CALLS: [Call; 16] = [
     Call::Rename,
     Call::Remove,
     Call::SyncDir,
+    Call::Lock,
+    Call::FreeBytes,
     Call::Len,
     Call::Read,
     Call::Write,

@@ -27,7 +27,7 @@ fn every_crash_of_pairs_of_operations_leaves_a_prefix() {
     }
     println!("{sum:?}");
     assert!(sum.states > count * 50 && sum.again > 0 && sum.exhausted > count, "{sum:?}");
-    assert!(sum.torn > count, "{sum:?}");
+    assert!(sum.torn > count && sum.onward > count, "{sum:?}");
 }
 
 #[test]

@@ -104,6 +104,24 @@ fn scrubbing_finds_what_rots_and_nothing_else() {
     assert!(found > 3, "most of the bits hit an extent: {found}");
 }
 
+/// In a world whose clock stands still but for what waits: so many seconds more are so many bytes more, neither less nor
+/// more than the extents that a piece of work rounds up to and the tenth of a second that a look may come late.
+#[test]
+fn scrubbing_keeps_to_its_rate() {
+    const RATE: u64 = 128 << 10;
+    let puts: String = (0..16).map(|key| format!("put default {key} 60000:{}\n", 3 * key + 3)).collect();
+    let bytes_in = |seconds: u64| {
+        let waits = "wait 100\nsteps 4\n".repeat(10 * seconds as usize);
+        let text = format!("seed 3\noption scrub_bytes_per_second={RATE}\n{puts}flush\nquiesce\n{waits}");
+        do_run(3, &text.parse().unwrap()).scrubbed_bytes
+    };
+    let (short, long) = (bytes_in(10), bytes_in(70));
+    let expected = 60 * RATE;
+    let extra = long - short;
+    assert!(extra <= expected + expected / 20, "{extra} bytes in a minute at {RATE} a second");
+    assert!(extra >= expected * 3 / 4, "{extra} bytes in a minute at {RATE} a second");
+}
+
 /// Work that fails waits before it is tried again: turns of the background pass without an attempt.
 #[test]
 fn a_trim_that_fails_is_not_tried_without_end() {

@@ -206,7 +206,8 @@ fn show(sum: &Outcome) -> String {
 
 fn show_explored(sum: &Explored) -> String {
     format!(
-        "{} histories, {} calls ({} with every outcome by pages), {} states ({} torn within pages, {} of a second crash)",
-        sum.histories, sum.calls, sum.exhausted, sum.states, sum.torn, sum.again
+        "{} histories, {} calls ({} with every outcome by pages), {} states ({} torn within pages, {} of a second crash), \
+         {} written on and crashed once more",
+        sum.histories, sum.calls, sum.exhausted, sum.states, sum.torn, sum.again, sum.onward
     )
 }
