@@ -9,8 +9,8 @@ use std::sync::Arc;
 use common::{add, database, dir, env, numbered, open, read_file, still, with_manifest, write_file};
 use terrane_base::{Kind, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, MemDisk, OpenMode, PosixDisk};
-use terrane_format::manifest::file::{Current, FileHeader};
-use terrane_format::manifest::{DatabaseId, Edit, EditOp, NextIds, Place, Seal, SegmentSpec};
+use terrane_format::manifest::file::FileHeader;
+use terrane_format::manifest::{Edit, EditOp, NextIds, Place, Seal, SegmentSpec};
 use terrane_levels::directory::{self, Contents};
 use terrane_levels::{Manifest, ManifestSettings, State};
 

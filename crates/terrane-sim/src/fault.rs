@@ -169,7 +169,9 @@ impl Plan {
             Some(Harm::Broken) => self.struck.broken += 1,
             // A sync that fails for want of space is a failed sync: there is no going on. So is a rename: which file
             // has the name is unknown.
-            Some(Harm::Full) if !matches!(call, Call::Sync | Call::SyncDir | Call::Rename) => self.struck.full += 1,
+            Some(Harm::Full) if !matches!(call, Call::Sync | Call::SyncDir | Call::Rename) => {
+                self.struck.full += 1
+            }
             Some(Harm::Full) => self.struck.broken += 1,
             Some(Harm::Lie) => self.struck.lies += 1,
             Some(harm) => {
