@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use xtask::planted::Choice;
 use xtask::tools::Advisories;
 
 const USAGE: &str = "\
@@ -13,8 +14,8 @@ usage: cargo xtask COMMAND
   test            every test: unit, integration and doc tests, schedule exploration, benches once each
   docs            build the documentation, warnings refused
   golden VERSION  make the golden stores of a new format version; refuses to overwrite
-  planted [NAME | --write]  the mutation suite: each planted bug must fail its test; --write
-                  renews docs/planted-bugs.md
+  planted [NAME | --sample | --write]  the mutation suite: each planted bug must fail its test;
+                  --sample is what `test` runs of it, --write renews docs/planted-bugs.md
   ci-parts        what CI runs besides `test`: format, clippy, tidy, docs
 
 With a nightly toolchain or tools that are installed apart:
@@ -35,9 +36,10 @@ fn main() -> ExitCode {
         ["test"] => xtask::suites::test(root),
         ["docs"] => xtask::suites::docs(root),
         ["golden", version] => xtask::golden::run(root, version),
-        ["planted"] => xtask::planted::run(root, None, false),
-        ["planted", "--write"] => xtask::planted::run(root, None, true),
-        ["planted", name] => xtask::planted::run(root, Some(name), false),
+        ["planted"] => xtask::planted::run(root, Choice::All, false),
+        ["planted", "--write"] => xtask::planted::run(root, Choice::All, true),
+        ["planted", "--sample"] => xtask::planted::run(root, Choice::Sample, false),
+        ["planted", name] => xtask::planted::run(root, Choice::One(name), false),
         ["ci-parts"] => xtask::suites::ci_parts(root),
         ["fuzz", rest @ ..] => match fuzz_arguments(rest) {
             Some((target, seconds)) => xtask::tools::fuzz(root, target, seconds),

@@ -19,6 +19,7 @@ fn the_test_suite_finds_explorations_and_benches() {
             "test --workspace",
             "test -p low --features shuttle --test shuttle",
             "test -p low --bench ring -- --test",
+            "xtask planted --sample",
         ]
     );
 }
@@ -79,4 +80,11 @@ fn fuzz_targets_are_the_files() {
         ("fuzz/fuzz_targets/index.rs", ""),
     ]);
     assert_eq!(xtask::tools::fuzz_targets(&tree), ["block", "index"]);
+}
+
+#[test]
+fn the_sample_of_the_mutation_suite_exists() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let missing = xtask::planted::missing_from_sample(&Tree::read(root).unwrap());
+    assert!(missing.is_empty(), "{missing:?}");
 }

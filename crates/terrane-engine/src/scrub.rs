@@ -114,7 +114,8 @@ impl Engine {
     fn scrub_extent(&self, table: TableId, extent: &Extent) -> Result<()> {
         let mut refused = Ok(());
         for error in verify_extent(&extent.meta, &*self.store) {
-            if error.kind() == Kind::Io {
+            // Only what was read and is wrong is damage.
+            if error.kind() != Kind::Corrupt {
                 refused = Err(error);
                 continue;
             }

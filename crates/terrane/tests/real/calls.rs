@@ -2,7 +2,7 @@
 //! give, the n-th one of each thread fails, for each n until nothing is left to fail; then every one from some n on.
 //!
 //! Whatever fails, the child neither panics nor dies nor hangs (but where the allocator gets no memory at all: then the
-//! process ends as by a kill, which the language's allocation leaves no other way for); it tells a clear error or meets none; and afterwards the
+//! process ends as by a kill, which the language's allocation leaves no other way for); it tells a clear error or meets none, and reads the rows that it wrote, to the end or to an error; and afterwards the
 //! database opens, holds everything that was acknowledged, and `check` finds nothing.
 //!
 //! By default one place of each call is tried; `TERRANE_CALLS=all` tries all of them and prints the table.
@@ -202,6 +202,9 @@ fn judge(life: &Life, scene: &Scene, dir: &Path, place: &str) -> Seen {
         if !is_known || error.len() < 30 {
             return Seen::Bad(format!("unclear error: {error}"));
         }
+    }
+    if let Some(wrong) = life.said.iter().find(|line| line.starts_with("wrong ")) {
+        return Seen::Bad(format!("it read what was never there, or less: {wrong}"));
     }
     let mut model = scene.model.clone();
     if let Some(op) = life.acknowledged() {

@@ -3,7 +3,8 @@
 //! * `writers`: several threads write batches over three tables, every eighth durable, while another flushes and
 //!   compacts, until somebody kills it.
 //! * `script`: waits for a line, then does one thing after the other, each phase announced; an error is told and the
-//!   script goes on where a careful program would.
+//!   script goes on where a careful program would. What it reads it compares with the rows that its operations leave: a
+//!   read that fails may end early with an error, and never with other rows or without one.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use terrane::{Db, Error, Sync, Table, TableOptions};
 
 use crate::number_from_env;
-use crate::workload::{TABLES, batch, counter, tables, tiny_options};
+use crate::workload::{Rows, TABLES, batch, changes, counter, is_view, tables, tiny_options};
 
 /// Longest life of a child that nobody kills.
 const LIFE: Duration = Duration::from_secs(60);
@@ -108,7 +109,7 @@ fn script(dir: &std::path::Path) -> ExitCode {
     let Some(db) = told(Db::open_with(dir, &tiny_options())) else { return end() };
     if let Some(tables) = told(tables(&db)) {
         if dies {
-            write_some(&db, &tables);
+            write_some(&db, &tables, &mut Book::default());
             std::process::abort();
         }
         work(&db, &tables);
@@ -124,39 +125,102 @@ fn end() -> ExitCode {
 }
 
 fn work(db: &Db, tables: &[Table]) {
+    let mut book = Book::default();
     say("phase write");
-    write_some(db, tables);
+    write_some(db, tables, &mut book);
     say("phase flush");
     told(db.flush());
-    read_all(tables);
+    read_all(tables, &mut book);
     say("phase write");
-    write_some(db, tables);
+    write_some(db, tables, &mut book);
     say("phase compact");
     for table in tables {
         told(db.compact_range(table, ..));
     }
-    read_all(tables);
+    read_all(tables, &mut book);
     say("phase write");
-    write_some(db, tables);
+    write_some(db, tables, &mut book);
+    read_all(tables, &mut book);
 }
 
-fn read_all(tables: &[Table]) {
-    for table in tables {
-        let rows: Result<Vec<_>, Error> = table.iter().collect();
-        told(rows);
-        told(table.get(b"counter/0"));
+/// What this life must read: how far its writer is, once it has read that, and the rows up to there.
+#[derive(Default)]
+struct Book {
+    done: Option<u64>,
+    replayed: u64,
+    rows: Rows,
+}
+
+impl Book {
+    /// Reads how far the writer is; that is what it was the first time, and what was acknowledged since.
+    fn read_counter(&mut self, table: &Table) -> Option<u64> {
+        let found = told(counter(table, 0))?;
+        if self.done.is_some_and(|done| done != found) {
+            say(&format!("wrong counter {found}, expected {:?}", self.done));
+        }
+        self.done = Some(found);
+        Some(found)
+    }
+
+    /// The rows of each table after everything that was done.
+    fn rows(&mut self, done: u64) -> &Rows {
+        for change in (self.replayed + 1..=done).flat_map(|op| changes(0, op)) {
+            match change.value {
+                Some(value) => drop(self.rows[change.table].insert(change.key, value)),
+                None => drop(self.rows[change.table].remove(&change.key)),
+            }
+        }
+        self.replayed = self.replayed.max(done);
+        &self.rows
     }
 }
 
-/// Writes until an error: after one the operation may be there or not.
-fn write_some(db: &Db, tables: &[Table]) {
-    let Some(done) = told(counter(&tables[0], 0)) else { return };
+fn read_all(tables: &[Table], book: &mut Book) {
+    for (index, table) in tables.iter().enumerate() {
+        told(table.get(b"counter/0"));
+        let Some(done) = book.read_counter(&tables[0]) else { continue };
+        let rows = &book.rows(done)[index];
+        let name = TABLES[index];
+        compare(&format!("{name} forward"), table.iter(), rows.iter());
+        compare(&format!("{name} backward"), table.iter().rev(), rows.iter().rev());
+    }
+}
+
+/// Compares rows up to an error, which is told; what ends without one has all of them.
+fn compare<'r>(
+    what: &str,
+    found: impl Iterator<Item = Result<terrane::Row, Error>>,
+    mut expected: impl Iterator<Item = (&'r Vec<u8>, &'r Vec<u8>)>,
+) {
+    for row in found {
+        let Some((key, value)) = told(row) else { return };
+        if is_view(&key) {
+            continue;
+        }
+        match expected.next() {
+            Some(row) if (&row.0[..], &row.1[..]) == (&key[..], &value[..]) => {}
+            other => {
+                let (found, other) = (key.escape_ascii(), other.map(|row| row.0.escape_ascii().to_string()));
+                return say(&format!("wrong row, {what}: {found}, expected {other:?}"));
+            }
+        }
+    }
+    if let Some((key, _)) = expected.next() {
+        say(&format!("wrong end, {what}: without an error before {}", key.escape_ascii()));
+    }
+}
+
+/// Writes until an error: after one the operation may be there or not once the database was opened anew; until then it
+/// is not.
+fn write_some(db: &Db, tables: &[Table], book: &mut Book) {
+    let Some(done) = book.read_counter(&tables[0]) else { return };
     for op in done + 1..=done + SCRIPT_OPS {
         let Some(batch) = told(batch(tables, 0, op, &[op - 1])) else { return };
         let sync = if op % 8 == 0 { Sync::Yes } else { Sync::No };
         if told(db.write(&batch, sync)).is_none() {
             return;
         }
+        book.done = Some(op);
         say(&format!("a 0 {op}"));
     }
 }

@@ -111,6 +111,11 @@ pub(crate) fn batch(tables: &[Table], writer: u64, op: u64, saw: &[u64]) -> Resu
     Ok(batch)
 }
 
+/// Whether a row says what a writer saw of the others.
+pub(crate) fn is_view(key: &[u8]) -> bool {
+    key.starts_with(SAW.as_bytes())
+}
+
 /// Splits off what the writers saw of each other.
 pub(crate) fn take_saw(rows: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<(u64, Vec<u64>)> {
     let keys: Vec<Vec<u8>> = rows.keys().filter(|key| key.starts_with(SAW.as_bytes())).cloned().collect();
