@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use terrane::{Batch, Error, Kind, Result, Sync, TableOptions};
+use terrane::{Batch, Error, Kind, Result, Sync};
 use terrane_base::env::Clock as _;
 
 use crate::op::Value;
@@ -17,8 +17,6 @@ const RETRIES: u32 = 40;
 const STEPS_MAX: u32 = 20_000;
 /// Bytes of the value that must be written: more than what is left of most segments.
 const VALUE_BYTES: u64 = 40_000;
-/// A table that a poisoned manifest may not take.
-const REFUSED_TABLE: &str = "refused";
 
 impl Runner {
     pub(crate) fn heal(&self) {
@@ -104,7 +102,8 @@ impl Runner {
         self.put("default", 0, Some(Value { len: VALUE_BYTES, stamp }), true);
     }
 
-    /// One of the two places that can be poisoned is, for a reason, and stays so.
+    /// One of the two places that can be poisoned is, for a reason, and stays so. Asked by calls that change nothing that a
+    /// crash in their middle could leave.
     fn expect_poisoned(&self, error: &Error) {
         if !self.struck().may_poison() {
             return self.fail(format!("nothing but space was refused, and: {error}"));
@@ -113,11 +112,10 @@ impl Runner {
         let synced = db.sync();
         let answers = if synced.is_err() {
             self.life.borrow_mut().is_poisoned = true;
-            [("sync", synced), ("put", db.put(b"refused", b""))]
+            [("sync", synced), ("write", db.write(&Batch::new(), Sync::Yes).map(drop))]
         } else {
             self.note_durable(self.model.borrow().now());
-            let created = db.create_table(REFUSED_TABLE, &TableOptions::new()).map(drop);
-            [("create", created), ("quiesce", db.wait_until_quiescent())]
+            [("quiesce", db.wait_until_quiescent()), ("quiesce again", db.wait_until_quiescent())]
         };
         for (what, answer) in answers {
             match answer {

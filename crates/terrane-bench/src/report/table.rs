@@ -46,7 +46,7 @@ const FIRST: [Metric; 12] = [
     metric::SWITCHES,
 ];
 
-const SECOND: [Metric; 18] = [
+const SECOND: [Metric; 17] = [
     metric::FOUND,
     metric::P90,
     metric::P9999,
@@ -58,7 +58,6 @@ const SECOND: [Metric; 18] = [
     metric::CACHE_HITS,
     metric::STALLED,
     metric::LOW_WINDOWS,
-    metric::LOWEST_WINDOW,
     metric::DISK,
     metric::FAULTS,
     metric::INSTRUCTIONS,
