@@ -1,6 +1,6 @@
 //! How many of a few sorted numbers are not above a target: the one step of every search in a block.
 //!
-//! A search tree has a root of 16 numbers and leaves of 8. Numbers are the *heads* of keys (see [`crate::wire::head`]);
+//! A search tree has a root of 16 numbers and leaves of 8. Numbers are the *heads* of keys (see `crate::wire::head`);
 //! nodes that hold fewer keys are padded with their largest head, so that a node is compared whole and without a
 //! branch (`docs/format/block.md` has the layout). There is a kernel for each set of vector instructions, and one without; all give the same answers
 //! (`tests/rank.rs`). The best that the processor has is chosen at the first search. [`choose`] sets another one.
