@@ -15,7 +15,7 @@ usage: cargo xtask COMMAND
   docs            build the documentation, warnings refused
   golden VERSION  make the golden stores of a new format version; refuses to overwrite
   planted [NAME | --sample | --write]  the mutation suite: each planted bug must fail its test;
-                  --sample is what `test` runs of it, --write renews docs/planted-bugs.md
+                  --sample runs six of several layers, --write renews docs/planted-bugs.md
   ci-parts        what CI runs besides `test`: format, clippy, tidy, docs
 
 With a nightly toolchain or tools that are installed apart:

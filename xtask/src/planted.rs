@@ -97,7 +97,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 pub enum Choice<'n> {
     /// All of them.
     All,
-    /// A few, of several layers, within a CI run.
+    /// A few, of several layers.
     Sample,
     /// The one of this name.
     One(&'n str),

@@ -28,7 +28,7 @@ impl Step {
     }
 }
 
-/// Every test: `cargo test`, schedule exploration, each benchmark once, and a sample of the mutation suite.
+/// Every test: `cargo test`, schedule exploration, and each benchmark once.
 ///
 /// # Errors
 /// Names the first step that failed.
@@ -69,7 +69,6 @@ fn docs_step() -> Step {
 
 /// The steps of [`test()`] for a tree: a crate takes part in schedule exploration by having `tests/shuttle.rs`,
 /// a benchmark by lying in `benches/`.
-/// The sample of the mutation suite comes last: it builds the lowest crates once more.
 #[must_use]
 pub fn test_steps(tree: &Tree) -> Vec<Step> {
     let mut steps = vec![Step::new("tests", 45, "test --workspace")];
@@ -83,7 +82,6 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
     for bench in benches {
         steps.push(Step::new("benchmark, once", 10, &format!("test {bench} -- --test")));
     }
-    steps.push(Step::new("planted bugs, a sample", 10, "xtask planted --sample"));
     steps
 }
 

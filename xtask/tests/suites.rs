@@ -19,7 +19,6 @@ fn the_test_suite_finds_explorations_and_benches() {
             "test --workspace",
             "test -p low --features shuttle --test shuttle",
             "test -p low --bench ring -- --test",
-            "xtask planted --sample",
         ]
     );
 }
