@@ -45,6 +45,28 @@ pub enum Call {
 }
 
 impl Call {
+    /// Every kind.
+    pub const ALL: [Call; Call::COUNT] = [
+        Call::Open,
+        Call::Create,
+        Call::CreateDir,
+        Call::List,
+        Call::Exists,
+        Call::Rename,
+        Call::Remove,
+        Call::SyncDir,
+        Call::Lock,
+        Call::FreeBytes,
+        Call::Len,
+        Call::Read,
+        Call::Write,
+        Call::Sync,
+        Call::SetLen,
+        Call::Allocate,
+        Call::Punch,
+        Call::Map,
+    ];
+
     /// How many kinds there are.
     pub(crate) const COUNT: usize = Call::Map as usize + 1;
 
@@ -58,25 +80,3 @@ impl Call {
         )
     }
 }
-
-/// Every kind.
-pub(crate) const ALL: [Call; Call::COUNT] = [
-    Call::Open,
-    Call::Create,
-    Call::CreateDir,
-    Call::List,
-    Call::Exists,
-    Call::Rename,
-    Call::Remove,
-    Call::SyncDir,
-    Call::Lock,
-    Call::FreeBytes,
-    Call::Len,
-    Call::Read,
-    Call::Write,
-    Call::Sync,
-    Call::SetLen,
-    Call::Allocate,
-    Call::Punch,
-    Call::Map,
-];

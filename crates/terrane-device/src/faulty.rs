@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use terrane_base::{Error, Kind, Result};
 
 use crate::batch::{Announced, pass_on};
-use crate::call::{self, Call};
+use crate::call::Call;
 use crate::mapping::PAGE_BYTES;
 use crate::{Disk, DiskLock, File, FileRead, OpenMode, PendingRead, ReadBytes, Region};
 
@@ -181,7 +181,7 @@ impl FaultyDisk {
     #[must_use]
     pub fn changes(&self) -> u64 {
         let plan = self.plan.lock();
-        call::ALL.iter().filter(|call| call.changes()).map(|&call| plan.counts[call as usize]).sum()
+        Call::ALL.iter().filter(|call| call.changes()).map(|&call| plan.counts[call as usize]).sum()
     }
 
     fn check(&self, call: Call, path: &Path) -> Result<()> {

@@ -16,7 +16,6 @@ use crate::disk::SimDisk;
 use crate::fault::{Crash, Fault, Harm};
 use crate::judge::{Allowed, Verdict, judge};
 use crate::run::{DIR, Runner};
-use crate::script::CALLS;
 
 /// Where a repair puts its database.
 const REPAIRED: &str = "/repaired";
@@ -109,7 +108,7 @@ impl Runner {
     pub(crate) fn peek_at(&self, image: MemDisk, allowed: &Allowed) {
         let disk = self.aside(image);
         // A lock may make its file: a reader takes one where it can.
-        for call in CALLS.into_iter().filter(|call| call.changes() && *call != Call::Lock) {
+        for call in Call::ALL.into_iter().filter(|call| call.changes() && *call != Call::Lock) {
             disk.fail(Fault { call, path_part: String::new(), harm: Harm::Broken, skip: 0, lasting: true });
         }
         let options = Options { read_only: true, ..self.options() };

@@ -11,7 +11,7 @@ use terrane_engine::TABLE_OPTIONS;
 use crate::fault::{Crash, Fault, Harm};
 use crate::numbers::Numbers;
 use crate::op::{Edit, Op, Span, Value, Way};
-use crate::script::{CALLS, Script};
+use crate::script::Script;
 
 /// What happens to the device in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,7 +236,7 @@ impl Draft {
         // Syncs are few of the kinds of calls, and what matters most.
         let syncs = [Call::Sync, Call::Sync, Call::SyncDir];
         let call =
-            if self.numbers.one_in(4) { *self.numbers.pick(&syncs) } else { *self.numbers.pick(&CALLS) };
+            if self.numbers.one_in(4) { *self.numbers.pick(&syncs) } else { *self.numbers.pick(&Call::ALL) };
         let harm = match self.numbers.below(4) {
             0 => Harm::Full,
             1 | 2 if matches!(call, Call::Sync | Call::SyncDir) => Harm::Lie,

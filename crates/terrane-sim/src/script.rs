@@ -346,7 +346,7 @@ fn crash_of(text: &str) -> Result<Crash, String> {
 }
 
 fn fault(call: &str, harm: &str, path: &str, skip: &str, lasting: bool) -> Result<Op, String> {
-    let call = CALLS.into_iter().find(|known| format!("{known:?}") == call).ok_or("no such call")?;
+    let call = Call::ALL.into_iter().find(|known| format!("{known:?}") == call).ok_or("no such call")?;
     let harm = match (harm, harm.split_once(':')) {
         ("broken", _) => Harm::Broken,
         ("full", _) => Harm::Full,
@@ -360,25 +360,3 @@ fn fault(call: &str, harm: &str, path: &str, skip: &str, lasting: bool) -> Resul
     let path_part = if path == "*" { String::new() } else { path.to_owned() };
     Ok(Op::Fault(Fault { call, path_part, harm, skip: parse(skip)?, lasting }))
 }
-
-/// Calls that can be harmed.
-pub(crate) const CALLS: [Call; 18] = [
-    Call::Open,
-    Call::Create,
-    Call::CreateDir,
-    Call::List,
-    Call::Exists,
-    Call::Rename,
-    Call::Remove,
-    Call::SyncDir,
-    Call::Lock,
-    Call::FreeBytes,
-    Call::Len,
-    Call::Read,
-    Call::Write,
-    Call::Sync,
-    Call::SetLen,
-    Call::Allocate,
-    Call::Punch,
-    Call::Map,
-];
