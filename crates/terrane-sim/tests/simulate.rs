@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 9] = [
+const FOUND: [&str; 10] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -81,6 +81,7 @@ const FOUND: [&str; 9] = [
      compact t0 (1795 )134\nheal\ncompact t0 (1795 )134\ncheck",
     "seed 4000225\noption scrub_bytes_per_second=65536\nput default 1 6:152\nflush\nlevel default 3\n\
      fault Read full /data skip 1 lasting\nlevel default 3\nheal\nreopen 0",
+    "seed 4000166\ncreate t2\nbatch t2:179:51:593\nflush\nduring 4 scan t2 [7 ]155 forward 8 at 2\ndrop t2",
 ];
 
 #[test]
