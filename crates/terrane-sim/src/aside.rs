@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane::{Db, Options, RepairReport, Shape};
+use terrane::{Db, Kind, Options, RepairReport, Shape};
 use terrane_base::env::Clock as _;
 use terrane_device::{Call, Disk, MemDisk};
 
@@ -32,7 +32,10 @@ impl Runner {
             self.met("scrub", &finding.error);
         }
         for finding in db.background_errors() {
-            self.met("background", &finding.error);
+            let is_old = self.life.borrow().is_stuck && finding.error.kind() != Kind::Corrupt;
+            if !is_old {
+                self.met("background", &finding.error);
+            }
         }
     }
 

@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 10] = [
+const FOUND: [&str; 12] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -82,6 +82,14 @@ const FOUND: [&str; 10] = [
     "seed 4000225\noption scrub_bytes_per_second=65536\nput default 1 6:152\nflush\nlevel default 3\n\
      fault Read full /data skip 1 lasting\nlevel default 3\nheal\nreopen 0",
     "seed 4000166\ncreate t2\nbatch t2:179:51:593\nflush\nduring 4 scan t2 [7 ]155 forward 8 at 2\ndrop t2",
+    "seed 4001653\nput default 19 7:494\ncreate t1\nput t1 26 7:495\nfault Sync full MANIFEST skip 0\nflush\n\
+     fault Sync full * skip 1\nsteps 1\nroom 18446744073709551615\nreopen 0",
+    "seed 4002247\noption block_bytes=2048\noption compression=lz4\noption compression_last=none\n\
+     batch default:11:509:70\nput default 6 19:71\nfault Read broken /data skip 19 lasting\nput default 39 861:76\n\
+     put default 17 1464:77\nput default 4 1401:78\nput default 32 922:81\ncompact default (6 ]14\n\
+     scan default (- )- both:1241191029631771670 1\nget default 17\ncrash power:17267227184397316805 after 0\n\
+     put default 8 7:92\nfault Sync full .seg skip 0 lasting\nflush\nsync\nget default 22 at 0\nlevel default 0\nheal\n\
+     reopen 0",
 ];
 
 #[test]
