@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 12] = [
+const FOUND: [&str; 13] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -90,6 +90,10 @@ const FOUND: [&str; 12] = [
      scan default (- )- both:1241191029631771670 1\nget default 17\ncrash power:17267227184397316805 after 0\n\
      put default 8 7:92\nfault Sync full .seg skip 0 lasting\nflush\nsync\nget default 22 at 0\nlevel default 0\nheal\n\
      reopen 0",
+    "seed 4005859\noption segment_bytes=131072\ncreate t2\nput t2 428 4:72\nfault Sync lie /journal skip 13 lasting\n\
+     steps 1\nbatch default:1:171493:81\nbatch t2:26:1493:83 sync\nbatch default:1:95410:89 sync\n\
+     batch t2:5:194:111 sync\nput default 1675 7:112\nfault Write broken * skip 3 lasting\nsync\nrun default\n\
+     put t2 1072 6:133 sync\nput t2 1 8:134 sync\nbatch t2:190:742:135 sync\nheal\nflush",
 ];
 
 #[test]
