@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 13] = [
+const FOUND: [&str; 14] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -94,6 +94,8 @@ const FOUND: [&str; 13] = [
      steps 1\nbatch default:1:171493:81\nbatch t2:26:1493:83 sync\nbatch default:1:95410:89 sync\n\
      batch t2:5:194:111 sync\nput default 1675 7:112\nfault Write broken * skip 3 lasting\nsync\nrun default\n\
      put t2 1072 6:133 sync\nput t2 1 8:134 sync\nbatch t2:190:742:135 sync\nheal\nflush",
+    "seed 4016715\noption segment_bytes=65536\noption memtable_bytes=65536\nput default 1 60000:1\nput default 2 60000:2\n\
+     room 4000\nsteps 1\nduring 0 batch default:5:50:7\ncrash power:1 after 22\nroom 18446744073709551615",
 ];
 
 #[test]
