@@ -9,8 +9,8 @@
 //!
 //! [`MemDisk::crash`] is the power cut, [`MemDisk::kill`] the death of the process, [`MemDisk::writeback`] the
 //! operating system writing what it likes in the meantime. The same seed gives the same outcome;
-//! [`MemDisk::crash_as`] counts through all of them where they are few. [`MemDisk::rot`] and [`MemDisk::fail_sync`]
-//! are what a device should not do.
+//! [`MemDisk::crash_as`] counts through all of them where they are few. [`MemDisk::rot`],
+//! [`MemDisk::fail_sync`] and [`MemDisk::misdirect_sync`] are what a device should not do.
 
 mod content;
 mod dir;
@@ -29,6 +29,7 @@ use terrane_base::{Error, Result};
 use crate::posix_lock::busy;
 use crate::{Disk, DiskLock, File, OpenMode};
 use file::{MemFile, MemHandle};
+use outcome::Choices;
 use space::Space;
 use tree::{NodeId, Tree};
 
@@ -104,11 +105,21 @@ impl MemDisk {
     /// A sync of this file that failed: what it should have made durable is taken for clean, as Linux does. It is
     /// still read, and no later sync makes it durable before it is written again. Nothing if there is no such file.
     pub fn fail_sync(&self, path: &Path) {
+        self.with_file(path, MemFile::fail_sync);
+    }
+
+    /// A sync of this file in which the device puts one of the unsynced pages in the place of another page of the file: all
+    /// is read as it was, and after a loss of power both pages are wrong. Nothing if there is no such file.
+    pub fn misdirect_sync(&self, path: &Path, seed: u64) {
+        self.with_file(path, |file| file.misdirect_sync(&Choices::new(seed, 0)));
+    }
+
+    fn with_file(&self, path: &Path, act: impl FnOnce(&MemFile)) {
         let tree = self.tree.lock();
         if let Ok(Some(node)) = tree.find(path)
             && let Some(file) = tree.file(node)
         {
-            file.fail_sync();
+            act(&file);
         }
     }
 

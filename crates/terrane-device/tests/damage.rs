@@ -60,6 +60,31 @@ fn a_failed_sync_forgets_mapped_stores_too() {
     assert_eq!(after_crashes(&disk, 7), BTreeSet::from([2]));
 }
 
+#[test]
+fn a_misdirected_page_is_read_until_the_power_goes_and_then_two_are_wrong() {
+    let pages = [0, PAGE as u64, 2 * PAGE as u64, 3 * PAGE as u64];
+    for seed in 0..50 {
+        let disk = MemDisk::new();
+        let file = file_of(&disk, pages.len());
+        file.write_at(pages[0], &vec![2; PAGE]).unwrap();
+        file.write_at(pages[1], &vec![3; PAGE]).unwrap();
+        disk.misdirect_sync(Path::new("file"), seed);
+        file.sync().unwrap();
+        let read = |disk: &MemDisk| pages.map(|at| byte_at(disk, at));
+        assert_eq!(read(&disk), [2, 3, 1, 1]);
+        assert_eq!(read(&disk.kill()), [2, 3, 1, 1], "the system still has them");
+        let left = read(&disk.crash(seed));
+        let wrong = (0..4).filter(|&page| left[page] != [2, 3, 1, 1][page]).count();
+        let has_lost = left[0] != 2 || left[1] != 3;
+        assert!(has_lost && wrong == 2, "seed {seed}: {left:?}");
+        assert_eq!(read(&disk.kill().crash(seed)), left, "a restart repairs nothing");
+        file.write_at(pages[0], &vec![2; PAGE]).unwrap();
+        file.write_at(pages[1], &vec![3; PAGE]).unwrap();
+        file.sync().unwrap();
+        assert_eq!(read(&disk.crash(seed))[..2], [2, 3], "written again");
+    }
+}
+
 #[expect(unsafe_code, reason = "a mapped region is written")]
 fn store(region: &terrane_device::Region, at: usize, byte: u8) {
     // SAFETY: in bounds, and nobody else uses the region.

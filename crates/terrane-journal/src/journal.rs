@@ -301,6 +301,8 @@ impl<M: Medium> Journal for RingJournal<M> {
     }
 
     fn remove_spares(&self) -> Result<u64> {
+        // Otherwise the former segment stays in use until there is another.
+        self.with_log(|log| log.release_former(self.ring.published_tickets()));
         self.medium.remove_spares()
     }
 

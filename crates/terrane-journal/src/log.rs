@@ -106,6 +106,11 @@ impl Log {
         self.active.as_ref().map(|active| (active.memory().id, active.used as u64))
     }
 
+    /// Lets go of former segments that no pointer of a member leads to any more: all tickets below `published` are done.
+    pub(crate) fn release_former(&mut self, published: u64) {
+        self.retired.retain(|(ticket, _)| *ticket > published);
+    }
+
     /// Forms the group of `tickets`. On success every entry says where its records lie. `own` is the ticket of
     /// the calling thread, which nobody else can copy.
     pub(crate) fn form<M: Medium>(
@@ -195,7 +200,7 @@ impl Log {
             edit,
             kept: Arc::new(Kept(new.memory)),
         };
-        self.retired.retain(|(ticket, _)| *ticket > published);
+        self.release_former(published);
         if let Some(former) = self.active.replace(active) {
             self.retired.push((head, former.kept));
         }

@@ -47,13 +47,15 @@ impl Runner {
         let mut last = None;
         for _ in 0..RETRIES {
             self.world.begin_operation();
+            // A batch in the middle of what is waited for comes after the sync.
+            let before = self.model.borrow().now();
             let asked = self.ask();
             if self.disk().has_crashed() {
                 return;
             }
             match asked {
                 Ok(()) => {
-                    self.note_durable(self.model.borrow().now());
+                    self.note_durable(before);
                     self.forgive();
                     return self.write_one();
                 }
@@ -109,13 +111,13 @@ impl Runner {
             return self.fail(format!("nothing but space was refused, and: {error}"));
         }
         self.life.borrow_mut().is_stuck = true;
-        let db = self.db();
+        let (db, before) = (self.db(), self.model.borrow().now());
         let synced = db.sync();
         let answers = if synced.is_err() {
             self.life.borrow_mut().is_poisoned = true;
             [("sync", synced), ("write", db.write(&Batch::new(), Sync::Yes).map(drop))]
         } else {
-            self.note_durable(self.model.borrow().now());
+            self.note_durable(before);
             [("quiesce", db.wait_until_quiescent()), ("quiesce again", db.wait_until_quiescent())]
         };
         for (what, answer) in answers {

@@ -4,6 +4,8 @@
 //! mappings share; all others are shared between the current and the durable picture until one changes.
 #![expect(unsafe_code, reason = "mapped pages are raw memory that others store to")]
 
+mod damage;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -44,8 +46,8 @@ pub(super) struct Content {
     dirty: BTreeMap<u64, u8>,
     /// What unsynced sectors held before they were overwritten unsynced, oldest first, by sector.
     older: BTreeMap<u64, Vec<Sector>>,
-    /// Pages that a failed sync took for clean, as they were then: visible, not durable, and not synced again until
-    /// they change.
+    /// Pages that the system takes for clean and that are not what is stored, as they were then: visible, not durable,
+    /// and not synced again until they change.
     clean: Pages,
 }
 
@@ -123,37 +125,6 @@ impl Content {
         self.older.clear();
         self.durable_len = self.len;
         self.durable.split_off(&self.len.div_ceil(PAGE_BYTES as u64));
-    }
-
-    /// A sync that failed: what was to be made durable is not, and no later sync will try again.
-    pub(super) fn fail_sync(&mut self) {
-        self.absorb();
-        for page in std::mem::take(&mut self.dirty).into_keys() {
-            let bytes = Arc::new(*self.page(page));
-            self.clean.insert(page, bytes);
-        }
-        self.older.clear();
-    }
-
-    /// Flips one bit of a page that was written, on the device and in every cache of it; says where. `None` for a
-    /// file without such a page, and for one that is mapped: others read that memory.
-    pub(super) fn rot(&mut self, choices: &Choices) -> Option<u64> {
-        let is_mapped = self.mapped.as_ref().is_some_and(|mapped| Arc::strong_count(&mapped.region) > 1);
-        if is_mapped {
-            return None;
-        }
-        self.unmap();
-        let pages: Vec<u64> = self.pages.keys().copied().collect();
-        let page = *pages.get(choices.below(pages.len().max(1) as u64) as usize)?;
-        let from = page * PAGE_BYTES as u64;
-        let at = choices.below((self.len.checked_sub(from)?).clamp(1, PAGE_BYTES as u64)) as usize;
-        let bit = 1u8 << choices.below(8);
-        for pages in [&mut self.pages, &mut self.durable] {
-            if let Some(bytes) = pages.get_mut(&page) {
-                Arc::make_mut(bytes)[at] ^= bit;
-            }
-        }
-        Some(from + at as u64)
     }
 
     /// How many ways a power cut can leave the file, page by page.

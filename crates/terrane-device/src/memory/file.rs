@@ -81,6 +81,11 @@ impl MemFile {
         self.inner.lock().content.fail_sync();
     }
 
+    /// See [`Content::misdirect_sync`].
+    pub(super) fn misdirect_sync(&self, choices: &Choices) {
+        self.inner.lock().content.misdirect_sync(choices);
+    }
+
     /// See [`Content::rot`].
     pub(super) fn rot(&self, choices: &Choices) -> Option<u64> {
         self.inner.lock().content.rot(choices)
