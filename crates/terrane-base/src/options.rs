@@ -166,16 +166,12 @@ options! {
         "How many times larger a level may grow than the one above it.";
     level_base_bytes: u64 = 0, "0 (derived: 4 x global_index_bytes) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
         "Size of level 1 above which its extents move down.";
-    even_levels: bool = false, "true, false", |_| true,
-        "Let level 1 grow beyond its base so that every level is the same factor larger than what comes into it.";
     overflow_runs_max: u64 = 8, "1 to 64", |v| (1..=64).contains(v),
-        "Overflow runs (level 0) beyond which writers are slowed to the rate of compaction.";
+        "Overflow runs (level 0) at which writers are slowed below the rate at which runs are merged; merging begins at half as many.";
     defer_merges: bool = true, "true, false", |_| true,
         "While much is written, collect overflow runs until they are due instead of merging each into level 1.";
-    steer_writers: bool = false, "true, false", |_| true,
-        "Change the rate of writers that the background cannot follow little by little, not with every step of its debt.";
-    background_threads: u64 = 0, "0 (derived: the processors, at most 8) to 64", |v| *v <= 64,
-        "Threads for flush and compaction.";
+    background_threads: u64 = 0, "0 (derived: the processors, from 2 to 8) to 64", |v| *v <= 64,
+        "Threads for flush and compaction; of two or more, compactions leave one to flushes while much is written.";
     io_bytes_per_second: u64 = 0, "0 (no limit) or at least 1 MiB", |v| *v == 0 || *v >= MIB,
         "Ceiling for what flush and compaction write per second.";
     scrub_bytes_per_second: u64 = 0, "0 (off) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
@@ -186,12 +182,6 @@ options! {
         "Make scattered reads of extents at once, by io_uring, instead of one after the other.";
     read_ahead_bytes: u64 = 512 * KIB, "0 (off) or 16 KiB to 4 MiB", |v| *v == 0 || (16 * KIB..=4 * MIB).contains(v),
         "Most bytes that a scan in key order reads at once, ahead of itself, for each sorted run; a 64th of memory_bytes if that is less.";
-    async_write_back: bool = false, "true, false", |_| true,
-        "Have each extent go to the device as soon as it is written, so that the next sync has less to wait for.";
-    compaction_read_ahead: bool = false, "true, false", |_| true,
-        "Tell the operating system which extent a flush or compaction reads next.";
-    write_hints: bool = false, "true, false", |_| true,
-        "Tell the device how long segments and extents stay, where it takes such hints.";
     background_nice: u64 = 0, "0 to 19", |v| *v <= 19,
         "Steps by which threads for flush and compaction give way to other threads.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
@@ -234,7 +224,7 @@ impl Options {
         derive(&mut o.global_index_bytes, o.memtable_bytes);
         derive(&mut o.segment_bytes, power_of_two_below(o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB));
         derive(&mut o.level_base_bytes, o.global_index_bytes.saturating_mul(4));
-        derive(&mut o.background_threads, processors.clamp(1, 8) as u64);
+        derive(&mut o.background_threads, processors.clamp(2, 8) as u64);
         o.read_ahead_bytes = o.read_ahead_bytes.min(o.memory_bytes / READ_AHEAD_SHARE);
         o.check_contradictions()?;
         Ok(o)

@@ -51,26 +51,19 @@ impl ExtentSource for StoreSource {
 pub struct LocalCompactor {
     store: Arc<dyn Store>,
     extents: Arc<dyn ExtentSource>,
-    reads_ahead: bool,
 }
 
 impl LocalCompactor {
     /// A compactor that reads from and writes to `store`.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
-        LocalCompactor { extents: Arc::new(StoreSource(Arc::clone(&store))), store, reads_ahead: false }
+        LocalCompactor { extents: Arc::new(StoreSource(Arc::clone(&store))), store }
     }
 
     /// A compactor that writes to `store` and has its inputs opened by `extents`.
     #[must_use]
     pub fn with_extents(store: Arc<dyn Store>, extents: Arc<dyn ExtentSource>) -> Self {
-        LocalCompactor { store, extents, reads_ahead: false }
-    }
-
-    /// Whether the store is told of an input's next extent while the one before it is merged; it is not unless asked for.
-    #[must_use]
-    pub fn with_read_ahead(self, reads_ahead: bool) -> Self {
-        LocalCompactor { reads_ahead, ..self }
+        LocalCompactor { store, extents }
     }
 
     /// Merges a range of a global index generation into L1, as [`plan_flush`](crate::plan_flush) planned it.
@@ -109,7 +102,7 @@ impl LocalCompactor {
 
     fn place<'a>(&'a self, control: &'a JobControl) -> merge::Place<'a> {
         let (extents, store) = (&*self.extents, &*self.store);
-        merge::Place { extents, store, control, reads_ahead: self.reads_ahead }
+        merge::Place { extents, store, control }
     }
 }
 

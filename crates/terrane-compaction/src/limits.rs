@@ -11,8 +11,6 @@ pub struct Limits {
     pub level_base_bytes: u64,
     /// Most that a level may be larger than the one above it. At least 2.
     pub level_fanout: u64,
-    /// Let level 1 take part in evening out the sizes of the levels: see [`Targets`](crate::Targets).
-    pub even_levels: bool,
     /// Overflow runs from which on their compaction goes before that of levels. At least 1.
     pub overflow_runs_trigger: u64,
     /// Input of a job above which no more extents join it; one extent and what it overlaps always may.
@@ -48,7 +46,6 @@ impl Limits {
         Limits {
             level_base_bytes: options.level_base_bytes.max(1),
             level_fanout: options.level_fanout.max(2),
-            even_levels: options.even_levels,
             // Half of where writers are slowed: compaction starts before anyone has to wait for it.
             overflow_runs_trigger: (options.overflow_runs_max / 2).max(1),
             job_bytes_max: 64 * slot_bytes,

@@ -43,8 +43,6 @@ pub(crate) struct Place<'a> {
     pub(crate) extents: &'a dyn ExtentSource,
     pub(crate) store: &'a dyn Store,
     pub(crate) control: &'a JobControl,
-    /// Whether the store is told which extent comes next.
-    pub(crate) reads_ahead: bool,
 }
 
 /// Entries in memory that take part in a merge, newer than every extent.
@@ -185,11 +183,6 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
                 Reuse::Blocks => self.sink.output.balance(meta.bytes as usize),
                 Reuse::None => {}
             }
-        }
-        if self.place.reads_ahead
-            && let Some(next) = run.next_meta()
-        {
-            self.place.store.prefetch(next.id, 0, next.bytes);
         }
         run.open_extent(self.place.extents, &mut self.sink.work)
     }

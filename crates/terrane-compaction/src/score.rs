@@ -6,10 +6,6 @@
 //! every other level `level_fanout` times what the one above it does. The factor between levels is then made as
 //! small as that depth allows: it is the same for all of them, and the targets add up to the bytes there are. So
 //! L1 always gets at least the whole base, the last level is as large as it must be, and there is never a level too many.
-//!
-//! With `even_levels` L1, too, is made that factor larger than the base: what is merged into L1 at once is about a base
-//! (the overflow runs together), so each byte is rewritten about `factor` times on its way into every level, L1
-//! included. The sum of equal factors is the least for their product.
 //! A tree that shrank keeps its depth until it would fit with a quarter to spare, so that a size near the border
 //! does not move data to and fro.
 
@@ -35,15 +31,9 @@ impl Targets {
         let deepest = level_bytes.iter().rposition(|bytes| *bytes > 0).map_or(0, |index| index + 1);
         let depth =
             depth_for(total, limits).max(deepest.min(depth_for(total.saturating_add(total / 4), limits)));
-        let base = limits.level_base_bytes;
-        let even = if limits.even_levels && depth > 1 {
-            factor_milli(total.saturating_add(base), depth + 1, limits)
-        } else {
-            1000
-        };
-        let factor_milli = if even > 1000 { even } else { factor_milli(total, depth, limits) };
+        let factor_milli = factor_milli(total, depth, limits);
         let mut bytes = Vec::with_capacity(depth);
-        let mut target = scale(base, even);
+        let mut target = limits.level_base_bytes;
         for _ in 1..depth {
             bytes.push(target);
             target = scale(target, factor_milli);

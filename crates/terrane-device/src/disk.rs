@@ -21,15 +21,6 @@ pub enum OpenMode {
     Create,
 }
 
-/// How long what is written to a file will stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lifetime {
-    /// Seconds to minutes: segments, which are flushed and used again.
-    Short,
-    /// Until a compaction rewrites it: extents.
-    Long,
-}
-
 /// Holds a lock on a directory until dropped.
 pub trait DiskLock: Send + Sync + Debug {}
 
@@ -201,18 +192,6 @@ pub trait File: Any + Send + Sync + Debug {
 
     /// Hints that a range will be read soon.
     fn prefetch(&self, offset: u64, len: u64);
-
-    /// Hints that a range was written and should go to the device now, so that a later [`File::sync`] has less to wait
-    /// for. Makes nothing durable. A device that keeps nothing back ignores it.
-    fn write_back(&self, offset: u64, len: u64) {
-        let _ = (offset, len);
-    }
-
-    /// Hints how long what is written to the file will stay, so that a device can keep apart what goes at different
-    /// times. Many ignore it.
-    fn hint_lifetime(&self, lifetime: Lifetime) {
-        let _ = lifetime;
-    }
 
     /// Maps the first `len` bytes, shared with the file. Requires: the file is at least that long, and for a
     /// writable mapping its space is allocated. The mapping lives on its own, also after the file is closed.

@@ -27,7 +27,7 @@ mod ring;
 
 pub use batch::{Announced, FileRead, PendingRead, ReadBytes};
 pub use call::Call;
-pub use disk::{Disk, DiskLock, File, Lifetime, OpenMode};
+pub use disk::{Disk, DiskLock, File, OpenMode};
 pub use faulty::{Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};
 pub use mapping::return_freed_memory;

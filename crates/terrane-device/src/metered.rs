@@ -9,7 +9,7 @@ use std::sync::Arc;
 use terrane_base::Result;
 
 use crate::batch::pass_on;
-use crate::{Disk, DiskLock, File, FileRead, Flow, Lifetime, OpenMode, Region};
+use crate::{Disk, DiskLock, File, FileRead, Flow, OpenMode, Region};
 
 /// Counts the reads, writes and syncs of every file that is opened through it, and syncs of directories.
 #[derive(Clone, Debug)]
@@ -135,14 +135,6 @@ impl File for MeteredFile {
 
     fn prefetch(&self, offset: u64, len: u64) {
         self.inner.prefetch(offset, len);
-    }
-
-    fn write_back(&self, offset: u64, len: u64) {
-        self.inner.write_back(offset, len);
-    }
-
-    fn hint_lifetime(&self, lifetime: Lifetime) {
-        self.inner.hint_lifetime(lifetime);
     }
 
     fn map(&self, len: usize, writable: bool) -> Result<Region> {

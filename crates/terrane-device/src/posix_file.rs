@@ -6,7 +6,7 @@
 //! an aligned one ([`Bounce`]).
 
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, FileType, Mode, OFlags};
@@ -15,7 +15,7 @@ use terrane_base::{Error, Result};
 
 use crate::mapping::{self, PAGE_BYTES};
 use crate::posix::{FILE_MODE, refused, shown};
-use crate::{File, Lifetime, OpenMode, Region};
+use crate::{File, OpenMode, Region};
 
 /// Flags of every opening. A link is not followed: who made the directory may have pointed it at a file of somebody
 /// else's, which would be overwritten. A pipe does not keep the caller waiting until it has another end.
@@ -23,10 +23,6 @@ pub(crate) const SAFELY: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(
 
 /// Most bytes of one hint: the kernel silently cuts longer ones to the device's read-ahead.
 const PREFETCH_BYTES: u64 = 128 << 10;
-/// `F_SET_RW_HINT`, and the lifetimes short and long, of `linux/fcntl.h`.
-const SET_RW_HINT: libc::c_int = 1024 + 12;
-const LIFE_SHORT: u64 = 2;
-const LIFE_LONG: u64 = 4;
 /// Most bytes that go through a bounce buffer at once.
 const BOUNCE_BYTES: usize = 256 << 10;
 
@@ -219,24 +215,6 @@ impl File for PosixFile {
             }
             at += piece.get();
         }
-    }
-
-    #[expect(unsafe_code, reason = "a call that has no safe face")]
-    fn write_back(&self, offset: u64, len: u64) {
-        // What bypassed the page cache is on its way already.
-        let (None, Ok(start), Ok(len)) = (&self.direct, offset.try_into(), len.try_into()) else { return };
-        // SAFETY: the descriptor is open; the call touches no memory of this process.
-        unsafe { libc::sync_file_range(self.fd.as_raw_fd(), start, len, libc::SYNC_FILE_RANGE_WRITE) };
-    }
-
-    #[expect(unsafe_code, reason = "a call that has no safe face")]
-    fn hint_lifetime(&self, lifetime: Lifetime) {
-        let life = match lifetime {
-            Lifetime::Short => LIFE_SHORT,
-            Lifetime::Long => LIFE_LONG,
-        };
-        // SAFETY: the descriptor is open, and the kernel reads eight bytes of `life`, which lives that long.
-        unsafe { libc::fcntl(self.fd.as_raw_fd(), SET_RW_HINT, &raw const life) };
     }
 
     #[expect(unsafe_code, reason = "a mapping becomes a region")]

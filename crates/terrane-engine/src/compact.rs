@@ -60,9 +60,11 @@ impl Engine {
     }
 
     /// Runs a compaction job and makes its result part of the table.
-    pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &JobControl) -> Result<()> {
-        let result = self.compactor.run(spec, control)?;
-        self.install(table, &result, Vec::new(), |_| ())?;
+    pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &Arc<JobControl>) -> Result<()> {
+        let result = self.while_sinking(spec, control, || {
+            let result = self.compactor.run(spec, control)?;
+            self.install(table, &result, Vec::new(), |_| ()).map(|()| result)
+        })?;
         if spec.kind == JobKind::Manual {
             table.advance_request(spec);
         }

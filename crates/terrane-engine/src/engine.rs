@@ -15,6 +15,7 @@ use terrane_levels::{Manifest, Pins};
 use terrane_storage::Store;
 use terrane_table::{Cache, RowCache};
 
+use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::flows::Flows;
@@ -61,6 +62,8 @@ pub struct Engine {
     pub(crate) catalog: Catalog,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
+    /// What the levels owe.
+    pub(crate) backlog: Backlog,
     /// How much writers bring.
     pub(crate) inflow: Inflow,
     /// What was counted.
@@ -114,7 +117,8 @@ impl Engine {
         self.journal.visible()
     }
 
-    /// How far the background is behind: 0 is not at all, 1 is the limit at which writers wait.
+    /// How far the background is behind: 0 is not at all, at 1 writers wait for memory; below, they are slowed from about
+    /// half on.
     #[must_use]
     pub fn debt(&self) -> f64 {
         self.pressure.debt()

@@ -173,7 +173,7 @@ impl Engine {
     }
 
     /// Merges the oldest generation of `table` into its levels.
-    pub(crate) fn flush_generation(&self, table: &Table, control: &JobControl) -> Result<()> {
+    pub(crate) fn flush_generation(&self, table: &Table, control: &Arc<JobControl>) -> Result<()> {
         let started = self.env.clock.now();
         let generation = self.take_generation(table);
         let flushed = match &generation {
@@ -220,21 +220,29 @@ impl Engine {
             || (is_large && (had_to_wait || self.puts_off()))
     }
 
-    fn flush_as_run(&self, table: &Table, generation: &Arc<GlobalIndex>, control: &JobControl) -> Result<()> {
+    fn flush_as_run(
+        &self,
+        table: &Table,
+        generation: &Arc<GlobalIndex>,
+        control: &Arc<JobControl>,
+    ) -> Result<()> {
         let run = self.next_run.fetch_add(1, Ordering::Relaxed);
         let snapshots = self.pins.list(|| self.journal.visible());
         let tree = table.pinned().tree;
         let spec = plan_dump(&shape_of(table.id, &tree, &snapshots), &table.settings.limits, run);
-        let result = self.flusher.dump_run(&spec, &mut generation.cursor(), control)?;
-        let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
-        let durable = if !is_whole || self.others_are_behind(table, generation.last_seq()) {
-            Some(self.sync_journal_through(generation.last_seq())?)
-        } else {
-            None
-        };
-        add(&self.counters.overflow_runs_written, 1);
-        add(&self.counters.flush_bytes_written, result.work.bytes_written);
-        self.finish_flush(table, generation, &result, durable)
+        let size = (generation.record_bytes(), generation.entry_count());
+        self.while_dumped(table.id, control, size, || {
+            let result = self.flusher.dump_run(&spec, &mut generation.cursor(), control)?;
+            let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
+            let durable = if !is_whole || self.others_are_behind(table, generation.last_seq()) {
+                Some(self.sync_journal_through(generation.last_seq())?)
+            } else {
+                None
+            };
+            add(&self.counters.overflow_runs_written, 1);
+            add(&self.counters.flush_bytes_written, result.work.bytes_written);
+            self.finish_flush(table, generation, &result, durable)
+        })
     }
 
     /// Whether another table has records up to `seq` in memory only. If none has, a run that holds everything up
@@ -262,7 +270,7 @@ impl Engine {
         &self,
         table: &Table,
         generation: &Arc<GlobalIndex>,
-        control: &JobControl,
+        control: &Arc<JobControl>,
     ) -> Result<()> {
         let mut cursor = generation.cursor();
         let mut start = Vec::new();
@@ -271,8 +279,8 @@ impl Engine {
         loop {
             control.check()?;
             let Some((spec, claim)) = self.claim_step(table, &start, left, control)? else {
-                // Overflow runs came in between; the whole generation joins them. What earlier steps put into
-                // level 1 is there twice, under the same numbers.
+                // Overflow runs came in between, or the way is barred; the whole generation becomes a run. What earlier
+                // steps put into level 1 is there twice, under the same numbers.
                 return self.flush_as_run(table, generation, control);
             };
             let step = self.flusher.flush_step(&spec, &mut cursor, &start, control);
@@ -297,7 +305,7 @@ impl Engine {
     }
 
     /// Plans and claims the step that begins at `start`, waiting for jobs that hold level 1 there; `None` if
-    /// overflow runs are in the way.
+    /// overflow runs are in the way, or such a job while much is written.
     fn claim_step(
         &self,
         table: &Table,
@@ -320,6 +328,8 @@ impl Engine {
                 FlushPlan::Runs => Ok(true),
                 // A claim that is kept because of damage is never given up.
                 FlushPlan::Busy if schedule.quarantine.of(table.id).is_some() => Ok(true),
+                // Writers would wait as long as the job that holds level 1.
+                FlushPlan::Busy if self.is_filling() => Ok(true),
                 FlushPlan::Busy => control.check().map(|()| table.is_dropped()),
             }
         })?;

@@ -3,7 +3,8 @@
 //! A generation of the global index that is merged with level 1 at once rewrites all of it for a fraction of its size;
 //! several, kept as overflow runs until they are due, rewrite it once. So while the next generation is about to come,
 //! generations become runs and the picker is asked for what is due only. When writers pause, or somebody waits until
-//! nothing is left to do, the rest is done, too, and a tree at rest has no runs.
+//! nothing is left to do, the rest is done, too, and a tree at rest has no runs. As long as a generation is about to come
+//! one worker is kept for it, too ([`crate::schedule`]): compactions take a second, in which writers fill their memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -61,11 +62,15 @@ impl Inflow {
 }
 
 impl Engine {
+    /// Whether the next memtable will be full soon.
+    pub(crate) fn is_filling(&self) -> bool {
+        let bytes = self.counters.bytes_written.load(Ordering::Relaxed);
+        self.inflow.is_strong(self.env.clock.now(), bytes, self.options.memtable_bytes)
+    }
+
     /// Whether what is not due is put off, because the next memtable will be full soon.
     pub(crate) fn puts_off(&self) -> bool {
-        let bytes = self.counters.bytes_written.load(Ordering::Relaxed);
-        self.options.defer_merges
-            && self.inflow.is_strong(self.env.clock.now(), bytes, self.options.memtable_bytes)
+        self.options.defer_merges && self.is_filling()
     }
 }
 

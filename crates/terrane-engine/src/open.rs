@@ -23,6 +23,7 @@ use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Cache, Extent, RowCache};
 
+use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::engine::Engine;
@@ -89,15 +90,14 @@ impl Engine {
             catalog: Catalog::new(tables),
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
-            pressure: Pressure::new(options.steer_writers),
+            pressure: Pressure::default(),
+            backlog: Backlog::default(),
             inflow: Inflow::default(),
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             scrubber: Scrubber::default(),
             next_run: AtomicU64::new(state.next.run),
-            compactor: LocalCompactor::new(flows.compaction(&extents))
-                .with_read_ahead(options.compaction_read_ahead),
-            flusher: LocalCompactor::new(flows.flush(&extents))
-                .with_read_ahead(options.compaction_read_ahead),
+            compactor: LocalCompactor::new(flows.compaction(&extents)),
+            flusher: LocalCompactor::new(flows.flush(&extents)),
             flows,
             admitted: AtomicU64::new(0),
             trimming: Mutex::new(()),
@@ -203,8 +203,6 @@ fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State
         direct_io: options.direct_io,
         read_only: options.read_only,
         io_uring: options.io_uring,
-        write_back: options.async_write_back,
-        write_hints: options.write_hints,
     };
     let data = dir.join(DATA);
     let store = LocalStore::open(disk.clone(), &data, settings).map_err(|error| lost(error, &data))?;

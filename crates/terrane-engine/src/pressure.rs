@@ -1,15 +1,13 @@
 //! Pacing: writers are slowed in proportion to what the background owes, so that the rate bends and never stops
 //! while space is left.
 //!
-//! Debt is a number: 0 is none, 1 is the limit. It is the largest of three: write memory in use, overflow runs,
-//! bytes that compaction owes. Below [`FREE_DEBT`] writers are not slowed. Above it there is a rate at which they go:
+//! Two things are owed, each 0 when none is and 1 at its limit ([`crate::debt`]):
 //!
-//! * steered ([`crate::steering`]): a rate that is remembered and changed slowly, until debt stays where it should be;
-//! * by the debt alone: it falls linearly from twice the measured drain rate to zero at the limit, so debt settles near
-//!   the middle, where writers bring as much as the background removes. Debt moves by whole generations, though, and the
-//!   rate with it.
-//!
-//! At the limit of memory a writer waits for memory to come back: that ceiling is hard.
+//! * *Memory* moves by whole generations and its limit is hard. Below [`FREE_DEBT`] writers run free; above it their rate
+//!   falls linearly from twice the measured rate of flushes to zero at the limit, where they wait for memory.
+//! * The *backlog* of the levels is soft. From its start on writers go at the rate at which overflow runs sink into level 1,
+//!   averaged over seconds, a little faster at its start and a little slower at its end ([`follow`]): while it stays
+//!   between the two, no moment is slower than half the average. Beyond its end the rate goes on falling.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,30 +15,42 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use terrane_base::env::{Clock, Env};
 
-use crate::steering::Steering;
-
-/// Debt below which writers run free.
-pub(crate) const FREE_DEBT: f64 = 0.75;
+/// Memory debt below which writers run free.
+const FREE_DEBT: f64 = 0.75;
 /// Least rate at which writers go on while memory is left, in bytes per second.
-pub(crate) const RATE_FLOOR: f64 = 256.0 * 1024.0;
-/// The drain rate assumed before anything was measured, in bytes per second.
+const RATE_FLOOR: f64 = 256.0 * 1024.0;
+/// What is shown of a backlog stays below this.
+const SLOWEST: f64 = 0.98;
+/// The rates assumed before anything was measured, in bytes per second.
 const RATE_START: f64 = 64.0 * 1024.0 * 1024.0;
 /// Longest single pause, so that a changed debt is noticed.
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// Writers pay for this many bytes at once: a pause per record would cost more than it holds back.
 const QUANTUM_BYTES: u64 = 64 * 1024;
 
+/// Time over which the rate of sinking runs is averaged: several compactions, so that none of them shows.
+const SINK_MEMORY: Duration = Duration::from_secs(5);
+/// Shares of that rate at the start and the end of the backlog. A steeper slope follows single compactions.
+const SHARE_START: f64 = 1.3;
+const SHARE_END: f64 = 0.7;
+/// Stands for a rate without a limit.
+const FREE: u64 = u64::MAX;
+
 /// How far writers are held back, and why.
 #[derive(Debug)]
 pub(crate) struct Pressure {
-    /// Debt, scaled by 2^16; written by the background, read by every writer.
+    /// The larger of memory debt and backlog, for whoever asks, scaled by 2^16.
     debt: AtomicU64,
+    /// Memory debt, scaled by 2^16; written by the background, read by every writer.
+    memory_debt: AtomicU64,
+    /// The rate that the backlog allows, in bytes per second, or [`FREE`].
+    backlog_rate: AtomicU64,
     /// Bytes that writers may still bring before they look at the debt again.
     credit: AtomicU64,
-    /// Drain rate in bytes per second.
+    /// Rate of flushes in bytes per second.
     drain_rate: AtomicU64,
-    /// The remembered rate, if writers are steered.
-    steering: Option<Steering>,
+    /// Rate at which overflow runs sink, in bytes per second.
+    sink_rate: AtomicU64,
     /// Total time writers were held back, in microseconds.
     paused_micros: AtomicU64,
     /// Signalled when memory comes back.
@@ -52,9 +62,11 @@ impl Default for Pressure {
     fn default() -> Self {
         Pressure {
             debt: AtomicU64::new(0),
+            memory_debt: AtomicU64::new(0),
+            backlog_rate: AtomicU64::new(FREE),
             credit: AtomicU64::new(0),
             drain_rate: AtomicU64::new(RATE_START as u64),
-            steering: None,
+            sink_rate: AtomicU64::new(RATE_START as u64),
             paused_micros: AtomicU64::new(0),
             gate: Mutex::new(()),
             freed: Condvar::new(),
@@ -63,20 +75,21 @@ impl Default for Pressure {
 }
 
 impl Pressure {
-    /// No debt. `steers` chooses how the rate follows the debt.
-    pub(crate) fn new(steers: bool) -> Self {
-        Pressure { steering: steers.then(Steering::default), ..Pressure::default() }
-    }
-
-    /// Debt now; above 1 the limit is passed.
+    /// What is owed, of whatever there is most; from 1 on writers wait.
     pub(crate) fn debt(&self) -> f64 {
-        self.debt.load(Ordering::Relaxed) as f64 / 65536.0
+        unscaled(self.debt.load(Ordering::Relaxed))
     }
 
-    /// Sets the debt and wakes writers that wait for memory.
-    pub(crate) fn set_debt(&self, debt: f64) {
-        self.debt.store((debt.max(0.0) * 65536.0) as u64, Ordering::Relaxed);
-        if debt < 1.0 {
+    /// Sets the memory debt and how far the backlog is from its start (0) to its end (1), both unbounded, and wakes
+    /// writers that wait for memory.
+    pub(crate) fn set_debt(&self, memory: f64, backlog: f64) {
+        let rate = follow(backlog, self.sink_rate.load(Ordering::Relaxed) as f64);
+        self.backlog_rate.store(rate.map_or(FREE, |rate| rate.max(RATE_FLOOR) as u64), Ordering::Relaxed);
+        self.memory_debt.store(scaled(memory), Ordering::Relaxed);
+        // Only memory stops writers.
+        let shown = f64::midpoint(1.0, backlog).min(SLOWEST);
+        self.debt.store(scaled(memory.max(shown)), Ordering::Relaxed);
+        if memory < 1.0 {
             self.wake();
         }
     }
@@ -94,6 +107,15 @@ impl Pressure {
         self.drain_rate.store((old * 0.75 + rate * 0.25).max(RATE_FLOOR) as u64, Ordering::Relaxed);
     }
 
+    /// Notes that `bytes` of overflow runs sank, the first after `since` the last ones did.
+    pub(crate) fn sank(&self, bytes: u64, took: Duration) {
+        let took = took.as_secs_f64().max(1e-3);
+        let old = self.sink_rate.load(Ordering::Relaxed) as f64;
+        let keeps = (-took / SINK_MEMORY.as_secs_f64()).exp();
+        let rate = old * keeps + bytes as f64 / took * (1.0 - keeps);
+        self.sink_rate.store(rate.max(RATE_FLOOR) as u64, Ordering::Relaxed);
+    }
+
     /// Total time writers were held back.
     pub(crate) fn paused(&self) -> Duration {
         Duration::from_micros(self.paused_micros.load(Ordering::Relaxed))
@@ -102,14 +124,15 @@ impl Pressure {
     /// Pays for `bytes` that a writer is about to bring; pauses in proportion to the debt.
     #[inline]
     pub(crate) fn pay(&self, bytes: u64, clock: &dyn Clock) {
-        let debt = self.debt();
-        if debt > FREE_DEBT || self.steering.as_ref().is_some_and(Steering::is_on) {
-            self.pay_slowly(bytes, debt, clock);
+        let debt = unscaled(self.memory_debt.load(Ordering::Relaxed));
+        let backlog_rate = self.backlog_rate.load(Ordering::Relaxed);
+        if debt > FREE_DEBT || backlog_rate != FREE {
+            self.pay_slowly(bytes, debt, backlog_rate, clock);
         }
     }
 
     #[cold]
-    fn pay_slowly(&self, bytes: u64, debt: f64, clock: &dyn Clock) {
+    fn pay_slowly(&self, bytes: u64, debt: f64, backlog_rate: u64, clock: &dyn Clock) {
         let took = self
             .credit
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |credit| credit.checked_sub(bytes));
@@ -119,10 +142,7 @@ impl Pressure {
         let bought = bytes.max(QUANTUM_BYTES);
         let start = clock.now();
         let drain_rate = self.drain_rate.load(Ordering::Relaxed) as f64;
-        let rate = match &self.steering {
-            Some(steering) => steering.rate(start, debt, drain_rate),
-            None => rate_by_debt(debt, drain_rate),
-        };
+        let rate = rate_by_debt(debt, drain_rate).min(backlog_rate as f64);
         let pause = pause_for(bought, rate);
         self.credit.fetch_add(bought - bytes, Ordering::Relaxed);
         clock.sleep(pause);
@@ -143,8 +163,26 @@ impl Pressure {
     }
 }
 
-/// The rate that `debt` allows, in bytes per second.
+fn scaled(debt: f64) -> u64 {
+    (debt.max(0.0) * 65536.0) as u64
+}
+
+fn unscaled(debt: u64) -> f64 {
+    debt as f64 / 65536.0
+}
+
+/// The rate that a backlog allows where runs sink at `sink_rate`; `None` is any rate.
+fn follow(backlog: f64, sink_rate: f64) -> Option<f64> {
+    let share =
+        if backlog <= 1.0 { SHARE_START + (SHARE_END - SHARE_START) * backlog } else { SHARE_END / backlog };
+    (backlog > 0.0).then_some(sink_rate * share)
+}
+
+/// The rate that memory debt allows, in bytes per second.
 fn rate_by_debt(debt: f64, drain_rate: f64) -> f64 {
+    if debt <= FREE_DEBT {
+        return f64::INFINITY;
+    }
     let room = ((1.0 - debt) / (1.0 - FREE_DEBT)).clamp(0.0, 1.0);
     2.0 * drain_rate * room
 }
@@ -168,6 +206,67 @@ mod tests {
             let now = pause(FREE_DEBT + (1.0 - FREE_DEBT) * f64::from(step) / 100.0);
             assert!(now >= last && now < last * 2.0 + 1e-3, "step {step}: {last} -> {now}");
             last = now;
+        }
+    }
+
+    #[test]
+    fn a_backlog_slows_writers_little_by_little() {
+        assert_eq!(follow(-0.1, 100e6), None);
+        let mut last = SHARE_START * 100e6;
+        for step in 1..400 {
+            let rate = follow(f64::from(step) / 100.0, 100e6).expect("a limit");
+            assert!(rate <= last && rate > last * 0.95, "step {step}: {last} -> {rate}");
+            last = rate;
+        }
+        assert!(last < 100e6 * SHARE_END / 3.0, "far beyond its end little comes: {last}");
+    }
+
+    /// A background that merges the runs there are, then works elsewhere for as long, and writers that always want
+    /// more: the rate in windows of 100 ms, after a while.
+    fn settle(merge_rate: f64) -> Vec<f64> {
+        const GENERATION: f64 = 16e6;
+        const TRIGGER: f64 = 4.0;
+        const STEP: Duration = Duration::from_millis(1);
+        let pressure = Pressure::default();
+        // Bytes in runs, what the job under way took of them and has still to take; moments of the job and of the rest.
+        let (mut runs, mut taken, mut left) = (0.0, 0.0, 0.0);
+        let (mut now, mut since, mut elsewhere) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        let mut windows = Vec::new();
+        while windows.len() < 900 {
+            let mut brought = 0.0;
+            for _ in 0..100 {
+                pressure.set_debt(0.0, (runs / GENERATION - TRIGGER) / TRIGGER);
+                let rate = pressure.backlog_rate.load(Ordering::Relaxed).min(300_000_000) as f64;
+                let bytes = rate * STEP.as_secs_f64();
+                (runs, brought) = (runs + bytes, brought + bytes);
+                now += STEP;
+                if left > 0.0 {
+                    let sunk = (merge_rate * STEP.as_secs_f64()).min(left);
+                    (runs, left) = (runs - sunk, left - sunk);
+                    if left <= 0.0 {
+                        pressure.sank(taken as u64, now - since);
+                        (elsewhere, since) = (now + (now - since) / 2, now);
+                    }
+                } else if now >= elsewhere && runs >= TRIGGER * GENERATION {
+                    (taken, left) = (runs, runs);
+                } else if now >= elsewhere {
+                    since = now;
+                }
+            }
+            windows.push(brought / 0.1);
+        }
+        windows.split_off(300)
+    }
+
+    #[test]
+    fn no_window_is_below_half_of_the_median() {
+        for merge_rate in [20e6, 30e6, 60e6, 120e6] {
+            let mut windows = settle(merge_rate);
+            windows.sort_by(f64::total_cmp);
+            let (lowest, median) = (windows[0], windows[windows.len() / 2]);
+            assert!(lowest >= median / 2.0, "merges {merge_rate}: lowest {lowest}, median {median}");
+            let mean = windows.iter().sum::<f64>() / windows.len() as f64;
+            assert!(mean > merge_rate * 0.4, "merges {merge_rate}: {mean}");
         }
     }
 }

@@ -60,11 +60,8 @@ impl Recovery<'_> {
         if is_overtaken {
             self.check_overtaken(&replayed)?;
         }
-        let settings = JournalSettings {
-            segment_bytes: self.options.segment_bytes,
-            write_hints: self.options.write_hints,
-            ..JournalSettings::default()
-        };
+        let settings =
+            JournalSettings { segment_bytes: self.options.segment_bytes, ..JournalSettings::default() };
         if self.options.read_only {
             let start = JournalStart { next_seq: SeqNo(last_seq.0 + 1), ..JournalStart::default() };
             return Ok(Box::new(NullJournal::new(&settings, &start)?));

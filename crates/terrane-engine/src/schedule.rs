@@ -96,6 +96,12 @@ impl Schedule {
         lasting.find(|((name, _), _)| names.contains(name)).map(|(_, error)| error.clone())
     }
 
+    /// Whether a further compaction leaves one of so many workers free. The only worker has to do everything.
+    fn leaves_a_worker(&self, workers: u64) -> bool {
+        let compacting = self.running.iter().filter(|running| running.name == "compact").count() as u64;
+        compacting == 0 || compacting + 1 < workers
+    }
+
     /// Whether work of this name runs on any table.
     pub(crate) fn is_running_anywhere(&self, name: &str) -> bool {
         self.running.iter().any(|running| running.name == name)
@@ -314,18 +320,20 @@ impl Engine {
 
     /// The next piece of work; scrubbing where nothing else is due.
     fn next_due(&self, schedule: &mut Schedule) -> Option<Work> {
-        let work = self.next_work(schedule, self.puts_off());
+        let work = self.next_work(schedule, self.is_filling());
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(&AWAITED_WORK);
         }
         work.or_else(|| self.idle_work(schedule)).or_else(|| self.next_scrub(schedule))
     }
 
-    /// The most urgent piece of work that nothing running excludes; with `puts_off` no compaction that is not due. Pure
-    /// but for loading pictures.
-    fn next_work(&self, schedule: &Schedule, puts_off: bool) -> Option<Work> {
+    /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no compaction that can
+    /// be put off, and none that would take the last worker from memory. Pure but for loading pictures.
+    fn next_work(&self, schedule: &Schedule, is_filling: bool) -> Option<Work> {
         let tables = self.catalog.all();
-        let compaction = || self.pick_compaction(&tables, schedule, puts_off);
+        let compacts = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
+        let puts_off = is_filling && self.options.defer_merges;
+        let compaction = || compacts.then(|| self.pick_compaction(&tables, schedule, puts_off)).flatten();
         self.next_memory_work(&tables, schedule)
             .or_else(|| compaction().map(|(table, spec)| Work::Compact(table, spec)))
             .or_else(|| self.next_trim(schedule))
@@ -336,7 +344,7 @@ impl Engine {
         schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule, false).is_none()
     }
 
-    fn run_work(&self, work: &Work, control: &JobControl) -> Result<()> {
+    fn run_work(&self, work: &Work, control: &Arc<JobControl>) -> Result<()> {
         match work {
             Work::Freeze(table) => {
                 self.freeze(table);
@@ -349,5 +357,28 @@ impl Engine {
             Work::Trim => self.trim_segments(),
             Work::Reclaim => self.reclaim_idle(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compacting(count: u64) -> Schedule {
+        let running = (0..count).map(|id| Running {
+            id,
+            name: "compact",
+            table: None,
+            claim: None,
+            control: Arc::new(JobControl::new(terrane_base::env::Env::real().clock, None)),
+        });
+        Schedule { running: running.collect(), ..Schedule::default() }
+    }
+
+    #[test]
+    fn compactions_leave_a_worker_to_memory() {
+        assert!(compacting(0).leaves_a_worker(1), "the only worker does everything");
+        assert!(compacting(0).leaves_a_worker(2) && !compacting(1).leaves_a_worker(2));
+        assert!(compacting(6).leaves_a_worker(8) && !compacting(7).leaves_a_worker(8));
     }
 }

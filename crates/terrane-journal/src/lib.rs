@@ -261,8 +261,6 @@ pub struct JournalSettings {
     pub parallel_copy_bytes: usize,
     /// Files of trimmed segments that are kept for reuse.
     pub spare_files_max: usize,
-    /// Tell the device that segments stay for a short time.
-    pub write_hints: bool,
 }
 
 impl Default for JournalSettings {
@@ -273,7 +271,6 @@ impl Default for JournalSettings {
             group_bytes_max: 1 << 20,
             parallel_copy_bytes: 64 << 10,
             spare_files_max: 4,
-            write_hints: false,
         }
     }
 }

@@ -125,7 +125,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     ));
     options.push(("io_uring".to_owned(), (*numbers.pick(&["auto", "off"])).to_owned()));
     options.push(("row_cache".to_owned(), numbers.pick(&[0, 10, 50]).to_string()));
-    for name in ["direct_io", "async_write_back", "compaction_read_ahead", "even_levels", "defer_merges"] {
+    for name in ["direct_io", "defer_merges"] {
         options.push((name.to_owned(), numbers.one_in(2).to_string()));
     }
     for name in ["memtable_filter", "adaptive_filters", "interleaved_multi_get", "idle_flush", "idle_reclaim"]

@@ -57,11 +57,6 @@ impl DataFile {
         result
     }
 
-    /// Has what was written to a range go to the device now.
-    pub(crate) fn write_back(&self, offset: u64, len: u64) {
-        self.file.write_back(offset, len);
-    }
-
     /// Reserves real space for the slots from `from` to `to`.
     pub(crate) fn hold(&self, from: u32, to: u32) -> Result<()> {
         let result = self.file.allocate(slot_offset(from), slot_offset(to - from));

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use terrane_base::options::IoUring;
 use terrane_base::{Error, ExtentId, Kind, Result};
-use terrane_device::{Disk, Lifetime, OpenMode, PendingRead};
+use terrane_device::{Disk, OpenMode, PendingRead};
 
 use crate::data_file::{self, DataFile, slot_offset};
 use crate::settings::StoreSettings;
@@ -80,9 +80,6 @@ impl LocalStore {
         for number in disk.list(dir)?.iter().filter_map(|name| data_file::parse_name(name)) {
             let path = dir.join(data_file::name(number));
             let file = disk.open(&path, mode, settings.direct_io)?;
-            if settings.write_hints && !settings.read_only {
-                file.hint_lifetime(Lifetime::Long);
-            }
             let file = DataFile::new(file);
             let slots = file.slots()?;
             if slots > u64::from(FILE_SLOTS) {
@@ -199,9 +196,6 @@ impl LocalStore {
         let file =
             create().or_else(|error| self.disk.remove(&path).map_err(|_| error).and_then(|()| create()))?;
         self.dir_dirty.store(true, Ordering::Release);
-        if self.settings.write_hints {
-            file.hint_lifetime(Lifetime::Long);
-        }
         let file = Arc::new(DataFile::new(file));
         self.files.write().insert(number, Arc::clone(&file));
         Ok(file)
@@ -289,11 +283,7 @@ impl Store for LocalStore {
             return Err(Error::invalid(message));
         }
         let file = self.file(id.file)?;
-        let written = file.write(slot_offset(id.slot), bytes);
-        if self.settings.write_back && written.is_ok() {
-            file.write_back(slot_offset(id.slot), bytes.len() as u64);
-        }
-        written.map_err(|error| self.no_room(slots, error))
+        file.write(slot_offset(id.slot), bytes).map_err(|error| self.no_room(slots, error))
     }
 
     fn sync(&self) -> Result<()> {

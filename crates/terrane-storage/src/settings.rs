@@ -11,8 +11,4 @@ pub struct StoreSettings {
     pub read_only: bool,
     /// Whether batches of reads go to the device as batches.
     pub io_uring: IoUring,
-    /// Have each extent go to the device as soon as it is written, so that the next sync has less to wait for.
-    pub write_back: bool,
-    /// Tell the device that extents stay for long.
-    pub write_hints: bool,
 }

@@ -10,14 +10,7 @@ use terrane_device::{Disk, Flow, FlowCounts, MemDisk, PosixDisk};
 use terrane_storage::{LocalStore, MeteredStore, ReadRequest, Store, StoreSettings, conformance};
 
 fn open(disk: Arc<dyn Disk>, dir: &Path, direct_io: bool) -> Arc<dyn Store> {
-    Arc::new(
-        LocalStore::open(
-            disk,
-            dir,
-            StoreSettings { direct_io, write_back: true, ..StoreSettings::default() },
-        )
-        .unwrap(),
-    )
+    Arc::new(LocalStore::open(disk, dir, StoreSettings { direct_io, ..StoreSettings::default() }).unwrap())
 }
 
 fn on_posix(direct_io: bool) {

@@ -46,7 +46,7 @@ const FIRST: [Metric; 12] = [
     metric::SWITCHES,
 ];
 
-const SECOND: [Metric; 17] = [
+const SECOND: [Metric; 18] = [
     metric::FOUND,
     metric::P90,
     metric::P9999,
@@ -58,6 +58,7 @@ const SECOND: [Metric; 17] = [
     metric::CACHE_HITS,
     metric::STALLED,
     metric::LOW_WINDOWS,
+    metric::BACKGROUND_RATE,
     metric::DISK,
     metric::FAULTS,
     metric::INSTRUCTIONS,

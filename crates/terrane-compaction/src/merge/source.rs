@@ -82,11 +82,6 @@ impl<'a> RunSource<'a> {
         self.input.extents.get(self.at)
     }
 
-    /// The extent behind the one that the source stands before.
-    pub(super) fn next_meta(&self) -> Option<&'a ExtentMeta> {
-        self.input.extents.get(self.at + 1)
-    }
-
     /// The row of the block that the source stands before. Requires: it stands before one.
     pub(super) fn row(&self) -> IndexRow<'_> {
         self.rows().row(self.block_index)

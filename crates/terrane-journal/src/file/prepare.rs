@@ -10,7 +10,7 @@ use terrane_base::env::Step;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
-use terrane_device::{File, Lifetime, OpenMode, Region, SegmentMemory};
+use terrane_device::{File, OpenMode, Region, SegmentMemory};
 
 use super::{Live, Shared, State};
 use crate::{SegmentInfo, SegmentSpec, SegmentState};
@@ -97,9 +97,6 @@ impl Shared {
             Some(spare) => spare,
             None => self.create(bytes)?,
         };
-        if self.settings.write_hints {
-            file.hint_lifetime(Lifetime::Short);
-        }
         let id = take(&self.state, |state| {
             state.next_segment += 1;
             SegmentId(state.next_segment - 1)

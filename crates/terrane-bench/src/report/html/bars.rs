@@ -36,6 +36,7 @@ const GROUPS: [(&str, &[Metric]); 4] = [
             metric::FAULTS,
             metric::STALLED,
             metric::LOW_WINDOWS,
+            metric::BACKGROUND_RATE,
             metric::LOWEST_WINDOW,
             metric::INSTRUCTIONS,
             metric::CYCLES,

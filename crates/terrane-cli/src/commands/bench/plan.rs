@@ -157,6 +157,7 @@ fn run(flags: &RunFlags) -> RunText {
         operations: flags.operations,
         seconds: flags.seconds.clone().map(OneOrText::Text),
         rate: flags.rate.map(|rate| rate as f64),
+        background_rate: flags.background_rate.map(|rate| rate as f64),
         batch: flags.batch,
         multi_get: flags.multi_get,
         scan_rows: flags.scan_rows,

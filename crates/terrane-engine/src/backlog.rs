@@ -1,0 +1,146 @@
+//! What the levels owe, as it changes while jobs run.
+//!
+//! The unit is a full generation of the global index: so many of them lie in overflow runs and wait to be merged into
+//! level 1. A dump adds one and a merge takes several away, both at their end; writers that were slowed by the number of
+//! runs would go in jerks. So the share that a job has done so far counts already: what is owed moves little by little.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use terrane_base::{Result, TableId};
+use terrane_compaction::{JobControl, JobSpec, debt_bytes};
+use terrane_format::manifest::Place;
+
+use crate::engine::Engine;
+use crate::table::Table;
+
+/// Level bases of compaction debt that count as the limit.
+const DEBT_BASES: f64 = 16.0;
+/// So many runs count as one generation, however small they are: each is searched.
+const SMALL_RUNS: f64 = 2.0;
+
+/// Jobs under way that change what lies in overflow runs.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    moving: Mutex<Vec<Moving>>,
+    /// Since when there is something to sink that has not been counted.
+    since: Mutex<Duration>,
+    /// Bytes of the last run that was dumped: of a full generation only a part, the rest was its index.
+    run_bytes: AtomicU64,
+}
+
+/// One job under way.
+#[derive(Debug)]
+struct Moving {
+    table: TableId,
+    control: Arc<JobControl>,
+    /// Entries that it reads.
+    entries: u64,
+    /// Bytes that it adds to the runs, or takes from them.
+    bytes: f64,
+}
+
+impl Moving {
+    fn bytes_so_far(&self) -> f64 {
+        let share = self.control.work().entries_in as f64 / self.entries.max(1) as f64;
+        self.bytes * share.min(1.0)
+    }
+}
+
+impl Backlog {
+    /// By how much jobs under way have changed the bytes of a table's runs so far.
+    fn moved(&self, table: TableId) -> f64 {
+        let moving = self.moving.lock();
+        moving.iter().filter(|one| one.table == table).map(Moving::bytes_so_far).sum()
+    }
+
+    /// Notes that nothing is due.
+    fn rest(&self, now: Duration) {
+        let mut since = self.since.lock();
+        *since = now.max(*since);
+    }
+
+    /// The time that what sank until `now` took, other jobs in between included: they take their part of it every time.
+    fn took(&self, now: Duration) -> Duration {
+        now.saturating_sub(std::mem::replace(&mut *self.since.lock(), now))
+    }
+
+    /// Runs a job that changes the runs of `table` by `bytes` and reads `entries`.
+    fn during<R>(&self, moving: Moving, job: impl FnOnce() -> R) -> R {
+        struct Leave<'a>(&'a Backlog, Arc<JobControl>);
+        impl Drop for Leave<'_> {
+            fn drop(&mut self) {
+                self.0.moving.lock().retain(|one| !Arc::ptr_eq(&one.control, &self.1));
+            }
+        }
+        let leave = Leave(self, moving.control.clone());
+        self.moving.lock().push(moving);
+        let done = job();
+        drop(leave);
+        done
+    }
+}
+
+impl Engine {
+    /// Dumps a generation of `bytes` in `entries`, which count as they are written, and makes it a part of the tree.
+    pub(crate) fn while_dumped<T>(
+        &self,
+        table: TableId,
+        control: &Arc<JobControl>,
+        (bytes, entries): (u64, u64),
+        dump: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        // Relaxed: a measure.
+        self.backlog.run_bytes.store(bytes, Ordering::Relaxed);
+        let moving = Moving { table, control: control.clone(), entries, bytes: bytes as f64 };
+        let done = self.backlog.during(moving, dump);
+        // It counted twice since it was installed.
+        self.refresh_debt();
+        done
+    }
+
+    /// Runs a compaction and makes its result a part of the tree. What it takes from overflow runs counts as it goes.
+    pub(crate) fn while_sinking<T>(
+        &self,
+        spec: &JobSpec,
+        control: &Arc<JobControl>,
+        compaction: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let from_runs = spec.inputs.iter().filter(|input| matches!(input.place, Place::Run(_)));
+        let bytes: u64 = from_runs.map(|input| input.bytes()).sum();
+        if bytes == 0 {
+            return compaction();
+        }
+        let metas = spec.inputs.iter().flat_map(|input| &input.extents);
+        let entries = metas.map(|meta| meta.entries).sum();
+        let moving = Moving { table: spec.table, control: control.clone(), entries, bytes: -(bytes as f64) };
+        let done = self.backlog.during(moving, compaction);
+        if done.is_ok() {
+            self.pressure.sank(bytes, self.backlog.took(self.env.clock.now()));
+        }
+        // It counted twice since it was installed, or is there again.
+        self.refresh_debt();
+        done
+    }
+
+    /// How far the levels of `table` are from where writers begin to be slowed (0) to where they are slowed most (1).
+    pub(crate) fn backlog_of(&self, table: &Table) -> f64 {
+        let tree = table.pinned().tree;
+        let limits = &table.settings.limits;
+        let bytes: u64 = tree.runs.iter().map(|run| run.level.totals().bytes).sum();
+        let bytes = (bytes as f64 + self.backlog.moved(table.id)).max(0.0);
+        if tree.runs.len() < limits.overflow_runs_trigger as usize {
+            self.backlog.rest(self.env.clock.now());
+        }
+        let run_bytes =
+            self.backlog.run_bytes.load(Ordering::Relaxed).max(self.options.global_index_bytes / 2);
+        let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
+        let (start, end) = (limits.overflow_runs_trigger as f64, table.settings.overflow_runs_max as f64);
+        let of_runs = (generations - start) / (end - start).max(1.0);
+        let owed = debt_bytes(&crate::compact::shape_of(table.id, &tree, &[]), limits) as f64;
+        let of_levels = owed / (DEBT_BASES * table.settings.level_base_bytes as f64);
+        of_runs.max(of_levels * 2.0 - 1.0)
+    }
+}
