@@ -13,12 +13,9 @@ use terrane_format::filter::Filter;
 use terrane_format::index::{IndexBlock, IndexRow};
 use terrane_storage::{SLOT_BYTES, Store};
 
-use crate::cache::{Cache, Charge, Home, Index, OBJECT_BYTES, Object, ObjectKind, Payload};
+use crate::cache::{Cache, Home, Object, ObjectKind, ObjectRef, memory};
 use crate::extent::Extent;
 use crate::swip;
-
-/// Bytes of memory per row of an index block beside its encoded bytes: the decoded row, its head, its home.
-const ROW_MEMORY_BYTES: usize = 72 + 8 + size_of::<Home>();
 
 /// Loads parts of one extent.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +28,7 @@ pub(crate) struct Loader<'a> {
 
 impl Loader<'_> {
     /// The filter; `None` if the extent has none.
-    pub(crate) fn filter(&self) -> Result<Option<Arc<Object>>> {
+    pub(crate) fn filter(&self) -> Result<Option<ObjectRef>> {
         let handle = self.extent.meta.filter;
         if handle.is_empty() {
             return Ok(None);
@@ -39,28 +36,27 @@ impl Loader<'_> {
         if let Some(filter) = cached(&self.extent.filter) {
             return Ok(Some(filter));
         }
-        let charge = self.cache.reserve(ObjectKind::Filter, OBJECT_BYTES + handle.len as usize);
+        let charge = self.cache.reserve(ObjectKind::Filter, memory::filter_bytes(handle.len as usize));
         count_miss(u64::from(handle.len), 0);
-        let filter = Payload::Filter(read_filter(&self.extent.meta, &*self.extent.store)?);
-        Ok(Some(self.publish(&self.extent.filter, None, filter, charge)))
+        let filter = read_filter(&self.extent.meta, &*self.extent.store)?;
+        Ok(Some(self.publish(&self.extent.filter, None, memory::filter(&filter, charge))))
     }
 
     /// The index block.
-    pub(crate) fn index(&self) -> Result<Arc<Object>> {
+    pub(crate) fn index(&self) -> Result<ObjectRef> {
         if let Some(index) = cached(&self.extent.index) {
             return Ok(index);
         }
         let meta = &self.extent.meta;
-        let bytes = OBJECT_BYTES + meta.index.len as usize + meta.blocks as usize * ROW_MEMORY_BYTES;
+        let bytes = memory::index_bytes(meta.index.len as usize, meta.blocks as usize);
         let charge = self.cache.reserve(ObjectKind::Index, bytes);
         count_miss(u64::from(meta.index.len), 0);
         let rows = read_index(meta, &*self.extent.store)?;
-        let homes = (0..rows.len()).map(|_| Home::default()).collect();
-        Ok(self.publish(&self.extent.index, None, Payload::Index(Index { rows, homes }), charge))
+        Ok(self.publish(&self.extent.index, None, memory::index(&rows, charge)))
     }
 
     /// Data block `at` of the index block `owner`.
-    pub(crate) fn block(&self, owner: &Object, at: usize) -> Result<Arc<Object>> {
+    pub(crate) fn block(&self, owner: &Object, at: usize) -> Result<ObjectRef> {
         if let Some(block) = self.cached_block(owner, at) {
             return Ok(block);
         }
@@ -68,12 +64,12 @@ impl Loader<'_> {
         let home = &index.homes[at];
         let row = index.rows.row(at);
         let may_publish = self.fill_cache && owner.accepts_tenants();
-        let bytes = OBJECT_BYTES + row.raw_len as usize;
+        let bytes = memory::block_bytes(row.raw_len as usize);
         let charge = if may_publish { self.cache.reserve(ObjectKind::Data, bytes) } else { None };
         count_miss(u64::from(row.stored_len), 1);
         let stored = read(&self.extent.meta, &*self.extent.store, row.offset, row.stored_len)?;
         let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored)?;
-        Ok(self.publish(home, Some(owner), Payload::Data(block), charge))
+        Ok(self.publish(home, Some(owner), memory::block(&block, charge)))
     }
 
     /// Data block `at` of the index block `owner`, whose bytes have been read. What a long scan reads enters the cache
@@ -84,11 +80,11 @@ impl Loader<'_> {
         at: usize,
         stored: &[u8],
         is_scan: bool,
-    ) -> Result<Arc<Object>> {
+    ) -> Result<ObjectRef> {
         let index = owner.index();
         let row = index.rows.row(at);
         let may_publish = self.fill_cache && owner.accepts_tenants();
-        let bytes = OBJECT_BYTES + row.raw_len as usize;
+        let bytes = memory::block_bytes(row.raw_len as usize);
         let charge = match may_publish {
             true if is_scan => self.cache.reserve_spare(ObjectKind::Data, bytes),
             true => self.cache.reserve(ObjectKind::Data, bytes),
@@ -99,24 +95,17 @@ impl Loader<'_> {
             add(&cells.blocks_decoded, 1);
         });
         let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored.to_vec())?;
-        Ok(self.publish(&index.homes[at], Some(owner), Payload::Data(block), charge))
+        Ok(self.publish(&index.homes[at], Some(owner), memory::block(&block, charge)))
     }
 
     /// Data block `at` of the index block `owner`, if it is in the cache.
-    pub(crate) fn cached_block(&self, owner: &Object, at: usize) -> Option<Arc<Object>> {
+    pub(crate) fn cached_block(&self, owner: &Object, at: usize) -> Option<ObjectRef> {
         cached(&owner.index().homes[at])
     }
 
-    fn publish(
-        &self,
-        home: &Home,
-        owner: Option<&Object>,
-        payload: Payload,
-        charge: Option<Charge>,
-    ) -> Arc<Object> {
-        let object = Object::new(payload, charge);
+    fn publish(&self, home: &Home, owner: Option<&Object>, object: ObjectRef) -> ObjectRef {
         // SAFETY: `Extent::drop` removes the homes in the extent, and those in its index block through it. Both lie
-        // where they are until then: behind an `Arc`, and in a boxed slice behind an `Arc`.
+        // where they are until then: behind an `Arc`, and in an index block, which is never moved.
         if unsafe { self.cache.publish(home, owner, &object) } {
             return object;
         }
@@ -135,8 +124,11 @@ fn count_miss(bytes: u64, blocks: u64) {
     });
 }
 
-fn cached(home: &Home) -> Option<Arc<Object>> {
-    let object = home.swip.load_arc(&swip::enter())?;
+fn cached(home: &Home) -> Option<ObjectRef> {
+    let epoch = swip::enter();
+    // All lines at once: the count of references stands apart from what is searched.
+    home.swip.load(&epoch)?.prefetch_whole();
+    let object = home.swip.load_owned(&epoch)?;
     object.touch();
     Some(object)
 }
