@@ -87,6 +87,9 @@ bugs! {
     ForgetSeals: "recovery: record where segments end", "the end that replay found is not recorded", "terrane-engine lost what_a_recovery_gave_up";
     IgnoreLostEdits: "recovery: compare journal and manifest", "a manifest that lost edits is accepted", "terrane-engine lost a_manifest_cut";
     FreeWhileSeen: "invariant 7", "what leaves a swip is freed although a reader's epoch can see it", "terrane-table swip what_a_reader_can_see";
+    GiveOutTwice: "invariant 7", "the arena gives memory out that is somebody's", "terrane-table arena memory_is_chunks";
+    KeepEmptyChunks: "invariant 8", "an empty chunk of the arena is not given back", "terrane-table arena memory_is_chunks";
+    KeepNotes: "invariant 7", "an object that left the cache can still be found by those who move objects", "terrane-table arena a_lower_limit";
     ReadWaitsForInstall: "no lock across I/O: blocking reads", "a read takes a lock that is held while an edit is synced", "terrane-engine standstill reads_and_writes_go_on";
     WriteWaitsForTrim: "no lock across I/O: blocking writes", "a write takes a lock that is held while an edit is synced", "terrane-engine standstill reads_and_writes_go_on";
     GoAroundDoor: "everything enters by the doors", "the database's id does not come from the world's randomness", "terrane-sim simulate a_seed_decides_everything";

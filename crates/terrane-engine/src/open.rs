@@ -80,7 +80,7 @@ impl Engine {
         };
         let journal = recovery.run()?;
         let plan = MemoryPlan::new(&options);
-        let cache = Cache::with_shards_for(plan.shared_bytes(), plan.cache_bytes);
+        let cache = Cache::with_memory(plan.shared_bytes(), plan.cache_bytes, plan.chunk_bytes);
         let engine = Arc::new(Engine {
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
             cache,

@@ -1,8 +1,9 @@
 //! Options made ready for use: those of the database, resolved, and those of one table on top of them.
 
-use terrane_base::options::Options;
+use terrane_base::options::{BlockMemory, Options};
 use terrane_base::{Error, Result};
 use terrane_compaction::Limits;
+use terrane_device::HUGE_PAGE_BYTES;
 use terrane_format::codec::Encoder;
 
 /// Names of the options that a table may set for itself.
@@ -19,6 +20,9 @@ pub const TABLE_OPTIONS: [&str; 8] = [
 
 /// Of the memory budget, the part that is left to jobs in flight.
 const JOB_SHARE: u64 = 8;
+
+/// A cache of fewer huge pages than these would lose too much to the last one of them: its objects lie on the heap.
+const CHUNKS_MIN: u64 = 20;
 
 /// Least slack for indexes: each writing thread may take a chunk of 2 MiB from one look at memory to the next.
 const INDEX_SLACK_BYTES_MIN: u64 = 4 << 20;
@@ -86,6 +90,8 @@ pub(crate) struct MemoryPlan {
     pub(crate) slack_bytes: u64,
     /// Whether write memory that is not in use is lent to the cache.
     pub(crate) adaptive: bool,
+    /// Chunks that the cache's objects lie in; `None`: on the heap.
+    pub(crate) chunk_bytes: Option<usize>,
 }
 
 impl MemoryPlan {
@@ -94,9 +100,13 @@ impl MemoryPlan {
         let job_bytes = options.memory_bytes / JOB_SHARE;
         let write_bytes = options.write_memory_bytes;
         let index_bytes = (write_bytes / 16).max(INDEX_SLACK_BYTES_MIN);
+        let cache_bytes = options.memory_bytes - write_bytes - job_bytes;
+        let has_arena =
+            options.block_memory == BlockMemory::Arena && cache_bytes >= CHUNKS_MIN * HUGE_PAGE_BYTES as u64;
         MemoryPlan {
+            chunk_bytes: has_arena.then_some(HUGE_PAGE_BYTES),
             write_bytes,
-            cache_bytes: options.memory_bytes - write_bytes - job_bytes,
+            cache_bytes,
             slack_bytes: options.segment_bytes + index_bytes,
             adaptive: options.adaptive_memory,
         }

@@ -34,7 +34,7 @@ mod own {
     static READERS: [Slot; SLOTS] = [const { Slot(AtomicU64::new(OUTSIDE)) }; SLOTS];
     static NEXT: AtomicU64 = AtomicU64::new(0);
 
-    type Retired = VecDeque<(u64, Arc<dyn Any + Send + Sync>)>;
+    type Retired = VecDeque<(u64, Box<dyn Any + Send>)>;
 
     thread_local! {
         static SLOT: Cell<usize> = const { Cell::new(usize::MAX) };
@@ -71,11 +71,11 @@ mod own {
     // SAFETY: an object retired in epoch `e` is dropped when no slot shows `e` or less. Whoever entered before the
     // retirement shows at most `e`, and the fences order its entering against the look at the slots.
     unsafe impl Guard for Pinned {
-        fn retire<T: Send + Sync + 'static>(&self, object: Arc<T>) {
+        fn retire<R: Send + 'static>(&self, reference: R) {
             fence(Ordering::SeqCst);
             let epoch = EPOCH.fetch_add(1, Ordering::SeqCst);
             RETIRED.with_borrow_mut(|retired| {
-                retired.push_back((epoch, object));
+                retired.push_back((epoch, Box::new(reference)));
                 if retired.len() >= RETIRED_MAX {
                     let least = READERS.iter().map(|slot| slot.0.load(Ordering::SeqCst)).min();
                     while retired.front().is_some_and(|(epoch, _)| *epoch < least.unwrap_or(0)) {
@@ -128,7 +128,7 @@ fn bench(criterion: &mut Criterion) {
         }
         let epoch = |at: usize| *swips[at % objects].load(&swip::enter()).unwrap();
         let own = |at: usize| *swips[at % objects].load(&own::enter()).unwrap();
-        let count = |at: usize| *swips[at % objects].load_arc(&swip::enter()).unwrap();
+        let count = |at: usize| *swips[at % objects].load_owned(&swip::enter()).unwrap();
         let locked = |at: usize| **black_box(&counted[at % objects].0.lock().unwrap().clone());
         // Own epochs free what they retire as well: the comparison is of two that work.
         for _ in 0..if is_test { 100 } else { 10_000 } {

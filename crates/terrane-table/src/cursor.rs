@@ -9,7 +9,7 @@ use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Entry, Result, SeqNo};
 use terrane_format::block::BlockCursor;
 
-use crate::cache::{Cache, Object};
+use crate::cache::{Cache, Object, ObjectRef};
 use crate::extent::Extent;
 use crate::loader::Loader;
 use crate::read_ahead::ReadAhead;
@@ -36,9 +36,9 @@ pub struct ExtentCursor {
     extent: Arc<Extent>,
     cache: Arc<Cache>,
     options: CursorOptions,
-    index: Option<Arc<Object>>,
+    index: Option<ObjectRef>,
     /// The block that `position` is in; `None` if the cursor has no position.
-    block: Option<Arc<Object>>,
+    block: Option<ObjectRef>,
     block_index: usize,
     position: BlockCursor,
     ahead: ReadAhead,
@@ -96,7 +96,7 @@ impl ExtentCursor {
         if backward { self.place_last() } else { self.place_first() }
     }
 
-    fn index(&mut self) -> Result<Arc<Object>> {
+    fn index(&mut self) -> Result<ObjectRef> {
         if let Some(index) = &self.index {
             return Ok(index.clone());
         }
@@ -106,18 +106,13 @@ impl ExtentCursor {
     }
 
     /// Makes block `at` the current one. The position in it is the caller's to set.
-    fn enter(&mut self, index: &Arc<Object>, at: usize) -> Result<&Object> {
+    fn enter(&mut self, index: &ObjectRef, at: usize) -> Result<&Object> {
         let cached = loader(&self.extent, &self.cache, self.options).cached_block(index, at);
         self.enter_block(index, at, cached)
     }
 
     /// [`ExtentCursor::enter`] where it is known whether the block is in the cache.
-    fn enter_block(
-        &mut self,
-        index: &Arc<Object>,
-        at: usize,
-        cached: Option<Arc<Object>>,
-    ) -> Result<&Object> {
+    fn enter_block(&mut self, index: &ObjectRef, at: usize, cached: Option<ObjectRef>) -> Result<&Object> {
         let loader = loader(&self.extent, &self.cache, self.options);
         let block = match cached {
             Some(block) => block,
@@ -132,7 +127,7 @@ impl ExtentCursor {
     }
 
     /// The position is lost unless `place` succeeds in setting one.
-    fn place(&mut self, place: impl FnOnce(&mut Self, &Arc<Object>) -> Result<()>) -> Result<()> {
+    fn place(&mut self, place: impl FnOnce(&mut Self, &ObjectRef) -> Result<()>) -> Result<()> {
         self.block = None;
         self.position.clear();
         let index = self.index()?;
@@ -149,6 +144,7 @@ impl ExtentCursor {
         self.ahead.restart();
         let mut is_done = true;
         self.place(|cursor, index| {
+            index.index().prefetch_homes(key);
             let rows = &index.index().rows;
             let mut at = rows.find(key);
             while at < rows.len() {
@@ -181,7 +177,7 @@ impl ExtentCursor {
     }
 
     /// Goes to the first entry of block `at`, if there is such a block. Every block has an entry.
-    fn first_of(&mut self, index: &Arc<Object>, at: usize) -> Result<()> {
+    fn first_of(&mut self, index: &ObjectRef, at: usize) -> Result<()> {
         if at < index.index().rows.len() {
             self.enter(index, at)?;
             let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };
@@ -190,7 +186,7 @@ impl ExtentCursor {
         Ok(())
     }
 
-    fn last_of(&mut self, index: &Arc<Object>, at: Option<usize>) -> Result<()> {
+    fn last_of(&mut self, index: &ObjectRef, at: Option<usize>) -> Result<()> {
         if let Some(at) = at {
             self.enter(index, at)?;
             let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };

@@ -7,7 +7,7 @@
 //! Invariants:
 //! 1. No epoch is held across a read of the store.
 //! 2. Nothing on the hit path writes, but reference bits that are clear.
-//! 3. What a lookup needs first lies in the extent's first cache line: both swips, whether there is a filter, the
+//! 3. What a lookup needs first lies in the extent's first cache line: both swips, how long the filter is, the
 //!    smallest number.
 //! 4. When an extent is dropped its objects leave the cache; if it is obsolete its slots go back to the store.
 //!    Whoever reads holds it (or the metasnapshot it is in), so nobody reads slots that were given back.
@@ -44,8 +44,8 @@ pub struct Extent {
     pub(crate) filter: Home,
     /// Of `meta`.
     seq_min: SeqNo,
-    /// Whether `meta` names a filter.
-    has_filter: bool,
+    /// Bytes of the filter that `meta` names; 0 if there is none.
+    filter_len: u32,
     /// What the manifest says about the extent.
     pub meta: ExtentMeta,
     pub(crate) store: Arc<dyn Store>,
@@ -75,7 +75,7 @@ impl Extent {
             index: Home::default(),
             filter: Home::default(),
             seq_min: meta.seq_min,
-            has_filter: !meta.filter.is_empty(),
+            filter_len: meta.filter.len,
             meta,
             store,
             cache: OnceLock::new(),
@@ -146,6 +146,7 @@ impl Extent {
         let hash = self.asked(hash);
         if let Some(hash) = hash {
             let Some(filter) = self.filter.swip.load(epoch) else { return Probe::Unknown(Need::Filter) };
+            filter.prefetch_filter(hash, self.filter_len);
             filter.touch();
             if !filter.filter().may_contain(hash) {
                 count_refusal();
@@ -164,7 +165,7 @@ impl Extent {
     /// The hash to ask the filter with, if there is one.
     #[inline]
     pub(crate) fn asked(&self, hash: Option<u64>) -> Option<u64> {
-        hash.filter(|_| self.has_filter)
+        hash.filter(|_| self.filter_len > 0)
     }
 
     /// Whether every version here is newer than `seq`.
@@ -184,11 +185,15 @@ impl Extent {
         blocks: &mut u64,
     ) -> Probe {
         let Some(object) = self.index.swip.load(epoch) else { return Probe::Unknown(Need::Index) };
+        object.prefetch();
         object.touch();
         let index = object.index();
+        // The line with the block's swip comes while the heads that lead to it are compared.
+        index.prefetch_homes(key);
         let mut at = index.rows.find(key);
         while let Some(home) = index.homes.get(at) {
             let Some(object) = home.swip.load(epoch) else { return Probe::Unknown(Need::Block(at)) };
+            object.prefetch();
             object.touch();
             *blocks += 1;
             if let Some(entry) = object.block().find(key, seq) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use terrane_base::{Entry, SeqNo};
 use terrane_storage::ReadRequest;
 
-use crate::cache::{Cache, Object};
+use crate::cache::{Cache, ObjectRef};
 use crate::extent::{Extent, count_search};
 use crate::loader::{Loader, Part};
 use crate::swip;
@@ -36,7 +36,7 @@ pub enum Need {
 
 /// A part of an extent, held by whoever asked for it.
 #[derive(Clone, Debug)]
-pub struct Loaded(Arc<Object>);
+pub struct Loaded(ObjectRef);
 
 impl Extent {
     /// The newest version of `key` with a number up to `seq` in a data block of the extent that was loaded for
@@ -92,7 +92,7 @@ fn part_of(extent: &Extent, need: Need) -> Option<Part> {
     Some(match need {
         Need::Filter => Part::Filter,
         Need::Index => Part::Index,
-        Need::Block(at) => Part::Block { owner: extent.index.swip.load_arc(&swip::enter())?, at },
+        Need::Block(at) => Part::Block { owner: extent.index.swip.load_owned(&swip::enter())?, at },
     })
 }
 

@@ -13,12 +13,9 @@ use terrane_format::filter::Filter;
 use terrane_format::index::{IndexBlock, IndexRow};
 use terrane_storage::{SLOT_BYTES, Store};
 
-use crate::cache::{Cache, Charge, Home, Index, OBJECT_BYTES, Object, ObjectKind, Payload};
+use crate::cache::{Cache, Charge, Home, Object, ObjectKind, ObjectRef, memory};
 use crate::extent::Extent;
 use crate::swip;
-
-/// Bytes of memory per row of an index block beside its encoded bytes: the decoded row, its head, its home.
-const ROW_MEMORY_BYTES: usize = 72 + 8 + size_of::<Home>();
 
 /// Loads parts of one extent.
 #[derive(Clone, Copy, Debug)]
@@ -36,14 +33,14 @@ pub(crate) enum Part {
     Index,
     /// Data block `at` of the index block `owner`.
     Block {
-        owner: Arc<Object>,
+        owner: ObjectRef,
         at: usize,
     },
 }
 
 impl Loader<'_> {
     /// The filter; `None` if the extent has none.
-    pub(crate) fn filter(&self) -> Result<Option<Arc<Object>>> {
+    pub(crate) fn filter(&self) -> Result<Option<ObjectRef>> {
         if self.extent.meta.filter.is_empty() {
             return Ok(None);
         }
@@ -54,7 +51,7 @@ impl Loader<'_> {
     }
 
     /// The index block.
-    pub(crate) fn index(&self) -> Result<Arc<Object>> {
+    pub(crate) fn index(&self) -> Result<ObjectRef> {
         match cached(&self.extent.index) {
             Some(index) => Ok(index),
             None => self.load(&Part::Index),
@@ -62,7 +59,7 @@ impl Loader<'_> {
     }
 
     /// Data block `at` of the index block `owner`.
-    pub(crate) fn block(&self, owner: &Arc<Object>, at: usize) -> Result<Arc<Object>> {
+    pub(crate) fn block(&self, owner: &ObjectRef, at: usize) -> Result<ObjectRef> {
         match self.cached_block(owner, at) {
             Some(block) => Ok(block),
             None => self.load(&Part::Block { owner: owner.clone(), at }),
@@ -70,7 +67,7 @@ impl Loader<'_> {
     }
 
     /// What is in the cache of a part.
-    pub(crate) fn cached_part(&self, part: &Part) -> Option<Arc<Object>> {
+    pub(crate) fn cached_part(&self, part: &Part) -> Option<ObjectRef> {
         match part {
             Part::Filter => cached(&self.extent.filter),
             Part::Index => cached(&self.extent.index),
@@ -78,7 +75,7 @@ impl Loader<'_> {
         }
     }
 
-    fn load(&self, part: &Part) -> Result<Arc<Object>> {
+    fn load(&self, part: &Part) -> Result<ObjectRef> {
         let (offset, len) = self.range(part)?;
         // Room is made before the read, so that what is read has a place.
         let charge = self.reserve(part);
@@ -104,7 +101,7 @@ impl Loader<'_> {
     }
 
     /// Checks, decodes and publishes a part whose bytes another has read.
-    pub(crate) fn adopt(&self, part: &Part, bytes: Vec<u8>) -> Result<Arc<Object>> {
+    pub(crate) fn adopt(&self, part: &Part, bytes: Vec<u8>) -> Result<ObjectRef> {
         let charge = self.reserve(part);
         count_miss(bytes.len() as u64, part);
         self.finish(part, bytes, charge)
@@ -113,35 +110,36 @@ impl Loader<'_> {
     fn reserve(&self, part: &Part) -> Option<Charge> {
         let meta = &self.extent.meta;
         match part {
-            Part::Filter => self.cache.reserve(ObjectKind::Filter, OBJECT_BYTES + meta.filter.len as usize),
+            Part::Filter => {
+                self.cache.reserve(ObjectKind::Filter, memory::filter_bytes(meta.filter.len as usize))
+            }
             Part::Index => {
-                let bytes = OBJECT_BYTES + meta.index.len as usize + meta.blocks as usize * ROW_MEMORY_BYTES;
+                let bytes = memory::index_bytes(meta.index.len as usize, meta.blocks as usize);
                 self.cache.reserve(ObjectKind::Index, bytes)
             }
             Part::Block { owner, at } => {
-                let bytes = OBJECT_BYTES + owner.index().rows.row(*at).raw_len as usize;
+                let bytes = memory::block_bytes(owner.index().rows.row(*at).raw_len as usize);
                 let may_publish = self.fill_cache && owner.accepts_tenants();
                 may_publish.then(|| self.cache.reserve(ObjectKind::Data, bytes)).flatten()
             }
         }
     }
 
-    fn finish(&self, part: &Part, bytes: Vec<u8>, charge: Option<Charge>) -> Result<Arc<Object>> {
+    fn finish(&self, part: &Part, bytes: Vec<u8>, charge: Option<Charge>) -> Result<ObjectRef> {
         let (extent, store) = (self.extent, &*self.extent.store);
         Ok(match part {
             Part::Filter => {
                 let filter = open_filter(&extent.meta, store, &bytes)?;
-                self.publish(&extent.filter, None, Payload::Filter(filter), charge)
+                self.publish(&extent.filter, None, memory::filter(&filter, charge))
             }
             Part::Index => {
                 let rows = open_index(&extent.meta, store, bytes)?;
-                let homes = (0..rows.len()).map(|_| Home::default()).collect();
-                self.publish(&extent.index, None, Payload::Index(Index { rows, homes }), charge)
+                self.publish(&extent.index, None, memory::index(&rows, charge))
             }
             Part::Block { owner, at } => {
                 let index = owner.index();
                 let block = open_block(&extent.meta, store, &index.rows.row(*at), bytes)?;
-                self.publish(&index.homes[*at], Some(owner), Payload::Data(block), charge)
+                self.publish(&index.homes[*at], Some(owner), memory::block(&block, charge))
             }
         })
     }
@@ -154,11 +152,11 @@ impl Loader<'_> {
         at: usize,
         stored: &[u8],
         is_scan: bool,
-    ) -> Result<Arc<Object>> {
+    ) -> Result<ObjectRef> {
         let index = owner.index();
         let row = index.rows.row(at);
         let may_publish = self.fill_cache && owner.accepts_tenants();
-        let bytes = OBJECT_BYTES + row.raw_len as usize;
+        let bytes = memory::block_bytes(row.raw_len as usize);
         let charge = match may_publish {
             true if is_scan => self.cache.reserve_spare(ObjectKind::Data, bytes),
             true => self.cache.reserve(ObjectKind::Data, bytes),
@@ -169,24 +167,17 @@ impl Loader<'_> {
             add(&cells.blocks_decoded, 1);
         });
         let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored.to_vec())?;
-        Ok(self.publish(&index.homes[at], Some(owner), Payload::Data(block), charge))
+        Ok(self.publish(&index.homes[at], Some(owner), memory::block(&block, charge)))
     }
 
     /// Data block `at` of the index block `owner`, if it is in the cache.
-    pub(crate) fn cached_block(&self, owner: &Object, at: usize) -> Option<Arc<Object>> {
+    pub(crate) fn cached_block(&self, owner: &Object, at: usize) -> Option<ObjectRef> {
         cached(&owner.index().homes[at])
     }
 
-    fn publish(
-        &self,
-        home: &Home,
-        owner: Option<&Object>,
-        payload: Payload,
-        charge: Option<Charge>,
-    ) -> Arc<Object> {
-        let object = Object::new(payload, charge);
+    fn publish(&self, home: &Home, owner: Option<&Object>, object: ObjectRef) -> ObjectRef {
         // SAFETY: `Extent::drop` removes the homes in the extent, and those in its index block through it. Both lie
-        // where they are until then: behind an `Arc`, and in a boxed slice behind an `Arc`.
+        // where they are until then: behind an `Arc`, and in an index block, which is never moved.
         if unsafe { self.cache.publish(home, owner, &object) } {
             return object;
         }
@@ -205,8 +196,11 @@ fn count_miss(bytes: u64, part: &Part) {
     });
 }
 
-fn cached(home: &Home) -> Option<Arc<Object>> {
-    let object = home.swip.load_arc(&swip::enter())?;
+fn cached(home: &Home) -> Option<ObjectRef> {
+    let epoch = swip::enter();
+    // All lines at once: the count of references stands apart from what is searched.
+    home.swip.load(&epoch)?.prefetch_whole();
+    let object = home.swip.load_owned(&epoch)?;
     object.touch();
     Some(object)
 }

@@ -6,16 +6,13 @@
 //!
 //! Nothing is written but reference bits that are clear; nothing waits for a device.
 
-use terrane_base::prefetch::{prefetch, prefetch_lines};
+use terrane_base::prefetch::prefetch;
 use terrane_base::{Entry, SeqNo};
 
 use crate::cache::{Home, Index, Object};
 use crate::extent::{Extent, count_refusal, count_search};
 use crate::load_many::Need;
 use crate::swip::Epoch;
-
-/// Lines of an object that a search reads: its header and the front of its payload.
-const OBJECT_LINES: usize = 4;
 
 /// One key and where it is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +120,7 @@ fn to_filter<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>, seq: SeqNo) -> State<'g>
     let Some(hash) = lookup.extent.asked(lookup.hash) else { return State::Index };
     match lookup.extent.filter.swip.load(epoch) {
         Some(object) => {
-            prefetch_lines(std::ptr::from_ref(object), OBJECT_LINES);
+            object.prefetch();
             State::Filter(object, hash)
         }
         None => State::Done(Answer::Unknown(Need::Filter)),
@@ -144,7 +141,7 @@ fn ask_filter<'g>(lookup: &Lookup<'g>) -> State<'g> {
 fn to_index<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>) -> State<'g> {
     match lookup.extent.index.swip.load(epoch) {
         Some(object) => {
-            prefetch_lines(std::ptr::from_ref(object), OBJECT_LINES);
+            object.prefetch();
             State::IndexObject(object)
         }
         None => State::Done(Answer::Unknown(Need::Index)),
@@ -172,7 +169,7 @@ fn to_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>) -> State<'g> {
     let State::Home(index, at) = lookup.state else { return lookup.state };
     match load(epoch, &index.homes[at]) {
         Some(object) => {
-            prefetch_lines(std::ptr::from_ref(object), OBJECT_LINES);
+            object.prefetch();
             State::Block(index, at, object)
         }
         None => State::Done(Answer::Unknown(Need::Block(at))),

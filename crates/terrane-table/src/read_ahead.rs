@@ -17,9 +17,8 @@ use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
 use terrane_device::{PendingRead, ReadBytes};
-use terrane_format::index::IndexBlock;
 
-use crate::cache::{Cache, Object};
+use crate::cache::{Cache, ObjectRef, Rows};
 use crate::extent::Extent;
 use crate::loader::{Loader, check_range};
 
@@ -116,7 +115,7 @@ impl ReadAhead {
 
     /// Has block `at`, which is not cached, under way for the placement that follows. False if it is not.
     #[cold]
-    pub(crate) fn begin_block(&mut self, extent: &Arc<Extent>, rows: &IndexBlock, at: usize) -> bool {
+    pub(crate) fn begin_block(&mut self, extent: &Arc<Extent>, rows: &Rows, at: usize) -> bool {
         if !self.is_on() {
             return false;
         }
@@ -132,7 +131,7 @@ impl ReadAhead {
         &mut self,
         extent: &Arc<Extent>,
         cache: &Arc<Cache>,
-        rows: &IndexBlock,
+        rows: &Rows,
         at: usize,
     ) -> Option<Fetched<'_>> {
         let is_scan = self.bytes_max > 0 && self.streak >= STREAK;
@@ -163,7 +162,7 @@ impl ReadAhead {
 
     /// Makes the window that holds `block` the current one, by way of what is under way if it does. False if that
     /// fails.
-    fn advance(&mut self, extent: &Arc<Extent>, rows: &IndexBlock, at: usize, block: &Range<u32>) -> bool {
+    fn advance(&mut self, extent: &Arc<Extent>, rows: &Rows, at: usize, block: &Range<u32>) -> bool {
         if let Some(used) = self.window.take() {
             self.memory = used.bytes.into_memory();
         }
@@ -193,7 +192,7 @@ impl ReadAhead {
     }
 
     /// Begins the window behind the current one, in this extent or in the one that follows.
-    fn begin_next(&mut self, extent: &Arc<Extent>, cache: &Arc<Cache>, rows: &IndexBlock) -> Option<Begun> {
+    fn begin_next(&mut self, extent: &Arc<Extent>, cache: &Arc<Cache>, rows: &Rows) -> Option<Begun> {
         let window = self.window.as_ref()?;
         let next = if self.backward {
             (0..rows.len()).rev().find(|&at| rows.row(at).offset < window.start)
@@ -207,14 +206,14 @@ impl ReadAhead {
         let following = self.following.take()?;
         // The scan needs this index block anyway, and meets the error there if it cannot be had.
         let loader = Loader { extent: &following, cache: following.bind(cache), fill_cache: true };
-        let index: Arc<Object> = loader.index().ok()?;
+        let index: ObjectRef = loader.index().ok()?;
         let rows = &index.index().rows;
         let at = if self.backward { rows.len().checked_sub(1)? } else { 0 };
         self.begin(&following, rows, at)
     }
 
     /// Begins a window that starts (going backward: ends) with block `at`, which exists.
-    fn begin(&mut self, extent: &Arc<Extent>, rows: &IndexBlock, at: usize) -> Option<Begun> {
+    fn begin(&mut self, extent: &Arc<Extent>, rows: &Rows, at: usize) -> Option<Begun> {
         self.window_bytes =
             (self.window_bytes * 2).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MIN.max(self.bytes_max));
         let range = range_around(rows, at, self.backward, self.window_bytes.min(self.bytes_max));
@@ -252,7 +251,7 @@ impl Begun {
 }
 
 /// The blocks from `at` on (going backward: down) that fit into `bytes`, `at` in any case.
-fn range_around(rows: &IndexBlock, at: usize, backward: bool, bytes: u32) -> Range<u32> {
+fn range_around(rows: &Rows, at: usize, backward: bool, bytes: u32) -> Range<u32> {
     let end_of = |at: usize| rows.row(at).offset.saturating_add(rows.row(at).stored_len);
     let (mut start, mut end) = (rows.row(at).offset, end_of(at));
     if backward {

@@ -57,10 +57,10 @@ impl Inheritance {
     }
 
     fn list(&mut self, extent: &Extent, cache: &Cache) {
-        let Some(index) = extent.index.swip.load_arc(&swip::enter()) else { return };
+        let Some(index) = extent.index.swip.load_owned(&swip::enter()) else { return };
         self.has_index = true;
         let index = index.index();
-        for (row, home) in index.rows.rows().zip(&index.homes) {
+        for (row, home) in index.rows.rows().zip(index.homes.iter()) {
             // An epoch for each: the list is long, and others wait for memory.
             let Some(is_established) = cache.standing(home, &swip::enter()) else { continue };
             self.bytes_left += u64::from(row.raw_len);

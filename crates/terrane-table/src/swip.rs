@@ -5,8 +5,8 @@
 //! 1. A swip that is not null owns one strong reference to its object.
 //! 2. Whoever holds a [`Guard`] may load the swip; what it loads lives as long as the guard. No count is written.
 //! 3. null -> p only by [`Swip::publish`], which moves a reference in. Any thread; the first one wins.
-//! 4. p -> null only by [`Swip::clear`]. The one thread whose exchange saw p has the reference, and retires it:
-//!    it is dropped when every guard that was alive at that moment is gone. A guard that is made later finds the
+//! 4. p -> null only by [`Swip::clear`], p -> q only by [`Swip::exchange`]. The one thread whose exchange saw p has the
+//!    reference, and retires it: it is dropped when every guard that was alive at that moment is gone. A guard that is made later finds the
 //!    swip null or pointing elsewhere.
 //! 5. A dropped swip retires as well: its object may have been loaded under a guard that outlives the swip.
 //!
@@ -27,8 +27,50 @@ use terrane_base::sync::atomic::{AtomicPtr, Ordering};
 /// An object given to `retire` is dropped only after every guard of the same type, made before the call, is
 /// dropped; making a guard is ordered before the loads under it.
 pub unsafe trait Guard {
-    /// Drops `object` when no guard that exists now is left.
-    fn retire<T: Send + Sync + 'static>(&self, object: Arc<T>);
+    /// Drops `reference` when no guard that exists now is left.
+    fn retire<R: Send + 'static>(&self, reference: R);
+}
+
+/// An owned, counted reference that travels as a pointer.
+///
+/// # Safety
+/// A pointer from `into_raw` stays good until it is given to `from_raw`, once; the object lives as long as there is
+/// any reference to it.
+pub unsafe trait Reference<T>: Send + 'static {
+    /// Gives the reference out as a pointer.
+    fn into_raw(self) -> *const T;
+
+    /// Takes it back.
+    ///
+    /// # Safety
+    /// `pointer` came from [`Reference::into_raw`] and was not taken back yet.
+    unsafe fn from_raw(pointer: *const T) -> Self;
+
+    /// One more reference.
+    ///
+    /// # Safety
+    /// `pointer` came from [`Reference::into_raw`], and something keeps the object alive during the call.
+    unsafe fn another(pointer: *const T) -> Self;
+}
+
+// SAFETY: these are the promises of `Arc` itself.
+unsafe impl<T: Send + Sync + 'static> Reference<T> for Arc<T> {
+    fn into_raw(self) -> *const T {
+        Arc::into_raw(self)
+    }
+
+    unsafe fn from_raw(pointer: *const T) -> Self {
+        // SAFETY: passed on.
+        unsafe { Arc::from_raw(pointer) }
+    }
+
+    unsafe fn another(pointer: *const T) -> Self {
+        // SAFETY: passed on: the count is not 0 while something keeps the object.
+        unsafe {
+            Arc::increment_strong_count(pointer);
+            Arc::from_raw(pointer)
+        }
+    }
 }
 
 /// The guard in use: an epoch of the process-wide collector (Fraser, "Practical lock-freedom", 2004, chapter 5).
@@ -60,32 +102,32 @@ impl Epoch {
 // SAFETY: `crossbeam_epoch` runs a deferred function once every thread that was pinned has unpinned. All epochs
 // are made by `enter`, hence of one collector; another collector's guards would not protect.
 unsafe impl Guard for Epoch {
-    fn retire<T: Send + Sync + 'static>(&self, object: Arc<T>) {
+    fn retire<R: Send + 'static>(&self, reference: R) {
         if terrane_base::planted!(FreeWhileSeen) {
-            return drop(object);
+            return drop(reference);
         }
-        self.0.defer(move || drop(object));
+        self.0.defer(move || drop(reference));
     }
 }
 
 /// See the [module](self).
 #[derive(Debug)]
-pub struct Swip<T: Send + Sync + 'static> {
+pub struct Swip<T: Send + Sync + 'static, R: Reference<T> = Arc<T>> {
     pointer: AtomicPtr<T>,
-    owns: PhantomData<Arc<T>>,
+    owns: PhantomData<R>,
 }
 
-impl<T: Send + Sync + 'static> Default for Swip<T> {
+impl<T: Send + Sync + 'static, R: Reference<T>> Default for Swip<T, R> {
     fn default() -> Self {
         Swip { pointer: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }
 }
 
-impl<T: Send + Sync + 'static> Swip<T> {
+impl<T: Send + Sync + 'static, R: Reference<T>> Swip<T, R> {
     /// The object, if there is one.
     #[inline]
     pub fn load<'g, G: Guard>(&self, _guard: &'g G) -> Option<&'g T> {
-        // Acquire: pairs with the Release of `publish`.
+        // Acquire: pairs with the Release of `publish` and `exchange`.
         let pointer = self.pointer.load(Ordering::Acquire);
         // SAFETY: rule 1 and 4: a pointer seen under the guard stays valid until the guard is dropped.
         unsafe { pointer.as_ref() }
@@ -93,33 +135,45 @@ impl<T: Send + Sync + 'static> Swip<T> {
 
     /// The object with a reference of the caller's own, to keep it beyond the guard.
     #[inline]
-    pub fn load_arc<G: Guard>(&self, _guard: &G) -> Option<Arc<T>> {
+    pub fn load_owned<G: Guard>(&self, _guard: &G) -> Option<R> {
         // Acquire: as in `load`. Not by way of `load`: a pointer made from its reference may not free the object.
         let pointer = self.pointer.load(Ordering::Acquire).cast_const();
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: the pointer came from `Arc::into_raw`, and the guard keeps the swip's reference, also if the
-        // swip is cleared meanwhile, from being dropped before the count is raised.
-        unsafe {
-            Arc::increment_strong_count(pointer);
-            Some(Arc::from_raw(pointer))
-        }
+        // SAFETY: the pointer came from `into_raw`, and the guard keeps the swip's reference, also if the swip is
+        // cleared meanwhile, from being dropped before there is another.
+        Some(unsafe { R::another(pointer) })
     }
 
     /// Makes the swip point at `object`.
     ///
     /// # Errors
     /// Gives `object` back if the swip points at one already.
-    pub fn publish(&self, object: Arc<T>) -> Result<(), Arc<T>> {
-        let pointer = Arc::into_raw(object).cast_mut();
+    pub fn publish(&self, object: R) -> Result<(), R> {
+        let pointer = object.into_raw().cast_mut();
         let exchanged =
             self.pointer.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed);
         match exchanged {
             Ok(_) => Ok(()),
             // SAFETY: the exchange failed, so the reference made by `into_raw` is still ours.
-            Err(_) => Err(unsafe { Arc::from_raw(pointer) }),
+            Err(_) => Err(unsafe { R::from_raw(pointer) }),
         }
+    }
+
+    /// Makes the swip, which points at `old`, point at `new`, and retires `old`. False, and nothing is changed, if it
+    /// points elsewhere by now.
+    pub fn exchange<G: Guard>(&self, guard: &G, old: &T, new: R) -> bool {
+        let (expected, pointer) = (ptr::from_ref(old).cast_mut(), new.into_raw().cast_mut());
+        // Release: as in `publish`; Acquire: as in `clear`.
+        let exchanged = self.pointer.compare_exchange(expected, pointer, Ordering::AcqRel, Ordering::Relaxed);
+        match exchanged {
+            // SAFETY: rule 4: this thread took the pointer out, so the swip's reference is now its own.
+            Ok(old) => guard.retire(unsafe { R::from_raw(old) }),
+            // SAFETY: the exchange failed, so the reference made by `into_raw` is still ours.
+            Err(_) => drop(unsafe { R::from_raw(pointer) }),
+        }
+        exchanged.is_ok()
     }
 
     /// Makes the swip null and retires its object; returns whether there was one.
@@ -130,12 +184,12 @@ impl<T: Send + Sync + 'static> Swip<T> {
             return false;
         }
         // SAFETY: rule 4: this thread took the pointer out, so the swip's reference is now its own.
-        guard.retire(unsafe { Arc::from_raw(pointer) });
+        guard.retire(unsafe { R::from_raw(pointer) });
         true
     }
 }
 
-impl<T: Send + Sync + 'static> Drop for Swip<T> {
+impl<T: Send + Sync + 'static, R: Reference<T>> Drop for Swip<T, R> {
     fn drop(&mut self) {
         // Most swips are null by now; entering the epoch for those would be waste.
         if !self.pointer.load(Ordering::Relaxed).is_null() {

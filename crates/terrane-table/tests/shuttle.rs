@@ -52,10 +52,10 @@ impl Reclaimer {
 
 // SAFETY: an object is dropped once every guard that was alive at its retirement is gone.
 unsafe impl Guard for ModelGuard {
-    fn retire<T: Send + Sync + 'static>(&self, object: Arc<T>) {
+    fn retire<R: Send + 'static>(&self, reference: R) {
         let mut state = self.reclaimer.state.lock().unwrap();
         let alive = state.alive.clone();
-        state.retired.push((alive, Box::new(object)));
+        state.retired.push((alive, Box::new(reference)));
     }
 }
 
@@ -107,17 +107,19 @@ fn assert_alive(registry: &Registry, flag: *const AtomicUsize) {
     assert_eq!(flag.load(SeqCst), 1, "the object was dropped under a guard");
 }
 
-fn explore(readers: usize, publishers: usize, evictors: usize) {
+fn explore(readers: usize, publishers: usize, movers: usize, evictors: usize) {
     let check = move || {
         let swip = Arc::new(Swip::<Object>::default());
         let reclaimer = Arc::new(Reclaimer::default());
         let registry = Arc::new(Registry::default());
         let mut threads = Vec::new();
-        for role in [vec!['r'; readers], vec!['p'; publishers], vec!['e'; evictors]].concat() {
+        let roles = [vec!['r'; readers], vec!['p'; publishers], vec!['m'; movers], vec!['e'; evictors]];
+        for role in roles.concat() {
             let (swip, reclaimer, registry) = (swip.clone(), reclaimer.clone(), registry.clone());
             threads.push(thread::spawn(move || match role {
                 'r' => read(&swip, &reclaimer, &registry),
                 'p' => publish(&swip, &registry),
+                'm' => replace(&swip, &reclaimer, &registry),
                 _ => evict(&swip, &reclaimer),
             }));
         }
@@ -140,7 +142,7 @@ fn read(swip: &Swip<Object>, reclaimer: &Arc<Reclaimer>, registry: &Registry) {
         if let Some(flag) = first {
             assert_alive(registry, flag);
         }
-        let kept = swip.load_arc(&guard);
+        let kept = swip.load_owned(&guard);
         drop(guard);
         thread::yield_now();
         if let Some(kept) = kept {
@@ -157,6 +159,16 @@ fn publish(swip: &Swip<Object>, registry: &Registry) {
     }
 }
 
+/// Puts a copy in the place of what is there, as a move in memory does.
+fn replace(swip: &Swip<Object>, reclaimer: &Arc<Reclaimer>, registry: &Registry) {
+    for _ in 0..2 {
+        let guard = reclaimer.enter();
+        if let Some(old) = swip.load(&guard) {
+            swip.exchange(&guard, old, Object::new(registry));
+        }
+    }
+}
+
 fn evict(swip: &Swip<Object>, reclaimer: &Arc<Reclaimer>) {
     for _ in 0..2 {
         let guard = reclaimer.enter();
@@ -166,15 +178,20 @@ fn evict(swip: &Swip<Object>, reclaimer: &Arc<Reclaimer>) {
 
 #[test]
 fn one_of_each() {
-    explore(1, 1, 1);
+    explore(1, 1, 0, 1);
 }
 
 #[test]
 fn readers_against_evictors() {
-    explore(2, 1, 2);
+    explore(2, 1, 0, 2);
 }
 
 #[test]
 fn publishers_race() {
-    explore(1, 3, 1);
+    explore(1, 3, 0, 1);
+}
+
+#[test]
+fn movers_against_evictors() {
+    explore(1, 1, 2, 1);
 }

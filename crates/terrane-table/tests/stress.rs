@@ -37,12 +37,22 @@ impl Tree {
 
 #[test]
 fn reads_evictions_and_disappearing_extents() {
+    run(Cache::new);
+}
+
+/// The same where objects are moved when the cache shrinks; chunks are small, so that it often does.
+#[test]
+fn reads_evictions_and_moves() {
+    run(|bytes| Cache::with_memory(bytes, bytes, Some(16 << 10)));
+}
+
+fn run(make: impl Fn(u64) -> Arc<Cache>) {
     let store = TestStore::new();
     let settings = WriterSettings { block_bytes: 512, ..WriterSettings::default() };
     let rows = rows();
     let write = || Arc::new(write_extents(&rows, settings, SCALE * 400, &store));
     let tree = Tree { extents: Mutex::new(write()) };
-    let cache = Cache::new(SCALE as u64 * 1500);
+    let cache = make(SCALE as u64 * 1500);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..3u64)

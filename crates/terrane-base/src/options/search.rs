@@ -32,6 +32,16 @@ pub enum SearchKernel {
     Neon = 5,
 }
 
+/// Where cached objects lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BlockMemory {
+    /// In chunks of their own, on huge pages where the system gives them on advice.
+    #[default]
+    Arena,
+    /// Each by itself on the heap.
+    Heap,
+}
+
 impl SearchKernel {
     /// All kernels, by their numbers.
     pub const ALL: [SearchKernel; 6] = [
@@ -64,6 +74,23 @@ impl Setting for BlockEncoding {
         match self {
             BlockEncoding::Plain => "plain".into(),
             BlockEncoding::TwoLayer => "two-layer".into(),
+        }
+    }
+}
+
+impl Setting for BlockMemory {
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "arena" => Ok(BlockMemory::Arena),
+            "heap" => Ok(BlockMemory::Heap),
+            _ => Err("expected arena or heap".into()),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            BlockMemory::Arena => "arena".into(),
+            BlockMemory::Heap => "heap".into(),
         }
     }
 }

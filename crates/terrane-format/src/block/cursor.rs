@@ -24,11 +24,11 @@ macro_rules! with {
     ($block:expr, $intervals:ident => $body:expr) => {
         match &$block.layout {
             Layout::TwoLayer(layout) => {
-                let $intervals = layout.of(&$block.bytes);
+                let $intervals = layout.of($block.bytes.as_ref());
                 $body
             }
             Layout::Plain(layout) => {
-                let $intervals = layout.of(&$block.bytes);
+                let $intervals = layout.of($block.bytes.as_ref());
                 $body
             }
         }
@@ -46,11 +46,11 @@ impl BlockCursor {
     /// The entry at the position, or `None` before the first or after the last one.
     #[inline]
     #[must_use]
-    pub fn entry<'a>(&'a self, block: &'a Block) -> Option<Entry<'a>> {
+    pub fn entry<'a, B: AsRef<[u8]>>(&'a self, block: &'a Block<B>) -> Option<Entry<'a>> {
         if !self.place.is_placed {
             return None;
         }
-        let value = block.bytes.get(self.place.value_at..self.place.end)?;
+        let value = block.bytes().get(self.place.value_at..self.place.end)?;
         Some(Entry { key: self.place.key.key(), seq_kind: SeqKind(self.place.seq_kind), value })
     }
 
@@ -74,13 +74,13 @@ impl BlockCursor {
     }
 
     /// Goes to the first entry at or after (`key`, `seq`) in internal order.
-    pub fn seek(&mut self, block: &Block, key: &[u8], seq: SeqNo) {
+    pub fn seek<B: AsRef<[u8]>>(&mut self, block: &Block<B>, key: &[u8], seq: SeqNo) {
         self.clear();
         with!(block, intervals => intervals.seek(&mut self.place, key, seq));
     }
 
     /// Goes to the last entry whose key is strictly less than `key`.
-    pub fn seek_before(&mut self, block: &Block, key: &[u8]) {
+    pub fn seek_before<B: AsRef<[u8]>>(&mut self, block: &Block<B>, key: &[u8]) {
         self.seek(block, key, SeqNo::MAX);
         if self.place.is_placed {
             self.prev(block);
@@ -90,13 +90,13 @@ impl BlockCursor {
     }
 
     /// Goes to the first entry.
-    pub fn seek_first(&mut self, block: &Block) {
+    pub fn seek_first<B: AsRef<[u8]>>(&mut self, block: &Block<B>) {
         self.clear();
         with!(block, intervals => intervals.place_first(&mut self.place, 0));
     }
 
     /// Goes to the last entry.
-    pub fn seek_last(&mut self, block: &Block) {
+    pub fn seek_last<B: AsRef<[u8]>>(&mut self, block: &Block<B>) {
         self.clear();
         with!(block, intervals => {
             let Some(last) = intervals.count().checked_sub(1) else { return };
@@ -106,14 +106,14 @@ impl BlockCursor {
 
     /// Goes to the next entry; past the last one the position is given up. Requires: placed.
     #[inline]
-    pub fn next(&mut self, block: &Block) {
+    pub fn next<B: AsRef<[u8]>>(&mut self, block: &Block<B>) {
         debug_assert!(self.place.is_placed);
         self.run.clear();
         with!(block, intervals => intervals.place_next(&mut self.place));
     }
 
     /// Goes to the previous entry; before the first one the position is given up. Requires: placed.
-    pub fn prev(&mut self, block: &Block) {
+    pub fn prev<B: AsRef<[u8]>>(&mut self, block: &Block<B>) {
         debug_assert!(self.place.is_placed);
         with!(block, intervals => self.run.place_previous(intervals, &mut self.place));
     }

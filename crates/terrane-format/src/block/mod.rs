@@ -41,16 +41,16 @@ pub fn checksum(stored: &[u8]) -> u32 {
     crate::checksum::crc32c(u32::from_le_bytes(*b"BLCK"), stored)
 }
 
-/// A decompressed data block whose structure has been checked.
+/// A decompressed data block whose structure has been checked. Its bytes lie wherever their owner put them.
 #[derive(Debug)]
-pub struct Block {
+pub struct Block<B = Vec<u8>> {
     layout: Layout,
-    bytes: Vec<u8>,
+    bytes: B,
     entry_count: usize,
 }
 
 /// What is known of a block's bytes, by its encoding.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Layout {
     Plain(plain::Plain),
     TwoLayer(two_layer::TwoLayer),
@@ -103,6 +103,26 @@ impl Block {
         Ok((Block { layout, bytes, entry_count }, summary))
     }
 
+    /// Bytes of memory that the block holds.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let layout = match &self.layout {
+            Layout::Plain(plain) => plain.memory_bytes(),
+            Layout::TwoLayer(two_layer) => two_layer.memory_bytes(),
+        };
+        size_of::<Block>() + self.bytes.capacity() + layout
+    }
+}
+
+impl<B: AsRef<[u8]>> Block<B> {
+    /// The same block in other memory. Requires: what `place` returns are the bytes that it was given.
+    #[must_use]
+    pub fn place<C: AsRef<[u8]>>(&self, place: impl FnOnce(&[u8]) -> C) -> Block<C> {
+        let bytes = place(self.bytes());
+        debug_assert!(bytes.as_ref() == self.bytes(), "a block's bytes do not change with their place");
+        Block { layout: self.layout.clone(), bytes, entry_count: self.entry_count }
+    }
+
     /// The newest version of `key` with a number up to `seq`, if this block holds it.
     #[inline]
     #[must_use]
@@ -122,8 +142,8 @@ impl Block {
     #[inline]
     pub fn prefetch(&self, key: &[u8]) {
         match &self.layout {
-            Layout::Plain(plain) => plain.of(&self.bytes).prefetch(),
-            Layout::TwoLayer(two_layer) => two_layer.of(&self.bytes).prefetch_leaf(key),
+            Layout::Plain(plain) => plain.of(self.bytes()).prefetch(),
+            Layout::TwoLayer(two_layer) => two_layer.of(self.bytes()).prefetch_leaf(key),
         }
     }
 
@@ -132,24 +152,14 @@ impl Block {
     #[inline]
     pub fn prefetch_entry(&self, key: &[u8]) {
         if let Layout::TwoLayer(two_layer) = &self.layout {
-            two_layer.of(&self.bytes).prefetch_entry(key);
+            two_layer.of(self.bytes()).prefetch_entry(key);
         }
     }
 
     /// The block's bytes as decoded.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Bytes of memory that the block holds.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        let layout = match &self.layout {
-            Layout::Plain(plain) => plain.memory_bytes(),
-            Layout::TwoLayer(two_layer) => two_layer.memory_bytes(),
-        };
-        size_of::<Block>() + self.bytes.capacity() + layout
+        self.bytes.as_ref()
     }
 
     /// Checks that the entries are in internal order, strictly.

@@ -1,6 +1,6 @@
 //! A filter for people to read.
 
-use super::{Filter, LINE_BYTES, TRAILER_BYTES, VERSION};
+use super::{Filter, TRAILER_BYTES, VERSION};
 use crate::dump::{self, Field};
 
 /// The fields of a filter.
@@ -10,12 +10,12 @@ pub fn describe(bytes: &[u8]) -> Vec<Field> {
         Ok(filter) => filter,
         Err(error) => return vec![dump::broken(0, bytes.len(), error)],
     };
-    let ones: u32 = filter.lines.iter().flat_map(|line| line.0).map(u64::count_ones).sum();
-    let bits = filter.lines.len() * LINE_BYTES * 8;
+    let ones: u32 = filter.lines.iter().map(|byte| byte.count_ones()).sum();
+    let bits = filter.lines.len() * 8;
     let trailer = bytes.len() - TRAILER_BYTES;
     let checksum = crate::wire::u32_at(bytes, trailer + 6).unwrap_or(0);
     vec![
-        Field::new(0, trailer, "lines", format!("{} lines, {ones} of {bits} bits set", filter.lines.len())),
+        Field::new(0, trailer, "lines", format!("{} lines, {ones} of {bits} bits set", filter.lines().len())),
         Field::new(trailer, 4, "keys", filter.keys),
         Field::new(trailer + 4, 1, "probes", filter.probes),
         Field::new(trailer + 5, 1, "version", VERSION),

@@ -75,15 +75,11 @@ pub fn build(hashes: &[u64], bits_per_key: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&checksum.to_le_bytes());
 }
 
-/// A cache line of filter bits; aligned, so that it never lies across two.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Line([u64; LINE_BYTES / 8]);
-
-/// A checked filter, ready to be asked.
+/// A checked filter, ready to be asked. Its lines lie wherever their owner put them; aligned to a line, each question
+/// touches one.
 #[derive(Debug)]
-pub struct Filter {
-    lines: Vec<Line>,
+pub struct Filter<B = Vec<u8>> {
+    lines: B,
     keys: u32,
     probes: u8,
 }
@@ -106,23 +102,49 @@ impl Filter {
         if lines.is_empty() || !rest.is_empty() || !(1..=PROBES_MAX).contains(&probes) {
             return Err(Error::corrupt(format!("filter of {} bytes with {probes} probes", bytes.len())));
         }
-        let lines = lines.iter().map(decode_line).collect();
-        Ok(Filter { lines, keys: u32::from_le_bytes(keys), probes })
+        Ok(Filter { lines: lines.as_flattened().to_vec(), keys: u32::from_le_bytes(keys), probes })
+    }
+
+    /// Bytes of memory that the filter holds.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Filter>() + self.lines.capacity()
+    }
+}
+
+impl<B: AsRef<[u8]>> Filter<B> {
+    /// The same filter in other memory. Requires: what `place` returns are the bytes that it was given.
+    #[must_use]
+    pub fn place<C: AsRef<[u8]>>(&self, place: impl FnOnce(&[u8]) -> C) -> Filter<C> {
+        let lines = place(self.lines.as_ref());
+        debug_assert!(lines.as_ref() == self.lines.as_ref(), "lines do not change with their place");
+        Filter { lines, keys: self.keys, probes: self.probes }
+    }
+
+    /// Bytes of the lines.
+    #[must_use]
+    pub fn lines_len(&self) -> usize {
+        self.lines.as_ref().len()
+    }
+
+    #[inline]
+    fn lines(&self) -> &[[u8; LINE_BYTES]] {
+        self.lines.as_ref().as_chunks().0
     }
 
     /// Whether the key with this [`hash()`] may be among those the filter was built from; `false` is certain.
     #[inline]
     #[must_use]
     pub fn may_contain(&self, hash: u64) -> bool {
-        let line = &self.lines[line_of(hash, self.lines.len())].0;
-        bits_of(hash, self.probes).all(|bit| line[bit / 64] >> (bit % 64) & 1 == 1)
+        let line = &self.lines()[line_of(hash, self.lines().len())];
+        bits_of(hash, self.probes).all(|bit| line[bit / 8] >> (bit % 8) & 1 == 1)
             && !terrane_base::planted!(FilterDenies)
     }
 
     /// Asks for the line that [`Filter::may_contain`] will look at.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
-        prefetch(&raw const self.lines[line_of(hash, self.lines.len())]);
+        prefetch(&raw const self.lines()[line_of(hash, self.lines().len())]);
     }
 
     /// How many keys the filter was built from.
@@ -130,21 +152,14 @@ impl Filter {
     pub fn keys(&self) -> u32 {
         self.keys
     }
-
-    /// Bytes of memory that the filter holds.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<Filter>() + self.lines.capacity() * LINE_BYTES
-    }
 }
 
-fn decode_line(bytes: &[u8; LINE_BYTES]) -> Line {
-    let (words, _) = bytes.as_chunks::<8>();
-    let mut line = Line([0; LINE_BYTES / 8]);
-    for (word, bytes) in line.0.iter_mut().zip(words) {
-        *word = u64::from_le_bytes(*bytes);
-    }
-    line
+/// Where, in bytes from the first line, a filter of `encoded_len` bytes keeps the bits of a hash: to ask for them before
+/// the filter is at hand.
+#[inline]
+#[must_use]
+pub fn line_offset(hash: u64, encoded_len: usize) -> usize {
+    line_of(hash, encoded_len.saturating_sub(TRAILER_BYTES) / LINE_BYTES) * LINE_BYTES
 }
 
 fn line_count(keys: usize, bits_per_key: u32) -> usize {

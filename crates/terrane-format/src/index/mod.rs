@@ -19,25 +19,37 @@ pub use builder::IndexBuilder;
 pub use describe::describe;
 pub use row::IndexRow;
 
+use std::ops::Range;
+
 use terrane_base::{Error, Result};
 
-use crate::heads::Heads;
+use crate::heads::{self, Heads};
 use crate::wire::{self, Fields};
 use row::Row;
 
 /// Version of the index block that this module writes.
 pub const VERSION: u8 = 1;
+/// Bytes that say where a row starts.
+const PLACE_BYTES: usize = 4;
 /// Bytes behind the rows: blocks, version, checksum.
 pub(crate) const TRAILER_BYTES: usize = 4 + 1 + 4;
 pub(crate) const SEED: u32 = u32::from_le_bytes(*b"INDX");
 
-/// A checked index block, ready to be searched.
+/// A checked index block, ready to be searched. Its parts lie wherever their owner put them.
 #[derive(Debug)]
-pub struct IndexBlock {
-    bytes: Vec<u8>,
-    rows: Vec<Row>,
+pub struct IndexBlock<B = Vec<u8>> {
+    bytes: B,
+    /// Where each row starts in `bytes`: little-endian numbers of 4 bytes.
+    places: B,
     /// Of the last keys.
-    heads: Heads,
+    heads: Heads<B>,
+}
+
+/// Bytes of the parts of an index block, in the order in which [`IndexBlock::place`] gives them: `encoded` bytes for
+/// `blocks` data blocks.
+#[must_use]
+pub fn part_lens(encoded: usize, blocks: usize) -> [usize; 3] {
+    [encoded, blocks * PLACE_BYTES, heads::leaves_bytes(blocks)]
 }
 
 impl IndexBlock {
@@ -55,36 +67,61 @@ impl IndexBlock {
         if version != VERSION {
             return Err(Error::corrupt(format!("index block version: expected {VERSION}, found {version}")));
         }
-        let rows = decode_rows(rows_bytes, u32::from_le_bytes(count) as usize)?;
-        let heads = Heads::collect(rows.len(), |block| rows[block].last_key(&bytes));
-        let index = IndexBlock { bytes, rows, heads };
+        let places = check_rows(rows_bytes, u32::from_le_bytes(count) as usize)?;
+        let mut index = IndexBlock { bytes, places, heads: Heads::default() };
         index.check_order()?;
+        let first_at = index.keys_at(0).map_or(0, |(_, last)| last.start);
+        index.heads = Heads::collect(index.len(), first_at, |block| index.last_key(block));
         Ok(index)
+    }
+
+    /// Bytes of memory that the index holds.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<IndexBlock>() + self.bytes.capacity() + self.places.capacity() + self.heads.memory_bytes()
+    }
+}
+
+impl<B: AsRef<[u8]>> IndexBlock<B> {
+    /// The same index in other memory. Requires: what `place` returns are the bytes that it was given, each time.
+    #[must_use]
+    pub fn place<C: AsRef<[u8]>>(&self, mut place: impl FnMut(&[u8]) -> C) -> IndexBlock<C> {
+        let (bytes, places) = (place(self.bytes.as_ref()), place(self.places.as_ref()));
+        IndexBlock { bytes, places, heads: self.heads.place(place) }
+    }
+
+    /// Bytes of the block as encoded.
+    #[must_use]
+    pub fn bytes_len(&self) -> usize {
+        self.bytes.as_ref().len()
     }
 
     /// How many data blocks the extent has.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.places.as_ref().len() / PLACE_BYTES
     }
 
     /// Whether the extent has no data block.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.len() == 0
     }
 
     /// The row of block `block`. Requires: `block < len()`.
     #[inline]
     #[must_use]
     pub fn row(&self, block: usize) -> IndexRow<'_> {
-        self.rows[block].show(&self.bytes)
+        assert!(block < self.len(), "row {block} of {}", self.len());
+        let rest = self.bytes.as_ref().get(self.place_of(block)..).unwrap_or_default();
+        let row = Row::decode(&mut Fields::new("index block", rest));
+        row.expect("every row was decoded once before").show(rest)
     }
 
     /// All rows in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = IndexRow<'_>> + DoubleEndedIterator {
-        self.rows.iter().map(|row| row.show(&self.bytes))
+        (0..self.len()).map(|block| self.row(block))
     }
 
     /// The first block whose last key is at or after `key`; `len()` if there is none.
@@ -94,22 +131,38 @@ impl IndexBlock {
     #[inline]
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
-        let undecided = self.heads.undecided(key);
-        let rows = &self.rows[undecided.clone()];
-        undecided.start + rows.partition_point(|row| row.last_key(&self.bytes) < key)
+        let undecided = self.heads.undecided(key, self.bytes.as_ref());
+        let (mut low, mut high) = (undecided.start, undecided.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.last_key(middle) < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 
     /// Asks for the memory in which [`IndexBlock::find`] begins.
     #[inline]
     pub fn prefetch(&self) {
-        self.heads.prefetch();
+        self.heads.prefetch(self.bytes.as_ref());
+    }
+
+    /// The few blocks, side by side, among which [`IndexBlock::find`] will find `key`, or the block behind them, as far
+    /// as one look tells; to ask for what belongs to them early.
+    #[inline]
+    #[must_use]
+    pub fn neighbours(&self, key: &[u8]) -> Range<usize> {
+        self.heads.neighbours(key)
     }
 
     /// The last block that holds an entry with a key less than `key`.
     #[must_use]
     pub fn find_before(&self, key: &[u8]) -> Option<usize> {
         let at = self.find(key);
-        let starts_before = self.rows.get(at).is_some_and(|row| row.first_key(&self.bytes) < key);
+        let starts_before = at < self.len() && self.first_key(at) < key;
         if starts_before { Some(at) } else { at.checked_sub(1) }
     }
 
@@ -117,47 +170,67 @@ impl IndexBlock {
     #[inline]
     #[must_use]
     pub fn goes_on(&self, block: usize) -> bool {
-        match self.rows.get(block..block + 2) {
-            Some([row, next]) => row.last_key(&self.bytes) == next.first_key(&self.bytes),
-            _ => false,
-        }
+        block + 1 < self.len() && self.last_key(block) == self.first_key(block + 1)
+    }
+
+    /// The user key of the first entry of block `block`. Requires: `block < len()`.
+    #[inline]
+    #[must_use]
+    pub fn first_key(&self, block: usize) -> &[u8] {
+        let range = self.keys_at(block).map_or(0..0, |(first, _)| first);
+        self.bytes.as_ref().get(range).unwrap_or_default()
+    }
+
+    /// The user key of the last entry of block `block`. Requires: `block < len()`.
+    #[inline]
+    #[must_use]
+    pub fn last_key(&self, block: usize) -> &[u8] {
+        let range = self.keys_at(block).map_or(0..0, |(_, last)| last);
+        self.bytes.as_ref().get(range).unwrap_or_default()
+    }
+
+    /// Where the first and the last key of a block lie.
+    #[inline]
+    fn keys_at(&self, block: usize) -> Option<(Range<usize>, Range<usize>)> {
+        let at = self.place_of(block) + row::FIXED_BYTES;
+        row::keys_at(self.bytes.as_ref(), at)
+    }
+
+    #[inline]
+    fn place_of(&self, block: usize) -> usize {
+        wire::u32_at(self.places.as_ref(), block * PLACE_BYTES).map_or(usize::MAX / 2, |at| at as usize)
     }
 
     /// Bytes of the data blocks: they lie back to back from the extent's first byte.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
-        self.rows.last().map_or(0, |row| u64::from(row.offset) + u64::from(row.stored_len))
-    }
-
-    /// Bytes of memory that the index holds.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<IndexBlock>()
-            + self.bytes.capacity()
-            + self.rows.capacity() * size_of::<Row>()
-            + self.heads.memory_bytes()
+        let last = self.len().checked_sub(1).map(|last| self.row(last));
+        last.map_or(0, |row| u64::from(row.offset) + u64::from(row.stored_len))
     }
 
     fn check_order(&self) -> Result<()> {
         let mut last_key: Option<&[u8]> = None;
-        for (block, row) in self.rows().enumerate() {
-            if last_key.is_some_and(|last| last > row.first_key) || row.first_key > row.last_key {
+        for block in 0..self.len() {
+            let (first, last) = (self.first_key(block), self.last_key(block));
+            if last_key.is_some_and(|last| last > first) || first > last {
                 return Err(Error::corrupt(format!("index row {block}: keys are out of order")));
             }
-            last_key = Some(row.last_key);
+            last_key = Some(last);
         }
         Ok(())
     }
 }
 
-fn decode_rows(bytes: &[u8], count: usize) -> Result<Vec<Row>> {
+/// Checks all rows; returns where they start, as [`IndexBlock`] keeps it.
+fn check_rows(bytes: &[u8], count: usize) -> Result<Vec<u8>> {
     if count > bytes.len() / row::ROW_BYTES_MIN {
         return Err(Error::corrupt(format!("index block of {} bytes cannot hold {count} rows", bytes.len())));
     }
-    let mut rows = Vec::with_capacity(count);
+    let mut places = Vec::with_capacity(count * PLACE_BYTES);
     let mut fields = Fields::new("index block", bytes);
     let mut offset = 0u64;
     for block in 0..count {
+        places.extend_from_slice(&(fields.at() as u32).to_le_bytes());
         let row = Row::decode(&mut fields).map_err(|error| error.context(format!("index row {block}")))?;
         if u64::from(row.offset) != offset {
             return Err(Error::corrupt(format!(
@@ -166,7 +239,6 @@ fn decode_rows(bytes: &[u8], count: usize) -> Result<Vec<Row>> {
             )));
         }
         offset += u64::from(row.stored_len);
-        rows.push(row);
     }
     if fields.at() != bytes.len() {
         return Err(Error::corrupt(format!(
@@ -174,5 +246,5 @@ fn decode_rows(bytes: &[u8], count: usize) -> Result<Vec<Row>> {
             bytes.len() - fields.at()
         )));
     }
-    Ok(rows)
+    Ok(places)
 }

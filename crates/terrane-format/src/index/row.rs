@@ -1,5 +1,7 @@
 //! One row of an index block.
 
+use std::ops::Range;
+
 use terrane_base::options::Compression;
 use terrane_base::{Error, Result, SeqNo, key, varint};
 
@@ -7,8 +9,21 @@ use crate::block::{self, Block};
 use crate::codec;
 use crate::wire::Fields;
 
+/// Bytes of a row in front of the lengths of its keys.
+pub(super) const FIXED_BYTES: usize = 6 * 4 + 2 * 8 + 1;
 /// Bytes of the shortest row: the fixed fields and two empty keys.
-pub(super) const ROW_BYTES_MIN: usize = 6 * 4 + 2 * 8 + 1 + 2;
+pub(super) const ROW_BYTES_MIN: usize = FIXED_BYTES + 2;
+
+/// Where the two keys of a row lie in `bytes`; their lengths stand at `at`.
+#[inline]
+pub(super) fn keys_at(bytes: &[u8], at: usize) -> Option<(Range<usize>, Range<usize>)> {
+    let rest = bytes.get(at..)?;
+    let (first_len, first_len_len) = varint::get(rest)?;
+    let (last_len, last_len_len) = varint::get(&rest[first_len_len..])?;
+    let first_at = at + first_len_len + last_len_len;
+    let last_at = first_at + first_len as usize;
+    Some((first_at..last_at, last_at..last_at + last_len as usize))
+}
 
 /// What the index says about one data block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,13 +180,13 @@ impl Row {
     }
 
     #[inline]
-    pub(super) fn first_key<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+    fn first_key<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         let start = self.keys_at as usize;
         &bytes[start..start + self.first_len as usize]
     }
 
     #[inline]
-    pub(super) fn last_key<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+    fn last_key<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         let start = self.keys_at as usize + self.first_len as usize;
         &bytes[start..start + self.last_len as usize]
     }

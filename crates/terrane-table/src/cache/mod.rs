@@ -5,6 +5,11 @@
 //! 3. `publish` the object under its swip. If no bytes can be had, the object is used once and never published
 //! (a *bypass*): the read succeeds, and what it holds beyond the limit is the block in hand.
 //!
+//! Objects lie in an arena of their own (`arena`), or each by itself on the heap. Two books: `used` is memory that the
+//! process has, chunks of the arena counted whole; `live` is what the objects take of it. Room is made by `live`: evictions
+//! leave gaps in chunks, and objects go into gaps. When the limit falls, chunks are emptied by moving what is left in
+//! them (`condense`).
+//!
 //! Invariants:
 //! 1. `used` never passes the limit (but for a moment after `resize` to less). It counts an object from before it
 //!    is read until its memory is free, that is, also while evicted objects wait for their last reader and while
@@ -16,49 +21,46 @@
 
 #![expect(unsafe_code, reason = "homes are entered in the books by their owner's promise")]
 
+mod arena;
+mod condense;
+pub(crate) mod memory;
 mod object;
+mod room;
 mod shard;
 
 use std::fmt;
 use std::sync::Arc;
 
+use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use terrane_base::sync::{Mutex, spin};
 
+use self::arena::Arena;
+use self::room::COLLECT_TURNS;
 use self::shard::Shard;
 use crate::swip::{self, Epoch};
 
+pub(crate) use self::memory::ObjectRef;
 pub use self::object::ObjectKind;
-pub(crate) use self::object::{Charge, Home, Index, OBJECT_BYTES, Object, Payload};
+pub(crate) use self::object::{Charge, Home, Index, Object, Payload, Rows};
 
 /// Below this many bytes for each, more shards would only make the queues short.
 const SHARD_BYTES_MIN: u64 = 1 << 20;
 const SHARDS_MAX: u64 = 64;
 
-/// Tries to find room before a read goes on without the cache. Memory is freed two epochs after its eviction, so
-/// several are needed; more only help if a reader was suspended inside its epoch.
-const RESERVE_TURNS: u32 = 12;
-
-/// How much of the limit is kept free in advance, so that a miss need not wait for its own eviction: one part in
-/// this many.
-const SLACK_SHARE: u64 = 32;
-
-/// Bytes that a miss evicts in one turn beyond what it needs.
-const MISS_STEP_BYTES: u64 = 128 << 10;
-
-/// Steps of the epoch that a shrink takes: memory is free two epochs after its eviction.
-const COLLECT_TURNS: u32 = 3;
-
 /// See the [module](self).
 pub struct Cache {
     limit: AtomicU64,
-    /// Bytes promised, cached or retired.
+    /// Bytes of memory: of the arena's chunks, and of everything that has its own.
     used: AtomicU64,
+    /// Bytes promised, cached or retired; the whole of `used` but for gaps in chunks.
+    live: AtomicU64,
     /// Bytes out of the books that some reader may still see.
     retired: AtomicU64,
     shards: Box<[Mutex<Shard>]>,
     /// Shard that gives up an object next.
     hand: AtomicUsize,
+    /// Where objects lie; `None`: on the heap, each by itself.
+    arena: Option<Arena>,
     kinds: [KindCounters; ObjectKind::ALL.len()],
 }
 
@@ -75,8 +77,10 @@ struct KindCounters {
 pub struct CacheUsage {
     /// The limit, in bytes.
     pub limit_bytes: u64,
-    /// Bytes held, at most the limit.
+    /// Bytes of memory held, at most the limit.
     pub used_bytes: u64,
+    /// Bytes of objects in it; the rest are gaps in chunks of the arena.
+    pub live_bytes: u64,
     /// Bytes among them that were evicted and wait for their last reader.
     pub retired_bytes: u64,
     /// By kind, in the order of [`ObjectKind::ALL`].
@@ -97,22 +101,28 @@ pub struct KindUsage {
 }
 
 impl Cache {
-    /// A cache of at most `bytes`.
+    /// A cache of at most `bytes` whose objects lie on the heap.
     #[must_use]
     pub fn new(bytes: u64) -> Arc<Cache> {
-        Cache::with_shards_for(bytes, bytes)
+        Cache::with_memory(bytes, bytes, None)
     }
 
     /// A cache of at most `bytes` that may be [resized](Cache::set_limit) to `bytes_max`, with shards for that many.
+    /// Objects lie in an arena of chunks of `chunk_bytes`, which are given back to the system when they are empty.
+    ///
+    /// # Panics
+    /// If `chunk_bytes` is 0 or no multiple of 512.
     #[must_use]
-    pub fn with_shards_for(bytes_max: u64, bytes: u64) -> Arc<Cache> {
+    pub fn with_memory(bytes_max: u64, bytes: u64, chunk_bytes: Option<usize>) -> Arc<Cache> {
         let shards = (bytes_max / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX).next_power_of_two();
         Arc::new(Cache {
             limit: AtomicU64::new(bytes),
             used: AtomicU64::new(0),
+            live: AtomicU64::new(0),
             retired: AtomicU64::new(0),
             shards: (0..shards).map(|_| Mutex::new(Shard::default())).collect(),
             hand: AtomicUsize::new(0),
+            arena: chunk_bytes.map(Arena::new),
             kinds: Default::default(),
         })
     }
@@ -138,13 +148,14 @@ impl Cache {
         if self.used_bytes() <= limit {
             return;
         }
-        self.evict_to(limit.max(self.kept().saturating_sub(bytes)));
+        self.evict_to(self.goal_within(limit).max(self.kept().saturating_sub(bytes)));
         for _ in 0..COLLECT_TURNS {
             swip::enter().collect();
         }
+        self.condense(limit, bytes);
     }
 
-    /// Bytes held, evicted ones that wait for their last reader included.
+    /// Bytes of memory held, evicted objects that wait for their last reader included.
     #[must_use]
     pub fn used_bytes(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
@@ -160,48 +171,11 @@ impl Cache {
     pub fn usage(&self) -> CacheUsage {
         CacheUsage {
             limit_bytes: self.limit.load(Ordering::Relaxed),
-            used_bytes: self.used.load(Ordering::Relaxed),
+            used_bytes: self.used_bytes(),
+            live_bytes: self.live.load(Ordering::Relaxed),
             retired_bytes: self.retired.load(Ordering::Relaxed),
             kinds: ObjectKind::ALL.map(|kind| self.kinds[kind as usize].usage()),
         }
-    }
-
-    /// Promises `bytes` to an object of `kind` that is about to be read; evicts to make room. `None` if there is
-    /// no room to be had: the object must stay in its reader's hand.
-    pub(crate) fn reserve(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
-        let counters = &self.kinds[kind as usize];
-        counters.misses.fetch_add(1, Ordering::Relaxed);
-        let need = bytes as u64;
-        for turn in 0..RESERVE_TURNS {
-            if need > self.limit.load(Ordering::Relaxed) {
-                break;
-            }
-            let charged = self.charge(need);
-            self.make_room(if charged { 0 } else { need });
-            if charged {
-                counters.bytes.fetch_add(need, Ordering::Relaxed);
-                return Some(Charge::new(self.clone(), kind, bytes));
-            }
-            if turn >= RESERVE_TURNS / 2 {
-                spin(u32::MAX);
-            }
-        }
-        counters.bypasses.fetch_add(1, Ordering::Relaxed);
-        None
-    }
-
-    /// As [`Cache::reserve`], but only if there is room without evicting anything.
-    pub(crate) fn reserve_spare(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
-        let counters = &self.kinds[kind as usize];
-        counters.misses.fetch_add(1, Ordering::Relaxed);
-        let limit = self.limit.load(Ordering::Relaxed);
-        let is_spare = self.used.load(Ordering::Relaxed) + bytes as u64 <= limit - limit / SLACK_SHARE;
-        if !is_spare || !self.charge(bytes as u64) {
-            counters.bypasses.fetch_add(1, Ordering::Relaxed);
-            return None;
-        }
-        counters.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        Some(Charge::new(self.clone(), kind, bytes))
     }
 
     /// Publishes a charged object under `home`. False if another thread was faster or `landlord`, the index block
@@ -210,12 +184,7 @@ impl Cache {
     /// # Safety
     /// The owner of `home` calls [`Cache::remove`] for it before `home` is dropped or moved. A `home` in an index
     /// block names it as `landlord`.
-    pub(crate) unsafe fn publish(
-        &self,
-        home: &Home,
-        landlord: Option<&Object>,
-        object: &Arc<Object>,
-    ) -> bool {
+    pub(crate) unsafe fn publish(&self, home: &Home, landlord: Option<&Object>, object: &ObjectRef) -> bool {
         let Some(charge) = &object.charge else { return false };
         let mut shard = self.shard(home).lock();
         if landlord.is_some_and(|landlord| !landlord.move_in()) {
@@ -232,7 +201,17 @@ impl Cache {
         // SAFETY: by the caller's promise, and because a landlord with a tenant stays in the books.
         let entry = unsafe { shard.insert(home, landlord, charge.bytes) };
         object.entry.store(entry, Ordering::Relaxed);
+        self.note(object, home);
         true
+    }
+
+    /// Lets those who move objects find one that was published. Requires: the shard is locked.
+    fn note(&self, object: &Object, home: &Home) {
+        object.home.store(std::ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
+        if let (Some(arena), Some(spot)) = (&self.arena, object.charge.as_ref().and_then(|c| c.spot.as_ref()))
+        {
+            arena.note(spot, true);
+        }
     }
 
     /// Takes the object under `home`, if any, and its tenants out of the cache. When it returns, the cache does
@@ -268,39 +247,19 @@ impl Cache {
 
     /// Clears the swip of an object that has just left the books. Requires: the shard is still locked.
     fn retire(&self, home: &Home, object: &Object, epoch: &Epoch) {
-        let charge = object.charge.as_ref().expect("only charged objects are published");
-        charge.retired.store(true, Ordering::Relaxed);
-        self.retired.fetch_add(charge.bytes as u64, Ordering::Relaxed);
+        self.leave(object);
         home.swip.clear(epoch);
     }
 
-    /// Takes `need` bytes if they fit.
-    fn charge(&self, need: u64) -> bool {
-        let limit = self.limit.load(Ordering::Relaxed);
-        let fit = |used: u64| {
-            used.checked_add(need).filter(|used| *used <= limit || terrane_base::planted!(UnlimitedCache))
-        };
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_ok()
-    }
-
-    /// Evicts until `need` bytes and the slack will be free, and frees what earlier evictions left.
-    fn make_room(&self, need: u64) {
-        let limit = self.limit.load(Ordering::Relaxed);
-        let goal = (limit - limit / SLACK_SHARE).saturating_sub(need);
-        if self.used.load(Ordering::Relaxed) <= goal {
-            return;
+    /// Counts an object as retired, before it is. Requires: the shard is locked.
+    fn leave(&self, object: &Object) {
+        object.home.store(std::ptr::null_mut(), Ordering::Relaxed);
+        let charge = object.charge.as_ref().expect("only charged objects are published");
+        if let (Some(arena), Some(spot)) = (&self.arena, &charge.spot) {
+            arena.note(spot, terrane_base::planted!(KeepNotes));
         }
-        // In steps: a limit that fell by much must not hold up the one reader that comes first.
-        self.evict_to(goal.max(self.kept().saturating_sub(need + MISS_STEP_BYTES)));
-        // A fresh epoch each time: our own must not hold the collector back.
-        swip::enter().collect();
-    }
-
-    fn shrink_to(&self, goal: u64) {
-        self.evict_to(goal);
-        for _ in 0..RESERVE_TURNS {
-            swip::enter().collect();
-        }
+        charge.retired.store(true, Ordering::Relaxed);
+        self.retired.fetch_add(charge.bytes as u64, Ordering::Relaxed);
     }
 
     /// Evicts until at most `goal` bytes stay in the books, or every shard in turn has nothing to give.
@@ -321,24 +280,10 @@ impl Cache {
         }
     }
 
-    /// Bytes that are promised or in the books.
-    fn kept(&self) -> u64 {
-        self.used.load(Ordering::Relaxed).saturating_sub(self.retired.load(Ordering::Relaxed))
-    }
-
-    fn give_back(&self, kind: ObjectKind, bytes: usize, retired: bool) {
-        let bytes = bytes as u64;
-        self.kinds[kind as usize].bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
-        if retired {
-            self.retired.fetch_sub(bytes, Ordering::Relaxed);
-        }
-    }
-
     /// The shard that keeps the books for `home`.
-    fn shard(&self, home: &Home) -> &Mutex<Shard> {
+    fn shard(&self, home: *const Home) -> &Mutex<Shard> {
         // Fibonacci hashing: homes lie side by side, so the low bits alone would be uneven.
-        let hash = (std::ptr::from_ref(home).addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash = (home.addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
     }
 }

@@ -8,14 +8,19 @@
 //! the books while it has any. `tenants` counts them, or says [`DETACHED`]: no more can come.
 //! DETACHED -> 0 when the index block is published; 0 -> DETACHED when it is evicted.
 
+use std::mem::offset_of;
+use std::ptr;
 use std::sync::Arc;
 
-use terrane_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use terrane_base::prefetch::{LINE_BYTES, prefetch, prefetch_lines};
+use terrane_base::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use terrane_format::block::Block;
-use terrane_format::filter::Filter;
+use terrane_format::filter::{self, Filter};
 use terrane_format::index::IndexBlock;
 
 use super::Cache;
+use super::arena::Spot;
+use super::memory::{self, Homes, ObjectRef, Tail};
 use crate::swip::Swip;
 
 /// Kinds of cached objects, as statistics tell them apart.
@@ -40,7 +45,7 @@ impl ObjectKind {
 /// A swip, and when its object was last evicted without having been used twice.
 #[derive(Debug, Default)]
 pub(crate) struct Home {
-    pub(crate) swip: Swip<Object>,
+    pub(crate) swip: Swip<Object, ObjectRef>,
     /// The shard's clock at that eviction; 0 for none. Stands in for the ghost queue of S3-FIFO.
     pub(super) ghost: AtomicU32,
 }
@@ -48,56 +53,77 @@ pub(crate) struct Home {
 /// The contents of an object.
 #[derive(Debug)]
 pub(crate) enum Payload {
-    Data(Block),
+    Data(Block<Tail>),
     Index(Index),
-    Filter(Filter),
+    Filter(Filter<Tail>),
 }
+
+/// What an index block says.
+pub(crate) type Rows = IndexBlock<Tail>;
 
 /// An index block and the homes of the data blocks that it names.
 #[derive(Debug)]
 pub(crate) struct Index {
-    pub(crate) rows: IndexBlock,
-    pub(crate) homes: Box<[Home]>,
+    pub(crate) rows: Rows,
+    pub(crate) homes: Homes,
 }
 
 impl Index {
+    /// Asks for the homes among which that of `key` will be found.
+    #[inline]
+    pub(crate) fn prefetch_homes(&self, key: &[u8]) {
+        let homes = self.homes.get(self.rows.neighbours(key)).unwrap_or_default();
+        prefetch_lines(homes.as_ptr(), size_of_val(homes).div_ceil(LINE_BYTES));
+    }
+
     /// Whether versions of `key` that are not in block `at` may be in the next one.
     #[inline]
     pub(crate) fn continues(&self, at: usize, key: &[u8]) -> bool {
-        self.rows.goes_on(at) && self.rows.row(at).last_key == key
+        self.rows.last_key(at) == key && self.rows.goes_on(at)
     }
 }
 
-/// Bytes that an object costs beside its contents: itself, its entry in the books, the allocations' heads.
-pub(crate) const OBJECT_BYTES: usize = size_of::<Object>() + super::shard::ENTRY_BYTES + 32;
+/// The lines of an object that a search reads, from the bit that notes a use to the end of the payload.
+const SEARCH_AT: usize = offset_of!(Object, referenced) / LINE_BYTES * LINE_BYTES;
+const SEARCH_LINES: usize = (size_of::<Object>() - SEARCH_AT).div_ceil(LINE_BYTES);
 
 const DETACHED: u32 = 1 << 31;
 
-/// See the [module](self).
+/// See the [module](self). What it refers to lies behind it in the same memory (`memory`).
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Object {
-    pub(crate) payload: Payload,
-    referenced: AtomicBool,
-    tenants: AtomicU32,
+    /// References: of its swip, of what retired it, of those that hold it beyond an epoch.
+    pub(super) references: AtomicUsize,
+    /// Bytes of the heap that it lies in; 0 if it lies in the arena.
+    pub(super) heap_bytes: usize,
+    /// Its home while it is published. Written under the lock of the home's shard.
+    pub(super) home: AtomicPtr<Home>,
+    pub(super) charge: Option<Charge>,
     /// Index in the shard's books while published; only read and written under the shard's lock.
     pub(super) entry: AtomicU32,
-    pub(super) charge: Option<Charge>,
+    tenants: AtomicU32,
+    referenced: AtomicBool,
+    pub(crate) payload: Payload,
 }
 
 impl Object {
-    pub(crate) fn new(payload: Payload, charge: Option<Charge>) -> Arc<Object> {
-        Arc::new(Object {
-            payload,
-            referenced: AtomicBool::new(false),
-            tenants: AtomicU32::new(DETACHED),
-            entry: AtomicU32::new(0),
+    pub(super) fn new(payload: Payload, charge: Option<Charge>, heap_bytes: usize) -> Object {
+        Object {
+            references: AtomicUsize::new(1),
+            heap_bytes,
+            home: AtomicPtr::new(ptr::null_mut()),
             charge,
-        })
+            entry: AtomicU32::new(0),
+            tenants: AtomicU32::new(DETACHED),
+            referenced: AtomicBool::new(false),
+            payload,
+        }
     }
 
     /// The block, if this is one.
     #[inline]
-    pub(crate) fn block(&self) -> &Block {
+    pub(crate) fn block(&self) -> &Block<Tail> {
         match &self.payload {
             Payload::Data(block) => block,
             _ => unreachable!("homes in index blocks hold data blocks only"),
@@ -115,11 +141,33 @@ impl Object {
 
     /// The filter, if this is one.
     #[inline]
-    pub(crate) fn filter(&self) -> &Filter {
+    pub(crate) fn filter(&self) -> &Filter<Tail> {
         match &self.payload {
             Payload::Filter(filter) => filter,
             _ => unreachable!("an extent's home for its filter holds nothing else"),
         }
+    }
+
+    /// Asks for the lines that a search reads first.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_lines(ptr::from_ref(self).cast::<u8>().wrapping_add(SEARCH_AT), SEARCH_LINES);
+    }
+
+    /// As [`Object::prefetch`], for those who hold the object as well.
+    #[inline]
+    pub(crate) fn prefetch_whole(&self) {
+        prefetch(ptr::from_ref(self));
+        self.prefetch();
+    }
+
+    /// Asks for the lines that a question to this filter reads, header and bits, which wait for each other otherwise.
+    /// `encoded_len` is the length of the filter in its extent.
+    #[inline]
+    pub(crate) fn prefetch_filter(&self, hash: u64, encoded_len: u32) {
+        let line = memory::HEAD_BYTES + filter::line_offset(hash, encoded_len as usize);
+        prefetch(ptr::from_ref(self).cast::<u8>().wrapping_add(line));
+        self.prefetch();
     }
 
     /// Notes a use. Writes the shared line only if nobody did since the evictor last came by.
@@ -143,6 +191,13 @@ impl Object {
     /// Allows tenants. Only by whoever is about to publish the object.
     pub(super) fn attach(&self) {
         self.tenants.store(0, Ordering::Relaxed);
+    }
+
+    /// Takes the place of `old`, which is published and has no tenants: what the books and the policy know of it.
+    pub(super) fn inherit(&self, old: &Object) {
+        self.attach();
+        self.entry.store(old.entry.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.referenced.store(old.is_referenced(), Ordering::Relaxed);
     }
 
     /// Forbids tenants from now on; refused while there are any.
@@ -178,25 +233,27 @@ impl Object {
     }
 }
 
-/// Bytes that an object holds of the cache's limit; given back on drop.
+/// Bytes that an object holds of the cache's limit, and its place in the arena if it has one; given back on drop, when
+/// nobody uses the place any more.
 #[derive(Debug)]
 pub(crate) struct Charge {
     pub(super) cache: Arc<Cache>,
     pub(super) kind: ObjectKind,
     pub(super) bytes: usize,
+    pub(super) spot: Option<Spot>,
     /// Set when the object left the books and only waits for its last reader.
     pub(super) retired: AtomicBool,
 }
 
 impl Charge {
-    pub(super) fn new(cache: Arc<Cache>, kind: ObjectKind, bytes: usize) -> Self {
-        Charge { cache, kind, bytes, retired: AtomicBool::new(false) }
+    pub(super) fn new(cache: Arc<Cache>, kind: ObjectKind, bytes: usize, spot: Option<Spot>) -> Self {
+        Charge { cache, kind, bytes, spot, retired: AtomicBool::new(false) }
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
         let retired = self.retired.load(Ordering::Relaxed);
-        self.cache.give_back(self.kind, self.bytes, retired);
+        self.cache.give_back(self.kind, self.bytes, self.spot.take(), retired);
     }
 }

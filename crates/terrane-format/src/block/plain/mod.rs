@@ -26,7 +26,7 @@ pub(super) const TRAILER_BYTES: usize = 4 + 1;
 pub(super) const RESTART_BYTES: usize = 4;
 
 /// What is known of the bytes of a plain block.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Plain {
     /// Bytes of the entries; the restart offsets follow.
     pub(super) entries_len: usize,
@@ -49,7 +49,8 @@ impl Plain {
         let mut plain = Plain { entries_len, entry_count, heads: Heads::default() };
         let block = plain.of(bytes);
         let summary = block.walk()?;
-        let heads = Heads::collect(block.count(), |index| block.restart_key(index));
+        let first_at = Header::decode(block.entries(), 0).map_or(0, |header| header.suffix_at);
+        let heads = Heads::collect(block.count(), first_at, |index| block.restart_key(index));
         plain.heads = heads;
         Ok((plain, entry_count, summary))
     }
@@ -69,7 +70,7 @@ impl<'a> PlainBlock<'a> {
     /// Asks for the heads and the first restart offsets.
     #[inline]
     pub(crate) fn prefetch(self) {
-        self.plain.heads.prefetch();
+        self.plain.heads.prefetch(self.bytes);
         prefetch(self.bytes.as_ptr().wrapping_add(self.plain.entries_len));
     }
 

@@ -26,7 +26,7 @@ pub(super) struct Found {
 impl PlainBlock<'_> {
     /// The last restart whose entry comes before (`key`, `seq`), or the first.
     pub(super) fn restart_before(self, key: &[u8], seq: SeqNo) -> usize {
-        let undecided = self.plain.heads.undecided(key);
+        let undecided = self.plain.heads.undecided(key, self.entries());
         let (mut low, mut high) = (undecided.start, undecided.end);
         // Invariant: restarts in front of `low` come before the target, those from `high` on do not.
         while low < high {

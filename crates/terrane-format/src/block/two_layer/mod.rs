@@ -45,7 +45,7 @@ pub(super) const TRAILER_BYTES: usize = 8 + 2 + 1 + 1 + 1 + 4 + 1;
 const HEAD_BYTES: usize = 8;
 
 /// What is known of the bytes of a two-layer block.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct TwoLayer {
     /// First head behind the block's prefix of each leaf, padded with the last one.
     root: [u64; ROOT],

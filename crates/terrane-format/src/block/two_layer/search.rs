@@ -70,7 +70,10 @@ impl TwoLayerBlock<'_> {
             let is_alone = self.layout.is_distinct
                 || self.layout.is_single && (last == 0 || self.head(last - 1) != target);
             if has_head && is_alone {
-                let parts = self.first(last)?;
+                let at = self.start(last);
+                // The value begins in the entry's first line and mostly ends in the next one.
+                prefetch_lines(self.bytes.as_ptr().wrapping_add(at), ENTRY_LINES);
+                let parts = Parts::first(self.bytes, at, self.layout.number)?;
                 if is_rest(&parts, parts.suffix(self.bytes), rest) && self.number(&parts).seq() <= seq {
                     return Some(parts);
                 }

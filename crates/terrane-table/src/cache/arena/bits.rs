@@ -1,0 +1,92 @@
+//! Runs of free granules in a chunk, as a map of bits.
+
+const WORD_BITS: usize = u64::BITS as usize;
+
+/// A map of granules: set where one is taken. Any run of clear bits can be taken, whatever was taken there before, so
+/// neighbours that were given back are one run again.
+#[derive(Debug)]
+pub(super) struct Bits {
+    words: Box<[u64]>,
+    len: usize,
+}
+
+impl Bits {
+    /// A map of `len` clear bits.
+    pub(super) fn new(len: usize) -> Bits {
+        Bits { words: vec![0; len.div_ceil(WORD_BITS)].into(), len }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn is_set(&self, at: usize) -> bool {
+        self.words[at / WORD_BITS] >> (at % WORD_BITS) & 1 == 1
+    }
+
+    /// Sets or clears a run.
+    pub(super) fn fill(&mut self, start: usize, len: usize, value: bool) {
+        let (mut at, end) = (start, start + len);
+        while at < end {
+            let (word, bit) = (at / WORD_BITS, at % WORD_BITS);
+            let count = (WORD_BITS - bit).min(end - at);
+            let mask = (u64::MAX >> (WORD_BITS - count)) << bit;
+            if value {
+                self.words[word] |= mask;
+            } else {
+                self.words[word] &= !mask;
+            }
+            at += count;
+        }
+    }
+
+    /// The places of set bits.
+    pub(super) fn ones(&self) -> impl Iterator<Item = usize> {
+        self.words.iter().enumerate().flat_map(|(word, &bits)| {
+            let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|bits| *bits != 0);
+            let first = Some(bits).filter(|bits| *bits != 0);
+            std::iter::successors(first, rest).map(move |b| word * WORD_BITS + b.trailing_zeros() as usize)
+        })
+    }
+
+    /// The clear runs in order: start and length.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let start = self.next(at, false);
+            if start >= self.len {
+                return None;
+            }
+            at = self.next(start, true).min(self.len);
+            Some((start, at - start))
+        })
+    }
+
+    /// The shortest clear run of at least `wanted`, the first of several, and the length of the longest of all.
+    pub(super) fn fit(&self, wanted: usize) -> (Option<usize>, usize) {
+        let (mut best, mut longest) = (None, 0);
+        for (start, len) in self.gaps() {
+            longest = longest.max(len);
+            if len >= wanted && best.is_none_or(|(_, least)| len < least) {
+                best = Some((start, len));
+            }
+        }
+        (best.map(|(start, _)| start), longest)
+    }
+
+    /// The first bit from `at` on that has `value`, or any number from the length on.
+    fn next(&self, at: usize, value: bool) -> usize {
+        let flip = if value { 0 } else { u64::MAX };
+        let Some(&first) = self.words.get(at / WORD_BITS) else { return self.len };
+        let rest = (first ^ flip) & (u64::MAX << (at % WORD_BITS));
+        if rest != 0 {
+            return at / WORD_BITS * WORD_BITS + rest.trailing_zeros() as usize;
+        }
+        let behind = at / WORD_BITS + 1;
+        let found = self.words[behind..].iter().position(|word| word ^ flip != 0);
+        found.map_or(self.len, |word| {
+            let word = behind + word;
+            word * WORD_BITS + (self.words[word] ^ flip).trailing_zeros() as usize
+        })
+    }
+}

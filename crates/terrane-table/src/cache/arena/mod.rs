@@ -1,0 +1,331 @@
+//! Memory of cached objects: chunks of their own, on huge pages where the system gives them on advice, instead of an
+//! allocator's heap. What follows a swip to a random object pays a miss of the address translation with every page that
+//! is small, and what evictions leave in a heap stays with the process.
+//!
+//! ```text
+//! chunk   = granule*                            a run of granules is a spot: one object, header and bytes
+//! arena   = chunk of things that can be moved*  chunk of things that cannot*
+//! ```
+//!
+//! * *Dense*: a spot is any run of free granules, so an object wastes half a granule on average. Of the chunks with room
+//!   the first is taken, and in it the shortest run that is long enough: chunks far back empty by themselves.
+//! * *Given back*: an empty chunk goes back to the system at once. To empty one that is not, the cache moves the objects
+//!   of the sparsest chunk into gaps of the others ([`Arena::drain_sparsest`]). What cannot be moved, index
+//!   blocks, whose tenants know where they lie, has chunks of its own; it is about a hundredth of the cache.
+//! * *Counted*: a chunk counts whole, from before it is mapped until after it is unmapped, by its owner's books.
+//!
+//! Nothing here touches the memory that it gives out. Its owner *notes* a spot while others may look for the object in
+//! it: whoever entered an epoch before it saw the note may use the object until it leaves, if the owner removes notes
+//! before it retires objects.
+
+#![expect(unsafe_code, reason = "addresses go from thread to thread")]
+
+mod bits;
+#[cfg(test)]
+mod tests;
+
+use std::ptr::NonNull;
+
+use terrane_base::sync::Mutex;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
+use terrane_device::Region;
+
+use self::bits::Bits;
+
+/// Unit in which memory is given out, in bytes.
+pub(super) const GRANULE_BYTES: usize = 512;
+/// Larger objects than one in this many of a chunk would leave gaps that nothing fits.
+const LARGEST_SHARE: usize = 8;
+
+/// Whether what lies in a chunk can be moved to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    Movable = 0,
+    Fixed = 1,
+}
+
+/// A run of granules that belongs to whoever holds this, until it is given back.
+#[derive(Debug)]
+pub(super) struct Spot {
+    pub(super) start: NonNull<u8>,
+    chunk: u32,
+    first: u32,
+    granules: u32,
+}
+
+// SAFETY: an address and numbers; what lies there is its owner's business.
+unsafe impl Send for Spot {}
+// SAFETY: as above.
+unsafe impl Sync for Spot {}
+
+impl Spot {
+    /// Bytes from the start on.
+    pub(super) fn bytes(&self) -> usize {
+        self.granules as usize * GRANULE_BYTES
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Arena {
+    chunk_bytes: usize,
+    /// Bytes of all chunks: an echo of the state for those who only look.
+    resident: AtomicU64,
+    /// Free bytes in chunks of each group, an echo as well.
+    gaps: [AtomicU64; 2],
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    chunks: Vec<Option<Chunk>>,
+    /// For each group, the longest free run of each chunk that takes something in; 0 for any other. Apart from the chunks,
+    /// so that a search among thousands reads few lines.
+    rooms: [Vec<u32>; 2],
+    /// Free granules in the chunks of each group.
+    free: [usize; 2],
+}
+
+#[derive(Debug)]
+struct Chunk {
+    region: Region,
+    group: Group,
+    /// To be emptied: takes nothing more in while there is another way.
+    is_draining: bool,
+    taken: Bits,
+    /// First granules of spots that were noted.
+    noted: Bits,
+    free: usize,
+    /// Length of the longest free run.
+    longest: usize,
+}
+
+/// A chunk that is to be emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Draining(usize);
+
+impl Arena {
+    /// An arena without chunks. Requires: `chunk_bytes` is a multiple of [`GRANULE_BYTES`].
+    pub(super) fn new(chunk_bytes: usize) -> Arena {
+        assert!(chunk_bytes > 0 && chunk_bytes.is_multiple_of(GRANULE_BYTES), "chunks are whole granules");
+        let (resident, gaps) = (AtomicU64::new(0), [AtomicU64::new(0), AtomicU64::new(0)]);
+        Arena { chunk_bytes, resident, gaps, state: Mutex::new(State::default()) }
+    }
+
+    pub(super) fn chunk_bytes(&self) -> u64 {
+        self.chunk_bytes as u64
+    }
+
+    /// Bytes of all chunks.
+    pub(super) fn resident_bytes(&self) -> u64 {
+        self.resident.load(Ordering::Relaxed)
+    }
+
+    /// Free bytes in the chunks of a group.
+    pub(super) fn gap_bytes(&self, group: Group) -> u64 {
+        self.gaps[group as usize].load(Ordering::Relaxed)
+    }
+
+    /// Says outside what the state is. Requires: the state is locked and was changed.
+    fn echo(&self, state: &State) {
+        for (gaps, free) in self.gaps.iter().zip(state.free) {
+            gaps.store((free * GRANULE_BYTES) as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether objects of `bytes` belong here.
+    pub(super) fn takes(&self, bytes: usize) -> bool {
+        bytes <= self.chunk_bytes / LARGEST_SHARE
+    }
+
+    /// A spot of at least `bytes`. Opens a chunk where that takes one and `may_open` says so, which it is asked under
+    /// the lock. Requires: [`Arena::takes`].
+    pub(super) fn take(&self, bytes: usize, group: Group, may_open: impl FnOnce() -> bool) -> Option<Spot> {
+        let wanted = granules(bytes);
+        let mut state = self.state.lock();
+        let at = if let Some(at) = state.find(group, wanted) {
+            at
+        } else if may_open() {
+            self.open(&mut state, group)
+        } else {
+            // Better than to evict something.
+            state.find_draining(group, wanted)?
+        };
+        let spot = state.take(at, wanted);
+        self.echo(&state);
+        Some(spot)
+    }
+
+    /// As [`Arena::take`] for something movable, in a chunk that is there and not draining.
+    pub(super) fn take_elsewhere(&self, bytes: usize) -> Option<Spot> {
+        let wanted = granules(bytes);
+        let mut state = self.state.lock();
+        let at = state.find(Group::Movable, wanted)?;
+        let spot = state.take(at, wanted);
+        self.echo(&state);
+        Some(spot)
+    }
+
+    fn open(&self, state: &mut State, group: Group) -> usize {
+        self.resident.fetch_add(self.chunk_bytes as u64, Ordering::Relaxed);
+        let granules = self.chunk_bytes / GRANULE_BYTES;
+        let chunk = Chunk {
+            region: Region::heap(self.chunk_bytes),
+            group,
+            is_draining: false,
+            taken: Bits::new(granules),
+            noted: Bits::new(granules),
+            free: granules,
+            longest: granules,
+        };
+        let at = state.chunks.iter().position(Option::is_none).unwrap_or(state.chunks.len());
+        if at == state.chunks.len() {
+            state.chunks.push(None);
+            state.rooms.iter_mut().for_each(|rooms| rooms.push(0));
+        }
+        state.chunks[at] = Some(chunk);
+        state.free[group as usize] += granules;
+        at
+    }
+
+    /// Gives a spot back, whose memory nobody uses any more; returns how many bytes of chunks went back to the system
+    /// with it.
+    pub(super) fn give_back(&self, spot: Spot) -> u64 {
+        let mut state = self.state.lock();
+        let at = spot.chunk as usize;
+        let chunk = state.chunk(at);
+        chunk.give_back(&spot);
+        let is_empty = chunk.free == chunk.taken.len() && !terrane_base::planted!(KeepEmptyChunks);
+        let (group, granules) = (chunk.group as usize, chunk.taken.len());
+        let empty = if is_empty { state.chunks[at].take() } else { None };
+        state.free[group] += spot.granules as usize;
+        state.free[group] -= if is_empty { granules } else { 0 };
+        state.refresh(at);
+        self.echo(&state);
+        drop(state);
+        if !is_empty {
+            return 0;
+        }
+        // Unmapped without the lock, and only then counted as gone.
+        drop(empty);
+        self.resident.fetch_sub(self.chunk_bytes as u64, Ordering::Relaxed);
+        self.chunk_bytes as u64
+    }
+
+    /// Notes that the object in `spot` can be found, or that it no longer can.
+    pub(super) fn note(&self, spot: &Spot, is_there: bool) {
+        let mut state = self.state.lock();
+        state.chunk(spot.chunk as usize).noted.fill(spot.first as usize, 1, is_there);
+    }
+
+    /// Of the chunks whose objects can be moved, the one with the fewest bytes, if all of them find room in the others:
+    /// nothing more goes into it.
+    pub(super) fn drain_sparsest(&self) -> Option<Draining> {
+        let mut state = self.state.lock();
+        let chunks = &state.chunks;
+        let room: usize = chunks.iter().flatten().filter(|c| c.is_open()).map(|chunk| chunk.free).sum();
+        // One that was begun first; its free granules are not among the room.
+        let is_begun = |chunk: &Chunk| chunk.is_draining && chunk.noted.ones().next().is_some();
+        if let Some(at) = chunks.iter().position(|chunk| chunk.as_ref().is_some_and(is_begun)) {
+            return (room > 0).then_some(Draining(at));
+        }
+        let open = chunks.iter().enumerate().filter_map(|(at, chunk)| Some((at, chunk.as_ref()?)));
+        let (at, sparsest) = open.filter(|(_, chunk)| chunk.is_open()).max_by_key(|(_, chunk)| chunk.free)?;
+        let used = sparsest.taken.len() - sparsest.free;
+        if used > room - sparsest.free {
+            return None;
+        }
+        state.chunk(at).is_draining = true;
+        state.refresh(at);
+        Some(Draining(at))
+    }
+
+    /// Where the noted objects of a chunk that is to be emptied lie.
+    pub(super) fn noted(&self, draining: Draining) -> Vec<NonNull<u8>> {
+        let state = self.state.lock();
+        // It may have emptied, and another may be in its place: then that is drained a little.
+        let Some(Some(chunk)) = state.chunks.get(draining.0) else { return Vec::new() };
+        chunk.noted.ones().filter_map(|granule| chunk.address(granule)).collect()
+    }
+
+    /// Lets the chunks that were to be emptied take objects in again.
+    pub(super) fn stop_draining(&self) {
+        let mut state = self.state.lock();
+        for at in 0..state.chunks.len() {
+            if let Some(chunk) = &mut state.chunks[at] {
+                chunk.is_draining = false;
+            }
+            state.refresh(at);
+        }
+    }
+}
+
+/// Granules of a spot of `bytes`.
+fn granules(bytes: usize) -> usize {
+    bytes.div_ceil(GRANULE_BYTES).max(1)
+}
+
+impl State {
+    /// A chunk in which somebody has a spot, or which was just found.
+    fn chunk(&mut self, at: usize) -> &mut Chunk {
+        self.chunks[at].as_mut().expect("a chunk with a spot is there")
+    }
+
+    /// The first chunk of a group with a free run of `wanted` granules.
+    fn find(&self, group: Group, wanted: usize) -> Option<usize> {
+        self.rooms[group as usize].iter().position(|longest| *longest as usize >= wanted)
+    }
+
+    fn find_draining(&self, group: Group, wanted: usize) -> Option<usize> {
+        let fits = |chunk: &Chunk| chunk.group == group && chunk.is_draining && chunk.longest >= wanted;
+        self.chunks.iter().position(|chunk| chunk.as_ref().is_some_and(fits))
+    }
+
+    /// Requires: the chunk has a free run of `wanted` granules.
+    fn take(&mut self, at: usize, wanted: usize) -> Spot {
+        let chunk = self.chunk(at);
+        let (group, spot) = (chunk.group as usize, chunk.take(at, wanted));
+        self.free[group] -= wanted;
+        self.refresh(at);
+        spot
+    }
+
+    /// Notes what room a chunk has, after every change.
+    fn refresh(&mut self, at: usize) {
+        let chunk = self.chunks[at].as_ref();
+        for group in [Group::Movable, Group::Fixed] {
+            let takes_in = |chunk: &&Chunk| chunk.group == group && !chunk.is_draining;
+            self.rooms[group as usize][at] = chunk.filter(takes_in).map_or(0, |chunk| chunk.longest as u32);
+        }
+    }
+}
+
+impl Chunk {
+    fn is_open(&self) -> bool {
+        self.group == Group::Movable && !self.is_draining
+    }
+
+    fn address(&self, granule: usize) -> Option<NonNull<u8>> {
+        NonNull::new(self.region.start().as_ptr().wrapping_add(granule * GRANULE_BYTES))
+    }
+
+    /// Requires: `longest >= wanted`.
+    fn take(&mut self, at: usize, wanted: usize) -> Spot {
+        let (first, _) = self.taken.fit(wanted);
+        let first = first.expect("the longest run is known");
+        self.taken.fill(first, wanted, !terrane_base::planted!(GiveOutTwice));
+        self.free -= wanted;
+        self.longest = self.taken.fit(1).1;
+        let start = self.address(first).expect("a region has no null address");
+        Spot { start, chunk: at as u32, first: first as u32, granules: wanted as u32 }
+    }
+
+    fn give_back(&mut self, spot: &Spot) {
+        let (first, len) = (spot.first as usize, spot.granules as usize);
+        debug_assert!(!self.noted.is_set(first), "what others may find is not given back");
+        debug_assert!((first..first + len).all(|granule| self.taken.is_set(granule)), "taken before");
+        self.taken.fill(first, len, false);
+        self.free += len;
+        self.longest = self.taken.fit(1).1;
+    }
+}

@@ -1,0 +1,273 @@
+//! Objects in memory: one run for each, in the arena or on the heap, header first and the bytes that it refers to behind
+//! it. What a search touches is side by side on one page.
+//!
+//! ```text
+//! data    Object | bytes of the block
+//! index   Object | bytes of the index, places of its rows, heads of its keys | homes of its blocks
+//! filter  Object | lines
+//! ```
+//!
+//! Each part begins with a cache line.
+//!
+//! Who may touch what:
+//! 1. Whoever makes an object writes header and parts before anyone else has a reference.
+//! 2. Parts never change; homes only by the protocol of swips. A [`Tail`] or [`Homes`] never leaves its object.
+//! 3. An object lives while there is a reference. Who drops the last one drops the payload, then gives the memory back:
+//!    first the heap or the arena, through the charge, and only then the books.
+
+#![expect(unsafe_code, reason = "objects are laid out by hand")]
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
+
+use terrane_base::prefetch::LINE_BYTES;
+use terrane_base::sync::atomic::Ordering;
+use terrane_format::block::Block;
+use terrane_format::filter::Filter;
+use terrane_format::index::{self, IndexBlock};
+
+use super::object::{Charge, Home, Index, Object, Payload};
+use crate::swip::Reference;
+
+/// Bytes of an object's header.
+pub(super) const HEAD_BYTES: usize = size_of::<Object>().next_multiple_of(LINE_BYTES);
+
+/// Bytes of an object whose parts have these lengths.
+fn object_bytes(parts: &[usize]) -> usize {
+    parts.iter().fold(HEAD_BYTES, |sum, len| sum.saturating_add(len.next_multiple_of(LINE_BYTES)))
+}
+
+/// Bytes of a cached data block of `raw_len` bytes.
+pub(crate) fn block_bytes(raw_len: usize) -> usize {
+    object_bytes(&[raw_len])
+}
+
+/// Bytes of a cached filter of `len` bytes.
+pub(crate) fn filter_bytes(len: usize) -> usize {
+    object_bytes(&[len])
+}
+
+/// Bytes of a cached index block of `len` bytes for `blocks` data blocks.
+pub(crate) fn index_bytes(len: usize, blocks: usize) -> usize {
+    let [bytes, places, heads] = index::part_lens(len, blocks);
+    object_bytes(&[bytes, places, heads, blocks.saturating_mul(size_of::<Home>())])
+}
+
+/// Bytes behind an object's header.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: rule 2: bytes that never change.
+unsafe impl Send for Tail {}
+// SAFETY: as above.
+unsafe impl Sync for Tail {}
+
+impl AsRef<[u8]> for Tail {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: rules 1 and 2: written, never changed, and there as long as the object that this is a part of.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+/// The homes behind an index block's header.
+#[derive(Debug)]
+pub(crate) struct Homes {
+    start: NonNull<Home>,
+    len: usize,
+}
+
+// SAFETY: homes are `Send` and `Sync`, and this owns them.
+unsafe impl Send for Homes {}
+// SAFETY: as above.
+unsafe impl Sync for Homes {}
+
+impl Deref for Homes {
+    type Target = [Home];
+
+    #[inline]
+    fn deref(&self) -> &[Home] {
+        // SAFETY: rules 1 and 2, as for a tail.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Homes {
+    fn drop(&mut self) {
+        // SAFETY: made by `Space::homes`, dropped once, with the payload and before its memory goes.
+        unsafe { ptr::drop_in_place(ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.len)) }
+    }
+}
+
+/// A counted reference to an object.
+#[derive(Debug)]
+pub(crate) struct ObjectRef(NonNull<Object>);
+
+// SAFETY: objects are `Send` and `Sync`, and references are counted by an atomic.
+unsafe impl Send for ObjectRef {}
+// SAFETY: as above.
+unsafe impl Sync for ObjectRef {}
+
+impl Deref for ObjectRef {
+    type Target = Object;
+
+    #[inline]
+    fn deref(&self) -> &Object {
+        // SAFETY: rule 3.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Clone for ObjectRef {
+    fn clone(&self) -> Self {
+        // Relaxed: whoever clones has a reference already.
+        self.references.fetch_add(1, Ordering::Relaxed);
+        ObjectRef(self.0)
+    }
+}
+
+impl Drop for ObjectRef {
+    fn drop(&mut self) {
+        // AcqRel: what others did with the object comes before its end.
+        if self.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: that was the last reference.
+            unsafe { free(self.0) }
+        }
+    }
+}
+
+// SAFETY: the pointer is that of a counted reference, and the object lives while the count is not 0.
+unsafe impl Reference<Object> for ObjectRef {
+    fn into_raw(self) -> *const Object {
+        let pointer = self.0.as_ptr().cast_const();
+        std::mem::forget(self);
+        pointer
+    }
+
+    unsafe fn from_raw(pointer: *const Object) -> Self {
+        // SAFETY: from `into_raw`, hence not null.
+        ObjectRef(unsafe { NonNull::new_unchecked(pointer.cast_mut()) })
+    }
+
+    unsafe fn another(pointer: *const Object) -> Self {
+        // SAFETY: from `into_raw`, and something keeps the object.
+        unsafe { (*pointer).references.fetch_add(1, Ordering::Relaxed) };
+        // SAFETY: the reference that was just counted.
+        unsafe { Self::from_raw(pointer) }
+    }
+}
+
+/// Drops an object and gives its memory back.
+///
+/// # Safety
+/// Nobody has a reference any more, and this is called once.
+unsafe fn free(object: NonNull<Object>) {
+    // SAFETY: exclusive by the caller's promise. The charge outlives the payload: it owns the memory of both.
+    let (charge, heap_bytes) = unsafe {
+        let object = &mut *object.as_ptr();
+        (object.charge.take(), object.heap_bytes)
+    };
+    // SAFETY: the object was written when it was made; what is dropped is not used again.
+    unsafe { ptr::drop_in_place(object.as_ptr()) };
+    if heap_bytes > 0 {
+        // SAFETY: allocated by `build` with this layout.
+        unsafe { dealloc(object.as_ptr().cast(), layout(heap_bytes)) };
+    }
+    drop(charge);
+}
+
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, LINE_BYTES).expect("objects are shorter than isize::MAX")
+}
+
+/// What is left of an object's memory while it is made.
+struct Space {
+    next: NonNull<u8>,
+    left: usize,
+}
+
+impl Space {
+    /// Takes `len` bytes and what fills up their last cache line.
+    fn take(&mut self, len: usize) -> NonNull<u8> {
+        let taken = len.next_multiple_of(LINE_BYTES);
+        assert!(taken <= self.left, "an object's memory was reserved for its parts");
+        let start = self.next;
+        self.left -= taken;
+        // SAFETY: within the memory, as was just checked.
+        self.next = unsafe { start.add(taken) };
+        start
+    }
+
+    fn tail(&mut self, bytes: &[u8]) -> Tail {
+        let start = self.take(bytes.len());
+        // SAFETY: the range was taken for this, and nobody else knows it.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), start.as_ptr(), bytes.len()) };
+        Tail { start, len: bytes.len() }
+    }
+
+    fn homes(&mut self, len: usize) -> Homes {
+        let start = self.take(len * size_of::<Home>()).cast::<Home>();
+        for at in 0..len {
+            // SAFETY: within the range that was taken for this, which begins with a cache line and so is aligned.
+            unsafe { start.add(at).write(Home::default()) };
+        }
+        Homes { start, len }
+    }
+}
+
+/// Makes an object of `bytes`: in the place of its charge, or else on the heap.
+fn build(bytes: usize, charge: Option<Charge>, payload: impl FnOnce(&mut Space) -> Payload) -> ObjectRef {
+    let spot = charge.as_ref().and_then(|charge| charge.spot.as_ref());
+    let (start, len, heap_bytes) = match spot {
+        Some(spot) => (spot.start, spot.bytes(), 0),
+        // SAFETY: an object is not empty.
+        None => match NonNull::new(unsafe { alloc(layout(bytes)) }) {
+            Some(start) => (start, bytes, bytes),
+            None => handle_alloc_error(layout(bytes)),
+        },
+    };
+    let mut space = Space { next: start, left: len };
+    let object = space.take(HEAD_BYTES).cast::<Object>();
+    let payload = payload(&mut space);
+    // SAFETY: room for a header, aligned to a cache line, which nobody else knows.
+    unsafe { object.write(Object::new(payload, charge, heap_bytes)) };
+    ObjectRef(object)
+}
+
+/// A copy of a data block as an object.
+pub(crate) fn block(block: &Block<impl AsRef<[u8]>>, charge: Option<Charge>) -> ObjectRef {
+    build(block_bytes(block.bytes().len()), charge, |space| {
+        Payload::Data(block.place(|bytes| space.tail(bytes)))
+    })
+}
+
+/// A copy of a filter as an object.
+pub(crate) fn filter(filter: &Filter<impl AsRef<[u8]>>, charge: Option<Charge>) -> ObjectRef {
+    build(filter_bytes(filter.lines_len()), charge, |space| {
+        Payload::Filter(filter.place(|bytes| space.tail(bytes)))
+    })
+}
+
+/// A copy of an index block as an object, with empty homes.
+pub(crate) fn index(rows: &IndexBlock<impl AsRef<[u8]>>, charge: Option<Charge>) -> ObjectRef {
+    build(index_bytes(rows.bytes_len(), rows.len()), charge, |space| {
+        let placed = rows.place(|bytes| space.tail(bytes));
+        let homes = space.homes(rows.len());
+        Payload::Index(Index { rows: placed, homes })
+    })
+}
+
+impl Object {
+    /// The object in another place, with a charge of its own; `None` if it cannot be moved.
+    pub(super) fn copy(&self, charge: Charge) -> Option<ObjectRef> {
+        match &self.payload {
+            Payload::Data(data) => Some(block(data, Some(charge))),
+            Payload::Filter(lines) => Some(filter(lines, Some(charge))),
+            Payload::Index(_) => None,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Making room: bytes are promised to an object before it is read, and come back when its memory is free.
+//!
+//! `used` is charged with memory that the process gets: an object of its own, or a chunk of the arena. `live` counts objects
+//! wherever they lie. Evictions lower `live`; `used` follows when what was evicted is freed, on the heap at once, in the
+//! arena with the last object of a chunk.
+
+use std::sync::Arc;
+
+use terrane_base::sync::atomic::Ordering;
+use terrane_base::sync::spin;
+
+use super::arena::{Arena, Group, Spot};
+use super::shard::ENTRY_BYTES;
+use super::{Cache, Charge, ObjectKind};
+use crate::swip;
+
+/// Tries to find room before a read goes on without the cache. Memory is freed two epochs after its eviction, so
+/// several are needed; more only help if a reader was suspended inside its epoch.
+const RESERVE_TURNS: u32 = 12;
+
+/// How much of the limit is kept free in advance, so that a miss need not wait for its own eviction: one part in
+/// this many.
+const SLACK_SHARE: u64 = 32;
+
+/// Bytes that a miss evicts in one turn beyond what it needs.
+pub(super) const MISS_STEP_BYTES: u64 = 128 << 10;
+
+/// Steps of the epoch that a shrink takes: memory is free two epochs after its eviction.
+pub(super) const COLLECT_TURNS: u32 = 3;
+
+impl Cache {
+    /// Promises `bytes` to an object of `kind` that is about to be read; evicts to make room. `None` if there is
+    /// no room to be had: the object must stay in its reader's hand.
+    pub(crate) fn reserve(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
+        let counters = &self.kinds[kind as usize];
+        counters.misses.fetch_add(1, Ordering::Relaxed);
+        let need = bytes as u64;
+        for turn in 0..RESERVE_TURNS {
+            if need > self.limit.load(Ordering::Relaxed) {
+                break;
+            }
+            let charge = self.charge_object(kind, bytes);
+            // Gaps may be there and too short: then more of them are made with every turn.
+            let gaps = if self.arena.is_some() { u64::from(turn) * MISS_STEP_BYTES } else { 0 };
+            self.make_room(if charge.is_some() { 0 } else { need + gaps });
+            if charge.is_some() {
+                return charge;
+            }
+            if self.needs_chunks(kind, bytes) {
+                self.free_chunks(need);
+            }
+            if turn >= RESERVE_TURNS / 2 {
+                spin(u32::MAX);
+            }
+        }
+        counters.bypasses.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// As [`Cache::reserve`], but only if there is room without evicting anything.
+    pub(crate) fn reserve_spare(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
+        let counters = &self.kinds[kind as usize];
+        counters.misses.fetch_add(1, Ordering::Relaxed);
+        let limit = self.limit.load(Ordering::Relaxed);
+        let is_spare = self.live.load(Ordering::Relaxed) + bytes as u64 <= self.goal_within(limit);
+        let charge = if is_spare { self.charge_object(kind, bytes) } else { None };
+        if charge.is_none() {
+            counters.bypasses.fetch_add(1, Ordering::Relaxed);
+        }
+        charge
+    }
+
+    /// Takes memory for an object if there is some within the limit.
+    fn charge_object(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
+        let arena = self.arena.as_ref().filter(|arena| kind != ObjectKind::Rows && arena.takes(bytes));
+        let books = books_bytes(kind) as u64;
+        let (bytes, spot) = match arena {
+            None => (self.charge(bytes as u64 + books).then_some(bytes)?, None),
+            Some(arena) => {
+                // What opens a chunk takes it whole, beside what is in the books: so the sum never passes the limit.
+                self.charge(books).then_some(())?;
+                let spot = arena.take(bytes, group_of(kind), || self.charge(arena.chunk_bytes()));
+                let Some(spot) = spot else {
+                    self.used.fetch_sub(books, Ordering::Relaxed);
+                    return None;
+                };
+                (spot.bytes(), Some(spot))
+            }
+        };
+        Some(self.enter(kind, bytes, spot))
+    }
+
+    /// Counts an object that has memory.
+    pub(super) fn enter(self: &Arc<Self>, kind: ObjectKind, bytes: usize, spot: Option<Spot>) -> Charge {
+        let bytes = bytes + books_bytes(kind);
+        self.live.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.kinds[kind as usize].bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        Charge::new(self.clone(), kind, bytes, spot)
+    }
+
+    /// Takes `need` bytes of memory if they fit.
+    fn charge(&self, need: u64) -> bool {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let fit = |used: u64| {
+            used.checked_add(need).filter(|used| *used <= limit || terrane_base::planted!(UnlimitedCache))
+        };
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_ok()
+    }
+
+    /// Evicts until `need` bytes and the slack will be free, and frees what earlier evictions left.
+    fn make_room(&self, need: u64) {
+        let limit = self.limit.load(Ordering::Relaxed);
+        if self.used_bytes() > limit {
+            self.condense(limit, MISS_STEP_BYTES);
+        }
+        let goal = self.goal_within(limit).saturating_sub(need);
+        if self.live.load(Ordering::Relaxed) <= goal {
+            return;
+        }
+        // In steps: a limit that fell by much must not hold up the one reader that comes first.
+        self.evict_to(goal.max(self.kept().saturating_sub(need + MISS_STEP_BYTES)));
+        // A fresh epoch each time: our own must not hold the collector back.
+        swip::enter().collect();
+    }
+
+    /// What of the limit objects are to take: some stays free in advance, and chunks are whole.
+    pub(super) fn goal_within(&self, limit: u64) -> u64 {
+        let full = match &self.arena {
+            None => limit,
+            Some(arena) => {
+                let others = self.used.load(Ordering::Relaxed).saturating_sub(arena.resident_bytes());
+                let chunks = limit.saturating_sub(others) / arena.chunk_bytes();
+                // Gaps between index blocks are for index blocks.
+                let full = chunks * arena.chunk_bytes() + others.min(limit);
+                full.saturating_sub(arena.gap_bytes(Group::Fixed))
+            }
+        };
+        full - full / SLACK_SHARE
+    }
+
+    pub(super) fn shrink_to(&self, goal: u64) {
+        self.evict_to(self.goal_within(goal));
+        for _ in 0..RESERVE_TURNS {
+            swip::enter().collect();
+        }
+        self.condense(self.limit.load(Ordering::Relaxed), u64::MAX);
+    }
+
+    /// Whether an object finds no room in gaps that evictions leave, but only where a chunk was.
+    fn needs_chunks(&self, kind: ObjectKind, bytes: usize) -> bool {
+        let is_outside = |arena: &Arena| kind == ObjectKind::Rows || !arena.takes(bytes);
+        self.arena.as_ref().is_some_and(|arena| is_outside(arena) || group_of(kind) == Group::Fixed)
+    }
+
+    /// Frees whole chunks for `need` bytes.
+    fn free_chunks(&self, need: u64) {
+        let Some(arena) = &self.arena else { return };
+        let limit = self.limit.load(Ordering::Relaxed);
+        let limit = limit.saturating_sub(need.next_multiple_of(arena.chunk_bytes()));
+        self.evict_to(self.goal_within(limit));
+        swip::enter().collect();
+        self.condense(limit, u64::MAX);
+    }
+
+    /// Bytes that are promised or in the books.
+    pub(super) fn kept(&self) -> u64 {
+        self.live.load(Ordering::Relaxed).saturating_sub(self.retired.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn give_back(&self, kind: ObjectKind, bytes: usize, spot: Option<Spot>, retired: bool) {
+        let object = bytes as u64;
+        self.kinds[kind as usize].bytes.fetch_sub(object, Ordering::Relaxed);
+        let freed = match (&self.arena, spot) {
+            (Some(arena), Some(spot)) => books_bytes(kind) as u64 + arena.give_back(spot),
+            _ => object,
+        };
+        self.used.fetch_sub(freed, Ordering::Relaxed);
+        self.live.fetch_sub(object, Ordering::Relaxed);
+        if retired {
+            self.retired.fetch_sub(object, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Bytes that the books take for an object.
+pub(super) fn books_bytes(kind: ObjectKind) -> usize {
+    if kind == ObjectKind::Rows { 0 } else { ENTRY_BYTES }
+}
+
+/// Which chunks of the arena are for objects of a kind: tenants of an index block know where it lies.
+fn group_of(kind: ObjectKind) -> Group {
+    if kind == ObjectKind::Index { Group::Fixed } else { Group::Movable }
+}
