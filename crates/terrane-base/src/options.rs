@@ -7,7 +7,7 @@
 mod kinds;
 mod search;
 
-pub use kinds::{Compression, IoUring, JournalMode};
+pub use kinds::{AdaptiveShape, Compression, IoUring, JournalMode};
 pub use search::{BlockEncoding, SearchKernel};
 
 use crate::{Error, Result};
@@ -168,6 +168,10 @@ options! {
         "Size of level 1 above which its extents move down.";
     even_levels: bool = false, "true, false", |_| true,
         "Let level 1 grow beyond its base so that every level is the same factor larger than what comes into it.";
+    adaptive_shape: AdaptiveShape = AdaptiveShape::Off, "off, auto, eager", |_| true,
+        "Bring a tree to fewer sorted runs while it is mostly read: auto where that pays, eager at any cost; writes stop it.";
+    hot_cold: bool = false, "true, false", |_| true,
+        "Let extents that are read often stay in the upper levels and move those that are not.";
     overflow_runs_max: u64 = 8, "1 to 64", |v| (1..=64).contains(v),
         "Overflow runs (level 0) beyond which writers are slowed to the rate of compaction.";
     defer_merges: bool = true, "true, false", |_| true,
