@@ -110,8 +110,8 @@ pub fn read_counters() -> ReadCounters {
 /// Lets `update` add to the counters of the calling thread. For the parts that reads pass through. The cell
 /// `filter_probes` leaves out the filters that said no: [`read_counters`] adds those.
 #[inline]
-pub fn count(update: impl FnOnce(&ReadCells)) {
-    CELLS.with(update);
+pub fn count<R>(update: impl FnOnce(&ReadCells) -> R) -> R {
+    CELLS.with(update)
 }
 
 /// Adds to a counter of [`ReadCells`].

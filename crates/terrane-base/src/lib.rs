@@ -7,6 +7,7 @@
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
+//!   [`sampling`]: which of them are looked at closely.
 //! * [`mod@planted`]: bugs that are switched on to test the tests.
 //! * [`mod@prefetch`]: asking for memory ahead.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
@@ -24,6 +25,7 @@ pub mod options;
 pub mod planted;
 pub mod prefetch;
 pub mod record;
+pub mod sampling;
 pub mod sequence;
 pub mod sync;
 pub mod varint;

@@ -7,7 +7,7 @@
 mod kinds;
 mod search;
 
-pub use kinds::{Compression, IoUring, JournalMode};
+pub use kinds::{AdaptiveShape, Compression, IoUring, JournalMode};
 pub use search::{BlockEncoding, BlockMemory, SearchKernel};
 
 use crate::{Error, Result};
@@ -168,6 +168,10 @@ options! {
         "How many times larger a level may grow than the one above it.";
     level_base_bytes: u64 = 0, "0 (derived: 4 x global_index_bytes) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
         "Size of level 1 above which its extents move down.";
+    adaptive_shape: AdaptiveShape = AdaptiveShape::Off, "off, auto, eager", |_| true,
+        "Bring a tree to fewer sorted runs while it is mostly read: auto where that pays, eager at any cost; writes stop it.";
+    hot_cold: bool = false, "true, false", |_| true,
+        "Let extents that are read often stay in the upper levels and move those that are not.";
     overflow_runs_max: u64 = 8, "1 to 64", |v| (1..=64).contains(v),
         "Overflow runs (level 0) at which writers are slowed below the rate at which runs are merged; merging begins at half as many.";
     defer_merges: bool = true, "true, false", |_| true,

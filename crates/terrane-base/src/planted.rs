@@ -82,6 +82,10 @@ bugs! {
     KeepOldPicture: "renewed scans", "a refreshed cursor keeps the sorted runs that it had", "terrane cursors a_refreshed_cursor";
     LendTooMuch: "invariant 8", "the cache is lent memory that nobody has", "terrane ceiling memory_moves";
     ImpurePicker: "invariant 9", "a picker answers differently when asked again", "terrane-compaction scripts scripts_print";
+    StayReadHeavy: "invariant 9", "a tree that was mostly read is never kept for writes again", "terrane-compaction scripts scripts_print";
+    MoveTheHottest: "hot and cold: what moves", "the hottest extents of a level move down first", "terrane-compaction scripts scripts_print";
+    ForgetHeat: "hot and cold: what is inherited", "what a job writes has no share in the heat of what it replaces", "terrane-engine adapt what_is_read_often";
+    AdaptAgainstWriters: "adaptive shape: writers stop it", "a merge that only reads gain by goes on when writers come", "terrane-engine adapt writers_stop";
     PublishOutOfOrder: "invariant 4", "a commit is visible before the earlier ones are indexed", "terrane-journal conformance null_journal";
     LeaveUnsealed: "invariant 1", "a full segment is not sealed", "terrane-journal crash lives_and_deaths";
     ForgetSeals: "recovery: record where segments end", "the end that replay found is not recorded", "terrane-engine lost what_a_recovery_gave_up";

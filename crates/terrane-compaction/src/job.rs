@@ -26,6 +26,8 @@ pub enum JobKind {
     Gather,
     /// The tree shrank: the deepest level moves up into the one above it.
     Collapse,
+    /// The table is mostly read: a level moves into the next, so that reads have fewer to search.
+    Adapt,
     /// Someone asked for it.
     Manual,
     /// A range of a global index generation moves into L1.
@@ -44,6 +46,7 @@ impl JobKind {
             JobKind::Deletes => "deletes",
             JobKind::Gather => "gather",
             JobKind::Collapse => "collapse",
+            JobKind::Adapt => "adapt",
             JobKind::Manual => "manual",
             JobKind::Flush => "flush",
             JobKind::Dump => "dump",

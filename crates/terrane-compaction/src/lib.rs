@@ -5,10 +5,11 @@
 //! result in one edit.
 //!
 //! * [`shape`], [`limits`], [`score`], [`claims`], [`mod@pick`]: pure functions from the shape of a table to a
-//!   [`JobSpec`] or nothing.
+//!   [`JobSpec`] or nothing. [`adapt`]: from what a table is used for to what its shape should be good for.
 //! * [`job`]: jobs and results as plain values. [`control`]: progress, pause, cancel, rate.
 //! * [`compactor`]: who runs jobs. [`versions`]: which versions of a key survive.
 
+pub mod adapt;
 pub mod claims;
 pub mod compactor;
 pub mod control;
@@ -21,13 +22,15 @@ pub mod score;
 pub mod shape;
 pub mod versions;
 
+pub use adapt::{Counted, Load, Mode};
 pub use claims::{Claim, ClaimId, Claims};
 pub use compactor::{Compactor, ExtentSource, LocalCompactor};
 pub use control::{JobControl, RateLimiter};
 pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, Work};
 pub use limits::Limits;
 pub use pick::{
-    Cursors, FlushPlan, RangeRequest, RangeStep, pick, pick_due, pick_range, plan_dump, plan_flush,
+    Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, pick, pick_due, pick_fewer_runs,
+    pick_range, plan_dump, plan_flush,
 };
 pub use range::KeyRange;
 pub use score::{Targets, debt_bytes};

@@ -14,9 +14,11 @@
 
 mod build;
 mod flush;
+mod hot;
 mod idle;
 mod level;
 mod manual;
+mod read_heavy;
 mod runs;
 
 use std::collections::BTreeMap;
@@ -31,7 +33,9 @@ use crate::score::{Targets, score_milli};
 use crate::shape::TableShape;
 
 pub use flush::{FlushPlan, STEP_BYTES, plan_dump, plan_flush};
+pub use hot::Heats;
 pub use manual::{RangeRequest, RangeStep, pick_range};
+pub use read_heavy::{Fewer, MemoryTier, pick_fewer_runs};
 
 /// Extents that are tried as the start of a job before the level counts as busy.
 pub const WINDOW: usize = 64;

@@ -7,6 +7,7 @@ use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_levels::{HasMeta, Level, Metasnapshot, Totals};
 
+use crate::pick::Heats;
 use crate::range::KeyRange;
 
 /// A sorted list of extents whose key ranges do not overlap: a level or an overflow run.
@@ -88,6 +89,8 @@ pub struct TableShape<'a> {
     pub levels: Vec<&'a dyn LevelView>,
     /// Live snapshots, ascending.
     pub snapshots: &'a [SeqNo],
+    /// How hot the extents of each level are, from L1 on; none for levels where nobody knows.
+    pub heats: Vec<Heats>,
 }
 
 impl<'a> TableShape<'a> {
@@ -99,6 +102,7 @@ impl<'a> TableShape<'a> {
             runs: picture.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
             levels: picture.levels.iter().map(|level| &**level as &dyn LevelView).collect(),
             snapshots,
+            heats: Vec::new(),
         }
     }
 

@@ -44,8 +44,9 @@ impl Engine {
         schedule: &Schedule,
         puts_off: bool,
     ) -> Option<JobSpec> {
-        let shape = shape_of(table.id, tree, snapshots);
+        let mut shape = shape_of(table.id, tree, snapshots);
         let limits = &table.settings.limits;
+        shape.heats = self.heats(tree, limits);
         let served = table.serve_requests(schedule.is_paused(), |request| {
             pick_range(&shape, limits, &schedule.claims, request)
         });
@@ -84,5 +85,6 @@ pub(crate) fn shape_of<'t>(table: TableId, tree: &'t Metasnapshot, snapshots: &'
         runs: tree.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
         levels: tree.levels.iter().map(|level| &**level as _).collect(),
         snapshots,
+        heats: Vec::new(),
     }
 }

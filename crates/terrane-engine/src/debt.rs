@@ -10,6 +10,7 @@ use crate::engine::Engine;
 impl Engine {
     /// Computes the debt anew and tells the writers. Called when memory or levels changed.
     pub(crate) fn refresh_debt(&self) {
+        self.stop_for_writers();
         let balance = self.balance_memory();
         // What the cache has not given back yet is waited for like memory that is not flushed yet.
         let memory = if balance.is_over { 1.0 } else { self.debt_of(balance.write_bytes) };

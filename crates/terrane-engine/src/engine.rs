@@ -15,6 +15,7 @@ use terrane_levels::{Manifest, Pins};
 use terrane_storage::Store;
 use terrane_table::{Cache, RowCache};
 
+use crate::adapt::Adapting;
 use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
@@ -70,6 +71,8 @@ pub struct Engine {
     pub(crate) counters: Counters,
     /// Background work.
     pub(crate) scheduler: Arc<Scheduler>,
+    /// When jobs that only reads gain by stop and begin.
+    pub(crate) adapting: Adapting,
     /// How far scrubbing is.
     pub(crate) scrubber: Scrubber,
     /// What passes between the engine and its device.

@@ -54,7 +54,12 @@ impl IdleWatch {
         }
     }
 
-    /// Whether this is the first call since the last look that found something written.
+    /// Space came free though nobody wrote.
+    pub(crate) fn reclaim_again(&self) {
+        self.0.lock().has_reclaimed = false;
+    }
+
+    /// Whether this is the first call since the last look that found something written, or since [`Self::reclaim_again`].
     fn begins_reclaim(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().has_reclaimed, true)
     }

@@ -52,7 +52,9 @@ impl Engine {
             }
             return Err(error);
         }
-        for extent in self.swap_tree(table, result, &fresh, change)? {
+        let replaced = self.swap_tree(table, result, &fresh, change)?;
+        self.pass_heat_on(result, &fresh, &replaced);
+        for extent in replaced {
             extent.mark_obsolete();
         }
         drop(installing);

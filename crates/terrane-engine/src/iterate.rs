@@ -83,6 +83,7 @@ impl Engine {
     pub fn renewable_scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RenewableScan {
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
+        self.sample_scan(table, &picture, shown.count_ones());
         let scan = Scan::new(MergeCursor::new(self.sources(&picture, shown)), seq, bounds);
         RenewableScan { scan, picture, shown }
     }
@@ -94,6 +95,7 @@ impl Engine {
         // Both ends read the same picture; the second end is opened only if it is used.
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
+        self.sample_scan(table, &picture, shown.count_ones());
         let open = move || Scan::new(MergeCursor::new(engine.sources(&picture, shown)), seq, bounds.clone());
         RangeIter { front: open(), back: None, open_back: Box::new(open), ends: Ends::default() }
     }
@@ -145,6 +147,7 @@ impl RenewableScan {
         let guard = terrane_base::epoch::pin();
         let picture = table.picture(&guard);
         let shown = shown_memory(picture, seq);
+        engine.sample_scan(table, picture, shown.count_ones());
         let is_same = shown == self.shown && self.picture.is_same(picture);
         if is_same || terrane_base::planted!(KeepOldPicture) {
             return self.scan.renew(seq);

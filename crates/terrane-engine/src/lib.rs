@@ -7,12 +7,13 @@
 //!   asked), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs` and `pressure.rs` (pacing),
-//!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left)
+//!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
 //!
 //! Never names a transport, a file format or a system call.
 
+mod adapt;
 mod backlog;
 mod catalog;
 mod check;
@@ -28,6 +29,7 @@ mod flows;
 mod flush;
 mod freed;
 mod freeze;
+mod heat;
 mod idle;
 mod inflow;
 mod inherit;

@@ -17,7 +17,7 @@ use crate::work::{AWAITED_WORK, MEMORY_WORK};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// One word: freeze, settle, flush, compact, trim, scrub.
+    /// One word: freeze, settle, flush, compact, adapt, trim, scrub.
     pub work: &'static str,
     /// Name of the table it works on, if it works on one.
     pub table: Option<String>,
@@ -171,7 +171,7 @@ impl Engine {
 
     /// Cancels every compaction that runs now.
     pub fn cancel_compactions(&self) {
-        self.scheduler.cancel_compactions();
+        self.scheduler.cancel(&["compact", "adapt"]);
     }
 
     /// What runs now.

@@ -53,6 +53,19 @@ impl Engine {
         mode: ReadMode,
         values: &mut Values,
     ) -> Result<()> {
+        if self.samples_now() {
+            return self.sampled(table, keys, mode, || self.multi_get_unsampled(table, keys, mode, values));
+        }
+        self.multi_get_unsampled(table, keys, mode, values)
+    }
+
+    fn multi_get_unsampled(
+        &self,
+        table: &Table,
+        keys: &[&[u8]],
+        mode: ReadMode,
+        values: &mut Values,
+    ) -> Result<()> {
         keys.iter().try_for_each(|key| key::check_key(key))?;
         values.begin(keys.len());
         let mut distinct = values.take_distinct();

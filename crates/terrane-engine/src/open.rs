@@ -23,6 +23,7 @@ use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Cache, Extent, RowCache};
 
+use crate::adapt::Adapting;
 use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
@@ -58,6 +59,8 @@ impl Engine {
     /// As [`Engine::open`].
     pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
         let start = env.clock.now();
+        // What a thread reads of this database is then sampled alike each time.
+        terrane_base::sampling::restart();
         let options = options.resolve(env.spawn.parallelism())?;
         terrane_format::rank::choose(options.search_kernel)?;
         let flows = Flows::default();
@@ -95,6 +98,7 @@ impl Engine {
             inflow: Inflow::default(),
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             scrubber: Scrubber::default(),
+            adapting: Adapting::default(),
             next_run: AtomicU64::new(state.next.run),
             compactor: LocalCompactor::new(flows.compaction(&extents)),
             flusher: LocalCompactor::new(flows.flush(&extents)),

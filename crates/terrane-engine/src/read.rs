@@ -73,6 +73,14 @@ impl Engine {
     /// # Errors
     /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
     pub fn get(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
+        if self.samples_now() {
+            return self.sampled(table, &[key], mode, || self.get_unsampled(table, key, mode, value));
+        }
+        self.get_unsampled(table, key, mode, value)
+    }
+
+    #[inline]
+    fn get_unsampled(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
         key::check_key(key)?;
         let _held = terrane_base::planted!(ReadWaitsForInstall).then(|| table.installing.lock());
         let hash = key_hash(key);

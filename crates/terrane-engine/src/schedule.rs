@@ -14,6 +14,7 @@ use terrane_base::env::{Joiner, Spawn, Step};
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::{ClaimId, Claims, Cursors, JobControl};
 
+use crate::adapt::Adaptation;
 use crate::engine::Engine;
 use crate::failures::{Failures, Subject};
 use crate::quarantine::Quarantine;
@@ -26,7 +27,7 @@ const IDLE: Duration = Duration::from_millis(100);
 /// A piece of work that runs now.
 pub(crate) struct Running {
     id: u64,
-    /// One word: freeze, settle, flush, compact, trim, scrub.
+    /// One word: freeze, settle, flush, compact, adapt, trim, scrub.
     pub(crate) name: &'static str,
     /// The table it works on.
     pub(crate) table: Option<TableId>,
@@ -52,6 +53,8 @@ pub(crate) struct Schedule {
     pub(crate) failures: Failures,
     /// Damage that the background leaves alone.
     pub(crate) quarantine: Quarantine,
+    /// What the tables are used for.
+    pub(crate) adaptation: Adaptation,
 }
 
 impl Schedule {
@@ -158,10 +161,10 @@ impl Scheduler {
         self.wake();
     }
 
-    /// Cancels every compaction that runs now; the picker may choose it again.
-    pub(crate) fn cancel_compactions(&self) {
+    /// Cancels work of these names that runs now; it may be chosen again.
+    pub(crate) fn cancel(&self, names: &[&str]) {
         let schedule = self.schedule.lock();
-        for running in schedule.running.iter().filter(|running| running.name == "compact") {
+        for running in schedule.running.iter().filter(|running| names.contains(&running.name)) {
             running.control.cancel();
         }
     }
@@ -173,6 +176,7 @@ impl Scheduler {
             running.control.cancel();
         }
         schedule.cursors.forget(table);
+        schedule.adaptation.forget(table);
         schedule.quarantine.forget(table);
         schedule.failures.forget_table(table);
     }
@@ -302,7 +306,7 @@ impl Engine {
         let id = schedule.next_id;
         let control = Arc::new(self.new_control());
         let claim = match &work {
-            Work::Compact(_, spec) => {
+            Work::Compact(_, spec) | Work::Adapt(_, spec) => {
                 schedule.cursors.advance(spec);
                 schedule.claims.take(spec.claim())
             }
@@ -320,11 +324,13 @@ impl Engine {
 
     /// The next piece of work; scrubbing where nothing else is due.
     fn next_due(&self, schedule: &mut Schedule) -> Option<Work> {
+        self.observe_loads(schedule);
         let work = self.next_work(schedule, self.is_filling());
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(&AWAITED_WORK);
         }
-        work.or_else(|| self.idle_work(schedule)).or_else(|| self.next_scrub(schedule))
+        let work = work.or_else(|| self.idle_work(schedule));
+        work.or_else(|| self.next_adaptive(schedule)).or_else(|| self.next_scrub(schedule))
     }
 
     /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no compaction that can
@@ -353,6 +359,7 @@ impl Engine {
             Work::Settle(table) => self.settle(table, control),
             Work::Flush(table) => self.flush_generation(table, control),
             Work::Compact(table, spec) => self.compact(table, spec, control),
+            Work::Adapt(table, spec) => self.run_adaptive(table, spec, control),
             Work::Scrub => self.scrub(control),
             Work::Trim => self.trim_segments(),
             Work::Reclaim => self.reclaim_idle(),

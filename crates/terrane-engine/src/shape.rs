@@ -1,6 +1,7 @@
 //! The shape of the trees: what a read has to search, and where the bytes are.
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 
 use terrane_base::SeqNo;
 use terrane_levels::Level;
@@ -58,6 +59,10 @@ pub struct TableShape {
     pub levels: Vec<LevelShape>,
     /// Number up to which every record is in the levels.
     pub flushed_seq: SeqNo,
+    /// Whether the tree is kept for reads: see the option `adaptive_shape`.
+    pub is_read_heavy: bool,
+    /// Sorted runs that a point read looked into of late, in thousandths, by samples; 0 if there were none.
+    pub runs_per_read_milli: u64,
 }
 
 /// The state of one sorted run of extents.
@@ -80,6 +85,14 @@ impl TableShape {
     pub fn sorted_runs(&self) -> u64 {
         let levels = self.levels.iter().filter(|level| level.extents > 0).count() as u64;
         1 + self.frozen + self.generations + self.runs.len() as u64 + levels
+    }
+
+    /// What the tree is kept for, in words; `None` where the table was not read of late, or nobody looks.
+    #[must_use]
+    pub fn use_of_late(&self) -> Option<String> {
+        let milli = Some(self.runs_per_read_milli).filter(|milli| *milli > 0)?;
+        let mode = if self.is_read_heavy { "reads" } else { "writes" };
+        Some(format!("kept for {mode}, {}.{:03} sorted runs per read", milli / 1000, milli % 1000))
     }
 }
 
@@ -109,7 +122,7 @@ impl fmt::Display for TableShape {
         for (number, level) in (1..).zip(&self.levels) {
             writeln!(f, "  level {number}: {level}")?;
         }
-        Ok(())
+        self.use_of_late().map_or(Ok(()), |text| writeln!(f, "  {text}"))
     }
 }
 
@@ -155,6 +168,9 @@ fn table_shape(table: &Table) -> TableShape {
         runs: picture.tree.runs.iter().map(|run| level_shape(&run.level)).collect(),
         levels: picture.tree.levels.iter().map(|level| level_shape(level)).collect(),
         flushed_seq: table.flushed_seq(),
+        // Relaxed: each for itself.
+        is_read_heavy: table.load.is_read_heavy.load(Ordering::Relaxed),
+        runs_per_read_milli: table.load.runs_per_read_milli.load(Ordering::Relaxed),
     }
 }
 

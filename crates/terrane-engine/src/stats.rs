@@ -47,6 +47,9 @@ counters! {
     compaction_bytes_read, "bytes", "Bytes that compaction jobs read.";
     compaction_bytes_written, "bytes", "Bytes that compaction jobs wrote.";
     bytes_reused, "bytes", "Bytes that flush and compaction took over undecoded: re-linked extents, copied blocks.";
+    adaptive_switches, "switches", "Times that the tree of a table began or ceased to be kept for reads alone.";
+    adaptive_flushes, "flushes", "Flushes asked for because a table is mostly read.";
+    adaptive_jobs, "jobs", "Compaction jobs that only gave reads fewer sorted runs; among the jobs committed.";
     background_errors, "errors", "Background jobs that failed and will be tried again.";
     scrub_extents, "extents", "Extents that scrubbing verified.";
     scrub_bytes, "bytes", "Bytes that scrubbing read and verified.";

@@ -19,6 +19,7 @@ use terrane_memtable::{GlobalIndex, Memtable};
 
 use crate::epoch_cell::EpochCell;
 use crate::filter_use::FilterUse;
+use crate::heat::TableLoad;
 use crate::settings::TableSettings;
 
 /// Everything a read of one table may have to look at, newest first.
@@ -106,6 +107,8 @@ pub struct Table {
     pub(crate) filter_use: FilterUse,
     /// Key ranges that somebody wants compacted.
     requests: Mutex<Requests>,
+    /// What its reads did, by samples.
+    pub(crate) load: TableLoad,
 }
 
 /// Requests for compaction, served in order.
@@ -163,6 +166,7 @@ impl Table {
             installing: Mutex::new(()),
             filter_use: FilterUse::default(),
             requests: Mutex::default(),
+            load: TableLoad::default(),
         })
     }
 

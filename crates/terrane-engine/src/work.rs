@@ -25,6 +25,8 @@ pub(crate) enum Work {
     Flush(Arc<Table>),
     /// Run a compaction job.
     Compact(Arc<Table>, JobSpec),
+    /// Run a compaction job that only reads gain by.
+    Adapt(Arc<Table>, JobSpec),
     /// Verify the next extents against rot.
     Scrub,
     /// Give back segments that nothing needs.
@@ -37,9 +39,8 @@ impl Work {
     /// The table it is for, if it is for one.
     pub(crate) fn table(&self) -> Option<TableId> {
         match self {
-            Work::Freeze(table) | Work::Settle(table) | Work::Flush(table) | Work::Compact(table, _) => {
-                Some(table.id)
-            }
+            Work::Freeze(table) | Work::Settle(table) | Work::Flush(table) => Some(table.id),
+            Work::Compact(table, _) | Work::Adapt(table, _) => Some(table.id),
             Work::Scrub | Work::Trim | Work::Reclaim => None,
         }
     }
@@ -51,6 +52,7 @@ impl Work {
             Work::Settle(_) => "settle",
             Work::Flush(_) => "flush",
             Work::Compact(..) => "compact",
+            Work::Adapt(..) => "adapt",
             Work::Scrub => "scrub",
             Work::Trim => "trim",
             Work::Reclaim => "reclaim",

@@ -116,6 +116,9 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
         numbered.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
     let scrub = *numbers.pick(&[0, 0, 64 * KIB, 1024 * KIB, 65536 * KIB]);
     options.push(("scrub_bytes_per_second".to_owned(), scrub.to_string()));
+    options
+        .push(("adaptive_shape".to_owned(), (*numbers.pick(&["off", "auto", "eager", "eager"])).to_owned()));
+    options.push(("hot_cold".to_owned(), numbers.one_in(2).to_string()));
     for name in ["compression", "compression_last"] {
         options.push((name.to_owned(), (*numbers.pick(&["none", "lz4"])).to_owned()));
     }

@@ -22,6 +22,7 @@ use terrane_format::filter;
 use terrane_storage::Store;
 
 use crate::cache::{Cache, Home};
+use crate::heat::Heat;
 use crate::load_many::Need;
 use crate::loader::Loader;
 use crate::swip::{self, Epoch};
@@ -52,6 +53,8 @@ pub struct Extent {
     /// The cache that its objects are in; the first one it is read through.
     cache: OnceLock<Arc<Cache>>,
     is_obsolete: AtomicBool,
+    /// How often it is read.
+    pub heat: Heat,
 }
 
 /// What can be said without reading from the store.
@@ -80,6 +83,7 @@ impl Extent {
             store,
             cache: OnceLock::new(),
             is_obsolete: AtomicBool::new(false),
+            heat: Heat::default(),
         })
     }
 

@@ -4,7 +4,7 @@
 //!
 //! * [`swip`]: the pointers that a hit follows. [`cache`]: the manager of what is behind them.
 //! * [`extent`]: a handle with swips for its parts, and the point read. [`probe_many()`]: many of them at once.
-//!   [`load_many()`]: what they lacked.
+//!   [`load_many()`]: what they lacked. [`heat`]: how often it is read.
 //! * [`row_cache`]: single rows, beside the blocks.
 //! * [`cursor`], [`level_cursor`]: in order over an extent, over a list of disjoint extents. [`merge`]: over any
 //!   sources.
@@ -14,6 +14,7 @@
 pub mod cache;
 pub mod cursor;
 pub mod extent;
+pub mod heat;
 pub mod level_cursor;
 mod load_many;
 mod loader;
@@ -31,6 +32,7 @@ mod writer;
 pub use cache::{Cache, CacheUsage};
 pub use cursor::{CursorOptions, ExtentCursor};
 pub use extent::{Extent, Probe};
+pub use heat::Heat;
 pub use level_cursor::{ExtentList, LevelCursor};
 pub use load_many::{Loaded, Need, load_many};
 pub use merge::MergeCursor;

@@ -49,6 +49,19 @@ pub enum IoUring {
     /// No.
     Off,
 }
+
+/// Whether a tree is brought to fewer sorted runs while it is mostly read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AdaptiveShape {
+    /// Never: the shape follows from sizes alone.
+    #[default]
+    Off,
+    /// Where the reads are expected to gain more time than the merging takes.
+    Auto,
+    /// As soon as more is read than written, whatever the merging takes.
+    Eager,
+}
+
 impl Setting for bool {
     fn parse(text: &str) -> std::result::Result<Self, String> {
         match text {
@@ -136,6 +149,25 @@ impl Setting for IoUring {
             IoUring::Auto => "auto".into(),
             IoUring::On => "on".into(),
             IoUring::Off => "off".into(),
+        }
+    }
+}
+
+impl Setting for AdaptiveShape {
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "off" => Ok(AdaptiveShape::Off),
+            "auto" => Ok(AdaptiveShape::Auto),
+            "eager" => Ok(AdaptiveShape::Eager),
+            _ => Err("expected off, auto or eager".into()),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            AdaptiveShape::Off => "off".into(),
+            AdaptiveShape::Auto => "auto".into(),
+            AdaptiveShape::Eager => "eager".into(),
         }
     }
 }

@@ -87,7 +87,11 @@ fn every_chart_has_a_text_and_its_numbers() {
     let page = render(&report);
     let document = parse(&page);
     let charts: Vec<_> = document.descendants().filter(|node| node.has_tag_name("svg")).collect();
-    assert_eq!(charts.len(), 6 + 6, "throughput and latency of each step with operations");
+    assert_eq!(
+        charts.len(),
+        6 + 6 + 1,
+        "throughput and latency of each step with operations, and all steps together"
+    );
     for chart in charts {
         assert!(chart.attribute("aria-label").is_some_and(|label| !label.is_empty()));
         let figure = chart.parent().unwrap();

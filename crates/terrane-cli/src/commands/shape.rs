@@ -55,6 +55,7 @@ fn table_text(table: &TableShape) -> String {
         );
         let _ = writeln!(text, "{}", line.trim_end());
     }
+    let _ = table.use_of_late().map(|line| writeln!(text, "  {line}"));
     text
 }
 

@@ -2,7 +2,7 @@
 //!
 //! 1. The first behind the level's cursor that no running job holds. Round and round, and not the cheapest: what
 //!    waited longest lies densest over the level below, so each byte that moves meets the fewest. The note has the
-//!    figures.
+//!    figures. Extents that are read much more than others wait (`hot.rs`).
 //! 2. Its right neighbours join while the level has more to give and the job stays within its size: they share the
 //!    extents below at their border. Where the first can be re-linked, only others that can join, so that the job
 //!    writes nothing.
@@ -21,7 +21,8 @@ impl<'a> Picker<'a> {
     /// Moves extents of a level that is too large into the next one.
     pub(super) fn level_job(&self, number: u8) -> Option<JobSpec> {
         let start = self.next_free(number)?;
-        let range = self.grow_down(number, start..start + 1, self.excess(number));
+        let wanted = self.excess(number).min(self.bytes_as_cold(number, start));
+        let range = self.grow_down(number, start..start + 1, wanted);
         self.move_down(JobKind::Level, number, range, false)
     }
 
@@ -37,11 +38,12 @@ impl<'a> Picker<'a> {
         self.build(Draft { kind, slices, target: number + 1, drops_deletes, rewrites: false })
     }
 
-    /// Index of the first free extent behind the cursor, round the end of the level.
+    /// Index of the first free extent behind the cursor, round the end of the level; of the coldest, where heat is known.
     fn next_free(&self, number: u8) -> Option<usize> {
         let len = self.shape.level(number).len();
         let first = self.cursors.start(self.shape, number);
-        let mut window = (0..len.min(WINDOW)).map(|offset| (first + offset) % len);
+        let window = (0..len.min(WINDOW)).map(|offset| (first + offset) % len).collect();
+        let mut window = self.coldest_first(number, window).into_iter();
         window.find(|index| self.can_move(number, *index..index + 1))
     }
 

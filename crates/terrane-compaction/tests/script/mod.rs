@@ -1,17 +1,18 @@
 //! What the commands of a script do: a table of extents without bytes, and jobs that are applied as if merged.
 
+mod load;
 mod text;
 
 use std::fmt::Write;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use terrane_base::options::{Options, Setting};
+use terrane_base::options::{AdaptiveShape, Options, Setting};
 use terrane_base::{ExtentId, SeqNo, TableId};
 use terrane_compaction::pick::scores;
 use terrane_compaction::{
-    ClaimId, Claims, Cursors, FlushPlan, JobSpec, KeyRange, Limits, RangeRequest, RangeStep, TableShape,
-    Targets, debt_bytes, pick, pick_range, plan_flush,
+    ClaimId, Claims, Cursors, FlushPlan, Heats, JobSpec, KeyRange, Limits, Load, RangeRequest, RangeStep,
+    TableShape, Targets, debt_bytes, pick, pick_range, plan_flush,
 };
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
@@ -27,6 +28,10 @@ pub(crate) struct World {
     picked: Option<JobSpec>,
     claimed: Vec<(ClaimId, JobSpec)>,
     next_slot: u32,
+    load: Load,
+    policy: AdaptiveShape,
+    /// Heat of the extents of L1, as long as it has so many.
+    heats: Vec<u32>,
 }
 
 impl World {
@@ -41,6 +46,9 @@ impl World {
             picked: None,
             claimed: Vec::new(),
             next_slot: 0,
+            load: Load::default(),
+            policy: AdaptiveShape::Auto,
+            heats: Vec::new(),
         }
     }
 
@@ -61,12 +69,19 @@ impl World {
             "manual" => self.manual(&words),
             "down" => self.ask(RangeRequest::one_level(words[0].parse().unwrap())),
             "flush" => self.flush(&words),
+            "load" => self.observe(&words),
+            "fewer" => self.fewer(&words),
+            "heat" => self.heat(&words),
             _ => panic!("unknown command {command}"),
         }
     }
 
     fn shape(&self) -> TableShape<'_> {
-        TableShape::of(TableId(1), &self.picture, &self.snapshots)
+        let mut shape = TableShape::of(TableId(1), &self.picture, &self.snapshots);
+        if shape.level(1).len() == self.heats.len() {
+            shape.heats = vec![Heats::new(self.heats.clone())];
+        }
+        shape
     }
 
     fn define(&mut self, words: &[&str], body: &[&str]) -> String {
@@ -77,6 +92,7 @@ impl World {
             match name {
                 "base" => self.limits.level_base_bytes = size(),
                 "fanout" => self.limits.level_fanout = size(),
+                "policy" => self.policy = Setting::parse(value).unwrap(),
                 "trigger" => self.limits.overflow_runs_trigger = size(),
                 "job" => self.limits.job_bytes_max = size(),
                 "relinks" => self.limits.job_relinks_max = size() as usize,

@@ -17,6 +17,7 @@ mod matrix;
 mod settings;
 mod shapes;
 mod timeline;
+mod whole;
 
 use markup::Html;
 

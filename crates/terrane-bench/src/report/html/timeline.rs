@@ -7,7 +7,7 @@
 
 use super::axis::{Frame, time_labels};
 use super::markup::Html;
-use super::{class, numbers, title};
+use super::{class, numbers, title, whole};
 use crate::report::metric;
 use crate::report::model::Cell;
 use crate::report::statistic::{Spread, median};
@@ -23,12 +23,12 @@ const MARKS_MAX: usize = 40;
 const STALL: f64 = 0.1;
 
 /// One engine's line.
-struct Line<'g> {
-    group: &'g Group<'g>,
+pub(super) struct Line<'g> {
+    pub(super) group: &'g Group<'g>,
     /// Length of a drawn interval, in seconds.
-    interval: f64,
+    pub(super) interval: f64,
     /// Rates in operations per second, over the repetitions that were still running.
-    points: Vec<Spread>,
+    pub(super) points: Vec<Spread>,
     /// Start of each stall, in seconds.
     stalls: Vec<f64>,
     /// Longest run of stalled intervals, in seconds.
@@ -48,6 +48,7 @@ pub(super) fn charts(html: &mut Html, summary: &Summary<'_>, scenario: &Scenario
         &[("class", "note")],
         "Operations per second: median over repetitions, the band from the slowest to the fastest. A dot on the axis is a stall: an interval below a tenth of the median.",
     );
+    whole::chart(html, summary, scenario, &steps);
     html.nest("div", &[("class", "grid-of-charts")], |html| {
         for (step, lines) in steps.iter().filter(|(_, lines)| !lines.is_empty()) {
             chart(html, summary, scenario, step, lines);

@@ -1,0 +1,91 @@
+//! Fewer sorted runs for a tree that is mostly read: what is in memory goes into the levels, then each level into the
+//! next that has anything, as far as it pays.
+//!
+//! Overflow runs are none of its business: they are merged whenever nothing is due. From the top down, since an upper
+//! level is the smaller one: it costs least, and what it leaves is a run less for every read. A level that moves into
+//! an empty one is no gain by itself, so the price is that of merging with the next level that is not empty.
+
+use terrane_base::options::AdaptiveShape;
+use terrane_storage::SLOT_BYTES;
+
+use super::{Cursors, Picker};
+use crate::adapt::{Load, Mode};
+use crate::claims::Claims;
+use crate::job::{JobKind, JobSpec};
+use crate::limits::Limits;
+use crate::shape::{TableShape, bytes_of, overlapping};
+
+/// Input of one job. Small, so that it ends soon when writers come, and its successor is paced.
+const JOB_BYTES_MAX: u64 = 16 * SLOT_BYTES as u64;
+
+/// What of a table is in memory only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryTier {
+    /// Sorted runs that hold anything.
+    pub runs: u64,
+    /// Bytes of their records.
+    pub bytes: u64,
+    /// Bytes that are written before the tier is flushed of itself.
+    pub flush_bytes: u64,
+}
+
+/// A step towards fewer sorted runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fewer {
+    /// Flush what is in memory.
+    Flush,
+    /// Run this job.
+    Merge(Box<JobSpec>),
+}
+
+/// The next step towards fewer sorted runs, if one pays and can run beside the claimed jobs.
+#[must_use]
+pub fn pick_fewer_runs(
+    shape: &TableShape<'_>,
+    memory: MemoryTier,
+    limits: &Limits,
+    claims: &Claims,
+    load: &Load,
+    policy: AdaptiveShape,
+) -> Option<Fewer> {
+    if load.mode == Mode::WriteFriendly {
+        return None;
+    }
+    let levels: Vec<u8> = (1..=shape.deepest()).filter(|number| !shape.level(*number).is_empty()).collect();
+    // Reads look into the active memtable, and count it, even where it is empty.
+    let runs = memory.runs.max(1) + shape.runs.len() as u64 + levels.len() as u64;
+    let level_1 = shape.level(1).totals().bytes;
+    // While somebody writes there is always a run in memory.
+    let flushes = memory.bytes > 0 && load.recent.records == 0;
+    if flushes && load.pays(policy, memory.bytes.saturating_add(level_1), runs, memory.flush_bytes) {
+        return Some(Fewer::Flush);
+    }
+    let limits = Limits { job_bytes_max: limits.job_bytes_max.min(JOB_BYTES_MAX), ..limits.clone() };
+    let cursors = Cursors::new();
+    let picker = Picker::new(shape, &limits, claims, &cursors);
+    let pairs = levels.iter().zip(levels.iter().skip(1));
+    let mut paying = pairs.filter(|(upper, lower)| {
+        load.pays(policy, picker.merge_bytes(**upper, **lower), runs, memory.flush_bytes)
+    });
+    let job = paying.find_map(|(upper, _)| picker.push_down(*upper))?;
+    Some(Fewer::Merge(Box::new(job)))
+}
+
+impl Picker<'_> {
+    /// Bytes of a whole level and of what it meets in another.
+    fn merge_bytes(&self, upper: u8, lower: u8) -> u64 {
+        let (upper, lower) = (self.shape.level(upper), self.shape.level(lower));
+        let Some(last) = upper.len().checked_sub(1) else { return 0 };
+        let met = overlapping(lower, &upper.meta(0).smallest, &upper.meta(last).largest);
+        upper.totals().bytes.saturating_add(bytes_of(lower, met))
+    }
+
+    /// Moves as much of a level one level down as one job may.
+    fn push_down(&self, number: u8) -> Option<JobSpec> {
+        let level = self.shape.level(number);
+        let start =
+            (0..level.len().min(super::WINDOW)).find(|start| self.can_move(number, *start..start + 1))?;
+        let range = self.grow_down(number, start..start + 1, level.totals().bytes);
+        self.move_down(JobKind::Adapt, number, range, false)
+    }
+}
