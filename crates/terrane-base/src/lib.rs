@@ -8,7 +8,7 @@
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
 //! * [`mod@planted`]: bugs that are switched on to test the tests.
-//! * [`mod@prefetch`]: asking for memory ahead.
+//! * [`mod@prefetch`]: asking for memory ahead. [`lane`]: requests from one thread to another.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
@@ -20,6 +20,7 @@ pub mod epoch;
 pub mod error;
 pub mod ids;
 pub mod key;
+pub mod lane;
 pub mod options;
 pub mod planted;
 pub mod prefetch;

@@ -98,6 +98,10 @@ bugs! {
     ForgetSpareFiles: "invariant 11", "an opening does not make spare segment files durable", "terrane-engine spares a_spare_that_is_listed";
     PredictableGroups: "bytes are not trusted", "checksums of groups do not depend on the database", "terrane-engine forged a_value_in_a_torn_group";
     UnlimitedLosses: "bytes are not trusted", "a repair lists losses without bound", "terrane-engine forged losses_without_end";
+    ForgetAccepted: "cores: nothing is lost", "requests that were accepted before a close are not done", "terrane cores what_was_accepted";
+    OvertakeWrite: "cores: order of a session", "a read overtakes an earlier write of its key", "terrane cores a_session_reads_its_own_writes";
+    SpreadTooEarly: "cores: order of a session", "a read of a hot partition does not wait for earlier writes", "terrane cores hot_partitions";
+    AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane cores batches_over_several_cores";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
 }
 
