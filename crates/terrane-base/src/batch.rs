@@ -62,6 +62,20 @@ impl Batch {
         Ok(())
     }
 
+    /// Adds the records of another batch behind those of this one.
+    ///
+    /// # Errors
+    /// `Invalid` if the whole batch would pass its limit; the batch is unchanged then.
+    #[inline]
+    pub fn append(&mut self, other: &Batch) -> Result<()> {
+        if other.bytes.len() > key::BATCH_BYTES_MAX - self.bytes.len() {
+            return Err(batch_too_long(self.bytes.len() + other.bytes.len()));
+        }
+        self.bytes.extend_from_slice(&other.bytes);
+        self.record_count += other.record_count;
+        Ok(())
+    }
+
     /// The encoded records, back to back.
     #[inline]
     #[must_use]

@@ -9,7 +9,7 @@
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
 //!   [`sampling`]: which of them are looked at closely.
 //! * [`mod@planted`]: bugs that are switched on to test the tests.
-//! * [`mod@prefetch`]: asking for memory ahead.
+//! * [`mod@prefetch`]: asking for memory ahead. [`lane`]: requests from one thread to another.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
@@ -21,6 +21,7 @@ pub mod epoch;
 pub mod error;
 pub mod ids;
 pub mod key;
+pub mod lane;
 pub mod options;
 pub mod planted;
 pub mod prefetch;

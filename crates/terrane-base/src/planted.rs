@@ -107,6 +107,10 @@ bugs! {
     UnlimitedLosses: "bytes are not trusted", "a repair lists losses without bound", "terrane-engine forged losses_without_end";
     ReclaimOnce: "work at rest: space", "spare space is given back at the first rest only", "terrane-sim simulate at_rest_the_device";
     ReclaimTaken: "work at rest: space", "what is given back reaches into a slot that is in use", "terrane-engine rest at_rest_the_device";
+    ForgetAccepted: "cores: nothing is lost", "requests that were accepted before a close are not done", "terrane cores what_was_accepted";
+    OvertakeWrite: "cores: order of a session", "a read overtakes an earlier write of its key", "terrane cores a_session_reads_its_own_writes";
+    SpreadTooEarly: "cores: order of a session", "a read of a hot partition does not wait for earlier writes", "terrane cores hot_partitions";
+    AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane cores batches_over_several_cores";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
 }
 

@@ -50,6 +50,11 @@ mod imp {
         pub fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().expect("lock poisoned")
         }
+
+        /// Locks unless another thread holds the lock.
+        pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            self.0.try_lock().ok()
+        }
     }
 
     /// `parking_lot::Condvar` in shape, shuttle's inside.

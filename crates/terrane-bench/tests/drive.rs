@@ -160,6 +160,29 @@ fn a_multi_get_over_several_tables_finds_its_keys() {
 }
 
 #[test]
+fn requests_at_hand_are_done_and_counted_one_by_one() {
+    let steps = r#""load", { workload = "readrandom", operations = 650, verify = true },
+        { workload = "ycsb_a", operations = 650, verify = true }, { workload = "ycsb_f", operations = 70, verify = true }"#;
+    let mut plan = plan(5000, steps);
+    plan.scenarios[0].data.tables = 4;
+    for mode in [None, Some(("requests", "together")), Some(("cores", "2"))] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = EngineOptions { tables: 4, ..options(directory.path()) };
+        options.options.extend(mode.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let engine = engine::open("terrane", &options).unwrap();
+        let mut driver = Driver::new(&plan.scenarios[0].data, 5);
+        for (number, mut run) in runs(&plan).into_iter().enumerate() {
+            run.window = if number == 0 { 1 } else { 32 };
+            let measured = driver.run(&*engine, &run, &Patient).unwrap();
+            assert_eq!(measured.operations, [5000, 650, 650, 70][number], "{mode:?}");
+            assert_eq!(measured.latency.count, measured.operations, "each has a latency");
+            assert!(number != 1 || measured.found == 650);
+        }
+        engine.close().unwrap();
+    }
+}
+
+#[test]
 fn time_ends_a_run_and_an_observer_interrupts_it() {
     let plan = plan(1000, r#""load", { workload = "readrandom", seconds = 0.25 }"#);
     let (_directory, engine) = open("null");
@@ -238,7 +261,7 @@ fn open_loop_charges_waiting_to_those_who_wait() {
     assert!(open.latency.max >= 350_000_000, "{:?}", open.latency);
     // However long the machine lets a read take: one after the other they take no more than the run, and waiting they take
     // at least 20 ms more each than the one before, less the millisecond between arrivals.
-    let sum = |cell: &terrane_bench::report::model::Cell| cell.latency.mean * cell.latency.count as f64 / 1e9;
+    let sum = |cell: &terrane_bench::drive::Measured| cell.latency.mean * cell.latency.count as f64 / 1e9;
     assert!(sum(&closed) <= closed.seconds * 1.05, "{closed:?}");
     assert!(sum(&open) >= 3.8, "{open:?}");
 }

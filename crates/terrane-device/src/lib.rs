@@ -34,5 +34,5 @@ pub use mapping::return_freed_memory;
 pub use memory::{MemDisk, SECTOR_BYTES};
 pub use metered::MeteredDisk;
 pub use posix::PosixDisk;
-pub use priority::lower_priority;
+pub use priority::{lower_priority, pin_to_processor};
 pub use region::{HUGE_PAGE_BYTES, Region, SegmentMemory};

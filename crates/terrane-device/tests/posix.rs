@@ -126,3 +126,18 @@ fn links_and_pipes_are_refused() {
     std::os::unix::fs::symlink(dir.path().join("there"), &link).unwrap();
     disk.open(&link.join("file"), OpenMode::Create, false).unwrap();
 }
+
+#[test]
+fn a_thread_that_is_bound_has_one_processor() {
+    let threads = std::thread::available_parallelism().unwrap().get();
+    for number in [0, threads, 5 * threads + 1] {
+        let bound = std::thread::spawn(move || {
+            // A system that refuses is allowed to; then nothing has changed.
+            let is_bound = terrane_device::pin_to_processor(number);
+            (is_bound, std::thread::available_parallelism().unwrap().get())
+        });
+        let (is_bound, usable) = bound.join().unwrap();
+        assert_eq!(usable, if is_bound { 1 } else { threads });
+    }
+    assert_eq!(std::thread::available_parallelism().unwrap().get(), threads, "others are not bound");
+}

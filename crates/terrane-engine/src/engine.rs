@@ -102,6 +102,12 @@ impl Engine {
         &self.options
     }
 
+    /// Its doors to clock, randomness and threads.
+    #[must_use]
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
     /// Directory of the database.
     #[must_use]
     pub fn dir(&self) -> &PathBuf {

@@ -39,6 +39,7 @@ impl Runner {
             }),
             Op::Wait { millis } => self.world.sleep(Duration::from_millis(*millis)),
             Op::Check => self.check_all(),
+            Op::Through(op) => self.go_through_cores(op),
             op => self.read(op),
         }
     }
@@ -50,6 +51,9 @@ impl Runner {
         let change = (table.to_owned(), key(number), value.map(Value::bytes));
         let db = self.db();
         let write = |change: &Change| -> terrane::Result<()> {
+            if self.is_through.get() {
+                return self.write_through(std::slice::from_ref(change), sync);
+            }
             if &*change.0 == "default" && !sync {
                 // The short ways to the default table.
                 return match &change.2 {
@@ -76,6 +80,9 @@ impl Runner {
         }
         let db = self.db();
         self.write(changes, sync, |changes| {
+            if self.is_through.get() {
+                return self.write_through(changes, sync);
+            }
             let mut batch = Batch::new();
             for (name, key, value) in changes {
                 let table = db.table(name)?;

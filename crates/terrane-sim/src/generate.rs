@@ -174,7 +174,9 @@ impl Draft {
             51..98 => self.read(),
             _ => self.snapshot(),
         };
-        self.ops.push(op);
+        let goes_through = matches!(op, Op::Put { .. } | Op::Delete { .. } | Op::Batch { .. })
+            || matches!(op, Op::Get { at: None, .. } | Op::MultiGet { at: None, .. });
+        self.ops.push(if goes_through && self.numbers.one_in(12) { Op::Through(Box::new(op)) } else { op });
     }
 
     /// What may happen in the middle of another operation.

@@ -104,6 +104,8 @@ pub(crate) enum Op {
     Prefix { table: String, key: u64, len: u64, at: Option<u64> },
     /// Does a point read without asking filters.
     Plain(Box<Op>),
+    /// Does a write, a get or a multi-get of the present through cores that own the tables.
+    Through(Box<Op>),
     /// Takes the snapshot of this name, in place of an older one.
     Snapshot { name: u64 },
     /// Drops a snapshot.
@@ -164,10 +166,11 @@ impl Op {
     /// Whether it only reads, and can fail without consequence.
     #[must_use]
     pub(crate) fn is_read(&self) -> bool {
-        use Op::{Contains, Get, MultiGet, Plain, Prefix, Scan};
-        matches!(
-            self,
-            Get { .. } | Contains { .. } | MultiGet { .. } | Scan { .. } | Prefix { .. } | Plain(_)
-        )
+        use Op::{Contains, Get, MultiGet, Plain, Prefix, Scan, Through};
+        match self {
+            Get { .. } | Contains { .. } | MultiGet { .. } | Scan { .. } | Prefix { .. } | Plain(_) => true,
+            Through(op) => op.is_read(),
+            _ => false,
+        }
     }
 }

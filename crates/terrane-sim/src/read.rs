@@ -146,6 +146,12 @@ impl Runner {
                 }
                 None => false,
             },
+            None if self.is_through.get() => {
+                let found = self.read_through(&view.table, &[key.as_slice()])?.remove(0);
+                let is_there = found.is_some();
+                answer.extend(found.unwrap_or_default());
+                is_there
+            }
             None => view.table.get_into(&key, &mut answer)?,
         };
         let answer = is_there.then_some(&answer[..]);
@@ -168,9 +174,13 @@ impl Runner {
         let Some(view) = self.view(table, at)? else { return Ok(()) };
         let keys: Vec<_> = numbers.iter().map(|number| key(*number)).collect();
         let refs: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let bytes = |values: Vec<Option<terrane::Value>>| -> Vec<Option<Vec<u8>>> {
+            values.into_iter().map(|value| value.map(terrane::Value::into_vec)).collect()
+        };
         let answers = match &view.snapshot {
-            Some(snapshot) => snapshot.multi_get(&view.table, &refs)?,
-            None => view.table.multi_get(&refs)?,
+            Some(snapshot) => bytes(snapshot.multi_get(&view.table, &refs)?),
+            None if self.is_through.get() => self.read_through(&view.table, &refs)?,
+            None => bytes(view.table.multi_get(&refs)?),
         };
         answers.iter().for_each(|answer| self.note_answer(answer.as_deref()));
         self.check(&view, |model, at| {

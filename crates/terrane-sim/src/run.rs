@@ -200,6 +200,8 @@ pub(crate) struct Runner {
     pub(crate) nesting: Cell<u32>,
     /// Whether point reads do without filters.
     pub(crate) is_plain: Cell<bool>,
+    /// Whether writes and point reads go through cores.
+    pub(crate) is_through: Cell<bool>,
     pub(crate) has_journal: bool,
 }
 
@@ -224,6 +226,7 @@ impl Runner {
             is_opening: Cell::new(false),
             nesting: Cell::new(0),
             is_plain: Cell::new(false),
+            is_through: Cell::new(false),
             has_journal,
         }
     }

@@ -88,18 +88,15 @@ impl fmt::Display for Op {
             Op::Contains { table, key, at } => write!(f, "contains {table} {key}{}", At(*at)),
             Op::MultiGet { table, keys, at } => {
                 let keys: Vec<_> = keys.iter().map(u64::to_string).collect();
-                write!(
-                    f,
-                    "multiget {table} {}{}",
-                    if keys.is_empty() { "-".into() } else { keys.join(",") },
-                    At(*at)
-                )
+                let keys = if keys.is_empty() { "-".to_owned() } else { keys.join(",") };
+                write!(f, "multiget {table} {keys}{}", At(*at))
             }
             Op::Scan { table, span, way, limit, at } => {
                 write!(f, "scan {table} {} {} {limit}{}", show_span(*span), show_way(*way), At(*at))
             }
             Op::Prefix { table, key, len, at } => write!(f, "prefix {table} {key} {len}{}", At(*at)),
             Op::Plain(op) => write!(f, "plain {op}"),
+            Op::Through(op) => write!(f, "through {op}"),
             Op::Snapshot { name } => write!(f, "snapshot {name}"),
             Op::Release { name } => write!(f, "release {name}"),
             Op::Compact { table, span } => write!(f, "compact {table} {}", show_span(*span)),
@@ -247,6 +244,7 @@ fn op(words: &[&str]) -> Result<Op, String> {
             Op::Prefix { table: name(table), key: parse(key)?, len: parse(len)?, at: at_of(at)? }
         }
         ["plain", read @ ..] => Op::Plain(Box::new(op(read)?)),
+        ["through", inner @ ..] => Op::Through(Box::new(op(inner)?)),
         ["level", table, level] => Op::Level { table: name(table), level: parse(level)? },
         ["run", table] => Op::Run { table: name(table) },
         ["compact", table, lower, upper] => Op::Compact { table: name(table), span: span_of(lower, upper)? },

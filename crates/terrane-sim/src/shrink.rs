@@ -112,7 +112,7 @@ fn simpler(op: &Op) -> Vec<Op> {
             }
             simpler
         }
-        Op::During { op, .. } | Op::Plain(op) => vec![(**op).clone()],
+        Op::During { op, .. } | Op::Plain(op) | Op::Through(op) => vec![(**op).clone()],
         Op::Create { table, options } if *options != 0 => {
             vec![Op::Create { table: table.clone(), options: 0 }]
         }

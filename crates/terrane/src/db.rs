@@ -100,7 +100,7 @@ impl Db {
         Db { handle: Arc::new(Handle { engine, default_table }) }
     }
 
-    fn engine(&self) -> &Arc<Engine> {
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.handle.engine
     }
 

@@ -58,6 +58,11 @@
 //! # }
 //! ```
 //!
+//! # Servers
+//!
+//! Every handle is usable from any thread. A server with many requests at hand can give tables and ranges to cores
+//! instead: [`cores`].
+//!
 //! # Limits
 //!
 //! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default an eighth of
@@ -65,6 +70,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+pub mod cores;
 mod db;
 mod iter;
 mod repair;

@@ -15,6 +15,7 @@ mod recorder;
 mod round;
 mod series;
 mod source;
+mod window;
 mod worker;
 
 use std::collections::BTreeMap;

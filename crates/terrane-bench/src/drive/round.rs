@@ -190,6 +190,7 @@ impl Round<'_> {
         let manner = Manner {
             sync: self.run.sync,
             batch: self.run.batch as usize,
+            window: self.run.window as usize,
             verify: self.run.verify,
             complete: !self.driver.deleted
                 && !self.definition.deletes
@@ -249,8 +250,14 @@ impl Round<'_> {
 
     /// The background thread of the workload: same keys, not counted.
     fn background(&self, tally: &Tally, trace: Option<&trace::Writer>) -> Result<Back> {
-        let manner =
-            Manner { sync: self.run.sync, batch: 1, verify: false, complete: false, operations: u64::MAX };
+        let manner = Manner {
+            sync: self.run.sync,
+            batch: 1,
+            window: 1,
+            verify: false,
+            complete: false,
+            operations: u64::MAX,
+        };
         let setup = self
             .worker(tally, self.background_stop, manner)
             .and_then(|worker| Ok((worker, self.background_source(trace)?)));

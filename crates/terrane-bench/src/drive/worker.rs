@@ -3,6 +3,8 @@
 //! One clock reading per operation: the end of one is the start of the next. Writes gather into batches; a batch is one
 //! latency and as many operations as it has records.
 
+mod requests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,6 +14,7 @@ use terrane::Env;
 use super::batch::Gathered;
 use super::pace::Pace;
 use super::recorder::{Recorder, Tally};
+use super::window::Window;
 use crate::engine::{Direction, EngineCounters, Session};
 use crate::error::Result;
 use crate::generate::keys::Keys;
@@ -35,6 +38,8 @@ pub(super) struct Shared<'r> {
 pub(super) struct Manner {
     pub(super) sync: bool,
     pub(super) batch: usize,
+    /// Point requests at hand at once.
+    pub(super) window: usize,
     pub(super) verify: bool,
     /// Whether every key that is read must be there: nothing was deleted, and no trace asks for keys of its own.
     pub(super) complete: bool,
@@ -67,6 +72,7 @@ pub(super) struct Worker<'r> {
     pub(super) recorder: Recorder,
     key: Vec<u8>,
     gathered: Gathered,
+    window: Window,
     versions: u64,
 }
 
@@ -84,6 +90,7 @@ impl<'r> Worker<'r> {
             session,
             manner,
             gathered: Gathered::new(keys.bytes()),
+            window: Window::new(keys.bytes()),
             keys,
             values,
             recorder: Recorder::new(),
@@ -127,6 +134,16 @@ impl<'r> Worker<'r> {
                 }
                 continue;
             }
+            if self.takes(&operation, from) {
+                left -= 1;
+                if self.window.len() >= self.manner.window {
+                    last = self.settle()?;
+                }
+                continue;
+            }
+            if !self.window.is_empty() {
+                self.settle()?;
+            }
             let kind = operation.kind();
             self.perform(&operation)?;
             last = env.clock.now();
@@ -137,6 +154,9 @@ impl<'r> Worker<'r> {
         }
         if !self.gathered.is_empty() {
             self.commit(batch_from)?;
+        }
+        if !self.window.is_empty() {
+            self.settle()?;
         }
         Ok(())
     }

@@ -89,6 +89,28 @@ pub enum Write<'w> {
     Delete(&'w [u8]),
 }
 
+/// One of several requests that are at hand at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'r> {
+    /// The table.
+    pub table: u32,
+    /// The key.
+    pub key: &'r [u8],
+    /// What is asked.
+    pub ask: Ask<'r>,
+}
+
+/// What a [`Request`] asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask<'r> {
+    /// The value.
+    Get,
+    /// To set it.
+    Put(&'r [u8]),
+    /// To remove it.
+    Delete,
+}
+
 /// Which way a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -205,6 +227,16 @@ pub trait Session {
     /// The engine's; `Unsupported` for `sync` if the engine cannot promise it.
     fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()>;
 
+    /// Does several requests that are at hand at once, as a server has them from its connections; lends the values that
+    /// are found. Requests about one key take effect in their order, others in any. The default does one after the
+    /// other.
+    ///
+    /// # Errors
+    /// As [`Session::get`] and [`Session::write`].
+    fn requests(&mut self, requests: &[Request<'_>], sync: bool, visit: &mut Visit<'_>) -> Result<()> {
+        one_by_one(self, requests, sync, visit)
+    }
+
     /// Shows up to `rows` rows to `row`, from `start` on, or from the end at which the direction begins, or until `row`
     /// returns `false`; returns how many it showed.
     ///
@@ -253,6 +285,23 @@ pub trait Session {
     fn counters(&self) -> EngineCounters {
         EngineCounters::default()
     }
+}
+
+/// Does requests one after the other.
+fn one_by_one<S: Session + ?Sized>(
+    session: &mut S,
+    requests: &[Request<'_>],
+    sync: bool,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    for Request { table, key, ask } in requests {
+        match ask {
+            Ask::Get => drop(session.get(*table, key, visit)?),
+            Ask::Put(value) => session.write(*table, &[Write::Put(key, value)], sync)?,
+            Ask::Delete => session.write(*table, &[Write::Delete(key)], sync)?,
+        }
+    }
+    Ok(())
 }
 
 /// Opens (and creates) a database of the engine called `name`.

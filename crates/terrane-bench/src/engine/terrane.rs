@@ -1,21 +1,35 @@
 //! Terrane behind the bench's adapter, through its public library only.
+//!
+//! Threads use the database, or, with the option `cores`, give their requests to the cores that own the tables. What
+//! the adapter's own options are stands in `mode.rs`.
+
+mod cores;
+mod mode;
+mod together;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use terrane::cores::Cores;
 use terrane::{Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Values, read_counters};
 
 use crate::engine::{
-    Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Session, Shape, ShapeRow, ShowRow,
-    Visit, Write,
+    Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Request, Session, Shape, ShapeRow,
+    ShowRow, Visit, Write,
 };
 use crate::error::{Error, Result};
 use crate::plan::text::control_name;
+use cores::ThroughCores;
+use mode::Mode;
+pub use mode::check_options;
+use together::Together;
 
 /// An open Terrane database.
 #[derive(Debug)]
 pub struct Terrane {
     db: Db,
     tables: Vec<Table>,
+    mode: Mode,
+    cores: Option<Cores>,
     /// Whether reads ask filters.
     filters: AtomicBool,
     settings: Vec<(String, String)>,
@@ -40,7 +54,9 @@ impl Terrane {
         if options.level_fanout > 0 {
             settings.push(("level_fanout", options.level_fanout.to_string()));
         }
-        settings.extend(options.options.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        let mut given = options.options.clone();
+        let mode = Mode::take(&mut given)?;
+        settings.extend(given.iter().map(own));
         let mut chosen = Options::default();
         for (name, value) in &settings {
             chosen.set(name, value).map_err(|error| Error::plan(format!("terrane: {error}")))?;
@@ -50,13 +66,15 @@ impl Terrane {
         for number in 1..options.tables {
             tables.push(db.table_or_create(&format!("t{number}")).map_err(failed("create a table"))?);
         }
+        settings.extend(options.options.iter().filter(|(name, _)| !given.contains_key(*name)).map(own));
         let mut settings: Vec<_> =
             settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         settings.push((
             "durability".to_owned(),
             "sync off survives the death of the process, sync on the loss of power".to_owned(),
         ));
-        Ok(Terrane { db, tables, filters: AtomicBool::new(true), settings })
+        let cores = mode.cores(&db, &tables)?;
+        Ok(Terrane { db, tables, mode, cores, filters: AtomicBool::new(true), settings })
     }
 }
 
@@ -67,6 +85,10 @@ impl Engine for Terrane {
 
     fn session(&self) -> Result<Box<dyn Session + '_>> {
         let with_filters = self.filters.load(Ordering::Relaxed);
+        if let Some(cores) = &self.cores {
+            let session = cores.session().map_err(failed("open a session"))?;
+            return Ok(Box::new(ThroughCores { tables: &self.tables, session, batch: Batch::new() }));
+        }
         let reader = |table: &Table| if with_filters { table.clone() } else { table.without_filters() };
         Ok(Box::new(TerraneSession {
             engine: self,
@@ -75,6 +97,7 @@ impl Engine for Terrane {
             value: Vec::new(),
             values: Values::new(),
             batch: Batch::new(),
+            together: Together::default(),
             counted: read_counters(),
         }))
     }
@@ -95,6 +118,9 @@ impl Engine for Terrane {
             Control::ResumeBackground => {
                 self.db.resume_background();
                 Ok(())
+            }
+            Control::FiltersOff | Control::FiltersOn if self.cores.is_some() => {
+                return Err(Error::unsupported("terrane", "cores that read without filters"));
             }
             Control::FiltersOff | Control::FiltersOn => {
                 self.filters.store(control == Control::FiltersOn, Ordering::Relaxed);
@@ -122,8 +148,8 @@ impl Engine for Terrane {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Terrane { db, tables, .. } = *self;
-        drop(tables);
+        let Terrane { db, tables, cores, .. } = *self;
+        drop((tables, cores));
         db.close().map_err(failed("close"))
     }
 }
@@ -165,6 +191,7 @@ struct TerraneSession<'e> {
     /// Answers of multi-gets, used again.
     values: Values,
     batch: Batch,
+    together: Together,
     /// What this thread had counted before the session began.
     counted: ReadCounters,
 }
@@ -173,6 +200,10 @@ impl TerraneSession<'_> {
     fn table(&self, table: u32) -> &Table {
         &self.readers[table as usize]
     }
+}
+
+fn own<'s>((name, value): (&'s String, &'s String)) -> (&'s str, String) {
+    (name, value.clone())
 }
 
 fn sync_of(sync: bool) -> Sync {
@@ -217,6 +248,14 @@ impl Session for TerraneSession<'_> {
         self.engine.db.write(&self.batch, sync_of(sync)).map(drop).map_err(failed("write"))
     }
 
+    fn requests(&mut self, requests: &[Request<'_>], sync: bool, visit: &mut Visit<'_>) -> Result<()> {
+        if self.engine.mode.together {
+            let place = (&self.engine.db, &*self.readers);
+            return self.together.perform(place, requests, sync, visit);
+        }
+        crate::engine::one_by_one(self, requests, sync, visit)
+    }
+
     fn iterate(
         &mut self,
         table: u32,
@@ -238,26 +277,8 @@ impl Session for TerraneSession<'_> {
             }
             kept.get_or_insert_with(|| reader.cursor())
         };
-        match (start, direction) {
-            (Some(key), Direction::Forward) => cursor.seek(key),
-            (Some(key), Direction::Backward) => cursor.seek_back(key),
-            (None, Direction::Forward) => cursor.seek_first(),
-            (None, Direction::Backward) => cursor.seek_last(),
-        }
-        .map_err(failed("seek"))?;
-        let mut seen = 0;
-        while let Some((key, value)) = cursor.row() {
-            seen += 1;
-            if !row(key, value) || seen == rows {
-                break;
-            }
-            match direction {
-                Direction::Forward => cursor.next(),
-                Direction::Backward => cursor.prev(),
-            }
-            .map_err(failed("step"))?;
-        }
-        Ok(seen)
+        place(cursor, start, direction)?;
+        walk(cursor, rows, direction, row)
     }
 
     fn counters(&self) -> EngineCounters {
@@ -273,4 +294,32 @@ impl Session for TerraneSession<'_> {
             ..EngineCounters::default()
         }
     }
+}
+
+/// Shows up to `rows` rows of a placed cursor, or until `row` says stop; how many it showed.
+fn walk(cursor: &mut Cursor, rows: u64, direction: Direction, row: &mut ShowRow<'_>) -> Result<u64> {
+    let mut seen = 0;
+    while let Some((key, value)) = cursor.row() {
+        seen += 1;
+        if !row(key, value) || seen == rows {
+            break;
+        }
+        match direction {
+            Direction::Forward => cursor.next(),
+            Direction::Backward => cursor.prev(),
+        }
+        .map_err(failed("step"))?;
+    }
+    Ok(seen)
+}
+
+/// Places a cursor at `start`, or at the end at which the direction begins.
+fn place(cursor: &mut Cursor, start: Option<&[u8]>, direction: Direction) -> Result<()> {
+    match (start, direction) {
+        (Some(key), Direction::Forward) => cursor.seek(key),
+        (Some(key), Direction::Backward) => cursor.seek_back(key),
+        (None, Direction::Forward) => cursor.seek_first(),
+        (None, Direction::Backward) => cursor.seek_last(),
+    }
+    .map_err(failed("seek"))
 }

@@ -103,6 +103,8 @@ fn check_run(run: &Run, kind: &Kind) -> Result<()> {
     demand((1..=1024).contains(&run.threads), "threads: accepted is 1 to 1024")?;
     demand((1..=1_000_000).contains(&run.batch), "batch: accepted is 1 to 1,000,000 records")?;
     demand((1..=100_000).contains(&run.multi_get), "multi_get: accepted is 1 to 100,000 keys")?;
+    demand((1..=100_000).contains(&run.window), "window: accepted is 1 to 100,000 requests")?;
+    demand(run.window == 1 || run.batch == 1, "window and batch: one of them must be 1")?;
     demand(run.scan_rows >= 1, "scan_rows: accepted is 1 or more")?;
     demand(run.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "rate: accepted is above 0")?;
     demand(run.background_rate >= 0.0, "background_rate: accepted is 0 or more")?;

@@ -131,6 +131,8 @@ overlay! {
         batch: u32,
         /// Keys per multi-get.
         multi_get: u32,
+        /// Point requests that a thread has at hand at once.
+        window: u32,
         /// Rows after a seek.
         scan_rows: u64,
         /// Way of scans.

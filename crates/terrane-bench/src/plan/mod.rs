@@ -172,6 +172,10 @@ pub struct Run {
     pub batch: u32,
     /// Keys per multi-get.
     pub multi_get: u32,
+    /// Point requests that each thread has at hand at once, as a server has them from its connections; 1: one after the
+    /// other.
+    #[serde(default = "one")]
+    pub window: u32,
     /// Rows after a seek; for a workload with scans of random length, the longest.
     pub scan_rows: u64,
     /// Way of scans.
@@ -193,6 +197,11 @@ pub struct Run {
     /// Whether the step only prepares others: it counts in no mean and is marked nowhere.
     #[serde(default)]
     pub setup: bool,
+}
+
+/// What a report that does not know windows means.
+fn one() -> u32 {
+    1
 }
 
 /// When a run ends.

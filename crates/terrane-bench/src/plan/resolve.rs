@@ -261,6 +261,7 @@ impl RunText {
             rate: self.rate,
             batch: self.batch.unwrap_or(1),
             multi_get: self.multi_get.unwrap_or(32),
+            window: self.window.unwrap_or(1),
             scan_rows: self.scan_rows.unwrap_or(definition.scan_rows.max(1)),
             direction: self.direction.unwrap_or(Direction::Forward),
             sync,

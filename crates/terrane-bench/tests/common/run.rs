@@ -14,6 +14,7 @@ pub(crate) fn run(workload: &str) -> Run {
         rate: None,
         batch: 1,
         multi_get: 32,
+        window: 1,
         scan_rows: 100,
         direction: Direction::Forward,
         sync: false,

@@ -17,6 +17,26 @@ fn run(promises: Promises) {
     suite(promises, |directory| engine::open(promises.name, &options(directory, promises)));
 }
 
+/// Terrane in each way in which requests come to it.
+#[test]
+fn terrane() {
+    let modes: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("requests", "together")],
+        &[("cores", "2")],
+        &[("cores", "1"), ("cores_helping", "false"), ("cores_pinned", "true")],
+    ];
+    for mode in modes {
+        let promises = Promises { name: "terrane", ..FULL };
+        suite(promises, |directory| {
+            let mut options = options(directory, promises);
+            options.options =
+                mode.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            engine::open("terrane", &options)
+        });
+    }
+}
+
 #[cfg(feature = "lmdb")]
 #[test]
 fn lmdb() {
@@ -60,7 +80,7 @@ fn bftree_refuses_values_that_no_page_takes() {
 /// Options that name an engine's own setting are taken, others are refused by name.
 #[test]
 fn unknown_options_are_refused() {
-    for name in ["lmdb", "redb", "fjall", "bftree", "rocksdb"] {
+    for name in ["terrane", "lmdb", "redb", "fjall", "bftree", "rocksdb"] {
         let directory = tempfile::tempdir().expect("a directory");
         let promises = Promises { value_bytes_max: 100, ..FULL };
         let mut options = options(directory.path(), promises);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use terrane_bench::engine::{Control, Direction, Engine, EngineCounters, EngineOptions, Session, Write};
+use terrane_bench::engine::{
+    Ask, Control, Direction, Engine, EngineCounters, EngineOptions, Request, Session, Write,
+};
 use terrane_bench::{Error, Result};
 
 /// Where an engine may differ.
@@ -137,6 +139,36 @@ fn multi_gets(session: &mut dyn Session) {
     assert_eq!(seen, [0, 10, 10, 3998]);
 }
 
+/// Requests at hand, over two tables: about one key in their order.
+fn requests(session: &mut dyn Session) {
+    let request = |table, key, ask| Request { table, key, ask };
+    let mut asked = vec![
+        request(1, b"r1", Ask::Get),
+        request(1, b"r1", Ask::Put(b"one")),
+        request(1, b"r1", Ask::Get),
+        request(2, b"r1", Ask::Put(b"another table")),
+        request(1, b"r1", Ask::Put(b"two")),
+        request(1, b"r1", Ask::Get),
+        request(1, b"r2", Ask::Put(b"in vain")),
+        request(1, b"r2", Ask::Delete),
+        request(1, b"r2", Ask::Get),
+        request(2, b"r1", Ask::Get),
+    ];
+    asked.extend([request(2, b"r1", Ask::Delete), request(1, b"r1", Ask::Delete)]);
+    let mut seen = Vec::new();
+    session
+        .requests(&asked, false, &mut |key, value| {
+            assert_eq!(key, b"r1");
+            seen.push(value.to_vec());
+        })
+        .expect("requests");
+    seen.sort();
+    assert_eq!(seen, [&b"another table"[..], b"one", b"two"]);
+    session.requests(&[], false, &mut |_, _| panic!("nothing was asked")).expect("no requests");
+    let absent = [request(1, b"r1", Ask::Get), request(2, b"r1", Ask::Get)];
+    session.requests(&absent, false, &mut |_, _| panic!("deleted")).expect("requests");
+}
+
 fn scans(session: &mut dyn Session, promises: Promises) {
     let forward = Direction::Forward;
     assert_eq!(scan(session, 1, 100, 3, forward), [100, 102, 104], "a start that is a key");
@@ -253,6 +285,7 @@ pub(crate) fn suite(promises: Promises, open: impl Fn(&Path) -> Result<Box<dyn E
     load(&mut *session, 1);
     let before = engine.counters();
     multi_gets(&mut *session);
+    requests(&mut *session);
     scans(&mut *session, promises);
     syncs(&mut *session, promises);
     drop(session);

@@ -144,6 +144,7 @@ fn scenario(name: &str) -> Scenario {
             rate: None,
             batch: 1,
             multi_get: 1,
+            window: 1,
             scan_rows: 8,
             direction: Direction::Forward,
             sync: false,

@@ -149,6 +149,9 @@ pub struct RunFlags {
     /// Keys of a multi-get
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub multi_get: Option<u32>,
+    /// Point requests that a thread has at hand at once, as a server has them from its connections
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub window: Option<u32>,
     /// Rows read after each seek
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub scan_rows: Option<u64>,

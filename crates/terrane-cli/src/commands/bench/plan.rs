@@ -160,6 +160,7 @@ fn run(flags: &RunFlags) -> RunText {
         background_rate: flags.background_rate.map(|rate| rate as f64),
         batch: flags.batch,
         multi_get: flags.multi_get,
+        window: flags.window,
         scan_rows: flags.scan_rows,
         sync: flags.sync.then_some(OneOrMany::One(true)),
         verify: flags.verify.then_some(true),
@@ -176,10 +177,7 @@ fn engine_options(plan: &mut Plan, engine: &Engine) -> Result<()> {
                 .ok_or_else(|| Error::plan(format!("option {setting}: expected NAME=VALUE")))?;
             choice.options.insert(name.trim().to_owned(), value.trim().to_owned());
         }
-        let mut options = terrane::Options::default();
-        for (name, value) in &choice.options {
-            options.set(name, value).map_err(|error| Error::plan(error.to_string()))?;
-        }
+        terrane_bench::engine::terrane::check_options(&choice.options)?;
     }
     Ok(())
 }

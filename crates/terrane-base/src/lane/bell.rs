@@ -1,0 +1,77 @@
+//! A bell: one thread sleeps by it, others ring it when they have something for that thread.
+//!
+//! The sleeper: `announce`, then looks whether there is anything after all; if so `cancel`, else `sleep`. The others: store
+//! what they have, then `ring_if_asleep`. The announcement and the look behind it, the store and the look for the
+//! announcement are sequentially consistent; every caller sees to that for its own words.
+//!
+//! A ring may come late and end a later sleep at once. So a sleeper always looks again.
+
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Condvar, Mutex};
+
+/// See the head of the file.
+#[derive(Debug)]
+pub struct Bell {
+    asleep: AtomicBool,
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Default for Bell {
+    fn default() -> Self {
+        Bell::new()
+    }
+}
+
+impl Bell {
+    /// A bell by which nobody sleeps.
+    #[must_use]
+    pub fn new() -> Self {
+        Bell { asleep: AtomicBool::new(false), rung: Mutex::new(false), changed: Condvar::new() }
+    }
+
+    /// Whether somebody sleeps, or is about to.
+    #[inline]
+    pub fn is_asleep(&self) -> bool {
+        // SeqCst: after the caller's store, against `announce`.
+        self.asleep.load(Ordering::SeqCst)
+    }
+
+    /// Wakes the sleeper, if there is one. The caller has stored what it has for it.
+    #[inline]
+    pub fn ring_if_asleep(&self) {
+        if self.is_asleep() {
+            self.ring();
+        }
+    }
+
+    /// Ends the present sleep or the next one.
+    #[cold]
+    pub fn ring(&self) {
+        *self.rung.lock() = true;
+        self.changed.notify_one();
+    }
+
+    /// Says that the caller is going to sleep.
+    pub fn announce(&self) {
+        // SeqCst: before the caller's look, against `is_asleep`.
+        self.asleep.store(true, Ordering::SeqCst);
+    }
+
+    /// Takes the announcement back.
+    pub fn cancel(&self) {
+        // Relaxed: who still sees the announcement rings for nothing.
+        self.asleep.store(false, Ordering::Relaxed);
+    }
+
+    /// Sleeps until the bell is rung. The caller has announced it and looked once more.
+    pub fn sleep(&self) {
+        let mut rung = self.rung.lock();
+        while !*rung {
+            self.changed.wait(&mut rung);
+        }
+        *rung = false;
+        drop(rung);
+        self.cancel();
+    }
+}

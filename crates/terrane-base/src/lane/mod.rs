@@ -1,0 +1,29 @@
+//! Requests from one thread to another and their answers back, without a lock and without an allocation.
+//!
+//! ```text
+//! client ──fills──► [ slot slot slot slot ... ] ◄──answers in place── desk (one thread at a time)
+//!    ▲                        ring                                      │
+//!    └──────────── takes the answers in order ◄─────────────────────────┘
+//! ```
+//!
+//! * [`ring`]: a *lane*, the ring between one client and one desk. A request is answered in the slot in which it came, so
+//!   that slots keep their buffers and no second ring is needed.
+//! * [`bell`]: sleep and wake-up of a thread that waits for others.
+//! * [`desk`]: the lanes that one thread at a time serves; who serves them, and how that ends.
+//!
+//! # Nothing is lost
+//! A request counts as *accepted* when its publication finds the lane open ([`ring`]). A desk that closes ends every lane
+//! first, by the same word, and then serves what had been accepted. What comes later is *refused*: the client hears it
+//! in the place of an answer.
+//!
+//! # Nobody sleeps for ever
+//! Who sleeps announces it and then looks once more; who has something for a sleeper stores it first and then looks for
+//! the announcement. All four are sequentially consistent, so at least one of the two sees the other ([`bell`]).
+
+pub mod bell;
+pub mod desk;
+pub mod ring;
+
+pub use bell::Bell;
+pub use desk::{Desk, Serve};
+pub use ring::{Client, Server, Taken};

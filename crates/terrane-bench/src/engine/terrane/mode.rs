@@ -1,0 +1,75 @@
+//! Options of the adapter itself, beside those of the database: how requests come to it.
+//!
+//! | option | meaning |
+//! |---|---|
+//! | `requests` | `apart` (default): requests that are at hand at once are done one after the other; `together`: reads as one multi-get for each table, writes as one batch |
+//! | `cores` | 0 (default): threads use the database; more: its tables belong to so many cores (`terrane::cores`) |
+//! | `cores_helping`, `cores_pinned`, `cores_spreading` | as the builder of the cores has them; `true`, `false`, `true` |
+
+use std::collections::BTreeMap;
+
+use terrane::cores::Cores;
+use terrane::{Db, Options, Table};
+
+use super::failed;
+use crate::engine::options::Named;
+use crate::error::{Error, Result};
+
+/// Names of the adapter's own options.
+const NAMES: [&str; 5] = ["requests", "cores", "cores_helping", "cores_pinned", "cores_spreading"];
+
+/// See the head of the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mode {
+    /// Whether requests at hand are done together.
+    pub(super) together: bool,
+    cores: usize,
+    helping: bool,
+    pinned: bool,
+    spreading: bool,
+}
+
+impl Mode {
+    /// Takes the adapter's options out of `options`.
+    pub(super) fn take(options: &mut BTreeMap<String, String>) -> Result<Mode> {
+        let (own, others) =
+            std::mem::take(options).into_iter().partition(|(name, _)| NAMES.contains(&name.as_str()));
+        *options = others;
+        let own = Named::new("terrane", &own, &NAMES)?;
+        let mode = Mode {
+            together: own.one_of("requests", &["apart", "together"])? == "together",
+            cores: own.number("cores", 0)? as usize,
+            helping: own.flag("cores_helping", true)?,
+            pinned: own.flag("cores_pinned", false)?,
+            spreading: own.flag("cores_spreading", true)?,
+        };
+        if mode.together && mode.cores > 0 {
+            return Err(Error::plan("option requests of terrane: cores do all together; leave it out"));
+        }
+        Ok(mode)
+    }
+
+    /// The cores, if there are to be any.
+    pub(super) fn cores(self, db: &Db, tables: &[Table]) -> Result<Option<Cores>> {
+        if self.cores == 0 {
+            return Ok(None);
+        }
+        let builder = Cores::builder(db).cores(self.cores).slots(1024);
+        let builder = builder.helping(self.helping).pinned(self.pinned).spreading(self.spreading);
+        let builder = tables.iter().fold(builder, |builder, table| builder.table(table));
+        builder.build().map(Some).map_err(failed("start the cores"))
+    }
+}
+
+/// Refuses options that neither the adapter nor the database has.
+///
+/// # Errors
+/// `Plan`, naming the option.
+pub fn check_options(options: &BTreeMap<String, String>) -> Result<()> {
+    let mut others = options.clone();
+    Mode::take(&mut others)?;
+    let mut chosen = Options::default();
+    others
+        .iter()
+        .try_for_each(|(name, value)| chosen.set(name, value).map_err(|error| Error::plan(error.to_string())))
+}

@@ -1,0 +1,153 @@
+//! From what the user names to partitions, desks and owner threads.
+
+use std::sync::Arc;
+
+use terrane_base::env::Step;
+use terrane_base::lane::Desk;
+use terrane_base::sync::Mutex;
+use terrane_base::{Error, Result};
+
+use super::load::Load;
+use super::owner::Owner;
+use super::ownership::Ownership;
+use super::{Cores, Shared};
+use crate::{Db, Table};
+
+const CORES_MAX: usize = 1024;
+const SLOTS: usize = 256;
+const SLOTS_MAX: usize = 1 << 16;
+
+/// Which tables belong to how many cores, and how these work.
+#[derive(Clone, Debug)]
+pub struct CoresBuilder {
+    db: Db,
+    cores: Option<usize>,
+    tables: Vec<(Table, Vec<Vec<u8>>)>,
+    slots: usize,
+    helps: bool,
+    pinned: bool,
+    spreads: bool,
+}
+
+impl CoresBuilder {
+    pub(super) fn new(db: &Db) -> Self {
+        CoresBuilder {
+            db: db.clone(),
+            cores: None,
+            tables: Vec::new(),
+            slots: SLOTS,
+            helps: true,
+            pinned: false,
+            spreads: true,
+        }
+    }
+
+    /// How many cores, 1 to 1024. Default: as many as can run at once.
+    #[must_use]
+    pub fn cores(mut self, cores: usize) -> Self {
+        self.cores = Some(cores);
+        self
+    }
+
+    /// Gives a table, whole, to a core. Partitions go to cores in turn, in the order in which they are named.
+    #[must_use]
+    pub fn table(self, table: &Table) -> Self {
+        self.ranges(table, &[])
+    }
+
+    /// Divides a table by ascending `splits` into ranges that go to cores in turn: what is below the first key, from there to
+    /// below the second, and so on.
+    #[must_use]
+    pub fn ranges(mut self, table: &Table, splits: &[&[u8]]) -> Self {
+        self.tables.push((table.clone(), splits.iter().map(|split| split.to_vec()).collect()));
+        self
+    }
+
+    /// Requests that a session may have on their way, or uncollected, at one core: a power of two from 2 to 65,536.
+    /// Default: 256. Slots keep their buffers up to 4 KiB each; beyond that requests and answers take what their bytes take.
+    #[must_use]
+    pub fn slots(mut self, slots: usize) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// Whether a session that waits serves the cores it waits for when their owners sleep, instead of waking them.
+    /// Default: yes.
+    #[must_use]
+    pub fn helping(mut self, helping: bool) -> Self {
+        self.helps = helping;
+        self
+    }
+
+    /// Whether the owner of core `n` is bound to the `n`-th processor that the process may use, where the system allows
+    /// it. Default: no.
+    #[must_use]
+    pub fn pinned(mut self, pinned: bool) -> Self {
+        self.pinned = pinned;
+        self
+    }
+
+    /// Whether reads of hot partitions are served by every core. Default: yes.
+    #[must_use]
+    pub fn spreading(mut self, spreading: bool) -> Self {
+        self.spreads = spreading;
+        self
+    }
+
+    /// Starts the owners.
+    ///
+    /// # Errors
+    /// `Invalid` for a number out of range, a table of another database or one named twice, splits that do not ascend; `Io` if a thread
+    /// cannot be started.
+    pub fn build(self) -> Result<Cores> {
+        let spawn = self.db.engine().env().spawn.clone();
+        let cores = self.cores.unwrap_or_else(|| spawn.parallelism().min(CORES_MAX));
+        if !(1..=CORES_MAX).contains(&cores) {
+            return Err(Error::invalid(format!("{cores} cores: it must be 1 to {CORES_MAX}")));
+        }
+        if !self.slots.is_power_of_two() || !(2..=SLOTS_MAX).contains(&self.slots) {
+            let slots = self.slots;
+            return Err(Error::invalid(format!(
+                "{slots} slots: it must be a power of two, 2 to {SLOTS_MAX}"
+            )));
+        }
+        let ownership = Arc::new(Ownership::new(&self.db, self.tables, cores)?);
+        let load = Load::new(ownership.partitions(), if self.spreads { cores } else { 1 });
+        let desk = |_| Arc::new(Desk::new(Owner::new(&self.db, ownership.clone())));
+        let shared = Shared {
+            db: self.db.clone(),
+            desks: (0..cores).map(desk).collect(),
+            load,
+            slots: self.slots,
+            // Where nothing runs beside the caller, who waits must do the work.
+            helps: self.helps || spawn.stepper().is_some(),
+            ownership,
+        };
+        // From here on a failure closes what was started.
+        let built = Cores { shared: Arc::new(shared), owners: Mutex::new(Vec::new()) };
+        for (number, desk) in built.shared.desks.iter().cloned().enumerate() {
+            let name = format!("terrane-core-{number}");
+            if let Some(stepper) = spawn.stepper() {
+                let desk = Arc::downgrade(&desk);
+                let step = move || match desk.upgrade() {
+                    None => Step::Ended,
+                    Some(desk) if desk.help() => Step::Worked,
+                    Some(_) => Step::Idle,
+                };
+                stepper.add(&name, Box::new(step));
+                continue;
+            }
+            let pinned = self.pinned;
+            let body = move || {
+                if pinned {
+                    // A system that refuses changes nothing but where the thread runs.
+                    terrane_device::pin_to_processor(number);
+                }
+                desk.run();
+            };
+            let owner = spawn.spawn(&name, Box::new(body))?;
+            built.owners.lock().push(owner);
+        }
+        Ok(built)
+    }
+}

@@ -1,0 +1,183 @@
+//! Per-core ownership: a mode in which tables, or ranges of their keys, belong to cores, for a server that embeds Terrane.
+//!
+//! ```text
+//! thread of the server ── Session ──lane──► core 0: owner thread, partitions 0, 2, ..
+//!                            │                │ gets of a round: one multi_get for each table
+//!                            └──────lane──► core 1: partitions 1, 3, ..
+//!                                             │ writes of a round: one commit
+//! ```
+//!
+//! A [`Session`] is one thread's way in: it *submits* requests, each of which gets a [`Ticket`], and *collects* answers, many
+//! at a time. Requests go through rings, one for each session and core, without a lock or an allocation; the core that
+//! owns a key answers in the slot in which it was asked. What has come together by the time a core looks is done
+//! together: reads as one interleaved [`multi_get`](crate::Table::multi_get_into), writes as one commit. That is where the gain is, so it pays
+//! for servers with many requests at hand (`docs/design/0014-cores.md` has figures, and says where it loses: a caller
+//! that waits for each answer is better served by the [`Table`](crate::Table) itself).
+//!
+//! ```
+//! # fn main() -> terrane::Result<()> {
+//! # let dir = tempfile::tempdir().expect("temporary directory");
+//! # let db = terrane::Db::open(dir.path().join("data"))?;
+//! use terrane::cores::{Answer, Cores};
+//!
+//! let users = db.table_or_create("users")?;
+//! let cores = Cores::builder(&db).cores(2).table(db.default_table()).ranges(&users, &[b"m"]).build()?;
+//! let mut session = cores.session()?; // one for each thread
+//! session.put(&users, b"ada", b"1815", terrane::Sync::No)?;
+//! let asked = session.get(&users, b"ada")?; // sees the put: one session, one partition
+//! session.finish(&mut |ticket, answer| match answer {
+//!     Ok(Answer::Value(value)) if ticket == asked => assert_eq!(value, Some(&b"1815"[..])),
+//!     Ok(_) => {}
+//!     Err(error) => panic!("{error}"),
+//! });
+//! cores.close(); // every request that was accepted is answered
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Order
+//! * Requests of one session to one partition take effect in the order in which they were submitted: a read sees the
+//!   session's earlier writes of the partition, and none of its later ones.
+//! * Requests to different partitions, and those of different sessions, have no order until an answer was collected:
+//!   what is submitted then comes later.
+//! * A batch whose keys belong to one core is a request like others ([`Session::write`]). [`Session::write_across`] takes any
+//!   batch: it waits until the session's earlier requests are answered and commits in the calling thread. Either way
+//!   it is atomic, as [`Db::write`] is.
+//! * The database stays usable beside the mode. What goes around it is ordered with a request as with one of
+//!   another session.
+//!
+//! # Hot partitions
+//! Sessions count a sample of their requests. A partition that has more of them than a core's share is *spread*: a
+//! session sends reads of it to the core of which it awaits least, once that session's earlier writes of the
+//! partition are answered; and its later writes wait for such reads ([`Cores::is_spread`]).
+//!
+//! # Ends
+//! Answers are errors of the request alone, as [`Table`](crate::Table) gives them. Beyond these: [`Kind::Busy`](crate::Kind::Busy) for a full ring (collect, then
+//! submit again), [`Kind::Cancelled`](crate::Kind::Cancelled) after [`Cores::close`], and [`Kind::Poisoned`](crate::Kind::Poisoned) once a core has
+//! panicked: for what it had not answered yet it is not known whether it was done.
+
+mod builder;
+mod load;
+mod owner;
+mod ownership;
+mod request;
+mod session;
+
+use std::sync::Arc;
+
+use terrane_base::env::Joiner;
+use terrane_base::lane::{Bell, Desk};
+use terrane_base::sync::Mutex;
+use terrane_base::{Error, Kind, Result};
+
+use crate::{Db, Table};
+use load::Load;
+use owner::Owner;
+use ownership::Ownership;
+
+pub use builder::CoresBuilder;
+pub use request::{Answer, Rows, SCAN_BYTES_MAX};
+pub use session::{Session, Ticket};
+
+/// What sessions share.
+struct Shared {
+    db: Db,
+    ownership: Arc<Ownership>,
+    load: Load,
+    /// One for each core.
+    desks: Vec<Arc<Desk<Owner>>>,
+    /// Slots of a lane.
+    slots: usize,
+    /// Whether a session that waits serves cores whose owner sleeps.
+    helps: bool,
+}
+
+impl Shared {
+    fn close(&self) {
+        self.desks.iter().for_each(|desk| desk.close());
+    }
+}
+
+/// Cores with their partitions and owner threads, over an open database. See the [module](self).
+pub struct Cores {
+    shared: Arc<Shared>,
+    owners: Mutex<Vec<Box<dyn Joiner>>>,
+}
+
+impl Cores {
+    /// The mode over `db`, to be set up.
+    #[must_use]
+    pub fn builder(db: &Db) -> CoresBuilder {
+        CoresBuilder::new(db)
+    }
+
+    /// A way in for one thread.
+    ///
+    /// # Errors
+    /// `Cancelled` after [`Cores::close`].
+    pub fn session(&self) -> Result<Session> {
+        let bell = terrane_base::sync::Arc::new(Bell::new());
+        let enter = |desk: &Arc<Desk<Owner>>| desk.enter(self.shared.slots, bell.clone()).ok_or_else(closed);
+        let clients = self.shared.desks.iter().map(enter).collect::<Result<Vec<_>>>()?;
+        Ok(Session::new(self.shared.clone(), bell.clone(), clients))
+    }
+
+    /// How many cores there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.desks.len()
+    }
+
+    /// Never: there is at least one core.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shared.desks.is_empty()
+    }
+
+    /// The core that owns `key` of `table`, from 0.
+    ///
+    /// # Errors
+    /// `Invalid` for a table that was not named to the builder.
+    pub fn core_of(&self, table: &Table, key: &[u8]) -> Result<usize> {
+        Ok(self.shared.ownership.home(table, key)?.core)
+    }
+
+    /// Whether the partition of `key` is hot, so that every core serves its reads.
+    ///
+    /// # Errors
+    /// As [`Cores::core_of`].
+    pub fn is_spread(&self, table: &Table, key: &[u8]) -> Result<bool> {
+        Ok(self.shared.load.is_spread(self.shared.ownership.home(table, key)?.partition))
+    }
+
+    /// How many requests each core has answered.
+    #[must_use]
+    pub fn served(&self) -> Vec<u64> {
+        self.shared.desks.iter().map(|desk| desk.served()).collect()
+    }
+
+    /// Refuses new requests, does and answers all that were accepted, and ends the owner threads. Dropping does the
+    /// same. Answers are still collected by the sessions, which keep the database open until they are dropped.
+    pub fn close(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Cores {
+    fn drop(&mut self) {
+        self.shared.close();
+        let owners = std::mem::take(&mut *self.owners.lock());
+        owners.into_iter().for_each(|owner| owner.join());
+    }
+}
+
+impl std::fmt::Debug for Cores {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cores").field("served", &self.served()).finish_non_exhaustive()
+    }
+}
+
+#[cold]
+fn closed() -> Error {
+    Error::new(Kind::Cancelled, "the cores are closed: use the database itself, or build new ones")
+}

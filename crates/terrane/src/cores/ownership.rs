@@ -1,0 +1,116 @@
+//! Which core owns a key. Fixed when the cores are built, so it is read without any coordination.
+
+use terrane_base::{Batch, Error, Result, TableId};
+
+use crate::{Db, Table};
+
+/// Where a key belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Home {
+    /// Index of the table among those that were named.
+    pub(super) place: u32,
+    /// Number of the partition, over all tables.
+    pub(super) partition: usize,
+    /// The core.
+    pub(super) core: usize,
+}
+
+struct Place {
+    table: Table,
+    /// Ascending; a range begins with its split.
+    splits: Vec<Vec<u8>>,
+    first_partition: usize,
+}
+
+/// See the head of the file.
+pub(super) struct Ownership {
+    places: Vec<Place>,
+    /// 1 + place, by number of the table; 0 for a table that was not named.
+    by_id: Vec<u32>,
+    partitions: usize,
+    cores: usize,
+}
+
+impl Ownership {
+    pub(super) fn new(db: &Db, tables: Vec<(Table, Vec<Vec<u8>>)>, cores: usize) -> Result<Self> {
+        let mut ownership = Ownership { places: Vec::new(), by_id: Vec::new(), partitions: 0, cores };
+        for (table, splits) in tables {
+            ownership.add(db, table, splits)?;
+        }
+        Ok(ownership)
+    }
+
+    fn add(&mut self, db: &Db, table: Table, splits: Vec<Vec<u8>>) -> Result<()> {
+        let name = table.name();
+        if !std::sync::Arc::ptr_eq(&table.engine, db.engine()) {
+            return Err(Error::invalid(format!("table {name:?} is of another database")));
+        }
+        if !splits.is_sorted_by(|left, right| left < right) {
+            return Err(Error::invalid(format!("the splits of table {name:?} do not ascend")));
+        }
+        let id = table.id().0 as usize;
+        if self.by_id.len() <= id {
+            self.by_id.resize(id + 1, 0);
+        }
+        if self.by_id[id] != 0 {
+            return Err(Error::invalid(format!("table {name:?} is named twice")));
+        }
+        let first_partition = self.partitions;
+        self.partitions += splits.len() + 1;
+        self.places.push(Place { table, splits, first_partition });
+        self.by_id[id] = self.places.len() as u32;
+        Ok(())
+    }
+
+    pub(super) fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    pub(super) fn table(&self, place: u32) -> &Table {
+        &self.places[place as usize].table
+    }
+
+    /// Where `key` of `table` belongs.
+    #[inline]
+    pub(super) fn home(&self, table: &Table, key: &[u8]) -> Result<Home> {
+        self.home_of(table.id(), key).ok_or_else(|| not_named(table))
+    }
+
+    #[inline]
+    fn home_of(&self, table: TableId, key: &[u8]) -> Option<Home> {
+        let place = self.by_id.get(table.0 as usize)?.checked_sub(1)?;
+        let Place { splits, first_partition, .. } = &self.places[place as usize];
+        let above = if splits.is_empty() { 0 } else { splits.partition_point(|split| &**split <= key) };
+        let partition = first_partition + above;
+        Some(Home { place, partition, core: partition % self.cores })
+    }
+
+    /// The core that owns every key of a batch, and the places of its tables, each run of them once. An empty batch
+    /// belongs to core 0.
+    ///
+    /// # Errors
+    /// `Invalid` if there is no such core.
+    pub(super) fn home_of_batch(&self, batch: &Batch, places: &mut Vec<u32>) -> Result<usize> {
+        let mut core = None;
+        for record in batch.records() {
+            let home = self.home_of(record.table, record.key).ok_or_else(|| {
+                Error::invalid(
+                    "the batch has a table that no core owns: name it to the builder, or use Db::write",
+                )
+            })?;
+            if *core.get_or_insert(home.core) != home.core {
+                return Err(Error::invalid("the batch has keys of several cores: use write_across"));
+            }
+            if places.last() != Some(&home.place) {
+                places.push(home.place);
+            }
+        }
+        Ok(core.unwrap_or(0))
+    }
+}
+
+#[cold]
+fn not_named(table: &Table) -> Error {
+    let name = table.name();
+    Error::invalid(format!("no core owns table {name:?}: name it to the builder, or use the table itself"))
+}

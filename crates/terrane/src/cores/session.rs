@@ -1,0 +1,400 @@
+//! A session: submits requests to the lanes of all cores and collects their answers.
+//!
+//! What is submitted is kept back until [`PUBLISH`] requests of a lane have come together or somebody asks for answers: the
+//! words that client and core share change hands once for all of them.
+//!
+//! Who waits looks at the answers, then serves a core that nobody serves, then spins, and sleeps by the session's bell as
+//! the last resort, after it has woken every core from which it awaits anything.
+
+use std::sync::Arc;
+
+use terrane_base::lane::{Bell, Client, Taken};
+use terrane_base::sync::spin;
+use terrane_base::{Error, Kind, Result, SeqNo, key};
+
+use super::ownership::Home;
+use super::request::{Answer, Ask, Slot};
+use super::{Shared, closed};
+use crate::{Batch, Sync, Table};
+
+/// Requests that are handed over together, at least.
+const PUBLISH: u64 = 16;
+/// Turns of waiting before a session sleeps.
+const SPIN_TURNS: u32 = 96;
+
+/// The name of a request within its session: they count from 0 in the order of submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(u64);
+
+impl Ticket {
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// Called with each answer.
+type Visit<'v> = dyn FnMut(Ticket, Result<Answer<'_>>) + 'v;
+
+struct Lane {
+    client: Client<Slot>,
+    /// Behind the last write.
+    written: u64,
+    /// Behind the last read of a partition of another core.
+    spread: u64,
+}
+
+/// One thread's way into [`Cores`](super::Cores). Dropping it does what was submitted, and forgets the answers.
+pub struct Session {
+    shared: Arc<Shared>,
+    bell: terrane_base::sync::Arc<Bell>,
+    /// One for each core.
+    lanes: Vec<Lane>,
+    submitted: u64,
+    /// Whether any lane has, or had, a read of another core's partition.
+    has_spread: bool,
+}
+
+impl Session {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        bell: terrane_base::sync::Arc<Bell>,
+        clients: Vec<Client<Slot>>,
+    ) -> Self {
+        let lanes = clients.into_iter().map(|client| Lane { client, written: 0, spread: 0 }).collect();
+        Session { shared, bell, lanes, submitted: 0, has_spread: false }
+    }
+
+    // --- requests ---
+
+    /// Asks for the value of `key`. Answer: [`Answer::Value`].
+    ///
+    /// # Errors
+    /// `Busy` if the ring of the core is full: collect answers and submit again. `Invalid` for a key beyond the limit
+    /// or a table that no core owns. `Cancelled` after a close.
+    #[inline]
+    pub fn get(&mut self, table: &Table, key: &[u8]) -> Result<Ticket> {
+        key::check_key(key)?;
+        let home = self.shared.ownership.home(table, key)?;
+        self.read(home, Ask::Get, |slot| slot.key.extend_from_slice(key))
+    }
+
+    /// Asks for the values of several keys of one partition, of one moment. Answer: [`Answer::Values`].
+    ///
+    /// # Errors
+    /// As [`Session::get`], and `Invalid` for keys of several partitions.
+    pub fn multi_get(&mut self, table: &Table, keys: &[&[u8]]) -> Result<Ticket> {
+        keys.iter().try_for_each(|key| key::check_key(key))?;
+        let home = self.shared.ownership.home(table, keys.first().copied().unwrap_or_default())?;
+        for key in keys {
+            if self.shared.ownership.home(table, key)? != home {
+                return Err(Error::invalid(
+                    "the keys belong to several partitions: ask for those of each apart",
+                ));
+            }
+        }
+        self.read(home, Ask::MultiGet, |slot| {
+            slot.rare.ends.clear();
+            for key in keys {
+                slot.key.extend_from_slice(key);
+                slot.rare.ends.push(slot.key.len());
+            }
+        })
+    }
+
+    /// Asks for up to `rows_max` rows from the first key at or after `start`, fewer once they pass
+    /// [`SCAN_BYTES_MAX`](super::SCAN_BYTES_MAX). The core of `start` reads them, beyond its range too; there the
+    /// session's earlier writes may still be missing. Answer: [`Answer::Rows`].
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn scan(&mut self, table: &Table, start: &[u8], rows_max: usize) -> Result<Ticket> {
+        self.scan_to(table, start, rows_max, true)
+    }
+
+    /// [`Session::scan`] downward, from the last key at or before `start`.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn scan_back(&mut self, table: &Table, start: &[u8], rows_max: usize) -> Result<Ticket> {
+        self.scan_to(table, start, rows_max, false)
+    }
+
+    fn scan_to(&mut self, table: &Table, start: &[u8], rows_max: usize, is_forward: bool) -> Result<Ticket> {
+        key::check_key(start)?;
+        let home = self.shared.ownership.home(table, start)?;
+        self.read(home, Ask::Scan(is_forward), |slot| {
+            slot.key.extend_from_slice(start);
+            slot.rare.rows_max = rows_max;
+        })
+    }
+
+    /// Sets `key` to `value`. Answer: [`Answer::Written`].
+    ///
+    /// # Errors
+    /// As [`Session::get`], and `Invalid` for a value beyond the limit.
+    pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8], sync: Sync) -> Result<Ticket> {
+        let home = self.shared.ownership.home(table, key)?;
+        self.write_to(home.core, sync, |slot| {
+            (slot.ask, slot.place) = (Ask::Write, home.place);
+            slot.batch.put(table.id(), key, value)
+        })
+        .inspect(|_| self.shared.load.note(home.partition, self.submitted))
+    }
+
+    /// Removes `key`; fine if it is not there. Answer: [`Answer::Written`].
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn delete(&mut self, table: &Table, key: &[u8], sync: Sync) -> Result<Ticket> {
+        let home = self.shared.ownership.home(table, key)?;
+        self.write_to(home.core, sync, |slot| {
+            (slot.ask, slot.place) = (Ask::Write, home.place);
+            slot.batch.delete(table.id(), key)
+        })
+        .inspect(|_| self.shared.load.note(home.partition, self.submitted))
+    }
+
+    /// Applies a batch whose keys all belong to one core, all or nothing. Answer: [`Answer::Written`].
+    ///
+    /// # Errors
+    /// As [`Session::get`], and `Invalid` for keys of several cores: use [`Session::write_across`].
+    pub fn write(&mut self, batch: &Batch, sync: Sync) -> Result<Ticket> {
+        let mut places = Vec::new();
+        let core = self.shared.ownership.home_of_batch(&batch.records, &mut places)?;
+        self.write_to(core, sync, |slot| {
+            slot.ask = Ask::Batch;
+            slot.rare.places = places;
+            slot.batch.append(&batch.records)
+        })
+    }
+
+    /// Applies any batch, all or nothing, in the calling thread, behind all earlier requests of the session: it waits
+    /// until these are answered. Returns its position in the order of commits.
+    ///
+    /// # Errors
+    /// As [`Db::write`](crate::Db::write).
+    pub fn write_across(&mut self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
+        if !terrane_base::planted!(AcrossTooEarly) {
+            self.wait_until(|lane| lane.client.unanswered() == 0);
+        }
+        self.shared.db.write(batch, sync)
+    }
+
+    // --- answers ---
+
+    /// Requests whose answers were not collected yet.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.client.unanswered() + lane.client.ready()).sum::<u64>() as usize
+    }
+
+    /// Hands over what was submitted and wakes the cores that sleep over it. [`Session::collect`], [`Session::wait`] and
+    /// [`Session::finish`] do so too.
+    pub fn flush(&mut self) {
+        for (lane, desk) in self.lanes.iter_mut().zip(&self.shared.desks) {
+            lane.client.publish();
+            lane.client.look();
+            if lane.client.unanswered() > 0 {
+                desk.wake();
+            }
+        }
+    }
+
+    /// Calls `visit` with every answer that is there, those of one core in the order of their requests, and returns how
+    /// many there were. Never waits.
+    pub fn collect(&mut self, visit: &mut Visit<'_>) -> usize {
+        self.flush();
+        self.take(visit)
+    }
+
+    /// [`Session::collect`], but waits until an answer is there, unless nothing is outstanding.
+    pub fn wait(&mut self, visit: &mut Visit<'_>) -> usize {
+        if self.outstanding() > 0 {
+            self.wait_for(|lanes| lanes.iter().any(|lane| lane.client.ready() > 0));
+        }
+        self.take(visit)
+    }
+
+    /// Waits for all answers and calls `visit` with them.
+    pub fn finish(&mut self, visit: &mut Visit<'_>) -> usize {
+        let mut count = 0;
+        while self.outstanding() > 0 {
+            count += self.wait(visit);
+        }
+        count
+    }
+
+    fn take(&mut self, visit: &mut Visit<'_>) -> usize {
+        let mut count = 0;
+        for lane in &mut self.lanes {
+            while let Some(taken) = lane.client.take() {
+                count += 1;
+                match taken {
+                    Taken::Answered(slot) => {
+                        visit(Ticket(slot.ticket), slot.answer());
+                        slot.shed();
+                    }
+                    Taken::Refused(slot) => visit(Ticket(slot.ticket), Err(closed())),
+                }
+            }
+        }
+        count
+    }
+
+    // --- how ---
+
+    /// Submits a read of `home`.
+    #[inline]
+    fn read(&mut self, home: Home, ask: Ask, fill: impl FnOnce(&mut Slot)) -> Result<Ticket> {
+        let core = self.reader_of(home);
+        let ticket = self.submitted;
+        let lane = &mut self.lanes[core];
+        let position = lane.submit(ticket, |slot| {
+            (slot.ask, slot.place) = (ask, home.place);
+            slot.key.clear();
+            fill(slot);
+            Ok(())
+        })?;
+        if core != home.core {
+            lane.spread = position + 1;
+            self.has_spread = true;
+        }
+        self.submitted += 1;
+        self.shared.load.note(home.partition, ticket);
+        Ok(Ticket(ticket))
+    }
+
+    /// The core that is to read a key: its own, or, if the partition is hot, the one of which least is awaited.
+    #[inline]
+    fn reader_of(&mut self, home: Home) -> usize {
+        if !self.shared.load.is_spread(home.partition) {
+            return home.core;
+        }
+        let own = &mut self.lanes[home.core];
+        own.client.look();
+        if own.unanswered_writes() && !terrane_base::planted!(SpreadTooEarly) {
+            return home.core;
+        }
+        let awaited = |core: &usize| (self.lanes[*core].client.unanswered(), *core != home.core);
+        (0..self.lanes.len()).min_by_key(awaited).expect("there is a core")
+    }
+
+    fn write_to(
+        &mut self,
+        core: usize,
+        sync: Sync,
+        fill: impl FnOnce(&mut Slot) -> Result<()>,
+    ) -> Result<Ticket> {
+        if self.has_spread {
+            // A read of another core must not see this write.
+            self.wait_until(|lane| lane.client.is_answered_before(lane.spread));
+            self.has_spread = false;
+        }
+        let ticket = self.submitted;
+        let lane = &mut self.lanes[core];
+        let position = lane.submit(ticket, |slot| {
+            slot.is_synced = sync.is_yes();
+            slot.batch.clear();
+            fill(slot)
+        })?;
+        lane.written = position + 1;
+        self.submitted += 1;
+        Ok(Ticket(ticket))
+    }
+
+    /// Waits until every lane is as it should be.
+    fn wait_until(&mut self, is_over: impl Fn(&Lane) -> bool) {
+        self.wait_for(|lanes| lanes.iter().all(&is_over));
+    }
+
+    fn wait_for(&mut self, is_over: impl Fn(&[Lane]) -> bool) {
+        for lane in &mut self.lanes {
+            lane.client.publish();
+        }
+        if !self.shared.helps {
+            self.wake();
+        }
+        let mut turn = 0;
+        loop {
+            if self.look(&is_over) {
+                return;
+            }
+            if self.shared.helps && self.help() {
+                turn = 0;
+            } else if turn < SPIN_TURNS {
+                spin(turn);
+                turn += 1;
+            } else {
+                self.wake();
+                self.bell.announce();
+                if self.look(&is_over) {
+                    self.bell.cancel();
+                    return;
+                }
+                self.bell.sleep();
+                turn = 0;
+            }
+        }
+    }
+
+    #[inline]
+    fn look(&mut self, is_over: impl Fn(&[Lane]) -> bool) -> bool {
+        self.lanes.iter_mut().for_each(|lane| lane.client.look());
+        is_over(&self.lanes)
+    }
+
+    fn wake(&self) {
+        for (lane, desk) in self.lanes.iter().zip(&self.shared.desks) {
+            if lane.client.unanswered() > 0 {
+                desk.wake();
+            }
+        }
+    }
+
+    /// Serves a core from which something is awaited and that nobody serves; returns whether there was one.
+    fn help(&self) -> bool {
+        let mut pairs = self.lanes.iter().zip(&self.shared.desks);
+        pairs.any(|(lane, desk)| lane.client.unanswered() > 0 && desk.help())
+    }
+}
+
+impl Lane {
+    /// Submits the request that `fill` writes; returns its position.
+    #[inline]
+    fn submit(&mut self, ticket: u64, fill: impl FnOnce(&mut Slot) -> Result<()>) -> Result<u64> {
+        if self.client.kept_back() >= PUBLISH {
+            self.client.publish();
+        }
+        if self.client.has_ended() {
+            return Err(closed());
+        }
+        let slot = self.client.free().ok_or_else(full)?;
+        slot.ticket = ticket;
+        slot.error = None;
+        fill(slot)?;
+        Ok(self.client.submit())
+    }
+
+    fn unanswered_writes(&self) -> bool {
+        !self.client.is_answered_before(self.written)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("outstanding", &self.outstanding()).finish_non_exhaustive()
+    }
+}
+
+#[cold]
+fn full() -> Error {
+    Error::new(Kind::Busy, "the ring of the core is full: collect answers and submit again")
+}
