@@ -97,7 +97,7 @@ fn run(steps: Vec<Step>) {
 }
 
 /// Empties a chunk as the cache does: its movable objects go elsewhere, as far as there is room.
-fn drain(arena: &Arena, taken: &mut Vec<Taken>) {
+fn drain(arena: &Arena, taken: &mut [Taken]) {
     taken.iter().for_each(|one| arena.note(&one.spot, true));
     if let Some(chunk) = arena.drain_sparsest() {
         for start in arena.noted(chunk) {
