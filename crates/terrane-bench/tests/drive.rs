@@ -208,22 +208,13 @@ impl Session for SlowSession<'_> {
         Ok(())
     }
 
-    fn scan(
+    fn iterate(
         &mut self,
         _table: u32,
-        _start: &[u8],
+        _start: Option<&[u8]>,
         _rows: u64,
         _direction: engine::Direction,
-        _visit: &mut Visit<'_>,
-    ) -> terrane_bench::Result<u64> {
-        Ok(0)
-    }
-
-    fn scan_all(
-        &mut self,
-        _table: u32,
-        _direction: engine::Direction,
-        _visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+        _row: &mut engine::ShowRow<'_>,
     ) -> terrane_bench::Result<u64> {
         Ok(0)
     }

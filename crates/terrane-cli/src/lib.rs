@@ -3,6 +3,7 @@
 //! * [`arguments`]: what can be typed. [`exit`]: what the process returns. [`text`]: keys and values as text.
 //! * [`commands`]: one module per command. [`import`]: parsers of the import formats.
 //! * [`input`]: compressed and plain inputs. [`files`]: the only module that opens files.
+//! * `signals`: the flag that asks a long command to stop.
 //!
 //! Never touches a file of a database: only the library does.
 #![forbid(unsafe_code)]
@@ -13,6 +14,7 @@ pub mod exit;
 pub mod files;
 pub mod import;
 pub mod input;
+mod signals;
 pub mod text;
 
 use std::io::{self, BufWriter, Write};

@@ -22,6 +22,7 @@ mod division;
 mod engine;
 mod epoch_cell;
 mod failures;
+mod fetch;
 mod filter_use;
 mod flows;
 mod flush;

@@ -5,7 +5,7 @@
 //! values into one buffer. Each step does a part for every key of the group before it goes on, and asks for the memory
 //! that the next part needs, so that cache misses overlap ([`terrane_table::probe_many`]).
 //!
-//! What is not cached is gathered and fetched behind the epoch, in key order, so that keys of one block need it once.
+//! What is not cached is gathered and fetched behind the epoch, all keys side by side (`fetch.rs`).
 //! The cached ones are not sorted: that costs more than neighbours in one block are worth (`docs/design/0010-reads.md`).
 //!
 //! All keys are read at one number, from one picture that was loaded before it.
@@ -18,8 +18,9 @@ use terrane_memtable::{Memtable, Version};
 use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
 
 use crate::engine::Engine;
+use crate::fetch::Missing;
 use crate::filter_use::Asking;
-use crate::read::{ReadMode, Reading, count_reads, find_extent, has_value, tree_len};
+use crate::read::{ReadMode, Reading, count_reads, find_extent, tree_len};
 use crate::rows::Rows;
 use crate::table::{Picture, Table};
 use crate::values::Values;
@@ -29,13 +30,6 @@ use crate::values::Values;
 const GROUP: usize = 32;
 /// Keys that are read under one epoch; beyond that it is left and entered again.
 const EPOCH_KEYS: usize = 512;
-
-/// A key whose answer needs the store, from this sorted run on.
-struct Missing {
-    at: usize,
-    hash: u64,
-    run: usize,
-}
 
 impl Engine {
     /// Reads several keys of one snapshot or moment; the i-th value answers `keys[i]`.
@@ -145,13 +139,13 @@ impl Engine {
 
 /// One call.
 #[derive(Clone, Copy)]
-struct Batch<'b> {
-    engine: &'b Engine,
-    table: &'b Table,
-    keys: &'b [&'b [u8]],
+pub(crate) struct Batch<'b> {
+    pub(crate) engine: &'b Engine,
+    pub(crate) table: &'b Table,
+    pub(crate) keys: &'b [&'b [u8]],
     mode: ReadMode,
-    rows: Rows<'b>,
-    seq: SeqNo,
+    pub(crate) rows: Rows<'b>,
+    pub(crate) seq: SeqNo,
 }
 
 impl Batch<'_> {
@@ -174,21 +168,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Fetches what was missing.
-    fn fetch(&self, tree: &Metasnapshot, values: &mut Values, mut missing: Vec<Missing>) -> Result<()> {
-        missing.sort_unstable_by_key(|missing| self.keys[missing.at]);
-        missing.into_iter().try_for_each(|Missing { at, hash, run }| {
-            let reading = self.reading(self.keys[at], hash);
-            values.set_by(at, |value| {
-                let start = value.len();
-                let kind = self.engine.get_from_store(tree, run, &reading, value)?;
-                self.rows.fill(&enter(), self.table.id, &reading, kind, &value[start..]);
-                Ok(has_value(kind))
-            })
-        })
-    }
-
-    fn reading<'r>(&'r self, key: &'r [u8], hash: u64) -> Reading<'r> {
+    pub(crate) fn reading<'r>(&'r self, key: &'r [u8], hash: u64) -> Reading<'r> {
         let asking = self.engine.asking(self.table, self.mode, hash);
         Reading { key, hash, seq: self.seq, asking, filter_use: &self.table.filter_use }
     }
@@ -331,9 +311,9 @@ impl<'g> Group<'g> {
             probe_many(epoch, lookups, self.batch.seq);
             for (at, lookup) in asked.iter().zip(lookups.iter()) {
                 let answer = lookup.answer();
-                if let Answer::Unknown = answer {
+                if let Answer::Unknown(need) = answer {
                     let (at, hash) = self.keys[at];
-                    missing.push(Missing { at, hash, run });
+                    missing.push(Missing { at, hash, run, need });
                     continue;
                 }
                 self.runs += 1;

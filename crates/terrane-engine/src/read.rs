@@ -11,7 +11,7 @@ use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
-use terrane_table::{Epoch, Extent, Probe};
+use terrane_table::{Epoch, Extent, Need, Probe};
 
 use crate::engine::Engine;
 use crate::filter_use::{Asking, FilterUse};
@@ -101,13 +101,13 @@ impl Engine {
                 count_read(runs);
                 return Ok(true);
             }
-            match get_cached(&epoch, &picture.tree, &reading, value, &mut runs) {
+            match get_cached(&epoch, &picture.tree, 0, &reading, value, &mut runs) {
                 Walk::Done(kind) => {
                     count_read(runs);
                     rows.fill(&epoch, table.id, &reading, kind, &value[start..]);
                     return Ok(has_value(kind));
                 }
-                Walk::Missing(run) => (picture.tree.clone(), reading, run),
+                Walk::Missing(run, _) => (picture.tree.clone(), reading, run),
             }
         };
         count_read(runs);
@@ -171,29 +171,30 @@ pub(crate) fn has_value(kind: Option<SeqKind>) -> bool {
 }
 
 /// How far a walk got without leaving memory.
-enum Walk {
+pub(crate) enum Walk {
     /// The version found, if any; its value was appended.
     Done(Option<SeqKind>),
-    /// Something of this sorted run is not cached.
-    Missing(usize),
+    /// This of a sorted run is not cached.
+    Missing(usize, Need),
 }
 
-/// The walk through overflow runs and levels as far as everything it needs is cached.
+/// The walk through overflow runs and levels from the `first`-th on, as far as everything it needs is cached.
 /// Adds what it searched to `runs`; what is missing is searched again.
 #[inline]
-fn get_cached(
+pub(crate) fn get_cached(
     epoch: &Epoch,
     tree: &Metasnapshot,
+    first: usize,
     reading: &Reading<'_>,
     value: &mut Vec<u8>,
     runs: &mut u64,
 ) -> Walk {
-    for run in 0..tree_len(tree) {
+    for run in first..tree_len(tree) {
         let Some(extent) = find_extent(tree, run, reading.key) else { continue };
         let hash = reading.hash_for(tree, run);
         let probe = extent.probe(epoch, reading.key, hash, reading.seq, value);
-        if probe == Probe::Unknown {
-            return Walk::Missing(run);
+        if let Probe::Unknown(need) = probe {
+            return Walk::Missing(run, need);
         }
         *runs += 1;
         reading.count_answer(tree, run, probe == Probe::Refused);

@@ -263,7 +263,7 @@ impl Runner {
                 }
             }
             Ok(()) => {}
-            Err(error) => self.met(what, &error),
+            Err(error) => self.met_in_background(what, &error),
         }
     }
 }

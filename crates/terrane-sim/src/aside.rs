@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane::{Db, Options, RepairReport, Shape};
+use terrane::{Db, Error, Kind, Options, RepairReport, Shape};
 use terrane_base::env::Clock as _;
 use terrane_device::{Call, Disk, MemDisk};
 
@@ -32,7 +32,16 @@ impl Runner {
             self.met("scrub", &finding.error);
         }
         for finding in db.background_errors() {
-            self.met("background", &finding.error);
+            self.met_in_background("background", &finding.error);
+        }
+    }
+
+    /// Notes an error of background work that may not be told now. Poisoned, a database may tell of older failures until
+    /// the work is tried again.
+    pub(crate) fn met_in_background(&self, what: &str, error: &Error) {
+        let is_old = self.life.borrow().is_stuck && error.kind() != Kind::Corrupt;
+        if !is_old {
+            self.met(what, error);
         }
     }
 

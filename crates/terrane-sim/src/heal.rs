@@ -108,6 +108,7 @@ impl Runner {
         if !self.struck().may_poison() {
             return self.fail(format!("nothing but space was refused, and: {error}"));
         }
+        self.life.borrow_mut().is_stuck = true;
         let db = self.db();
         let synced = db.sync();
         let answers = if synced.is_err() {

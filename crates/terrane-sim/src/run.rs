@@ -137,6 +137,8 @@ pub(crate) struct Life {
     pub(crate) is_paused: bool,
     /// After a failed sync no commit may succeed.
     pub(crate) is_poisoned: bool,
+    /// Journal or manifest are poisoned, and nothing is refused any more.
+    pub(crate) is_stuck: bool,
     /// The device has less room than it wants.
     pub(crate) is_cramped: bool,
     pub(crate) was_cramped: bool,

@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 9] = [
+const FOUND: [&str; 13] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -81,6 +81,19 @@ const FOUND: [&str; 9] = [
      compact t0 (1795 )134\nheal\ncompact t0 (1795 )134\ncheck",
     "seed 4000225\noption scrub_bytes_per_second=65536\nput default 1 6:152\nflush\nlevel default 3\n\
      fault Read full /data skip 1 lasting\nlevel default 3\nheal\nreopen 0",
+    "seed 4000166\ncreate t2\nbatch t2:179:51:593\nflush\nduring 4 scan t2 [7 ]155 forward 8 at 2\ndrop t2",
+    "seed 4001653\nput default 19 7:494\ncreate t1\nput t1 26 7:495\nfault Sync full MANIFEST skip 0\nflush\n\
+     fault Sync full * skip 1\nsteps 1\nroom 18446744073709551615\nreopen 0",
+    "seed 4002247\noption block_bytes=2048\noption compression=lz4\noption compression_last=none\n\
+     batch default:11:509:70\nput default 6 19:71\nfault Read broken /data skip 19 lasting\nput default 39 861:76\n\
+     put default 17 1464:77\nput default 4 1401:78\nput default 32 922:81\ncompact default (6 ]14\n\
+     scan default (- )- both:1241191029631771670 1\nget default 17\ncrash power:17267227184397316805 after 0\n\
+     put default 8 7:92\nfault Sync full .seg skip 0 lasting\nflush\nsync\nget default 22 at 0\nlevel default 0\nheal\n\
+     reopen 0",
+    "seed 4005859\noption segment_bytes=131072\ncreate t2\nput t2 428 4:72\nfault Sync lie /journal skip 13 lasting\n\
+     steps 1\nbatch default:1:171493:81\nbatch t2:26:1493:83 sync\nbatch default:1:95410:89 sync\n\
+     batch t2:5:194:111 sync\nput default 1675 7:112\nfault Write broken * skip 3 lasting\nsync\nrun default\n\
+     put t2 1072 6:133 sync\nput t2 1 8:134 sync\nbatch t2:190:742:135 sync\nheal\nflush",
 ];
 
 #[test]

@@ -23,6 +23,7 @@ use terrane_storage::Store;
 
 use crate::cache::{Cache, Home};
 use crate::heat::Heat;
+use crate::load_many::Need;
 use crate::loader::Loader;
 use crate::swip::{self, Epoch};
 
@@ -65,8 +66,8 @@ pub enum Probe {
     Absent,
     /// The same, and the filter said so: nothing else was looked at.
     Refused,
-    /// Something needed is not in the cache.
-    Unknown,
+    /// Something needed is not in the cache: this, to begin with.
+    Unknown(Need),
 }
 
 impl Extent {
@@ -128,7 +129,7 @@ impl Extent {
         match probe {
             Probe::Found(seq_kind) => Ok(Some(seq_kind)),
             Probe::Absent | Probe::Refused => Ok(None),
-            Probe::Unknown => self.get_loading(cache, key, hash, seq, value),
+            Probe::Unknown(_) => self.get_loading(cache, key, hash, seq, value),
         }
     }
 
@@ -148,7 +149,7 @@ impl Extent {
         }
         let hash = self.asked(hash);
         if let Some(hash) = hash {
-            let Some(filter) = self.filter.swip.load(epoch) else { return Probe::Unknown };
+            let Some(filter) = self.filter.swip.load(epoch) else { return Probe::Unknown(Need::Filter) };
             filter.touch();
             if !filter.filter().may_contain(hash) {
                 count_refusal();
@@ -158,7 +159,7 @@ impl Extent {
         let mut blocks = 0;
         let probe = self.probe_blocks(epoch, key, seq, value, &mut blocks);
         // What is not known yet is searched again, and counted then.
-        if probe != Probe::Unknown {
+        if !matches!(probe, Probe::Unknown(_)) {
             count_search(hash.is_some(), blocks, probe != Probe::Absent);
         }
         probe
@@ -186,12 +187,12 @@ impl Extent {
         value: &mut Vec<u8>,
         blocks: &mut u64,
     ) -> Probe {
-        let Some(object) = self.index.swip.load(epoch) else { return Probe::Unknown };
+        let Some(object) = self.index.swip.load(epoch) else { return Probe::Unknown(Need::Index) };
         object.touch();
         let index = object.index();
         let mut at = index.rows.find(key);
         while let Some(home) = index.homes.get(at) {
-            let Some(object) = home.swip.load(epoch) else { return Probe::Unknown };
+            let Some(object) = home.swip.load(epoch) else { return Probe::Unknown(Need::Block(at)) };
             object.touch();
             *blocks += 1;
             if let Some(entry) = object.block().find(key, seq) {

@@ -4,7 +4,7 @@
 //!
 //! * [`swip`]: the pointers that a hit follows. [`cache`]: the manager of what is behind them.
 //! * [`extent`]: a handle with swips for its parts, and the point read. [`probe_many()`]: many of them at once.
-//!   [`heat`]: how often it is read.
+//!   [`load_many()`]: what they lacked. [`heat`]: how often it is read.
 //! * [`row_cache`]: single rows, beside the blocks.
 //! * [`cursor`], [`level_cursor`]: in order over an extent, over a list of disjoint extents. [`merge`]: over any
 //!   sources.
@@ -16,6 +16,7 @@ pub mod cursor;
 pub mod extent;
 pub mod heat;
 pub mod level_cursor;
+mod load_many;
 mod loader;
 mod loser_tree;
 pub mod merge;
@@ -33,6 +34,7 @@ pub use cursor::{CursorOptions, ExtentCursor};
 pub use extent::{Extent, Probe};
 pub use heat::Heat;
 pub use level_cursor::{ExtentList, LevelCursor};
+pub use load_many::{Loaded, Need, load_many};
 pub use merge::MergeCursor;
 pub use probe_many::{Answer, Lookup, probe_many};
 pub use replace::Inheritance;

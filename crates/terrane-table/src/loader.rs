@@ -29,51 +29,121 @@ pub(crate) struct Loader<'a> {
     pub(crate) fill_cache: bool,
 }
 
+/// What is loaded in one piece.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Filter,
+    Index,
+    /// Data block `at` of the index block `owner`.
+    Block {
+        owner: Arc<Object>,
+        at: usize,
+    },
+}
+
 impl Loader<'_> {
     /// The filter; `None` if the extent has none.
     pub(crate) fn filter(&self) -> Result<Option<Arc<Object>>> {
-        let handle = self.extent.meta.filter;
-        if handle.is_empty() {
+        if self.extent.meta.filter.is_empty() {
             return Ok(None);
         }
-        if let Some(filter) = cached(&self.extent.filter) {
-            return Ok(Some(filter));
+        match cached(&self.extent.filter) {
+            Some(filter) => Ok(Some(filter)),
+            None => self.load(&Part::Filter).map(Some),
         }
-        let charge = self.cache.reserve(ObjectKind::Filter, OBJECT_BYTES + handle.len as usize);
-        count_miss(u64::from(handle.len), 0);
-        let filter = Payload::Filter(read_filter(&self.extent.meta, &*self.extent.store)?);
-        Ok(Some(self.publish(&self.extent.filter, None, filter, charge)))
     }
 
     /// The index block.
     pub(crate) fn index(&self) -> Result<Arc<Object>> {
-        if let Some(index) = cached(&self.extent.index) {
-            return Ok(index);
+        match cached(&self.extent.index) {
+            Some(index) => Ok(index),
+            None => self.load(&Part::Index),
         }
-        let meta = &self.extent.meta;
-        let bytes = OBJECT_BYTES + meta.index.len as usize + meta.blocks as usize * ROW_MEMORY_BYTES;
-        let charge = self.cache.reserve(ObjectKind::Index, bytes);
-        count_miss(u64::from(meta.index.len), 0);
-        let rows = read_index(meta, &*self.extent.store)?;
-        let homes = (0..rows.len()).map(|_| Home::default()).collect();
-        Ok(self.publish(&self.extent.index, None, Payload::Index(Index { rows, homes }), charge))
     }
 
     /// Data block `at` of the index block `owner`.
-    pub(crate) fn block(&self, owner: &Object, at: usize) -> Result<Arc<Object>> {
-        if let Some(block) = self.cached_block(owner, at) {
-            return Ok(block);
+    pub(crate) fn block(&self, owner: &Arc<Object>, at: usize) -> Result<Arc<Object>> {
+        match self.cached_block(owner, at) {
+            Some(block) => Ok(block),
+            None => self.load(&Part::Block { owner: owner.clone(), at }),
         }
-        let index = owner.index();
-        let home = &index.homes[at];
-        let row = index.rows.row(at);
-        let may_publish = self.fill_cache && owner.accepts_tenants();
-        let bytes = OBJECT_BYTES + row.raw_len as usize;
-        let charge = if may_publish { self.cache.reserve(ObjectKind::Data, bytes) } else { None };
-        count_miss(u64::from(row.stored_len), 1);
-        let stored = read(&self.extent.meta, &*self.extent.store, row.offset, row.stored_len)?;
-        let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored)?;
-        Ok(self.publish(home, Some(owner), Payload::Data(block), charge))
+    }
+
+    /// What is in the cache of a part.
+    pub(crate) fn cached_part(&self, part: &Part) -> Option<Arc<Object>> {
+        match part {
+            Part::Filter => cached(&self.extent.filter),
+            Part::Index => cached(&self.extent.index),
+            Part::Block { owner, at } => self.cached_block(owner, *at),
+        }
+    }
+
+    fn load(&self, part: &Part) -> Result<Arc<Object>> {
+        let (offset, len) = self.range(part)?;
+        // Room is made before the read, so that what is read has a place.
+        let charge = self.reserve(part);
+        count_miss(u64::from(len), part);
+        let mut bytes = vec![0; len as usize];
+        self.extent.store.read(self.extent.meta.id, offset, &mut bytes)?;
+        self.finish(part, bytes, charge)
+    }
+
+    /// Where in the extent a part is: offset and length.
+    pub(crate) fn range(&self, part: &Part) -> Result<(u32, u32)> {
+        let meta = &self.extent.meta;
+        let (offset, len) = match part {
+            Part::Filter => (meta.filter.offset, meta.filter.len),
+            Part::Index => (meta.index.offset, meta.index.len),
+            Part::Block { owner, at } => {
+                let row = owner.index().rows.row(*at);
+                (row.offset, row.stored_len)
+            }
+        };
+        check_range(meta, &*self.extent.store, offset, len)?;
+        Ok((offset, len))
+    }
+
+    /// Checks, decodes and publishes a part whose bytes another has read.
+    pub(crate) fn adopt(&self, part: &Part, bytes: Vec<u8>) -> Result<Arc<Object>> {
+        let charge = self.reserve(part);
+        count_miss(bytes.len() as u64, part);
+        self.finish(part, bytes, charge)
+    }
+
+    fn reserve(&self, part: &Part) -> Option<Charge> {
+        let meta = &self.extent.meta;
+        match part {
+            Part::Filter => self.cache.reserve(ObjectKind::Filter, OBJECT_BYTES + meta.filter.len as usize),
+            Part::Index => {
+                let bytes = OBJECT_BYTES + meta.index.len as usize + meta.blocks as usize * ROW_MEMORY_BYTES;
+                self.cache.reserve(ObjectKind::Index, bytes)
+            }
+            Part::Block { owner, at } => {
+                let bytes = OBJECT_BYTES + owner.index().rows.row(*at).raw_len as usize;
+                let may_publish = self.fill_cache && owner.accepts_tenants();
+                may_publish.then(|| self.cache.reserve(ObjectKind::Data, bytes)).flatten()
+            }
+        }
+    }
+
+    fn finish(&self, part: &Part, bytes: Vec<u8>, charge: Option<Charge>) -> Result<Arc<Object>> {
+        let (extent, store) = (self.extent, &*self.extent.store);
+        Ok(match part {
+            Part::Filter => {
+                let filter = open_filter(&extent.meta, store, &bytes)?;
+                self.publish(&extent.filter, None, Payload::Filter(filter), charge)
+            }
+            Part::Index => {
+                let rows = open_index(&extent.meta, store, bytes)?;
+                let homes = (0..rows.len()).map(|_| Home::default()).collect();
+                self.publish(&extent.index, None, Payload::Index(Index { rows, homes }), charge)
+            }
+            Part::Block { owner, at } => {
+                let index = owner.index();
+                let block = open_block(&extent.meta, store, &index.rows.row(*at), bytes)?;
+                self.publish(&index.homes[*at], Some(owner), Payload::Data(block), charge)
+            }
+        })
     }
 
     /// Data block `at` of the index block `owner`, whose bytes have been read. What a long scan reads enters the cache
@@ -125,13 +195,13 @@ impl Loader<'_> {
     }
 }
 
-/// Counts a miss that reads `bytes` from the store and decodes `blocks` of them.
-fn count_miss(bytes: u64, blocks: u64) {
+/// Counts a miss that reads `bytes` from the store.
+fn count_miss(bytes: u64, part: &Part) {
     count(|cells| {
         add(&cells.cache_misses, 1);
         add(&cells.device_reads, 1);
         add(&cells.device_bytes_read, bytes);
-        add(&cells.blocks_decoded, blocks);
+        add(&cells.blocks_decoded, u64::from(matches!(part, Part::Block { .. })));
     });
 }
 
@@ -143,13 +213,21 @@ fn cached(home: &Home) -> Option<Arc<Object>> {
 
 /// Reads and checks an extent's filter. Requires: it has one.
 pub(crate) fn read_filter(meta: &ExtentMeta, store: &dyn Store) -> Result<Filter> {
-    let bytes = read_handle(meta, store, meta.filter)?;
-    Filter::decode(&bytes).map_err(|error| placed(meta, store, meta.filter.offset, error))
+    open_filter(meta, store, &read(meta, store, meta.filter.offset, meta.filter.len)?)
 }
 
 /// Reads and checks an extent's index block, and that it is of this extent.
 pub(crate) fn read_index(meta: &ExtentMeta, store: &dyn Store) -> Result<IndexBlock> {
-    let bytes = read_handle(meta, store, meta.index)?;
+    open_index(meta, store, read(meta, store, meta.index.offset, meta.index.len)?)
+}
+
+fn open_filter(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Result<Filter> {
+    check_handle(meta, store, meta.filter, bytes)?;
+    Filter::decode(bytes).map_err(|error| placed(meta, store, meta.filter.offset, error))
+}
+
+fn open_index(meta: &ExtentMeta, store: &dyn Store, bytes: Vec<u8>) -> Result<IndexBlock> {
+    check_handle(meta, store, meta.index, &bytes)?;
     let rows = IndexBlock::decode(bytes).map_err(|error| placed(meta, store, meta.index.offset, error))?;
     if rows.len() != meta.blocks as usize || rows.data_bytes() > u64::from(meta.bytes) {
         let error = Error::corrupt(format!(
@@ -174,11 +252,10 @@ pub(crate) fn open_block(
     row.open_block(stored).map_err(|error| placed(meta, store, row.offset, error))
 }
 
-fn read_handle(meta: &ExtentMeta, store: &dyn Store, handle: Handle) -> Result<Vec<u8>> {
-    let bytes = read(meta, store, handle.offset, handle.len)?;
-    // The manifest's own copy of the checksum: a whole, but older, extent in the same place is found out.
-    handle.check(&bytes).map_err(|error| placed(meta, store, handle.offset, error))?;
-    Ok(bytes)
+/// Checks bytes against the manifest's own copy of their checksum: a whole, but older, extent in the same place is
+/// found out.
+fn check_handle(meta: &ExtentMeta, store: &dyn Store, handle: Handle, bytes: &[u8]) -> Result<()> {
+    handle.check(bytes).map_err(|error| placed(meta, store, handle.offset, error))
 }
 
 /// Checks that a range of an extent can exist.

@@ -11,6 +11,7 @@ use terrane_base::{Entry, SeqNo};
 
 use crate::cache::{Home, Index, Object};
 use crate::extent::{Extent, count_refusal, count_search};
+use crate::load_many::Need;
 use crate::swip::Epoch;
 
 /// Lines of an object that a search reads: its header and the front of its payload.
@@ -37,8 +38,8 @@ pub enum Answer<'g> {
     Absent,
     /// The same, and the filter said so.
     Refused,
-    /// Something needed is not in the cache.
-    Unknown,
+    /// Something needed is not in the cache: this, to begin with.
+    Unknown(Need),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +126,7 @@ fn to_filter<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>, seq: SeqNo) -> State<'g>
             prefetch_lines(std::ptr::from_ref(object), OBJECT_LINES);
             State::Filter(object, hash)
         }
-        None => State::Done(Answer::Unknown),
+        None => State::Done(Answer::Unknown(Need::Filter)),
     }
 }
 
@@ -146,7 +147,7 @@ fn to_index<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>) -> State<'g> {
             prefetch_lines(std::ptr::from_ref(object), OBJECT_LINES);
             State::IndexObject(object)
         }
-        None => State::Done(Answer::Unknown),
+        None => State::Done(Answer::Unknown(Need::Index)),
     }
 }
 
@@ -174,7 +175,7 @@ fn to_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>) -> State<'g> {
             prefetch_lines(std::ptr::from_ref(object), OBJECT_LINES);
             State::Block(index, at, object)
         }
-        None => State::Done(Answer::Unknown),
+        None => State::Done(Answer::Unknown(Need::Block(at))),
     }
 }
 
@@ -199,7 +200,7 @@ fn search_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>, seq: SeqNo) -> State<
         }
         match load(epoch, &index.homes[at]) {
             Some(next) => object = next,
-            None => return State::Done(Answer::Unknown),
+            None => return State::Done(Answer::Unknown(Need::Block(at))),
         }
     };
     count_search(is_filtered, blocks, matches!(answer, Answer::Found(_)));

@@ -13,8 +13,8 @@ use terrane_base::{Cursor, SeqNo};
 use terrane_format::block::BlockCursor;
 use terrane_format::filter;
 use terrane_table::{
-    Cache, CursorOptions, Extent, ExtentCursor, ExtentList, ExtentScanner, LevelCursor, MergeCursor, Probe,
-    WriterSettings, enter, verify_extent,
+    Cache, CursorOptions, Extent, ExtentCursor, ExtentList, ExtentScanner, LevelCursor, MergeCursor, Need,
+    Probe, WriterSettings, enter, verify_extent,
 };
 
 /// Many versions of few keys, so that one key's versions fill several blocks.
@@ -133,7 +133,7 @@ fn a_cached_read_touches_no_store_and_an_absent_key_no_block() {
     let probe = |extent: &Extent, key: &[u8]| {
         extent.probe(&enter(), key, Some(filter::hash(key)), SeqNo::MAX, &mut Vec::new())
     };
-    assert_eq!(probe(&extent, b"key00000007"), Probe::Unknown, "nothing is cached yet");
+    assert_eq!(probe(&extent, b"key00000007"), Probe::Unknown(Need::Filter), "nothing is cached yet");
     assert_eq!(store.reads(), 0, "a probe reads nothing");
 
     extent.warm(&cache).unwrap();

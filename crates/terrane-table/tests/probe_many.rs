@@ -71,7 +71,7 @@ fn side_by_side_is_as_one_by_one() {
                     }
                     Answer::Absent => (1, *probe == Probe::Absent),
                     Answer::Refused => (2, *probe == Probe::Refused),
-                    Answer::Unknown => (3, *probe == Probe::Unknown),
+                    Answer::Unknown(need) => (3, *probe == Probe::Unknown(need)),
                 };
                 assert!(same, "{:?}: {:?}, alone {probe:?}", lookup.key.escape_ascii(), lookup.answer());
                 seen[kind] += 1;

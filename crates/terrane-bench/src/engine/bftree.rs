@@ -10,7 +10,7 @@ use std::path::Path;
 use bf_tree::{BfTree, Config, LeafInsertResult, LeafReadResult, ScanIter, ScanReturnField, StorageBackend};
 
 use crate::engine::options::{Named, locked_version, setting};
-use crate::engine::{Control, Direction, Engine, EngineOptions, Opened, Session, Visit, Write};
+use crate::engine::{Control, Direction, Engine, EngineOptions, Opened, Session, ShowRow, Visit, Write};
 use crate::error::{Error, Result};
 
 const KNOWN: [&str; 5] = ["key_bytes_max", "leaf_bytes", "buffer_bytes", "backend", "read_promotion"];
@@ -155,29 +155,7 @@ struct BftreeSession<'b> {
     buffer: Vec<u8>,
 }
 
-impl BftreeSession<'_> {
-    fn iterate(
-        &mut self,
-        table: u32,
-        start: &[u8],
-        rows: u64,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        let tree = &self.bftree.trees[table as usize];
-        let count = usize::try_from(rows).unwrap_or(usize::MAX);
-        let mut scan: ScanIter<'_, '_> = tree
-            .scan_with_count(start, count, ScanReturnField::KeyAndValue)
-            .map_err(|error| Error::engine("bftree", "scan", format!("{error:?}")))?;
-        let mut seen = 0;
-        while let Some((key, value)) = scan.next(&mut self.buffer) {
-            seen += 1;
-            if !row(&self.buffer[..key], &self.buffer[key..key + value]) {
-                break;
-            }
-        }
-        Ok(seen)
-    }
-}
+impl BftreeSession<'_> {}
 
 fn forward_only(direction: Direction) -> Result<()> {
     match direction {
@@ -219,31 +197,27 @@ impl Session for BftreeSession<'_> {
         Ok(())
     }
 
-    fn scan(
+    fn iterate(
         &mut self,
         table: u32,
-        start: &[u8],
+        start: Option<&[u8]>,
         rows: u64,
         direction: Direction,
-        visit: &mut Visit<'_>,
+        row: &mut ShowRow<'_>,
     ) -> Result<u64> {
         forward_only(direction)?;
-        if rows == 0 {
-            return Ok(0);
+        let tree = &self.bftree.trees[table as usize];
+        let count = usize::try_from(rows).unwrap_or(usize::MAX);
+        let mut scan: ScanIter<'_, '_> = tree
+            .scan_with_count(start.unwrap_or(&[0]), count, ScanReturnField::KeyAndValue)
+            .map_err(|error| Error::engine("bftree", "scan", format!("{error:?}")))?;
+        let mut seen = 0;
+        while let Some((key, value)) = scan.next(&mut self.buffer) {
+            seen += 1;
+            if !row(&self.buffer[..key], &self.buffer[key..key + value]) {
+                break;
+            }
         }
-        self.iterate(table, start, rows, &mut |key, value| {
-            visit(key, value);
-            true
-        })
-    }
-
-    fn scan_all(
-        &mut self,
-        table: u32,
-        direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        forward_only(direction)?;
-        self.iterate(table, &[0], u64::MAX, visit)
+        Ok(seen)
     }
 }

@@ -16,7 +16,7 @@ use fjall::{AbstractTree, CompressionType, Database, Guard, Keyspace, KeyspaceCr
 
 use crate::engine::options::{Named, locked_version, setting};
 use crate::engine::{
-    Control, Direction, Engine, EngineOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
+    Control, Direction, Engine, EngineOptions, Opened, Session, Shape, ShapeRow, ShowRow, Visit, Write,
 };
 use crate::error::{Error, Result};
 
@@ -263,12 +263,12 @@ impl FjallSession<'_> {
     }
 }
 
-fn walk(rows: impl Iterator<Item = Guard>, row: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<u64> {
+fn walk(rows: impl Iterator<Item = Guard>, rows_max: u64, row: &mut ShowRow<'_>) -> Result<u64> {
     let mut seen = 0;
     for guard in rows {
         let (key, value) = guard.into_inner().map_err(|error| said("scan", error))?;
         seen += 1;
-        if !row(&key, &value) {
+        if !row(&key, &value) || seen == rows_max {
             break;
         }
     }
@@ -285,44 +285,21 @@ impl Session for FjallSession<'_> {
         self.commit(self.keyspace(table), writes, sync).map_err(|error| said("write", error))
     }
 
-    fn scan(
+    fn iterate(
         &mut self,
         table: u32,
-        start: &[u8],
+        start: Option<&[u8]>,
         rows: u64,
         direction: Direction,
-        visit: &mut Visit<'_>,
+        row: &mut ShowRow<'_>,
     ) -> Result<u64> {
-        if rows == 0 {
-            return Ok(0);
-        }
-        let mut left = rows;
-        let mut show = |key: &[u8], value: &[u8]| {
-            visit(key, value);
-            left -= 1;
-            left > 0
-        };
         let keyspace = self.keyspace(table);
+        let bound = start.map_or(Bound::Unbounded, Bound::Included);
         match direction {
-            Direction::Forward => {
-                walk(keyspace.range::<&[u8], _>((Bound::Included(start), Bound::Unbounded)), &mut show)
-            }
+            Direction::Forward => walk(keyspace.range::<&[u8], _>((bound, Bound::Unbounded)), rows, row),
             Direction::Backward => {
-                walk(keyspace.range::<&[u8], _>((Bound::Unbounded, Bound::Included(start))).rev(), &mut show)
+                walk(keyspace.range::<&[u8], _>((Bound::Unbounded, bound)).rev(), rows, row)
             }
-        }
-    }
-
-    fn scan_all(
-        &mut self,
-        table: u32,
-        direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        let rows = self.keyspace(table).iter();
-        match direction {
-            Direction::Forward => walk(rows, visit),
-            Direction::Backward => walk(rows.rev(), visit),
         }
     }
 }

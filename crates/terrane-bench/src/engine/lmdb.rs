@@ -16,7 +16,7 @@ use heed::types::Bytes;
 use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, FlagSetMode, WithTls};
 
 use crate::engine::options::{Named, setting};
-use crate::engine::{Control, Direction, Engine, EngineOptions, Opened, Session, Visit, Write};
+use crate::engine::{Control, Direction, Engine, EngineOptions, Opened, Session, ShowRow, Visit, Write};
 use crate::error::{Error, Result};
 
 const KNOWN: [&str; 3] = ["map_bytes", "write_map", "read_ahead"];
@@ -171,38 +171,18 @@ impl LmdbSession<'_> {
     fn table(&self, table: u32) -> &Table {
         &self.lmdb.tables[table as usize]
     }
-
-    fn iterate(
-        &self,
-        table: u32,
-        start: Option<&[u8]>,
-        direction: Direction,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        let transaction = self.lmdb.env.read_txn().map_err(|error| said("begin a read", &error))?;
-        let bound = start.map_or(Bound::Unbounded, Bound::Included);
-        match direction {
-            Direction::Forward => {
-                let range = (bound, Bound::Unbounded);
-                walk(self.table(table).range(&transaction, &range), row)
-            }
-            Direction::Backward => {
-                let range = (Bound::Unbounded, bound);
-                walk(self.table(table).rev_range(&transaction, &range), row)
-            }
-        }
-    }
 }
 
 fn walk<'t>(
     rows: heed::Result<impl Iterator<Item = heed::Result<(&'t [u8], &'t [u8])>>>,
-    row: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    rows_max: u64,
+    row: &mut ShowRow<'_>,
 ) -> Result<u64> {
     let mut seen = 0;
     for item in rows.map_err(|error| said("scan", &error))? {
         let (key, value) = item.map_err(|error| said("scan", &error))?;
         seen += 1;
-        if !row(key, value) {
+        if !row(key, value) || seen == rows_max {
             break;
         }
     }
@@ -246,31 +226,25 @@ impl Session for LmdbSession<'_> {
         self.lmdb.with_sync(sync, || commit().map_err(|error| said("write", &error)))
     }
 
-    fn scan(
+    fn iterate(
         &mut self,
         table: u32,
-        start: &[u8],
+        start: Option<&[u8]>,
         rows: u64,
         direction: Direction,
-        visit: &mut Visit<'_>,
+        row: &mut ShowRow<'_>,
     ) -> Result<u64> {
-        if rows == 0 {
-            return Ok(0);
+        let transaction = self.lmdb.env.read_txn().map_err(|error| said("begin a read", &error))?;
+        let bound = start.map_or(Bound::Unbounded, Bound::Included);
+        match direction {
+            Direction::Forward => {
+                let range = (bound, Bound::Unbounded);
+                walk(self.table(table).range(&transaction, &range), rows, row)
+            }
+            Direction::Backward => {
+                let range = (Bound::Unbounded, bound);
+                walk(self.table(table).rev_range(&transaction, &range), rows, row)
+            }
         }
-        let mut left = rows;
-        self.iterate(table, Some(start), direction, &mut |key, value| {
-            visit(key, value);
-            left -= 1;
-            left > 0
-        })
-    }
-
-    fn scan_all(
-        &mut self,
-        table: u32,
-        direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        self.iterate(table, None, direction, visit)
     }
 }

@@ -39,6 +39,9 @@ pub const NAMES: [&str; 7] = ["terrane", "rocksdb", "lmdb", "fjall", "redb", "bf
 /// Called with each value (or key and value) that an engine lends.
 pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) + 'v;
 
+/// Called with each row of a walk; `false` ends it.
+pub type ShowRow<'r> = dyn FnMut(&[u8], &[u8]) -> bool + 'r;
+
 /// How an engine is opened. The same for every engine of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EngineOptions {
@@ -202,10 +205,24 @@ pub trait Session {
     /// The engine's; `Unsupported` for `sync` if the engine cannot promise it.
     fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()>;
 
-    /// Visits up to `rows` rows from `start`; returns how many there were.
+    /// Shows up to `rows` rows to `row`, from `start` on, or from the end at which the direction begins, or until `row`
+    /// returns `false`; returns how many it showed.
     ///
     /// # Errors
     /// The engine's; `Unsupported` for a direction that it lacks.
+    fn iterate(
+        &mut self,
+        table: u32,
+        start: Option<&[u8]>,
+        rows: u64,
+        direction: Direction,
+        row: &mut ShowRow<'_>,
+    ) -> Result<u64>;
+
+    /// Visits up to `rows` rows from `start`; returns how many there were.
+    ///
+    /// # Errors
+    /// As [`Session::iterate`].
     fn scan(
         &mut self,
         table: u32,
@@ -213,18 +230,23 @@ pub trait Session {
         rows: u64,
         direction: Direction,
         visit: &mut Visit<'_>,
-    ) -> Result<u64>;
+    ) -> Result<u64> {
+        if rows == 0 {
+            return Ok(0);
+        }
+        self.iterate(table, Some(start), rows, direction, &mut |key, value| {
+            visit(key, value);
+            true
+        })
+    }
 
     /// Visits every row of a table, or stops when `visit` says so by returning `false`; returns how many it visited.
     ///
     /// # Errors
-    /// As [`Session::scan`].
-    fn scan_all(
-        &mut self,
-        table: u32,
-        direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64>;
+    /// As [`Session::iterate`].
+    fn scan_all(&mut self, table: u32, direction: Direction, visit: &mut ShowRow<'_>) -> Result<u64> {
+        self.iterate(table, None, u64::MAX, direction, visit)
+    }
 
     /// The calling thread's share of [`EngineCounters`], for engines that count per thread; added to the engine's by the
     /// bench.

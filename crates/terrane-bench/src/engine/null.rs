@@ -4,7 +4,7 @@
 //! all it does for a real engine.
 
 use crate::engine::{
-    Control, Direction, Engine, EngineOptions, Opened, Session, Visit, Write, refuse_unknown,
+    Control, Direction, Engine, EngineOptions, Opened, Session, ShowRow, Visit, Write, refuse_unknown,
 };
 use crate::error::Result;
 
@@ -65,32 +65,21 @@ impl Session for NullSession<'_> {
         Ok(())
     }
 
-    fn scan(
+    fn iterate(
         &mut self,
         _table: u32,
-        start: &[u8],
+        start: Option<&[u8]>,
         rows: u64,
         _direction: Direction,
-        visit: &mut Visit<'_>,
+        row: &mut ShowRow<'_>,
     ) -> Result<u64> {
-        for _ in 0..rows {
-            visit(start, &self.null.value);
-        }
-        Ok(rows)
-    }
-
-    fn scan_all(
-        &mut self,
-        _table: u32,
-        _direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        let key = [0; 16];
-        for row in 0..self.null.records {
-            if !visit(&key, &self.null.value) {
-                return Ok(row + 1);
+        let key = start.unwrap_or(&[0; 16]);
+        let rows = if start.is_some() { rows } else { rows.min(self.null.records) };
+        for seen in 0..rows {
+            if !row(key, &self.null.value) {
+                return Ok(seen + 1);
             }
         }
-        Ok(self.null.records)
+        Ok(rows)
     }
 }

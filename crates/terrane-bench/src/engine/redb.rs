@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, TableDefinition};
 
 use crate::engine::options::{Named, locked_version, setting};
-use crate::engine::{Control, Direction, Engine, EngineOptions, Opened, Session, Visit, Write};
+use crate::engine::{Control, Direction, Engine, EngineOptions, Opened, Session, ShowRow, Visit, Write};
 use crate::error::{Error, Result};
 
 const KNOWN: [&str; 0] = [];
@@ -118,32 +118,6 @@ impl RedbSession<'_> {
         let transaction = self.redb.database.begin_read().map_err(|error| said("begin a read", error))?;
         transaction.open_table(self.redb.definition(table)).map_err(|error| said("open a table", error))
     }
-
-    fn iterate(
-        &self,
-        table: u32,
-        start: Option<&[u8]>,
-        direction: Direction,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        let reader = self.reader(table)?;
-        let bound = start.map_or(Bound::Unbounded, Bound::Included);
-        let range: (Bound<&[u8]>, Bound<&[u8]>) = match direction {
-            Direction::Forward => (bound, Bound::Unbounded),
-            Direction::Backward => (Bound::Unbounded, bound),
-        };
-        let mut rows = reader.range::<&[u8]>(range).map_err(|error| said("scan", error))?;
-        let mut seen = 0;
-        loop {
-            let next = if direction == Direction::Forward { rows.next() } else { rows.next_back() };
-            let Some(item) = next else { return Ok(seen) };
-            let (key, value) = item.map_err(|error| said("scan", error))?;
-            seen += 1;
-            if !row(key.value(), value.value()) {
-                return Ok(seen);
-            }
-        }
-    }
 }
 
 fn read(reader: &Reader, key: &[u8], visit: &mut Visit<'_>) -> Result<bool> {
@@ -190,31 +164,31 @@ impl Session for RedbSession<'_> {
         Ok(())
     }
 
-    fn scan(
+    fn iterate(
         &mut self,
         table: u32,
-        start: &[u8],
+        start: Option<&[u8]>,
         rows: u64,
         direction: Direction,
-        visit: &mut Visit<'_>,
+        row: &mut ShowRow<'_>,
     ) -> Result<u64> {
-        if rows == 0 {
-            return Ok(0);
+        let reader = self.reader(table)?;
+        let bound = start.map_or(Bound::Unbounded, Bound::Included);
+        let range: (Bound<&[u8]>, Bound<&[u8]>) = match direction {
+            Direction::Forward => (bound, Bound::Unbounded),
+            Direction::Backward => (Bound::Unbounded, bound),
+        };
+        let mut found = reader.range::<&[u8]>(range).map_err(|error| said("scan", error))?;
+        let mut seen = 0;
+        while seen < rows {
+            let next = if direction == Direction::Forward { found.next() } else { found.next_back() };
+            let Some(item) = next else { break };
+            let (key, value) = item.map_err(|error| said("scan", error))?;
+            seen += 1;
+            if !row(key.value(), value.value()) {
+                break;
+            }
         }
-        let mut left = rows;
-        self.iterate(table, Some(start), direction, &mut |key, value| {
-            visit(key, value);
-            left -= 1;
-            left > 0
-        })
-    }
-
-    fn scan_all(
-        &mut self,
-        table: u32,
-        direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        self.iterate(table, None, direction, visit)
+        Ok(seen)
     }
 }

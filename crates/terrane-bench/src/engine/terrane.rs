@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use terrane::{Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Values, read_counters};
 
 use crate::engine::{
-    Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Session, Shape, ShapeRow, Visit, Write,
+    Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Session, Shape, ShapeRow, ShowRow,
+    Visit, Write,
 };
 use crate::error::{Error, Result};
 use crate::plan::text::control_name;
@@ -216,59 +217,38 @@ impl Session for TerraneSession<'_> {
         self.engine.db.write(&self.batch, sync_of(sync)).map(drop).map_err(failed("write"))
     }
 
-    fn scan(
+    fn iterate(
         &mut self,
         table: u32,
-        start: &[u8],
+        start: Option<&[u8]>,
         rows: u64,
         direction: Direction,
-        visit: &mut Visit<'_>,
+        row: &mut ShowRow<'_>,
     ) -> Result<u64> {
-        let reader = &self.readers[table as usize];
-        let cursor = match &mut self.cursors[table as usize] {
-            Some(cursor) => {
+        // A short scan moves the cursor of the last one to the present; a whole one begins anew.
+        let mut whole;
+        let cursor = if start.is_none() {
+            whole = self.table(table).cursor();
+            &mut whole
+        } else {
+            let reader = &self.readers[table as usize];
+            let kept = &mut self.cursors[table as usize];
+            if let Some(cursor) = kept {
                 cursor.refresh();
-                cursor
             }
-            none => none.insert(reader.cursor()),
+            kept.get_or_insert_with(|| reader.cursor())
         };
-        match direction {
-            Direction::Forward => cursor.seek(start),
-            Direction::Backward => cursor.seek_back(start),
-        }
-        .map_err(failed("seek"))?;
-        let mut seen = 0;
-        while let Some((key, value)) = cursor.row() {
-            visit(key, value);
-            seen += 1;
-            if seen == rows {
-                break;
-            }
-            match direction {
-                Direction::Forward => cursor.next(),
-                Direction::Backward => cursor.prev(),
-            }
-            .map_err(failed("step"))?;
-        }
-        Ok(seen)
-    }
-
-    fn scan_all(
-        &mut self,
-        table: u32,
-        direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        let mut cursor = self.table(table).cursor();
-        match direction {
-            Direction::Forward => cursor.seek_first(),
-            Direction::Backward => cursor.seek_last(),
+        match (start, direction) {
+            (Some(key), Direction::Forward) => cursor.seek(key),
+            (Some(key), Direction::Backward) => cursor.seek_back(key),
+            (None, Direction::Forward) => cursor.seek_first(),
+            (None, Direction::Backward) => cursor.seek_last(),
         }
         .map_err(failed("seek"))?;
         let mut seen = 0;
         while let Some((key, value)) = cursor.row() {
             seen += 1;
-            if !visit(key, value) {
+            if !row(key, value) || seen == rows {
                 break;
             }
             match direction {

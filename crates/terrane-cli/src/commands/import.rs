@@ -23,6 +23,7 @@ use crate::exit::{Code, Failure};
 use crate::files::{self, File};
 use crate::import::{self, BadRow, Format, Keys, Records, Row, Step, Syntax};
 use crate::input::Input;
+use crate::signals::stop_on_signals;
 use crate::text::{count, parse_bytes, size};
 
 /// Bytes of records after which a batch is committed even if it holds few of them.
@@ -120,17 +121,6 @@ fn syntax(command: &Import) -> Result<Syntax, Failure> {
     let delimiter = byte("--delimiter", &command.delimiter)?;
     let comment = command.comment.as_deref().map(|typed| byte("--comment", typed)).transpose()?;
     Ok(Syntax { format, keys: Keys { fields, separator }, delimiter, comment })
-}
-
-/// The first SIGINT or SIGTERM asks to stop after the batch at hand; the second one kills.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        let registered = signal_hook::flag::register_conditional_default(signal, stop.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()));
-        registered.map_err(|error| Failure::file("signal handler", &error))?;
-    }
-    Ok(stop)
 }
 
 /// An import at work.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use terrane_base::{Error, ExtentId, Result};
-use terrane_storage::{Store, StoreUsage};
+use terrane_storage::{ReadRequest, Store, StoreUsage};
 use terrane_table::{Extent, ExtentWriter, WriterSettings};
 
 use super::Row;
@@ -15,6 +15,7 @@ pub(crate) struct TestStore {
     extents: Mutex<BTreeMap<ExtentId, Vec<u8>>>,
     next: AtomicU64,
     pub(crate) reads: AtomicU64,
+    pub(crate) batches: AtomicU64,
     bytes_read: AtomicU64,
     pub(crate) frees: AtomicU64,
 }
@@ -64,6 +65,13 @@ impl Store for TestStore {
         let bytes = bytes.get(offset as usize..offset as usize + buf.len());
         buf.copy_from_slice(bytes.ok_or_else(|| Error::corrupt("the data file ends before"))?);
         Ok(())
+    }
+
+    fn read_batch(&self, reads: &mut [ReadRequest<'_>]) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        for ReadRequest { id, offset, buf, result } in reads {
+            *result = self.read(*id, *offset, buf);
+        }
     }
 
     fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {

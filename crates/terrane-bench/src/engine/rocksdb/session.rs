@@ -15,7 +15,7 @@ use crate::engine::rocksdb::api::{
 use crate::engine::rocksdb::counters;
 use crate::engine::rocksdb::database::Database;
 use crate::engine::rocksdb::tuning::Counting;
-use crate::engine::{Direction, EngineCounters, Session, Visit, Write};
+use crate::engine::{Direction, EngineCounters, Session, ShowRow, Visit, Write};
 use crate::error::{Error, Result};
 
 /// `rocksdb_disable` and `rocksdb_enable_count` of the perf levels.
@@ -100,20 +100,6 @@ impl<'d> RocksSession<'d> {
         }
     }
 
-    fn iterate(
-        &self,
-        iter: &Owned<Iter>,
-        start: Option<&[u8]>,
-        direction: Direction,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        self.position(iter, start, direction);
-        let rows = self.walk(iter, direction, row);
-        // SAFETY: the iterator is alive.
-        checked(self.api, "scan", |error| unsafe { (self.api.iter_get_error)(iter.as_ptr(), error) })?;
-        Ok(rows)
-    }
-
     fn position(&self, iter: &Owned<Iter>, start: Option<&[u8]>, direction: Direction) {
         let raw = iter.as_ptr();
         // SAFETY: the iterator is alive, and the key for the call.
@@ -129,13 +115,8 @@ impl<'d> RocksSession<'d> {
         }
     }
 
-    /// Shows rows until `row` says stop or there are no more; how many it showed.
-    fn walk(
-        &self,
-        iter: &Owned<Iter>,
-        direction: Direction,
-        row: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> u64 {
+    /// Shows up to `rows_max` rows until `row` says stop or there are no more; how many it showed.
+    fn walk(&self, iter: &Owned<Iter>, rows_max: u64, direction: Direction, row: &mut ShowRow<'_>) -> u64 {
         let (api, raw) = (self.api, iter.as_ptr());
         let step = if direction == Direction::Forward { api.iter_next } else { api.iter_prev };
         let mut rows = 0;
@@ -155,7 +136,7 @@ impl<'d> RocksSession<'d> {
                         row(lent(key, key_size), lent(value, value_size))
                     }
                 };
-                if !more {
+                if !more || rows == rows_max {
                     break;
                 }
                 step(raw);
@@ -270,35 +251,23 @@ impl Session for RocksSession<'_> {
         })
     }
 
-    fn scan(
+    fn iterate(
         &mut self,
         table: u32,
-        start: &[u8],
+        start: Option<&[u8]>,
         rows: u64,
         direction: Direction,
-        visit: &mut Visit<'_>,
+        row: &mut ShowRow<'_>,
     ) -> Result<u64> {
-        if rows == 0 {
-            return Ok(0);
+        let iter = if start.is_some() { self.short_iter(table) } else { self.new_iter(true, table) };
+        self.position(&iter, start, direction);
+        let seen = self.walk(&iter, rows, direction, row);
+        // SAFETY: the iterator is alive.
+        checked(self.api, "scan", |error| unsafe { (self.api.iter_get_error)(iter.as_ptr(), error) })?;
+        if start.is_some() {
+            self.keep_iter(table, iter);
         }
-        let mut left = rows;
-        let iter = self.short_iter(table);
-        let seen = self.iterate(&iter, Some(start), direction, &mut |key, value| {
-            visit(key, value);
-            left -= 1;
-            left > 0
-        })?;
-        self.keep_iter(table, iter);
         Ok(seen)
-    }
-
-    fn scan_all(
-        &mut self,
-        table: u32,
-        direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64> {
-        self.iterate(&self.new_iter(true, table), None, direction, visit)
     }
 
     fn counters(&self) -> EngineCounters {

@@ -5,8 +5,7 @@ mod progress;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use terrane_bench::child::parent::Launcher;
 use terrane_bench::report::model::{Failed, RunReport};
@@ -17,6 +16,7 @@ use terrane_bench::{engine, files, generate};
 use crate::arguments::Engine;
 use crate::arguments::bench::{Bench, Compare, Redraw, RunFlags, Sub};
 use crate::exit::{Code, Failure};
+use crate::signals::stop_on_signals;
 
 impl From<terrane_bench::Error> for Failure {
     fn from(error: terrane_bench::Error) -> Failure {
@@ -41,7 +41,7 @@ pub(super) fn run(engine: &Engine, command: &Bench, out: &mut dyn Write) -> Resu
 
 fn run_plan(engine: &Engine, flags: &RunFlags, out: &mut dyn Write) -> Result<(), Failure> {
     let plan = plan::plan(engine, flags)?;
-    let stop = interruptible()?;
+    let stop = stop_on_signals()?;
     let place = Place {
         directory: flags.dir.clone(),
         results: flags.json.clone(),
@@ -141,17 +141,6 @@ fn typed() -> String {
     };
     let rest: Vec<String> = std::env::args().skip(1).map(quote).collect();
     format!("terrane {}", rest.join(" "))
-}
-
-/// A flag that the first signal sets; a second one ends the process.
-fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        let registered = signal_hook::flag::register_conditional_default(signal, stop.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()));
-        registered.map_err(|error| Failure::file("signal handler", &error))?;
-    }
-    Ok(stop)
 }
 
 /// Whether someone looks at standard error.

@@ -1,0 +1,155 @@
+//! The way of many misses at once: what several lookups lack is read in batches and published.
+//!
+//! Steps: 1. parts that have come meanwhile are told apart, 2. the others are read, up to [`BATCH_READS`] reads and
+//! [`BATCH_BYTES`] under way at once, 3. each is checked, decoded and published.
+//!
+//! Invariants:
+//! 1. No epoch is held across a read of the store.
+//! 2. A part that cannot be had is left out: whoever reads it alone gets the error that says why.
+//! 3. What is given out is the caller's own, whether the cache had room for it or not.
+
+use std::sync::Arc;
+
+use terrane_base::{Entry, SeqNo};
+use terrane_storage::ReadRequest;
+
+use crate::cache::{Cache, Object};
+use crate::extent::{Extent, count_search};
+use crate::loader::{Loader, Part};
+use crate::swip;
+
+/// Reads under way at once: as many as a device's queue takes.
+const BATCH_READS: usize = 64;
+/// Bytes that are read and not decoded yet, beyond which a batch takes no further part. They are not the cache's.
+const BATCH_BYTES: usize = 2 << 20;
+
+/// The part of an extent that a lookup lacks; in the order in which a lookup needs them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// Its filter.
+    Filter,
+    /// Its index block.
+    Index,
+    /// A data block, by its place in the index block.
+    Block(usize),
+}
+
+/// A part of an extent, held by whoever asked for it.
+#[derive(Clone, Debug)]
+pub struct Loaded(Arc<Object>);
+
+impl Extent {
+    /// The newest version of `key` with a number up to `seq` in a data block of the extent that was loaded for
+    /// [`Need::Block`]. A hit is counted as a search of the extent; `hash` says whether its filter was asked.
+    ///
+    /// # Panics
+    /// If it was loaded for another need.
+    #[must_use]
+    pub fn find_in<'l>(
+        &self,
+        loaded: &'l Loaded,
+        key: &'l [u8],
+        hash: Option<u64>,
+        seq: SeqNo,
+    ) -> Option<Entry<'l>> {
+        let entry = loaded.0.block().find(key, seq)?;
+        count_search(self.asked(hash).is_some(), 1, true);
+        Some(entry)
+    }
+}
+
+/// Loads what is needed of extents. The i-th answer is to `needs[i]`; `None` if it could not be had. Parts that stand
+/// there twice, one behind the other, are read once.
+#[must_use]
+pub fn load_many(cache: &Arc<Cache>, needs: &[(&Extent, Need)]) -> Vec<Option<Loaded>> {
+    let mut loaded: Vec<Option<Loaded>> = vec![None; needs.len()];
+    let mut batch = Batch::default();
+    for (at, &(extent, need)) in needs.iter().enumerate() {
+        if at > 0 && std::ptr::eq(needs[at - 1].0, extent) && needs[at - 1].1 == need {
+            continue;
+        }
+        let loader = Loader { extent, cache: extent.bind(cache), fill_cache: true };
+        let Some(part) = part_of(extent, need) else { continue };
+        match loader.cached_part(&part) {
+            Some(object) => loaded[at] = Some(Loaded(object)),
+            None => batch.add(at, loader, part),
+        }
+        if batch.is_full() {
+            batch.read(&mut loaded);
+        }
+    }
+    batch.read(&mut loaded);
+    for at in 1..needs.len() {
+        if std::ptr::eq(needs[at - 1].0, needs[at].0) && needs[at - 1].1 == needs[at].1 {
+            loaded[at] = loaded[at - 1].clone();
+        }
+    }
+    loaded
+}
+
+/// `None` if the index block, which says where the part is, has left the cache again.
+fn part_of(extent: &Extent, need: Need) -> Option<Part> {
+    Some(match need {
+        Need::Filter => Part::Filter,
+        Need::Index => Part::Index,
+        Need::Block(at) => Part::Block { owner: extent.index.swip.load_arc(&swip::enter())?, at },
+    })
+}
+
+/// A part to be read for the lookup `at`.
+struct Want<'e> {
+    at: usize,
+    loader: Loader<'e>,
+    part: Part,
+    offset: u32,
+    bytes: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Batch<'e> {
+    wants: Vec<Want<'e>>,
+    bytes: usize,
+}
+
+impl<'e> Batch<'e> {
+    fn add(&mut self, at: usize, loader: Loader<'e>, part: Part) {
+        let Ok((offset, len)) = loader.range(&part) else { return };
+        self.bytes += len as usize;
+        self.wants.push(Want { at, loader, part, offset, bytes: vec![0; len as usize] });
+    }
+
+    fn is_full(&self) -> bool {
+        self.wants.len() >= BATCH_READS || self.bytes >= BATCH_BYTES
+    }
+
+    /// Reads what was added and leaves the batch empty.
+    fn read(&mut self, loaded: &mut [Option<Loaded>]) {
+        let mut wants = &mut self.wants[..];
+        while let Some(first) = wants.first() {
+            // The extents of a database lie in one store; those of several are several batches.
+            let store = &first.loader.extent.store;
+            let same = wants.iter().take_while(|want| Arc::ptr_eq(&want.loader.extent.store, store)).count();
+            let (mine, others) = wants.split_at_mut(same);
+            read_each(mine, loaded);
+            wants = others;
+        }
+        self.wants.clear();
+        self.bytes = 0;
+    }
+}
+
+/// Reads, decodes and publishes parts of one store.
+fn read_each(wants: &mut [Want<'_>], loaded: &mut [Option<Loaded>]) {
+    let store = wants[0].loader.extent.store.clone();
+    let request = |want| {
+        let Want { loader, offset, bytes, .. }: &mut Want<'_> = want;
+        ReadRequest::new(loader.extent.meta.id, *offset, &mut bytes[..])
+    };
+    let mut reads: Vec<_> = wants.iter_mut().map(request).collect();
+    store.read_batch(&mut reads);
+    let is_read: Vec<bool> = reads.iter().map(|read| read.result.is_ok()).collect();
+    for (want, _) in wants.iter_mut().zip(is_read).filter(|(_, is_read)| *is_read) {
+        let bytes = std::mem::take(&mut want.bytes);
+        loaded[want.at] = want.loader.adopt(&want.part, bytes).ok().map(Loaded);
+    }
+}
