@@ -26,7 +26,7 @@ const SMALL_RUNS: f64 = 2.0;
 pub(crate) struct Backlog {
     moving: Mutex<Vec<Moving>>,
     /// Since when there is something to sink that has not been counted.
-    since: Mutex<Duration>,
+    since: Mutex<Option<Duration>>,
     /// Bytes of the last run that was dumped: of a full generation only a part, the rest was its index.
     run_bytes: AtomicU64,
 }
@@ -56,15 +56,17 @@ impl Backlog {
         moving.iter().filter(|one| one.table == table).map(Moving::bytes_so_far).sum()
     }
 
-    /// Notes that nothing is due.
-    fn rest(&self, now: Duration) {
+    /// Notes whether runs are due to sink.
+    fn look(&self, now: Duration, is_due: bool) {
         let mut since = self.since.lock();
-        *since = now.max(*since);
+        if !is_due || since.is_none() {
+            *since = Some(now);
+        }
     }
 
     /// The time that what sank until `now` took, other jobs in between included: they take their part of it every time.
     fn took(&self, now: Duration) -> Duration {
-        now.saturating_sub(std::mem::replace(&mut *self.since.lock(), now))
+        now.saturating_sub(self.since.lock().replace(now).unwrap_or(now))
     }
 
     /// Runs a job that changes the runs of `table` by `bytes` and reads `entries`.
@@ -125,15 +127,21 @@ impl Engine {
         done
     }
 
-    /// How far the levels of `table` are from where writers begin to be slowed (0) to where they are slowed most (1).
-    pub(crate) fn backlog_of(&self, table: &Table) -> f64 {
+    /// How far the levels are from where writers begin to be slowed (0) to their limit (1), of the table that has most.
+    pub(crate) fn largest_backlog(&self) -> f64 {
+        let tables = self.catalog.all();
+        let is_due = |table: &Arc<Table>| {
+            table.pinned().tree.runs.len() as u64 >= table.settings.limits.overflow_runs_trigger
+        };
+        self.backlog.look(self.env.clock.now(), tables.iter().any(is_due));
+        tables.iter().map(|table| self.backlog_of(table)).fold(f64::MIN, f64::max)
+    }
+
+    fn backlog_of(&self, table: &Table) -> f64 {
         let tree = table.pinned().tree;
         let limits = &table.settings.limits;
         let bytes: u64 = tree.runs.iter().map(|run| run.level.totals().bytes).sum();
         let bytes = (bytes as f64 + self.backlog.moved(table.id)).max(0.0);
-        if tree.runs.len() < limits.overflow_runs_trigger as usize {
-            self.backlog.rest(self.env.clock.now());
-        }
         let run_bytes =
             self.backlog.run_bytes.load(Ordering::Relaxed).max(self.options.global_index_bytes / 2);
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
@@ -142,5 +150,22 @@ impl Engine {
         let owed = debt_bytes(&crate::compact::shape_of(table.id, &tree, &[]), limits) as f64;
         let of_levels = owed / (DEBT_BASES * table.settings.level_base_bytes as f64);
         of_runs.max(of_levels * 2.0 - 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_runs_sink_in_begins_when_they_are_due() {
+        let (backlog, at) = (Backlog::default(), Duration::from_secs);
+        // Opened with runs: not since the clock began.
+        backlog.look(at(1000), true);
+        backlog.look(at(1001), true);
+        assert_eq!(backlog.took(at(1002)), at(2));
+        assert_eq!(backlog.took(at(1005)), at(3));
+        backlog.look(at(1009), false);
+        assert_eq!(backlog.took(at(1010)), at(1));
     }
 }

@@ -14,8 +14,7 @@ impl Engine {
         let balance = self.balance_memory();
         // What the cache has not given back yet is waited for like memory that is not flushed yet.
         let memory = if balance.is_over { 1.0 } else { self.debt_of(balance.write_bytes) };
-        let backlog = self.catalog.all().iter().map(|table| self.backlog_of(table)).fold(f64::MIN, f64::max);
-        self.pressure.set_debt(memory, backlog);
+        self.pressure.set_debt(memory, self.largest_backlog());
     }
 
     /// Share of the write memory that is in use.

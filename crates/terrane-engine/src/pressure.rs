@@ -107,11 +107,12 @@ impl Pressure {
         self.drain_rate.store((old * 0.75 + rate * 0.25).max(RATE_FLOOR) as u64, Ordering::Relaxed);
     }
 
-    /// Notes that `bytes` of overflow runs sank, the first after `since` the last ones did.
+    /// Notes that `bytes` of overflow runs sank, the first in `took`.
     pub(crate) fn sank(&self, bytes: u64, took: Duration) {
         let took = took.as_secs_f64().max(1e-3);
         let old = self.sink_rate.load(Ordering::Relaxed) as f64;
-        let keeps = (-took / SINK_MEMORY.as_secs_f64()).exp();
+        // At most half of it is forgotten at once: the background may have been paused meanwhile.
+        let keeps = (-took / SINK_MEMORY.as_secs_f64()).exp().max(0.5);
         let rate = old * keeps + bytes as f64 / took * (1.0 - keeps);
         self.sink_rate.store(rate.max(RATE_FLOOR) as u64, Ordering::Relaxed);
     }
@@ -219,6 +220,15 @@ mod tests {
             last = rate;
         }
         assert!(last < 100e6 * SHARE_END / 3.0, "far beyond its end little comes: {last}");
+    }
+
+    #[test]
+    fn one_merge_that_took_for_ever_does_not_stop_writers() {
+        let pressure = Pressure::default();
+        pressure.sank(1 << 20, Duration::from_secs(100_000));
+        pressure.set_debt(0.0, 0.5);
+        let rate = pressure.backlog_rate.load(Ordering::Relaxed) as f64;
+        assert!(rate > RATE_START * 0.49 && rate < RATE_START * 0.51, "{rate}");
     }
 
     /// A background that merges the runs there are, then works elsewhere for as long, and writers that always want

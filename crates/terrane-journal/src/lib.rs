@@ -270,7 +270,9 @@ impl Default for JournalSettings {
             ring_slots: 256,
             group_bytes_max: 1 << 20,
             parallel_copy_bytes: 64 << 10,
-            spare_files_max: 4,
+            // A flush gives back about four at once, and as many may wait for readers. One more is removed when its last
+            // reader leaves, which may be a writer, and a new one is made meanwhile.
+            spare_files_max: 8,
         }
     }
 }
