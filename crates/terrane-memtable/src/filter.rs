@@ -10,8 +10,7 @@
 //!
 //! # Memory ordering
 //! Bits are set, relaxed, before the version goes into the tree. A reader that may see the version by its number was
-//! told so by a release that came after both, and hence finds the bits, and the layer they are in. A writer that finds a
-//! version of its key in the tree leaves the filter alone: the bits came before that version, which it acquired.
+//! told so by a release that came after both, and hence finds the bits, and the layer they are in.
 
 use std::sync::OnceLock;
 
@@ -70,14 +69,6 @@ impl KeyFilter {
     pub(crate) fn prefetch(&self, hash: u64) {
         for at in 0..self.count.load(Ordering::Acquire) {
             prefetch(word_of(self.layer(at), hash));
-        }
-    }
-
-    /// Asks for the line that [`KeyFilter::insert`] will touch.
-    #[inline]
-    pub(crate) fn prefetch_newest(&self, hash: u64) {
-        if let Some(newest) = self.count.load(Ordering::Acquire).checked_sub(1) {
-            prefetch(word_of(self.layer(newest), hash));
         }
     }
 

@@ -92,13 +92,7 @@ impl Memtable {
         let entry = unsafe { VersionEntry::new(&mut lane, seq, RecordPtr::new(start, index)) };
         let view = entry.view();
         if let Some(filter) = &self.filter {
-            let hash = filter::hash(view.key);
-            // The filter's miss passes while the way down is looked at, whose lines the insertion needs next; setting bits
-            // first would hold up every load behind it. A key that is found has its bits.
-            filter.prefetch_newest(hash);
-            if self.tree.find(view.key).is_none() {
-                filter.insert(hash, &lane);
-            }
+            filter.insert(filter::hash(view.key), &lane);
         }
         let pushed = self.tree.insert(&mut lane, view.key, entry);
         self.count(&mut lane, pinned, entry, view.len, &pushed)
