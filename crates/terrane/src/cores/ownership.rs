@@ -73,7 +73,9 @@ impl Ownership {
     /// Where `key` of `table` belongs.
     #[inline]
     pub(super) fn home(&self, table: &Table, key: &[u8]) -> Result<Home> {
-        self.home_of(table.id(), key).ok_or_else(|| not_named(table))
+        // Numbers of tables mean something within their database only.
+        let is_ours = |home: &Home| std::sync::Arc::ptr_eq(&table.engine, &self.table(home.place).engine);
+        self.home_of(table.id(), key).filter(is_ours).ok_or_else(|| not_named(table))
     }
 
     #[inline]
