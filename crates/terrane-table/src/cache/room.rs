@@ -40,8 +40,8 @@ impl Cache {
                 break;
             }
             let charge = self.charge_object(kind, bytes);
-            // Gaps may be there and too short: then more of them are made with every turn.
-            let gaps = if self.arena.is_some() { u64::from(turn) * MISS_STEP_BYTES } else { 0 };
+            // Gaps may be there and too short: then more of them are made with every turn, for the next misses too.
+            let gaps = if self.arena.is_some() { u64::from(turn + 1) * MISS_STEP_BYTES } else { 0 };
             self.make_room(if charge.is_some() { 0 } else { need + gaps });
             if charge.is_some() {
                 return charge;

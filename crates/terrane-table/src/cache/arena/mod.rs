@@ -7,8 +7,9 @@
 //! arena   = chunk of things that can be moved*  chunk of things that cannot*
 //! ```
 //!
-//! * *Dense*: a spot is any run of free granules, so an object wastes half a granule on average. Of the chunks with room
-//!   the first is taken, and in it the shortest run that is long enough: chunks far back empty by themselves.
+//! * *Dense*: a spot is any run of free granules; nearly equal sizes are made equal, so that gaps are filled again. Of the
+//!   chunks with room the first is taken, and in it the shortest run that is long enough: chunks far back empty by
+//!   themselves.
 //! * *Given back*: an empty chunk goes back to the system at once. To empty one that is not, the cache moves the objects
 //!   of the sparsest chunk into gaps of the others ([`Arena::drain_sparsest`]). What cannot be moved, index
 //!   blocks, whose tenants know where they lie, has chunks of its own; it is about a hundredth of the cache.
@@ -260,9 +261,11 @@ impl Arena {
     }
 }
 
-/// Granules of a spot of `bytes`.
+/// Granules of a spot of `bytes`: rounded up by a sixteenth at most, so that objects of nearly one size fit into each
+/// other's gaps.
 fn granules(bytes: usize) -> usize {
-    bytes.div_ceil(GRANULE_BYTES).max(1)
+    let granules = bytes.div_ceil(GRANULE_BYTES).max(1);
+    granules.next_multiple_of(1 << granules.ilog2().saturating_sub(4))
 }
 
 impl State {
