@@ -48,9 +48,9 @@ fn layered(options: &Options) -> (Arc<Engine>, Arc<Table>) {
 }
 
 fn expected(number: u64) -> Vec<u8> {
-    let round = if number % 7 == 0 {
+    let round = if number.is_multiple_of(7) {
         3
-    } else if number % 3 == 0 {
+    } else if number.is_multiple_of(3) {
         2
     } else {
         1
