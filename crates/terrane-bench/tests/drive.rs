@@ -245,7 +245,13 @@ fn open_loop_charges_waiting_to_those_who_wait() {
     assert_eq!(slow.reads.load(Ordering::Relaxed), 40);
     // The last of 20 arrivals, one per millisecond, waits for 19 reads of at least 20 ms each.
     assert!(open.latency.max >= 350_000_000, "{:?}", open.latency);
-    assert!(open.latency.p50 > closed.latency.p50 * 5, "{:?} against {:?}", open.latency, closed.latency);
+    // However long the machine lets a read take: one after the other they take no more than the run, and waiting they take
+    // at least 20 ms more each than the one before, less the millisecond between arrivals.
+    let sum = |measured: &terrane_bench::drive::Measured| {
+        measured.latency.mean * measured.latency.count as f64 / 1e9
+    };
+    assert!(sum(&closed) <= closed.seconds * 1.05, "{closed:?}");
+    assert!(sum(&open) >= 3.8, "{open:?}");
 }
 
 #[test]

@@ -224,9 +224,23 @@ fn reading(shell: &Shell, name: &str) -> Child {
     while lines() < 2 && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Its beginning is told right after the result of the load.
-    std::thread::sleep(Duration::from_millis(300));
+    // Its beginning is told behind the result of the load, and then how far it is: two messages more, and it was told.
+    let mut heard = bytes_read(child.id());
+    for _ in 0..2 {
+        let before = heard;
+        while heard == before && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(20));
+            heard = bytes_read(child.id());
+        }
+    }
     child
+}
+
+/// What a process has read so far; 0 when it is gone.
+fn bytes_read(pid: u32) -> u64 {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let read = io.lines().find_map(|line| line.strip_prefix("rchar: "));
+    read.map_or(0, |bytes| bytes.parse().unwrap())
 }
 
 #[test]

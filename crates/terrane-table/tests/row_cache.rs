@@ -123,9 +123,10 @@ fn readers_that_are_overtaken_get_nothing() {
         }
         let readers = (0..2).map(|_| {
             scope.spawn(|| {
-                let (mut hits, mut number) = (0u64, 0);
-                while !stop.load(Ordering::Relaxed) {
-                    number = (number + 7) % 20_000;
+                let (mut hits, mut number, mut turns) = (0u64, 0, 0);
+                // Every key once at least: the writers may be done before this thread has had its first turn.
+                while turns < 20_000 || !stop.load(Ordering::Relaxed) {
+                    (number, turns) = ((number + 7) % 20_000, turns + 1);
                     if let Some(found) = get(&rows, number, SeqNo::MAX) {
                         assert_eq!(found, value(number, 1));
                         hits += 1;

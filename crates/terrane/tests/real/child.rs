@@ -2,9 +2,9 @@
 //!
 //! * `writers`: several threads write batches over three tables, every eighth durable, while another flushes and
 //!   compacts, until somebody kills it.
-//! * `script`: waits for a line, then does one thing after the other, each phase announced; an error is told and the
-//!   script goes on where a careful program would. What it reads it compares with the rows that its operations leave: a
-//!   read that fails may end early with an error, and never with other rows or without one.
+//! * `script`: says that it is ready, waits for a line, then does one thing after the other, each phase announced; an
+//!   error is told and the script goes on where a careful program would. What it reads it compares with the rows that
+//!   its operations leave: a read that fails may end early with an error, and never with other rows or without one.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -104,6 +104,7 @@ fn script(dir: &std::path::Path) -> ExitCode {
     let first = std::env::var("TERRANE_REAL_PHASE").unwrap_or_else(|_| "open".into());
     let dies = std::env::var_os("TERRANE_REAL_DIES").is_some();
     let mut line = String::new();
+    say("ready");
     let _ = std::io::stdin().lock().read_line(&mut line);
     say(&format!("phase {first}"));
     let Some(db) = told(Db::open_with(dir, &tiny_options())) else { return end() };

@@ -3,10 +3,12 @@
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// After this long a child hangs.
-const LIMIT: Duration = Duration::from_secs(60);
+/// After so many looks a child hangs: a minute on a machine that never stands still.
+const LOOKS_MAX: u32 = 30_000;
+/// What passes between them.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// What a child under strace did.
 pub(crate) struct Life {
@@ -59,14 +61,21 @@ pub(crate) fn missing() -> Option<String> {
     }
 }
 
-/// Starts the scripted child on `dir`; it waits for a line.
+/// Starts the scripted child on `dir`; it is in our code, and waits for a line.
 pub(crate) fn start(dir: &Path, phase: &str, dies: bool) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env("TERRANE_REAL_CHILD", "script").env("TERRANE_REAL_DIR", dir).env("TERRANE_REAL_PHASE", phase);
     if dies {
         command.env("TERRANE_REAL_DIES", "1");
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // On a busy machine a tracer would come while the child is being loaded, and what fails then is not ours.
+    let mut letter = [0];
+    while letter != *b"\n" {
+        child.stdout.as_mut().unwrap().read_exact(&mut letter).unwrap();
+    }
+    child
 }
 
 /// Lets the child go and waits for its end.
@@ -80,18 +89,21 @@ pub(crate) fn finish(mut child: Child) -> Life {
         let mut text = String::new();
         err.read_to_string(&mut text).map(|_| text)
     });
-    let start = Instant::now();
+    let mut looks = 0;
     let mut stdin = child.stdin.take().unwrap();
     let _ = stdin.write_all(b"go\n");
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break Some(status),
-            None if start.elapsed() > LIMIT => {
+            None if looks == LOOKS_MAX => {
                 child.kill().unwrap();
                 child.wait().unwrap();
                 break None;
             }
-            None => std::thread::sleep(Duration::from_millis(2)),
+            None => {
+                looks += 1;
+                std::thread::sleep(LOOK_EVERY);
+            }
         }
     };
     let said = said.join().unwrap().unwrap_or_default().lines().map(str::to_owned).collect();
@@ -111,12 +123,13 @@ pub(crate) fn trace(dir: &Path, phase: &str, log: &Path, options: &[String]) -> 
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let start = Instant::now();
+    let mut looks = 0;
     let status = format!("/proc/{}/status", child.id());
     while !is_traced(&status) {
         assert!(strace.try_wait().unwrap().is_none(), "strace could not attach");
-        assert!(start.elapsed() < LIMIT, "strace did not attach");
-        std::thread::sleep(Duration::from_micros(500));
+        assert!(looks < LOOKS_MAX, "strace did not attach");
+        looks += 1;
+        std::thread::sleep(LOOK_EVERY);
     }
     let mut life = finish(child);
     strace.wait().unwrap();
