@@ -98,6 +98,8 @@ bugs! {
     ForgetSpareFiles: "invariant 11", "an opening does not make spare segment files durable", "terrane-engine spares a_spare_that_is_listed";
     PredictableGroups: "bytes are not trusted", "checksums of groups do not depend on the database", "terrane-engine forged a_value_in_a_torn_group";
     UnlimitedLosses: "bytes are not trusted", "a repair lists losses without bound", "terrane-engine forged losses_without_end";
+    ReclaimOnce: "work at rest: space", "spare space is given back at the first rest only", "terrane-sim simulate at_rest_the_device";
+    ReclaimTaken: "work at rest: space", "what is given back reaches into a slot that is in use", "terrane-engine rest at_rest_the_device";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
 }
 

@@ -47,7 +47,8 @@ impl IdleWatch {
         match seen.since {
             Some(since) if seen.bytes_written == bytes_written => now.saturating_sub(since) >= IDLE_MIN,
             _ => {
-                *seen = Seen { bytes_written, since: Some(now), has_reclaimed: false };
+                let has_reclaimed = terrane_base::planted!(ReclaimOnce) && seen.has_reclaimed;
+                *seen = Seen { bytes_written, since: Some(now), has_reclaimed };
                 false
             }
         }

@@ -178,7 +178,7 @@ impl Runner {
     }
 
     fn change_table(&self, name: &str, is_created: bool, change: impl FnOnce() -> terrane::Result<()>) {
-        self.life.borrow_mut().events.push(Event { table: name.to_owned(), is_created });
+        self.life.borrow_mut().events.push(Event::new(name, is_created));
         let changed = change();
         if self.disk().has_crashed() {
             return;
@@ -194,7 +194,11 @@ impl Runner {
             }
             return;
         }
-        self.life.borrow_mut().events.pop();
+        self.note_losses();
+        let mut life = self.life.borrow_mut();
+        let done = life.events.pop();
+        life.changed.extend(done);
+        drop(life);
         let mut model = self.model.borrow_mut();
         if is_created { model.create_table(name) } else { model.drop_table(name) }
     }
@@ -206,7 +210,7 @@ impl Runner {
         drop(before);
         let life = self.life.borrow();
         let mut kept: Vec<u64> = life.snapshots.values().map(|(_, moment)| *moment).collect();
-        kept.extend([life.durable, life.marked]);
+        kept.extend([life.durable, life.marked, life.found]);
         // Reads under way may be of a moment that is over.
         if self.is_outermost() {
             self.model.borrow_mut().forget_before(&kept);

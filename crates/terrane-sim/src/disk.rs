@@ -357,6 +357,14 @@ impl File for SimFile {
                 self.disk.inner.fail_sync(path);
                 Err(Harm::Broken.error(Call::Sync, path))
             }
+            Some(Harm::Lost) => {
+                self.disk.inner.fail_sync(path);
+                Ok(())
+            }
+            Some(Harm::Misdirected(seed)) => {
+                self.disk.inner.misdirect_sync(path, seed);
+                Ok(())
+            }
             Some(harm) if harm.refuses() => Err(harm.error(Call::Sync, path)),
             _ => self.inner.sync(),
         }

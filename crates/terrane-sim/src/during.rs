@@ -8,10 +8,12 @@ use crate::run::Runner;
 
 impl Watcher for Runner {
     fn at_crash(&self) {
+        let crash = self.life.borrow().armed.map_or(Crash::Power(0), |(crash, _)| crash);
         if !self.is_opening.get() {
-            let crash = self.life.borrow().armed.map_or(Crash::Power(0), |(crash, _)| crash);
             let allowed = self.allowed(crash);
             self.life.borrow_mut().captured = Some(allowed);
+        } else if crash != Crash::Kill {
+            self.weaken_captured();
         }
     }
 

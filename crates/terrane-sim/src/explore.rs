@@ -27,7 +27,7 @@ use crate::script::Script;
 type Kind = (&'static str, fn(u64) -> Vec<Op>);
 
 /// What can happen in a history.
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 19] = [
     ("put", |stamp| vec![put(1, 40, stamp, false)]),
     ("put sync", |stamp| vec![put(2, 40, stamp, true)]),
     ("put of pages", |stamp| vec![put(3, 9_000, stamp, true)]),
@@ -46,6 +46,7 @@ const KINDS: [Kind; 18] = [
     ("fill", |stamp| (0..4).map(|number| put(number, 20_000, stamp * 10 + number, false)).collect()),
     ("background", |_| vec![Op::Steps { count: 4 }]),
     ("quiesce", |_| vec![Op::Quiesce]),
+    ("rest", |_| vec![Op::Rest]),
 ];
 
 /// How many kinds of operation there are.

@@ -41,9 +41,10 @@ pub(crate) enum Harm {
     Short,
     /// A read returns one wrong bit.
     Flip(u64),
-    /// A write says that it was done and was not.
+    /// A write says that it was done and was not. Of a sync: none of the writes that it was to make durable is, and
+    /// this shows when the power goes.
     Lost,
-    /// A write goes to another place of its file.
+    /// A write goes to another place of its file. Of a sync: one page of what it was to make durable.
     Misdirected(u64),
 }
 
@@ -93,11 +94,27 @@ pub(crate) struct Struck {
     pub(crate) lies: u64,
     /// Reads and writes harmed without a word.
     pub(crate) silent: u64,
-    /// Writes among them: what is stored is damaged.
+    /// Writes and syncs among them: what is stored is damaged.
     pub(crate) damage: u64,
+    /// Those that hit the manifest, or the file that names it.
+    pub(crate) manifest: u64,
+    /// Syncs of segments that lost what they were to make durable.
+    pub(crate) segments_lost: u64,
+    /// Syncs of segments that put a page elsewhere.
+    pub(crate) segments_mixed: u64,
 }
 
 impl Struck {
+    fn add_silent(&mut self, harm: Harm, path: &str) {
+        self.silent += 1;
+        let (is_lost, is_mixed) = (harm == Harm::Lost, matches!(harm, Harm::Misdirected(_)));
+        let is_damage = is_lost || is_mixed;
+        self.damage += u64::from(is_damage);
+        self.manifest += u64::from(is_damage && (path.contains("MANIFEST") || path.contains("CURRENT")));
+        self.segments_lost += u64::from(is_lost && path.ends_with(".seg"));
+        self.segments_mixed += u64::from(is_mixed && path.ends_with(".seg"));
+    }
+
     /// All of them.
     #[must_use]
     pub(crate) fn sum(&self) -> u64 {
@@ -174,10 +191,7 @@ impl Plan {
             }
             Some(Harm::Full) => self.struck.broken += 1,
             Some(Harm::Lie) => self.struck.lies += 1,
-            Some(harm) => {
-                self.struck.silent += 1;
-                self.struck.damage += u64::from(matches!(harm, Harm::Lost | Harm::Misdirected(_)));
-            }
+            Some(harm) => self.struck.add_silent(harm, path),
             None => {}
         }
         done

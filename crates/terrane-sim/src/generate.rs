@@ -128,7 +128,8 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     for name in ["direct_io", "async_write_back", "compaction_read_ahead", "even_levels", "defer_merges"] {
         options.push((name.to_owned(), numbers.one_in(2).to_string()));
     }
-    for name in ["memtable_filter", "adaptive_filters", "interleaved_multi_get"] {
+    for name in ["memtable_filter", "adaptive_filters", "interleaved_multi_get", "idle_flush", "idle_reclaim"]
+    {
         options.push((name.to_owned(), (!numbers.one_in(4)).to_string()));
     }
     options
@@ -192,7 +193,8 @@ impl Draft {
             14..17 => self.create_or_drop(),
             17..20 => Op::Run { table: self.table() },
             20..42 => Op::Steps { count: 1 + self.numbers.skewed(16) },
-            42..46 => Op::Wait { millis: self.numbers.skewed(4_000) },
+            42..45 => Op::Wait { millis: self.numbers.skewed(4_000) },
+            45 => Op::Rest,
             46 => Op::Scrub,
             47 | 48 => Op::Peek,
             49 => self.repair(),
@@ -246,15 +248,22 @@ impl Draft {
         Op::Fault(Fault { call, path_part: self.path_part(), harm, skip: self.numbers.skewed(20), lasting })
     }
 
-    /// Harm without a word, where checksums have to find it out: on extents.
+    /// Harm without a word, which checksums, chains and marks have to find out.
     fn silent_fault(&mut self) -> Op {
-        let (call, harm) = match self.numbers.below(5) {
+        let (call, harm) = match self.numbers.below(8) {
             0 => (Call::Read, Harm::Short),
-            1 | 2 => (Call::Read, Harm::Flip(self.numbers.draw())),
-            3 => (Call::Write, Harm::Lost),
-            _ => (Call::Write, Harm::Misdirected(self.numbers.draw())),
+            1..4 => (Call::Read, Harm::Flip(self.numbers.draw())),
+            // What is mapped is written by syncs.
+            lost => {
+                let call = if self.numbers.one_in(2) { Call::Write } else { Call::Sync };
+                (call, if lost < 6 { Harm::Lost } else { Harm::Misdirected(self.numbers.draw()) })
+            }
         };
-        let path_part = if call == Call::Write { ".ext".to_owned() } else { self.path_part() };
+        let path_part = match call {
+            Call::Read => self.path_part(),
+            Call::Write => (*self.numbers.pick(&[".ext", ".ext", ".ext", "MANIFEST", "CURRENT"])).to_owned(),
+            _ => (*self.numbers.pick(&[".seg", ".seg", ".seg", ".ext", "MANIFEST"])).to_owned(),
+        };
         Op::Fault(Fault { call, path_part, harm, skip: self.numbers.skewed(20), lasting: false })
     }
 

@@ -4,7 +4,7 @@
 //! * [`model`]: what a database should answer. [`history`]: random operations on a database of the real world.
 //! * `world`: clock, randomness and background work of a seed. `disk`, `fault`: a device, and what is done to it.
 //! * `op`, [`script`], [`mod@generate`]: what is done, as values, as text, drawn from a seed.
-//! * [`mod@run`] (with `act`, `read`, `during`, `lives`, `judge`, `aside`, `heal`): does it and compares. [`mod@shrink`]: makes a failing run short.
+//! * [`mod@run`] (with `act`, `read`, `during`, `lives`, `losses`, `judge`, `aside`, `heal`, `rest`): does it and compares. [`mod@shrink`]: makes a failing run short.
 //! * [`metamorph`]: the same operations under many configurations. [`explore`] (with `onward`): every crash of small histories. [`campaign`]: many runs on several threads.
 //!
 //! The engine under it is the real one, whole. It starts no thread here: its background work is done in steps, by
@@ -23,6 +23,7 @@ mod heal;
 pub mod history;
 mod judge;
 mod lives;
+mod losses;
 pub mod metamorph;
 pub mod model;
 mod numbers;
@@ -30,6 +31,7 @@ mod onward;
 mod op;
 mod panics;
 mod read;
+mod rest;
 pub mod run;
 pub mod script;
 pub mod shrink;

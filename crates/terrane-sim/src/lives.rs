@@ -17,6 +17,8 @@ const PEEK_ONE_IN: u64 = 8;
 impl Runner {
     /// What a kill, or a loss of power, may leave now.
     pub(crate) fn allowed(&self, crash: Crash) -> Allowed {
+        self.note_losses();
+        let events = self.events();
         let life = self.life.borrow();
         if self.is_opening.get()
             && let Some(captured) = &life.captured
@@ -24,12 +26,13 @@ impl Runner {
             return captured.clone();
         }
         let acked = self.model.borrow().now();
+        let durable = life.durable();
         let floor = match crash {
             Crash::Kill if self.has_journal => acked,
-            _ => life.durable,
+            _ => durable,
         };
         let extra = life.inflight.last().or(life.doubt.as_ref()).cloned();
-        Allowed { floor, durable: life.durable, acked, extra, events: life.events.clone() }
+        Allowed { floor, durable, acked, extra, events }
     }
 
     pub(crate) fn reopen(&self, options: u64) {
@@ -77,7 +80,7 @@ impl Runner {
         let bits = 1 + seed % 3;
         let mut allowed = self.allowed(Crash::Kill);
         allowed.floor = self.rot_floor(bits);
-        allowed.durable = allowed.floor;
+        allowed.durable = allowed.floor.min(allowed.durable);
         let image = self.disk().device().kill();
         self.die();
         let chosen = |path: &str| path.contains(path_part) && !path.ends_with("LOCK");
@@ -106,7 +109,7 @@ impl Runner {
     fn rot_floor(&self, bits: u64) -> u64 {
         let life = self.life.borrow();
         let left = life.marks.len().checked_sub(bits as usize);
-        life.marked.max(left.map_or(0, |at| life.marks[at]))
+        life.marked().max(left.map_or(0, |at| life.marks[at]))
     }
 
     /// After a crash: the image is the device of the next life.
@@ -150,8 +153,11 @@ impl Runner {
         let next = SimDisk::new(self.world.clone(), device);
         before.faults().into_iter().for_each(|fault: Fault| next.fail(fault));
         *self.disk.borrow_mut() = next;
-        let marked = self.life.borrow().marked;
-        *self.life.borrow_mut() = Life { marked, ..Life::default() };
+        let mut life = self.life.borrow_mut();
+        let (changed, is_manifest_hurt) = (std::mem::take(&mut life.changed), life.is_manifest_hurt);
+        *life = Life { is_manifest_hurt, ..Life::new(life.marked()) };
+        // An edit that only the system's pages hold is gone when the power is.
+        life.changed = if is_manifest_hurt { changed } else { Vec::new() };
     }
 
     /// Opens the database and judges what it holds; `again` crashes at that call of the recovery.
@@ -216,6 +222,9 @@ impl Runner {
                 return self.count(|outcome| outcome.refused = true);
             }
             Err(_) if self.disk().has_crashed() => return,
+            Err(Verdict::Wrong(_)) if allowed.has_turned() => {
+                return self.count(|outcome| outcome.refused = true);
+            }
             Err(Verdict::Unread(error)) => {
                 self.met("after open", &error);
                 if self.failure.borrow().is_none() {
@@ -229,11 +238,16 @@ impl Runner {
             }
         };
         self.world.note(found.commits);
+        if found.events.iter().any(|event| event.is_undone && event.is_created) {
+            // The rows of a table that was dropped are not in the model any more.
+            return self.count(|outcome| outcome.refused = true);
+        }
         adopt(&mut self.model.borrow_mut(), &found, allowed);
         let mut life = self.life.borrow_mut();
         if self.has_journal {
             life.durable = found.commits;
             life.marked = found.commits;
+            life.found = found.commits;
         }
     }
 }

@@ -132,6 +132,8 @@ pub(crate) enum Op {
     Steps { count: u64 },
     /// Lets time pass.
     Wait { millis: u64 },
+    /// Writes, then nothing for seconds, while the background does what is to be done at rest.
+    Rest,
     /// Compares every row, forward and backward, and runs the database's own check.
     Check,
     /// Has a reader look at what the death of the process would leave now.

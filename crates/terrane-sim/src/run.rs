@@ -115,7 +115,6 @@ pub(crate) fn accepts(script: &Script) -> bool {
 }
 
 /// What is known of the present life.
-#[derive(Default)]
 pub(crate) struct Life {
     /// Commits that a loss of power does not take.
     pub(crate) durable: u64,
@@ -130,6 +129,16 @@ pub(crate) struct Life {
     pub(crate) doubt: Option<Vec<Change>>,
     /// Tables whose change is under way, or failed.
     pub(crate) events: Vec<Event>,
+    /// Changes of tables that were done.
+    pub(crate) changed: Vec<Event>,
+    /// Commits that the opening found.
+    pub(crate) found: u64,
+    /// Commits that no lost write of the journal was to make durable.
+    pub(crate) kept: u64,
+    /// Lost syncs of segments that were noted.
+    pub(crate) segments_lost: u64,
+    /// Edits of the manifest may be lost.
+    pub(crate) is_manifest_hurt: bool,
     /// What an image that was taken may hold.
     pub(crate) captured: Option<Allowed>,
     /// What the crash that is armed is like.
@@ -145,6 +154,35 @@ pub(crate) struct Life {
     pub(crate) during: Vec<(u64, Op)>,
     /// Calls that were refused before everything worked again: they excuse nothing that comes later.
     pub(crate) forgiven: u64,
+}
+
+impl Life {
+    /// A life of a database of which so many commits cannot be lost.
+    pub(crate) fn new(marked: u64) -> Self {
+        Life {
+            durable: 0,
+            marked,
+            found: marked,
+            kept: u64::MAX,
+            marks: Vec::new(),
+            snapshots: BTreeMap::new(),
+            inflight: Vec::new(),
+            doubt: None,
+            events: Vec::new(),
+            changed: Vec::new(),
+            captured: None,
+            armed: None,
+            segments_lost: 0,
+            is_manifest_hurt: false,
+            is_paused: false,
+            is_poisoned: false,
+            is_stuck: false,
+            is_cramped: false,
+            was_cramped: false,
+            during: Vec::new(),
+            forgiven: 0,
+        }
+    }
 }
 
 pub(crate) struct Runner {
@@ -179,7 +217,7 @@ impl Runner {
             options: RefCell::new(options),
             db: RefCell::default(),
             model: RefCell::new(Model::new()),
-            life: RefCell::default(),
+            life: RefCell::new(Life::new(0)),
             failure: RefCell::default(),
             outcome: Cell::default(),
             is_damaged: Cell::new(false),
@@ -245,6 +283,7 @@ impl Runner {
             Op::Room { bytes } => self.set_room(*bytes),
             Op::Decay { seed } => self.decay(*seed),
             Op::Scrub => self.scrub(),
+            Op::Rest => self.rest(),
             Op::Peek => self.peek(),
             Op::Repair => self.repair(),
             Op::During { after, op } => self.life.borrow_mut().during.push((*after, (**op).clone())),
@@ -322,6 +361,7 @@ impl Runner {
 
     /// Everything up to a moment is on the device.
     pub(crate) fn note_durable(&self, moment: u64) {
+        self.note_losses();
         if !self.disk().has_crashed() {
             let mut life = self.life.borrow_mut();
             life.durable = life.durable.max(moment);

@@ -102,21 +102,11 @@ impl fmt::Display for Op {
             Op::Plain(op) => write!(f, "plain {op}"),
             Op::Snapshot { name } => write!(f, "snapshot {name}"),
             Op::Release { name } => write!(f, "release {name}"),
-            Op::Flush => f.write_str("flush"),
             Op::Compact { table, span } => write!(f, "compact {table} {}", show_span(*span)),
             Op::Level { table, level } => write!(f, "level {table} {level}"),
             Op::Run { table } => write!(f, "run {table}"),
-            Op::Scrub => f.write_str("scrub"),
-            Op::Pause => f.write_str("pause"),
-            Op::Resume => f.write_str("resume"),
-            Op::Cancel => f.write_str("cancel"),
-            Op::Sync => f.write_str("sync"),
-            Op::Quiesce => f.write_str("quiesce"),
             Op::Steps { count } => write!(f, "steps {count}"),
             Op::Wait { millis } => write!(f, "wait {millis}"),
-            Op::Peek => f.write_str("peek"),
-            Op::Repair => f.write_str("repair"),
-            Op::Check => f.write_str("check"),
             Op::Reopen { options } => write!(f, "reopen {options}"),
             Op::Crash { crash, after, again } => {
                 write!(f, "crash {} after {after}", show_crash(*crash))?;
@@ -131,12 +121,31 @@ impl fmt::Display for Op {
                 fault.skip,
                 mark(fault.lasting, "lasting")
             ),
-            Op::Heal => f.write_str("heal"),
             Op::Room { bytes } => write!(f, "room {bytes}"),
             Op::Rot { seed, path_part } => write!(f, "rot {seed} {path_part}"),
             Op::Decay { seed } => write!(f, "decay {seed}"),
             Op::During { after, op } => write!(f, "during {after} {op}"),
+            op => f.write_str(word(op)),
         }
+    }
+}
+
+/// An operation that needs nothing more said.
+fn word(op: &Op) -> &'static str {
+    match op {
+        Op::Flush => "flush",
+        Op::Scrub => "scrub",
+        Op::Pause => "pause",
+        Op::Resume => "resume",
+        Op::Cancel => "cancel",
+        Op::Sync => "sync",
+        Op::Quiesce => "quiesce",
+        Op::Rest => "rest",
+        Op::Peek => "peek",
+        Op::Repair => "repair",
+        Op::Check => "check",
+        Op::Heal => "heal",
+        _ => unreachable!("shown with what it does"),
     }
 }
 
@@ -253,6 +262,7 @@ fn world_op(words: &[&str]) -> Result<Op, String> {
         ["flush"] => Op::Flush,
         ["scrub"] => Op::Scrub,
         ["peek"] => Op::Peek,
+        ["rest"] => Op::Rest,
         ["repair"] => Op::Repair,
         ["pause"] => Op::Pause,
         ["resume"] => Op::Resume,

@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 14] = [
+const FOUND: [&str; 15] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -96,6 +96,7 @@ const FOUND: [&str; 14] = [
      put t2 1072 6:133 sync\nput t2 1 8:134 sync\nbatch t2:190:742:135 sync\nheal\nflush",
     "seed 4016715\noption segment_bytes=65536\noption memtable_bytes=65536\nput default 1 60000:1\nput default 2 60000:2\n\
      room 4000\nsteps 1\nduring 0 batch default:5:50:7\ncrash power:1 after 22\nroom 18446744073709551615",
+    "seed 6000116\noption segment_bytes=65536\nput default 1 60000:1\nput default 2 60000:2\nflush\nrest",
 ];
 
 #[test]
@@ -119,6 +120,22 @@ fn scrubbing_finds_what_rots_and_nothing_else() {
         found += do_run(seed, &after.parse().unwrap()).found;
     }
     assert!(found > 3, "most of the bits hit an extent: {found}");
+}
+
+/// `rest` compares what the device holds with what is in use. Each round leaves much that only waits to be used again.
+#[test]
+fn at_rest_the_device_has_back_what_nobody_needs() {
+    for seed in 0..8 {
+        let round = |round: u64| {
+            let puts: String =
+                (0..24).map(|key| format!("put default {key} 150000:{}\n", 31 * key + round)).collect();
+            format!("{puts}flush\ncompact default (- )-\nrest\nget default 7\n")
+        };
+        let rounds: String = (0..4).map(round).collect();
+        let text =
+            format!("seed {seed}\noption segment_bytes=262144\n{rounds}crash power:{seed} after 0\ncheck");
+        do_run(seed, &text.parse().unwrap());
+    }
 }
 
 /// In a world whose clock stands still but for what waits: so many seconds more are so many bytes more, neither less nor

@@ -315,7 +315,8 @@ impl Space {
         }
         for (&number, file) in self.files.iter_mut().rev() {
             let Some(gap) = file.last_punchable_gap() else { continue };
-            let slots = file.top(gap, excess);
+            let mut slots = file.top(gap, excess);
+            slots.start -= u32::from(terrane_base::planted!(ReclaimTaken) && slots.start > 0);
             // Taken while the work is under way, so that nobody else uses them.
             self.counts.holes -= u64::from(file.holes.count(slots.clone()));
             self.counts.taken += slots.len() as u64;

@@ -1,0 +1,68 @@
+//! A database at rest: somebody wrote, then nobody does anything for seconds. The background has time for what is only
+//! done then, and gives the device back what nobody needs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use terrane_base::env::Clock as _;
+use terrane_device::{Disk as _, MemDisk, OpenMode};
+
+use crate::op::Value;
+use crate::run::{DIR, Runner};
+
+/// Longer than the background waits before it takes a database for one at rest.
+const REST: Duration = Duration::from_millis(1_500);
+/// Turns of the background within which it has done what it wants to.
+const TURNS_MAX: u32 = 20_000;
+const PAGE_BYTES: u64 = 4096;
+
+impl Runner {
+    /// Writes a row, so that a new rest begins, and lets time pass.
+    pub(crate) fn rest(&self) {
+        let stamp = self.outcome.get().operations;
+        self.put("default", 0, Some(Value { len: 20, stamp }), false);
+        for _ in 0..2 {
+            if self.disk().has_crashed() {
+                return;
+            }
+            self.world.begin_operation();
+            let _is_done = (0..TURNS_MAX).any(|_| !self.world.step());
+            self.world.sleep(REST);
+        }
+        self.world.begin_operation();
+        let is_at_rest = (0..TURNS_MAX).any(|_| !self.world.step());
+        if is_at_rest && self.may_be_judged() {
+            self.judge_space();
+        }
+    }
+
+    /// Whether nothing hinders the background, and nobody holds what it replaced.
+    fn may_be_judged(&self) -> bool {
+        let (options, life, disk) = (self.options(), self.life.borrow(), self.disk());
+        let is_calm = self.struck().sum() == 0 && disk.faults().is_empty() && !self.is_damaged.get();
+        let is_free = !(life.is_paused || life.is_cramped || life.was_cramped) && life.snapshots.is_empty();
+        options.idle_reclaim && self.has_journal && is_calm && is_free && !disk.has_crashed()
+    }
+
+    /// What the device holds is what is in use: extents, listed segments, the manifest, and a header page for each file.
+    fn judge_space(&self) {
+        let (device, shape) = (self.disk().device().clone(), self.db().shape());
+        let data = Path::new(DIR).join("data");
+        let files = device.list(&data).unwrap_or_default().len() as u64;
+        let in_use = shape.store_live_bytes + shape.segment_bytes + files * PAGE_BYTES + beside(&device);
+        let used = device.used_bytes();
+        if used > in_use {
+            self.fail(format!("at rest the device holds {used} bytes, and {in_use} are in use: {shape}"));
+        }
+    }
+}
+
+/// Bytes of the files beside data and journal.
+fn beside(device: &MemDisk) -> u64 {
+    let names = device.list(Path::new(DIR)).unwrap_or_default();
+    let bytes = |name: String| {
+        let file = device.open(&Path::new(DIR).join(name), OpenMode::Read, false).ok()?;
+        Some(file.len().ok()?.next_multiple_of(PAGE_BYTES))
+    };
+    names.into_iter().filter_map(bytes).sum()
+}
