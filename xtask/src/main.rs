@@ -11,7 +11,8 @@ usage: cargo xtask COMMAND
 
   tidy [--write]  check the house rules (STYLE.md); --write first lowers xtask/ratchet.txt and
                   renews the crate map of ARCHITECTURE.md and docs/unsafe.md
-  test            every test: unit, integration and doc tests, schedule exploration, benches once each
+  test            every test: unit, integration and doc tests, schedule exploration, a few planted bugs,
+                  benches once each
   docs            build the documentation, warnings refused
   golden VERSION  make the golden stores of a new format version; refuses to overwrite
   planted [NAME | --sample | --write]  the mutation suite: each planted bug must fail its test;

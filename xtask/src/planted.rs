@@ -17,8 +17,8 @@ use crate::tree::Tree;
 
 const LIST: &str = "crates/terrane-base/src/planted.rs";
 const PAGE: &str = "docs/planted-bugs.md";
-/// What CI runs: one bug of each of the layers whose tests need no engine, and are built in a minute: formats, journal,
-/// manifest, device.
+/// What `cargo xtask test` runs: bugs of the layers whose tests need no engine, and are built in a minute or two: formats,
+/// journal, manifest, device.
 const SAMPLE: [&str; 6] = [
     "IgnoreGroupChecksum",
     "FilterDenies",

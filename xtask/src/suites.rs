@@ -28,7 +28,7 @@ impl Step {
     }
 }
 
-/// Every test: `cargo test`, schedule exploration, and each benchmark once.
+/// Every test: `cargo test`, schedule exploration, a sample of the mutation suite, and each benchmark once.
 ///
 /// # Errors
 /// Names the first step that failed.
@@ -78,6 +78,7 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
             steps.push(Step::new("schedule exploration", 20, &arguments));
         }
     }
+    steps.push(Step::new("planted bugs, a sample", 20, "xtask planted --sample"));
     let benches: Vec<String> = tree.rust_files().filter_map(|(path, _)| bench_arguments(path)).collect();
     for bench in benches {
         steps.push(Step::new("benchmark, once", 10, &format!("test {bench} -- --test")));

@@ -18,6 +18,7 @@ fn the_test_suite_finds_explorations_and_benches() {
         [
             "test --workspace",
             "test -p low --features shuttle --test shuttle",
+            "xtask planted --sample",
             "test -p low --bench ring -- --test",
         ]
     );

@@ -261,7 +261,9 @@ fn open_loop_charges_waiting_to_those_who_wait() {
     assert!(open.latency.max >= 350_000_000, "{:?}", open.latency);
     // However long the machine lets a read take: one after the other they take no more than the run, and waiting they take
     // at least 20 ms more each than the one before, less the millisecond between arrivals.
-    let sum = |cell: &terrane_bench::drive::Measured| cell.latency.mean * cell.latency.count as f64 / 1e9;
+    let sum = |measured: &terrane_bench::drive::Measured| {
+        measured.latency.mean * measured.latency.count as f64 / 1e9
+    };
     assert!(sum(&closed) <= closed.seconds * 1.05, "{closed:?}");
     assert!(sum(&open) >= 3.8, "{open:?}");
 }
