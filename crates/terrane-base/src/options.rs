@@ -148,7 +148,7 @@ options! {
         "Layout of data blocks: a search tree of two layers, or restart points; blocks of both can be read.";
     search_kernel: SearchKernel = SearchKernel::Auto, "auto, scalar, sse2, avx2, avx512, neon", |_| true,
         "Instructions that search blocks in this process, for every database that it opens; refused if the processor lacks them.";
-    block_memory: BlockMemory = BlockMemory::Heap, "arena, heap", |_| true,
+    block_memory: BlockMemory = BlockMemory::Arena, "arena, heap", |_| true,
         "Where cached blocks lie: in chunks of 2 MiB on huge pages, if the cache has 40 MiB of its own or more, or each on the heap.";
     filter_bits_per_key: u64 = 10, "0 (no filter) to 30", |v| *v <= 30,
         "Memory of a filter per key, in bits; 10 gives about one false positive in a hundred.";
@@ -168,7 +168,7 @@ options! {
         "How many times larger a level may grow than the one above it.";
     level_base_bytes: u64 = 0, "0 (derived: 4 x global_index_bytes) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
         "Size of level 1 above which its extents move down.";
-    adaptive_shape: AdaptiveShape = AdaptiveShape::Off, "off, auto, eager", |_| true,
+    adaptive_shape: AdaptiveShape = AdaptiveShape::Auto, "off, auto, eager", |_| true,
         "Bring a tree to fewer sorted runs while it is mostly read: auto where that pays, eager at any cost; writes stop it.";
     hot_cold: bool = false, "true, false", |_| true,
         "Let extents that are read often stay in the upper levels and move those that are not.";

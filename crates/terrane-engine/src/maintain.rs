@@ -164,9 +164,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Pauses the background, or lets it go on.
+    /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of paused.
     pub fn set_background_paused(&self, paused: bool) {
         self.scheduler.set_paused(paused);
+        if paused {
+            self.scheduler.cancel(&["adapt"]);
+        }
     }
 
     /// Cancels every compaction that runs now.

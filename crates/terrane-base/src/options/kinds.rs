@@ -54,9 +54,9 @@ pub enum IoUring {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AdaptiveShape {
     /// Never: the shape follows from sizes alone.
-    #[default]
     Off,
     /// Where the reads are expected to gain more time than the merging takes.
+    #[default]
     Auto,
     /// As soon as more is read than written, whatever the merging takes.
     Eager,

@@ -36,9 +36,9 @@ pub enum SearchKernel {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlockMemory {
     /// In chunks of their own, on huge pages where the system gives them on advice.
+    #[default]
     Arena,
     /// Each by itself on the heap.
-    #[default]
     Heap,
 }
 

@@ -235,6 +235,7 @@ fn syncs(session: &mut dyn Session, promises: Promises) {
 fn controls(engine: &dyn Engine) {
     let steps = [
         Control::Flush,
+        Control::WaitUntilQuiescent,
         Control::PauseBackground,
         Control::FlushToRun,
         Control::Compact0,
