@@ -192,7 +192,13 @@ impl Engine {
             return;
         }
         if stop_at != u64::MAX && self.counters.bytes_written.load(Ordering::Relaxed) >= stop_at {
-            self.adapting.stop_at.store(u64::MAX, Ordering::Relaxed);
+            self.give_up_adapting();
+        }
+    }
+
+    /// Stops a job that only reads gain by, for somebody who waits for what the background does.
+    pub(crate) fn give_up_adapting(&self) {
+        if self.adapting.stop_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX {
             self.scheduler.cancel(&["adapt"]);
         }
     }

@@ -1,14 +1,14 @@
 //! The keys of a multi-get that the cache cannot answer.
 //!
 //! In rounds: 1. what each key lacks next (a filter, an index block, a data block) is sorted, so that keys which lack the
-//! same want it once, 2. all of it is read in one batch ([`terrane_table::load_many`]), 3. each key goes on until it has its answer
-//! or lacks the next thing. A key whose part did not come, or left the cache before it was used, is read by itself: that
+//! same want it once, 2. it is read in batches ([`terrane_table::load_many`]), 3. each key of a batch goes on until it has its answer
+//! or lacks the next thing, and what was read is let go before the next batch: a call holds no more than one batch of blocks. A key whose part did not come, or left the cache before it was used, is read by itself: that
 //! ends in any case, and has the error that says why.
 
 use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind};
 use terrane_levels::Metasnapshot;
-use terrane_table::{Extent, Loaded, Need, enter, load_many};
+use terrane_table::{BATCH_READS, Extent, Loaded, Need, enter, load_many};
 
 use crate::multi_get::Batch;
 use crate::read::{Walk, find_extent, get_cached, has_value};
@@ -45,11 +45,13 @@ impl Batch<'_> {
         while !missing.is_empty() {
             // One run after the other, in key order within it: equal parts are neighbours.
             missing.sort_unstable_by(|a, b| (a.run, self.keys[a.at]).cmp(&(b.run, self.keys[b.at])));
-            let needs: Vec<_> = missing.iter().map(|key| (self.extent(tree, key), key.need)).collect();
-            let loaded = load_many(&self.engine.cache, &needs);
             let round = std::mem::take(&mut missing);
-            for (key, loaded) in round.into_iter().zip(loaded) {
-                missing.extend(self.go_on(tree, key, loaded, values)?);
+            for part in round.chunks(BATCH_READS) {
+                let needs: Vec<_> = part.iter().map(|key| (self.extent(tree, key), key.need)).collect();
+                let loaded = load_many(&self.engine.cache, &needs);
+                for (key, loaded) in part.iter().zip(loaded) {
+                    missing.extend(self.go_on(tree, *key, loaded, values)?);
+                }
             }
         }
         Ok(())

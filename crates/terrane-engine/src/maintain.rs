@@ -47,6 +47,7 @@ impl Engine {
             self.freeze(table);
             table.want_flush(upto);
         }
+        self.give_up_adapting();
         self.scheduler.wake();
         upto
     }
@@ -168,7 +169,7 @@ impl Engine {
     pub fn set_background_paused(&self, paused: bool) {
         self.scheduler.set_paused(paused);
         if paused {
-            self.scheduler.cancel(&["adapt"]);
+            self.give_up_adapting();
         }
     }
 

@@ -101,7 +101,8 @@ impl Schedule {
 
     /// Whether a further compaction leaves one of so many workers free. The only worker has to do everything.
     fn leaves_a_worker(&self, workers: u64) -> bool {
-        let compacting = self.running.iter().filter(|running| running.name == "compact").count() as u64;
+        let is_merging = |running: &&Running| ["compact", "adapt"].contains(&running.name);
+        let compacting = self.running.iter().filter(is_merging).count() as u64;
         compacting == 0 || compacting + 1 < workers
     }
 

@@ -89,6 +89,7 @@ impl Engine {
         // A batch that fits no ordinary segment gets one of its own, beside the one that was kept ready.
         let is_oversized = bytes >= self.options.segment_bytes;
         let bytes = if is_oversized { bytes + self.options.segment_bytes } else { bytes };
+        self.give_up_adapting();
         let is_reserved = Cell::new(false);
         let fits = || {
             is_reserved.set(is_reserved.get() || self.try_reserve(bytes));

@@ -49,7 +49,7 @@ impl Job for Metamorph {
 
 /// Without what depends on how far the background is, and without changes of options on the way.
 fn plain(mut script: Script) -> Script {
-    script.ops.retain(|op| !matches!(op, Op::During { .. }));
+    script.ops.retain(|op| !matches!(op, Op::During { .. } | Op::Rest));
     for op in &mut script.ops {
         if let Op::Reopen { options } = op {
             *options = 0;

@@ -34,7 +34,7 @@ pub use cursor::{CursorOptions, ExtentCursor};
 pub use extent::{Extent, Probe};
 pub use heat::Heat;
 pub use level_cursor::{ExtentList, LevelCursor};
-pub use load_many::{Loaded, Need, load_many};
+pub use load_many::{BATCH_READS, Loaded, Need, load_many};
 pub use merge::MergeCursor;
 pub use probe_many::{Answer, Lookup, probe_many};
 pub use replace::Inheritance;

@@ -18,8 +18,8 @@ use crate::extent::{Extent, count_search};
 use crate::loader::{Loader, Part};
 use crate::swip;
 
-/// Reads under way at once: as many as a device's queue takes.
-const BATCH_READS: usize = 64;
+/// Reads of [`load_many`] under way at once: as many as a device's queue takes.
+pub const BATCH_READS: usize = 64;
 /// Bytes that are read and not decoded yet, beyond which a batch takes no further part. They are not the cache's.
 const BATCH_BYTES: usize = 2 << 20;
 
@@ -58,7 +58,7 @@ impl Extent {
     }
 }
 
-/// Loads what is needed of extents. The i-th answer is to `needs[i]`; `None` if it could not be had. Parts that stand
+/// Loads what is needed of extents; what is given out is held all at once, so ask for [`BATCH_READS`] parts or so. The i-th answer is to `needs[i]`; `None` if it could not be had. Parts that stand
 /// there twice, one behind the other, are read once.
 #[must_use]
 pub fn load_many(cache: &Arc<Cache>, needs: &[(&Extent, Need)]) -> Vec<Option<Loaded>> {
