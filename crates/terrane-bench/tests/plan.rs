@@ -135,7 +135,19 @@ fn distributions_read_back_as_they_are_shown() {
 
 #[test]
 fn the_ready_plans_are_plans() {
-    for name in ["quick", "peers", "standard", "large", "shapes", "replacement", "phases", "hot"] {
+    for name in [
+        "quick",
+        "peers",
+        "standard",
+        "large",
+        "shapes",
+        "replacement",
+        "phases",
+        "hot",
+        "cores",
+        "ablation",
+        "soak",
+    ] {
         let path = format!("{}/../../bench/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let text = terrane_bench::files::read_text(path.as_ref()).unwrap();
         let plan = resolve(&text).unwrap_or_else(|error| panic!("{name}: {error}"));

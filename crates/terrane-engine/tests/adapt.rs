@@ -173,12 +173,14 @@ fn what_is_read_often_stays_hot_when_it_is_written_anew() {
     };
     let engine = open(MemDisk::new(), &options).unwrap();
     let table = engine.catalog().require("default").unwrap();
-    // Values that do not fit into one extent together.
-    for number in 0..60 {
-        engine.put(table.id, &key(number), &vec![number as u8; 100 << 10], false).unwrap();
-    }
-    engine.flush().unwrap();
-    engine.wait_until_quiescent().unwrap();
+    // Values that do not fit into one extent together, brought into one level, where extents lie side by side.
+    let write_all = || {
+        for number in 0..60 {
+            engine.put(table.id, &key(number), &vec![number as u8; 100 << 10], false).unwrap();
+        }
+        engine.compact_range(&table, &Bounds::all()).unwrap();
+    };
+    write_all();
     // Whether an extent may hold the key that is read, and its heat.
     let heats = || -> Vec<(bool, u32)> {
         let tree = table.pinned().tree;
@@ -196,7 +198,7 @@ fn what_is_read_often_stays_hot_when_it_is_written_anew() {
     };
     let before = heats();
     assert!(is_hot(&before), "one in 64 of 10,000 reads: {before:?}");
-    engine.compact_range(&table, &Bounds::all()).unwrap();
+    write_all();
     let after = heats();
     assert!(is_hot(&after), "{before:?} became {after:?}");
     engine.close().unwrap();

@@ -74,6 +74,24 @@ fn what_comes_together_is_done_together() {
 }
 
 #[test]
+fn a_session_that_writes_much_holds_up_no_other() {
+    let (_dir, db) = open();
+    let cores = Cores::builder(&db).cores(1).slots(256).table(db.default_table()).build().unwrap();
+    let (mut busy, mut other) = (cores.session().unwrap(), cores.session().unwrap());
+    // A commit takes 31 of these: what is waiting is eight of them.
+    let value = [7; 4100];
+    while busy.put(db.default_table(), b"busy", &value, Sync::No).is_ok() {}
+    other.put(db.default_table(), b"other", &value, Sync::No).unwrap();
+    let before = db.stats().batches_written;
+    let mut answers = 0;
+    other.wait(&mut |_, answer| answers += u32::from(answer.is_ok()));
+    assert_eq!(answers, 1);
+    let commits = db.stats().batches_written - before;
+    assert!(commits <= 3, "the other session's put came {commits} commits later");
+    busy.finish(&mut |_, answer| assert!(answer.is_ok()));
+}
+
+#[test]
 fn batches_over_several_cores_come_behind_what_was_asked_before() {
     let (_dir, db) = open();
     let other = db.table_or_create("other").unwrap();

@@ -75,7 +75,7 @@ pub struct Redraw {
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunFlags {
     /// Plan: a TOML file, or the name of a ready one (quick, peers, standard, large, shapes,
-    /// replacement)
+    /// replacement, phases, hot, cores, ablation, soak)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Engines: terrane, rocksdb, lmdb, fjall, redb, bftree, null

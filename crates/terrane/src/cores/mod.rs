@@ -36,8 +36,9 @@
 //! ```
 //!
 //! # Order
-//! * Requests of one session to one partition take effect in the order in which they were submitted: a read sees the
-//!   session's earlier writes of the partition, and none of its later ones.
+//! * Requests of one session about the same key take effect in the order in which they were submitted: a read sees the
+//!   session's earlier writes of the key, and none of its later ones. Reads among themselves have no order until an answer
+//!   was collected.
 //! * Requests to different partitions, and those of different sessions, have no order until an answer was collected:
 //!   what is submitted then comes later.
 //! * A batch whose keys belong to one core is a request like others ([`Session::write`]). [`Session::write_across`] takes any

@@ -38,6 +38,8 @@ struct At {
 pub(super) struct Owner {
     db: Db,
     ownership: Arc<Ownership>,
+    /// The lane that the last round began with.
+    first: usize,
     // Of one round; here because their memory is used again.
     windows: Vec<usize>,
     reads: Vec<At>,
@@ -52,6 +54,7 @@ impl Owner {
         Owner {
             db: db.clone(),
             ownership,
+            first: 0,
             windows: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
@@ -195,9 +198,11 @@ impl Serve for Owner {
 
     fn serve(&mut self, lanes: &mut [Server<Slot>]) {
         self.windows.clear();
-        for (number, lane) in lanes.iter_mut().enumerate() {
-            let len = self.window(number, lane);
-            self.windows.push(len);
+        self.windows.resize(lanes.len(), 0);
+        // Every round begins with another lane: the first may take all that a commit takes.
+        self.first = (self.first + 1) % lanes.len().max(1);
+        for number in (self.first..lanes.len()).chain(0..self.first) {
+            self.windows[number] = self.window(number, &mut lanes[number]);
         }
         self.answer_reads(lanes);
         self.commit_writes(lanes);

@@ -12,7 +12,7 @@ use crate::arguments::Engine;
 use crate::arguments::bench::RunFlags;
 
 /// Plans that are part of the program: name, one sentence, text.
-pub(super) const READY: [(&str, &str, &str); 6] = [
+pub(super) const READY: [(&str, &str, &str); 11] = [
     (
         "quick",
         "Terrane and its peers on half a million keys, under two minutes",
@@ -20,7 +20,7 @@ pub(super) const READY: [(&str, &str, &str); 6] = [
     ),
     (
         "standard",
-        "the matrix of YCSB and db_bench's set on Terrane and RocksDB, under twenty minutes",
+        "the matrix of YCSB and db_bench's set on Terrane and RocksDB, half an hour",
         include_str!("../../../../../bench/standard.toml"),
     ),
     (
@@ -30,7 +30,7 @@ pub(super) const READY: [(&str, &str, &str); 6] = [
     ),
     (
         "peers",
-        "every engine in cache on the loads that tell them apart, under ten minutes",
+        "every engine in cache on the loads that tell them apart, ten minutes",
         include_str!("../../../../../bench/peers.toml"),
     ),
     (
@@ -42,6 +42,31 @@ pub(super) const READY: [(&str, &str, &str); 6] = [
         "replacement",
         "reads before, during and after compactions, with and without incremental replacement",
         include_str!("../../../../../bench/replacement.toml"),
+    ),
+    (
+        "phases",
+        "writes and reads in turns: a shape that follows the load, and RocksDB's",
+        include_str!("../../../../../bench/phases.toml"),
+    ),
+    (
+        "hot",
+        "skewed reads beyond memory, with hot extents kept above and without",
+        include_str!("../../../../../bench/hot.toml"),
+    ),
+    (
+        "cores",
+        "per-core ownership against threads that share the database",
+        include_str!("../../../../../bench/cores.toml"),
+    ),
+    (
+        "ablation",
+        "what each mechanism of the read path adds, one after the other",
+        include_str!("../../../../../bench/ablation.toml"),
+    ),
+    (
+        "soak",
+        "an hour of everything at once in a tiny cache, every value compared",
+        include_str!("../../../../../bench/soak.toml"),
     ),
 ];
 
