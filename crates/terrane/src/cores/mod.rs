@@ -12,7 +12,7 @@
 //! owns a key answers in the slot in which it was asked. What has come together by the time a core looks is done
 //! together: reads as one interleaved [`multi_get`](crate::Table::multi_get_into), writes as one commit. That is where the gain is, so it pays
 //! for servers with many requests at hand (`docs/design/0014-cores.md` has figures, and says where it loses: a caller
-//! that waits for each answer is better served by the [`Table`](crate::Table) itself).
+//! that waits for each answer is better served by the [`Table`] itself).
 //!
 //! ```
 //! # fn main() -> terrane::Result<()> {
@@ -53,8 +53,8 @@
 //! partition are answered; and its later writes wait for such reads ([`Cores::is_spread`]).
 //!
 //! # Ends
-//! Answers are errors of the request alone, as [`Table`](crate::Table) gives them. Beyond these: [`Kind::Busy`](crate::Kind::Busy) for a full ring (collect, then
-//! submit again), [`Kind::Cancelled`](crate::Kind::Cancelled) after [`Cores::close`], and [`Kind::Poisoned`](crate::Kind::Poisoned) once a core has
+//! Answers are errors of the request alone, as [`Table`] gives them. Beyond these: [`Kind::Busy`] for a full ring (collect, then
+//! submit again), [`Kind::Cancelled`] after [`Cores::close`], and [`Kind::Poisoned`] once a core has
 //! panicked: for what it had not answered yet it is not known whether it was done.
 
 mod builder;
