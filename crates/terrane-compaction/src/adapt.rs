@@ -2,8 +2,8 @@
 //! counted to a [`Mode`]. Whole numbers only, so that every machine decides alike.
 //!
 //! Steps: 1. [`Load::observe`] takes in what was counted since the last look; what is older fades, over `WINDOW_MS`.
-//! Once nothing was written for `ENTER_MS`, what was written before is forgotten. 2. Enough reads, and hardly a write among them, for `ENTER_MS`: the table is read-heavy. 3. It stays so until a
-//! larger share is written, or hardly anything is read: between the two borders the mode stays what it was, so that a
+//! Once nothing was written for `ENTER_MS`, what was written before is forgotten. 2. Enough reads, and hardly a write
+//! among them, for `ENTER_MS`: the table is read-heavy. 3. It stays so until a larger share is written, or hardly anything is read: between the two borders the mode stays what it was, so that a
 //! load near one of them does not flap. 4. [`Load::pays`] weighs a merge against the reads that it helps.
 //!
 //! How long the reads will go on nobody knows; the guess is: as long again as they have gone on. So what is cheap is

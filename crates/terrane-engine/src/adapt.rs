@@ -4,8 +4,8 @@
 //! Steps, under the scheduler's lock: 1. every [`TICK`] what was counted of each table is taken in
 //! ([`terrane_compaction::adapt`]); 2. when nothing else is due or running, the first table for which a step pays gets
 //! it ([`terrane_compaction::pick_fewer_runs`]); 3. after a job the background rests for as long as the job took: half a
-//! processor at most. A job that runs is cancelled as soon as writers have brought [`STOP_BYTES`] since it began; it
-//! costs nothing but what it read and wrote.
+//! processor at most. A job that runs is cancelled as soon as writers have brought [`STOP_BYTES`] since it began, wait
+//! for memory, or somebody asks for a flush or a pause; it costs nothing but what it read and wrote.
 //!
 //! Nobody waits for this work: a database may be quiescent and begin it later.
 
