@@ -29,6 +29,9 @@
 //! read-modify-write: either the owner's comes later and sees the lead free, or the leader's release comes
 //! later and reads from the owner's, and then everyone who acts on the release sees the slot filled.
 //!
+//! Who finds that a thread pauses the ring tries no further: that thread looks for a group when it resumes. The two sides
+//! meet in `lead.pausing` in the same way.
+//!
 //! Who helps may *call* the owner instead of leading for it ([`Ring::call_head`]): the owner clears the call, then
 //! tries to lead as after filling. Who finds a call set leaves the ticket to it: the owner's try is still to come, by
 //! the same argument, because it follows the clearing.
@@ -89,7 +92,7 @@ const _: () = assert!(size_of::<Slot>() == 64); // Neighbouring tickets of diffe
 
 struct Lead {
     held: AtomicBool,
-    /// Threads in [`Ring::pause`]; they go before the next leader.
+    /// Threads between [`Ring::pause`] and [`Ring::resume`]; they go before the next leader.
     pausing: AtomicU32,
     /// First ticket that is in no group yet.
     head: AtomicU64,
@@ -113,7 +116,7 @@ pub(crate) struct Ring {
     /// Sleepers in `enter`: the ring is full.
     space: Parking,
     space_waiters: AtomicU32,
-    /// Sleepers that want the lead, or that let a pausing thread go first.
+    /// Sleepers in `pause`.
     lead_free: Parking,
     /// Owners that still copy their records into the group being formed.
     copying: CachePadded<AtomicU32>,
@@ -390,16 +393,19 @@ impl Ring {
     /// Tries to become the leader.
     #[inline]
     pub(crate) fn try_lead(&self) -> bool {
-        if self.lead.pausing.load(Ordering::Relaxed) != 0 {
-            self.let_pausing_go_first();
+        if self.lead.pausing.load(Ordering::Relaxed) != 0 && self.is_pausing() {
+            return false;
         }
         // A read-modify-write in any case: see "No ticket is left behind". SeqCst for `release_lead`.
         !self.lead.held.swap(true, Ordering::SeqCst)
     }
 
+    /// Whether a thread in [`Ring::pause`] is still to look for a group. The caller leaves every ticket that it saw
+    /// filled to that thread, and must not wait for it: the lead may be held for a group that needs the caller's copy.
     #[cold]
-    fn let_pausing_go_first(&self) {
-        self.lead_free.wait_until(|| self.lead.pausing.load(Ordering::SeqCst) == 0);
+    fn is_pausing(&self) -> bool {
+        // A read-modify-write: see "No ticket is left behind".
+        self.lead.pausing.fetch_add(0, Ordering::SeqCst) != 0
     }
 
     /// Ends the caller's lead.

@@ -252,26 +252,37 @@ fn a_full_medium_fails_its_group_only() {
 
 #[test]
 fn nobody_is_numbered_between_groups() {
+    explore(|| pause_among_commits(&small_ring()));
+}
+
+/// An owner that let the pausing thread go first, before it copied for the group that this thread waited for, stood still
+/// for ever.
+#[test]
+fn owners_copy_while_a_thread_pauses() {
     explore(|| {
-        let (journal, seen) = (journal(TestMedium::default(), &small_ring()), Seen::default());
-        let mut committers = spawn_committers(&journal, &seen);
-        committers.truncate(2);
-        for _ in 0..2 {
-            let mut boundary = SeqNo(0);
-            journal.between_groups(&mut |next| {
-                assert!(!journal.medium().in_use.load(Ordering::SeqCst), "a group is being formed");
-                boundary = next;
-                thread::yield_now();
-                assert!(seen.lock().unwrap().iter().all(|&(_, last)| last < next.0), "numbered meanwhile");
-            });
-            let last = commit_checked(&journal, 1, false, &seen).unwrap();
-            assert!(last >= boundary, "a later record is behind the boundary");
-        }
-        for committer in committers {
-            committer.join().unwrap();
-        }
-        check_consecutive(&seen);
+        pause_among_commits(&JournalSettings { parallel_copy_bytes: 1, ..JournalSettings::default() })
     });
+}
+
+fn pause_among_commits(settings: &JournalSettings) {
+    let (journal, seen) = (journal(TestMedium::default(), settings), Seen::default());
+    let mut committers = spawn_committers(&journal, &seen);
+    committers.truncate(2);
+    for _ in 0..2 {
+        let mut boundary = SeqNo(0);
+        journal.between_groups(&mut |next| {
+            assert!(!journal.medium().in_use.load(Ordering::SeqCst), "a group is being formed");
+            boundary = next;
+            thread::yield_now();
+            assert!(seen.lock().unwrap().iter().all(|&(_, last)| last < next.0), "numbered meanwhile");
+        });
+        let last = commit_checked(&journal, 1, false, &seen).unwrap();
+        assert!(last >= boundary, "a later record is behind the boundary");
+    }
+    for committer in committers {
+        committer.join().unwrap();
+    }
+    check_consecutive(&seen);
 }
 
 #[test]
