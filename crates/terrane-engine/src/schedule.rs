@@ -303,6 +303,9 @@ impl Engine {
         schedule.failures.look(self.env.clock.now());
         let work = if schedule.paused { self.next_asked(&schedule) } else { self.next_due(&mut schedule) };
         let work = work?;
+        if work.leaves_space() {
+            self.idle_watch.reclaim_again();
+        }
         schedule.next_id += 1;
         let id = schedule.next_id;
         let control = Arc::new(self.new_control());

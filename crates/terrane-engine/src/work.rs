@@ -45,6 +45,11 @@ impl Work {
         }
     }
 
+    /// Whether space is free behind it that was not before. What only reads gain by says so itself, once none is left.
+    pub(crate) fn leaves_space(&self) -> bool {
+        !matches!(self, Work::Adapt(..) | Work::Scrub | Work::Reclaim)
+    }
+
     /// One word for displays.
     pub(crate) fn name(&self) -> &'static str {
         match self {

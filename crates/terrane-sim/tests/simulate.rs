@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 16] = [
+const FOUND: [&str; 17] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -98,6 +98,21 @@ const FOUND: [&str; 16] = [
      room 4000\nsteps 1\nduring 0 batch default:5:50:7\ncrash power:1 after 22\nroom 18446744073709551615",
     "seed 6000116\noption segment_bytes=65536\nput default 1 60000:1\nput default 2 60000:2\nflush\nrest",
     "seed 5100265\noption segment_bytes=65536\noption memtable_bytes=65536\nput default 6 66572:46 sync\nrest",
+    "seed 8002797\noption memory_bytes=25165824\nduring 2 batch default:0:- default:0:1062:228\nwait 112\n\
+     put default 0 5:233\nflush\nput default 14 819:234\nput default 6 499:235\nput default 2 1403:236\n\
+     put default 32 1495:237\nput default 0 1459:238\nput default 0 1425:239\nput default 38 725:240\n\
+     put default 29 1051:241\nbatch default:35:1365:262 default:4:287:263 default:13:- default:28:833:264\n\
+     put default 12 1084:265\nreopen 17448017265056573369\nput default 18 1088:266\n\
+     batch default:30:1498:267\nput default 2 887:268\nput default 24 25:269\nput default 3 1389:330\n\
+     batch default:19:498:331 default:37:702:332\nbatch default:31:- default:30:1356:333\n\
+     batch default:11:1247:334 default:18:243:335\n\
+     batch default:5:330:336 default:1:- default:12:905:337 default:22:-\n\
+     batch default:0:329:339 default:7:596:340\nput default 20 718:341\n\
+     batch default:2:588:342 default:38:864:343 sync\nbatch default:0:653:344\nquiesce\n\
+     put default 1 1423:345\nput default 0 1315:346\nput default 11 1081:347\nput default 21 921:348\n\
+     put default 1 1111:349\nbatch default:21:1297:350\nbatch default:13:1498:351\nput default 13 1293:415\n\
+     put default 25 809:438\nput default 1 406:439\nput default 3 1010:441\nput default 23 922:442\n\
+     put default 30 813:443\nput default 37 661:444\nput default 5 813:445\nput default 1 650:446\nrest",
 ];
 
 #[test]
