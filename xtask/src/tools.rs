@@ -17,15 +17,20 @@ const HOST: &str = "x86_64-unknown-linux-gnu";
 /// Tests that Miri runs: modules with unsafe code, in tests that end within minutes at its speed. What maps files or
 /// spins on many threads is for the sanitizers. Package, then arguments of `cargo test`.
 const MIRI: &[(&str, &str)] = &[
+    ("terrane-base", "--test lane"),
     ("terrane-memtable", "--test global"),
+    ("terrane-table", "--lib cache::arena"),
+    ("terrane-table", "--test swip"),
     ("terrane-table", "--test hostile a_meta_that_does_not_fit_is_an_error"),
+    ("terrane-table", "--test stress reads_evictions_and_moves"),
 ];
 
 /// Tests that the sanitizers run.
 const SANITIZED: &[(&str, &str)] = &[
+    ("terrane-base", "--test lane"),
     ("terrane-journal", "--test conformance"),
     ("terrane-memtable", "--test stress"),
-    ("terrane-table", "--test stress --test cache"),
+    ("terrane-table", "--lib --test stress --test cache --test arena --test swip"),
     ("terrane-engine", "--test concurrent"),
 ];
 

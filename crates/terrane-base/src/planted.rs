@@ -87,6 +87,7 @@ bugs! {
     ForgetHeat: "hot and cold: what is inherited", "what a job writes has no share in the heat of what it replaces", "terrane-engine adapt what_is_read_often";
     AdaptAgainstWriters: "adaptive shape: writers stop it", "a merge that only reads gain by goes on when writers come", "terrane-engine adapt writers_stop";
     PublishOutOfOrder: "invariant 4", "a commit is visible before the earlier ones are indexed", "terrane-journal conformance null_journal";
+    ForgetPausedTickets: "commit ring: no ticket is left behind", "who paused the ring looks for no group when it resumes", "terrane-journal terrane_journal a_ticket_that_comes";
     LeaveUnsealed: "invariant 1", "a full segment is not sealed", "terrane-journal crash lives_and_deaths";
     ForgetSeals: "recovery: record where segments end", "the end that replay found is not recorded", "terrane-engine lost what_a_recovery_gave_up";
     IgnoreLostEdits: "recovery: compare journal and manifest", "a manifest that lost edits is accepted", "terrane-engine lost a_manifest_cut";

@@ -270,3 +270,91 @@ fn clients_come_and_go() {
         assert_eq!(desk.served(), 3, "what was accepted is done, whoever asked");
     });
 }
+
+/// Each of them was explored by itself; together they meet between two looks.
+#[test]
+fn a_panic_meets_a_close_and_clients_that_come_and_go() {
+    explore(|| {
+        let desk = desk(true);
+        let owner = thread::spawn({
+            let desk = desk.clone();
+            move || desk.run()
+        });
+        let clients = [(8, false), (3, true)].map(|(count, helps)| {
+            let desk = desk.clone();
+            thread::spawn(move || ask(&desk, 2, count, 2, helps))
+        });
+        let gone = thread::spawn({
+            let desk = desk.clone();
+            move || {
+                if let Some(mut client) = desk.enter(2, terrane_base::sync::Arc::new(Bell::new())) {
+                    *client.free().unwrap() = Sum { asked: 1, answer: 0 };
+                    client.submit();
+                }
+                desk.wake();
+            }
+        });
+        desk.close();
+        for client in clients {
+            let answers = client.join().unwrap().answers;
+            let failed = answers.iter().position(|answer| *answer == FAILED).unwrap_or(answers.len());
+            assert_eq!(answers[..failed], doubled(failed as u64), "a prefix, and nothing of it twice");
+            assert!(failed <= 6, "the seventh was not answered");
+            assert!(answers[failed..].iter().all(|answer| *answer == FAILED), "what panicked does not go on");
+        }
+        gone.join().unwrap();
+        owner.join().unwrap();
+    });
+}
+
+/// A session has a lane to each desk and sleeps by one bell: whichever answers wakes it.
+#[test]
+fn one_bell_wakes_a_client_of_two_desks() {
+    for helps in [false, true] {
+        explore(move || {
+            let desks = [desk(false), desk(false)];
+            let owners = desks.clone().map(|desk| thread::spawn(move || desk.run()));
+            let sessions = [3, 4].map(|count| {
+                let desks = desks.clone();
+                thread::spawn(move || ask_both(&desks, count, helps))
+            });
+            for (session, count) in sessions.into_iter().zip([3, 4]) {
+                assert_eq!(session.join().unwrap(), [doubled(count), doubled(count)]);
+            }
+            desks.iter().for_each(|desk| desk.close());
+            owners.into_iter().for_each(|owner| owner.join().unwrap());
+        });
+    }
+}
+
+/// Asks both desks for `count` numbers in turn; returns the answers of each.
+fn ask_both(desks: &[Arc<Desk<Doubler>>; 2], count: u64, helps: bool) -> [Vec<u64>; 2] {
+    let bell = terrane_base::sync::Arc::new(Bell::new());
+    let mut clients = [0, 1].map(|at: usize| desks[at].enter(2, bell.clone()).unwrap());
+    let mut heard = [Heard::default(), Heard::default()];
+    let mut asked = [0; 2];
+    loop {
+        for ((client, heard), asked) in clients.iter_mut().zip(&mut heard).zip(&mut asked) {
+            heard.take_from(client);
+            while *asked < count && client.free().is_some() {
+                *asked += 1;
+                *client.free().unwrap() = Sum { asked: *asked, answer: 0 };
+                client.submit();
+            }
+            client.publish();
+        }
+        if heard.iter().all(|heard| heard.answers.len() as u64 == count) {
+            return heard.map(|heard| heard.answers);
+        }
+        if helps && desks.iter().any(|desk| desk.help()) {
+            continue;
+        }
+        desks.iter().for_each(|desk| desk.wake());
+        bell.announce();
+        let is_ready = |client: &mut Asker| {
+            client.look();
+            client.ready() > 0
+        };
+        if clients.iter_mut().any(is_ready) { bell.cancel() } else { bell.sleep() }
+    }
+}

@@ -190,7 +190,9 @@ impl<M: Medium> RingJournal<M> {
         impl<M: Medium> Drop for Resume<'_, M> {
             fn drop(&mut self) {
                 self.0.ring.resume();
-                self.0.lead(None);
+                if !terrane_base::planted!(ForgetPausedTickets) {
+                    self.0.lead(None);
+                }
             }
         }
         self.ring.pause();
@@ -345,5 +347,29 @@ impl JournalSettings {
             !self.ring_slots.is_power_of_two() || !(2..=1 << 16).contains(&self.ring_slots),
             "journal setting ring_slots: accepted is a power of two from 2 to 65536",
         )
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use crate::HeapMedium;
+
+    /// An owner that finds the ring being paused goes on without leading, and there need not come another.
+    #[test]
+    fn a_ticket_that_comes_in_a_pause_is_led_behind_it() {
+        let settings = JournalSettings::default();
+        let medium = HeapMedium::new(settings.segment_bytes, SegmentId(1));
+        let journal = RingJournal::new(medium, Arc::default(), &settings, &JournalStart::default());
+        let journal = journal.expect("a journal");
+        let ticket = journal.with_log(|_| {
+            let ticket = journal.ring.submit(None, true);
+            journal.lead(Some(ticket));
+            assert!(journal.ring.is_head_filled(), "nobody leads in a pause");
+            ticket
+        });
+        assert!(!journal.ring.is_head_filled(), "the ticket is left behind");
+        assert_eq!(journal.ring.wait_while(ticket, phase::FILLED), phase::PLACED);
+        assert!(journal.publish(ticket, phase::PLACED, true, true));
     }
 }

@@ -313,3 +313,76 @@ fn sync_and_close_meet_commits() {
         assert_eq!(journal.visible(), closed);
     });
 }
+
+/// Copies by owners, persist steps, the smallest ring, threads that pause it, look and close, and a medium that fails, all
+/// at once: what stood still before lay between two of them.
+fn meet(fail_persist: u64, fail_rotate: u64, closes: bool) {
+    explore(move || {
+        let medium = TestMedium { fail_persist, fail_rotate, ..TestMedium::default() };
+        let settings = JournalSettings { parallel_copy_bytes: 1, ..small_ring() };
+        let (journal, seen) = (journal(medium, &settings), Seen::default());
+        let committers: Vec<_> = (0..3u64)
+            .map(|number| {
+                let (journal, seen) = (Arc::clone(&journal), Arc::clone(&seen));
+                thread::spawn(move || {
+                    for round in 0..2 {
+                        let sync = (number + round).is_multiple_of(2);
+                        let outcome =
+                            commit_checked(&journal, 1 + 4 * number, sync, &seen).map_err(|e| e.kind());
+                        assert!(may_be(outcome.err(), fail_persist, fail_rotate, closes), "{outcome:?}");
+                    }
+                })
+            })
+            .collect();
+        let pausing = thread::spawn({
+            let journal = Arc::clone(&journal);
+            move || {
+                journal.between_groups(&mut |_| thread::yield_now());
+                journal.remove_spares().unwrap();
+            }
+        });
+        journal.between_groups(&mut |next| assert!(journal.visible() < next));
+        let ended = if closes { journal.close().map(|_| ()) } else { journal.sync() };
+        let ended = ended.map_err(|error| error.kind());
+        assert!(may_be(ended.err(), fail_persist, fail_rotate, false), "{ended:?}");
+        for thread in committers.into_iter().chain([pausing]) {
+            thread.join().unwrap();
+        }
+        assert_eq!(
+            SeqNo(check_consecutive(&seen)),
+            journal.visible(),
+            "what failed is neither indexed nor visible"
+        );
+    });
+}
+
+/// Whether there is a reason for this outcome.
+fn may_be(failed: Option<Kind>, fail_persist: u64, fail_rotate: u64, closes: bool) -> bool {
+    match failed {
+        None => true,
+        Some(Kind::Io | Kind::Poisoned) => fail_persist > 0,
+        Some(Kind::Full) => fail_rotate > 0,
+        Some(Kind::Cancelled) => closes,
+        Some(_) => false,
+    }
+}
+
+#[test]
+fn copies_pauses_and_persist_steps_meet() {
+    meet(0, 0, false);
+}
+
+#[test]
+fn a_failed_persist_step_meets_copies_and_pauses() {
+    meet(2, 0, false);
+}
+
+#[test]
+fn a_full_medium_meets_copies_and_pauses() {
+    meet(0, 2, false);
+}
+
+#[test]
+fn a_close_meets_copies_and_pauses() {
+    meet(0, 0, true);
+}

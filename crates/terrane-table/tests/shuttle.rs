@@ -9,8 +9,11 @@
 #![cfg(feature = "shuttle")]
 #![expect(unsafe_code, reason = "implements the unsafe trait Guard for the model")]
 
+#[path = "shuttle/cache.rs"]
+mod cache;
 #[path = "shuttle/rows.rs"]
 mod rows;
+mod support;
 
 use std::any::Any;
 use std::collections::BTreeSet;

@@ -95,7 +95,13 @@ pub(crate) fn finish(mut child: Child) -> Life {
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break Some(status),
+            None if looks == LOOKS_MAX && is_stopped(child.id()) => {
+                // By somebody outside: the script stops nobody.
+                let _ = Command::new("kill").args(["-s", "CONT", &child.id().to_string()]).status();
+                looks = 0;
+            }
             None if looks == LOOKS_MAX => {
+                eprintln!("it hangs: {}", threads(child.id()).join("; "));
                 child.kill().unwrap();
                 child.wait().unwrap();
                 break None;
@@ -109,6 +115,25 @@ pub(crate) fn finish(mut child: Child) -> Life {
     let said = said.join().unwrap().unwrap_or_default().lines().map(str::to_owned).collect();
     let complaint = complaint.join().unwrap().unwrap_or_default();
     Life { said, complaint, status, log: String::new() }
+}
+
+/// Whether job control stopped the process, as opposed to a tracer.
+fn is_stopped(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:") && line.contains("T (stopped)"))
+}
+
+/// Each thread's name, state and system call, for whoever looks into a hang.
+fn threads(process: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let told = tasks.map(|task| {
+        let text = |name: &str| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
+        let status = text("status");
+        let state = status.lines().find(|line| line.starts_with("State:")).unwrap_or_default();
+        let [name, call] = ["comm", "syscall"].map(|file| text(file).trim().to_owned());
+        format!("{name} {state} {}", call.split(' ').next().unwrap_or_default())
+    });
+    told.collect()
 }
 
 /// Lets a child live on `dir` under strace with these options; strace is there before the child does anything.
