@@ -22,7 +22,6 @@ const MIRI: &[(&str, &str)] = &[
     ("terrane-table", "--lib cache::arena"),
     ("terrane-table", "--test swip"),
     ("terrane-table", "--test hostile a_meta_that_does_not_fit_is_an_error"),
-    ("terrane-table", "--test stress reads_evictions_and_moves"),
 ];
 
 /// Tests that the sanitizers run.
