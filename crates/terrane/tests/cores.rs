@@ -262,6 +262,9 @@ fn errors_are_those_of_their_requests() {
     let mut session = cores.session().unwrap();
     assert_eq!(session.get(&unnamed, b"k").unwrap_err().kind(), Kind::Invalid);
     assert_eq!(session.get(other.default_table(), b"k").unwrap_err().kind(), Kind::Invalid);
+    let mut foreign = Batch::new();
+    foreign.put(other.default_table(), b"k", b"v").unwrap();
+    assert_eq!(session.write(&foreign, Sync::No).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(session.get(table, &[0; 70_000]).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(session.put(table, &[0; 70_000], b"", Sync::No).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(session.multi_get(table, &[b"a", b"z"]).unwrap_err().kind(), Kind::Invalid);
