@@ -40,6 +40,7 @@
 
 mod entry;
 mod parking;
+pub(crate) mod phase;
 
 use std::cell::UnsafeCell;
 
@@ -51,22 +52,6 @@ use terrane_base::{Batch, SeqNo};
 pub(crate) use entry::Entry;
 use entry::SYNC_BIT;
 use parking::Parking;
-
-/// Phases of a slot; the low bits of its word.
-pub(crate) mod phase {
-    pub(crate) const EMPTY: u64 = 0;
-    pub(crate) const FILLED: u64 = 1;
-    pub(crate) const COPY: u64 = 2;
-    pub(crate) const PLACED: u64 = 3;
-    pub(crate) const FAILED: u64 = 4;
-    pub(crate) const PUBLISHED: u64 = 5;
-    pub(crate) const HALTED: u64 = 6;
-    /// The owner sleeps: who changes the word wakes it.
-    pub(super) const PARKED: u64 = 8;
-    /// The owner is asked to lead the group of its ticket. Only beside FILLED, never beside PARKED.
-    pub(super) const CALLED: u64 = 16;
-    pub(super) const BITS: u32 = 5;
-}
 use phase::{BITS, CALLED, EMPTY, FILLED, HALTED, PARKED, PUBLISHED};
 
 const ARRIVED: u32 = 1;
