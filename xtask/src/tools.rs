@@ -19,8 +19,6 @@ const HOST: &str = "x86_64-unknown-linux-gnu";
 const MIRI: &[(&str, &str)] = &[
     ("terrane-base", "--test lane"),
     ("terrane-memtable", "--test global"),
-    ("terrane-table", "--lib cache::arena"),
-    ("terrane-table", "--test swip"),
     ("terrane-table", "--test hostile a_meta_that_does_not_fit_is_an_error"),
 ];
 
