@@ -92,8 +92,8 @@ impl Ownership {
     ///
     /// # Errors
     /// `Invalid` if there is no such core.
-    pub(super) fn home_of_batch(&self, batch: &Batch, places: &mut Vec<u32>) -> Result<usize> {
-        let mut core = None;
+    pub(super) fn home_of_batch(&self, batch: &Batch) -> Result<(usize, Vec<u32>)> {
+        let (mut core, mut places) = (None, Vec::new());
         for record in batch.records() {
             let home = self.home_of(record.table, record.key).ok_or_else(|| {
                 Error::invalid(
@@ -107,7 +107,7 @@ impl Ownership {
                 places.push(home.place);
             }
         }
-        Ok(core.unwrap_or(0))
+        Ok((core.unwrap_or(0), places))
     }
 }
 

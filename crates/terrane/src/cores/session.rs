@@ -3,8 +3,8 @@
 //! What is submitted is kept back until [`PUBLISH`] requests of a lane have come together or somebody asks for answers: the
 //! words that client and core share change hands once for all of them.
 //!
-//! Who waits looks at the answers, then serves a core that nobody serves, then spins, and sleeps by the session's bell as
-//! the last resort, after it has woken every core from which it awaits anything.
+//! Who waits looks at the answers, serves a core that nobody serves, spins, and at last sleeps by the session's bell, after it
+//! has woken every core from which it awaits anything.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const PUBLISH: u64 = 16;
 /// Turns of waiting before a session sleeps.
 const SPIN_TURNS: u32 = 96;
 
-/// The name of a request within its session: they count from 0 in the order of submission.
+/// The name of a request within its session, from 0 in the order of submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(u64);
 
@@ -159,12 +159,10 @@ impl Session {
     /// Applies a batch whose keys all belong to one core, all or nothing. Answer: [`Answer::Written`].
     ///
     /// # Errors
-    /// As [`Session::get`], and `Invalid` for a batch of another database or with keys of several cores: use
-    /// [`Session::write_across`]. `NotFound` if one of its tables was dropped.
+    /// As [`Session::get`] and [`Db::write`](crate::Db::write), and `Invalid` for keys of several cores: use `write_across`.
     pub fn write(&mut self, batch: &Batch, sync: Sync) -> Result<Ticket> {
         batch.check(self.shared.db.engine())?;
-        let mut places = Vec::new();
-        let core = self.shared.ownership.home_of_batch(&batch.records, &mut places)?;
+        let (core, places) = self.shared.ownership.home_of_batch(&batch.records)?;
         self.write_to(core, sync, |slot| {
             slot.ask = Ask::Batch;
             slot.rare.places = places;
