@@ -166,16 +166,18 @@ options! {
         "Compression of the last level, where most data rest.";
     level_fanout: u64 = 10, "2 to 100", |v| (2..=100).contains(v),
         "How many times larger a level may grow than the one above it.";
-    level_base_bytes: u64 = 0, "0 (derived: 4 x global_index_bytes) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
+    level_base_bytes: u64 = 0, "0 (derived: 8/3 of global_index_bytes) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
         "Size of level 1 above which its extents move down.";
     adaptive_shape: AdaptiveShape = AdaptiveShape::Auto, "off, auto, eager", |_| true,
         "Bring a tree to fewer sorted runs while it is mostly read: auto where that pays, eager at any cost; writes stop it.";
     hot_cold: bool = false, "true, false", |_| true,
         "Let extents that are read often stay in the upper levels and move those that are not.";
-    overflow_runs_max: u64 = 8, "1 to 64", |v| (1..=64).contains(v),
+    overflow_runs_max: u64 = 10, "1 to 64", |v| (1..=64).contains(v),
         "Overflow runs (level 0) at which writers are slowed below the rate at which runs are merged; merging begins at half as many.";
     defer_merges: bool = true, "true, false", |_| true,
         "While much is written, collect overflow runs until they are due instead of merging each into level 1.";
+    merge_through: bool = true, "true, false", |_| true,
+        "While much is written, let level 1 grow to twice its size, then merge it with overflow runs and level 2 at once.";
     background_threads: u64 = 0, "0 (derived: the processors, from 2 to 8) to 64", |v| *v <= 64,
         "Threads for flush and compaction; of two or more, compactions leave one to flushes while much is written.";
     io_bytes_per_second: u64 = 0, "0 (no limit) or at least 1 MiB", |v| *v == 0 || *v >= MIB,
@@ -224,12 +226,11 @@ impl Options {
             }
         };
         derive(&mut o.write_memory_bytes, o.memory_bytes / 2);
-        // A quarter of the write memory, so that one table is frozen, one is flushed, one is filled, and the
-        // segments that they share have room.
-        derive(&mut o.memtable_bytes, o.write_memory_bytes / 4);
+        // One memtable is flushed and one is filled, and the segments at their borders have room.
+        derive(&mut o.memtable_bytes, o.write_memory_bytes / 8 * 3);
         derive(&mut o.global_index_bytes, o.memtable_bytes);
         derive(&mut o.segment_bytes, power_of_two_below(o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB));
-        derive(&mut o.level_base_bytes, o.global_index_bytes.saturating_mul(4));
+        derive(&mut o.level_base_bytes, o.global_index_bytes.saturating_mul(8) / 3);
         derive(&mut o.background_threads, processors.clamp(2, 8) as u64);
         o.read_ahead_bytes = o.read_ahead_bytes.min(o.memory_bytes / READ_AHEAD_SHARE);
         o.check_contradictions()?;

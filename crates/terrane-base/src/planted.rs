@@ -59,6 +59,7 @@ bugs! {
     DropTombstone: "merge: deletes", "a delete is dropped above older data", "terrane-compaction merge deletes_stay_above";
     ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction merge a_snapshot_keeps";
     ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction merge a_flush_goes";
+    PartWithinExtent: "merge: parts", "a part of a job ends within an extent of its target", "terrane-compaction model parts_of_jobs";
     SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction model jobs_side_by_side";
     SnapshotSeesNewer: "snapshot reads", "a snapshot sees what was written later", "terrane-sim model tiny_limits_few_keys";
     SkipLevelInRead: "point reads", "a read leaves the deepest level out", "terrane-sim model tiny_limits_many_keys";

@@ -165,6 +165,7 @@ impl Bench {
             output,
             drops_deletes: false,
             rewrites: false,
+            part_bytes: u64::MAX,
         }
     }
 

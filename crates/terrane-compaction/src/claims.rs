@@ -15,8 +15,8 @@ pub struct Claim {
     pub table: TableId,
     /// Places and keys, in no order.
     pub holds: Vec<(Place, KeyRange)>,
-    /// Bytes that leave a level, and which; they no longer count for its size.
-    pub leaves: Option<(Place, u64)>,
+    /// Bytes that leave places, and which; they no longer count for the size of a level.
+    pub leaves: Vec<(Place, u64)>,
 }
 
 impl Claim {
@@ -81,7 +81,7 @@ impl Claims {
 
     /// Bytes that running jobs move out of a place.
     pub(crate) fn leaving(&self, table: TableId, place: Place) -> u64 {
-        let leaves = self.of(table).filter_map(|claim| claim.leaves);
+        let leaves = self.of(table).flat_map(|claim| &claim.leaves);
         leaves.filter(|(from, _)| *from == place).map(|(_, bytes)| bytes).sum()
     }
 

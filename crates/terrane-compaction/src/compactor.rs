@@ -17,7 +17,7 @@ use crate::pick::STEP_BYTES;
 /// What an implementer guarantees:
 /// 1. The inputs are left as they are: only the engine gives them up, after the result is durable.
 /// 2. The extents that a result says were written are durable when it is returned.
-/// 3. After an error nothing that was written is left in the store.
+/// 3. After an error nothing that was written is left in the store, but for parts that were published.
 pub trait Compactor: Send + Sync {
     /// Runs a job to its end.
     ///
@@ -25,6 +25,18 @@ pub trait Compactor: Send + Sync {
     /// `Cancelled` through `control`; `Full` if the store has no space for the output; `Corrupt`, naming file and
     /// offset, if an input is damaged; `Poisoned`, `Io`.
     fn run(&self, spec: &JobSpec, control: &JobControl) -> Result<JobResult>;
+
+    /// Runs a job to its end, and hands over parts that are done on the way if it [is in parts](JobSpec::is_in_parts). A
+    /// part replaces extents of the target only; the result at the end has the rest, and the work of all.
+    ///
+    /// # Errors
+    /// As [`Compactor::run`], and those of `publish`, which has taken the part's extents over all the same.
+    fn run_in_parts(
+        &self,
+        spec: &JobSpec,
+        control: &JobControl,
+        publish: &mut dyn FnMut(JobResult) -> Result<()>,
+    ) -> Result<JobResult>;
 }
 
 /// Opens the extents that a job reads.
@@ -83,7 +95,7 @@ impl LocalCompactor {
         control: &JobControl,
     ) -> Result<JobResult> {
         assert_eq!(spec.kind, JobKind::Flush, "only a planned flush merges memory into L1");
-        merge::run(spec, self.place(control), Some(Memory { cursor, from, step_bytes: STEP_BYTES }))
+        merge::run(spec, self.place(control), Some(Memory { cursor, from, step_bytes: STEP_BYTES }), None)
     }
 
     /// Writes a whole global index generation as an overflow run, as [`plan_dump`](crate::plan_dump) planned it.
@@ -97,7 +109,7 @@ impl LocalCompactor {
         control: &JobControl,
     ) -> Result<JobResult> {
         assert_eq!(spec.kind, JobKind::Dump, "only a planned dump makes a run");
-        merge::run(spec, self.place(control), Some(Memory { cursor, from: &[], step_bytes: u64::MAX }))
+        merge::run(spec, self.place(control), Some(Memory { cursor, from: &[], step_bytes: u64::MAX }), None)
     }
 
     fn place<'a>(&'a self, control: &'a JobControl) -> merge::Place<'a> {
@@ -108,11 +120,26 @@ impl LocalCompactor {
 
 impl Compactor for LocalCompactor {
     fn run(&self, spec: &JobSpec, control: &JobControl) -> Result<JobResult> {
-        if matches!(spec.kind, JobKind::Flush | JobKind::Dump) {
-            return Err(Error::invalid(format!("a {} job needs its entries from memory", spec.kind)));
-        }
-        merge::run::<NoEntries>(spec, self.place(control), None)
+        refuse_memory(spec)?;
+        merge::run::<NoEntries>(spec, self.place(control), None, None)
     }
+
+    fn run_in_parts(
+        &self,
+        spec: &JobSpec,
+        control: &JobControl,
+        publish: &mut dyn FnMut(JobResult) -> Result<()>,
+    ) -> Result<JobResult> {
+        refuse_memory(spec)?;
+        merge::run::<NoEntries>(spec, self.place(control), None, Some(publish))
+    }
+}
+
+fn refuse_memory(spec: &JobSpec) -> Result<()> {
+    if matches!(spec.kind, JobKind::Flush | JobKind::Dump) {
+        return Err(Error::invalid(format!("a {} job needs its entries from memory", spec.kind)));
+    }
+    Ok(())
 }
 
 /// The cursor of a job without entries in memory.

@@ -145,6 +145,8 @@ pub struct JobSpec {
     pub drops_deletes: bool,
     /// Whether everything is decoded and written anew.
     pub rewrites: bool,
+    /// Output bytes after which what replaces extents of the target may be published; `u64::MAX`: only at the end.
+    pub part_bytes: u64,
 }
 
 impl JobSpec {
@@ -165,6 +167,12 @@ impl JobSpec {
         input.place != self.target && !self.rewrites && input.extents.iter().all(moves)
     }
 
+    /// Whether parts of the result may be published before the job ends.
+    #[must_use]
+    pub fn is_in_parts(&self) -> bool {
+        self.part_bytes != u64::MAX
+    }
+
     /// What the job must hold while it runs.
     #[must_use]
     pub fn claim(&self) -> Claim {
@@ -172,8 +180,8 @@ impl JobSpec {
         for input in self.inputs.iter().filter(|input| input.place != self.target) {
             holds.extend(input.hull().to_range().map(|range| (input.place, range)));
         }
-        let source = self.inputs.iter().find(|input| input.place != self.target);
-        let leaves = source.map(|input| (input.place, input.bytes()));
+        let sources = self.inputs.iter().filter(|input| input.place != self.target);
+        let leaves = sources.map(|input| (input.place, input.bytes())).collect();
         Claim { table: self.table, holds, leaves }
     }
 }
@@ -187,6 +195,13 @@ pub struct Removed {
     pub id: ExtentId,
     /// Its smallest key, by which it is found.
     pub smallest: Vec<u8>,
+}
+
+impl Removed {
+    /// An extent of a place.
+    pub(crate) fn of(place: Place, meta: &ExtentMeta) -> Self {
+        Removed { place, id: meta.id, smallest: meta.smallest.clone() }
+    }
 }
 
 /// What a job did, for the engine to publish in one edit. Its new extents are durable.

@@ -4,6 +4,8 @@ use terrane_base::options::{BlockEncoding, Compression, Options};
 use terrane_format::manifest::edit::LEVEL_MAX;
 use terrane_storage::SLOT_BYTES;
 
+use crate::pick::STEP_BYTES;
+
 /// Limits of a table's shape and of a job. All sizes in stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -13,6 +15,10 @@ pub struct Limits {
     pub level_fanout: u64,
     /// Overflow runs from which on their compaction goes before that of levels. At least 1.
     pub overflow_runs_trigger: u64,
+    /// Whether merges of overflow runs take level 1 along into level 2 where it would become too large.
+    pub merge_through: bool,
+    /// Output of a job in parts after which a part may end.
+    pub part_bytes: u64,
     /// Input of a job above which no more extents join it; one extent and what it overlaps always may.
     pub job_bytes_max: u64,
     /// Most extents that a job may re-link.
@@ -48,6 +54,8 @@ impl Limits {
             level_fanout: options.level_fanout.max(2),
             // Half of where writers are slowed: compaction starts before anyone has to wait for it.
             overflow_runs_trigger: (options.overflow_runs_max / 2).max(1),
+            merge_through: options.merge_through,
+            part_bytes: options.level_base_bytes.clamp(1, STEP_BYTES),
             job_bytes_max: 64 * slot_bytes,
             job_relinks_max: 1024,
             grandparent_bytes_max: 4 * options.level_fanout * slot_bytes,

@@ -6,14 +6,18 @@
 //! 3. an entry: all of its entries before `bound` go through the [`VersionFilter`];
 //! 4. anything else is opened, and the sources are looked at again.
 //!
+//! A job in parts publishes on the way what it has done (`parts.rs`).
+//!
 //! Invariants:
 //! 1. Nothing that holds versions of the key that went through the filter last is reused: the filter may have
 //!    dropped a delete that hides them.
 //! 2. Of sources that stand at the same key those that are not opened yet go first, so that versions are
 //!    compared only where all of them are in sight.
 //! 3. No allocation per entry.
+//! 4. A job in parts re-links no extent of an input that stays until its end: it would have two owners meanwhile.
 
 mod output;
+mod parts;
 mod reuse;
 mod sink;
 mod source;
@@ -30,6 +34,7 @@ use crate::compactor::ExtentSource;
 use crate::control::JobControl;
 use crate::job::{JobResult, JobSpec, Removed};
 use output::{Committed, Output};
+pub(crate) use parts::Publish;
 use reuse::Reuse;
 use sink::Sink;
 use source::{MemorySource, RunSource, Source, Stand};
@@ -54,16 +59,22 @@ pub(crate) struct Memory<'c, C> {
     pub(crate) step_bytes: u64,
 }
 
-/// Runs a job. Without `memory`, a cursor of any type does for `C`.
+/// Runs a job. Without `memory`, a cursor of any type does for `C`; without `publish` it is done in one part.
 pub(crate) fn run<C: Cursor>(
     spec: &JobSpec,
     place: Place<'_>,
     memory: Option<Memory<'_, C>>,
+    mut publish: Option<&mut Publish<'_>>,
 ) -> Result<JobResult> {
     let mut merge = Merge::new(spec, place, memory)?;
     while let Some((winner, rival)) = merge.contest() {
         if merge.ends_step(winner) {
             break;
+        }
+        if let Some(publish) = &mut publish
+            && merge.ends_part(winner)
+        {
+            publish(merge.take_part()?)?;
         }
         merge.advance(winner, rival)?;
     }
@@ -80,6 +91,10 @@ struct Merge<'a, 'c, C> {
     step_bytes: u64,
     /// Entries after which memory looks at progress and grandparents.
     next_look: u64,
+    /// Bytes written at which the next part may end.
+    part_end: u64,
+    /// Extents of the target that earlier parts have replaced.
+    replaced: usize,
 }
 
 impl<'a, C: Cursor> Merge<'a, '_, C> {
@@ -97,7 +112,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let output = Output::new(spec, place.store, place.control)?;
         let sink = Sink::new(spec, output);
         let prefix_len = common_prefix(&sources);
-        Ok(Merge { spec, place, sources, sink, prefix_len, step_bytes, next_look: 0 })
+        let part_end = spec.part_bytes;
+        Ok(Merge { spec, place, sources, sink, prefix_len, step_bytes, next_look: 0, part_end, replaced: 0 })
     }
 
     /// The source that goes first, and the one that would without it.
@@ -172,7 +188,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
         let meta = run.meta();
         self.sink.output.pass_grandparents(&meta.smallest);
-        let is_alone = bound.is_none_or(|bound| meta.largest.as_slice() < bound);
+        let stays = self.spec.is_in_parts() && run.input().place != self.spec.target;
+        let is_alone = !stays && bound.is_none_or(|bound| meta.largest.as_slice() < bound);
         if is_alone && !self.sink.is_at(&meta.smallest) {
             match reuse::of_extent(self.spec, meta, self.sink.output.open_bytes()) {
                 Reuse::Relink => {
@@ -238,8 +255,12 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             Source::Run(_) => None,
         });
         let runs: Vec<_> = self.sources.iter().filter_map(Source::as_run).collect();
-        let used: Vec<(manifest::Place, &[ExtentMeta])> =
-            runs.iter().map(|run| (run.input().place, &run.input().extents[..run.consumed()])).collect();
+        let target = self.spec.target;
+        let used = |run: &&RunSource<'a>| {
+            let first = if run.input().place == target { self.replaced } else { 0 };
+            (run.input().place, &run.input().extents[first..run.consumed()])
+        };
+        let used: Vec<(manifest::Place, &[ExtentMeta])> = runs.iter().map(used).collect();
         let mut work = self.sink.work;
         let blamed = self.first_input();
         let (file, offset) = blamed.map_or_else(Default::default, |meta| self.place.store.place(meta.id, 0));
@@ -251,7 +272,6 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         self.place.control.show(&work);
 
         // What was re-linked into the place where it was changes nothing.
-        let target = self.spec.target;
         let at_home = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
         let stays: HashSet<ExtentId> = at_home.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
         added.retain(|meta| !stays.contains(&meta.id));
@@ -259,7 +279,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             .iter()
             .flat_map(|(place, metas)| metas.iter().map(|meta| (*place, meta)))
             .filter(|(_, meta)| !stays.contains(&meta.id))
-            .map(|(place, meta)| Removed { place, id: meta.id, smallest: meta.smallest.clone() })
+            .map(|(place, meta)| Removed::of(place, meta))
             .collect();
         let mut relinked: Vec<ExtentId> = relinked.into_iter().collect();
         relinked.sort_unstable();

@@ -30,7 +30,9 @@ use crate::claims::Claims;
 use crate::job::{JobKind, JobSpec};
 use crate::limits::Limits;
 use crate::score::{Targets, score_milli};
-use crate::shape::TableShape;
+use crate::shape::{LevelView, TableShape};
+
+use runs::THROUGH_FACTOR;
 
 pub use flush::{FlushPlan, STEP_BYTES, plan_dump, plan_flush};
 pub use hot::Heats;
@@ -56,13 +58,14 @@ impl Cursors {
 
     /// Moves the cursor behind what a job takes, once the job is claimed.
     pub fn advance(&mut self, spec: &JobSpec) {
-        if !matches!(spec.kind, JobKind::Level | JobKind::Gather | JobKind::Deletes) {
-            return;
-        }
         let Some(input) = spec.inputs.first() else { return };
-        if let (Place::Level(number), Some(last)) = (input.place, input.extents.last()) {
-            self.keys.insert((spec.table, number), last.largest.clone());
-        }
+        let Some(last) = input.extents.last() else { return };
+        let number = match (spec.kind, input.place) {
+            (JobKind::Runs, Place::Run(_)) => 0,
+            (JobKind::Level | JobKind::Gather | JobKind::Deletes, Place::Level(number)) => number,
+            _ => return,
+        };
+        self.keys.insert((spec.table, number), last.largest.clone());
     }
 
     /// Forgets a table that was dropped.
@@ -72,8 +75,16 @@ impl Cursors {
 
     /// Index of the first extent behind the cursor of a level; 0 behind the last one.
     fn start(&self, shape: &TableShape<'_>, number: u8) -> usize {
-        let level = shape.level(number);
-        let Some(key) = self.keys.get(&(shape.table, number)) else { return 0 };
+        self.start_in(shape.table, number, shape.level(number))
+    }
+
+    /// As [`Self::start`], for any overflow run: all of them have one cursor, that of level 0.
+    fn start_in_run(&self, table: TableId, run: &dyn LevelView) -> usize {
+        self.start_in(table, 0, run)
+    }
+
+    fn start_in(&self, table: TableId, number: u8, level: &dyn LevelView) -> usize {
+        let Some(key) = self.keys.get(&(table, number)) else { return 0 };
         let found = level.find(key);
         let is_done = found < level.len() && level.meta(found).largest == *key;
         let start = found + usize::from(is_done);
@@ -90,6 +101,8 @@ struct Picker<'a> {
     targets: Targets,
     /// Bytes of each level without what running jobs take away; the first is L1.
     level_bytes: Vec<u64>,
+    /// Whether only what is due is asked for, because much is being written.
+    puts_off: bool,
 }
 
 /// The next job for a table, if there is one that can run beside the claimed ones.
@@ -114,7 +127,7 @@ pub fn pick_due(
     claims: &Claims,
     cursors: &Cursors,
 ) -> Option<JobSpec> {
-    let picker = Picker::new(shape, limits, claims, cursors);
+    let picker = Picker { puts_off: true, ..Picker::new(shape, limits, claims, cursors) };
     picker.due().into_iter().find_map(|due| picker.run(due))
 }
 
@@ -138,7 +151,7 @@ impl<'a> Picker<'a> {
         let leaving = |index: usize| claims.leaving(shape.table, Place::Level(index as u8 + 1));
         let level_bytes =
             sizes.iter().enumerate().map(|(index, bytes)| bytes.saturating_sub(leaving(index))).collect();
-        Picker { shape, limits, claims, cursors, targets, level_bytes }
+        Picker { shape, limits, claims, cursors, targets, level_bytes, puts_off: false }
     }
 
     /// How full a level is, in thousandths of its limit; level 0 stands for the overflow runs.
@@ -158,7 +171,12 @@ impl<'a> Picker<'a> {
         for number in 0..=self.shape.levels.len() as u8 {
             let score = self.score(number);
             // A level may be exactly as large as its target; as many runs as the trigger are due.
-            let is_due = if number == 0 { score >= 1000 } else { self.excess(number) > 0 };
+            let is_due = match number {
+                0 => score >= 1000,
+                // The next merge of overflow runs will take it along.
+                1 if self.puts_off && self.can_pass_through() => score > 1000 * THROUGH_FACTOR,
+                _ => self.excess(number) > 0,
+            };
             if is_due {
                 due.push((score, number));
             }

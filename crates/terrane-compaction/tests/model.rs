@@ -29,6 +29,9 @@ impl Run {
         world.limits.job_bytes_max = 2 << 20 << numbers.below(4);
         world.limits.overflow_runs_trigger = 1 + numbers.below(3);
         world.limits.grandparent_bytes_max = 4 << 20 << numbers.below(4);
+        world.limits.merge_through = numbers.below(2) == 0;
+        world.limits.part_bytes = 256 << 10 << numbers.below(5);
+        world.puts_off = numbers.below(2) == 0;
         world.limits.block_bytes = 4096 << numbers.below(4);
         if numbers.below(2) == 0 {
             world.limits.compression_last = Compression::Lz4;
@@ -133,6 +136,7 @@ fn run(seed: u64, steps: usize) {
         run.step();
         run.world.check_content();
     }
+    run.world.puts_off = false;
     run.world.settle();
     run.world.check_content();
     assert!(run.world.picture.runs.is_empty(), "nothing overflows in the end");
@@ -167,9 +171,34 @@ fn run_with_pending_jobs(seed: u64) -> usize {
     while !run.world.pending.is_empty() {
         run.world.finish_job(0);
     }
+    run.world.puts_off = false;
     run.world.settle();
     run.world.check_content();
     pending_max
+}
+
+#[test]
+fn parts_of_jobs_keep_every_reader() {
+    let mut parts = 0;
+    for seed in 200..208 {
+        let mut run = Run::new(seed);
+        run.world.limits.merge_through = true;
+        run.world.limits.part_bytes = 256 << 10;
+        run.world.limits.job_bytes_max = 32 << 20;
+        run.world.puts_off = true;
+        run.keys = 1600;
+        for _ in 0..60 {
+            let rows = run.rows();
+            run.world.remember(&rows);
+            run.world.dump(&rows);
+            if let Some(spec) = run.world.pick() {
+                run.world.run(&spec);
+            }
+            run.world.check_content();
+        }
+        parts += run.world.parts;
+    }
+    assert!(parts > 20, "{parts} parts of jobs were published before their end");
 }
 
 #[test]

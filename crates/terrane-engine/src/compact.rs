@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use terrane_base::{Result, SeqNo, TableId};
 use terrane_compaction::{
-    Compactor, JobControl, JobKind, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_due, pick_range,
+    Compactor, JobControl, JobKind, JobResult, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_due,
+    pick_range,
 };
 use terrane_levels::Metasnapshot;
 
@@ -63,7 +64,8 @@ impl Engine {
     /// Runs a compaction job and makes its result part of the table.
     pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &Arc<JobControl>) -> Result<()> {
         let result = self.while_sinking(spec, control, || {
-            let result = self.compactor.run(spec, control)?;
+            let mut publish = |part: JobResult| self.install(table, &part, Vec::new(), |_| ());
+            let result = self.compactor.run_in_parts(spec, control, &mut publish)?;
             self.install(table, &result, Vec::new(), |_| ()).map(|()| result)
         })?;
         if spec.kind == JobKind::Manual {

@@ -2,14 +2,16 @@
 //!
 //! A generation of the global index that is merged with level 1 at once rewrites all of it for a fraction of its size;
 //! several, kept as overflow runs until they are due, rewrite it once. So while the next generation is about to come,
-//! generations become runs and the picker is asked for what is due only. When writers pause, or somebody waits until
-//! nothing is left to do, the rest is done, too, and a tree at rest has no runs. As long as a generation is about to come
+//! generations become runs and the picker is asked for what is due only. When writers have paused for a second, or somebody
+//! waits until nothing is left to do, the rest is done, too, and a tree at rest has no runs. A shorter pause is one between
+//! two bursts, and what is merged in it would be merged again after the next. As long as a generation is about to come
 //! one worker is kept for it, too ([`crate::schedule`]): compactions take a second, in which writers fill their memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use terrane_base::env::Clock;
 
 use crate::engine::Engine;
 
@@ -17,6 +19,8 @@ use crate::engine::Engine;
 const WINDOW: Duration = Duration::from_millis(100);
 /// A memtable that would be full within this time is about to come.
 const SOON: Duration = Duration::from_secs(10);
+/// Time for which the end of a strong inflow counts as a pause.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is known of the rate at which writers bring bytes.
 #[derive(Debug, Default)]
@@ -24,6 +28,8 @@ pub(crate) struct Inflow {
     seen: Mutex<Seen>,
     /// Who waits until nothing is left to do.
     waiters: AtomicU64,
+    /// Who waits until nothing is due, whatever is left to do.
+    catching_up: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -31,6 +37,8 @@ struct Seen {
     at: Duration,
     bytes: u64,
     is_strong: bool,
+    /// When it was strong last.
+    strong_at: Option<Duration>,
 }
 
 impl Inflow {
@@ -41,24 +49,45 @@ impl Inflow {
         if took >= WINDOW {
             let came = u128::from(bytes.saturating_sub(seen.bytes));
             let is_strong = came * SOON.as_millis() >= u128::from(memtable_bytes) * took.as_millis();
-            *seen = Seen { at: now, bytes, is_strong };
+            let strong_at = if is_strong { Some(now) } else { seen.strong_at };
+            *seen = Seen { at: now, bytes, is_strong, strong_at };
         }
         // Relaxed: a worker that looks too early looks again.
         seen.is_strong && self.waiters.load(Ordering::Relaxed) == 0
     }
 
+    /// Whether the inflow was strong a moment ago.
+    fn has_paused(&self, now: Duration) -> bool {
+        let strong_at = self.seen.lock().strong_at;
+        let is_recent = strong_at.is_some_and(|at| now.saturating_sub(at) < PAUSE);
+        (is_recent || self.catching_up.load(Ordering::Relaxed) > 0)
+            && self.waiters.load(Ordering::Relaxed) == 0
+    }
+
+    /// Runs `wait`, during which what is not due is put off, as it is for a while behind it.
+    pub(crate) fn with_delay<R>(&self, clock: &dyn Clock, wait: impl FnOnce() -> R) -> R {
+        let done = counted(&self.catching_up, wait);
+        self.seen.lock().strong_at = Some(clock.now());
+        done
+    }
+
     /// Runs `wait`, during which nothing is put off.
     pub(crate) fn without_delay<R>(&self, wait: impl FnOnce() -> R) -> R {
-        struct Leave<'a>(&'a AtomicU64);
-        impl Drop for Leave<'_> {
-            fn drop(&mut self) {
-                self.0.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
-        self.waiters.fetch_add(1, Ordering::Relaxed);
-        let _leave = Leave(&self.waiters);
-        wait()
+        counted(&self.waiters, wait)
     }
+}
+
+/// Runs `wait`, which counts as one of `waiters` meanwhile.
+fn counted<R>(waiters: &AtomicU64, wait: impl FnOnce() -> R) -> R {
+    struct Leave<'a>(&'a AtomicU64);
+    impl Drop for Leave<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    waiters.fetch_add(1, Ordering::Relaxed);
+    let _leave = Leave(waiters);
+    wait()
 }
 
 impl Engine {
@@ -68,9 +97,10 @@ impl Engine {
         self.inflow.is_strong(self.env.clock.now(), bytes, self.options.memtable_bytes)
     }
 
-    /// Whether what is not due is put off, because the next memtable will be full soon.
+    /// Whether what is not due is put off, because the next memtable will be full soon, or would if writers had not just
+    /// paused.
     pub(crate) fn puts_off(&self) -> bool {
-        self.options.defer_merges && self.is_filling()
+        self.options.defer_merges && (self.is_filling() || self.inflow.has_paused(self.env.clock.now()))
     }
 }
 
@@ -91,6 +121,24 @@ mod tests {
         assert!(inflow.is_strong(at(1050), 10 * MIB, 16 * MIB), "too early for another look");
         assert!(!inflow.is_strong(at(1100), 10 * MIB, 16 * MIB), "nothing came");
         assert!(!inflow.is_strong(at(2100), 11 * MIB, 16 * MIB), "16 s until it is full");
+    }
+
+    #[test]
+    fn a_short_pause_is_no_end() {
+        let inflow = Inflow::default();
+        assert!(!inflow.has_paused(at(1000)), "nothing ever came");
+        assert!(inflow.is_strong(at(1000), 10 * MIB, 16 * MIB));
+        assert!(!inflow.is_strong(at(1200), 10 * MIB, 16 * MIB));
+        assert!(inflow.has_paused(at(1999)) && !inflow.has_paused(at(2000)));
+        assert!(!inflow.without_delay(|| inflow.has_paused(at(1999))));
+    }
+
+    #[test]
+    fn who_catches_up_waits_for_nothing_that_can_be_put_off() {
+        let inflow = Inflow::default();
+        let clock = terrane_base::env::Env::real().clock;
+        assert!(inflow.with_delay(&*clock, || inflow.has_paused(at(0))));
+        assert!(inflow.has_paused(clock.now()), "it ended a moment ago");
     }
 
     #[test]

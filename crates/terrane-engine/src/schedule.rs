@@ -329,7 +329,7 @@ impl Engine {
     /// The next piece of work; scrubbing where nothing else is due.
     fn next_due(&self, schedule: &mut Schedule) -> Option<Work> {
         self.observe_loads(schedule);
-        let work = self.next_work(schedule, self.is_filling());
+        let work = self.next_work(schedule, self.is_filling(), self.puts_off());
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(&AWAITED_WORK);
         }
@@ -337,12 +337,11 @@ impl Engine {
         work.or_else(|| self.next_adaptive(schedule)).or_else(|| self.next_scrub(schedule))
     }
 
-    /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no compaction that can
-    /// be put off, and none that would take the last worker from memory. Pure but for loading pictures.
-    fn next_work(&self, schedule: &Schedule, is_filling: bool) -> Option<Work> {
+    /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no compaction that would
+    /// take the last worker from memory; with `puts_off`, none that is not due. Pure but for loading pictures.
+    fn next_work(&self, schedule: &Schedule, is_filling: bool, puts_off: bool) -> Option<Work> {
         let tables = self.catalog.all();
         let compacts = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
-        let puts_off = is_filling && self.options.defer_merges;
         let compaction = || compacts.then(|| self.pick_compaction(&tables, schedule, puts_off)).flatten();
         self.next_memory_work(&tables, schedule)
             .or_else(|| compaction().map(|(table, spec)| Work::Compact(table, spec)))
@@ -351,7 +350,13 @@ impl Engine {
 
     /// Whether nothing runs, nothing wants to, and nothing waits to be tried again.
     pub(crate) fn has_nothing_to_do(&self, schedule: &Schedule) -> bool {
-        schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule, false).is_none()
+        schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule, false, false).is_none()
+    }
+
+    /// As [`Self::has_nothing_to_do`], but for what can be put off.
+    pub(crate) fn has_nothing_due(&self, schedule: &Schedule) -> bool {
+        let puts_off = self.options.defer_merges;
+        schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule, false, puts_off).is_none()
     }
 
     fn run_work(&self, work: &Work, control: &Arc<JobControl>) -> Result<()> {

@@ -119,6 +119,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     options
         .push(("adaptive_shape".to_owned(), (*numbers.pick(&["off", "auto", "eager", "eager"])).to_owned()));
     options.push(("hot_cold".to_owned(), numbers.one_in(2).to_string()));
+    options.push(("merge_through".to_owned(), (index == memtable).to_string()));
     for name in ["compression", "compression_last"] {
         options.push((name.to_owned(), (*numbers.pick(&["none", "lz4"])).to_owned()));
     }

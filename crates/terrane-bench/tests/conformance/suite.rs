@@ -244,6 +244,7 @@ fn controls(engine: &dyn Engine) {
         Control::CompactAll,
         Control::FiltersOff,
         Control::FiltersOn,
+        Control::CatchUp,
         Control::WaitUntilQuiescent,
     ];
     for step in steps {

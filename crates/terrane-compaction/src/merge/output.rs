@@ -195,12 +195,18 @@ impl<'a> Output<'a> {
 
     /// Makes everything durable and hands it over.
     pub(super) fn commit(mut self, work: &mut Work) -> Result<Committed> {
+        let committed = self.commit_part(work)?;
+        self.is_committed = true;
+        Ok(committed)
+    }
+
+    /// Makes what there is so far durable and hands it over. Requires: what is added from now on has greater keys.
+    pub(super) fn commit_part(&mut self, work: &mut Work) -> Result<Committed> {
         self.close(work)?;
         self.control.check()?;
         if self.added.len() > self.relinked.len() {
             self.store.sync()?;
         }
-        self.is_committed = true;
         let (added, relinked) = (std::mem::take(&mut self.added), std::mem::take(&mut self.relinked));
         Ok(Committed { added, relinked })
     }

@@ -39,6 +39,11 @@ pub(super) fn is_worth_a_slot(bytes: u64) -> bool {
     bytes >= SLOT_BYTES as u64 / 2
 }
 
+/// Whether an extent of so many bytes wastes little of its slot.
+pub(super) fn is_nearly_a_slot(bytes: u64) -> bool {
+    bytes >= SLOT_BYTES as u64 / 4 * 3
+}
+
 /// Whether a block that meets no other source is copied. `compression` is that of its extent.
 pub(super) fn copies_block(spec: &JobSpec, meta: &ExtentMeta, row: &IndexRow<'_>) -> bool {
     let is_as_wanted = !spec.rewrites && meta.compression == spec.output.compression;

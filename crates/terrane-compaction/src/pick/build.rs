@@ -86,6 +86,7 @@ impl<'a> Picker<'a> {
             output: self.output_for(draft.target),
             drops_deletes: draft.drops_deletes,
             rewrites: draft.rewrites,
+            part_bytes: u64::MAX,
         })
     }
 

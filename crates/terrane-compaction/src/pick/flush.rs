@@ -81,6 +81,7 @@ pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
         output: OutputSettings::new(limits, false),
         drops_deletes: false,
         rewrites: false,
+        part_bytes: u64::MAX,
     }
 }
 

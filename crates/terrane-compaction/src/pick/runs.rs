@@ -2,7 +2,11 @@
 //!
 //! A run may only sink if nothing older stays above it. So a job takes some extents of one run, then of each
 //! older run in turn all that overlap what was taken so far, and at last what all of these meet in L1. Newer
-//! runs stay where they are. The job starts with the newest run, so that one pass over the keys ends them all.
+//! runs stay where they are. The job starts with the newest run, so that one pass over the keys ends them all. Where
+//! one job cannot hold the whole of the runs, the next goes on behind it: what waited longest lies deepest there.
+//!
+//! What a merge into L1 writes is written once more when L1 moves on. So while there is a level below, L1 may grow to
+//! [`THROUGH_FACTOR`] times its target, and the job that would make it larger takes what it meets in L1 along into L2.
 
 use std::ops::Range;
 
@@ -14,15 +18,70 @@ use super::{Picker, WINDOW};
 use crate::job::{JobKind, JobSpec};
 use crate::range::Hull;
 
+/// Level 1 may be so many times its target before a merge of overflow runs takes it along.
+pub(super) const THROUGH_FACTOR: u64 = 2;
+/// A job that takes level 1 along may have so many times the input of others: most of it is of level 2.
+const THROUGH_JOB_FACTOR: u64 = 2;
+
 impl<'a> Picker<'a> {
-    /// Moves a part of the overflow runs into L1.
+    /// Moves a part of the overflow runs into L1, or with what they meet there into L2.
     pub(super) fn runs_job(&self) -> Option<JobSpec> {
         let runs = 0..self.shape.runs.len();
         runs.into_iter().find_map(|lead| {
-            let len = self.shape.runs[lead].level.len();
-            let start = (0..len.min(WINDOW)).find(|start| self.can_sink(lead, *start..start + 1))?;
-            self.sink(JobKind::Runs, lead, start..len)
+            let level = self.shape.runs[lead].level;
+            let first = self.cursors.start_in_run(self.shape.table, level);
+            let mut window = (0..level.len().min(WINDOW)).map(|offset| (first + offset) % level.len());
+            let start = window.find(|start| self.can_sink(lead, *start..start + 1))?;
+            let through = || self.pass_through(lead, start..level.len());
+            through().or_else(|| self.sink(JobKind::Runs, lead, start..level.len()))
         })
+    }
+
+    /// Whether there is a level into which merges of overflow runs may take level 1 along.
+    pub(super) fn can_pass_through(&self) -> bool {
+        self.limits.merge_through && self.shape.deepest() > 1
+    }
+
+    /// The job that moves as much of run `lead` as one job may into L2, with all that it meets on the way, if L1 would
+    /// grow too large otherwise.
+    fn pass_through(&self, lead: usize, wanted: Range<usize>) -> Option<JobSpec> {
+        let run_bytes = self.shape.runs.iter().map(|run| run.level.totals().bytes).sum::<u64>();
+        let level_1 = self.level_bytes.first().copied().unwrap_or(0);
+        let limit = self.targets.of(1).saturating_mul(THROUGH_FACTOR);
+        let meets_nothing = || {
+            let slices = self.sinking(lead, wanted.clone());
+            slices[1..].iter().all(|slice| slice.range.is_empty())
+        };
+        if !self.can_pass_through() || level_1.saturating_add(run_bytes) <= limit || meets_nothing() {
+            return None;
+        }
+        let is_free = |slices: &[Slice<'a>]| {
+            let mut hull = Hull::default();
+            slices.iter().for_each(|slice| slice.add_to(&mut hull));
+            hull.to_range().is_some_and(|range| self.is_free(slices, 2, &range))
+        };
+        let bytes_max = self.limits.job_bytes_max.saturating_mul(THROUGH_JOB_FACTOR);
+        let mut taken: Option<Vec<Slice<'a>>> = None;
+        for end in wanted.start + 1..=wanted.end {
+            let slices = self.sinking_through(lead, wanted.start..end);
+            if slices.iter().map(bytes_of_slice).sum::<u64>() > bytes_max || !is_free(&slices) {
+                break;
+            }
+            taken = Some(slices);
+        }
+        let draft =
+            Draft { kind: JobKind::Runs, slices: taken?, target: 2, drops_deletes: false, rewrites: false };
+        // Its output is large: what it replaces comes free as it goes.
+        Some(JobSpec { part_bytes: self.limits.part_bytes, ..self.build(draft)? })
+    }
+
+    /// What [`Self::sinking`] takes, and all that it meets in L2.
+    fn sinking_through(&self, lead: usize, range: Range<usize>) -> Vec<Slice<'a>> {
+        let mut slices = self.sinking(lead, range);
+        let mut hull = Hull::default();
+        slices.iter().for_each(|slice| slice.add_to(&mut hull));
+        slices.push(self.slice_over(Place::Level(2), hull));
+        slices
     }
 
     /// The job that takes as much of `wanted` of run `lead` as one job may. Requires: the first extent is free.

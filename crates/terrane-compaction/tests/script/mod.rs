@@ -36,7 +36,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> World {
-        let limits = Limits::from_options(&Options::default().resolve(1).unwrap());
+        let mut limits = Limits::from_options(&Options::default().resolve(1).unwrap());
+        limits.merge_through = false;
         World {
             picture: Metasnapshot::new(),
             limits,
@@ -93,6 +94,7 @@ impl World {
                 "base" => self.limits.level_base_bytes = size(),
                 "fanout" => self.limits.level_fanout = size(),
                 "policy" => self.policy = Setting::parse(value).unwrap(),
+                "through" => self.limits.merge_through = Setting::parse(value).unwrap(),
                 "trigger" => self.limits.overflow_runs_trigger = size(),
                 "job" => self.limits.job_bytes_max = size(),
                 "relinks" => self.limits.job_relinks_max = size() as usize,

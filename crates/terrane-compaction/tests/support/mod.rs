@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub(crate) mod numbers;
+mod parts;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,8 +13,8 @@ use terrane_base::env::Env;
 use terrane_base::options::{Compression, Options};
 use terrane_base::{Cursor, Entry, RecordKind, Result, SeqKind, SeqNo, TableId};
 use terrane_compaction::{
-    ClaimId, Claims, Compactor, Cursors, FlushPlan, JobControl, JobResult, JobSpec, Limits, LocalCompactor,
-    TableShape, pick, plan_dump, plan_flush,
+    ClaimId, Claims, Cursors, FlushPlan, JobControl, JobResult, JobSpec, Limits, LocalCompactor, TableShape,
+    pick, pick_due, plan_dump, plan_flush,
 };
 use terrane_device::{Disk, MemDisk};
 use terrane_format::block::BlockCursor;
@@ -118,6 +119,10 @@ pub(crate) struct World {
     /// Every version of every key that was flushed.
     history: BTreeMap<Vec<u8>, Vec<(SeqKind, Vec<u8>)>>,
     next_run: u64,
+    /// Parts of jobs that were published before their end.
+    pub(crate) parts: usize,
+    /// Whether only what is due is picked.
+    pub(crate) puts_off: bool,
 }
 
 impl World {
@@ -143,6 +148,8 @@ impl World {
             pending: Vec::new(),
             history: BTreeMap::new(),
             next_run: 1,
+            parts: 0,
+            puts_off: false,
         }
     }
 
@@ -208,6 +215,7 @@ impl World {
     }
 
     pub(crate) fn pick(&self) -> Option<JobSpec> {
+        let pick = if self.puts_off { pick_due } else { pick };
         pick(&self.shape(), &self.limits, &self.claims, &self.cursors)
     }
 
@@ -222,17 +230,14 @@ impl World {
     /// Runs and publishes a pending job.
     pub(crate) fn finish_job(&mut self, index: usize) {
         let (id, spec) = self.pending.remove(index);
-        let result = self.compactor.run(&spec, &Self::control()).unwrap();
-        self.publish(&result);
+        self.run_in_parts(&spec);
         self.claims.release(id);
     }
 
     /// Runs a job and publishes its result.
     pub(crate) fn run(&mut self, spec: &JobSpec) -> JobResult {
         self.cursors.advance(spec);
-        let result = self.compactor.run(spec, &Self::control()).unwrap();
-        self.publish(&result);
-        result
+        self.run_in_parts(spec)
     }
 
     /// Picks and runs until nothing is picked.
