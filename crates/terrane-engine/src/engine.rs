@@ -31,6 +31,8 @@ use crate::stats::{Counters, Stats};
 
 /// An open database. Everything is reached through shared references.
 pub struct Engine {
+    /// Tells it from every other engine of this process, at any time; from 1.
+    pub(crate) instance: u64,
     /// The doors.
     pub(crate) env: Env,
     /// The device under everything.
@@ -112,6 +114,12 @@ impl Engine {
     #[must_use]
     pub fn dir(&self) -> &PathBuf {
         &self.dir
+    }
+
+    /// A number from 1 that no other engine of this process has or had: what belongs to one open database can say so.
+    #[must_use]
+    pub fn instance(&self) -> u64 {
+        self.instance
     }
 
     /// The tables.

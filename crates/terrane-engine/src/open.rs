@@ -9,7 +9,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use terrane_base::env::Env;
@@ -39,6 +39,9 @@ use crate::scrub::Scrubber;
 use crate::settings::{MemoryPlan, TableSettings};
 use crate::stats::{Counters, add};
 use crate::table::Table;
+
+/// How many engines this process has opened.
+static INSTANCES: AtomicU64 = AtomicU64::new(0);
 
 /// Extents of dropped tables that one edit forgets.
 const FORGET_PER_EDIT: usize = 10_000;
@@ -85,6 +88,7 @@ impl Engine {
         let plan = MemoryPlan::new(&options);
         let cache = Cache::with_memory(plan.shared_bytes(), plan.cache_bytes, plan.chunk_bytes);
         let engine = Arc::new(Engine {
+            instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
             cache,
             looking: Looking::default(),

@@ -8,6 +8,9 @@
 //! * The *backlog* of the levels is soft. From its start on writers go at the rate at which overflow runs sink into level 1,
 //!   averaged over seconds, a little faster at its start and a little slower at its end ([`follow`]): while it stays
 //!   between the two, no moment is slower than half the average. Beyond its end the rate goes on falling.
+//!
+//! The rate is that of all writers together: they pay one after the other, each for a quantum, and what it leaves of that
+//! is the others' as well.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,8 +26,12 @@ const RATE_FLOOR: f64 = 256.0 * 1024.0;
 const SLOWEST: f64 = 0.98;
 /// The rates assumed before anything was measured, in bytes per second.
 const RATE_START: f64 = 64.0 * 1024.0 * 1024.0;
+/// Shortest single pause: less is lost in the sleep.
+const PAUSE_MIN: Duration = Duration::from_micros(10);
 /// Longest single pause, so that a changed debt is noticed.
-const PAUSE_MAX: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_millis(10);
+/// Longest wait for memory without a look whether there is some.
+const GATE_MAX: Duration = Duration::from_millis(50);
 /// Writers pay for this many bytes at once: a pause per record would cost more than it holds back.
 const QUANTUM_BYTES: u64 = 64 * 1024;
 
@@ -47,6 +54,8 @@ pub(crate) struct Pressure {
     backlog_rate: AtomicU64,
     /// Bytes that writers may still bring before they look at the debt again.
     credit: AtomicU64,
+    /// Held by the writer that pays; no other work takes it.
+    turn: Mutex<()>,
     /// Rate of flushes in bytes per second.
     drain_rate: AtomicU64,
     /// Rate at which overflow runs sink, in bytes per second.
@@ -65,6 +74,7 @@ impl Default for Pressure {
             memory_debt: AtomicU64::new(0),
             backlog_rate: AtomicU64::new(FREE),
             credit: AtomicU64::new(0),
+            turn: Mutex::new(()),
             drain_rate: AtomicU64::new(RATE_START as u64),
             sink_rate: AtomicU64::new(RATE_START as u64),
             paused_micros: AtomicU64::new(0),
@@ -125,29 +135,56 @@ impl Pressure {
     /// Pays for `bytes` that a writer is about to bring; pauses in proportion to the debt.
     #[inline]
     pub(crate) fn pay(&self, bytes: u64, clock: &dyn Clock) {
-        let debt = unscaled(self.memory_debt.load(Ordering::Relaxed));
-        let backlog_rate = self.backlog_rate.load(Ordering::Relaxed);
-        if debt > FREE_DEBT || backlog_rate != FREE {
-            self.pay_slowly(bytes, debt, backlog_rate, clock);
+        if self.rate().is_some() {
+            self.pay_slowly(bytes, clock);
         }
     }
 
+    /// The rate that debt and backlog allow, in bytes per second; `None` is any rate.
+    #[inline]
+    fn rate(&self) -> Option<f64> {
+        let debt = unscaled(self.memory_debt.load(Ordering::Relaxed));
+        let backlog_rate = self.backlog_rate.load(Ordering::Relaxed);
+        (debt > FREE_DEBT || backlog_rate != FREE).then(|| {
+            let drain_rate = self.drain_rate.load(Ordering::Relaxed) as f64;
+            rate_by_debt(debt, drain_rate).min(backlog_rate as f64).max(RATE_FLOOR)
+        })
+    }
+
     #[cold]
-    fn pay_slowly(&self, bytes: u64, debt: f64, backlog_rate: u64, clock: &dyn Clock) {
-        let took = self
-            .credit
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |credit| credit.checked_sub(bytes));
-        if took.is_ok() {
+    fn pay_slowly(&self, bytes: u64, clock: &dyn Clock) {
+        if self.takes_credit(bytes) {
             return;
         }
-        let bought = bytes.max(QUANTUM_BYTES);
         let start = clock.now();
-        let drain_rate = self.drain_rate.load(Ordering::Relaxed) as f64;
-        let rate = rate_by_debt(debt, drain_rate).min(backlog_rate as f64);
-        let pause = pause_for(bought, rate);
-        self.credit.fetch_add(bought - bytes, Ordering::Relaxed);
-        clock.sleep(pause);
+        let turn = self.turn.lock();
+        // The writers before may have left enough.
+        if !self.takes_credit(bytes) {
+            let bought = bytes.max(QUANTUM_BYTES);
+            self.credit.fetch_add(bought - bytes, Ordering::Relaxed);
+            self.pause_for(bought, clock);
+        }
+        drop(turn);
         self.paused_micros.fetch_add((clock.now() - start).as_micros() as u64, Ordering::Relaxed);
+    }
+
+    fn takes_credit(&self, bytes: u64) -> bool {
+        let take = |credit: u64| credit.checked_sub(bytes);
+        self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    /// Pauses as long as bringing `bytes` takes at the rate that is allowed, as it changes meanwhile. What a sleep lasted
+    /// longer than it was to is credit.
+    fn pause_for(&self, bytes: u64, clock: &dyn Clock) {
+        let (mut owed, mut now) = (bytes as f64, clock.now());
+        while owed >= 1.0
+            && let Some(rate) = self.rate()
+        {
+            clock.sleep(Duration::from_secs_f64(owed / rate).clamp(PAUSE_MIN, PAUSE_MAX));
+            let before = std::mem::replace(&mut now, clock.now());
+            owed -= rate * (now - before).as_secs_f64();
+        }
+        self.credit.fetch_add((-owed).clamp(0.0, QUANTUM_BYTES as f64) as u64, Ordering::Relaxed);
     }
 
     /// Waits until `fits` says there is memory, or `give_up` says that there will be none.
@@ -156,8 +193,8 @@ impl Pressure {
         let mut gate = self.gate.lock();
         while !fits() && !give_up() {
             match env.spawn.stepper() {
-                Some(stepper) => MutexGuard::unlocked(&mut gate, || stepper.pass(PAUSE_MAX)),
-                None => drop(self.freed.wait_for(&mut gate, PAUSE_MAX)),
+                Some(stepper) => MutexGuard::unlocked(&mut gate, || stepper.pass(GATE_MAX)),
+                None => drop(self.freed.wait_for(&mut gate, GATE_MAX)),
             }
         }
         self.paused_micros.fetch_add((env.clock.now() - start).as_micros() as u64, Ordering::Relaxed);
@@ -188,18 +225,13 @@ fn rate_by_debt(debt: f64, drain_rate: f64) -> f64 {
     2.0 * drain_rate * room
 }
 
-/// How long bringing `bytes` takes at `rate`.
-fn pause_for(bytes: u64, rate: f64) -> Duration {
-    Duration::from_secs_f64(bytes as f64 / rate.max(RATE_FLOOR)).min(PAUSE_MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_pause_grows_with_the_debt_without_a_cliff() {
-        let pause = |debt| pause_for(QUANTUM_BYTES, rate_by_debt(debt, 100e6)).as_secs_f64();
+        let pause = |debt| QUANTUM_BYTES as f64 / rate_by_debt(debt, 100e6).max(RATE_FLOOR);
         let middle = f64::midpoint(FREE_DEBT, 1.0);
         assert!((pause(middle) - QUANTUM_BYTES as f64 / 100e6).abs() < 1e-6, "drain rate in the middle");
         let mut last = 0.0;
@@ -208,6 +240,77 @@ mod tests {
             assert!(now >= last && now < last * 2.0 + 1e-3, "step {step}: {last} -> {now}");
             last = now;
         }
+    }
+
+    /// A clock that goes on while somebody sleeps, and counts who sleeps beside another.
+    #[derive(Debug, Default)]
+    struct Sleeps {
+        micros: AtomicU64,
+        sleepers: AtomicU64,
+        beside: AtomicU64,
+    }
+
+    impl Clock for Sleeps {
+        fn now(&self) -> Duration {
+            Duration::from_micros(self.micros.load(Ordering::SeqCst))
+        }
+
+        fn wall(&self) -> Duration {
+            self.now()
+        }
+
+        fn sleep(&self, duration: Duration) {
+            self.beside.fetch_add(self.sleepers.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+            (0..20).for_each(|_| std::thread::yield_now());
+            self.micros.fetch_add(duration.as_micros() as u64, Ordering::SeqCst);
+            self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn writers_together_pay_as_one_would() {
+        const WRITERS: u64 = 4;
+        const BYTES: u64 = 1000;
+        let (pressure, clock) = (Pressure::default(), Sleeps::default());
+        pressure.sink_rate.store(10_000_000, Ordering::Relaxed);
+        pressure.set_debt(0.0, 0.5);
+        std::thread::scope(|scope| {
+            for _ in 0..WRITERS {
+                scope.spawn(|| (0..1000).for_each(|_| pressure.pay(BYTES, &clock)));
+            }
+        });
+        assert_eq!(clock.beside.load(Ordering::SeqCst), 0, "one pays at a time");
+        let brought = (WRITERS * 1000 * BYTES).next_multiple_of(QUANTUM_BYTES) as f64;
+        let took = clock.now().as_secs_f64();
+        assert!((took * 10e6 / brought - 1.0).abs() < 0.02, "{took} s for {brought} bytes");
+    }
+
+    #[test]
+    fn a_large_batch_pays_for_all_its_bytes_and_notices_that_nothing_is_owed_any_more() {
+        /// Forgives what is owed when a second is over.
+        #[derive(Debug, Default)]
+        struct Forgives(Sleeps, Pressure);
+        impl Clock for Forgives {
+            fn now(&self) -> Duration {
+                self.0.now()
+            }
+            fn wall(&self) -> Duration {
+                self.now()
+            }
+            fn sleep(&self, duration: Duration) {
+                self.0.sleep(duration);
+                if self.now() >= Duration::from_secs(1) {
+                    self.1.set_debt(0.0, -1.0);
+                }
+            }
+        }
+        let clock = Forgives::default();
+        clock.1.sink_rate.store(10_000_000, Ordering::Relaxed);
+        clock.1.set_debt(0.0, 0.5);
+        clock.1.pay(5_000_000, &clock);
+        assert_eq!(clock.now().as_millis(), 500);
+        clock.1.pay(500_000_000, &clock);
+        assert_eq!(clock.now().as_millis(), 1000);
     }
 
     #[test]

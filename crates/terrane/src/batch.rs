@@ -1,6 +1,6 @@
 //! Changes that become visible and durable together.
 
-use terrane_base::{Result, TableId};
+use terrane_base::{Error, Result, TableId};
 
 use crate::Table;
 
@@ -21,7 +21,9 @@ use crate::Table;
 pub struct Batch {
     pub(crate) records: terrane_base::Batch,
     /// Tables that were named, so that a batch is refused when one of them was dropped meanwhile.
-    pub(crate) tables: Vec<TableId>,
+    tables: Vec<TableId>,
+    /// The opened database that they are of; 0 before the first one is named.
+    database: u64,
 }
 
 impl Batch {
@@ -34,9 +36,10 @@ impl Batch {
     /// Sets `key` to `value` in `table`.
     ///
     /// # Errors
-    /// `Invalid` if key, value or batch is beyond its limit; the batch is unchanged then.
+    /// `Invalid` if key, value or batch is beyond its limit, or if the batch holds changes of another database; the batch
+    /// is unchanged then.
     pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.name(table);
+        self.name(table)?;
         self.records.put(table.id(), key, value)
     }
 
@@ -45,7 +48,7 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        self.name(table);
+        self.name(table)?;
         self.records.delete(table.id(), key)
     }
 
@@ -67,17 +70,44 @@ impl Batch {
         self.records.bytes().len()
     }
 
-    /// Removes every change; keeps the memory for the next use.
+    /// Removes every change; keeps the memory for the next use, in any database.
     pub fn clear(&mut self) {
         self.records.clear();
         self.tables.clear();
+        self.database = 0;
     }
 
     #[inline]
-    fn name(&mut self, table: &Table) {
+    fn name(&mut self, table: &Table) -> Result<()> {
+        let database = table.engine.instance();
+        if self.database != database {
+            if self.database != 0 {
+                return Err(Self::mixed(table.name()));
+            }
+            self.database = database;
+        }
         // Runs of one table are the common case; a repeated name later in the list does no harm.
         if self.tables.last() != Some(&table.id()) {
             self.tables.push(table.id());
         }
+        Ok(())
+    }
+
+    #[cold]
+    fn mixed(name: &str) -> Error {
+        let message = format!(
+            "table {name:?} is of another database than the changes that the batch holds: one batch per database"
+        );
+        Error::invalid(message)
+    }
+
+    /// Checks that the tables are of the database `engine` and exist.
+    pub(crate) fn check(&self, engine: &terrane_engine::Engine) -> Result<()> {
+        if self.database != 0 && self.database != engine.instance() {
+            return Err(Error::invalid(
+                "the batch holds changes of tables of another opened database: write it there, or clear it",
+            ));
+        }
+        engine.require_tables(&self.tables)
     }
 }

@@ -157,9 +157,10 @@ impl Db {
     /// Applies a batch, all or nothing, over any number of tables. Returns its position in the order of commits.
     ///
     /// # Errors
-    /// `NotFound` if a table of the batch was dropped, `Invalid` beyond the limits, `Full`, `Poisoned`, `Io`.
+    /// `NotFound` if a table of the batch was dropped, `Invalid` beyond the limits or for a batch of another database, `Full`,
+    /// `Poisoned`, `Io`.
     pub fn write(&self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
-        self.engine().require_tables(&batch.tables)?;
+        batch.check(self.engine())?;
         self.engine().write(&batch.records, sync.is_yes())
     }
 

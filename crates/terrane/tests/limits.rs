@@ -135,3 +135,31 @@ fn a_journal_that_is_off_loses_nothing_in_an_orderly_close() {
     drop(db);
     assert!(open(&dir, 16 * MIB).contains(b"journaled again").unwrap());
 }
+
+#[test]
+fn a_batch_is_of_one_database() {
+    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [here, there] = [&dirs[0], &dirs[1]].map(|dir| open(dir, 64 * MIB));
+    let mut batch = Batch::new();
+    batch.put(here.default_table(), b"k", b"here").unwrap();
+    for refused in [
+        batch.put(there.default_table(), b"k", b"there"),
+        batch.delete(there.default_table(), b"k"),
+        there.write(&batch, Sync::No).map(drop),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(error.kind() == Kind::Invalid && error.message().contains("another"), "{error}");
+    }
+    assert_eq!((batch.len(), there.get(b"k").unwrap()), (1, None));
+    here.write(&batch, Sync::No).unwrap();
+    assert_eq!(here.get(b"k").unwrap().as_deref(), Some(&b"here"[..]));
+
+    // Opened again it is another one: its tables may be others.
+    here.close().unwrap();
+    let again = open(&dirs[0], 64 * MIB);
+    assert_eq!(again.write(&batch, Sync::No).unwrap_err().kind(), Kind::Invalid);
+    batch.clear();
+    batch.put(again.default_table(), b"k", b"again").unwrap();
+    again.write(&batch, Sync::No).unwrap();
+    assert_eq!(again.get(b"k").unwrap().as_deref(), Some(&b"again"[..]));
+}

@@ -13,8 +13,9 @@
 //! Invariants:
 //! 1. `used` never passes the limit (but for a moment after `resize` to less). It counts an object from before it
 //!    is read until its memory is free, that is, also while evicted objects wait for their last reader and while
-//!    cursors hold them.
-//! 2. A shard's lock is held for a bounded number of steps, never across I/O, and with no other lock.
+//!    cursors hold them; a chunk until its last object is gone.
+//! 2. A shard's lock is held for a bounded number of steps, never across I/O. The arena's lock may be taken under it, never
+//!    the other way round, and no two shards are locked at a time.
 //!
 //! Hits are not counted: that would be a shared write on the one path that has none. `misses` against the reads
 //! that the engine counts gives the rate.

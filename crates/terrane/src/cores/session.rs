@@ -159,8 +159,10 @@ impl Session {
     /// Applies a batch whose keys all belong to one core, all or nothing. Answer: [`Answer::Written`].
     ///
     /// # Errors
-    /// As [`Session::get`], and `Invalid` for keys of several cores: use [`Session::write_across`].
+    /// As [`Session::get`], and `Invalid` for a batch of another database or with keys of several cores: use
+    /// [`Session::write_across`]. `NotFound` if one of its tables was dropped.
     pub fn write(&mut self, batch: &Batch, sync: Sync) -> Result<Ticket> {
+        batch.check(self.shared.db.engine())?;
         let mut places = Vec::new();
         let core = self.shared.ownership.home_of_batch(&batch.records, &mut places)?;
         self.write_to(core, sync, |slot| {
