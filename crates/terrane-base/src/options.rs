@@ -135,6 +135,8 @@ options! {
         "When nobody writes and nothing is due, give spare segments and all free slots back to the device.";
     incremental_replacement: bool = false, "true, false", |_| true,
         "Let blocks that flush and compaction write take the place of cached blocks of their inputs at once.";
+    warm_outputs: bool = true, "true, false", |_| true,
+        "While index blocks are cached, load index blocks and filters that flush and compaction write before a read needs them.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
         "Size of a journal segment.";
     memtable_bytes: u64 = 0, "0 (derived) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
@@ -158,9 +160,9 @@ options! {
         "Leave out the filters of levels that, by counted and decaying answers, hardly ever say no.";
     interleaved_multi_get: bool = true, "true, false", |_| true,
         "Let the keys of a multi_get take their steps side by side, so that their cache misses overlap.";
-    row_cache: u64 = 0, "0 (off) to 50", |v| *v <= 50,
-        "Percent of the cache's memory for values of single keys, taken while enough point reads come back to them.";
-    compression: Compression = Compression::None, "none, lz4, zstd", |_| true,
+    row_cache: u64 = 25, "0 (off) to 50", |v| *v <= 50,
+        "Percent of the cache's own share for values of single keys that had to be read, taken while enough point reads come back to them.";
+    compression: Compression = Compression::Lz4, "none, lz4, zstd", |_| true,
         "Compression of the levels above the last.";
     compression_last: Compression = Compression::Lz4, "none, lz4, zstd", |_| true,
         "Compression of the last level, where most data rest.";
@@ -188,9 +190,9 @@ options! {
         "Bypass the operating system's page cache for extents.";
     io_uring: IoUring = IoUring::Auto, "auto, on (refused where the system has none), off", |_| true,
         "Make scattered reads of extents at once, by io_uring, instead of one after the other.";
-    read_ahead_bytes: u64 = 512 * KIB, "0 (off) or 16 KiB to 4 MiB", |v| *v == 0 || (16 * KIB..=4 * MIB).contains(v),
+    read_ahead_bytes: u64 = 256 * KIB, "0 (off) or 16 KiB to 4 MiB", |v| *v == 0 || (16 * KIB..=4 * MIB).contains(v),
         "Most bytes that a scan in key order reads at once, ahead of itself, for each sorted run; a 64th of memory_bytes if that is less.";
-    background_nice: u64 = 0, "0 to 19", |v| *v <= 19,
+    background_nice: u64 = 10, "0 to 19", |v| *v <= 19,
         "Steps by which threads for flush and compaction give way to other threads.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
         "Where commits are recorded before they are acknowledged.";

@@ -5,6 +5,7 @@
 //! unaligned write (the kernel keeps both views of a file coherent). A buffer that is not aligned goes through
 //! an aligned one ([`Bounce`]).
 
+use std::cell::Cell;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ pub(crate) const SAFELY: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(
 const PREFETCH_BYTES: u64 = 128 << 10;
 /// Most bytes that go through a bounce buffer at once.
 const BOUNCE_BYTES: usize = 256 << 10;
+/// Most bytes that a thread keeps for its next transfer: a block and its pages, nothing that many threads would feel.
+const SPARE_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(crate) struct PosixFile {
@@ -294,7 +297,12 @@ pub(crate) fn is_aligned(offset: u64, bytes: &[u8]) -> bool {
         && bytes.as_ptr().addr().is_multiple_of(PAGE_BYTES)
 }
 
-/// An aligned buffer of whole pages.
+thread_local! {
+    /// A buffer for the next transfer of this thread: a read of one block should cost neither an allocation nor zeros.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// An aligned buffer of whole pages. What it holds at first are bytes of an earlier transfer.
 struct Bounce {
     bytes: Vec<u8>,
     start: usize,
@@ -306,7 +314,10 @@ impl Bounce {
     /// turns.
     fn new(transfer: usize) -> Self {
         let len = (transfer + 2 * PAGE_BYTES).next_multiple_of(PAGE_BYTES).min(BOUNCE_BYTES);
-        let bytes = vec![0u8; len + PAGE_BYTES];
+        let mut bytes = SPARE.try_with(Cell::take).unwrap_or_default();
+        if bytes.len() < len + PAGE_BYTES {
+            bytes = vec![0u8; len + PAGE_BYTES];
+        }
         let start = bytes.as_ptr().align_offset(PAGE_BYTES);
         Bounce { bytes, start, len }
     }
@@ -317,5 +328,14 @@ impl Bounce {
 
     fn bytes(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.len]
+    }
+}
+
+impl Drop for Bounce {
+    fn drop(&mut self) {
+        if self.bytes.len() <= SPARE_BYTES {
+            // A thread that ends has no use for it.
+            let _ = SPARE.try_with(|spare| spare.set(std::mem::take(&mut self.bytes)));
+        }
     }
 }

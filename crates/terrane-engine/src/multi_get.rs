@@ -11,7 +11,7 @@
 //! All keys are read at one number, from one picture that was loaded before it.
 
 use terrane_base::prefetch::prefetch;
-use terrane_base::{Result, SeqKind, SeqNo, key};
+use terrane_base::{Result, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::{Memtable, Version};
@@ -164,7 +164,7 @@ impl Batch<'_> {
             group.ask_memory(picture);
             group.ask_rows(epoch, values);
             group.ask_runs(epoch, &picture.tree, &mut lookups, missing);
-            group.copy(epoch, values);
+            group.copy(values);
         }
     }
 
@@ -209,7 +209,6 @@ struct Group<'g> {
     asking: [Asking; GROUP],
     values: [Option<&'g [u8]>; GROUP],
     /// Kinds of the versions that runs and levels had.
-    kinds: [Option<SeqKind>; GROUP],
     open: Open,
     runs: u64,
 }
@@ -221,7 +220,6 @@ impl<'g> Group<'g> {
             keys,
             asking: [Asking::ALL; GROUP],
             values: [None; GROUP],
-            kinds: [None; GROUP],
             open: Open::all(keys.len()),
             runs: 0,
         };
@@ -322,7 +320,6 @@ impl<'g> Group<'g> {
                     Answer::Found(entry) if entry.seq_kind.is_delete() => {}
                     Answer::Found(entry) => {
                         self.values[at] = Some(entry.value);
-                        self.kinds[at] = Some(entry.seq_kind);
                     }
                     _ => open.push(at),
                 }
@@ -346,7 +343,7 @@ impl<'g> Group<'g> {
     }
 
     /// Copies what was found.
-    fn copy(&self, epoch: &Epoch, values: &mut Values) {
+    fn copy(&self, values: &mut Values) {
         count_reads(self.keys.len() as u64, self.runs);
         for value in self.values.iter().flatten() {
             prefetch(value.as_ptr());
@@ -355,7 +352,6 @@ impl<'g> Group<'g> {
         for (at, value) in self.values.iter().enumerate() {
             if let Some(value) = value {
                 values.set(self.keys[at].0, value);
-                self.batch.rows.fill(epoch, self.batch.table.id, &self.reading(at), self.kinds[at], value);
             }
         }
     }

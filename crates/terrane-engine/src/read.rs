@@ -104,7 +104,6 @@ impl Engine {
             match get_cached(&epoch, &picture.tree, 0, &reading, value, &mut runs) {
                 Walk::Done(kind) => {
                     count_read(runs);
-                    rows.fill(&epoch, table.id, &reading, kind, &value[start..]);
                     return Ok(has_value(kind));
                 }
                 Walk::Missing(run, _) => (picture.tree.clone(), reading, run),

@@ -5,7 +5,7 @@ use terrane_base::counters::{add, count};
 use terrane_base::{SeqKind, TableId};
 use terrane_format::filter::hash as key_hash;
 use terrane_memtable::Memtable;
-use terrane_table::{Epoch, RowCache, Stamp, enter};
+use terrane_table::{Epoch, ObjectKind, RowCache, Stamp, enter};
 
 use crate::engine::Engine;
 use crate::read::{ReadMode, Reading};
@@ -31,6 +31,13 @@ impl Engine {
         // What a snapshot finds may be not the newest version.
         let stamp = cache.filter(|_| mode.at.is_none()).map(RowCache::stamp);
         Rows { cache, stamp }
+    }
+
+    /// Lets the row cache give memory back to blocks if reads are mostly of other kinds.
+    pub(crate) fn rest_rows(&self) {
+        if let Some(rows) = &self.rows {
+            rows.rest(self.cache.misses(ObjectKind::Data));
+        }
     }
 
     /// Makes sure that no row is older than what `memtable` has, before its records may move into the levels.

@@ -329,6 +329,7 @@ impl Engine {
     /// The next piece of work; scrubbing where nothing else is due.
     fn next_due(&self, schedule: &mut Schedule) -> Option<Work> {
         self.observe_loads(schedule);
+        self.rest_rows();
         let work = self.next_work(schedule, self.is_filling(), self.puts_off());
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(&AWAITED_WORK);

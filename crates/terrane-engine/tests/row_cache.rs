@@ -18,15 +18,18 @@ fn key(number: u64) -> Vec<u8> {
     format!("key{number:06}").into_bytes()
 }
 
+/// So long that few share a block: only a read that has to ask the store fills.
 fn value(number: u64, version: u64) -> Vec<u8> {
-    format!("value {version} of {number}").into_bytes()
+    let mut value = format!("value {version} of {number}").into_bytes();
+    value.resize(700, b'.');
+    value
 }
 
 fn default_table(engine: &Engine) -> Arc<Table> {
     engine.catalog().require("default").unwrap()
 }
 
-/// Every key three times by both ways: a row is taken when it is asked for again.
+/// Every key three times, and by both ways.
 fn read_all(engine: &Engine, table: &Table, at: Option<SeqNo>, expected: impl Fn(u64) -> Option<Vec<u8>>) {
     let mode = at.map_or(ReadMode::default(), ReadMode::at);
     for _ in 0..3 {

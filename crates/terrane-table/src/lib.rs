@@ -29,7 +29,7 @@ pub mod swip;
 pub mod verify;
 mod writer;
 
-pub use cache::{Cache, CacheUsage};
+pub use cache::{Cache, CacheUsage, ObjectKind};
 pub use cursor::{CursorOptions, ExtentCursor};
 pub use extent::{Extent, Probe};
 pub use heat::Heat;

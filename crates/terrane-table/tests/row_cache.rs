@@ -32,7 +32,7 @@ fn get(rows: &RowCache, number: u64, seq: SeqNo) -> Option<Vec<u8>> {
     is_found.then(|| found[6..].to_vec())
 }
 
-/// Twice, for a row is taken when it is asked for again.
+/// Twice, for a row is taken when it is asked for again, where it would take the place of others.
 fn fill(rows: &RowCache, number: u64, seq: u64) {
     let (key, value) = (key(number), value(number, seq));
     let kind = SeqKind::new(SeqNo(seq), RecordKind::Put);
@@ -41,13 +41,54 @@ fn fill(rows: &RowCache, number: u64, seq: u64) {
     }
 }
 
+/// Fills with rows that no test asks for, until all shards are awake.
+fn wake(rows: &RowCache) {
+    (500_000_000..500_100_000).take_while(|_| rows.awake() < SHARDS).for_each(|number| fill(rows, number, 1));
+    assert_eq!(rows.awake(), SHARDS);
+}
+
 fn awake(bytes: u64) -> RowCache {
     let rows = RowCache::new(Cache::new(64 << 20), bytes).unwrap();
-    (0..100_000)
-        .take_while(|_| rows.awake() < SHARDS)
-        .for_each(|number| drop(get(&rows, number, SeqNo::MAX)));
-    assert_eq!(rows.awake(), SHARDS);
+    wake(&rows);
     rows
+}
+
+#[test]
+fn memory_of_any_size_is_used_and_not_passed() {
+    for bytes in [300 << 10, 500_001, 1 << 20, 3_333_333, 8 << 20] {
+        let rows = awake(bytes);
+        assert!((bytes * 4 / 5..=bytes).contains(&rows.memory_bytes()), "{} of {bytes}", rows.memory_bytes());
+        let kept = (0..100).filter(|number| {
+            fill(&rows, *number, 1);
+            get(&rows, *number, SeqNo::MAX) == Some(value(*number, 1))
+        });
+        assert_eq!(kept.count(), 100, "the row that came last is there");
+    }
+}
+
+#[test]
+fn reads_that_ask_no_store_wake_nothing() {
+    let cache = Cache::new(64 << 20);
+    let rows = RowCache::new(cache.clone(), 4 << 20).unwrap();
+    (0..100_000).for_each(|number| assert_eq!(get(&rows, number, SeqNo::MAX), None));
+    assert_eq!((rows.awake(), cache.usage().used_bytes), (0, 0));
+}
+
+#[test]
+fn it_rests_while_blocks_are_read_and_no_rows() {
+    let rows = awake(4 << 20);
+    rows.rest(1_000_000);
+    assert_eq!(rows.awake(), SHARDS / 2, "nobody asked");
+    rows.rest(1_000_100);
+    assert_eq!(rows.awake(), SHARDS / 2, "too soon to tell");
+    // Fewer of the first shard than are judged by what they found.
+    (0..4000).for_each(|number| drop(get(&rows, number, SeqNo::MAX)));
+    rows.rest(1_010_000);
+    assert_eq!(rows.awake(), SHARDS / 2, "rows were asked for as well");
+    for looks in 2..20 {
+        rows.rest(looks * 1_000_000);
+    }
+    assert_eq!(rows.awake(), 1, "one shard stays as a scale model");
 }
 
 #[test]
@@ -144,11 +185,7 @@ fn readers_that_are_overtaken_get_nothing() {
 fn it_sleeps_while_no_row_comes_back_and_gives_memory_back() {
     let cache = Cache::new(64 << 20);
     let rows = RowCache::new(cache.clone(), 4 << 20).unwrap();
-    let mut next = 0;
-    while rows.awake() < SHARDS {
-        next += 1;
-        get(&rows, next, SeqNo::MAX);
-    }
+    wake(&rows);
     assert!(cache.usage().used_bytes >= rows.memory_bytes() && rows.memory_bytes() <= 4 << 20);
     for number in 1_000_000..2_000_000 {
         get(&rows, number, SeqNo::MAX);
@@ -176,7 +213,7 @@ fn it_sleeps_while_no_row_comes_back_and_gives_memory_back() {
 fn too_little_memory_is_no_row_cache() {
     assert!(RowCache::new(Cache::new(1 << 20), 100 << 10).is_none());
     let rows = RowCache::new(Cache::new(1 << 10), 4 << 20).unwrap();
-    (0..100_000).for_each(|number| drop(get(&rows, number, SeqNo::MAX)));
+    (0..100_000).for_each(|number| fill(&rows, number, 1));
     assert_eq!(rows.awake(), 0, "the cache has no memory to give");
     fill(&rows, 1, 1);
     assert_eq!(get(&rows, 1, SeqNo::MAX), None);

@@ -90,7 +90,7 @@ metrics! {
         |cell| windows(cell, |done, median| done[0] / median);
     BACKGROUND_RATE: "bg/s", "Background operations", "Operations per second of the thread that works beside those that are \
         measured, such as the writer of readwhilewriting.", scaled,
-        |cell| (cell.background_operations > 0).then(|| cell.background_operations as f64 / cell.seconds.max(1e-9));
+        Cell::background_rate;
     INSTRUCTIONS: "instr", "Instructions per operation", "Instructions retired in user mode, per operation.", scaled,
         |cell| per_operation(cell, cell.process.instructions? as f64);
     CYCLES: "cycle", "Cycles per operation", "Cycles in user mode, per operation.", scaled,

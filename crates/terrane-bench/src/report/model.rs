@@ -120,10 +120,20 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Operations per second; over the time until quiescent if that was asked for.
+    /// Operations per second; over the time until quiescent if that was asked for. Beside a background writer only the
+    /// operations' own time counts: what is left to do afterwards is the writer's, in [`Cell::background_rate`].
     #[must_use]
     pub fn rate(&self) -> f64 {
-        self.operations as f64 / self.seconds_until_quiescent.max(1e-9)
+        let seconds =
+            if self.background_operations > 0 { self.seconds } else { self.seconds_until_quiescent };
+        self.operations as f64 / seconds.max(1e-9)
+    }
+
+    /// Operations of background threads per second, over the time until quiescent.
+    #[must_use]
+    pub fn background_rate(&self) -> Option<f64> {
+        let operations = self.background_operations as f64;
+        (self.background_operations > 0).then(|| operations / self.seconds_until_quiescent.max(1e-9))
     }
 }
 

@@ -179,6 +179,18 @@ impl Cache {
         }
     }
 
+    /// Bytes held of a kind.
+    #[must_use]
+    pub fn holds(&self, kind: ObjectKind) -> u64 {
+        self.kinds[kind as usize].bytes.load(Ordering::Relaxed)
+    }
+
+    /// Objects of a kind that had to be read from the store.
+    #[must_use]
+    pub fn misses(&self, kind: ObjectKind) -> u64 {
+        self.kinds[kind as usize].misses.load(Ordering::Relaxed)
+    }
+
     /// Publishes a charged object under `home`. False if another thread was faster or `landlord`, the index block
     /// that `home` lies in, has left the books: the object is then its reader's alone.
     ///

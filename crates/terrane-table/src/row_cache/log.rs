@@ -71,16 +71,25 @@ pub(super) struct Found {
 }
 
 impl Log {
-    /// Bytes of memory of a log for `bytes` of rows; a power of two.
+    /// Bytes of memory of a log for `bytes` of rows.
     pub(super) fn memory_bytes(bytes: usize) -> usize {
-        bytes + bytes / BUCKET_ROW_BYTES * size_of::<Bucket>() + asked_len(bytes) * 8 + size_of::<Log>()
+        bytes + index_len(bytes) * size_of::<Bucket>() + asked_len(bytes) * 8 + size_of::<Log>()
     }
 
-    /// An empty log for `bytes` of rows, a power of two.
+    /// The most bytes of rows for which a log has room in `memory_bytes`.
+    pub(super) fn bytes_within(memory_bytes: usize) -> usize {
+        let mut bytes = memory_bytes / 8 * 8;
+        while bytes > 0 && Log::memory_bytes(bytes) > memory_bytes {
+            let excess = Log::memory_bytes(bytes) - memory_bytes;
+            bytes = bytes.saturating_sub((excess / 2 + 1).next_multiple_of(8));
+        }
+        bytes
+    }
+
+    /// An empty log for `bytes` of rows, whole words.
     pub(super) fn new(bytes: usize, charge: Charge) -> Log {
         let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect();
-        let buckets =
-            (0..bytes / BUCKET_ROW_BYTES).map(|_| Bucket(std::array::from_fn(|_| AtomicU64::new(0))));
+        let buckets = (0..index_len(bytes)).map(|_| Bucket(std::array::from_fn(|_| AtomicU64::new(0))));
         Log {
             words: zeros(bytes / 8),
             index: buckets.collect(),
@@ -138,6 +147,11 @@ impl Log {
     /// Whether a row of this size is taken at all.
     pub(super) fn takes(&self, key: &[u8], value: &[u8]) -> bool {
         row_words(key.len(), value.len()) * ROW_SHARE <= self.words.len()
+    }
+
+    /// Whether a row would take the place of others.
+    pub(super) fn is_full(&self) -> bool {
+        self.end.load(Ordering::Relaxed) >= self.words.len() as u64
     }
 
     /// Notes that a row was asked for; returns whether it was before, not long ago.
@@ -276,8 +290,14 @@ fn tag_of(hash: u64) -> u64 {
     hash >> 40 & TAG_MASK
 }
 
+/// Buckets for `bytes` of rows: a power of two, for a hash to choose from.
+fn index_len(bytes: usize) -> usize {
+    (bytes / BUCKET_ROW_BYTES).max(1).next_power_of_two()
+}
+
+/// Hashes that are remembered beside `bytes` of rows: a power of two.
 fn asked_len(bytes: usize) -> usize {
-    bytes / 256
+    (bytes / 256).max(1).next_power_of_two()
 }
 
 #[inline]

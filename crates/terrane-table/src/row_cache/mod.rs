@@ -26,10 +26,13 @@
 //! version, and deletes are not kept.
 //!
 //! # How much it is worth
-//! Keys are dealt to [`SHARDS`] shards by their hash. The first is always awake: a scale model of the whole, with its
-//! share of the keys and of the memory. The others wake one after the other as reads begin. While it answers enough of what it is asked, more shards are woken, else they are
-//! put to sleep, one step at a judgement: a load whose rows do not come back pays for one shard, and the block cache has
-//! the memory of the others. A row is taken when it is asked for the second time.
+//! Only reads that had to ask the store fill: a row whose block is cached gains nothing, and while everything fits there
+//! is no row cache at all. Keys are dealt to [`SHARDS`] shards by their hash. Fills wake one shard after the other. The
+//! first then stays awake: a scale model of the whole, with its share of the keys and of the memory. While it answers
+//! enough of what it is asked, more shards are woken, else they are put to sleep, one step at a judgement: a load whose
+//! rows do not come back pays for one shard, and the block cache has the memory of the others. So it has if hardly
+//! anybody asks for rows while blocks are read ([`RowCache::rest`]). While a log has room every row is taken, then one
+//! that is asked for again.
 
 mod log;
 
@@ -50,13 +53,18 @@ const SHARD_BYTES_MIN: usize = 16 << 10;
 const SHARD_BYTES_MAX: usize = 1 << 30;
 
 /// Reads of the first shard from one judgement to the next.
-const JUDGED_READS: u64 = 2048;
-/// Reads of the first shard at which more shards wake before anything is known: rows must come in to be worth anything.
-const WAKING_READS: [u64; 5] = [0, 16, 64, 256, 1024];
-/// Answers in 256 reads above which shards wake, and below which they fall asleep. A hit saves most of a read in cache,
-/// nearly all of one beyond it; a miss costs a cache line, and memory that blocks could have.
-const WAKE_ABOVE: u64 = 64;
-const SLEEP_BELOW: u64 = 40;
+const JUDGED_READS: u64 = 512;
+/// Fills of the first shard at which more shards wake before anything is known: rows must come in to be worth anything.
+const WAKING_FILLS: [u64; 5] = [0, 4, 16, 64, 256];
+/// Data blocks read from one look at who asks for rows to the next, and how many of them for each row that is asked for
+/// are so many that blocks should have the memory.
+const REST_MISSES: u64 = 4096;
+const REST_RATIO: u64 = 8;
+/// Answers in 256 reads above which shards wake, and below which they fall asleep. Each answer saves a read of the store,
+/// for its block was not cached when the row came. In the same memory blocks would save some too: a third of a cache that
+/// holds a twentieth of the data answers one or two in a hundred reads of uniform keys, and about four of zipfian ones.
+const WAKE_ABOVE: u64 = 24;
+const SLEEP_BELOW: u64 = 12;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -83,6 +91,9 @@ struct Shard {
 struct Judge {
     reads: AtomicU64,
     hits: AtomicU64,
+    fills: AtomicU64,
+    /// Reads, and data blocks read by anybody, when [`RowCache::rest`] last looked.
+    seen: Mutex<(u64, u64)>,
     /// Answers in 256 reads, smoothed.
     worth: Mutex<u64>,
 }
@@ -95,11 +106,8 @@ impl RowCache {
     /// A row cache of up to `bytes`, which it takes from `cache` as it wakes; `None` if that is too little to be of use.
     #[must_use]
     pub fn new(cache: Arc<Cache>, bytes: u64) -> Option<RowCache> {
-        let per_shard = usize::try_from(bytes / SHARDS as u64).unwrap_or(usize::MAX).min(2 * SHARD_BYTES_MAX);
-        let mut shard_bytes = SHARD_BYTES_MAX;
-        while shard_bytes >= SHARD_BYTES_MIN && Log::memory_bytes(shard_bytes) > per_shard {
-            shard_bytes /= 2;
-        }
+        let per_shard = usize::try_from(bytes / SHARDS as u64).unwrap_or(usize::MAX).min(SHARD_BYTES_MAX);
+        let shard_bytes = Log::bytes_within(per_shard);
         let rows = RowCache {
             awake: AtomicUsize::new(0),
             stamp: AtomicU64::new(0),
@@ -131,8 +139,7 @@ impl RowCache {
         value: &mut Vec<u8>,
     ) -> bool {
         let at = shard_of(hash);
-        // The first shard is asked even before it is awake: that wakes it.
-        if at >= self.awake.load(Ordering::Relaxed) && at > 0 {
+        if at >= self.awake.load(Ordering::Relaxed) {
             return false;
         }
         let name = RowName { table, key, hash };
@@ -152,7 +159,7 @@ impl RowCache {
         found.is_some()
     }
 
-    /// Puts in what a read of the newest version found in runs and levels, if it began after `stamp` was taken and
+    /// Puts in what a read of the newest version found in runs and levels by asking the store, if it began after `stamp` was taken and
     /// nothing came down from memory since.
     #[inline]
     pub fn fill(
@@ -164,12 +171,16 @@ impl RowCache {
         (seq_kind, value): (SeqKind, &[u8]),
     ) {
         let at = shard_of(hash);
+        if at == 0 && WAKING_FILLS.contains(&self.judge.fills.fetch_add(1, Ordering::Relaxed)) {
+            self.judge(epoch, true);
+        }
         if at >= self.awake.load(Ordering::Relaxed) {
             return;
         }
         let shard = &self.shards[at];
         let Some(log) = shard.log.load(epoch) else { return };
-        if !log.takes(key, value) || !log.was_asked(hash) {
+        // While there is room, every row is taken; later one that is asked for again.
+        if !log.takes(key, value) || (log.is_full() && !log.was_asked(hash)) {
             return;
         }
         let _writing = shard.writing.lock();
@@ -236,8 +247,30 @@ impl RowCache {
             self.judge.hits.fetch_add(1, Ordering::Relaxed);
         }
         let reads = self.judge.reads.fetch_add(1, Ordering::Relaxed);
-        if reads.is_multiple_of(JUDGED_READS) || WAKING_READS.contains(&reads) {
-            self.judge(epoch, reads < JUDGED_READS);
+        if (reads + 1).is_multiple_of(JUDGED_READS) {
+            self.judge(epoch, false);
+        }
+    }
+
+    /// Gives memory back to blocks if hardly anybody asks for rows while blocks are read. To be called from time to time,
+    /// with the number of data blocks that were read so far.
+    pub fn rest(&self, block_misses: u64) {
+        let Some(mut seen) = self.judge.seen.try_lock() else { return };
+        let misses = block_misses.saturating_sub(seen.1);
+        if misses < REST_MISSES {
+            return;
+        }
+        let reads = self.judge.reads.load(Ordering::Relaxed);
+        let asked = reads.saturating_sub(seen.0) * SHARDS as u64;
+        *seen = (reads, block_misses);
+        drop(seen);
+        if asked < misses / REST_RATIO {
+            let worth = self.judge.worth.lock();
+            let awake = self.awake.load(Ordering::Relaxed);
+            if awake > 1 {
+                self.put_to_sleep(awake / 2, awake, &swip::enter());
+            }
+            drop(worth);
         }
     }
 
@@ -252,8 +285,10 @@ impl RowCache {
         let hits = self.judge.hits.swap(0, Ordering::Relaxed);
         *worth = (*worth + hits * 256 / JUDGED_READS) / 2;
         let awake = self.awake.load(Ordering::Relaxed);
-        if awake == 0 || (*worth > WAKE_ABOVE && awake < SHARDS) {
-            self.wake(awake, (awake * 2).clamp(1, SHARDS), epoch);
+        if *worth > WAKE_ABOVE && awake < SHARDS {
+            // A model that does very well need not be enlarged step by step.
+            let to = if *worth > 2 * WAKE_ABOVE { SHARDS } else { awake * 2 };
+            self.wake(awake, to.clamp(1, SHARDS), epoch);
         } else if *worth < SLEEP_BELOW && awake > 1 {
             self.put_to_sleep(awake / 2, awake, epoch);
         }

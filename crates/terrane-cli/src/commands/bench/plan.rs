@@ -12,7 +12,7 @@ use crate::arguments::Engine;
 use crate::arguments::bench::RunFlags;
 
 /// Plans that are part of the program: name, one sentence, text.
-pub(super) const READY: [(&str, &str, &str); 11] = [
+pub(super) const READY: [(&str, &str, &str); 12] = [
     (
         "quick",
         "Terrane and its peers on half a million keys, under two minutes",
@@ -52,6 +52,11 @@ pub(super) const READY: [(&str, &str, &str); 11] = [
         "hot",
         "skewed reads beyond memory, with hot extents kept above and without",
         include_str!("../../../../../bench/hot.toml"),
+    ),
+    (
+        "beyond",
+        "data ten times as large as memory: what each mechanism for it adds",
+        include_str!("../../../../../bench/beyond.toml"),
     ),
     (
         "cores",
