@@ -18,9 +18,7 @@ fn key(number: u64) -> Vec<u8> {
 
 fn write_all(engine: &Engine, version: u64) {
     for number in 0..KEYS {
-        engine
-            .put(TableId::DEFAULT, &key(number), format!("{number}/{version}").as_bytes(), false)
-            .unwrap();
+        engine.put(TableId::DEFAULT, &key(number), format!("{number}/{version}").as_bytes(), false).unwrap();
     }
     engine.flush().unwrap();
     engine.wait_until_quiescent().unwrap();

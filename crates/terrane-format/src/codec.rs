@@ -97,32 +97,20 @@ impl Encoder {
 /// `Corrupt` if the stored bytes do not give exactly `raw_len` bytes; `Invalid` if this build cannot read
 /// `compression`.
 pub fn decode(compression: Compression, stored: &[u8], raw_len: usize) -> Result<Vec<u8>> {
-    let mut raw = Vec::new();
-    decode_into(compression, stored, raw_len, &mut raw)?;
-    Ok(raw)
-}
-
-/// As [`decode`], into memory that `raw` has already: no allocation and no zeros where it is long enough.
-///
-/// # Errors
-/// As [`decode`]; what `raw` holds then means nothing.
-pub fn decode_into(compression: Compression, stored: &[u8], raw_len: usize, raw: &mut Vec<u8>) -> Result<()> {
     check_lens(compression, stored.len(), raw_len)?;
     if compression == Compression::None {
-        raw.clear();
-        raw.extend_from_slice(stored);
-        return Ok(());
+        return Ok(stored.to_vec());
     }
-    raw.resize(raw_len, 0);
+    let mut raw = vec![0; raw_len];
     let found = match compression {
-        Compression::Lz4 => lz4_flex::block::decompress_into(stored, raw)
+        Compression::Lz4 => lz4_flex::block::decompress_into(stored, &mut raw)
             .map_err(|error| Error::corrupt(format!("block is not valid lz4: {error}")))?,
-        _ => zstd_decode(stored, raw)?,
+        _ => zstd_decode(stored, &mut raw)?,
     };
     if found != raw_len {
         return Err(Error::corrupt(format!("block of {raw_len} raw bytes decompresses to {found}")));
     }
-    Ok(())
+    Ok(raw)
 }
 
 /// As [`decode`], without a copy where the block is stored as it is.

@@ -3,7 +3,6 @@
 
 #![expect(unsafe_code, reason = "promises to the cache that homes are removed before they go")]
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
@@ -17,9 +16,6 @@ use terrane_storage::{SLOT_BYTES, Store};
 use crate::cache::{Cache, Charge, Home, Object, ObjectKind, ObjectRef, memory};
 use crate::extent::Extent;
 use crate::swip;
-
-/// Most bytes that a thread keeps between two blocks: nothing that many threads would feel.
-const SCRATCH_BYTES: usize = 64 << 10;
 
 /// Loads parts of one extent.
 #[derive(Clone, Copy, Debug)]
@@ -84,23 +80,9 @@ impl Loader<'_> {
         // Room is made before the read, so that what is read has a place.
         let charge = self.reserve(part);
         count_miss(u64::from(len), part);
-        let Part::Block { owner, at } = part else {
-            let mut bytes = vec![0; len as usize];
-            self.extent.store.read(self.extent.meta.id, offset, &mut bytes)?;
-            return self.finish(part, bytes, charge);
-        };
-        let mut scratch = Scratch::take();
-        let stored = scratch.stored(len as usize);
-        self.extent.store.read(self.extent.meta.id, offset, stored)?;
-        let index = owner.index();
-        let (row, memory) = (index.rows.row(*at), std::mem::take(&mut scratch.raw));
-        let block = row
-            .open_block_in(&scratch.stored[..len as usize], memory)
-            .map_err(|error| placed(&self.extent.meta, &*self.extent.store, row.offset, error))?;
-        let object = memory::block(&block, charge);
-        scratch.raw = block.into_bytes();
-        scratch.keep();
-        Ok(self.publish(&index.homes[*at], Some(owner), object))
+        let mut bytes = vec![0; len as usize];
+        self.extent.store.read(self.extent.meta.id, offset, &mut bytes)?;
+        self.finish(part, bytes, charge)
     }
 
     /// Where in the extent a part is: offset and length.
@@ -201,39 +183,6 @@ impl Loader<'_> {
         }
         // If another thread was faster, its object is the one to hold on to: ours has no second user.
         cached(home).unwrap_or(object)
-    }
-}
-
-thread_local! {
-    static SCRATCH: Cell<Scratch> = const { Cell::new(Scratch { stored: Vec::new(), raw: Vec::new() }) };
-}
-
-/// Memory of a thread for the block that it loads: as stored, and decompressed.
-#[derive(Default)]
-struct Scratch {
-    stored: Vec<u8>,
-    raw: Vec<u8>,
-}
-
-impl Scratch {
-    fn take() -> Scratch {
-        SCRATCH.try_with(Cell::take).unwrap_or_default()
-    }
-
-    /// Memory for `len` bytes; what is in it are bytes of an earlier block.
-    fn stored(&mut self, len: usize) -> &mut [u8] {
-        if self.stored.len() < len {
-            self.stored.resize(len, 0);
-        }
-        &mut self.stored[..len]
-    }
-
-    /// Keeps it for the thread's next block, unless this one was of unusual size.
-    fn keep(self) {
-        if self.stored.capacity() + self.raw.capacity() <= SCRATCH_BYTES {
-            // A thread that ends has no use for it.
-            let _ = SCRATCH.try_with(|scratch| scratch.set(self));
-        }
     }
 }
 

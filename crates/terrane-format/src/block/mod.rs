@@ -84,23 +84,10 @@ impl Block {
     /// # Errors
     /// `Corrupt`, naming the byte, if the encoding is unknown, or any length, offset, kind or restart is wrong.
     pub fn decode(bytes: Vec<u8>) -> Result<Block> {
-        let (mut block, _) = Block::decode_with_summary(bytes)?;
-        block.shrink();
-        Ok(block)
+        Ok(Block::decode_with_summary(bytes)?.0)
     }
 
-    /// The bytes, with all memory that they came in.
-    #[must_use]
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
-    }
-
-    /// Gives back memory beyond the bytes.
-    pub(crate) fn shrink(&mut self) {
-        self.bytes.shrink_to_fit();
-    }
-
-    pub(crate) fn decode_with_summary(bytes: Vec<u8>) -> Result<(Block, Summary)> {
+    pub(crate) fn decode_with_summary(mut bytes: Vec<u8>) -> Result<(Block, Summary)> {
         let (layout, entry_count, summary) = match bytes.last() {
             Some(&ENCODING_PLAIN) => {
                 let (plain, entry_count, summary) = plain::Plain::decode(&bytes)?;
@@ -112,6 +99,7 @@ impl Block {
             }
             last => return Err(unknown_encoding(last)),
         };
+        bytes.shrink_to_fit();
         Ok((Block { layout, bytes, entry_count }, summary))
     }
 

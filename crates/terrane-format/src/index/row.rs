@@ -103,22 +103,6 @@ impl IndexRow<'_> {
     pub fn open_block(&self, stored: Vec<u8>) -> Result<Block> {
         self.check_stored(&stored)?;
         let raw = codec::decode_owned(self.compression, stored, self.raw_len as usize)?;
-        let mut block = self.decode_block(raw)?;
-        block.shrink();
-        Ok(block)
-    }
-
-    /// As [`IndexRow::open_block`], into memory that is there: [`Block::into_bytes`] gives it back.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn open_block_in(&self, stored: &[u8], mut memory: Vec<u8>) -> Result<Block> {
-        self.check_stored(stored)?;
-        codec::decode_into(self.compression, stored, self.raw_len as usize, &mut memory)?;
-        self.decode_block(memory)
-    }
-
-    fn decode_block(&self, raw: Vec<u8>) -> Result<Block> {
         let (block, found) = Block::decode_with_summary(raw)?;
         let expected = block::Summary {
             entries: self.entries,
