@@ -301,8 +301,7 @@ impl Engine {
             return None;
         }
         schedule.failures.look(self.env.clock.now());
-        let work = if schedule.paused { self.next_asked(&schedule) } else { self.next_due(&mut schedule) };
-        let work = work?;
+        let work = if schedule.paused { self.next_asked(&schedule)? } else { self.next_due(&mut schedule)? };
         if work.leaves_space() {
             self.idle_watch.reclaim_again();
         }
