@@ -124,7 +124,7 @@ impl Bench {
         store.restore(&mut std::iter::empty()).unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
         let mut limits = Limits::from_options(&Options::default().resolve(1).unwrap());
-        limits.compression_last = Compression::None;
+        (limits.compression, limits.compression_last) = (Compression::None, Compression::None);
         Bench { compactor: LocalCompactor::new(Arc::clone(&store)), store, limits }
     }
 

@@ -154,7 +154,7 @@ fn grown(before: &Stats, after: &Stats, name: &str) -> u64 {
 #[test]
 fn each_stream_of_the_device_is_counted_apart() {
     let dir = tempfile::tempdir().unwrap();
-    let db = open(&dir, &[("compression_last", "none")]);
+    let db = open(&dir, &[("compression", "none"), ("compression_last", "none")]);
     let start = db.stats();
     for number in 0..KEYS {
         db.put(&key(number), &[7; 100]).unwrap();

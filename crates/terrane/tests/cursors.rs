@@ -111,6 +111,7 @@ fn a_scan_around_the_page_cache_has_reads_under_way() {
             ("memory_bytes", "16MiB"),
             ("direct_io", "true"),
             ("io_uring", io_uring),
+            ("compression", "none"),
             ("compression_last", "none"),
         ];
         for (name, value) in settings {

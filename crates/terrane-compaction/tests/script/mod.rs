@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use terrane_base::options::{AdaptiveShape, Options, Setting};
+use terrane_base::options::{AdaptiveShape, Compression, Options, Setting};
 use terrane_base::{ExtentId, SeqNo, TableId};
 use terrane_compaction::pick::scores;
 use terrane_compaction::{
@@ -37,6 +37,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> World {
         let mut limits = Limits::from_options(&Options::default().resolve(1).unwrap());
+        limits.compression = Compression::None;
         limits.merge_through = false;
         World {
             picture: Metasnapshot::new(),

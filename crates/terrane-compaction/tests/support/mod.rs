@@ -135,7 +135,7 @@ impl World {
             Arc::new(LocalStore::open(Arc::new(disk.clone()), dir, settings).unwrap());
         store.restore(&mut std::iter::empty()).unwrap();
         let mut limits = Limits::from_options(&Options::default().resolve(1).unwrap());
-        limits.compression_last = Compression::None;
+        (limits.compression, limits.compression_last) = (Compression::None, Compression::None);
         World {
             disk,
             compactor: LocalCompactor::new(Arc::clone(&store)),
