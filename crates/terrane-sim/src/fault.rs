@@ -184,16 +184,19 @@ impl Plan {
         }
         match done {
             Some(Harm::Broken) => self.struck.broken += 1,
-            // A sync that fails for want of space is a failed sync: there is no going on. So is a rename: which file
-            // has the name is unknown.
-            Some(Harm::Full) if !matches!(call, Call::Sync | Call::SyncDir | Call::Rename) => {
-                self.struck.full += 1
-            }
-            Some(Harm::Full) => self.struck.broken += 1,
+            Some(Harm::Full) if leaves_doubt(call, path) => self.struck.broken += 1,
+            Some(Harm::Full) => self.struck.full += 1,
             Some(Harm::Lie) => self.struck.lies += 1,
             Some(harm) => self.struck.add_silent(harm, path),
             None => {}
         }
         done
     }
+}
+
+/// Whether a call that is refused for want of space leaves unknown what is stored. A sync is a failed sync then: there is no
+/// going on. After a rename it is unknown which file has the name, and a manifest that cannot be cut may keep half a record.
+fn leaves_doubt(call: Call, path: &str) -> bool {
+    matches!(call, Call::Sync | Call::SyncDir | Call::Rename)
+        || call == Call::SetLen && path.contains("MANIFEST")
 }

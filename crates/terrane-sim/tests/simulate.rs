@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 17] = [
+const FOUND: [&str; 18] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -98,6 +98,7 @@ const FOUND: [&str; 17] = [
      room 4000\nsteps 1\nduring 0 batch default:5:50:7\ncrash power:1 after 22\nroom 18446744073709551615",
     "seed 6000116\noption segment_bytes=65536\nput default 1 60000:1\nput default 2 60000:2\nflush\nrest",
     "seed 5100265\noption segment_bytes=65536\noption memtable_bytes=65536\nput default 6 66572:46 sync\nrest",
+    "seed 9101287\nfault Write full * skip 0 lasting\nfault SetLen full * skip 0\nreopen 0",
     "seed 8002797\noption memory_bytes=25165824\nduring 2 batch default:0:- default:0:1062:228\nwait 112\n\
      put default 0 5:233\nflush\nput default 14 819:234\nput default 6 499:235\nput default 2 1403:236\n\
      put default 32 1495:237\nput default 0 1459:238\nput default 0 1425:239\nput default 38 725:240\n\
