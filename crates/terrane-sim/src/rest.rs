@@ -14,6 +14,8 @@ use crate::run::{DIR, Runner};
 const REST: Duration = Duration::from_millis(1_500);
 /// Turns of the background within which it has done what it wants to.
 const TURNS_MAX: u32 = 20_000;
+/// So often a rest may be broken by what comes in its middle: more is not prepared at a time.
+const RESTS_MAX: u32 = 4;
 const PAGE_BYTES: u64 = 4096;
 
 impl Runner {
@@ -21,19 +23,34 @@ impl Runner {
     pub(crate) fn rest(&self) {
         let stamp = self.outcome.get().operations;
         self.put("default", 0, Some(Value { len: 20, stamp }), false);
+        // What comes in the middle of the background's work may be a write, and then the rest begins behind it.
+        for _ in 0..RESTS_MAX {
+            let before = self.db().stats().bytes_written;
+            let is_at_rest = self.let_time_pass();
+            if self.disk().has_crashed() || !is_at_rest {
+                return;
+            }
+            if self.db().stats().bytes_written == before {
+                if self.may_be_judged() {
+                    self.judge_space();
+                }
+                return;
+            }
+        }
+    }
+
+    /// Lets seconds pass; returns whether the background has done what it wants to.
+    fn let_time_pass(&self) -> bool {
         for _ in 0..2 {
             if self.disk().has_crashed() {
-                return;
+                return false;
             }
             self.world.begin_operation();
             let _is_done = (0..TURNS_MAX).any(|_| !self.world.step());
             self.world.sleep(REST);
         }
         self.world.begin_operation();
-        let is_at_rest = (0..TURNS_MAX).any(|_| !self.world.step());
-        if is_at_rest && self.may_be_judged() {
-            self.judge_space();
-        }
+        (0..TURNS_MAX).any(|_| !self.world.step())
     }
 
     /// Whether nothing hinders the background, and nobody holds what it replaced.

@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 18] = [
+const FOUND: [&str; 19] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -98,6 +98,11 @@ const FOUND: [&str; 18] = [
      room 4000\nsteps 1\nduring 0 batch default:5:50:7\ncrash power:1 after 22\nroom 18446744073709551615",
     "seed 6000116\noption segment_bytes=65536\nput default 1 60000:1\nput default 2 60000:2\nflush\nrest",
     "seed 5100265\noption segment_bytes=65536\noption memtable_bytes=65536\nput default 6 66572:46 sync\nrest",
+    "seed 9104166\noption memory_bytes=16777216\ncreate t1\nput t1 0 8:175\nreopen 1726213103220247522\n\
+     crash kill after 1\nflush\nput t1 18 1453:253\nbatch t1:586:782:256\nflush\nput default 1975 761:257\n\
+     put default 1946 1486:258\nput t1 1395 681:259\nduring 4 batch default:1641:1124:262\n\
+     batch default:104:798:264 default:503:1344:265 t1:1283:1301:266 t1:178:1338:267 default:237:661:268 default:743:511:269 t1:1446:385:270\n\
+     batch t1:1453:213:271 default:766:1330:272 default:1995:1222:273 default:640:1354:274 t1:1304:1336:275\nrest",
     "seed 9101287\nfault Write full * skip 0 lasting\nfault SetLen full * skip 0\nreopen 0",
     "seed 8002797\noption memory_bytes=25165824\nduring 2 batch default:0:- default:0:1062:228\nwait 112\n\
      put default 0 5:233\nflush\nput default 14 819:234\nput default 6 499:235\nput default 2 1403:236\n\
