@@ -131,7 +131,7 @@ impl Driver {
         };
         let (mut measured, start) = round.go(observer)?;
         if run.until_quiescent && definition.writes {
-            engine.control(Control::CatchUp).or_else(ignore_unsupported)?;
+            engine.control(Control::WaitUntilQuiescent).or_else(ignore_unsupported)?;
             measured.seconds_until_quiescent = (self.env.clock.now() - start).as_secs_f64();
             pad(&mut measured.timeline, measured.seconds_until_quiescent);
         }

@@ -136,7 +136,7 @@ impl Engine for Bftree {
 
     fn control(&self, control: Control) -> Result<()> {
         match control {
-            Control::WaitUntilQuiescent | Control::CatchUp => Ok(()),
+            Control::WaitUntilQuiescent => Ok(()),
             other => Err(Error::unsupported(
                 "bftree",
                 format!("{other:?}: it is a B-tree without background work"),

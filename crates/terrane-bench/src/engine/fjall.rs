@@ -177,7 +177,7 @@ impl Engine for Fjall {
                     .try_for_each(|keyspace| keyspace.major_compact())
                     .map_err(|error| said("compact", error))
             }
-            Control::WaitUntilQuiescent | Control::CatchUp => {
+            Control::WaitUntilQuiescent => {
                 self.wait();
                 Ok(())
             }

@@ -145,7 +145,7 @@ impl Engine for Lmdb {
     fn control(&self, control: Control) -> Result<()> {
         match control {
             // It has no background work, but pages that the kernel has yet to write are part of what a run cost.
-            Control::Flush | Control::WaitUntilQuiescent | Control::CatchUp => {
+            Control::Flush | Control::WaitUntilQuiescent => {
                 self.env.force_sync().map_err(|error| said("sync", &error))
             }
             other => {

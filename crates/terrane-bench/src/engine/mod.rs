@@ -133,10 +133,8 @@ pub enum Control {
     Compact1,
     /// Everything into the last level.
     CompactAll,
-    /// Waits until no background work is left, whether it is due or not.
+    /// Waits until no background work is due.
     WaitUntilQuiescent,
-    /// Waits until no background work is due by the engine's own limits.
-    CatchUp,
     /// Stops starting background work, so that a shape stays as it is.
     PauseBackground,
     /// Starts it again.

@@ -93,8 +93,8 @@ impl Engine for Redb {
         match control {
             Control::Flush => self.persist(),
             // A run that only read must not be charged for a commit.
-            Control::WaitUntilQuiescent | Control::CatchUp if !self.unsaved.load(Ordering::Relaxed) => Ok(()),
-            Control::WaitUntilQuiescent | Control::CatchUp => self.persist(),
+            Control::WaitUntilQuiescent if !self.unsaved.load(Ordering::Relaxed) => Ok(()),
+            Control::WaitUntilQuiescent => self.persist(),
             other => {
                 Err(Error::unsupported("redb", format!("{other:?}: it is a B+tree without background work")))
             }

@@ -111,7 +111,6 @@ impl Engine for Terrane {
             Control::Compact1 => each(&|table| self.db.compact_level(table, 1)),
             Control::CompactAll => each(&|table| self.db.compact_range(table, ..)),
             Control::WaitUntilQuiescent => self.db.wait_until_quiescent(),
-            Control::CatchUp => self.db.wait_until_caught_up(),
             Control::PauseBackground => {
                 self.db.pause_background();
                 Ok(())

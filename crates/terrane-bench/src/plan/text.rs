@@ -5,13 +5,12 @@ use crate::error::{Error, Result};
 use crate::plan::{Distribution, ValueSize};
 
 /// Every shape step by name.
-pub const CONTROLS: [(&str, Control); 11] = [
+pub const CONTROLS: [(&str, Control); 10] = [
     ("flush", Control::Flush),
     ("compact0", Control::Compact0),
     ("compact1", Control::Compact1),
     ("compact_all", Control::CompactAll),
     ("wait_until_quiescent", Control::WaitUntilQuiescent),
-    ("catch_up", Control::CatchUp),
     ("pause_background", Control::PauseBackground),
     ("resume_background", Control::ResumeBackground),
     ("flush_to_run", Control::FlushToRun),

@@ -179,7 +179,6 @@ fn control_words(control: Control) -> &'static str {
         Control::Compact1 => "compact level 1",
         Control::CompactAll => "compact all",
         Control::WaitUntilQuiescent => "wait until quiescent",
-        Control::CatchUp => "wait until nothing is due",
         Control::PauseBackground => "pause background",
         Control::ResumeBackground => "resume background",
         Control::FlushToRun => "flush to a run of level 0",

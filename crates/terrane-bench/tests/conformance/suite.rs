@@ -244,7 +244,6 @@ fn controls(engine: &dyn Engine) {
         Control::CompactAll,
         Control::FiltersOff,
         Control::FiltersOn,
-        Control::CatchUp,
         Control::WaitUntilQuiescent,
     ];
     for step in steps {

@@ -55,7 +55,7 @@ pub(super) fn control(
             database.tables().for_each(|table| database.compact_all(table));
             Ok(())
         }
-        Control::WaitUntilQuiescent | Control::CatchUp => wait(database, paused.load(Ordering::Relaxed)),
+        Control::WaitUntilQuiescent => wait(database, paused.load(Ordering::Relaxed)),
         Control::PauseBackground => {
             set_auto_compaction(database, false)?;
             paused.store(true, Ordering::Relaxed);
