@@ -69,7 +69,10 @@ impl Runner {
         let in_use = shape.store_live_bytes + shape.segment_bytes + files * PAGE_BYTES + beside(&device);
         let used = device.used_bytes();
         if used > in_use {
-            self.fail(format!("at rest the device holds {used} bytes, and {in_use} are in use: {shape}"));
+            let files = files_of(&device);
+            self.fail(format!(
+                "at rest the device holds {used} bytes, and {in_use} are in use: {shape}\n{files}"
+            ));
         }
     }
 }
@@ -82,4 +85,18 @@ fn beside(device: &MemDisk) -> u64 {
         Some(file.len().ok()?.next_multiple_of(PAGE_BYTES))
     };
     names.into_iter().filter_map(bytes).sum()
+}
+
+/// Every file with its length, for a message.
+fn files_of(device: &MemDisk) -> String {
+    let mut text = String::from("files:");
+    for dir in ["", "data", "journal"].map(|name| Path::new(DIR).join(name)) {
+        for name in device.list(&dir).unwrap_or_default() {
+            let file = device.open(&dir.join(&name), OpenMode::Read, false);
+            if let Ok(bytes) = file.and_then(|file| file.len()) {
+                text.push_str(&format!(" {name} {bytes}"));
+            }
+        }
+    }
+    text
 }

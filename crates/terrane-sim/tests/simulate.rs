@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 19] = [
+const FOUND: [&str; 20] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -103,6 +103,14 @@ const FOUND: [&str; 19] = [
      put default 1946 1486:258\nput t1 1395 681:259\nduring 4 batch default:1641:1124:262\n\
      batch default:104:798:264 default:503:1344:265 t1:1283:1301:266 t1:178:1338:267 default:237:661:268 default:743:511:269 t1:1446:385:270\n\
      batch t1:1453:213:271 default:766:1330:272 default:1995:1222:273 default:640:1354:274 t1:1304:1336:275\nrest",
+    "seed 9119341\ndelete default 34\ncrash power:87571691444425907 after 0\nput default 2 7:3\ncompact default \
+     [26 ]4\nbatch default:19:- default:28:1352:10 default:22:426:11 default:14:579:13\nput default 31 352:15\n\
+     put default 26 231:16 sync\nput default 12 610:18\nbatch default:23:207:29 default:38:1360:31\n\
+     steps 3\nbatch default:0:1480:49 default:7:461:50 default:32:287:51 default:4:1452:52 default:9:970:53 \
+     default:33:504:54 default:27:967:55 default:1:1040:57 default:20:982:59 default:37:1021:60\nput default 16 \
+     997:62\nreopen 15029777974897546619\nsteps 4\ncreate t0\nput t0 24 8:90 sync\ncompact t0 (- )35\n\
+     batch default:4:772:144 t0:30:308:145\nfault Sync lie .ext skip 1\ncompact default (- )0\nquiesce\n\
+     crash power:7984927152907191440 after 0\nflush\ncrash power:4812310369533007500 after 0\nrest",
     "seed 9101287\nfault Write full * skip 0 lasting\nfault SetLen full * skip 0\nreopen 0",
     "seed 8002797\noption memory_bytes=25165824\nduring 2 batch default:0:- default:0:1062:228\nwait 112\n\
      put default 0 5:233\nflush\nput default 14 819:234\nput default 6 499:235\nput default 2 1403:236\n\

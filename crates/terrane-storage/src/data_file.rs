@@ -83,6 +83,16 @@ impl DataFile {
         Ok(self.file.len()? / SLOT_BYTES as u64)
     }
 
+    /// Cuts what lies behind the last whole slot, which a growth left when the power went; returns how many bytes.
+    /// Requires: nobody grows the file.
+    pub(crate) fn cut_tail(&self) -> Result<u64> {
+        let tail = self.file.len()? % SLOT_BYTES as u64;
+        if tail > 0 {
+            self.shrink(self.slots()? as u32)?;
+        }
+        Ok(tail)
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }

@@ -229,6 +229,12 @@ impl LocalStore {
         Ok(bytes)
     }
 
+    fn cut_tails(&self) -> Result<u64> {
+        let Some(_layout) = self.layout.try_lock() else { return Ok(0) };
+        let files: Vec<_> = self.files.read().values().cloned().collect();
+        files.iter().map(|file| file.cut_tail()).sum()
+    }
+
     /// Gives one run back to the device; returns how many bytes. Requires: `layout` is held.
     fn reclaim_one(&self, reclaim: &Reclaim) -> Result<u64> {
         let (Reclaim::Punch(run) | Reclaim::Shrink(run)) = reclaim;
@@ -368,7 +374,7 @@ impl Store for LocalStore {
     }
 
     fn reclaim_all(&self) -> Result<u64> {
-        self.reclaim_runs(usize::MAX, Reserve::Nothing)
+        Ok(self.reclaim_runs(usize::MAX, Reserve::Nothing)? + self.cut_tails()?)
     }
 
     fn usage(&self) -> StoreUsage {

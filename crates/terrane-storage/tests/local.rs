@@ -275,3 +275,26 @@ fn synced_extents_survive_every_power_cut() {
         }));
     }
 }
+
+/// The length of a growth that was under way may be durable in part, and is no whole number of slots then.
+#[test]
+fn what_a_growth_left_behind_the_last_slot_is_given_back() {
+    let disk = disk();
+    let store = open(&disk);
+    let id = store.allocate(1).unwrap();
+    store.write(id, &vec![7; SLOT_BYTES]).unwrap();
+    store.sync().unwrap();
+    drop(store);
+    let path = Path::new(DIR).join(&disk.list(Path::new(DIR)).unwrap()[0]);
+    let file = disk.open(&path, OpenMode::Write, false).unwrap();
+    let tail = 690_695;
+    file.allocate(file.len().unwrap(), tail).unwrap();
+    assert!(disk.used_bytes() > SLOT);
+
+    let store = open(&disk);
+    store.restore(&mut [(id, 1)].into_iter()).unwrap();
+    assert!(store.reclaim_all().unwrap() >= tail);
+    assert_eq!((disk.used_bytes(), file.len().unwrap()), (SLOT, SLOT));
+    assert_eq!(first_byte(&store, id), 7);
+    assert_eq!(store.reclaim_all().unwrap(), 0);
+}
