@@ -9,8 +9,7 @@
 //!   averaged over seconds, a little faster at its start and a little slower at its end ([`follow`]): while it stays
 //!   between the two, no moment is slower than half the average. Beyond its end the rate goes on falling.
 //!
-//! The rate is that of all writers together: they pay one after the other, each for a quantum, and what it leaves of that
-//! is the others' as well.
+//! The rate is that of all writers together: they pay one after the other, and what is left of a payment is for all.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -30,6 +29,8 @@ const RATE_START: f64 = 64.0 * 1024.0 * 1024.0;
 const PAUSE_MIN: Duration = Duration::from_micros(10);
 /// Longest single pause, so that a changed debt is noticed.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
+/// Longest payment for one batch: who writes hears of a close or a failure soon.
+const PAY_MAX: Duration = Duration::from_secs(1);
 /// Longest wait for memory without a look whether there is some.
 const GATE_MAX: Duration = Duration::from_millis(50);
 /// Writers pay for this many bytes at once: a pause per record would cost more than it holds back.
@@ -140,12 +141,12 @@ impl Pressure {
         }
     }
 
-    /// The rate that debt and backlog allow, in bytes per second; `None` is any rate.
+    /// The rate that is allowed, in bytes per second; `None` is any. At the limit of memory it is for the wait to decide.
     #[inline]
     fn rate(&self) -> Option<f64> {
         let debt = unscaled(self.memory_debt.load(Ordering::Relaxed));
         let backlog_rate = self.backlog_rate.load(Ordering::Relaxed);
-        (debt > FREE_DEBT || backlog_rate != FREE).then(|| {
+        (debt < 1.0 && (debt > FREE_DEBT || backlog_rate != FREE)).then(|| {
             let drain_rate = self.drain_rate.load(Ordering::Relaxed) as f64;
             rate_by_debt(debt, drain_rate).min(backlog_rate as f64).max(RATE_FLOOR)
         })
@@ -173,11 +174,13 @@ impl Pressure {
         self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Pauses as long as bringing `bytes` takes at the rate that is allowed, as it changes meanwhile. What a sleep lasted
-    /// longer than it was to is credit.
+    /// Pauses as long as bringing `bytes` takes at the rate that is allowed, as it changes meanwhile, up to [`PAY_MAX`]. What
+    /// a sleep lasted longer than it was to is credit.
     fn pause_for(&self, bytes: u64, clock: &dyn Clock) {
         let (mut owed, mut now) = (bytes as f64, clock.now());
+        let end = now + PAY_MAX;
         while owed >= 1.0
+            && now < end
             && let Some(rate) = self.rate()
         {
             clock.sleep(Duration::from_secs_f64(owed / rate).clamp(PAUSE_MIN, PAUSE_MAX));
@@ -311,6 +314,18 @@ mod tests {
         assert_eq!(clock.now().as_millis(), 500);
         clock.1.pay(500_000_000, &clock);
         assert_eq!(clock.now().as_millis(), 1000);
+        clock.1.set_debt(1.0, 0.5);
+        clock.1.pay(500_000_000, &clock);
+        assert_eq!(clock.now().as_millis(), 1000, "at the limit the wait for memory decides");
+    }
+
+    #[test]
+    fn no_batch_pays_for_longer_than_a_second() {
+        let (pressure, clock) = (Pressure::default(), Sleeps::default());
+        pressure.sink_rate.store(10_000_000, Ordering::Relaxed);
+        pressure.set_debt(0.99, 0.5);
+        pressure.pay(500_000_000, &clock);
+        assert_eq!(clock.now(), PAY_MAX);
     }
 
     #[test]

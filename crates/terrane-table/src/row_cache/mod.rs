@@ -56,6 +56,8 @@ const SHARD_BYTES_MAX: usize = 1 << 30;
 const JUDGED_READS: u64 = 512;
 /// Fills of the first shard at which more shards wake before anything is known: rows must come in to be worth anything.
 const WAKING_FILLS: [u64; 5] = [0, 4, 16, 64, 256];
+/// Fills of the first shard from one attempt to wake at all to the next.
+const RETRY_FILLS: u64 = 64;
 /// Data blocks read from one look at who asks for rows to the next, and how many of them for each row that is asked for
 /// are so many that blocks should have the memory.
 const REST_MISSES: u64 = 4096;
@@ -171,8 +173,13 @@ impl RowCache {
         (seq_kind, value): (SeqKind, &[u8]),
     ) {
         let at = shard_of(hash);
-        if at == 0 && WAKING_FILLS.contains(&self.judge.fills.fetch_add(1, Ordering::Relaxed)) {
-            self.judge(epoch, true);
+        if at == 0 {
+            let fills = self.judge.fills.fetch_add(1, Ordering::Relaxed);
+            // Asleep as a whole it hears of no hits: it found no memory, and looks again.
+            let is_asleep = self.awake.load(Ordering::Relaxed) == 0 && fills.is_multiple_of(RETRY_FILLS);
+            if is_asleep || WAKING_FILLS.contains(&fills) {
+                self.judge(epoch, true);
+            }
         }
         if at >= self.awake.load(Ordering::Relaxed) {
             return;
@@ -265,7 +272,8 @@ impl RowCache {
         *seen = (reads, block_misses);
         drop(seen);
         if asked < misses / REST_RATIO {
-            let worth = self.judge.worth.lock();
+            // Who holds it makes logs, and the caller keeps others waiting.
+            let Some(worth) = self.judge.worth.try_lock() else { return };
             let awake = self.awake.load(Ordering::Relaxed);
             if awake > 1 {
                 self.put_to_sleep(awake / 2, awake, &swip::enter());
