@@ -62,8 +62,10 @@ struct Waiting {
 
 /// Queued payload bytes beyond which no further edit joins a record.
 const GROUP_BYTES: usize = 1 << 20;
-/// How often reading is tried again while another process may be writing.
+/// How often reading is tried while another process may be writing, and how often in all where it begins new manifests
+/// faster than they are read.
 const READ_ATTEMPTS: usize = 5;
+const READ_ATTEMPTS_MAX: usize = 10_000;
 
 impl Manifest {
     /// Makes a database in `dir`: everything in place, then one durable rename. `options` are those of the
@@ -136,12 +138,17 @@ impl Manifest {
     /// # Errors
     /// As [`Manifest::open`].
     pub fn open_read_only(disk: Arc<dyn Disk>, dir: &Path) -> Result<(Manifest, State)> {
-        let mut attempt = 0;
+        let (mut attempt, mut read) = (0, None);
+        let mut attempts_left = READ_ATTEMPTS_MAX;
         let loaded = loop {
-            attempt += 1;
+            // A manifest that is not the one of the last attempt shows that somebody writes.
+            let current = directory::read_current(&*disk, dir).ok().map(|current| current.file);
+            attempt = if current == read { attempt + 1 } else { 1 };
+            (read, attempts_left) = (current, attempts_left - 1);
             match Self::load(&*disk, dir, OpenMode::Read) {
                 // A writer may have been in the middle of a record or of a roll.
-                Err(error) if error.kind() == Kind::Corrupt && attempt < READ_ATTEMPTS => {}
+                Err(error)
+                    if error.kind() == Kind::Corrupt && attempt < READ_ATTEMPTS && attempts_left > 0 => {}
                 result => break result?,
             }
         };
