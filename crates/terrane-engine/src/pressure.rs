@@ -141,12 +141,12 @@ impl Pressure {
         }
     }
 
-    /// The rate that is allowed, in bytes per second; `None` is any. At the limit of memory it is for the wait to decide.
+    /// The rate that is allowed, in bytes per second; `None` is any.
     #[inline]
     fn rate(&self) -> Option<f64> {
         let debt = unscaled(self.memory_debt.load(Ordering::Relaxed));
         let backlog_rate = self.backlog_rate.load(Ordering::Relaxed);
-        (debt < 1.0 && (debt > FREE_DEBT || backlog_rate != FREE)).then(|| {
+        (debt > FREE_DEBT || backlog_rate != FREE).then(|| {
             let drain_rate = self.drain_rate.load(Ordering::Relaxed) as f64;
             rate_by_debt(debt, drain_rate).min(backlog_rate as f64).max(RATE_FLOOR)
         })
@@ -174,11 +174,11 @@ impl Pressure {
         self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Pauses as long as bringing `bytes` takes at the rate that is allowed, as it changes meanwhile, up to [`PAY_MAX`]. What
-    /// a sleep lasted longer than it was to is credit.
+    /// Pauses as long as bringing `bytes` takes at the rate that is allowed, as it changes meanwhile, up to [`PAY_MAX`]; at
+    /// the limit of memory only until the wait for it decides. What a sleep lasted longer than it was to is credit.
     fn pause_for(&self, bytes: u64, clock: &dyn Clock) {
         let (mut owed, mut now) = (bytes as f64, clock.now());
-        let end = now + PAY_MAX;
+        let end = now + if self.debt() < 1.0 { PAY_MAX } else { GATE_MAX };
         while owed >= 1.0
             && now < end
             && let Some(rate) = self.rate()
@@ -314,9 +314,6 @@ mod tests {
         assert_eq!(clock.now().as_millis(), 500);
         clock.1.pay(500_000_000, &clock);
         assert_eq!(clock.now().as_millis(), 1000);
-        clock.1.set_debt(1.0, 0.5);
-        clock.1.pay(500_000_000, &clock);
-        assert_eq!(clock.now().as_millis(), 1000, "at the limit the wait for memory decides");
     }
 
     #[test]
@@ -326,6 +323,9 @@ mod tests {
         pressure.set_debt(0.99, 0.5);
         pressure.pay(500_000_000, &clock);
         assert_eq!(clock.now(), PAY_MAX);
+        pressure.set_debt(1.0, 0.5);
+        pressure.pay(500_000_000, &clock);
+        assert_eq!(clock.now(), PAY_MAX + GATE_MAX, "at the limit the wait for memory decides");
     }
 
     #[test]

@@ -124,7 +124,8 @@ fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_fail
     let written = written.count() as u64;
     assert!(written < 2000, "the write memory fills up");
     // One that failed already and is still under way would be an attempt that fails while the writer waits.
-    while engine.progress().iter().any(|job| job.work == "flush") {
+    engine.set_background_paused(true);
+    while !engine.progress().is_empty() {
         std::thread::yield_now();
     }
     let ((event, events), (go, gone)) = (channel(), channel());
@@ -133,6 +134,7 @@ fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_fail
         Box::new(move |_| u64::from(event.send(Event::Standing).is_ok() && gone.recv() == Ok(true))),
     );
     disk.heal();
+    engine.set_background_paused(false);
     // Not yet if it is a thread of the journal that stands.
     while matches!(events.recv(), Ok(Event::Standing))
         && engine.progress().iter().all(|job| job.work != "flush")
