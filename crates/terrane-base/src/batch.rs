@@ -96,6 +96,17 @@ impl Batch {
         self.record_count == 0
     }
 
+    /// Removes the records behind the first `record_count`, which take `bytes` bytes: what [`Batch::bytes`] and
+    /// [`Batch::record_count`] were at an earlier moment.
+    pub fn truncate(&mut self, bytes: usize, record_count: u32) {
+        assert!(
+            bytes <= self.bytes.len() && record_count <= self.record_count,
+            "a batch was never that short"
+        );
+        self.bytes.truncate(bytes);
+        self.record_count = record_count;
+    }
+
     /// Removes every record; keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -10,6 +10,7 @@
 //!   [`sampling`]: which of them are looked at closely.
 //! * [`mod@planted`]: bugs that are switched on to test the tests.
 //! * [`mod@prefetch`]: asking for memory ahead. [`lane`]: requests from one thread to another.
+//! * [`mod@watch`]: what those pass by who need not stop while nobody looks.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
@@ -30,10 +31,11 @@ pub mod sampling;
 pub mod sequence;
 pub mod sync;
 pub mod varint;
+pub mod watch;
 
 pub use batch::Batch;
 pub use counters::ReadCounters;
 pub use cursor::{Cursor, Entry};
-pub use error::{Error, Kind, Result};
+pub use error::{Error, Kind, Result, WaitsFor};
 pub use ids::{ExtentId, SegmentId, TableId};
 pub use sequence::{RecordKind, SeqKind, SeqNo};

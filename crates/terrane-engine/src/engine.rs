@@ -28,6 +28,7 @@ use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::MemoryPlan;
 use crate::stats::{Counters, Stats};
+use crate::txn::Transactions;
 
 /// An open database. Everything is reached through shared references.
 pub struct Engine {
@@ -63,6 +64,8 @@ pub struct Engine {
     pub(crate) pins: Pins,
     /// The tables.
     pub(crate) catalog: Catalog,
+    /// Transactions that live.
+    pub(crate) txn: Transactions,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
     /// What the levels owe.
@@ -164,11 +167,11 @@ impl Engine {
         self.journal.sync()
     }
 
-    /// Segments and indexes over them, in bytes.
+    /// Segments, indexes over them, and what is kept of commits for transactions, in bytes.
     pub(crate) fn write_memory_in_use(&self) -> u64 {
         let segments = self.journal.memory_bytes();
         let indexes: u64 = self.catalog.all().iter().map(|table| table.pinned().index_bytes()).sum();
-        segments + indexes
+        segments + indexes + self.txn.window_bytes()
     }
 
     pub(crate) fn refuse_if_read_only(&self) -> Result<()> {

@@ -5,6 +5,7 @@
 //! * write: `write.rs` (admit, commit, index) → `freeze.rs` (switch memtables)
 //! * read: `read.rs` (point reads), `multi_get.rs` (many at once, into `values.rs`), `filter_use.rs` (which filters are
 //!   asked), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
+//! * transactions: `txn/` (locks, conflict window, two-phase commit)
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
@@ -55,6 +56,7 @@ mod snapshot;
 mod stats;
 mod table;
 mod tables;
+mod txn;
 mod values;
 mod work;
 mod workers;
@@ -73,4 +75,5 @@ pub use shape::{LevelShape, Shape, TableShape};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use table::Table;
+pub use txn::{Concurrency, Isolation, LockMode, ScanId, Transaction, TransactionOptions};
 pub use values::Values;

@@ -39,6 +39,7 @@ use crate::scrub::Scrubber;
 use crate::settings::{MemoryPlan, TableSettings};
 use crate::stats::{Counters, add};
 use crate::table::Table;
+use crate::txn::Transactions;
 
 /// How many engines this process has opened.
 static INSTANCES: AtomicU64 = AtomicU64::new(0);
@@ -95,6 +96,7 @@ impl Engine {
             idle_watch: IdleWatch::default(),
             freed_watch: FreedWatch::default(),
             catalog: Catalog::new(tables),
+            txn: Transactions::new(plan.write_bytes),
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             pressure: Pressure::default(),
@@ -121,7 +123,7 @@ impl Engine {
             journal,
             counters,
         });
-        if let Err(error) = engine.go_on() {
+        if let Err(error) = engine.go_on().and_then(|()| engine.restore_prepared()) {
             // The workers must not hold the lock of a database that nobody has.
             let _ = engine.close();
             return Err(error);

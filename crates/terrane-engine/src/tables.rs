@@ -8,7 +8,7 @@ use terrane_format::manifest::EditOp;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
 
-use crate::catalog::DEFAULT_NAME;
+use crate::catalog::{CatalogChange, DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
 use crate::settings::TableSettings;
 use crate::table::Table;
@@ -74,6 +74,25 @@ impl Engine {
         self.refuse_if_read_only()?;
         let change = self.catalog.change();
         change.check_new(name)?;
+        self.create_checked(&change, name, overrides)
+    }
+
+    /// Makes the table of prepared transactions, unless it is there.
+    pub(crate) fn create_hidden_table(&self) -> Result<Arc<Table>> {
+        self.refuse_if_read_only()?;
+        let change = self.catalog.change();
+        match self.catalog.find_hidden() {
+            Some(table) => Ok(table),
+            None => self.create_checked(&change, HIDDEN_NAME, &[]),
+        }
+    }
+
+    fn create_checked(
+        &self,
+        change: &CatalogChange<'_>,
+        name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Arc<Table>> {
         let settings = TableSettings::new(&self.options, overrides)?;
         let id = self.manifest.state().next.table;
         let create = EditOp::CreateTable { id, name: name.to_owned(), options: overrides.to_vec() };

@@ -37,8 +37,17 @@ impl Engine {
             return Ok(self.journal.visible());
         }
         let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trimming.lock());
+        self.write_by(batch, || match self.txn.watch.pass() {
+            Some(_unseen) => self.commit_batch(batch, sync),
+            None => self.commit_watched(batch, sync),
+        })
+    }
+
+    /// Admits `batch`, which is not empty, has `commit` commit it, and counts it.
+    #[inline]
+    pub(crate) fn write_by(&self, batch: &Batch, commit: impl FnOnce() -> Result<SeqNo>) -> Result<SeqNo> {
         let admitted = self.admit(batch)?;
-        let committed = self.journal.commit(batch, sync, &mut |placed| self.index(placed));
+        let committed = commit();
         if admitted > 0 {
             self.admitted.fetch_sub(admitted, Ordering::AcqRel);
         }
@@ -48,6 +57,12 @@ impl Engine {
         add(&self.counters.records_written, count);
         self.count_bytes(batch.bytes().len() as u64);
         Ok(seq)
+    }
+
+    /// Commits an admitted batch.
+    #[inline]
+    pub(crate) fn commit_batch(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
+        self.journal.commit(batch, sync, &mut |placed| self.index(placed))
     }
 
     /// Counts bytes written; each time a quantum of them has come together, the debt is computed anew.

@@ -13,6 +13,7 @@ pub mod filter;
 mod heads;
 pub mod index;
 pub mod manifest;
+pub mod prepared;
 pub mod rank;
 pub mod segment;
 mod wire;

@@ -104,6 +104,11 @@ impl Batch {
         Error::invalid(message)
     }
 
+    /// Whether the changes, if there are any, are of the same database as `table`.
+    pub(crate) fn is_of(&self, table: &Table) -> bool {
+        self.is_empty() || self.database == table.engine.instance()
+    }
+
     /// Checks that the tables are of the database `engine` and exist.
     pub(crate) fn check(&self, engine: &terrane_engine::Engine) -> Result<()> {
         if !self.is_empty() && self.database != engine.instance() {

@@ -142,7 +142,7 @@ impl Db {
     /// The names of all tables.
     #[must_use]
     pub fn tables(&self) -> Vec<String> {
-        self.engine().catalog().all().iter().map(|table| table.name.clone()).collect()
+        self.engine().catalog().listed().iter().map(|table| table.name.clone()).collect()
     }
 
     /// Removes the table `name` and everything in it; durable on return. Its space comes back when the last

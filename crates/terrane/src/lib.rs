@@ -58,6 +58,11 @@
 //! # }
 //! ```
 //!
+//! # Transactions
+//!
+//! [`Db::transaction`] reads and writes as if nobody else were there, optimistic or with locks, with the isolation that
+//! [`Isolation`] says; [`Transaction::prepare`] is the first of two phases. [`IndexedBatch`] is a batch that can be read.
+//!
 //! # Servers
 //!
 //! Every handle is usable from any thread. A server with many requests at hand can give tables and ranges to cores
@@ -76,6 +81,7 @@ mod iter;
 mod repair;
 mod snapshot;
 mod table;
+mod transaction;
 mod value;
 
 pub use batch::Batch;
@@ -86,10 +92,12 @@ pub use snapshot::Snapshot;
 pub use table::{Table, TableOptions};
 pub use terrane_base::counters::{ReadCounters, read_counters};
 pub use terrane_base::env::Env;
-pub use terrane_base::error::Place;
+pub use terrane_base::error::{Place, WaitsFor};
 pub use terrane_base::options::{Compression, IoUring, JournalMode, OptionInfo, Options};
 pub use terrane_base::{Error, Kind, Result, SeqNo};
 pub use terrane_engine::{
-    CheckReport, Finding, LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape, Values,
+    CheckReport, Concurrency, Finding, Isolation, LevelShape, Loss, Progress, RepairReport, Shape, Stats,
+    TableShape, TransactionOptions, Values,
 };
+pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

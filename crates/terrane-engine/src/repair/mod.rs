@@ -9,6 +9,7 @@
 
 mod journal;
 mod levels;
+mod prepared;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +22,7 @@ use terrane_device::{Disk, PosixDisk};
 use terrane_levels::directory::LOCK;
 use terrane_levels::manifest::{Salvaged, salvage};
 
-use crate::catalog::DEFAULT_NAME;
+use crate::catalog::{DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
 
 /// Bytes of the batches that fill the new database.
@@ -120,6 +121,8 @@ struct Repair<'a> {
     target: Arc<Engine>,
     /// Tables of the damaged database, by their id there, in the new one.
     tables: BTreeMap<TableId, TableId>,
+    /// The table of prepared transactions in the new database.
+    prepared: Option<TableId>,
     batch: Batch,
     /// What makes the groups of the database's segments its own, if that is known.
     salt: Option<u32>,
@@ -161,6 +164,7 @@ pub fn repair_on(
         source,
         target,
         tables: BTreeMap::from([(TableId::DEFAULT, TableId::DEFAULT)]),
+        prepared: None,
         batch: Batch::new(),
         salt: None,
         report: RepairReport::default(),
@@ -183,6 +187,12 @@ pub fn repair_on(
 impl Repair<'_> {
     fn make_tables(&mut self, state: &terrane_levels::State) -> Result<()> {
         for table in state.tables.values().filter(|table| !table.dropped && table.name != DEFAULT_NAME) {
+            if table.name == HIDDEN_NAME {
+                let made = self.target.create_hidden_table()?.id;
+                self.tables.insert(table.id, made);
+                self.prepared = Some(made);
+                continue;
+            }
             let made = match self.target.create_table(&table.name, &table.options) {
                 Err(error) if error.kind() == Kind::Invalid => {
                     let error = error.context("the table's own options are left out");
@@ -211,6 +221,12 @@ impl Repair<'_> {
 
     fn write(&mut self, table: TableId, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         match value {
+            Some(value) if self.prepared == Some(table) => match self.renumber(value) {
+                Ok(record) => self.batch.put(table, key, &record)?,
+                Err(error) => {
+                    self.report.lose(Some(HIDDEN_NAME), error.context("a prepared transaction is left out"))
+                }
+            },
             Some(value) => self.batch.put(table, key, value)?,
             None => self.batch.delete(table, key)?,
         }

@@ -1,0 +1,397 @@
+//! The conflict window: which commit changed a key last, for all commits that some living transaction does not see.
+//!
+//! While a transaction lives, each commit passes through here:
+//! 1. Enter: wait until no commit or prepared transaction *in flight* has scanned a range that this one writes into, nor
+//!    writes into a range that this one has scanned; then be in flight.
+//! 2. Validate: look up keys and ranges. Commits that write the same keys are kept out by the locks of the keys, those
+//!    that meet through ranges by step 1; whatever else has committed is noted. No device is read.
+//! 3. Leave: note the written keys under the number of the commit, which is visible by then.
+//!
+//! What every living transaction sees is cut off. When the window is full its oldest commits go nevertheless: whoever
+//! needs one of them is told that it is too old, by [`Inner::lost`].
+//!
+//! Invariants:
+//! * Every commit above `lost` that became visible after the oldest registered position is noted or in flight.
+//! * `last` holds the newest noted number of each key of `order`, and no other key.
+//! * A snapshot's position is read under the mutex under which it is registered, so nothing it needs is cut before.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use terrane_base::{SeqNo, TableId};
+
+use crate::scan::Bounds;
+use crate::txn::locks::{LockKey, Patience, Refusal};
+
+/// What a noted key takes beside its bytes: an entry of each map, the key's header, and its part of their nodes.
+const KEY_OVERHEAD_BYTES: u64 = 128;
+
+/// Keys of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyRange {
+    /// The table.
+    pub(crate) table: TableId,
+    /// Where they begin and end.
+    pub(crate) bounds: Bounds,
+}
+
+impl KeyRange {
+    /// Whether the range holds the key.
+    pub(crate) fn holds(&self, key: &LockKey) -> bool {
+        key.table == self.table && self.bounds.above_lower(&key.key) && self.bounds.below_upper(&key.key)
+    }
+
+    /// The range as bounds of a map of keys; `None` if nothing can be in it.
+    fn in_map(&self) -> Option<(Bound<LockKey>, Bound<LockKey>)> {
+        let table = self.table;
+        let lower = match &self.bounds.lower {
+            Bound::Included(key) => Bound::Included(LockKey::new(table, key)),
+            Bound::Excluded(key) => Bound::Excluded(LockKey::new(table, key)),
+            Bound::Unbounded => Bound::Included(LockKey::new(table, &[])),
+        };
+        let upper = match &self.bounds.upper {
+            Bound::Included(key) => Bound::Included(LockKey::new(table, key)),
+            Bound::Excluded(key) => Bound::Excluded(LockKey::new(table, key)),
+            Bound::Unbounded => Bound::Excluded(LockKey::new(TableId(table.0 + 1), &[])),
+        };
+        let is_empty = match (&lower, &upper) {
+            (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+            (
+                Bound::Included(lower) | Bound::Excluded(lower),
+                Bound::Excluded(upper) | Bound::Included(upper),
+            ) => lower >= upper,
+            _ => false,
+        };
+        (!is_empty).then_some((lower, upper))
+    }
+}
+
+/// What a commit writes and what it has scanned.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Footprint {
+    /// Written keys, ascending, each once.
+    pub(crate) writes: Arc<[LockKey]>,
+    /// Scanned ranges that must be as they were seen.
+    pub(crate) ranges: Arc<[KeyRange]>,
+}
+
+impl Footprint {
+    fn scanned_what_is_written_by(&self, other: &Footprint) -> bool {
+        let writes = &other.writes;
+        self.ranges.iter().any(|range| writes.iter().any(|key| range.holds(key)))
+    }
+}
+
+/// A commit that has entered, or a prepared transaction.
+#[derive(Debug)]
+struct Flight {
+    number: u64,
+    footprint: Footprint,
+    /// Its commit is still to come, at any time: after every commit that is in flight now, or not.
+    is_prepared: bool,
+}
+
+/// Names a flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlightId(u64);
+
+/// Why a validation failed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Stale {
+    /// The key was changed by the commit with this number.
+    Changed(LockKey, SeqNo),
+    /// Commits up to this number are forgotten.
+    Forgotten(SeqNo),
+}
+
+/// Whether something is as it was.
+pub(crate) type Verdict = Result<(), Stale>;
+
+#[derive(Debug, Default)]
+struct Inner {
+    last: BTreeMap<LockKey, SeqNo>,
+    /// Commits as they left, oldest first.
+    order: VecDeque<(SeqNo, Arc<[LockKey]>)>,
+    bytes: u64,
+    /// Positions of living transactions, and how many have each.
+    readers: BTreeMap<SeqNo, u64>,
+    /// Commits with this number and below may be missing.
+    lost: SeqNo,
+    in_flight: Vec<Flight>,
+    next_flight: u64,
+}
+
+/// The window of a database.
+#[derive(Debug)]
+pub(crate) struct Window {
+    inner: Mutex<Inner>,
+    /// Some flight has ended.
+    left: Condvar,
+    bytes_max: u64,
+    /// What it holds, for those who count memory.
+    bytes: AtomicU64,
+}
+
+fn bytes_of(keys: &[LockKey]) -> u64 {
+    keys.iter().map(|key| key.key.len() as u64 + KEY_OVERHEAD_BYTES).sum()
+}
+
+impl Inner {
+    /// Whether a commit with this footprint must wait for one that is in flight. Which of the two is numbered first is
+    /// open until it has left, except that a commit that is not prepared comes before what is prepared now.
+    fn must_wait(&self, own: Option<u64>, footprint: &Footprint, prepares: bool) -> bool {
+        self.in_flight.iter().filter(|flight| Some(flight.number) != own).any(|flight| {
+            let other = &flight.footprint;
+            other.scanned_what_is_written_by(footprint)
+                || ((prepares || !flight.is_prepared) && footprint.scanned_what_is_written_by(other))
+        })
+    }
+
+    fn check_kept(&self, since: SeqNo) -> Verdict {
+        if since < self.lost { Err(Stale::Forgotten(self.lost)) } else { Ok(()) }
+    }
+
+    fn validate_key(&self, key: &LockKey, since: SeqNo) -> Verdict {
+        self.check_kept(since)?;
+        match self.last.get(key) {
+            Some(&seq) if seq > since => Err(Stale::Changed(key.clone(), seq)),
+            _ => Ok(()),
+        }
+    }
+
+    fn validate_range(&self, range: &KeyRange, since: SeqNo) -> Verdict {
+        self.check_kept(since)?;
+        let Some(bounds) = range.in_map() else { return Ok(()) };
+        match self.last.range(bounds).find(|(_, seq)| **seq > since) {
+            Some((key, seq)) => Err(Stale::Changed(key.clone(), *seq)),
+            None => Ok(()),
+        }
+    }
+
+    fn note(&mut self, seq: SeqNo, keys: Arc<[LockKey]>) {
+        for key in keys.iter() {
+            // Under the lock of the key, so numbers only rise.
+            self.last.insert(key.clone(), seq);
+        }
+        self.bytes += bytes_of(&keys);
+        self.order.push_back((seq, keys));
+    }
+
+    /// Drops what every reader sees, and what is beyond `bytes_max`.
+    fn cut(&mut self, bytes_max: u64) {
+        let seen = self.readers.keys().next().copied().unwrap_or(SeqNo::MAX);
+        while let Some((seq, _)) = self.order.front() {
+            let is_seen = *seq <= seen;
+            if !is_seen && self.bytes <= bytes_max {
+                break;
+            }
+            let (seq, keys) = self.order.pop_front().expect("there is a front");
+            self.bytes -= bytes_of(&keys);
+            for key in keys.iter() {
+                if self.last.get(key) == Some(&seq) {
+                    self.last.remove(key);
+                }
+            }
+            if !is_seen {
+                self.lost = self.lost.max(seq);
+            }
+        }
+    }
+
+    fn unregister(&mut self, at: SeqNo) {
+        let count = self.readers.get_mut(&at).expect("who leaves is registered");
+        *count -= 1;
+        if *count == 0 {
+            self.readers.remove(&at);
+        }
+    }
+}
+
+/// What was looked up is still under the mutex that it was looked up under.
+pub(crate) struct Look<'w>(MutexGuard<'w, Inner>);
+
+impl Look<'_> {
+    /// Fails if the key was changed by a commit above `since`.
+    pub(crate) fn key(&self, key: &LockKey, since: SeqNo) -> Verdict {
+        self.0.validate_key(key, since)
+    }
+
+    /// Fails if a key of the range was changed by a commit above `since`.
+    pub(crate) fn range(&self, range: &KeyRange, since: SeqNo) -> Verdict {
+        self.0.validate_range(range, since)
+    }
+}
+
+impl Window {
+    /// An empty window that takes about `bytes_max` bytes at most.
+    pub(crate) fn new(bytes_max: u64) -> Window {
+        Window {
+            inner: Mutex::new(Inner::default()),
+            left: Condvar::new(),
+            bytes_max,
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Registers the position that `take` returns; nothing above it is cut from then on. `take` must be short.
+    pub(crate) fn register<T>(&self, take: impl FnOnce() -> (SeqNo, T)) -> (SeqNo, T) {
+        let mut inner = self.inner.lock();
+        let (at, taken) = take();
+        *inner.readers.entry(at).or_insert(0) += 1;
+        (at, taken)
+    }
+
+    /// Ends a registration.
+    pub(crate) fn unregister(&self, at: SeqNo) {
+        let mut inner = self.inner.lock();
+        inner.unregister(at);
+        self.tidy(&mut inner);
+    }
+
+    /// Enters a commit, or what is being prepared. See the module for what is waited for.
+    pub(crate) fn enter(
+        &self,
+        footprint: &Footprint,
+        prepares: bool,
+        patience: &Patience<'_>,
+    ) -> Result<FlightId, Refusal> {
+        let mut inner = self.inner.lock();
+        while inner.must_wait(None, footprint, prepares) {
+            patience.wait(&self.left, &mut inner)?;
+        }
+        inner.next_flight += 1;
+        let number = inner.next_flight;
+        inner.in_flight.push(Flight { number, footprint: footprint.clone(), is_prepared: prepares });
+        Ok(FlightId(number))
+    }
+
+    /// Lets a prepared flight commit now.
+    pub(crate) fn resume(&self, id: FlightId, patience: &Patience<'_>) -> Result<(), Refusal> {
+        let mut inner = self.inner.lock();
+        let own = inner.in_flight.iter().find(|flight| flight.number == id.0);
+        let footprint = own.expect("a flight is there until it leaves").footprint.clone();
+        while inner.must_wait(Some(id.0), &footprint, false) {
+            patience.wait(&self.left, &mut inner)?;
+        }
+        self.set_prepared(&mut inner, id, false);
+        Ok(())
+    }
+
+    /// Makes a flight whose commit failed a prepared one again.
+    pub(crate) fn hold_back(&self, id: FlightId) {
+        self.set_prepared(&mut self.inner.lock(), id, true);
+        self.left.notify_all();
+    }
+
+    fn set_prepared(&self, inner: &mut Inner, id: FlightId, is_prepared: bool) {
+        let own = inner.in_flight.iter_mut().find(|flight| flight.number == id.0);
+        own.expect("a flight is there until it leaves").is_prepared = is_prepared;
+    }
+
+    /// Looks things up; nothing is noted or cut until the answer is dropped.
+    pub(crate) fn look(&self) -> Look<'_> {
+        Look(self.inner.lock())
+    }
+
+    /// Ends a flight: its keys are noted under `committed`, the number under which they are visible.
+    pub(crate) fn leave(&self, id: FlightId, committed: Option<SeqNo>) {
+        let mut inner = self.inner.lock();
+        let at = inner.in_flight.iter().position(|flight| flight.number == id.0);
+        let flight = inner.in_flight.swap_remove(at.expect("a flight leaves once"));
+        if let Some(seq) = committed {
+            inner.note(seq, flight.footprint.writes);
+        }
+        self.tidy(&mut inner);
+        self.left.notify_all();
+    }
+
+    fn tidy(&self, inner: &mut Inner) {
+        inner.cut(self.bytes_max);
+        self.bytes.store(inner.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> LockKey {
+        LockKey::new(TableId(1), text.as_bytes())
+    }
+
+    fn range(lower: Bound<&str>, upper: Bound<&str>) -> KeyRange {
+        let own = |bound: Bound<&str>| bound.map(|key| key.as_bytes().to_vec());
+        KeyRange { table: TableId(1), bounds: Bounds { lower: own(lower), upper: own(upper) } }
+    }
+
+    fn note(window: &Window, seq: u64, keys: &[&str]) {
+        let keys: Arc<[LockKey]> = keys.iter().map(|text| key(text)).collect();
+        let mut inner = window.inner.lock();
+        inner.note(SeqNo(seq), keys);
+        window.tidy(&mut inner);
+    }
+
+    #[test]
+    fn keys_and_ranges_are_found_above_a_position_only() {
+        let window = Window::new(1 << 20);
+        window.register(|| (SeqNo(5), ()));
+        note(&window, 6, &["b"]);
+        note(&window, 7, &["d"]);
+        let look = window.look();
+        assert_eq!(look.key(&key("b"), SeqNo(5)), Err(Stale::Changed(key("b"), SeqNo(6))));
+        assert_eq!(look.key(&key("b"), SeqNo(6)), Ok(()));
+        assert_eq!(look.key(&key("c"), SeqNo(5)), Ok(()));
+        let all = range(Bound::Unbounded, Bound::Unbounded);
+        assert_eq!(look.range(&all, SeqNo(6)), Err(Stale::Changed(key("d"), SeqNo(7))));
+        assert_eq!(look.range(&all, SeqNo(7)), Ok(()));
+        let between = range(Bound::Excluded("b"), Bound::Excluded("d"));
+        assert_eq!(look.range(&between, SeqNo(5)), Ok(()));
+        let touching = range(Bound::Excluded("b"), Bound::Included("d"));
+        assert!(look.range(&touching, SeqNo(5)).is_err());
+        for (lower, upper) in
+            [(Bound::Included("z"), Bound::Included("a")), (Bound::Excluded("b"), Bound::Excluded("b"))]
+        {
+            assert_eq!(look.range(&range(lower, upper), SeqNo(0)), Ok(()), "nothing is in it");
+        }
+        let other = KeyRange { table: TableId(0), bounds: Bounds::all() };
+        assert_eq!(look.range(&other, SeqNo(0)), Ok(()), "another table");
+    }
+
+    #[test]
+    fn what_all_readers_see_is_cut() {
+        let window = Window::new(1 << 20);
+        window.register(|| (SeqNo(5), ()));
+        window.register(|| (SeqNo(7), ()));
+        note(&window, 6, &["a", "b"]);
+        note(&window, 8, &["a"]);
+        window.unregister(SeqNo(5));
+        assert_eq!(window.bytes(), bytes_of(&[key("a")]));
+        assert!(window.look().key(&key("a"), SeqNo(7)).is_err());
+        assert_eq!(window.look().key(&key("b"), SeqNo(7)), Ok(()));
+        window.unregister(SeqNo(7));
+        assert_eq!(window.bytes(), 0);
+        assert!(window.look().0.last.is_empty());
+    }
+
+    #[test]
+    fn what_is_beyond_the_bound_makes_old_readers_too_old() {
+        let window = Window::new(3 * bytes_of(&[key("a")]));
+        window.register(|| (SeqNo(1), ()));
+        window.register(|| (SeqNo(2), ()));
+        for (seq, text) in [(2, "a"), (3, "b"), (4, "c")] {
+            note(&window, seq, &[text]);
+        }
+        assert_eq!(window.look().key(&key("z"), SeqNo(1)), Ok(()));
+        note(&window, 5, &["d"]);
+        assert_eq!(window.look().key(&key("z"), SeqNo(1)), Err(Stale::Forgotten(SeqNo(2))));
+        assert_eq!(window.look().key(&key("z"), SeqNo(2)), Ok(()), "it saw what was forgotten");
+    }
+}
