@@ -115,11 +115,11 @@ bugs! {
     AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane cores batches_over_several_cores";
     SkipGracePeriod: "transactions: every write is seen", "a transaction begins while writes are under way that do not know of it", "terrane-base watch who_begins_to_watch";
     SkipPointValidation: "transactions: reads are validated", "a serializable transaction commits though keys that it read have changed", "terrane transactions histories_are_serializable";
-    SkipRangeValidation: "transactions: scans are validated", "a serializable transaction commits though a range that it scanned has changed", "terrane transactions phantoms";
-    SkipWriteValidation: "transactions: the first committer wins", "a transaction overwrites what was committed after its snapshot", "terrane transactions p4";
+    SkipRangeValidation: "transactions: scans are validated", "a serializable transaction commits though a range that it scanned has changed", "terrane transactions g2_phantoms";
+    SkipWriteValidation: "transactions: the first committer wins", "a transaction overwrites what was committed after its snapshot", "terrane transactions p4_lost_update";
     GrantToAll: "transactions: locks exclude", "a lock is granted whoever else holds it", "terrane transactions locks_exclude";
     ForgetPreparedLocks: "transactions: what is prepared can be committed", "an opening does not take the locks of prepared transactions again", "terrane transactions prepared_transactions_keep_their_locks";
-    KeepPrepared: "transactions: prepared once, committed once", "the commit of a prepared transaction leaves its record", "terrane transactions a_cut_at_any_call";
+    KeepPrepared: "transactions: prepared once, committed once", "the commit of a prepared transaction leaves its record", "terrane transactions a_crash_leaves_it_prepared";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
 }
 

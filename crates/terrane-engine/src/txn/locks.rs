@@ -280,9 +280,4 @@ impl LockTable {
             shard.changed.notify_all();
         }
     }
-
-    /// How many keys are locked.
-    pub(crate) fn len(&self) -> usize {
-        self.shards.iter().map(|shard| shard.locks.lock().len()).sum()
-    }
 }

@@ -279,7 +279,6 @@ impl Transaction {
                 taken.map_err(|refusal| self.engine.refused(refusal, Some(key)))?;
             }
         }
-        drop(patience);
         Ok((held, Footprint { writes, ranges }))
     }
 
