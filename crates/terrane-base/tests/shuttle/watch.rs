@@ -47,7 +47,7 @@ impl Passed {
     }
 }
 
-/// Found, when each was tried: no waiting for those who passed unseen, and the watch set after that wait.
+/// Found, when it was tried: no waiting for those who passed unseen.
 #[test]
 fn nobody_passes_a_watcher_unseen() {
     explore(|| {

@@ -164,7 +164,7 @@ impl Repair<'_> {
         }
         for mut record in records {
             record.table = self.table(record.table)?;
-            self.batch.push(record)?;
+            self.push(record)?;
             self.report.records += 1;
         }
         self.write_batch()

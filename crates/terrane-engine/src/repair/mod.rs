@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Batch, Error, Kind, Result, TableId};
+use terrane_base::record::Record;
+use terrane_base::{Batch, Error, Kind, RecordKind, Result, TableId};
 use terrane_device::{Disk, PosixDisk};
 use terrane_levels::directory::LOCK;
 use terrane_levels::manifest::{Salvaged, salvage};
@@ -221,13 +222,7 @@ impl Repair<'_> {
 
     fn write(&mut self, table: TableId, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         match value {
-            Some(value) if self.prepared == Some(table) => match self.renumber(value) {
-                Ok(record) => self.batch.put(table, key, &record)?,
-                Err(error) => {
-                    self.report.lose(Some(HIDDEN_NAME), error.context("a prepared transaction is left out"))
-                }
-            },
-            Some(value) => self.batch.put(table, key, value)?,
+            Some(value) => self.push(Record { kind: RecordKind::Put, table, key, value })?,
             None => self.batch.delete(table, key)?,
         }
         if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
@@ -246,7 +241,7 @@ impl Repair<'_> {
         if let Some(finding) = found.findings.first() {
             return Err(finding.error.clone().context("the new database is damaged as well"));
         }
-        self.report.tables = self.target.catalog().all().len() as u64;
+        self.report.tables = self.target.catalog().listed().len() as u64;
         self.target.close()?;
         Ok(self.report)
     }

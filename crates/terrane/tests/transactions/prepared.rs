@@ -141,3 +141,24 @@ fn without_a_journal_nothing_can_be_prepared() {
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();
     assert_eq!(prepare(&db, "one", &TransactionOptions::default()).unwrap_err().kind(), Kind::Invalid);
 }
+
+#[test]
+fn a_repair_brings_prepared_transactions_over() {
+    let (dir, db) = open();
+    db.table_or_create("gone").unwrap();
+    db.drop_table("gone").unwrap();
+    // In the new database it has another number.
+    let kept = db.table_or_create("kept").unwrap();
+    let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
+    transaction.put(&kept, b"k", b"v").unwrap();
+    transaction.prepare("one").unwrap();
+    drop(kept);
+    db.close().unwrap();
+    let target = dir.path().join("repaired");
+    let report = terrane::repair(dir.path().join("db"), &target, &Options::default()).unwrap();
+    assert!(report.is_whole(), "{report:?}");
+    let db = Db::open(&target).unwrap();
+    assert_eq!(db.prepared(), ["one"]);
+    db.commit_prepared("one", Sync::Yes).unwrap();
+    assert_eq!(db.table("kept").unwrap().get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+}
