@@ -5,28 +5,32 @@
 //! inserted before they were (`node`, rule 4), so a walk sees at least what was in the tree when it was placed,
 //! and whatever it sees is in order.
 //!
-//! Each key costs a miss for its entry and one for its record, one after the other. A walk that goes on in one
-//! direction therefore looks ahead within the node: it asks for the entries of the next keys, then for their
-//! records, so that the misses of several keys overlap.
+//! A walk that goes on in one direction asks for the memory of the keys in front of it (`ahead`), so that the misses of
+//! several keys overlap, and overlap with what others do between its steps.
 #![expect(unsafe_code, reason = "lends itself to a cursor that owns its memtable")]
 
 use std::cmp::Ordering;
 use std::ptr::from_ref;
 
 use terrane_base::SeqNo;
+use terrane_base::prefetch::prefetch;
 
-use crate::node::{Child, Node, prefetch};
+use crate::ahead::Ahead;
+use crate::node::{Child, Node};
 use crate::record::RecordView;
 use crate::tree::common_len;
 use crate::version::VersionEntry;
 
-/// Most keys that a walk looks ahead. It begins with 2 after a seek and doubles, so that short walks pay little.
+/// How many children of a node a walk asks for after a seek, and at most: it doubles, so that short walks pay little.
+const AHEAD_MIN: usize = 2;
 const AHEAD_MAX: usize = 16;
 
 pub(crate) struct Walk<'t> {
     root: Node<'t>,
     path: Vec<Frame<'t>>,
-    ahead: usize,
+    ahead: Ahead<'t>,
+    /// Children of a node that are asked for next.
+    ahead_count: usize,
     at: Option<At<'t>>,
     /// Versions newer than the one at the position, newest first; only if `newer_known`.
     newer: Vec<&'t VersionEntry>,
@@ -37,8 +41,12 @@ pub(crate) struct Walk<'t> {
 struct Frame<'t> {
     node: Node<'t>,
     place: usize,
-    /// Places up to here (going forward) or from here on (going back) were looked ahead at.
-    warm: Option<usize>,
+    /// The last place that was asked for, and the one from which on (going back: down to which) more are to be; `None` if
+    /// nothing was.
+    asked: usize,
+    ask_at: Option<usize>,
+    /// Whether there was nothing more to ask for.
+    all_asked: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -50,31 +58,57 @@ pub(crate) struct At<'t> {
 }
 
 impl<'t> Frame<'t> {
-    /// Asks for the next `count` children; `step` finds the child after a place.
-    fn warm_up(&mut self, count: usize, step: impl Fn(Node<'t>, usize) -> Option<(u8, Child<'t>)>) {
-        let mut heads = [None; AHEAD_MAX];
-        let mut place = self.place;
-        for head in &mut heads[..count] {
-            let Some((byte, child)) = step(self.node, place) else { break };
-            place = usize::from(byte) + 1;
-            match child {
-                Child::Leaf(entry) => {
-                    prefetch(from_ref(entry).cast());
-                    *head = Some(entry);
-                }
-                Child::Node(node) => node.link().prefetch(0),
-                Child::Empty => {}
-            }
+    /// Asks for `count` children behind those that were asked for, if the walk has come near to their end.
+    #[inline]
+    fn ask_forward(&mut self, ahead: &mut Ahead<'t>, count: &mut usize) {
+        if !self.all_asked && self.ask_at.is_none_or(|ask_at| self.place >= ask_at) {
+            self.asked = self.asked.max(self.place);
+            // Bytes from a place on are those behind it: a byte's place is one more than the byte.
+            self.ask(ahead, count, Node::child_from);
         }
-        self.warm = Some(place);
-        // These loads wait for the entries, but all at once.
-        heads.iter().flatten().for_each(|entry| prefetch(entry.record().start()));
+    }
+
+    /// As [`Frame::ask_forward`], going back.
+    #[inline]
+    fn ask_backward(&mut self, ahead: &mut Ahead<'t>, count: &mut usize) {
+        if !self.all_asked && self.ask_at.is_none_or(|ask_at| self.place <= ask_at) {
+            self.asked = self.asked.min(self.place);
+            self.ask(ahead, count, |node, place| node.child_below(place.saturating_sub(1)));
+        }
+    }
+
+    /// Asks for the next children; `step` finds the one after a place. The next time it will be twice as many.
+    fn ask(
+        &mut self,
+        ahead: &mut Ahead<'t>,
+        count: &mut usize,
+        step: impl Fn(Node<'t>, usize) -> Option<(u8, Child<'t>)>,
+    ) {
+        for _ in 0..*count {
+            // More are asked for while there is still one to come to.
+            self.ask_at = Some(self.asked);
+            let Some((byte, child)) = step(self.node, self.asked) else {
+                self.all_asked = true;
+                break;
+            };
+            self.asked = usize::from(byte) + 1;
+            ahead.ask(child);
+        }
+        *count = (*count * 2).min(AHEAD_MAX);
     }
 }
 
 impl<'t> Walk<'t> {
     pub(crate) fn new(root: Node<'t>) -> Self {
-        Walk { root, path: Vec::new(), ahead: 2, at: None, newer: Vec::new(), newer_known: false }
+        Walk {
+            root,
+            path: Vec::new(),
+            ahead: Ahead::new(),
+            ahead_count: AHEAD_MIN,
+            at: None,
+            newer: Vec::new(),
+            newer_known: false,
+        }
     }
 
     /// The same walk, not yet placed, for a borrow of any length.
@@ -93,7 +127,25 @@ impl<'t> Walk<'t> {
 
     fn start(&mut self) {
         self.path.clear();
-        self.ahead = 2;
+        self.ahead.clear();
+        self.ahead_count = AHEAD_MIN;
+    }
+
+    /// Gives the position up, and asks for memory that [`Walk::seek`] of `key` will wait for.
+    pub(crate) fn begin_seek(&mut self, key: &[u8]) {
+        self.at = None;
+        let mut node = self.root;
+        let mut depth = 0;
+        while let Some(&byte) = key.get(depth) {
+            match node.child(byte) {
+                Child::Empty => return,
+                Child::Leaf(head) => return prefetch(from_ref(head)),
+                Child::Node(child) => {
+                    depth += 1 + child.prefix_len();
+                    node = child;
+                }
+            }
+        }
     }
 
     pub(crate) fn seek_first(&mut self) {
@@ -122,11 +174,15 @@ impl<'t> Walk<'t> {
             match node.child(byte) {
                 Child::Empty => return self.next_key(),
                 Child::Leaf(head) => {
-                    return match head.key().cmp(key) {
+                    // What follows comes while this one is waited for.
+                    prefetch(from_ref(head));
+                    self.ask_forward();
+                    match head.key().cmp(key) {
                         Ordering::Less => self.next_key(),
                         Ordering::Equal => self.land_visible(head, seq),
                         Ordering::Greater => self.land(head),
-                    };
+                    }
+                    return self.ahead.go_on();
                 }
                 Child::Node(child) => match side(child.prefix(), &key[depth + 1..]) {
                     Ordering::Less => return self.next_key(),
@@ -197,11 +253,9 @@ impl<'t> Walk<'t> {
 
     /// Goes to the newest version of the next key after the path's place.
     pub(crate) fn next_key(&mut self) {
+        self.ahead.go_on();
         while let Some(frame) = self.path.last_mut() {
-            if frame.warm.is_none_or(|warm| frame.place >= warm) {
-                frame.warm_up(self.ahead, Node::child_from);
-                self.ahead = (self.ahead * 2).min(AHEAD_MAX);
-            }
+            frame.ask_forward(&mut self.ahead, &mut self.ahead_count);
             // Bytes from `place` on are those behind it: a byte's place is one more than the byte.
             match frame.node.child_from(frame.place) {
                 Some((byte, child)) => {
@@ -220,11 +274,9 @@ impl<'t> Walk<'t> {
 
     /// Goes to the oldest version of the last key before the path's place.
     fn prev_key(&mut self) {
+        self.ahead.go_on();
         while let Some(frame) = self.path.last_mut() {
-            if frame.warm.is_none_or(|warm| frame.place <= warm) {
-                frame.warm_up(self.ahead, |node, place| node.child_below(place.saturating_sub(1)));
-                self.ahead = (self.ahead * 2).min(AHEAD_MAX);
-            }
+            frame.ask_backward(&mut self.ahead, &mut self.ahead_count);
             if let Some((byte, child)) = frame.node.child_below(frame.place.saturating_sub(1)) {
                 frame.place = usize::from(byte) + 1;
                 return match child {
@@ -261,7 +313,14 @@ impl<'t> Walk<'t> {
     }
 
     fn push(&mut self, node: Node<'t>, place: usize) {
-        self.path.push(Frame { node, place, warm: None });
+        self.path.push(Frame { node, place, asked: place, ask_at: None, all_asked: false });
+    }
+
+    /// Asks for the children behind the path's place.
+    fn ask_forward(&mut self) {
+        if let Some(frame) = self.path.last_mut() {
+            frame.ask_forward(&mut self.ahead, &mut self.ahead_count);
+        }
     }
 
     fn land(&mut self, head: &'t VersionEntry) {
