@@ -41,6 +41,10 @@ impl Cursor for Source {
         forward!(self, cursor => cursor.seek(key, seq))
     }
 
+    fn prepare_seek(&mut self, key: &[u8]) {
+        forward!(self, cursor => cursor.prepare_seek(key));
+    }
+
     fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
         forward!(self, cursor => cursor.begin_seek(key, seq))
     }
@@ -60,6 +64,11 @@ impl Cursor for Source {
     #[inline]
     fn next(&mut self) -> Result<()> {
         forward!(self, cursor => cursor.next())
+    }
+
+    #[inline]
+    fn next_key(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.next_key())
     }
 
     #[inline]

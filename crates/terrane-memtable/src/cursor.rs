@@ -46,9 +46,13 @@ impl Cursor for MemtableCursor {
         Ok(())
     }
 
-    /// Asks for memory and leaves the rest to `seek`, so that what others do meanwhile hides a miss.
-    fn begin_seek(&mut self, key: &[u8], _seq: SeqNo) -> Result<bool> {
-        self.walk.begin_seek(key);
+    fn prepare_seek(&mut self, key: &[u8]) {
+        self.walk.prepare_seek(key);
+    }
+
+    /// Leaves the placement to `seek`, so that what others do meanwhile hides a miss.
+    fn begin_seek(&mut self, _key: &[u8], _seq: SeqNo) -> Result<bool> {
+        self.walk.begin_seek();
         Ok(false)
     }
 
@@ -69,6 +73,12 @@ impl Cursor for MemtableCursor {
 
     fn next(&mut self) -> Result<()> {
         self.walk.next();
+        Ok(())
+    }
+
+    /// Passes by all older versions, whose entries and records lie elsewhere each.
+    fn next_key(&mut self) -> Result<()> {
+        self.walk.next_key();
         Ok(())
     }
 

@@ -10,27 +10,21 @@
 #![expect(unsafe_code, reason = "lends itself to a cursor that owns its memtable")]
 
 use std::cmp::Ordering;
-use std::ptr::from_ref;
 
 use terrane_base::SeqNo;
-use terrane_base::prefetch::prefetch;
 
-use crate::ahead::Ahead;
+use crate::ahead::{Ahead, Coming};
 use crate::node::{Child, Node};
 use crate::record::RecordView;
 use crate::tree::common_len;
 use crate::version::VersionEntry;
 
-/// How many children of a node a walk asks for after a seek, and at most: it doubles, so that short walks pay little.
-const AHEAD_MIN: usize = 2;
-const AHEAD_MAX: usize = 16;
-
 pub(crate) struct Walk<'t> {
     root: Node<'t>,
     path: Vec<Frame<'t>>,
     ahead: Ahead<'t>,
-    /// Children of a node that are asked for next.
-    ahead_count: usize,
+    /// The direction of what is asked for.
+    is_backward: bool,
     at: Option<At<'t>>,
     /// Versions newer than the one at the position, newest first; only if `newer_known`.
     newer: Vec<&'t VersionEntry>,
@@ -41,12 +35,7 @@ pub(crate) struct Walk<'t> {
 struct Frame<'t> {
     node: Node<'t>,
     place: usize,
-    /// The last place that was asked for, and the one from which on (going back: down to which) more are to be; `None` if
-    /// nothing was.
-    asked: usize,
-    ask_at: Option<usize>,
-    /// Whether there was nothing more to ask for.
-    all_asked: bool,
+    coming: Coming<'t>,
 }
 
 #[derive(Clone, Copy)]
@@ -57,54 +46,13 @@ pub(crate) struct At<'t> {
     pub(crate) view: RecordView<'t>,
 }
 
-impl<'t> Frame<'t> {
-    /// Asks for `count` children behind those that were asked for, if the walk has come near to their end.
-    #[inline]
-    fn ask_forward(&mut self, ahead: &mut Ahead<'t>, count: &mut usize) {
-        if !self.all_asked && self.ask_at.is_none_or(|ask_at| self.place >= ask_at) {
-            self.asked = self.asked.max(self.place);
-            // Bytes from a place on are those behind it: a byte's place is one more than the byte.
-            self.ask(ahead, count, Node::child_from);
-        }
-    }
-
-    /// As [`Frame::ask_forward`], going back.
-    #[inline]
-    fn ask_backward(&mut self, ahead: &mut Ahead<'t>, count: &mut usize) {
-        if !self.all_asked && self.ask_at.is_none_or(|ask_at| self.place <= ask_at) {
-            self.asked = self.asked.min(self.place);
-            self.ask(ahead, count, |node, place| node.child_below(place.saturating_sub(1)));
-        }
-    }
-
-    /// Asks for the next children; `step` finds the one after a place. The next time it will be twice as many.
-    fn ask(
-        &mut self,
-        ahead: &mut Ahead<'t>,
-        count: &mut usize,
-        step: impl Fn(Node<'t>, usize) -> Option<(u8, Child<'t>)>,
-    ) {
-        for _ in 0..*count {
-            // More are asked for while there is still one to come to.
-            self.ask_at = Some(self.asked);
-            let Some((byte, child)) = step(self.node, self.asked) else {
-                self.all_asked = true;
-                break;
-            };
-            self.asked = usize::from(byte) + 1;
-            ahead.ask(child);
-        }
-        *count = (*count * 2).min(AHEAD_MAX);
-    }
-}
-
 impl<'t> Walk<'t> {
     pub(crate) fn new(root: Node<'t>) -> Self {
         Walk {
             root,
             path: Vec::new(),
             ahead: Ahead::new(),
-            ahead_count: AHEAD_MIN,
+            is_backward: false,
             at: None,
             newer: Vec::new(),
             newer_known: false,
@@ -127,25 +75,34 @@ impl<'t> Walk<'t> {
 
     fn start(&mut self) {
         self.path.clear();
-        self.ahead.clear();
-        self.ahead_count = AHEAD_MIN;
+        self.ahead.restart();
+        self.is_backward = false;
     }
 
-    /// Gives the position up, and asks for memory that [`Walk::seek`] of `key` will wait for.
-    pub(crate) fn begin_seek(&mut self, key: &[u8]) {
-        self.at = None;
+    /// Asks for what [`Walk::seek`] of `key` will look into. Changes nothing.
+    pub(crate) fn prepare_seek(&mut self, key: &[u8]) {
+        self.ahead.restart();
         let mut node = self.root;
         let mut depth = 0;
         while let Some(&byte) = key.get(depth) {
             match node.child(byte) {
                 Child::Empty => return,
-                Child::Leaf(head) => return prefetch(from_ref(head)),
+                leaf @ Child::Leaf(_) => {
+                    self.ahead.ask(leaf);
+                    return;
+                }
                 Child::Node(child) => {
                     depth += 1 + child.prefix_len();
                     node = child;
                 }
             }
         }
+    }
+
+    /// Asks for what follows on what [`Walk::prepare_seek`] asked for, and gives the position up.
+    pub(crate) fn begin_seek(&mut self) {
+        self.at = None;
+        self.ahead.go_on();
     }
 
     pub(crate) fn seek_first(&mut self) {
@@ -175,8 +132,7 @@ impl<'t> Walk<'t> {
                 Child::Empty => return self.next_key(),
                 Child::Leaf(head) => {
                     // What follows comes while this one is waited for.
-                    prefetch(from_ref(head));
-                    self.ask_forward();
+                    self.look_ahead();
                     match head.key().cmp(key) {
                         Ordering::Less => self.next_key(),
                         Ordering::Equal => self.land_visible(head, seq),
@@ -253,11 +209,9 @@ impl<'t> Walk<'t> {
 
     /// Goes to the newest version of the next key after the path's place.
     pub(crate) fn next_key(&mut self) {
-        self.ahead.go_on();
+        self.face(false);
         while let Some(frame) = self.path.last_mut() {
-            frame.ask_forward(&mut self.ahead, &mut self.ahead_count);
-            // Bytes from `place` on are those behind it: a byte's place is one more than the byte.
-            match frame.node.child_from(frame.place) {
+            match frame.coming.next(&mut self.ahead, frame.node, frame.place, false) {
                 Some((byte, child)) => {
                     frame.place = usize::from(byte) + 1;
                     return match child {
@@ -274,10 +228,9 @@ impl<'t> Walk<'t> {
 
     /// Goes to the oldest version of the last key before the path's place.
     fn prev_key(&mut self) {
-        self.ahead.go_on();
+        self.face(true);
         while let Some(frame) = self.path.last_mut() {
-            frame.ask_backward(&mut self.ahead, &mut self.ahead_count);
-            if let Some((byte, child)) = frame.node.child_below(frame.place.saturating_sub(1)) {
+            if let Some((byte, child)) = frame.coming.next(&mut self.ahead, frame.node, frame.place, true) {
                 frame.place = usize::from(byte) + 1;
                 return match child {
                     Child::Leaf(head) => self.land_oldest(head),
@@ -313,13 +266,24 @@ impl<'t> Walk<'t> {
     }
 
     fn push(&mut self, node: Node<'t>, place: usize) {
-        self.path.push(Frame { node, place, asked: place, ask_at: None, all_asked: false });
+        self.path.push(Frame { node, place, coming: Coming::new() });
+    }
+
+    /// Goes on with what was asked for, or begins anew in the other direction.
+    #[inline]
+    fn face(&mut self, is_backward: bool) {
+        if self.is_backward != is_backward {
+            self.is_backward = is_backward;
+            self.ahead.restart();
+            self.path.iter_mut().for_each(|frame| frame.coming = Coming::new());
+        }
+        self.ahead.go_on();
     }
 
     /// Asks for the children behind the path's place.
-    fn ask_forward(&mut self) {
+    fn look_ahead(&mut self) {
         if let Some(frame) = self.path.last_mut() {
-            frame.ask_forward(&mut self.ahead, &mut self.ahead_count);
+            frame.coming.fill(&mut self.ahead, frame.node, frame.place, false);
         }
     }
 

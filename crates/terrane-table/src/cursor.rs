@@ -52,6 +52,8 @@ pub struct ExtentCursor {
     position: BlockCursor,
     /// Offset in the block from which on the memory of the next one is asked for; `usize::MAX`: no more of it.
     warm_at: usize,
+    /// Number of the block in which the seek that is prepared begins.
+    prepared: Option<usize>,
     ahead: ReadAhead,
 }
 
@@ -68,6 +70,7 @@ impl ExtentCursor {
             block_index: 0,
             position: BlockCursor::new(),
             warm_at: usize::MAX,
+            prepared: None,
             ahead: ReadAhead::new(options.read_ahead_bytes),
         }
     }
@@ -83,6 +86,7 @@ impl ExtentCursor {
         self.extent = extent;
         self.index = None;
         self.block = None;
+        self.prepared = None;
     }
 
     /// Whether the cursor has a position.
@@ -141,6 +145,7 @@ impl ExtentCursor {
     /// The position is lost unless `place` succeeds in setting one.
     fn place(&mut self, place: impl FnOnce(&mut Self, &ObjectRef) -> Result<()>) -> Result<()> {
         self.block = None;
+        self.prepared = None;
         self.position.clear();
         let index = self.take_index()?;
         let placed = place(self, &index);
@@ -155,11 +160,12 @@ impl ExtentCursor {
     #[inline]
     fn seek_to(&mut self, key: &[u8], seq: SeqNo, may_wait: bool) -> Result<bool> {
         self.ahead.restart();
+        let prepared = self.prepared.take();
         let mut is_done = true;
         self.place(|cursor, index| {
-            index.index().prefetch_homes(key);
             let rows = &index.index().rows;
-            let mut at = rows.find(key);
+            let mut at = prepared.unwrap_or_else(|| index.index().find(key));
+            debug_assert_eq!(at, rows.find(key), "another key was prepared");
             while at < rows.len() {
                 let cached = loader(&cursor.extent, &cursor.cache, cursor.options).cached_block(index, at);
                 if cached.is_none() && !may_wait && cursor.ahead.begin_block(&cursor.extent, rows, at) {
@@ -251,6 +257,20 @@ impl Cursor for ExtentCursor {
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.seek_to(key, seq, true).map(drop)
+    }
+
+    fn prepare_seek(&mut self, key: &[u8]) {
+        self.prepared = None;
+        let epoch = swip::enter();
+        let Some(index) = self.index.as_deref().or_else(|| self.extent.index.swip.load(&epoch)) else {
+            return;
+        };
+        let index = index.index();
+        let at = index.find(key);
+        self.prepared = Some(at);
+        if let Some(block) = index.homes.get(at).and_then(|home| home.swip.load(&epoch)) {
+            block.prefetch_whole();
+        }
     }
 
     fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {

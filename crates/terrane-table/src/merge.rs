@@ -11,7 +11,8 @@
 //! again, so its upkeep is bounded by its length.
 //!
 //! Invariants while placed at entry E of source w:
-//! 1. going forward, every other source stands at its first entry at or after E (none if there is none);
+//! 1. going forward, every other source stands at its first entry at or after E (none if there is none), or, where
+//!    steps may pass by older versions, at a later one behind versions of the key that was left;
 //!    going backward, at its last entry at or before E.
 //! 2. of sources with the same key and number the lowest index wins in both directions, and the others are
 //!    passed over, so a duplicate shows once.
@@ -37,7 +38,7 @@ pub struct MergeCursor<C> {
     runner_up: Option<usize>,
     /// Key of the entry that is being left, where duplicates or a turn need it.
     left: Vec<u8>,
-    /// Sources that wait for a device during a seek.
+    /// Sources that wait for memory or a device during a seek.
     waiting: Vec<usize>,
 }
 
@@ -49,6 +50,8 @@ struct Field<C> {
     /// Prefix of every current key; ranks start behind it.
     shared: Vec<u8>,
     backward: bool,
+    /// Whether a step forward may pass by older versions of the key.
+    skips: bool,
     tied: Vec<bool>,
     tied_count: usize,
 }
@@ -65,6 +68,7 @@ impl<C: Cursor> MergeCursor<C> {
                 ranks: vec![0; count],
                 shared: Vec::new(),
                 backward: false,
+                skips: false,
                 tied: vec![false; count],
                 tied_count: 0,
             },
@@ -148,7 +152,7 @@ impl<C: Cursor> MergeCursor<C> {
             return Ok(());
         }
         if let [source] = self.field.sources.as_mut_slice() {
-            let stepped = if backward { source.prev() } else { source.next() };
+            let stepped = step(source, backward, self.field.skips);
             self.placed = stepped.is_ok();
             return stepped;
         }
@@ -226,12 +230,7 @@ impl<C: Cursor> MergeCursor<C> {
 impl<C: Cursor> Field<C> {
     #[inline]
     fn advance(&mut self, index: usize) -> Result<()> {
-        let source = &mut self.sources[index];
-        if self.backward {
-            source.prev()?
-        } else {
-            source.next()?
-        }
+        step(&mut self.sources[index], self.backward, self.skips)?;
         match self.rank(index) {
             Some(rank) => self.ranks[index] = rank,
             None => self.rank_all(),
@@ -313,6 +312,7 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
         self.placed = false;
         count(|cells| add(&cells.runs_sought, self.field.sources.len() as u64));
         self.waiting.clear();
+        self.field.sources.iter_mut().for_each(|source| source.prepare_seek(key));
         for (index, source) in self.field.sources.iter_mut().enumerate() {
             if !source.begin_seek(key, seq)? {
                 self.waiting.push(index);
@@ -342,9 +342,27 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
         self.step(false)
     }
 
+    /// Each source passes by the older versions that it has itself; those of others follow.
+    #[inline]
+    fn next_key(&mut self) -> Result<()> {
+        self.field.skips = true;
+        let stepped = self.step(false);
+        self.field.skips = false;
+        stepped
+    }
+
     #[inline]
     fn prev(&mut self) -> Result<()> {
         self.step(true)
+    }
+}
+
+#[inline]
+fn step(source: &mut impl Cursor, backward: bool, skips: bool) -> Result<()> {
+    match (backward, skips) {
+        (true, _) => source.prev(),
+        (false, true) => source.next_key(),
+        (false, false) => source.next(),
     }
 }
 

@@ -76,6 +76,13 @@ impl Index {
         prefetch_lines(homes.as_ptr(), size_of_val(homes).div_ceil(LINE_BYTES));
     }
 
+    /// The block in which a search for `key` begins; its home is asked for meanwhile.
+    #[inline]
+    pub(crate) fn find(&self, key: &[u8]) -> usize {
+        self.prefetch_homes(key);
+        self.rows.find(key)
+    }
+
     /// Whether versions of `key` that are not in block `at` may be in the next one.
     #[inline]
     pub(crate) fn continues(&self, at: usize, key: &[u8]) -> bool {

@@ -104,7 +104,7 @@ impl TwoLayerBlock<'_> {
 
     /// The first entry at or after (`rest`, `seq`), where `rest` is what `key` has behind the prefix. Asks for `lines`
     /// lines from where it probably is.
-    #[inline]
+    #[inline(never)]
     fn locate(self, key: &[u8], seq: SeqNo, lines: usize) -> Option<Found> {
         let rest = key.get(self.layout.prefix_len..)?;
         if !self.layout.is_distinct {
