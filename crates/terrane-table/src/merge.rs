@@ -49,6 +49,8 @@ struct Field<C> {
     ranks: Vec<u64>,
     /// Prefix of every current key; ranks start behind it.
     shared: Vec<u8>,
+    /// Its first 8 bytes as a number, see `head`.
+    shared_head: u64,
     backward: bool,
     /// Whether a step forward may pass by older versions of the key.
     skips: bool,
@@ -67,6 +69,7 @@ impl<C: Cursor> MergeCursor<C> {
                 sources,
                 ranks: vec![0; count],
                 shared: Vec::new(),
+                shared_head: 0,
                 backward: false,
                 skips: false,
                 tied: vec![false; count],
@@ -243,8 +246,21 @@ impl<C: Cursor> Field<C> {
     #[inline]
     fn rank(&self, index: usize) -> Option<u64> {
         let Some(entry) = self.sources[index].entry() else { return Some(u64::MAX) };
-        let head = head(behind(entry.key, &self.shared)?);
+        let head = head(self.behind_shared(entry.key)?);
         Some(if self.backward { !head } else { head })
+    }
+
+    /// What `key` has behind the shared prefix, if it begins with it. The prefix is mostly shorter than a call to compare it.
+    #[inline]
+    fn behind_shared<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
+        let len = self.shared.len();
+        match key.first_chunk::<8>() {
+            Some(front) if len <= 8 => {
+                let mask = u64::MAX.checked_shl(u64::BITS - 8 * len as u32).unwrap_or(0);
+                (u64::from_be_bytes(*front) & mask == self.shared_head).then(|| &key[len..])
+            }
+            _ => key.strip_prefix(self.shared.as_slice()),
+        }
     }
 
     /// Finds the shared prefix and ranks every source. Order between sources does not change by it.
@@ -254,6 +270,7 @@ impl<C: Cursor> Field<C> {
         let len = keys.fold(first.len(), |len, key| shared_len(&first[..len], key));
         self.shared.clear();
         self.shared.extend_from_slice(&first[..len]);
+        self.shared_head = head(&self.shared);
         for index in 0..self.sources.len() {
             // Every current key has the shared prefix by construction.
             self.ranks[index] = self.rank(index).unwrap_or(u64::MAX);
@@ -381,17 +398,6 @@ fn head(key: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     bytes[..key.len()].copy_from_slice(key);
     u64::from_be_bytes(bytes)
-}
-
-/// What `key` has behind `prefix`, if it begins with it. Prefixes are mostly shorter than a call to compare them.
-#[inline]
-fn behind<'k>(key: &'k [u8], prefix: &[u8]) -> Option<&'k [u8]> {
-    const SHORT: usize = 16;
-    if prefix.len() > SHORT {
-        return key.strip_prefix(prefix);
-    }
-    let (front, rest) = key.split_at_checked(prefix.len())?;
-    front.iter().zip(prefix).all(|(a, b)| a == b).then_some(rest)
 }
 
 fn shared_len(a: &[u8], b: &[u8]) -> usize {
