@@ -252,17 +252,6 @@ impl<'t> Node<'t> {
         Some((byte, self.child(byte)))
     }
 
-    /// What lies below a node of the smallest kind, the one that is a single line, in no order; nothing of any other.
-    #[inline]
-    pub(crate) fn smallest(self) -> impl Iterator<Item = Child<'t>> {
-        let (slots, terminal) = match self.body() {
-            Body::N4(node) => (&node.slots[..], Some(&node.head.terminal)),
-            _ => (&[][..], None),
-        };
-        // A slot that is not taken yet is empty.
-        terminal.into_iter().chain(slots).map(|slot| slot.load().child())
-    }
-
     fn small_keys(self) -> SmallKeys {
         let count = self.head().count.load(Ordering::Acquire) as usize;
         let words = match self.body() {

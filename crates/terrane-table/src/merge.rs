@@ -25,6 +25,7 @@ use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Entry, Result, SeqKind, SeqNo};
 
 use crate::loser_tree::{Contest, LoserTree};
+use crate::shared_prefix::{SharedPrefix, head, shared_len};
 
 /// Merges sources in internal order. Give newer sources lower indexes: they win ties.
 ///
@@ -48,9 +49,7 @@ struct Field<C> {
     sources: Vec<C>,
     ranks: Vec<u64>,
     /// Prefix of every current key; ranks start behind it.
-    shared: Vec<u8>,
-    /// Its first 8 bytes as a number, see `head`.
-    shared_head: u64,
+    shared: SharedPrefix,
     backward: bool,
     /// Whether a step forward may pass by older versions of the key.
     skips: bool,
@@ -68,8 +67,7 @@ impl<C: Cursor> MergeCursor<C> {
             field: Field {
                 sources,
                 ranks: vec![0; count],
-                shared: Vec::new(),
-                shared_head: 0,
+                shared: SharedPrefix::default(),
                 backward: false,
                 skips: false,
                 tied: vec![false; count],
@@ -246,21 +244,8 @@ impl<C: Cursor> Field<C> {
     #[inline]
     fn rank(&self, index: usize) -> Option<u64> {
         let Some(entry) = self.sources[index].entry() else { return Some(u64::MAX) };
-        let head = head(self.behind_shared(entry.key)?);
+        let head = head(self.shared.behind(entry.key)?);
         Some(if self.backward { !head } else { head })
-    }
-
-    /// What `key` has behind the shared prefix, if it begins with it. The prefix is mostly shorter than a call to compare it.
-    #[inline]
-    fn behind_shared<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
-        let len = self.shared.len();
-        match key.first_chunk::<8>() {
-            Some(front) if len <= 8 => {
-                let mask = u64::MAX.checked_shl(u64::BITS - 8 * len as u32).unwrap_or(0);
-                (u64::from_be_bytes(*front) & mask == self.shared_head).then(|| &key[len..])
-            }
-            _ => key.strip_prefix(self.shared.as_slice()),
-        }
     }
 
     /// Finds the shared prefix and ranks every source. Order between sources does not change by it.
@@ -268,9 +253,7 @@ impl<C: Cursor> Field<C> {
         let mut keys = self.sources.iter().filter_map(|source| source.entry()).map(|entry| entry.key);
         let first = keys.next().unwrap_or_default();
         let len = keys.fold(first.len(), |len, key| shared_len(&first[..len], key));
-        self.shared.clear();
-        self.shared.extend_from_slice(&first[..len]);
-        self.shared_head = head(&self.shared);
+        self.shared.set(&first[..len]);
         for index in 0..self.sources.len() {
             // Every current key has the shared prefix by construction.
             self.ranks[index] = self.rank(index).unwrap_or(u64::MAX);
@@ -387,19 +370,4 @@ fn step(source: &mut impl Cursor, backward: bool, skips: bool) -> Result<()> {
 #[inline]
 pub(crate) fn internal_order(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
     a.key.cmp(b.key).then_with(|| b.seq_kind.seq().cmp(&a.seq_kind.seq()))
-}
-
-/// The first 8 bytes as a number that orders as they do; shorter keys are padded with zeros.
-#[inline]
-fn head(key: &[u8]) -> u64 {
-    if let Some(bytes) = key.first_chunk::<8>() {
-        return u64::from_be_bytes(*bytes);
-    }
-    let mut bytes = [0; 8];
-    bytes[..key.len()].copy_from_slice(key);
-    u64::from_be_bytes(bytes)
-}
-
-fn shared_len(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
