@@ -19,8 +19,8 @@ const COMING_MIN: usize = 2;
 const COMING_MAX: usize = 8;
 /// Most links that are under way at once: about as many as misses that processors have under way.
 const LINKS_MAX: usize = 16;
-/// Lines of a record: those of a short value.
-const RECORD_LINES: usize = 2;
+/// Lines of a record: those of a short value, wherever in a line it begins.
+const RECORD_LINES: usize = 3;
 
 /// See the [module](self).
 pub(crate) struct Coming<'t> {
