@@ -10,11 +10,7 @@ use crate::engine::Engine;
 use crate::scan::{Bounds, Scan};
 use crate::table::{Picture, Table};
 
-/// One sorted source of a picture.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a scan has few sources, and a box for each would be an allocation"
-)]
+/// One sorted source of a picture. A scan has few, and a box for each would be an allocation.
 pub enum Source {
     /// A memtable or a generation of the global index.
     Memory(MemtableCursor),
