@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use terrane_base::env::Clock;
 
 use crate::engine::Engine;
 
@@ -28,8 +27,6 @@ pub(crate) struct Inflow {
     seen: Mutex<Seen>,
     /// Who waits until nothing is left to do.
     waiters: AtomicU64,
-    /// Who waits until nothing is due, whatever is left to do.
-    catching_up: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -56,38 +53,25 @@ impl Inflow {
         seen.is_strong && self.waiters.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether the inflow was strong a moment ago.
-    fn has_paused(&self, now: Duration) -> bool {
+    /// Whether the inflow was strong a moment ago, and nobody waits until nothing is left to do.
+    fn was_strong(&self, now: Duration) -> bool {
         let strong_at = self.seen.lock().strong_at;
         let is_recent = strong_at.is_some_and(|at| now.saturating_sub(at) < PAUSE);
-        (is_recent || self.catching_up.load(Ordering::Relaxed) > 0)
-            && self.waiters.load(Ordering::Relaxed) == 0
-    }
-
-    /// Runs `wait`, during which what is not due is put off, as it is for a while behind it.
-    pub(crate) fn with_delay<R>(&self, clock: &dyn Clock, wait: impl FnOnce() -> R) -> R {
-        let done = counted(&self.catching_up, wait);
-        self.seen.lock().strong_at = Some(clock.now());
-        done
+        is_recent && self.waiters.load(Ordering::Relaxed) == 0
     }
 
     /// Runs `wait`, during which nothing is put off.
     pub(crate) fn without_delay<R>(&self, wait: impl FnOnce() -> R) -> R {
-        counted(&self.waiters, wait)
-    }
-}
-
-/// Runs `wait`, which counts as one of `waiters` meanwhile.
-fn counted<R>(waiters: &AtomicU64, wait: impl FnOnce() -> R) -> R {
-    struct Leave<'a>(&'a AtomicU64);
-    impl Drop for Leave<'_> {
-        fn drop(&mut self) {
-            self.0.fetch_sub(1, Ordering::Relaxed);
+        struct Leave<'a>(&'a AtomicU64);
+        impl Drop for Leave<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
         }
+        self.waiters.fetch_add(1, Ordering::Relaxed);
+        let _leave = Leave(&self.waiters);
+        wait()
     }
-    waiters.fetch_add(1, Ordering::Relaxed);
-    let _leave = Leave(waiters);
-    wait()
 }
 
 impl Engine {
@@ -100,7 +84,7 @@ impl Engine {
     /// Whether what is not due is put off, because the next memtable will be full soon, or would if writers had not just
     /// paused.
     pub(crate) fn puts_off(&self) -> bool {
-        self.options.defer_merges && (self.is_filling() || self.inflow.has_paused(self.env.clock.now()))
+        self.options.defer_merges && (self.is_filling() || self.inflow.was_strong(self.env.clock.now()))
     }
 }
 
@@ -126,19 +110,11 @@ mod tests {
     #[test]
     fn a_short_pause_is_no_end() {
         let inflow = Inflow::default();
-        assert!(!inflow.has_paused(at(1000)), "nothing ever came");
+        assert!(!inflow.was_strong(at(1000)), "nothing ever came");
         assert!(inflow.is_strong(at(1000), 10 * MIB, 16 * MIB));
         assert!(!inflow.is_strong(at(1200), 10 * MIB, 16 * MIB));
-        assert!(inflow.has_paused(at(1999)) && !inflow.has_paused(at(2000)));
-        assert!(!inflow.without_delay(|| inflow.has_paused(at(1999))));
-    }
-
-    #[test]
-    fn who_catches_up_waits_for_nothing_that_can_be_put_off() {
-        let inflow = Inflow::default();
-        let clock = terrane_base::env::Env::real().clock;
-        assert!(inflow.with_delay(&*clock, || inflow.has_paused(at(0))));
-        assert!(inflow.has_paused(clock.now()), "it ended a moment ago");
+        assert!(inflow.was_strong(at(1999)) && !inflow.was_strong(at(2000)));
+        assert!(!inflow.without_delay(|| inflow.was_strong(at(1999))));
     }
 
     #[test]

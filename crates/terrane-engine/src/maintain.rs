@@ -145,39 +145,24 @@ impl Engine {
         if self.options.read_only {
             return Ok(());
         }
-        self.inflow
-            .without_delay(|| self.wait_until_nothing(&|schedule| self.has_nothing_to_do(schedule)))?;
+        // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker can find
+        // anything until somebody writes or asks.
+        let done = |schedule: &mut Schedule| {
+            schedule.report_failure_or_pause(&AWAITED_WORK)?;
+            match schedule.quarantine.first() {
+                Some(error) if self.has_nothing_to_do(schedule) => Err(error.clone()),
+                _ => Ok(self.has_nothing_to_do(schedule)),
+            }
+        };
+        self.inflow.without_delay(|| {
+            self.scheduler.wake();
+            self.scheduler.wait_until(done)
+        })?;
         if self.options.idle_reclaim {
             // It endangers nothing: what cannot be given back now is tried again when somebody wrote.
             let _ = self.reclaim_idle();
         }
         Ok(())
-    }
-
-    /// Waits until nothing runs and nothing is due: as [`Engine::wait_until_quiescent`], but without what is put off
-    /// while much is written. That begins a second later, or never if writers go on.
-    ///
-    /// # Errors
-    /// As [`Engine::wait_until_quiescent`].
-    pub fn wait_until_caught_up(&self) -> Result<()> {
-        if self.options.read_only {
-            return Ok(());
-        }
-        let wait = || self.wait_until_nothing(&|schedule| self.has_nothing_due(schedule));
-        self.inflow.with_delay(&*self.env.clock, wait)
-    }
-
-    /// Waits until there is `nothing` to wait for: it asks what the workers ask, under the same lock, so that if nothing
-    /// runs, either, no worker can find anything until somebody writes or asks.
-    fn wait_until_nothing(&self, nothing: &dyn Fn(&Schedule) -> bool) -> Result<()> {
-        self.scheduler.wake();
-        self.scheduler.wait_until(|schedule| {
-            schedule.report_failure_or_pause(&AWAITED_WORK)?;
-            match schedule.quarantine.first() {
-                Some(error) if nothing(schedule) => Err(error.clone()),
-                _ => Ok(nothing(schedule)),
-            }
-        })
     }
 
     /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of paused.

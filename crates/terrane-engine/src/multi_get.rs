@@ -208,7 +208,6 @@ struct Group<'g> {
     keys: &'g [(usize, u64)],
     asking: [Asking; GROUP],
     values: [Option<&'g [u8]>; GROUP],
-    /// Kinds of the versions that runs and levels had.
     open: Open,
     runs: u64,
 }

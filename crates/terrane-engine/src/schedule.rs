@@ -353,12 +353,6 @@ impl Engine {
         schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule, false, false).is_none()
     }
 
-    /// As [`Self::has_nothing_to_do`], but for what can be put off.
-    pub(crate) fn has_nothing_due(&self, schedule: &Schedule) -> bool {
-        let puts_off = self.options.defer_merges;
-        schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule, false, puts_off).is_none()
-    }
-
     fn run_work(&self, work: &Work, control: &Arc<JobControl>) -> Result<()> {
         match work {
             Work::Freeze(table) => {

@@ -87,10 +87,12 @@ impl Runner {
         was_refused && !is_hindered && !is_damaged && !self.disk().has_crashed()
     }
 
+    /// What waits for nothing, such as scrubbing, is tried again, too, and then not told as failing any more.
     fn ask(&self) -> Result<()> {
         let db = self.db();
         db.write(&Batch::new(), Sync::Yes)?;
-        db.wait_until_quiescent()
+        db.wait_until_quiescent()?;
+        db.background_errors().into_iter().next().map_or(Ok(()), |finding| Err(finding.error))
     }
 
     fn forgive(&self) {

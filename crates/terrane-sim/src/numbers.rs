@@ -17,6 +17,12 @@ impl Numbers {
         Numbers(mix(seed ^ mix(part.wrapping_add(0x5851_f42d_4c95_7f2d))))
     }
 
+    /// A stream that depends on where this one stands and does not move it.
+    #[must_use]
+    pub(crate) fn aside(&self) -> Self {
+        Numbers(mix(self.0 ^ 0x6a09_e667_f3bc_c908))
+    }
+
     /// A number uniform over all of `u64`.
     pub(crate) fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

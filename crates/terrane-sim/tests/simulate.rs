@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 20] = [
+const FOUND: [&str; 21] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -112,6 +112,8 @@ const FOUND: [&str; 20] = [
      batch default:4:772:144 t0:30:308:145\nfault Sync lie .ext skip 1\ncompact default (- )0\nquiesce\n\
      crash power:7984927152907191440 after 0\nflush\ncrash power:4812310369533007500 after 0\nrest",
     "seed 9101287\nfault Write full * skip 0 lasting\nfault SetLen full * skip 0\nreopen 0",
+    "seed 9201505\noption scrub_bytes_per_second=65536\noption compression=none\noption compression_last=none\n\
+     batch default:0:774:383\nrun default\nfault Read broken * skip 0 lasting\nrest\nrest\nheal\nreopen 0",
     "seed 8002797\noption memory_bytes=25165824\nduring 2 batch default:0:- default:0:1062:228\nwait 112\n\
      put default 0 5:233\nflush\nput default 14 819:234\nput default 6 499:235\nput default 2 1403:236\n\
      put default 32 1495:237\nput default 0 1459:238\nput default 0 1425:239\nput default 38 725:240\n\

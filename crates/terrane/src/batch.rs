@@ -22,7 +22,7 @@ pub struct Batch {
     pub(crate) records: terrane_base::Batch,
     /// Tables that were named, so that a batch is refused when one of them was dropped meanwhile.
     tables: Vec<TableId>,
-    /// The opened database that they are of; 0 before the first one is named.
+    /// The opened database that they are of, if the batch holds a change.
     database: u64,
 }
 
@@ -39,8 +39,7 @@ impl Batch {
     /// `Invalid` if key, value or batch is beyond its limit, or if the batch holds changes of another database; the batch
     /// is unchanged then.
     pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.name(table)?;
-        self.records.put(table.id(), key, value)
+        self.change(table, |records, id| records.put(id, key, value))
     }
 
     /// Removes `key` from `table`; fine if it is not there.
@@ -48,8 +47,7 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        self.name(table)?;
-        self.records.delete(table.id(), key)
+        self.change(table, |records, id| records.delete(id, key))
     }
 
     /// How many changes the batch holds.
@@ -74,21 +72,26 @@ impl Batch {
     pub fn clear(&mut self) {
         self.records.clear();
         self.tables.clear();
-        self.database = 0;
     }
 
+    /// Adds a change of `table`, and names it once that worked.
     #[inline]
-    fn name(&mut self, table: &Table) -> Result<()> {
-        let database = table.engine.instance();
-        if self.database != database {
-            if self.database != 0 {
-                return Err(Self::mixed(table.name()));
-            }
+    fn change(
+        &mut self,
+        table: &Table,
+        add: impl FnOnce(&mut terrane_base::Batch, TableId) -> Result<()>,
+    ) -> Result<()> {
+        let (database, id) = (table.engine.instance(), table.id());
+        if self.is_empty() {
+            self.tables.clear();
             self.database = database;
+        } else if self.database != database {
+            return Err(Self::mixed(table.name()));
         }
+        add(&mut self.records, id)?;
         // Runs of one table are the common case; a repeated name later in the list does no harm.
-        if self.tables.last() != Some(&table.id()) {
-            self.tables.push(table.id());
+        if self.tables.last() != Some(&id) {
+            self.tables.push(id);
         }
         Ok(())
     }
@@ -103,7 +106,7 @@ impl Batch {
 
     /// Checks that the tables are of the database `engine` and exist.
     pub(crate) fn check(&self, engine: &terrane_engine::Engine) -> Result<()> {
-        if self.database != 0 && self.database != engine.instance() {
+        if !self.is_empty() && self.database != engine.instance() {
             return Err(Error::invalid(
                 "the batch holds changes of tables of another opened database: write it there, or clear it",
             ));

@@ -297,16 +297,6 @@ impl Db {
         self.engine().wait_until_quiescent()
     }
 
-    /// Waits until the background owes nothing: no full memtable, no level or number of overflow runs beyond its limit.
-    /// What only makes a tree at rest better, such as merging the overflow runs that are left, begins a second after the
-    /// last write and is not waited for.
-    ///
-    /// # Errors
-    /// As [`Db::wait_until_quiescent`].
-    pub fn wait_until_caught_up(&self) -> Result<()> {
-        self.engine().wait_until_caught_up()
-    }
-
     /// Pauses flush and compaction. Writers go on until the write memory is full. Only [`Db::compact_level`] and
     /// [`Db::flush_to_run`] are done meanwhile.
     pub fn pause_background(&self) {

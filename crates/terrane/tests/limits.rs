@@ -163,3 +163,18 @@ fn a_batch_is_of_one_database() {
     again.write(&batch, Sync::No).unwrap();
     assert_eq!(again.get(b"k").unwrap().as_deref(), Some(&b"again"[..]));
 }
+
+#[test]
+fn a_change_that_was_refused_names_no_database_and_no_table() {
+    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [here, there] = [&dirs[0], &dirs[1]].map(|dir| open(dir, 64 * MIB));
+    let too_long = vec![0; 64 * KIB + 1];
+    let mut batch = Batch::new();
+    assert_eq!(batch.put(there.default_table(), &too_long, b"").unwrap_err().kind(), Kind::Invalid);
+    batch.put(here.default_table(), b"k", b"here").unwrap();
+    let dropped = here.create_table("dropped", &TableOptions::default()).unwrap();
+    assert_eq!(batch.delete(&dropped, &too_long).unwrap_err().kind(), Kind::Invalid);
+    here.drop_table("dropped").unwrap();
+    here.write(&batch, Sync::No).unwrap();
+    assert_eq!(here.get(b"k").unwrap().as_deref(), Some(&b"here"[..]));
+}

@@ -27,6 +27,7 @@ use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::manifest::edit::decode_edits;
+use terrane_format::manifest::file::Current;
 use terrane_format::manifest::record::PAYLOAD_BYTES_MAX;
 use terrane_format::manifest::{DatabaseId, Edit, TableOptions};
 
@@ -122,7 +123,7 @@ impl Manifest {
         dir: &Path,
         settings: ManifestSettings,
     ) -> Result<(Manifest, State)> {
-        let loaded = Self::load(&*disk, dir, OpenMode::Write)?;
+        let loaded = Self::load(&*disk, dir, directory::read_current(&*disk, dir)?, OpenMode::Write)?;
         // Who made or rolled the manifest may have died, or been refused, between the rename and this.
         if !terrane_base::planted!(SkipNamesOfOpening) {
             disk.sync_dir(dir)?;
@@ -138,25 +139,24 @@ impl Manifest {
     /// # Errors
     /// As [`Manifest::open`].
     pub fn open_read_only(disk: Arc<dyn Disk>, dir: &Path) -> Result<(Manifest, State)> {
-        let (mut attempt, mut read) = (0, None);
-        let mut attempts_left = READ_ATTEMPTS_MAX;
+        let (mut attempts, mut in_vain, mut read) = (0, 0, None);
         let loaded = loop {
+            let current = directory::read_current(&*disk, dir);
             // A manifest that is not the one of the last attempt shows that somebody writes.
-            let current = directory::read_current(&*disk, dir).ok().map(|current| current.file);
-            attempt = if current == read { attempt + 1 } else { 1 };
-            (read, attempts_left) = (current, attempts_left - 1);
-            match Self::load(&*disk, dir, OpenMode::Read) {
+            let file = current.as_ref().ok().map(|current| current.file);
+            in_vain = if file == read { in_vain + 1 } else { 1 };
+            (read, attempts) = (file, attempts + 1);
+            let may_change = in_vain < READ_ATTEMPTS && attempts < READ_ATTEMPTS_MAX;
+            match current.and_then(|current| Self::load(&*disk, dir, current, OpenMode::Read)) {
                 // A writer may have been in the middle of a record or of a roll.
-                Err(error)
-                    if error.kind() == Kind::Corrupt && attempt < READ_ATTEMPTS && attempts_left > 0 => {}
+                Err(error) if error.kind() == Kind::Corrupt && may_change => {}
                 result => break result?,
             }
         };
         Ok((Self::new(ManifestSettings::default(), None, Some(&loaded), &loaded.state), loaded.state))
     }
 
-    fn load(disk: &dyn Disk, dir: &Path, mode: OpenMode) -> Result<Loaded> {
-        let current = directory::read_current(disk, dir)?;
+    fn load(disk: &dyn Disk, dir: &Path, current: Current, mode: OpenMode) -> Result<Loaded> {
         let path = || dir.join(directory::CURRENT).display().to_string();
         let loaded = read::load(disk, dir, current.file, mode).map_err(|error| match error.kind() {
             Kind::NotFound => error.with_kind(Kind::Corrupt).at(path(), 0),
