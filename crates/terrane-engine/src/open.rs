@@ -87,8 +87,7 @@ impl Engine {
         };
         let journal = recovery.run()?;
         let plan = MemoryPlan::new(&options);
-        let cache =
-            Cache::with_memory(plan.shared_bytes() + plan.lent_bytes, plan.cache_bytes, plan.chunk_bytes);
+        let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
         let engine = Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),

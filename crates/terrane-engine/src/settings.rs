@@ -123,4 +123,9 @@ impl MemoryPlan {
         let too_much = if terrane_base::planted!(LendTooMuch) { self.write_bytes / 2 } else { 0 };
         self.write_bytes + self.cache_bytes + too_much
     }
+
+    /// What the cache gets at most.
+    pub(crate) fn cache_bytes_max(&self) -> u64 {
+        self.shared_bytes() + self.lent_bytes
+    }
 }
