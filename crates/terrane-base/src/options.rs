@@ -126,7 +126,7 @@ options! {
         |v| *v == 0 || *v >= 4 * MIB,
         "Share of the memory ceiling for segments and the indexes over them.";
     adaptive_memory: bool = true, "true, false", |_| true,
-        "Lend write memory that is not in use to the cache, which gives it back when writers come.";
+        "Lend write memory that is not in use, and half of what is kept for jobs while none runs, to the cache, which gives it back when writers or jobs come.";
     idle_flush: bool = true, "true, false", |_| true,
         "When nobody writes and the cache is full, flush what is left in memory, so that the memory serves reads.";
     return_freed_memory: bool = true, "true, false", |_| true,

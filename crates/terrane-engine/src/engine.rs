@@ -23,6 +23,7 @@ use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
+use crate::lending::JobMemory;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
@@ -53,6 +54,8 @@ pub struct Engine {
     pub(crate) manifest: Arc<Manifest>,
     /// Only one thread at a time divides memory.
     pub(crate) looking: Looking,
+    /// Whether the cache has the memory of jobs.
+    pub(crate) job_memory: JobMemory,
     /// What the cache gave up.
     pub(crate) freed_watch: FreedWatch,
     /// Since when nobody writes.

@@ -35,6 +35,7 @@ mod inflow;
 mod inherit;
 mod install;
 mod iterate;
+mod lending;
 mod maintain;
 mod multi_get;
 mod open;

@@ -32,6 +32,7 @@ use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
+use crate::lending::JobMemory;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
@@ -86,12 +87,13 @@ impl Engine {
         };
         let journal = recovery.run()?;
         let plan = MemoryPlan::new(&options);
-        let cache = Cache::with_memory(plan.shared_bytes(), plan.cache_bytes, plan.chunk_bytes);
+        let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
         let engine = Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
             cache,
             looking: Looking::default(),
+            job_memory: JobMemory::default(),
             idle_watch: IdleWatch::default(),
             freed_watch: FreedWatch::default(),
             catalog: Catalog::new(tables),

@@ -275,7 +275,10 @@ impl Engine {
         };
         let subject = (work.name(), work.table());
         // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
-        let run = std::panic::AssertUnwindSafe(|| self.run_work(&work, &control));
+        let run = std::panic::AssertUnwindSafe(|| {
+            let run = || self.run_work(&work, &control);
+            if work.needs_memory() { self.with_job_memory(run) } else { run() }
+        });
         let result = std::panic::catch_unwind(run).unwrap_or_else(|_| {
             Err(Error::new(
                 Kind::Poisoned,
@@ -329,6 +332,7 @@ impl Engine {
     fn next_due(&self, schedule: &mut Schedule) -> Option<Work> {
         self.observe_loads(schedule);
         self.rest_rows();
+        self.lend_job_memory();
         let work = self.next_work(schedule, self.is_filling(), self.puts_off());
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(&AWAITED_WORK);

@@ -248,6 +248,36 @@ fn the_hot_set_survives_a_scan() {
     }
 }
 
+/// When other blocks are used than before, they stay from their first use on, once the cache has seen that what it gives up
+/// comes back.
+#[test]
+fn another_hot_set_comes_in() {
+    let _alone = alone();
+    let store = TestStore::new();
+    let rows = rows(3400);
+    let cache = Cache::new(1 << 20);
+    // Of the second use, set by set.
+    let mut misses = Vec::new();
+    let extents: Vec<_> = (0..8).map(|_| write_extent(&rows, WriterSettings::default(), &store)).collect();
+    for extent in &extents {
+        // One row of a block.
+        let read_all = || rows.iter().step_by(150).for_each(|row| read(extent, &cache, row));
+        read_all();
+        let reads = store.reads();
+        read_all();
+        misses.push(store.reads() - reads);
+        (0..2).for_each(|_| read_all());
+        let reads = store.reads();
+        read_all();
+        assert_eq!(store.reads(), reads, "what is used again and again is there");
+    }
+    assert!(
+        misses.iter().max() > Some(&5),
+        "at first what was used once has a tenth of the cache: {misses:?}"
+    );
+    assert!(misses[7] <= 5, "at last the second use finds what the first one read: {misses:?}");
+}
+
 #[test]
 fn an_obsolete_extent_gives_back_its_memory_and_its_slots() {
     let _alone = alone();

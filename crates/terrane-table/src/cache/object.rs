@@ -42,11 +42,11 @@ impl ObjectKind {
         [ObjectKind::Data, ObjectKind::Index, ObjectKind::Filter, ObjectKind::Rows];
 }
 
-/// A swip, and when its object was last evicted without having been used twice.
+/// A swip, and when its object was last evicted.
 #[derive(Debug, Default)]
 pub(crate) struct Home {
     pub(crate) swip: Swip<Object, ObjectRef>,
-    /// The shard's clock at that eviction; 0 for none. Stands in for the ghost queue of S3-FIFO.
+    /// The shard's clock at that eviction, and from which queue; 0 for none. Stands in for ghost queues.
     pub(super) ghost: AtomicU32,
 }
 
