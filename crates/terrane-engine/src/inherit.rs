@@ -1,6 +1,5 @@
-//! Incremental replacement, before the picture that shows the result of a job: what the job wrote takes
-//! the place of what was cached of its inputs ([`terrane_table::Inheritance`]), or at least its index blocks and filters
-//! are loaded.
+//! Incremental replacement, before the picture that shows the result of a job: what the job wrote has its
+//! index blocks and filters loaded, and takes the place of what was cached of its inputs ([`terrane_table::Inheritance`]).
 //!
 //! A job in parts ([`terrane_compaction`]) gives up most of its inputs at its end: until then readers find the newest of them
 //! there. What is cached of these goes to all that the job wrote, earlier parts included.
@@ -28,11 +27,12 @@ impl Engine {
     pub(crate) fn prepare_extents(&self, table: &Table, result: &JobResult) -> Fresh {
         let extents = result.written().map(|meta| Extent::new(meta.clone(), self.store.clone()));
         let extents: Vec<_> = extents.collect();
-        if self.options.incremental_replacement {
-            // A block that cannot be read is reported to whoever asks for it.
-            let _ = self.replace_cached(&table.pinned().tree, result, &extents);
-        } else if self.options.warm_outputs {
+        // A block that cannot be read is reported to whoever asks for it.
+        if self.options.warm_outputs {
             let _ = self.warm_outputs(&extents);
+        }
+        if self.options.incremental_replacement {
+            let _ = self.replace_cached(&table.pinned().tree, result, &extents);
         }
         extents.into_iter().map(|extent| (extent.meta.id, extent)).collect()
     }
@@ -81,7 +81,7 @@ mod tests {
     use terrane_base::options::Compression;
     use terrane_base::{SeqNo, TableId};
     use terrane_compaction::{Removed, Work};
-    use terrane_device::MemDisk;
+    use terrane_device::{Disk, MemDisk};
     use terrane_format::extent::{ExtentMeta, Handle, VERSION};
     use terrane_format::manifest::Place;
     use terrane_levels::Change;
@@ -113,6 +113,7 @@ mod tests {
     #[test]
     fn earlier_parts_of_a_job_are_heirs_of_what_goes_at_its_end() {
         let disk = Arc::new(MemDisk::new());
+        disk.create_dir(Path::new("data")).expect("a directory");
         let store = LocalStore::open(disk, Path::new("data"), StoreSettings::default()).expect("a store");
         let store: Arc<dyn Store> = Arc::new(store);
         let of = |slot, first, last| extent(&store, slot, first, last);

@@ -163,7 +163,7 @@ mod tests {
         // A pause is no end.
         assert_eq!(shares(&yielding, &mut at, 20, 0, 0), [LEAST; 20]);
         // Some still miss: it stays as long as they do.
-        assert_eq!(shares(&yielding, &mut at, 20, MIB, 20), [LEAST; 20]);
+        assert_eq!(shares(&yielding, &mut at, 20, MIB, 100), [LEAST; 20]);
         let up = shares(&yielding, &mut at, 20, MIB, 3);
         assert!(up[..4].iter().all(|share| *share == LEAST) && up.is_sorted() && up[19] == WHOLE, "{up:?}");
     }
