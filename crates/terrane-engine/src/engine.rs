@@ -29,6 +29,7 @@ use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::MemoryPlan;
 use crate::stats::{Counters, Stats};
+use crate::yielding::Yielding;
 
 /// An open database. Everything is reached through shared references.
 pub struct Engine {
@@ -72,6 +73,8 @@ pub struct Engine {
     pub(crate) backlog: Backlog,
     /// How much writers bring.
     pub(crate) inflow: Inflow,
+    /// How much of their memory writers do without.
+    pub(crate) yielding: Yielding,
     /// What was counted.
     pub(crate) counters: Counters,
     /// Background work.

@@ -60,6 +60,7 @@ mod values;
 mod work;
 mod workers;
 mod write;
+mod yielding;
 
 pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};

@@ -40,6 +40,7 @@ use crate::scrub::Scrubber;
 use crate::settings::{MemoryPlan, TableSettings};
 use crate::stats::{Counters, add};
 use crate::table::Table;
+use crate::yielding::Yielding;
 
 /// How many engines this process has opened.
 static INSTANCES: AtomicU64 = AtomicU64::new(0);
@@ -102,6 +103,7 @@ impl Engine {
             pressure: Pressure::default(),
             backlog: Backlog::default(),
             inflow: Inflow::default(),
+            yielding: Yielding::default(),
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             scrubber: Scrubber::default(),
             adapting: Adapting::default(),
