@@ -66,8 +66,7 @@ impl Engine {
         let start = env.clock.now();
         // What a thread reads of this database is then sampled alike each time.
         terrane_base::sampling::restart();
-        let options = options.resolve(env.spawn.parallelism())?;
-        terrane_format::rank::choose(options.search_kernel)?;
+        let options = settle(options, &env)?;
         let flows = Flows::default();
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
         let state = forget_dropped(&manifest, state, options.read_only)?;
@@ -191,6 +190,12 @@ fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env)
         Contents::Vacant | Contents::Missing => Manifest::create(disk.clone(), dir, env, Vec::new())?,
     };
     Ok(Opened { manifest, state, lock: Some(lock) })
+}
+
+/// The options as they hold from now on: what is left to the engine is chosen.
+fn settle(options: &Options, env: &Env) -> Result<Options> {
+    terrane_format::rank::choose(options.search_kernel)?;
+    options.resolve(env.spawn.parallelism())
 }
 
 /// Finishes what a drop of a table began: its extents leave the manifest.

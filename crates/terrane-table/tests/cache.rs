@@ -125,8 +125,10 @@ fn random_reads(dice: &mut Dice, rows: &[Row], extents: &[Arc<Extent>], cache: &
     }
 }
 
+/// Without windows read ahead: what those hold is up to the cursor's maker, not to the cache.
 fn scan(extent: &Arc<Extent>, cache: &Arc<Cache>, count: usize) {
-    let mut cursor = ExtentCursor::new(extent.clone(), cache.clone(), CursorOptions::default());
+    let options = CursorOptions { read_ahead_bytes: 0, ..CursorOptions::default() };
+    let mut cursor = ExtentCursor::new(extent.clone(), cache.clone(), options);
     cursor.seek_first().unwrap();
     for _ in 0..count {
         let Some(entry) = cursor.entry() else { break };
