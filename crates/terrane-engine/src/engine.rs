@@ -23,12 +23,14 @@ use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
+use crate::lending::JobMemory;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::MemoryPlan;
 use crate::stats::{Counters, Stats};
 use crate::txn::Transactions;
+use crate::yielding::Yielding;
 
 /// An open database. Everything is reached through shared references.
 pub struct Engine {
@@ -54,6 +56,8 @@ pub struct Engine {
     pub(crate) manifest: Arc<Manifest>,
     /// Only one thread at a time divides memory.
     pub(crate) looking: Looking,
+    /// Whether the cache has the memory of jobs.
+    pub(crate) job_memory: JobMemory,
     /// What the cache gave up.
     pub(crate) freed_watch: FreedWatch,
     /// Since when nobody writes.
@@ -72,6 +76,8 @@ pub struct Engine {
     pub(crate) backlog: Backlog,
     /// How much writers bring.
     pub(crate) inflow: Inflow,
+    /// How much of their memory writers do without.
+    pub(crate) yielding: Yielding,
     /// What was counted.
     pub(crate) counters: Counters,
     /// Background work.
