@@ -6,6 +6,7 @@
 mod cores;
 mod mode;
 mod together;
+mod transact;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,8 +14,8 @@ use terrane::cores::Cores;
 use terrane::{Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Values, read_counters};
 
 use crate::engine::{
-    Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Request, Session, Shape, ShapeRow,
-    ShowRow, Visit, Write,
+    Change, Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Request, Session, Shape,
+    ShapeRow, ShowRow, Visit, Write,
 };
 use crate::error::{Error, Result};
 use crate::plan::text::control_name;
@@ -246,6 +247,11 @@ impl Session for TerraneSession<'_> {
             .map_err(failed("batch"))?;
         }
         self.engine.db.write(&self.batch, sync_of(sync)).map(drop).map_err(failed("write"))
+    }
+
+    fn transact(&mut self, changes: &[Change<'_>], sync: bool, visit: &mut Visit<'_>) -> Result<bool> {
+        let Terrane { db, mode, tables, .. } = self.engine;
+        transact::transact(db, &mode.transactions, tables, changes, sync_of(sync), visit)
     }
 
     fn requests(&mut self, requests: &[Request<'_>], sync: bool, visit: &mut Visit<'_>) -> Result<()> {
