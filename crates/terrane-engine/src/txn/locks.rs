@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
 use terrane_base::TableId;
 use terrane_base::env::Env;
+use terrane_base::sync::{Condvar, Mutex, MutexGuard, unlocked};
 
 use crate::txn::waits::{Edge, Waits};
 
 /// Maps of locks, each under a mutex of its own.
-const SHARDS: usize = 64;
+const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 
 /// How long a waiter sleeps before it looks whether the database closes.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
@@ -83,7 +83,7 @@ pub(crate) type Waited = Result<(), Refusal>;
 
 impl Patience<'_> {
     /// Sleeps on `changed` for a while; tells why there is no patience left.
-    pub(crate) fn wait<T>(&self, changed: &Condvar, guard: &mut parking_lot::MutexGuard<'_, T>) -> Waited {
+    pub(crate) fn wait<T>(&self, changed: &Condvar, guard: &mut MutexGuard<'_, T>) -> Waited {
         if self.closing.load(Ordering::Relaxed) {
             return Err(Refusal::Closing);
         }
@@ -93,8 +93,10 @@ impl Patience<'_> {
         }
         let sleep = left.min(SLEEP_MAX);
         match self.env.spawn.stepper() {
-            Some(stepper) => parking_lot::MutexGuard::unlocked(guard, || stepper.pass(sleep)),
-            None => drop(changed.wait_for(guard, sleep)),
+            Some(stepper) => unlocked(guard, || stepper.pass(sleep)),
+            None => {
+                changed.wait_for(guard, sleep);
+            }
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use terrane_base::sync::{Condvar, Mutex, MutexGuard};
 use terrane_base::{SeqNo, TableId};
 
 use crate::scan::Bounds;
@@ -319,7 +319,7 @@ impl Window {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
 
