@@ -11,7 +11,9 @@ mod transact;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::cores::Cores;
-use terrane::{Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Values, read_counters};
+use terrane::{
+    Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Transaction, Values, read_counters,
+};
 
 use crate::engine::{
     Change, Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Request, Session, Shape,
@@ -30,6 +32,8 @@ pub struct Terrane {
     db: Db,
     tables: Vec<Table>,
     mode: Mode,
+    /// Lives as long as writes are to be watched.
+    watcher: Option<Transaction>,
     cores: Option<Cores>,
     /// Whether reads ask filters.
     filters: AtomicBool,
@@ -74,8 +78,8 @@ impl Terrane {
             "durability".to_owned(),
             "sync off survives the death of the process, sync on the loss of power".to_owned(),
         ));
-        let cores = mode.cores(&db, &tables)?;
-        Ok(Terrane { db, tables, mode, cores, filters: AtomicBool::new(true), settings })
+        let (cores, watcher) = (mode.cores(&db, &tables)?, mode.watcher(&db)?);
+        Ok(Terrane { db, tables, mode, watcher, cores, filters: AtomicBool::new(true), settings })
     }
 }
 
@@ -149,8 +153,8 @@ impl Engine for Terrane {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Terrane { db, tables, cores, .. } = *self;
-        drop((tables, cores));
+        let Terrane { db, tables, cores, watcher, .. } = *self;
+        drop((tables, cores, watcher));
         db.close().map_err(failed("close"))
     }
 }

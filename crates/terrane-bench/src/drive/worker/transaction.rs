@@ -42,9 +42,11 @@ impl Worker<'_> {
                 break;
             }
         }
-        recorder.found += found;
+        recorder.found += u64::from(found > 0);
         recorder.bytes_read += read;
         recorder.wrong += wrong;
+        let missing = (numbers.len() as u64).saturating_sub(found);
+        self.recorder.wrong += self.missed(missing);
         Ok(())
     }
 }

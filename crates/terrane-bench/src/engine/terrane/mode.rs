@@ -6,20 +6,29 @@
 //! | `cores` | 0 (default): threads use the database; more: its tables belong to so many cores (`terrane::cores`) |
 //! | `transactions` | how transactions find conflicts: `optimistic` (default), `pessimistic` |
 //! | `isolation` | what transactions promise: `serializable` (default), `snapshot`, `read_committed` |
+//! | `watched` | whether a transaction that does nothing lives all the time, so that every write is watched; `false` |
 //! | `cores_helping`, `cores_pinned`, `cores_spreading` | as the builder of the cores has them; `true`, `false`, `true` |
 
 use std::collections::BTreeMap;
 
 use terrane::cores::Cores;
-use terrane::{Concurrency, Db, Isolation, Options, Table, TransactionOptions};
+use terrane::{Concurrency, Db, Isolation, Options, Table, Transaction, TransactionOptions};
 
 use super::failed;
 use crate::engine::options::Named;
 use crate::error::{Error, Result};
 
 /// Names of the adapter's own options.
-const NAMES: [&str; 7] =
-    ["requests", "cores", "cores_helping", "cores_pinned", "cores_spreading", "transactions", "isolation"];
+const NAMES: [&str; 8] = [
+    "requests",
+    "cores",
+    "cores_helping",
+    "cores_pinned",
+    "cores_spreading",
+    "transactions",
+    "isolation",
+    "watched",
+];
 
 /// See the head of the file.
 #[derive(Clone, Debug)]
@@ -28,6 +37,7 @@ pub(super) struct Mode {
     pub(super) together: bool,
     /// How transactions are run.
     pub(super) transactions: TransactionOptions,
+    watched: bool,
     cores: usize,
     helping: bool,
     pinned: bool,
@@ -44,6 +54,7 @@ impl Mode {
         let mode = Mode {
             together: own.one_of("requests", &["apart", "together"])? == "together",
             transactions: transactions(&own)?,
+            watched: own.flag("watched", false)?,
             cores: own.number("cores", 0)? as usize,
             helping: own.flag("cores_helping", true)?,
             pinned: own.flag("cores_pinned", false)?,
@@ -53,6 +64,12 @@ impl Mode {
             return Err(Error::plan("option requests of terrane: cores do all together; leave it out"));
         }
         Ok(mode)
+    }
+
+    /// The transaction for which writes are watched, if they are to be.
+    pub(super) fn watcher(&self, db: &Db) -> Result<Option<Transaction>> {
+        let begin = || db.transaction(&self.transactions).map_err(failed("begin a transaction"));
+        self.watched.then(begin).transpose()
     }
 
     /// The cores, if there are to be any.
