@@ -21,6 +21,7 @@ pub mod manifest;
 pub mod mutate;
 pub mod options;
 pub mod parts;
+pub mod prepared;
 pub mod repair;
 pub mod replay;
 pub mod segment;
@@ -55,6 +56,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "edit", run: manifest::edit, seeds: manifest::edit_seeds, smoke: 4000 },
     Target { name: "manifest", run: manifest::file, seeds: manifest::file_seeds, smoke: 1500 },
     Target { name: "directory", run: directory::run, seeds: directory::seeds, smoke: 4000 },
+    Target { name: "prepared", run: prepared::run, seeds: prepared::seeds, smoke: 4000 },
     Target { name: "store", run: store::run, seeds: store::seeds, smoke: 1500 },
     Target { name: "options", run: options::run, seeds: options::seeds, smoke: 4000 },
     Target { name: "text", run: options::text, seeds: options::text_seeds, smoke: 4000 },
