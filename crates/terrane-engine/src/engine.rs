@@ -160,6 +160,7 @@ impl Engine {
         stats.writes_paused_micros = self.pressure.paused().as_micros() as u64;
         self.flows.show(self.journal.appended(), &mut stats);
         stats.device_ring_reads = self.disk.ring_reads();
+        self.txn.show(&mut stats);
         stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
         stats
     }

@@ -1,5 +1,9 @@
 //! Random histories: operations drawn from a seed, done on a database and on the model, every answer compared.
+//! Transactions are in `transactions.rs`.
 
+mod transactions;
+
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +38,8 @@ pub struct History {
     snapshots: Vec<(Snapshot, u64)>,
     numbers: Numbers,
     step: u64,
+    /// What is prepared and not resolved yet, by name.
+    prepared: BTreeMap<String, Vec<Change>>,
 }
 
 impl History {
@@ -51,6 +57,7 @@ impl History {
             model: Model::new(),
             snapshots: Vec::new(),
             step: 0,
+            prepared: BTreeMap::new(),
         })
     }
 
@@ -89,6 +96,8 @@ impl History {
             932..933 => self.compact(),
             933..935 => self.create_or_drop_table(),
             935..937 => self.db().wait_until_quiescent(),
+            937..957 => self.transact(),
+            957..962 => self.resolve(),
             _ => self.write_hot(),
         }
     }
@@ -304,6 +313,8 @@ impl History {
             drop(db);
         }
         self.db = Some(Db::open_with(&self.path, &self.settings.options)?);
+        let names: Vec<_> = self.prepared.keys().cloned().collect();
+        assert_eq!(self.db().prepared(), names, "{}: what is prepared", self.place());
         Ok(())
     }
 

@@ -184,6 +184,13 @@ impl Model {
         visible(self.life(table)?.rows.get(key)?, at)
     }
 
+    /// Whether a key was written or removed after a moment that is not forgotten.
+    #[must_use]
+    pub fn changed_since(&self, table: &str, key: &[u8], moment: u64) -> bool {
+        let versions = self.life(table).and_then(|life| life.rows.get(key));
+        versions.and_then(|versions| versions.last()).is_some_and(|(at, _)| *at > moment)
+    }
+
     /// The rows of a range at a moment, in key order.
     pub fn rows<'m>(
         &'m self,

@@ -3,6 +3,8 @@
 #![allow(unreachable_pub, reason = "the modules are parts of one test")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test, which may start threads")]
 
+#[path = "transactions/elle.rs"]
+mod elle;
 #[path = "../examples/transactions.rs"]
 #[allow(dead_code, reason = "its `main` is run here")]
 mod example;
@@ -273,4 +275,37 @@ fn transact_runs_again_until_every_count_is_there() {
         });
         assert_eq!(db.get(b"n").unwrap().as_deref(), Some(&400u32.to_le_bytes()[..]), "{mode:?}");
     }
+}
+
+#[test]
+fn transactions_are_counted() {
+    let (_dir, db) = open();
+    let table = db.default_table();
+    let mut loser = db.transaction(&TransactionOptions::default()).unwrap();
+    loser.get(table, b"k").unwrap();
+    loser.put(table, b"k", b"late").unwrap();
+    let mut winner = db.transaction(&pessimistic(Duration::ZERO)).unwrap();
+    winner.put(table, b"k", b"v").unwrap();
+    let mut third = db.transaction(&pessimistic(Duration::ZERO)).unwrap();
+    third.put(table, b"k", b"v").unwrap_err();
+    assert_eq!(db.stats().transactions_live, 3);
+    drop(third);
+    winner.commit(Sync::No).unwrap();
+    assert!(db.stats().transaction_window_bytes > 0, "the loser does not see it");
+    loser.commit(Sync::No).unwrap_err();
+    db.transaction(&TransactionOptions::default()).unwrap().prepare("one").unwrap();
+    let stats = db.stats();
+    assert_eq!((stats.transactions_begun, stats.transactions_committed), (4, 1));
+    assert_eq!(
+        (stats.transaction_conflicts, stats.transaction_timeouts, stats.transaction_deadlocks),
+        (1, 1, 0)
+    );
+    assert_eq!((stats.transactions_live, stats.transactions_prepared), (1, 1));
+    db.commit_prepared("one", Sync::No).unwrap();
+    let stats = db.stats();
+    assert_eq!(
+        (stats.transactions_committed, stats.transactions_live, stats.transactions_prepared),
+        (2, 0, 0)
+    );
+    assert_eq!(stats.transaction_window_bytes, 0);
 }

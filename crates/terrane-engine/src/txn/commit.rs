@@ -8,6 +8,7 @@ use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
 
 use crate::catalog::name_of;
 use crate::engine::Engine;
+use crate::stats::add;
 use crate::txn::locks::{LockKey, LockMode, LockTable, Owner, Patience, Refusal, Waited};
 use crate::txn::window::{FlightId, Footprint, Look, Stale, Verdict, Window};
 
@@ -74,12 +75,12 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// The keys that a batch writes, ascending, each once.
+/// The keys that a batch writes, ascending, each once. All who lock several keys do it in this order.
 pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
-    let mut keys: Vec<_> = batch.records().map(|record| (record.table, record.key)).collect();
+    let mut keys: Vec<_> = batch.records().map(|record| LockKey::new(record.table, record.key)).collect();
     keys.sort_unstable();
     keys.dedup();
-    keys.into_iter().map(|(table, key)| LockKey::new(table, key)).collect()
+    keys.into()
 }
 
 impl Engine {
@@ -121,8 +122,8 @@ impl Engine {
     }
 
     /// Asks the window something on behalf of transaction `owner`.
-    pub(crate) fn validate(&self, owner: Owner, ask: impl FnOnce(&Look<'_>) -> Verdict) -> Result<()> {
-        let answer = ask(&self.txn.window.look());
+    pub(crate) fn validate(&self, owner: Owner, ask: impl FnOnce(&mut Look<'_>) -> Verdict) -> Result<()> {
+        let answer = ask(&mut self.txn.window.look());
         answer.map_err(|stale| self.stale(owner, &stale))
     }
 
@@ -144,6 +145,7 @@ impl Engine {
     pub(crate) fn refused(&self, refusal: Refusal, key: Option<&LockKey>) -> Error {
         match refusal {
             Refusal::Deadlock(edges) => {
+                add(&self.counters.transaction_deadlocks, 1);
                 let edges = edges.into_iter().map(|edge| WaitsFor {
                     waiter: edge.waiter,
                     holder: edge.holder,
@@ -153,6 +155,7 @@ impl Engine {
                 Error::deadlock(edges.collect())
             }
             Refusal::TimedOut(owners) => {
+                add(&self.counters.transaction_timeouts, 1);
                 let what = match key {
                     Some(key) => {
                         let owners: Vec<_> = owners.iter().map(u64::to_string).collect();
@@ -172,6 +175,7 @@ impl Engine {
 
     #[cold]
     fn stale(&self, owner: Owner, stale: &Stale) -> Error {
+        add(&self.counters.transaction_conflicts, 1);
         match stale {
             Stale::Changed(key, seq) => {
                 let place = self.place_of(key);

@@ -32,9 +32,11 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// Who holds a lock or waits for it: the number of a transaction, or of one plain write.
 pub(crate) type Owner = u64;
 
-/// A key of a table; ordered by table, then key.
+/// A key of a table. Ordered by its hash first, so that looking one up among many compares numbers and not bytes that lie
+/// elsewhere: every commit looks up all of its keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LockKey {
+    hash: u64,
     /// The table.
     pub(crate) table: TableId,
     /// User key; shared by all that name it.
@@ -44,7 +46,8 @@ pub(crate) struct LockKey {
 impl LockKey {
     /// A key of a table.
     pub(crate) fn new(table: TableId, key: &[u8]) -> LockKey {
-        LockKey { table, key: key.into() }
+        let hash = terrane_format::filter::hash(key).wrapping_add(u64::from(table.0));
+        LockKey { hash, table, key: key.into() }
     }
 }
 
@@ -208,8 +211,7 @@ impl LockTable {
     }
 
     fn shard(&self, key: &LockKey) -> &Shard {
-        let hash = terrane_format::filter::hash(&key.key).wrapping_add(u64::from(key.table.0));
-        &self.shards[hash as usize % SHARDS]
+        &self.shards[key.hash as usize % SHARDS]
     }
 
     /// Has `owner` hold the lock of `key` in `mode` at least. An owner that holds it keeps what it has.

@@ -30,6 +30,7 @@ pub use locks::LockMode;
 pub use options::{Concurrency, Isolation, TransactionOptions};
 pub use transaction::{ScanId, Transaction};
 
+use crate::stats::Stats;
 use locks::{LockTable, Owner};
 use prepared::Entry;
 use window::Window;
@@ -66,6 +67,13 @@ impl Transactions {
     fn new_owner(&self) -> Owner {
         // Relaxed: only that they differ.
         self.owners.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Tells what there is now.
+    pub(crate) fn show(&self, stats: &mut Stats) {
+        stats.transactions_live = self.watch.live();
+        stats.transactions_prepared = self.prepared.lock().len() as u64;
+        stats.transaction_window_bytes = self.window_bytes();
     }
 
     /// Bytes that the window holds.

@@ -23,6 +23,7 @@ use crate::catalog::NAME_BYTES_MAX;
 use crate::engine::Engine;
 use crate::read::ReadMode;
 use crate::scan::Bounds;
+use crate::stats::add;
 use crate::table::Table;
 use crate::txn::commit::{Held, InFlight, keys_of};
 use crate::txn::locks::{LockKey, LockMode, Owner};
@@ -186,6 +187,7 @@ impl Engine {
             })
             .map(Some)
         })?;
+        add(&self.counters.transactions_committed, 1);
         Ok(committed.expect("a commit has a number"))
     }
 

@@ -17,6 +17,7 @@ use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
 use crate::engine::Engine;
 use crate::scan::Bounds;
 use crate::snapshot::Snapshot;
+use crate::stats::add;
 use crate::txn::commit::{Held, keys_of};
 use crate::txn::locks::{LockKey, LockMode, Owner};
 use crate::txn::options::{Concurrency, Isolation, TransactionOptions};
@@ -67,6 +68,7 @@ impl Transaction {
         txn.watch.begin();
         let (since, snapshot) = txn.window.register(|| take_snapshot(&engine, options.isolation));
         let id = txn.new_owner();
+        add(&engine.counters.transactions_begun, 1);
         Ok(Transaction {
             engine,
             id,
@@ -248,6 +250,7 @@ impl Transaction {
             if sync {
                 self.engine.sync()?;
             }
+            add(&self.engine.counters.transactions_committed, 1);
             return Ok(self.since);
         }
         let engine = self.engine.clone();
@@ -259,6 +262,7 @@ impl Transaction {
             let seq = if batch.is_empty() { engine.visible() } else { engine.commit_batch(batch, sync)? };
             flight.land(seq);
             drop(held);
+            add(&engine.counters.transactions_committed, 1);
             Ok(seq)
         };
         if batch.is_empty() { commit() } else { engine.write_by(batch, commit) }

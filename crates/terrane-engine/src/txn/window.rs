@@ -12,9 +12,12 @@
 //!
 //! Invariants:
 //! * Every commit above `lost` that became visible after the oldest registered position is noted or in flight.
-//! * `last` holds the newest noted number of each key of `order`, and no other key.
+//! * `last` holds the newest noted number of each key of `order`, and no other key; `sorted` the same of the commits at
+//!   the front of `order`. Those behind are sorted in when the next range is looked up: while nobody scans, nobody pays
+//!   for the order of keys.
 //! * A snapshot's position is read under the mutex under which it is registered, so nothing it needs is cut before.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -27,7 +30,10 @@ use crate::scan::Bounds;
 use crate::txn::locks::{LockKey, Patience, Refusal};
 
 /// What a noted key takes beside its bytes: an entry of each map, the key's header, and its part of their nodes.
-const KEY_OVERHEAD_BYTES: u64 = 128;
+const KEY_OVERHEAD_BYTES: u64 = 176;
+
+/// A key in the order of keys: by table, then key.
+type Place = (TableId, Arc<[u8]>);
 
 /// Keys of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,17 +51,17 @@ impl KeyRange {
     }
 
     /// The range as bounds of a map of keys; `None` if nothing can be in it.
-    fn in_map(&self) -> Option<(Bound<LockKey>, Bound<LockKey>)> {
-        let table = self.table;
+    fn in_map(&self) -> Option<(Bound<Place>, Bound<Place>)> {
+        let place = |key: &[u8]| -> Place { (self.table, key.into()) };
         let lower = match &self.bounds.lower {
-            Bound::Included(key) => Bound::Included(LockKey::new(table, key)),
-            Bound::Excluded(key) => Bound::Excluded(LockKey::new(table, key)),
-            Bound::Unbounded => Bound::Included(LockKey::new(table, &[])),
+            Bound::Included(key) => Bound::Included(place(key)),
+            Bound::Excluded(key) => Bound::Excluded(place(key)),
+            Bound::Unbounded => Bound::Included(place(&[])),
         };
         let upper = match &self.bounds.upper {
-            Bound::Included(key) => Bound::Included(LockKey::new(table, key)),
-            Bound::Excluded(key) => Bound::Excluded(LockKey::new(table, key)),
-            Bound::Unbounded => Bound::Excluded(LockKey::new(TableId(table.0 + 1), &[])),
+            Bound::Included(key) => Bound::Included(place(key)),
+            Bound::Excluded(key) => Bound::Excluded(place(key)),
+            Bound::Unbounded => Bound::Excluded((TableId(self.table.0 + 1), [].into())),
         };
         let is_empty = match (&lower, &upper) {
             (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
@@ -115,6 +121,9 @@ struct Inner {
     last: BTreeMap<LockKey, SeqNo>,
     /// Commits as they left, oldest first.
     order: VecDeque<(SeqNo, Arc<[LockKey]>)>,
+    sorted: BTreeMap<Place, SeqNo>,
+    /// Commits at the front of `order` whose keys are in `sorted`.
+    sorted_commits: usize,
     bytes: u64,
     /// Positions of living transactions, and how many have each.
     readers: BTreeMap<SeqNo, u64>,
@@ -137,6 +146,15 @@ pub(crate) struct Window {
 
 fn bytes_of(keys: &[LockKey]) -> u64 {
     keys.iter().map(|key| key.key.len() as u64 + KEY_OVERHEAD_BYTES).sum()
+}
+
+/// Removes a key unless a later commit has it.
+fn remove_if<K: Ord>(map: &mut BTreeMap<K, SeqNo>, key: K, seq: SeqNo) {
+    if let Entry::Occupied(entry) = map.entry(key)
+        && *entry.get() == seq
+    {
+        entry.remove();
+    }
 }
 
 impl Inner {
@@ -162,13 +180,24 @@ impl Inner {
         }
     }
 
-    fn validate_range(&self, range: &KeyRange, since: SeqNo) -> Verdict {
+    fn validate_range(&mut self, range: &KeyRange, since: SeqNo) -> Verdict {
         self.check_kept(since)?;
         let Some(bounds) = range.in_map() else { return Ok(()) };
-        match self.last.range(bounds).find(|(_, seq)| **seq > since) {
-            Some((key, seq)) => Err(Stale::Changed(key.clone(), *seq)),
+        self.sort();
+        match self.sorted.range(bounds).find(|(_, seq)| **seq > since) {
+            Some(((table, key), seq)) => Err(Stale::Changed(LockKey::new(*table, key), *seq)),
             None => Ok(()),
         }
+    }
+
+    /// Sorts in what was noted since the last time.
+    fn sort(&mut self) {
+        for (seq, keys) in self.order.range(self.sorted_commits..) {
+            for key in keys.iter() {
+                self.sorted.insert((key.table, key.key.clone()), *seq);
+            }
+        }
+        self.sorted_commits = self.order.len();
     }
 
     fn note(&mut self, seq: SeqNo, keys: Arc<[LockKey]>) {
@@ -190,9 +219,12 @@ impl Inner {
             }
             let (seq, keys) = self.order.pop_front().expect("there is a front");
             self.bytes -= bytes_of(&keys);
+            let is_sorted = self.sorted_commits > 0;
+            self.sorted_commits -= usize::from(is_sorted);
             for key in keys.iter() {
-                if self.last.get(key) == Some(&seq) {
-                    self.last.remove(key);
+                remove_if(&mut self.last, key.clone(), seq);
+                if is_sorted {
+                    remove_if(&mut self.sorted, (key.table, key.key.clone()), seq);
                 }
             }
             if !is_seen {
@@ -220,7 +252,7 @@ impl Look<'_> {
     }
 
     /// Fails if a key of the range was changed by a commit above `since`.
-    pub(crate) fn range(&self, range: &KeyRange, since: SeqNo) -> Verdict {
+    pub(crate) fn range(&mut self, range: &KeyRange, since: SeqNo) -> Verdict {
         self.0.validate_range(range, since)
     }
 }
@@ -320,78 +352,5 @@ impl Window {
 }
 
 #[cfg(all(test, not(feature = "shuttle")))]
-mod tests {
-    use super::*;
-
-    fn key(text: &str) -> LockKey {
-        LockKey::new(TableId(1), text.as_bytes())
-    }
-
-    fn range(lower: Bound<&str>, upper: Bound<&str>) -> KeyRange {
-        let own = |bound: Bound<&str>| bound.map(|key| key.as_bytes().to_vec());
-        KeyRange { table: TableId(1), bounds: Bounds { lower: own(lower), upper: own(upper) } }
-    }
-
-    fn note(window: &Window, seq: u64, keys: &[&str]) {
-        let keys: Arc<[LockKey]> = keys.iter().map(|text| key(text)).collect();
-        let mut inner = window.inner.lock();
-        inner.note(SeqNo(seq), keys);
-        window.tidy(&mut inner);
-    }
-
-    #[test]
-    fn keys_and_ranges_are_found_above_a_position_only() {
-        let window = Window::new(1 << 20);
-        window.register(|| (SeqNo(5), ()));
-        note(&window, 6, &["b"]);
-        note(&window, 7, &["d"]);
-        let look = window.look();
-        assert_eq!(look.key(&key("b"), SeqNo(5)), Err(Stale::Changed(key("b"), SeqNo(6))));
-        assert_eq!(look.key(&key("b"), SeqNo(6)), Ok(()));
-        assert_eq!(look.key(&key("c"), SeqNo(5)), Ok(()));
-        let all = range(Bound::Unbounded, Bound::Unbounded);
-        assert_eq!(look.range(&all, SeqNo(6)), Err(Stale::Changed(key("d"), SeqNo(7))));
-        assert_eq!(look.range(&all, SeqNo(7)), Ok(()));
-        let between = range(Bound::Excluded("b"), Bound::Excluded("d"));
-        assert_eq!(look.range(&between, SeqNo(5)), Ok(()));
-        let touching = range(Bound::Excluded("b"), Bound::Included("d"));
-        assert!(look.range(&touching, SeqNo(5)).is_err());
-        for (lower, upper) in
-            [(Bound::Included("z"), Bound::Included("a")), (Bound::Excluded("b"), Bound::Excluded("b"))]
-        {
-            assert_eq!(look.range(&range(lower, upper), SeqNo(0)), Ok(()), "nothing is in it");
-        }
-        let other = KeyRange { table: TableId(0), bounds: Bounds::all() };
-        assert_eq!(look.range(&other, SeqNo(0)), Ok(()), "another table");
-    }
-
-    #[test]
-    fn what_all_readers_see_is_cut() {
-        let window = Window::new(1 << 20);
-        window.register(|| (SeqNo(5), ()));
-        window.register(|| (SeqNo(7), ()));
-        note(&window, 6, &["a", "b"]);
-        note(&window, 8, &["a"]);
-        window.unregister(SeqNo(5));
-        assert_eq!(window.bytes(), bytes_of(&[key("a")]));
-        assert!(window.look().key(&key("a"), SeqNo(7)).is_err());
-        assert_eq!(window.look().key(&key("b"), SeqNo(7)), Ok(()));
-        window.unregister(SeqNo(7));
-        assert_eq!(window.bytes(), 0);
-        assert!(window.look().0.last.is_empty());
-    }
-
-    #[test]
-    fn what_is_beyond_the_bound_makes_old_readers_too_old() {
-        let window = Window::new(3 * bytes_of(&[key("a")]));
-        window.register(|| (SeqNo(1), ()));
-        window.register(|| (SeqNo(2), ()));
-        for (seq, text) in [(2, "a"), (3, "b"), (4, "c")] {
-            note(&window, seq, &[text]);
-        }
-        assert_eq!(window.look().key(&key("z"), SeqNo(1)), Ok(()));
-        note(&window, 5, &["d"]);
-        assert_eq!(window.look().key(&key("z"), SeqNo(1)), Err(Stale::Forgotten(SeqNo(2))));
-        assert_eq!(window.look().key(&key("z"), SeqNo(2)), Ok(()), "it saw what was forgotten");
-    }
-}
+#[path = "window_tests.rs"]
+mod tests;

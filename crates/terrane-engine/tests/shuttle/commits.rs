@@ -85,7 +85,7 @@ impl World {
         let footprint = footprint(plan);
         let flight = self.window.enter(&footprint, plan.prepares, &patience(&env, ENDLESS)).unwrap();
         let is_valid = since.is_none_or(|since| {
-            let look = self.window.look();
+            let mut look = self.window.look();
             let keys = plan.reads.iter().chain(plan.writes);
             keys.into_iter().all(|&name| look.key(&key(name), since).is_ok())
                 && footprint.ranges.iter().all(|range| look.range(range, since).is_ok())

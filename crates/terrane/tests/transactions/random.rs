@@ -1,5 +1,6 @@
 //! Threads run random transactions over few keys; what they saw is checked.
 //!
+//! `TERRANE_TRANSACTIONS_EDN` names a directory for the histories as Elle reads them (`elle.rs`).
 //! `TERRANE_TRANSACTIONS` sets how many each thread begins, `TERRANE_TRANSACTIONS_SEED` their choices (not the schedule).
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use terrane::{Concurrency, Db, Isolation, Result, Sync, Transaction, TransactionOptions};
 
+use crate::elle::{Elle, End};
 use crate::history::{Id, Key, Seen, check};
 use crate::support::{Dice, MODES, open};
 
@@ -23,9 +25,14 @@ fn list_of(bytes: &[u8]) -> Vec<Id> {
 }
 
 /// One transaction: reads of keys and ranges, then appends; gives the processor away in between.
-fn body(db: &Db, transaction: &mut Transaction, id: Id, dice: &mut Dice, level: Isolation) -> Result<Seen> {
-    let table = db.default_table();
-    let mut seen = Seen { id, ..Seen::default() };
+fn body(
+    db: &Db,
+    transaction: &mut Transaction,
+    seen: &mut Seen,
+    dice: &mut Dice,
+    level: Isolation,
+) -> Result<()> {
+    let (table, id) = (db.default_table(), seen.id);
     let scans = dice.roll(3) == 0;
     if scans {
         let mut lists: BTreeMap<Key, Vec<Id>> = (0..KEYS as Key).map(|key| (key, Vec::new())).collect();
@@ -60,7 +67,7 @@ fn body(db: &Db, transaction: &mut Transaction, id: Id, dice: &mut Dice, level: 
         seen.appends.push(key);
         std::thread::yield_now();
     }
-    Ok(seen)
+    Ok(())
 }
 
 fn run(mode: Concurrency, level: Isolation) {
@@ -69,20 +76,29 @@ fn run(mode: Concurrency, level: Isolation) {
     let lock_timeout = Duration::from_secs(60);
     let options =
         TransactionOptions { concurrency: mode, isolation: level, lock_timeout, ..Default::default() };
+    let elle = Elle::default();
     let worker = |thread: u64| {
         let (mut dice, mut history) = (Dice(seed * 100 + thread), Vec::new());
+        let elle = &elle;
         for _ in 0..number("TERRANE_TRANSACTIONS", 400) {
             let id = ids.fetch_add(1, Ordering::Relaxed);
+            let (mut seen, invoked) = (Seen { id, ..Seen::default() }, elle.now());
             let mut transaction = db.transaction(&options).unwrap();
-            let done = body(&db, &mut transaction, id, &mut dice, level);
+            let done = body(&db, &mut transaction, &mut seen, &mut dice, level);
             let is_given_up = dice.roll(10) == 0;
-            match done {
-                Ok(_) if is_given_up => transaction.rollback(),
-                Ok(seen) => match transaction.commit(Sync::No) {
-                    Ok(_) => history.push(seen),
-                    Err(error) => assert!(error.kind().is_worth_another_run(), "{error}"),
-                },
-                Err(error) => assert!(error.kind().is_worth_another_run(), "{error}"),
+            let end = match done
+                .and_then(|()| if is_given_up { Ok(None) } else { transaction.commit(Sync::No).map(Some) })
+            {
+                Ok(Some(_)) => End::Ok,
+                Ok(None) => End::Fail,
+                Err(error) => {
+                    assert!(error.kind().is_worth_another_run(), "{error}");
+                    End::Fail
+                }
+            };
+            elle.note(thread, invoked, end, &seen);
+            if end == End::Ok {
+                history.push(seen);
             }
         }
         history
@@ -95,6 +111,7 @@ fn run(mode: Concurrency, level: Isolation) {
     let last =
         (0..KEYS as Key).map(|key| (key, list_of(&db.get(&[key]).unwrap().unwrap_or_default()))).collect();
     assert!(history.iter().any(|seen| !seen.appends.is_empty()), "nothing was committed");
+    elle.write(&format!("{mode:?}-{level:?}"));
     if let Err(anomaly) = check(&history, &last, level) {
         panic!("{mode:?} {level:?}: {anomaly}");
     }
