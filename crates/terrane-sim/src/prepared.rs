@@ -112,7 +112,8 @@ struct History {
 
 impl History {
     fn of(number: u64) -> History {
-        let concurrency = if number % 2 == 0 { Concurrency::Optimistic } else { Concurrency::Pessimistic };
+        let concurrency =
+            if number.is_multiple_of(2) { Concurrency::Optimistic } else { Concurrency::Pessimistic };
         let (commits, sync) = [(true, true), (true, false), (false, true)][(number / 2 % 3) as usize];
         History { concurrency, commits, sync, between: number / 6 % 4, is_long: number / 24 % 2 == 1 }
     }
@@ -272,7 +273,7 @@ impl Scout {
         if !report.findings.is_empty() {
             return Err(format!("check: {:?}", report.findings));
         }
-        if seed % ONCE_MORE_ONE_IN == 0 {
+        if seed.is_multiple_of(ONCE_MORE_ONE_IN) {
             let left = image.kill();
             drop(db);
             let db = open(left, seed + 1).map_err(told)?;
