@@ -29,6 +29,12 @@ pub trait Cursor {
     /// `Io` or `Corrupt` from the device.
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()>;
 
+    /// Asks for memory that [`Cursor::begin_seek`] and [`Cursor::seek`] of the same key will look into, so that several
+    /// sources wait for it together. One of them must follow before anything else but another such call.
+    fn prepare_seek(&mut self, key: &[u8]) {
+        let _ = key;
+    }
+
     /// Begins [`Cursor::seek`] without waiting for a device, so that several sources wait together. True if that was
     /// all; false if bytes are under way now: `seek` with the same arguments must follow, and the cursor has no
     /// position until then.
@@ -63,6 +69,14 @@ pub trait Cursor {
     /// As [`Cursor::seek`].
     fn next(&mut self) -> Result<()>;
 
+    /// As [`Cursor::next`], but may pass by older versions of the key: for those who have seen the one they want.
+    ///
+    /// # Errors
+    /// As [`Cursor::seek`].
+    fn next_key(&mut self) -> Result<()> {
+        self.next()
+    }
+
     /// Goes to the previous entry in internal order. Requires: [`Cursor::entry`] is `Some`.
     ///
     /// # Errors
@@ -77,6 +91,10 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         (**self).seek(key, seq)
+    }
+
+    fn prepare_seek(&mut self, key: &[u8]) {
+        (**self).prepare_seek(key);
     }
 
     fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
@@ -97,6 +115,10 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
 
     fn next(&mut self) -> Result<()> {
         (**self).next()
+    }
+
+    fn next_key(&mut self) -> Result<()> {
+        (**self).next_key()
     }
 
     fn prev(&mut self) -> Result<()> {

@@ -126,14 +126,16 @@ options! {
         |v| *v == 0 || *v >= 4 * MIB,
         "Share of the memory ceiling for segments and the indexes over them.";
     adaptive_memory: bool = true, "true, false", |_| true,
-        "Lend write memory that is not in use to the cache, which gives it back when writers come.";
+        "Lend write memory that is not in use, and half of what is kept for jobs while none runs, to the cache, which gives it back when writers or jobs come.";
+    write_memory_yields: bool = true, "true, false", |_| true,
+        "While reads beside writers do not find their blocks in the cache, writers do with half of their memory.";
     idle_flush: bool = true, "true, false", |_| true,
         "When nobody writes and the cache is full, flush what is left in memory, so that the memory serves reads.";
     return_freed_memory: bool = true, "true, false", |_| true,
         "Have the allocator give back to the system what it keeps of freed memory, when the cache gave up some.";
     idle_reclaim: bool = true, "true, false", |_| true,
         "When nobody writes and nothing is due, give spare segments and all free slots back to the device.";
-    incremental_replacement: bool = false, "true, false", |_| true,
+    incremental_replacement: bool = true, "true, false", |_| true,
         "Let blocks that flush and compaction write take the place of cached blocks of their inputs at once.";
     warm_outputs: bool = true, "true, false", |_| true,
         "While index blocks are cached, load index blocks and filters that flush and compaction write before a read needs them.";

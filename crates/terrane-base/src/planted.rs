@@ -92,6 +92,7 @@ bugs! {
     LeaveUnsealed: "invariant 1", "a full segment is not sealed", "terrane-journal crash lives_and_deaths";
     ForgetSeals: "recovery: record where segments end", "the end that replay found is not recorded", "terrane-engine lost what_a_recovery_gave_up";
     IgnoreLostEdits: "recovery: compare journal and manifest", "a manifest that lost edits is accepted", "terrane-engine lost a_manifest_cut";
+    BelieveTornEnd: "recovery: cut what is torn", "a manifest is cut where it looked torn once", "terrane-sim simulate what_was_found";
     FreeWhileSeen: "invariant 7", "what leaves a swip is freed although a reader's epoch can see it", "terrane-table swip what_a_reader_can_see";
     GiveOutTwice: "invariant 7", "the arena gives memory out that is somebody's", "terrane-table arena memory_is_chunks";
     KeepEmptyChunks: "invariant 8", "an empty chunk of the arena is not given back", "terrane-table arena memory_is_chunks";

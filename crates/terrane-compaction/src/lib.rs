@@ -29,8 +29,8 @@ pub use control::{JobControl, RateLimiter};
 pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, Work};
 pub use limits::Limits;
 pub use pick::{
-    Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, pick, pick_due, pick_fewer_runs,
-    pick_range, plan_dump, plan_flush,
+    Advance, Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, pick, pick_due,
+    pick_fewer_runs, pick_range, plan_dump, plan_flush,
 };
 pub use range::KeyRange;
 pub use score::{Targets, debt_bytes};

@@ -56,16 +56,30 @@ impl Cursors {
         Self::default()
     }
 
-    /// Moves the cursor behind what a job takes, once the job is claimed.
-    pub fn advance(&mut self, spec: &JobSpec) {
-        let Some(input) = spec.inputs.first() else { return };
-        let Some(last) = input.extents.last() else { return };
+    /// Moves the cursor behind what a job takes, once the job is claimed. Returns the way back; `None` if it has no cursor.
+    pub fn advance(&mut self, spec: &JobSpec) -> Option<Advance> {
+        let input = spec.inputs.first()?;
+        let last = input.extents.last()?;
         let number = match (spec.kind, input.place) {
             (JobKind::Runs, Place::Run(_)) => 0,
             (JobKind::Level | JobKind::Gather | JobKind::Deletes, Place::Level(number)) => number,
-            _ => return,
+            _ => return None,
         };
-        self.keys.insert((spec.table, number), last.largest.clone());
+        let (level, to) = ((spec.table, number), last.largest.clone());
+        let from = self.keys.insert(level, to.clone());
+        Some(Advance { level, from, to })
+    }
+
+    /// Moves a cursor back to where it was before a job that did not come to its end, unless another has moved it since.
+    pub fn retreat(&mut self, advance: Advance) {
+        let Advance { level, from, to } = advance;
+        if self.keys.get(&level) != Some(&to) {
+            return;
+        }
+        match from {
+            Some(key) => self.keys.insert(level, key),
+            None => self.keys.remove(&level),
+        };
     }
 
     /// Forgets a table that was dropped.
@@ -90,6 +104,14 @@ impl Cursors {
         let start = found + usize::from(is_done);
         if start < level.len() { start } else { 0 }
     }
+}
+
+/// How far a job has moved a cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advance {
+    level: (TableId, u8),
+    from: Option<Vec<u8>>,
+    to: Vec<u8>,
 }
 
 /// What the picking functions share.

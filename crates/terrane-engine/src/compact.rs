@@ -63,19 +63,22 @@ impl Engine {
 
     /// Runs a compaction job and makes its result part of the table.
     pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &Arc<JobControl>) -> Result<()> {
-        let result = self.while_sinking(spec, control, || {
+        let done = self.while_sinking(spec, control, || {
             let mut publish = |part: JobResult| self.install(table, &part, Vec::new(), |_| ());
             let result = self.compactor.run_in_parts(spec, control, &mut publish)?;
-            self.install(table, &result, Vec::new(), |_| ()).map(|()| result)
-        })?;
+            self.install(table, &result, Vec::new(), |_| ()).map(|()| result.work)
+        });
+        // What a job did that came to no end was done, too.
+        let work = done.as_ref().map_or_else(|_| control.work(), |work| *work);
+        add(&self.counters.compaction_bytes_read, work.bytes_read);
+        add(&self.counters.compaction_bytes_written, work.bytes_written);
+        add(&self.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
+        done?;
         if spec.kind == JobKind::Manual {
             table.advance_request(spec);
         }
         self.store.reclaim()?;
         add(&self.counters.compactions, 1);
-        add(&self.counters.compaction_bytes_read, result.work.bytes_read);
-        add(&self.counters.compaction_bytes_written, result.work.bytes_written);
-        add(&self.counters.bytes_reused, result.work.bytes_relinked + result.work.bytes_copied);
         Ok(())
     }
 }

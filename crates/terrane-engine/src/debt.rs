@@ -1,6 +1,6 @@
 //! What the background owes, for [`crate::pressure`]:
 //!
-//! * memory: segments and indexes against the write memory. At 1 writers wait: the ceiling is hard. They wait as well
+//! * memory: segments and indexes against the write memory, or the share of it that is left to writers ([`crate::yielding`]). At 1 writers wait: the ceiling is hard. They wait as well
 //!   while the cache has yet to give back what was lent to it.
 //! * the backlog of the levels ([`crate::backlog`]), of the table that has most: overflow runs, and bytes that compaction
 //!   owes. Writers get slower by it, they never stop.
@@ -11,6 +11,7 @@ impl Engine {
     /// Computes the debt anew and tells the writers. Called when memory or levels changed.
     pub(crate) fn refresh_debt(&self) {
         self.stop_for_writers();
+        self.look_at_yielding();
         let balance = self.balance_memory();
         // What the cache has not given back yet is waited for like memory that is not flushed yet.
         let memory = if balance.is_over { 1.0 } else { self.debt_of(balance.write_bytes) };
@@ -20,9 +21,5 @@ impl Engine {
     /// Share of the write memory that is in use.
     pub(crate) fn memory_debt(&self) -> f64 {
         self.debt_of(self.write_memory_in_use())
-    }
-
-    fn debt_of(&self, write_bytes: u64) -> f64 {
-        write_bytes as f64 / self.plan.write_bytes as f64
     }
 }

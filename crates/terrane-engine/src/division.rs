@@ -1,6 +1,6 @@
 //! The division of the memory ceiling between writers and the cache.
 //!
-//! Jobs in flight have a share of their own; what is left is *shared*. Writers may take up to their share of it, and
+//! Jobs in flight have a share of their own, half of which the cache has while none runs ([`crate::lending`]); what is left is *shared*. Writers may take up to their share of it, and
 //! what they do not use is lent to the cache. The limit of the cache follows what writers use, with a slack between
 //! the two: room for what writers take from one look to the next, so that they need not wait for evictions.
 //!
@@ -38,15 +38,15 @@ pub(crate) struct Balance {
 pub(crate) struct Looking(Mutex<()>);
 
 impl MemoryPlan {
-    /// The limit of the cache while writers use `write_bytes`.
-    pub(crate) fn cache_limit(&self, write_bytes: u64) -> u64 {
+    /// The limit of the cache while writers use `write_bytes` and jobs have lent it `lent_bytes`.
+    pub(crate) fn cache_limit(&self, write_bytes: u64, lent_bytes: u64) -> u64 {
         if !self.adaptive {
             return self.cache_bytes;
         }
         // Beyond their share writers get only what is on its way when they are stopped: half of the slack.
         let end = self.write_bytes + self.slack_bytes / 2;
         let foreseen = (write_bytes + self.slack_bytes).min(end).max(write_bytes);
-        self.shared_bytes().saturating_sub(foreseen)
+        (self.shared_bytes() + lent_bytes).saturating_sub(foreseen)
     }
 }
 
@@ -59,9 +59,27 @@ impl Engine {
             return Balance { write_bytes, is_over: false };
         }
         self.freed_watch.note(self.cache.used_bytes());
-        self.cache.set_limit(self.plan.cache_limit(write_bytes));
+        self.cache.set_limit(self.plan.cache_limit(write_bytes, self.lent_bytes()));
         self.cache.shrink_some(STEP_BYTES);
-        Balance { write_bytes, is_over: write_bytes + self.cache.used_bytes() > self.plan.shared_bytes() }
+        Balance { write_bytes, is_over: write_bytes + self.cache.used_bytes() > self.bytes_max() }
+    }
+
+    /// Sets the limit of the cache, and lets it give up all that is too much.
+    pub(crate) fn shrink_cache(&self) {
+        let _looking = self.looking.0.lock();
+        let limit = self.plan.cache_limit(self.write_memory_in_use(), self.lent_bytes());
+        self.freed_watch.note(self.cache.used_bytes());
+        self.cache.resize(limit);
+    }
+
+    /// What the cache has of the memory of jobs.
+    fn lent_bytes(&self) -> u64 {
+        if self.job_memory.is_lent() { self.plan.lent_bytes } else { 0 }
+    }
+
+    /// What writers and the cache may hold together now.
+    fn bytes_max(&self) -> u64 {
+        self.plan.shared_bytes() + if self.job_memory.is_out() { self.plan.lent_bytes } else { 0 }
     }
 
     /// Whether `reserved` bytes of batches find room, beside what writers and the cache hold; the cache makes some.
@@ -71,13 +89,14 @@ impl Engine {
         if wanted > self.plan.write_bytes {
             return terrane_base::planted!(UnlimitedWriteMemory);
         }
-        if !self.plan.adaptive || wanted + self.cache.used_bytes() <= self.plan.shared_bytes() {
+        let has_room = || wanted + self.cache.used_bytes() <= self.bytes_max();
+        if !self.plan.adaptive || has_room() {
             return true;
         }
         let _looking = self.looking.0.lock();
-        self.cache.set_limit(self.plan.cache_limit(wanted));
+        self.cache.set_limit(self.plan.cache_limit(wanted, self.lent_bytes()));
         self.cache.shrink_some(reserved + STEP_BYTES);
-        wanted + self.cache.used_bytes() <= self.plan.shared_bytes()
+        has_room()
     }
 }
 
@@ -98,21 +117,24 @@ mod tests {
         assert_eq!(plan.shared_bytes() + (256 << 20) / 8, 256 << 20);
         let mut last = u64::MAX;
         for write_bytes in (0..plan.write_bytes * 2).step_by(1 << 20) {
-            let limit = plan.cache_limit(write_bytes);
+            let limit = plan.cache_limit(write_bytes, 0);
             assert!(limit <= last, "the cache gives back what writers take");
             assert!(write_bytes + limit <= plan.shared_bytes() || limit == 0);
             // Its own share stays, less what writers may have on its way.
             assert!(write_bytes > plan.write_bytes || limit >= plan.cache_bytes - plan.slack_bytes / 2);
+            assert!(plan.cache_limit(write_bytes, plan.lent_bytes) <= limit + plan.lent_bytes);
             last = limit;
         }
-        assert!(plan.cache_limit(0) > plan.cache_bytes * 3 / 2, "most of what nobody uses is lent");
+        assert!(plan.cache_limit(0, 0) > plan.cache_bytes * 3 / 2, "most of what nobody uses is lent");
     }
 
     #[test]
     fn without_adapting_the_shares_are_fixed() {
         let plan = plan(false);
         assert!(
-            (0..plan.write_bytes).step_by(1 << 20).all(|used| plan.cache_limit(used) == plan.cache_bytes)
+            (0..plan.write_bytes)
+                .step_by(1 << 20)
+                .all(|used| plan.cache_limit(used, plan.lent_bytes) == plan.cache_bytes)
         );
     }
 }

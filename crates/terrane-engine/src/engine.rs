@@ -23,11 +23,13 @@ use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
+use crate::lending::JobMemory;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::MemoryPlan;
 use crate::stats::{Counters, Stats};
+use crate::yielding::Yielding;
 
 /// An open database. Everything is reached through shared references.
 pub struct Engine {
@@ -53,6 +55,8 @@ pub struct Engine {
     pub(crate) manifest: Arc<Manifest>,
     /// Only one thread at a time divides memory.
     pub(crate) looking: Looking,
+    /// Whether the cache has the memory of jobs.
+    pub(crate) job_memory: JobMemory,
     /// What the cache gave up.
     pub(crate) freed_watch: FreedWatch,
     /// Since when nobody writes.
@@ -69,6 +73,8 @@ pub struct Engine {
     pub(crate) backlog: Backlog,
     /// How much writers bring.
     pub(crate) inflow: Inflow,
+    /// How much of their memory writers do without.
+    pub(crate) yielding: Yielding,
     /// What was counted.
     pub(crate) counters: Counters,
     /// Background work.

@@ -91,7 +91,7 @@ impl Engine {
         let bytes =
             newest.record_bytes() + newest.index_bytes() + oldest.record_bytes() + oldest.index_bytes();
         let flushing = table.flushing.load(Ordering::Acquire) && picture.generations.len() == 1;
-        (bytes <= self.options.global_index_bytes && !flushing).then(|| newest.clone())
+        (bytes <= self.generation_limit() && !flushing).then(|| newest.clone())
     }
 
     fn merge_oldest(
@@ -153,7 +153,7 @@ impl Engine {
         let Some(oldest) = picture.generations.last() else { return false };
         let bytes = oldest.record_bytes() + oldest.index_bytes();
         picture.generations.len() > 1
-            || bytes + self.options.memtable_bytes > self.options.global_index_bytes
+            || bytes + self.memtable_limit() > self.generation_limit()
             || table.flush_wanted() > table.flushed_seq()
     }
 

@@ -22,7 +22,7 @@ use terrane_levels::{Level, Metasnapshot};
 use terrane_table::Extent;
 
 use crate::engine::Engine;
-use crate::inherit::Fresh;
+use crate::inherit::heirs;
 use crate::read::ReadMode;
 use crate::table::{Picture, Table};
 
@@ -169,18 +169,17 @@ impl Engine {
         (1..).zip(&tree.levels).map(|(number, level)| of(number, level)).collect()
     }
 
-    /// Hands the heat of extents that a job replaced to the `fresh` ones that it wrote.
-    pub(crate) fn pass_heat_on(&self, result: &JobResult, fresh: &Fresh, replaced: &[Arc<Extent>]) {
+    /// Hands the heat of extents that a job replaced to those that it wrote, which are in `tree` now.
+    pub(crate) fn pass_heat_on(&self, tree: &Metasnapshot, result: &JobResult, replaced: &[Arc<Extent>]) {
         if !self.options.hot_cold || replaced.is_empty() || terrane_base::planted!(ForgetHeat) {
             return;
         }
         let moment = self.moment();
         let inputs: Vec<_> = replaced.iter().map(|extent| (&extent.meta, extent.heat.at(moment))).collect();
-        let outputs: Vec<&ExtentMeta> = result.written().collect();
-        for (meta, share) in outputs.iter().zip(shares(&inputs, &outputs)) {
-            if let Some(extent) = fresh.get(&meta.id) {
-                extent.heat.add(share, moment);
-            }
+        let heirs = heirs(tree, result, replaced);
+        let outputs: Vec<&ExtentMeta> = heirs.iter().map(|extent| &extent.meta).collect();
+        for (extent, share) in heirs.iter().zip(shares(&inputs, &outputs)) {
+            extent.heat.add(share, moment);
         }
     }
 }

@@ -53,7 +53,7 @@ impl Engine {
             return Err(error);
         }
         let replaced = self.swap_tree(table, result, &fresh, change)?;
-        self.pass_heat_on(result, &fresh, &replaced);
+        self.pass_heat_on(&table.pinned().tree, result, &replaced);
         for extent in replaced {
             extent.mark_obsolete();
         }

@@ -10,11 +10,7 @@ use crate::engine::Engine;
 use crate::scan::{Bounds, Scan};
 use crate::table::{Picture, Table};
 
-/// One sorted source of a picture.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a scan has few sources, and a box for each would be an allocation"
-)]
+/// One sorted source of a picture. A scan has few, and a box for each would be an allocation.
 pub enum Source {
     /// A memtable or a generation of the global index.
     Memory(MemtableCursor),
@@ -41,6 +37,10 @@ impl Cursor for Source {
         forward!(self, cursor => cursor.seek(key, seq))
     }
 
+    fn prepare_seek(&mut self, key: &[u8]) {
+        forward!(self, cursor => cursor.prepare_seek(key));
+    }
+
     fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
         forward!(self, cursor => cursor.begin_seek(key, seq))
     }
@@ -60,6 +60,11 @@ impl Cursor for Source {
     #[inline]
     fn next(&mut self) -> Result<()> {
         forward!(self, cursor => cursor.next())
+    }
+
+    #[inline]
+    fn next_key(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.next_key())
     }
 
     #[inline]

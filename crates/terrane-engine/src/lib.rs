@@ -35,6 +35,7 @@ mod inflow;
 mod inherit;
 mod install;
 mod iterate;
+mod lending;
 mod maintain;
 mod multi_get;
 mod open;
@@ -59,6 +60,7 @@ mod values;
 mod work;
 mod workers;
 mod write;
+mod yielding;
 
 pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};

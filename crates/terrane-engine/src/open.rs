@@ -32,6 +32,7 @@ use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
+use crate::lending::JobMemory;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
@@ -39,6 +40,7 @@ use crate::scrub::Scrubber;
 use crate::settings::{MemoryPlan, TableSettings};
 use crate::stats::{Counters, add};
 use crate::table::Table;
+use crate::yielding::Yielding;
 
 /// How many engines this process has opened.
 static INSTANCES: AtomicU64 = AtomicU64::new(0);
@@ -64,8 +66,7 @@ impl Engine {
         let start = env.clock.now();
         // What a thread reads of this database is then sampled alike each time.
         terrane_base::sampling::restart();
-        let options = options.resolve(env.spawn.parallelism())?;
-        terrane_format::rank::choose(options.search_kernel)?;
+        let options = settle(options, &env)?;
         let flows = Flows::default();
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
         let state = forget_dropped(&manifest, state, options.read_only)?;
@@ -86,12 +87,13 @@ impl Engine {
         };
         let journal = recovery.run()?;
         let plan = MemoryPlan::new(&options);
-        let cache = Cache::with_memory(plan.shared_bytes(), plan.cache_bytes, plan.chunk_bytes);
+        let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
         let engine = Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
             cache,
             looking: Looking::default(),
+            job_memory: JobMemory::default(),
             idle_watch: IdleWatch::default(),
             freed_watch: FreedWatch::default(),
             catalog: Catalog::new(tables),
@@ -100,6 +102,7 @@ impl Engine {
             pressure: Pressure::default(),
             backlog: Backlog::default(),
             inflow: Inflow::default(),
+            yielding: Yielding::default(),
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             scrubber: Scrubber::default(),
             adapting: Adapting::default(),
@@ -187,6 +190,12 @@ fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env)
         Contents::Vacant | Contents::Missing => Manifest::create(disk.clone(), dir, env, Vec::new())?,
     };
     Ok(Opened { manifest, state, lock: Some(lock) })
+}
+
+/// The options as they hold from now on: what is left to the engine is chosen.
+fn settle(options: &Options, env: &Env) -> Result<Options> {
+    terrane_format::rank::choose(options.search_kernel)?;
+    options.resolve(env.spawn.parallelism())
 }
 
 /// Finishes what a drop of a table began: its extents leave the manifest.

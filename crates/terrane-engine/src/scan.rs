@@ -186,7 +186,7 @@ impl<C: Cursor> Scan<C> {
                 let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
-                self.cursor.next()?;
+                self.cursor.next_key()?;
             }
             Place::Backward => seek_past(&mut self.cursor, &self.key)?,
         }
@@ -245,13 +245,13 @@ impl<C: Cursor> Scan<C> {
                 self.key.extend_from_slice(entry.key);
                 skip = true;
                 steps = 0;
-                self.cursor.next()?;
+                self.cursor.next_key()?;
                 continue;
             }
             *skipped += 1;
             steps += 1;
             if steps <= STEPS_BEFORE_SEEK {
-                self.cursor.next()?;
+                if decided { self.cursor.next_key()? } else { self.cursor.next()? }
             } else if decided {
                 seek_past(&mut self.cursor, &self.key)?;
                 steps = 0;

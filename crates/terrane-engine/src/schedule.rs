@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use terrane_base::env::{Joiner, Spawn, Step};
 use terrane_base::{Error, Kind, Result, TableId};
-use terrane_compaction::{ClaimId, Claims, Cursors, JobControl};
+use terrane_compaction::{Advance, ClaimId, Claims, Cursors, JobControl};
 
 use crate::adapt::Adaptation;
 use crate::engine::Engine;
@@ -33,6 +33,8 @@ pub(crate) struct Running {
     pub(crate) table: Option<TableId>,
     /// What it holds of the table's levels, if it is a compaction.
     claim: Option<ClaimId>,
+    /// How far it has moved a cursor.
+    advance: Option<Advance>,
     /// Progress, pause and cancel.
     pub(crate) control: Arc<JobControl>,
 }
@@ -255,6 +257,10 @@ impl Scheduler {
                 result = Ok(());
             } else if let Some(claim) = done.claim {
                 schedule.claims.release(claim);
+                if let (Err(_), Some(advance)) = (&result, done.advance) {
+                    // The next attempt must begin where this one did: parts that it published are there twice until then.
+                    schedule.cursors.retreat(advance);
+                }
             }
         }
         schedule.failures.note(subject, result);
@@ -275,7 +281,10 @@ impl Engine {
         };
         let subject = (work.name(), work.table());
         // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
-        let run = std::panic::AssertUnwindSafe(|| self.run_work(&work, &control));
+        let run = std::panic::AssertUnwindSafe(|| {
+            let run = || self.run_work(&work, &control);
+            if work.needs_memory() { self.with_job_memory(run) } else { run() }
+        });
         let result = std::panic::catch_unwind(run).unwrap_or_else(|_| {
             Err(Error::new(
                 Kind::Poisoned,
@@ -308,18 +317,18 @@ impl Engine {
         schedule.next_id += 1;
         let id = schedule.next_id;
         let control = Arc::new(self.new_control());
-        let claim = match &work {
+        let (claim, advance) = match &work {
             Work::Compact(_, spec) | Work::Adapt(_, spec) => {
-                schedule.cursors.advance(spec);
-                schedule.claims.take(spec.claim())
+                (schedule.claims.take(spec.claim()), schedule.cursors.advance(spec))
             }
-            _ => None,
+            _ => (None, None),
         };
         schedule.running.push(Running {
             id,
             name: work.name(),
             table: work.table(),
             claim,
+            advance,
             control: control.clone(),
         });
         Some((id, work, control))
@@ -329,6 +338,7 @@ impl Engine {
     fn next_due(&self, schedule: &mut Schedule) -> Option<Work> {
         self.observe_loads(schedule);
         self.rest_rows();
+        self.lend_job_memory();
         let work = self.next_work(schedule, self.is_filling(), self.puts_off());
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_settled(&AWAITED_WORK);
@@ -371,24 +381,4 @@ impl Engine {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn compacting(count: u64) -> Schedule {
-        let running = (0..count).map(|id| Running {
-            id,
-            name: "compact",
-            table: None,
-            claim: None,
-            control: Arc::new(JobControl::new(terrane_base::env::Env::real().clock, None)),
-        });
-        Schedule { running: running.collect(), ..Schedule::default() }
-    }
-
-    #[test]
-    fn compactions_leave_a_worker_to_memory() {
-        assert!(compacting(0).leaves_a_worker(1), "the only worker does everything");
-        assert!(compacting(0).leaves_a_worker(2) && !compacting(1).leaves_a_worker(2));
-        assert!(compacting(6).leaves_a_worker(8) && !compacting(7).leaves_a_worker(8));
-    }
-}
+mod tests;

@@ -21,6 +21,9 @@ pub const TABLE_OPTIONS: [&str; 8] = [
 /// Of the memory budget, the part that is left to jobs in flight.
 const JOB_SHARE: u64 = 8;
 
+/// One part in this many of it is lent to the cache while no job runs: the rest is also for iterators.
+const LENT_SHARE: u64 = 2;
+
 /// A cache of fewer huge pages than these would lose too much to the last one of them: its objects lie on the heap.
 const CHUNKS_MIN: u64 = 20;
 
@@ -88,7 +91,9 @@ pub(crate) struct MemoryPlan {
     pub(crate) cache_bytes: u64,
     /// What stays free between the two while memory is lent.
     pub(crate) slack_bytes: u64,
-    /// Whether write memory that is not in use is lent to the cache.
+    /// Of the memory of jobs, what the cache may have while none runs.
+    pub(crate) lent_bytes: u64,
+    /// Whether memory that writers and jobs do not use is lent to the cache.
     pub(crate) adaptive: bool,
     /// Chunks that the cache's objects lie in; `None`: on the heap.
     pub(crate) chunk_bytes: Option<usize>,
@@ -107,6 +112,7 @@ impl MemoryPlan {
             chunk_bytes: has_arena.then_some(HUGE_PAGE_BYTES),
             write_bytes,
             cache_bytes,
+            lent_bytes: job_bytes / LENT_SHARE,
             slack_bytes: options.segment_bytes + index_bytes,
             adaptive: options.adaptive_memory,
         }
@@ -116,5 +122,10 @@ impl MemoryPlan {
     pub(crate) fn shared_bytes(&self) -> u64 {
         let too_much = if terrane_base::planted!(LendTooMuch) { self.write_bytes / 2 } else { 0 };
         self.write_bytes + self.cache_bytes + too_much
+    }
+
+    /// What the cache gets at most.
+    pub(crate) fn cache_bytes_max(&self) -> u64 {
+        self.shared_bytes() + self.lent_bytes
     }
 }

@@ -111,6 +111,8 @@ impl Engine {
         change.remove(table.id);
         self.scheduler.cancel_table(table.id);
         self.forget_extents(&table, &tree)?;
+        drop(tree);
+        self.idle_watch.reclaim_again();
         self.scheduler.wake();
         Ok(())
     }

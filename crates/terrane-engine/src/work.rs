@@ -50,6 +50,11 @@ impl Work {
         !matches!(self, Work::Adapt(..) | Work::Scrub | Work::Reclaim)
     }
 
+    /// Whether it takes memory for what it reads and writes.
+    pub(crate) fn needs_memory(&self) -> bool {
+        !matches!(self, Work::Freeze(_) | Work::Trim | Work::Reclaim)
+    }
+
     /// One word for displays.
     pub(crate) fn name(&self) -> &'static str {
         match self {

@@ -177,7 +177,7 @@ impl Engine {
     #[inline]
     fn note_if_full(&self, table: &Table, guard: &Guard) {
         let active = &table.picture(guard).active;
-        if active.record_bytes() + active.index_bytes() >= self.options.memtable_bytes {
+        if active.record_bytes() + active.index_bytes() >= self.memtable_limit() {
             self.note_full(table);
         }
     }

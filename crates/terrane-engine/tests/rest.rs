@@ -3,7 +3,10 @@
 
 mod support;
 
+use std::time::Duration;
+
 use support::{open, rows, small_options};
+use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_device::MemDisk;
 
@@ -43,4 +46,32 @@ fn used_at_rest(idle_reclaim: bool) -> u64 {
 fn at_rest_the_device_has_back_what_is_not_in_use() {
     let (given_back, kept) = (used_at_rest(true), used_at_rest(false));
     assert!(given_back * 2 < kept, "{given_back} bytes against {kept}");
+}
+
+#[test]
+fn the_space_of_a_dropped_table_comes_back_though_nobody_writes() {
+    let disk = MemDisk::new();
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    let table = engine.create_table("dropped", &[]).unwrap();
+    for number in 0..ROWS {
+        let value: Vec<u8> = (0..100).map(|at| ((number * (at * 2 + 7)) >> 3) as u8).collect();
+        engine.put(table.id, format!("key{number:06}").as_bytes(), &value, false).unwrap();
+    }
+    drop(table);
+    engine.flush().unwrap();
+    // Behind this nothing is left to give back.
+    engine.wait_until_quiescent().unwrap();
+    let before = disk.used_bytes();
+    engine.drop_table("dropped").unwrap();
+    // Tries are counted, not time: a machine may stand still.
+    let is_back = || disk.used_bytes() * 2 < before;
+    let clock = Env::real().clock;
+    for _ in 0..4000 {
+        if is_back() {
+            break;
+        }
+        clock.sleep(Duration::from_millis(5));
+    }
+    assert!(is_back(), "{} bytes of {before} are still in use", disk.used_bytes());
+    engine.close().unwrap();
 }

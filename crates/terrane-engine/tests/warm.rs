@@ -37,6 +37,8 @@ fn loads_of_a_read(engine: &Engine, number: u64, version: u64) -> u64 {
 fn loads_after_rewriting(warm_outputs: bool, is_read: bool) -> u64 {
     let options = Options {
         warm_outputs,
+        // The blocks, too, would be there.
+        incremental_replacement: false,
         row_cache: 0,
         adaptive_filters: false,
         filter_bits_per_key: 20,

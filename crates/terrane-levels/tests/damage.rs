@@ -101,7 +101,8 @@ fn a_zeroed_range_is_found() {
         let mut bytes = sample.bytes.clone();
         bytes[start..].fill(0);
         let (state, torn) = sample.open(&bytes).unwrap();
-        assert!(sample.states.contains(&state) && torn > 0);
+        // The last bytes are of a checksum, and may be zeros already.
+        assert!(sample.states.contains(&state) && (torn > 0 || bytes == sample.bytes));
         let mut bytes = sample.bytes.clone();
         let end = (start + 16).min(sample.mark);
         bytes[start.min(end)..end].fill(0);

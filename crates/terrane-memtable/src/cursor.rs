@@ -46,6 +46,16 @@ impl Cursor for MemtableCursor {
         Ok(())
     }
 
+    fn prepare_seek(&mut self, key: &[u8]) {
+        self.walk.prepare_seek(key);
+    }
+
+    /// Leaves the placement to `seek`, so that what others do meanwhile hides a miss.
+    fn begin_seek(&mut self, _key: &[u8], _seq: SeqNo) -> Result<bool> {
+        self.walk.begin_seek();
+        Ok(false)
+    }
+
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.walk.seek_before(key);
         Ok(())
@@ -63,6 +73,12 @@ impl Cursor for MemtableCursor {
 
     fn next(&mut self) -> Result<()> {
         self.walk.next();
+        Ok(())
+    }
+
+    /// Passes by all older versions, whose entries and records lie elsewhere each.
+    fn next_key(&mut self) -> Result<()> {
+        self.walk.next_key();
         Ok(())
     }
 

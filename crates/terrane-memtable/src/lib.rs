@@ -9,10 +9,11 @@
 //!
 //! Modules, lowest first: `arena` (memory of a tree), `record` (pointer to an encoded record), `version` (the
 //! versions of a key), `node` (inner nodes), `segments` (what a memtable points into), `tree` (insert and
-//! find), `walk` (ordered iteration), `probe` (many lookups at once), `filter` (may a key be there?), `range_deletes` (which
-//! stretches of keys are hidden). `unsafe` lives in `arena`, `record`,
+//! find), `ahead` (what a walk asks for), `walk` (ordered iteration), `probe` (many lookups at once), `filter` (may a
+//! key be there?), `range_deletes` (which stretches of keys are hidden). `unsafe` lives in `arena`, `record`,
 //! `version` and `node`, each with its rules on top; the others only call across those rules.
 
+mod ahead;
 mod arena;
 mod cursor;
 mod filter;

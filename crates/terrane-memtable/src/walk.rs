@@ -5,28 +5,26 @@
 //! inserted before they were (`node`, rule 4), so a walk sees at least what was in the tree when it was placed,
 //! and whatever it sees is in order.
 //!
-//! Each key costs a miss for its entry and one for its record, one after the other. A walk that goes on in one
-//! direction therefore looks ahead within the node: it asks for the entries of the next keys, then for their
-//! records, so that the misses of several keys overlap.
+//! A walk that goes on in one direction asks for the memory of the keys in front of it (`ahead`), so that the misses of
+//! several keys overlap, and overlap with what others do between its steps.
 #![expect(unsafe_code, reason = "lends itself to a cursor that owns its memtable")]
 
 use std::cmp::Ordering;
-use std::ptr::from_ref;
 
 use terrane_base::SeqNo;
 
-use crate::node::{Child, Node, prefetch};
+use crate::ahead::{Ahead, Coming};
+use crate::node::{Child, Node};
 use crate::record::RecordView;
 use crate::tree::common_len;
 use crate::version::VersionEntry;
 
-/// Most keys that a walk looks ahead. It begins with 2 after a seek and doubles, so that short walks pay little.
-const AHEAD_MAX: usize = 16;
-
 pub(crate) struct Walk<'t> {
     root: Node<'t>,
     path: Vec<Frame<'t>>,
-    ahead: usize,
+    ahead: Ahead<'t>,
+    /// The direction of what is asked for.
+    is_backward: bool,
     at: Option<At<'t>>,
     /// Versions newer than the one at the position, newest first; only if `newer_known`.
     newer: Vec<&'t VersionEntry>,
@@ -37,8 +35,7 @@ pub(crate) struct Walk<'t> {
 struct Frame<'t> {
     node: Node<'t>,
     place: usize,
-    /// Places up to here (going forward) or from here on (going back) were looked ahead at.
-    warm: Option<usize>,
+    coming: Coming<'t>,
 }
 
 #[derive(Clone, Copy)]
@@ -49,32 +46,17 @@ pub(crate) struct At<'t> {
     pub(crate) view: RecordView<'t>,
 }
 
-impl<'t> Frame<'t> {
-    /// Asks for the next `count` children; `step` finds the child after a place.
-    fn warm_up(&mut self, count: usize, step: impl Fn(Node<'t>, usize) -> Option<(u8, Child<'t>)>) {
-        let mut heads = [None; AHEAD_MAX];
-        let mut place = self.place;
-        for head in &mut heads[..count] {
-            let Some((byte, child)) = step(self.node, place) else { break };
-            place = usize::from(byte) + 1;
-            match child {
-                Child::Leaf(entry) => {
-                    prefetch(from_ref(entry).cast());
-                    *head = Some(entry);
-                }
-                Child::Node(node) => node.link().prefetch(0),
-                Child::Empty => {}
-            }
-        }
-        self.warm = Some(place);
-        // These loads wait for the entries, but all at once.
-        heads.iter().flatten().for_each(|entry| prefetch(entry.record().start()));
-    }
-}
-
 impl<'t> Walk<'t> {
     pub(crate) fn new(root: Node<'t>) -> Self {
-        Walk { root, path: Vec::new(), ahead: 2, at: None, newer: Vec::new(), newer_known: false }
+        Walk {
+            root,
+            path: Vec::new(),
+            ahead: Ahead::new(),
+            is_backward: false,
+            at: None,
+            newer: Vec::new(),
+            newer_known: false,
+        }
     }
 
     /// The same walk, not yet placed, for a borrow of any length.
@@ -93,7 +75,34 @@ impl<'t> Walk<'t> {
 
     fn start(&mut self) {
         self.path.clear();
-        self.ahead = 2;
+        self.ahead.restart();
+        self.is_backward = false;
+    }
+
+    /// Asks for what [`Walk::seek`] of `key` will look into. Changes nothing.
+    pub(crate) fn prepare_seek(&mut self, key: &[u8]) {
+        self.ahead.restart();
+        let mut node = self.root;
+        let mut depth = 0;
+        while let Some(&byte) = key.get(depth) {
+            match node.child(byte) {
+                Child::Empty => return,
+                leaf @ Child::Leaf(_) => {
+                    self.ahead.ask(leaf);
+                    return;
+                }
+                Child::Node(child) => {
+                    depth += 1 + child.prefix_len();
+                    node = child;
+                }
+            }
+        }
+    }
+
+    /// Asks for what follows on what [`Walk::prepare_seek`] asked for, and gives the position up.
+    pub(crate) fn begin_seek(&mut self) {
+        self.at = None;
+        self.ahead.go_on();
     }
 
     pub(crate) fn seek_first(&mut self) {
@@ -122,11 +131,14 @@ impl<'t> Walk<'t> {
             match node.child(byte) {
                 Child::Empty => return self.next_key(),
                 Child::Leaf(head) => {
-                    return match head.key().cmp(key) {
+                    // What follows comes while this one is waited for.
+                    self.look_ahead();
+                    match head.key().cmp(key) {
                         Ordering::Less => self.next_key(),
                         Ordering::Equal => self.land_visible(head, seq),
                         Ordering::Greater => self.land(head),
-                    };
+                    }
+                    return self.ahead.go_on();
                 }
                 Child::Node(child) => match side(child.prefix(), &key[depth + 1..]) {
                     Ordering::Less => return self.next_key(),
@@ -197,13 +209,9 @@ impl<'t> Walk<'t> {
 
     /// Goes to the newest version of the next key after the path's place.
     pub(crate) fn next_key(&mut self) {
+        self.face(false);
         while let Some(frame) = self.path.last_mut() {
-            if frame.warm.is_none_or(|warm| frame.place >= warm) {
-                frame.warm_up(self.ahead, Node::child_from);
-                self.ahead = (self.ahead * 2).min(AHEAD_MAX);
-            }
-            // Bytes from `place` on are those behind it: a byte's place is one more than the byte.
-            match frame.node.child_from(frame.place) {
+            match frame.coming.next(&mut self.ahead, frame.node, frame.place, false) {
                 Some((byte, child)) => {
                     frame.place = usize::from(byte) + 1;
                     return match child {
@@ -220,12 +228,9 @@ impl<'t> Walk<'t> {
 
     /// Goes to the oldest version of the last key before the path's place.
     fn prev_key(&mut self) {
+        self.face(true);
         while let Some(frame) = self.path.last_mut() {
-            if frame.warm.is_none_or(|warm| frame.place <= warm) {
-                frame.warm_up(self.ahead, |node, place| node.child_below(place.saturating_sub(1)));
-                self.ahead = (self.ahead * 2).min(AHEAD_MAX);
-            }
-            if let Some((byte, child)) = frame.node.child_below(frame.place.saturating_sub(1)) {
+            if let Some((byte, child)) = frame.coming.next(&mut self.ahead, frame.node, frame.place, true) {
                 frame.place = usize::from(byte) + 1;
                 return match child {
                     Child::Leaf(head) => self.land_oldest(head),
@@ -261,7 +266,25 @@ impl<'t> Walk<'t> {
     }
 
     fn push(&mut self, node: Node<'t>, place: usize) {
-        self.path.push(Frame { node, place, warm: None });
+        self.path.push(Frame { node, place, coming: Coming::new() });
+    }
+
+    /// Goes on with what was asked for, or begins anew in the other direction.
+    #[inline]
+    fn face(&mut self, is_backward: bool) {
+        if self.is_backward != is_backward {
+            self.is_backward = is_backward;
+            self.ahead.restart();
+            self.path.iter_mut().for_each(|frame| frame.coming = Coming::new());
+        }
+        self.ahead.go_on();
+    }
+
+    /// Asks for the children behind the path's place.
+    fn look_ahead(&mut self) {
+        if let Some(frame) = self.path.last_mut() {
+            frame.coming.fill(&mut self.ahead, frame.node, frame.place, false);
+        }
     }
 
     fn land(&mut self, head: &'t VersionEntry) {

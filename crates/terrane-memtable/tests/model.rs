@@ -66,6 +66,7 @@ fn check_all(memtable: &std::sync::Arc<Memtable>, model: &Model, others: &[Vec<u
     let mut cursor = memtable.cursor();
     assert!(cursor.entry().is_none(), "a new cursor has no position");
     assert_eq!(rows_forward(&mut cursor), rows);
+    check_keys(&mut cursor, &rows);
     let reversed: Vec<_> = rows.iter().rev().cloned().collect();
     assert_eq!(rows_backward(&mut cursor), reversed);
     let seq_last = rows.iter().map(|(_, seq_kind, _)| seq_kind.seq().0).max().unwrap_or(0);
@@ -80,12 +81,30 @@ fn check_all(memtable: &std::sync::Arc<Memtable>, model: &Model, others: &[Vec<u
                 row_key > key || (row_key == *key && seq_kind.seq() <= seq)
             });
             check_position(&mut cursor, &rows, first, dice);
+            // A placement in two steps, from wherever the cursor stands.
+            cursor.prepare_seek(key);
+            let is_done = cursor.begin_seek(key, seq).unwrap();
+            if !is_done {
+                assert!(cursor.entry().is_none(), "no position until the placement is done");
+                cursor.seek(key, seq).unwrap();
+            }
+            check_position(&mut cursor, &rows, first, dice);
         }
         cursor.seek_before(key).unwrap();
         let before = rows.iter().rposition(|(row_key, ..)| row_key < key);
         check_position(&mut cursor, &rows, before, dice);
     }
     check_get_many(memtable, model, &probes.into_iter().map(Vec::as_slice).collect::<Vec<_>>());
+}
+
+/// Goes from key to key, and meets the newest version of each.
+fn check_keys(cursor: &mut MemtableCursor, rows: &[support::Expected]) {
+    cursor.seek_first().unwrap();
+    for key_rows in rows.chunk_by(|a, b| a.0 == b.0) {
+        assert_eq!(row(cursor).as_ref(), Some(&key_rows[0]));
+        cursor.next_key().unwrap();
+    }
+    assert!(cursor.entry().is_none());
 }
 
 fn check_get(memtable: &Memtable, model: &Model, key: &[u8], seq: SeqNo) {

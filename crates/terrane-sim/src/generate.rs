@@ -137,9 +137,14 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     }
     // What came later moves none of the numbers that a seed draws after its options.
     let mut aside = numbers.aside();
-    for name in
-        ["merge_through", "warm_outputs", "incremental_replacement", "adaptive_memory", "return_freed_memory"]
-    {
+    for name in [
+        "merge_through",
+        "warm_outputs",
+        "incremental_replacement",
+        "adaptive_memory",
+        "return_freed_memory",
+        "write_memory_yields",
+    ] {
         options.push((name.to_owned(), aside.one_in(2).to_string()));
     }
     options

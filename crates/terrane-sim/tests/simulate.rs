@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 21] = [
+const FOUND: [&str; 23] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -114,6 +114,10 @@ const FOUND: [&str; 21] = [
     "seed 9101287\nfault Write full * skip 0 lasting\nfault SetLen full * skip 0\nreopen 0",
     "seed 9201505\noption scrub_bytes_per_second=65536\noption compression=none\noption compression_last=none\n\
      batch default:0:774:383\nrun default\nfault Read broken * skip 0 lasting\nrest\nrest\nheal\nreopen 0",
+    "seed 9405023\noption background_threads=1\nput default 172 8:52\nflush\nfault Read flip:6318515319880767295 MANIFEST skip 0\n\
+     crash power:8515922054590049294 after 0\ncheck",
+    "seed 9401579\nbatch default:1690:45:4 sync\nflush\nfault Read flip:17087524864400716897 * skip 1\n\
+     crash power:1981124413598275831 after 1\nput default 90 8:163 sync\ncheck",
     "seed 8002797\noption memory_bytes=25165824\nduring 2 batch default:0:- default:0:1062:228\nwait 112\n\
      put default 0 5:233\nflush\nput default 14 819:234\nput default 6 499:235\nput default 2 1403:236\n\
      put default 32 1495:237\nput default 0 1459:238\nput default 0 1425:239\nput default 38 725:240\n\

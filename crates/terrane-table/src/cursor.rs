@@ -2,6 +2,9 @@
 //!
 //! Between calls a cursor holds references to the index block and to the data block that it stands in, and no
 //! epoch: it may be kept for as long as its user likes. What it holds counts against the cache's limit.
+//!
+//! A walk forward that comes near the end of a block asks for the memory of the next one, if it is cached: first its header, then,
+//! by what that says, the lines with which a walk of it begins.
 
 use std::sync::Arc;
 
@@ -13,6 +16,12 @@ use crate::cache::{Cache, Object, ObjectRef};
 use crate::extent::Extent;
 use crate::loader::Loader;
 use crate::read_ahead::ReadAhead;
+use crate::swip;
+
+/// Bytes in front of a block's end at which the header of the next block is asked for, and those at which its first entries
+/// are.
+const HEADER_AHEAD_BYTES: usize = 1536;
+const ENTRIES_AHEAD_BYTES: usize = 768;
 
 /// How a cursor treats the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +50,10 @@ pub struct ExtentCursor {
     block: Option<ObjectRef>,
     block_index: usize,
     position: BlockCursor,
+    /// Offset in the block from which on the memory of the next one is asked for; `usize::MAX`: no more of it.
+    warm_at: usize,
+    /// Number of the block in which the seek that is prepared begins.
+    prepared: Option<usize>,
     ahead: ReadAhead,
 }
 
@@ -56,6 +69,8 @@ impl ExtentCursor {
             block: None,
             block_index: 0,
             position: BlockCursor::new(),
+            warm_at: usize::MAX,
+            prepared: None,
             ahead: ReadAhead::new(options.read_ahead_bytes),
         }
     }
@@ -71,6 +86,7 @@ impl ExtentCursor {
         self.extent = extent;
         self.index = None;
         self.block = None;
+        self.prepared = None;
     }
 
     /// Whether the cursor has a position.
@@ -96,13 +112,12 @@ impl ExtentCursor {
         if backward { self.place_last() } else { self.place_first() }
     }
 
-    fn index(&mut self) -> Result<ObjectRef> {
-        if let Some(index) = &self.index {
-            return Ok(index.clone());
+    /// Takes the index block out; the caller puts it back, which costs less than a second reference.
+    fn take_index(&mut self) -> Result<ObjectRef> {
+        match self.index.take() {
+            Some(index) => Ok(index),
+            None => loader(&self.extent, &self.cache, self.options).index(),
         }
-        let index = loader(&self.extent, &self.cache, self.options).index()?;
-        self.index = Some(index.clone());
-        Ok(index)
     }
 
     /// Makes block `at` the current one. The position in it is the caller's to set.
@@ -123,15 +138,18 @@ impl ExtentCursor {
         };
         count(|cells| add(&cells.data_blocks_searched, 1));
         self.block_index = at;
+        self.warm_at = block.block().bytes().len().saturating_sub(HEADER_AHEAD_BYTES);
         Ok(self.block.insert(block))
     }
 
     /// The position is lost unless `place` succeeds in setting one.
     fn place(&mut self, place: impl FnOnce(&mut Self, &ObjectRef) -> Result<()>) -> Result<()> {
         self.block = None;
+        self.prepared = None;
         self.position.clear();
-        let index = self.index()?;
+        let index = self.take_index()?;
         let placed = place(self, &index);
+        self.index = Some(index);
         if placed.is_err() || !self.position.is_placed() {
             self.block = None;
         }
@@ -142,11 +160,12 @@ impl ExtentCursor {
     #[inline]
     fn seek_to(&mut self, key: &[u8], seq: SeqNo, may_wait: bool) -> Result<bool> {
         self.ahead.restart();
+        let prepared = self.prepared.take();
         let mut is_done = true;
         self.place(|cursor, index| {
-            index.index().prefetch_homes(key);
             let rows = &index.index().rows;
-            let mut at = rows.find(key);
+            let mut at = prepared.unwrap_or_else(|| index.index().find(key));
+            debug_assert_eq!(at, rows.find(key), "another key was prepared");
             while at < rows.len() {
                 let cached = loader(&cursor.extent, &cursor.cache, cursor.options).cached_block(index, at);
                 if cached.is_none() && !may_wait && cursor.ahead.begin_block(&cursor.extent, rows, at) {
@@ -195,6 +214,23 @@ impl ExtentCursor {
         Ok(())
     }
 
+    /// Asks for memory of the next block, one step of two.
+    #[inline(never)]
+    fn warm_next(&mut self) {
+        let warm_at = std::mem::replace(&mut self.warm_at, usize::MAX);
+        let (Some(index), Some(block)) = (&self.index, &self.block) else { return };
+        let Some(home) = index.index().homes.get(self.block_index + 1) else { return };
+        let epoch = swip::enter();
+        let Some(next) = home.swip.load(&epoch) else { return };
+        let entries_at = block.block().bytes().len().saturating_sub(ENTRIES_AHEAD_BYTES);
+        if warm_at < entries_at {
+            next.prefetch_whole();
+            self.warm_at = entries_at;
+        } else {
+            next.block().prefetch_first();
+        }
+    }
+
     /// From past the end of a block to the start of the next one.
     fn next_block(&mut self) -> Result<()> {
         self.ahead.step(false);
@@ -221,6 +257,20 @@ impl Cursor for ExtentCursor {
 
     fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.seek_to(key, seq, true).map(drop)
+    }
+
+    fn prepare_seek(&mut self, key: &[u8]) {
+        self.prepared = None;
+        let epoch = swip::enter();
+        let Some(index) = self.index.as_deref().or_else(|| self.extent.index.swip.load(&epoch)) else {
+            return;
+        };
+        let index = index.index();
+        let at = index.find(key);
+        self.prepared = Some(at);
+        if let Some(block) = index.homes.get(at).and_then(|home| home.swip.load(&epoch)) {
+            block.prefetch_whole();
+        }
     }
 
     fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
@@ -254,7 +304,13 @@ impl Cursor for ExtentCursor {
     fn next(&mut self) -> Result<()> {
         let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };
         position.next(block.block());
-        if position.is_placed() { Ok(()) } else { self.next_block() }
+        if !position.is_placed() {
+            return self.next_block();
+        }
+        if position.end() >= self.warm_at {
+            self.warm_next();
+        }
+        Ok(())
     }
 
     #[inline]

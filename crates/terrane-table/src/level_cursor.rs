@@ -54,13 +54,15 @@ pub struct LevelCursor {
     cursor: Option<ExtentCursor>,
     /// Whether the position of `cursor` is this cursor's.
     is_placed: bool,
+    /// Index in the list of the extent in which the seek that is prepared begins.
+    prepared: Option<usize>,
 }
 
 impl LevelCursor {
     /// A cursor without a position. Reads nothing yet.
     #[must_use]
     pub fn new(list: Arc<dyn ExtentList>, cache: Arc<Cache>, options: CursorOptions) -> Self {
-        LevelCursor { list, cache, options, extent_index: 0, cursor: None, is_placed: false }
+        LevelCursor { list, cache, options, extent_index: 0, cursor: None, is_placed: false, prepared: None }
     }
 
     /// Opens the extent at `index`, if there is one.
@@ -91,7 +93,9 @@ impl LevelCursor {
     #[inline]
     fn seek_by(&mut self, key: &[u8], seek: impl Fn(&mut ExtentCursor) -> Result<bool>) -> Result<bool> {
         self.is_placed = false;
-        let mut index = self.list.find(key);
+        let prepared = self.prepared.take();
+        debug_assert!(prepared.is_none_or(|index| index == self.list.find(key)), "another key was prepared");
+        let mut index = prepared.unwrap_or_else(|| self.list.find(key));
         while let Some(cursor) = self.open(index) {
             if !seek(cursor)? {
                 return Ok(false);
@@ -134,12 +138,22 @@ impl Cursor for LevelCursor {
         self.seek_by(key, |cursor| cursor.seek(key, seq).map(|()| true)).map(drop)
     }
 
+    fn prepare_seek(&mut self, key: &[u8]) {
+        let index = self.list.find(key);
+        self.is_placed = false;
+        self.prepared = Some(index);
+        if let Some(cursor) = self.open(index) {
+            cursor.prepare_seek(key);
+        }
+    }
+
     fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
         self.seek_by(key, |cursor| cursor.begin_seek(key, seq))
     }
 
     fn seek_before(&mut self, key: &[u8]) -> Result<()> {
         self.is_placed = false;
+        self.prepared = None;
         let index = self.list.find(key);
         if let Some(cursor) = self.open(index) {
             let starts_before = cursor.extent().meta.smallest.as_slice() < key;
@@ -155,6 +169,7 @@ impl Cursor for LevelCursor {
 
     fn seek_first(&mut self) -> Result<()> {
         self.is_placed = false;
+        self.prepared = None;
         let Some(cursor) = self.open(0) else { return Ok(()) };
         let sought = cursor.seek_first();
         self.settle(sought)
@@ -162,6 +177,7 @@ impl Cursor for LevelCursor {
 
     fn seek_last(&mut self) -> Result<()> {
         self.is_placed = false;
+        self.prepared = None;
         let Some(cursor) = self.list.len().checked_sub(1).and_then(|last| self.open(last)) else {
             return Ok(());
         };

@@ -25,6 +25,7 @@ mod read_ahead;
 mod replace;
 pub mod row_cache;
 pub mod scanner;
+mod shared_prefix;
 pub mod swip;
 pub mod verify;
 mod writer;

@@ -11,7 +11,8 @@
 //! again, so its upkeep is bounded by its length.
 //!
 //! Invariants while placed at entry E of source w:
-//! 1. going forward, every other source stands at its first entry at or after E (none if there is none);
+//! 1. going forward, every other source stands at its first entry at or after E (none if there is none), or, where
+//!    steps may pass by older versions, at a later one behind versions of the key that was left;
 //!    going backward, at its last entry at or before E.
 //! 2. of sources with the same key and number the lowest index wins in both directions, and the others are
 //!    passed over, so a duplicate shows once.
@@ -24,6 +25,7 @@ use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Entry, Result, SeqKind, SeqNo};
 
 use crate::loser_tree::{Contest, LoserTree};
+use crate::shared_prefix::{SharedPrefix, head, shared_len};
 
 /// Merges sources in internal order. Give newer sources lower indexes: they win ties.
 ///
@@ -37,7 +39,7 @@ pub struct MergeCursor<C> {
     runner_up: Option<usize>,
     /// Key of the entry that is being left, where duplicates or a turn need it.
     left: Vec<u8>,
-    /// Sources that wait for a device during a seek.
+    /// Sources that wait for memory or a device during a seek.
     waiting: Vec<usize>,
 }
 
@@ -47,8 +49,10 @@ struct Field<C> {
     sources: Vec<C>,
     ranks: Vec<u64>,
     /// Prefix of every current key; ranks start behind it.
-    shared: Vec<u8>,
+    shared: SharedPrefix,
     backward: bool,
+    /// Whether a step forward may pass by older versions of the key.
+    skips: bool,
     tied: Vec<bool>,
     tied_count: usize,
 }
@@ -63,8 +67,9 @@ impl<C: Cursor> MergeCursor<C> {
             field: Field {
                 sources,
                 ranks: vec![0; count],
-                shared: Vec::new(),
+                shared: SharedPrefix::default(),
                 backward: false,
+                skips: false,
                 tied: vec![false; count],
                 tied_count: 0,
             },
@@ -148,7 +153,7 @@ impl<C: Cursor> MergeCursor<C> {
             return Ok(());
         }
         if let [source] = self.field.sources.as_mut_slice() {
-            let stepped = if backward { source.prev() } else { source.next() };
+            let stepped = step(source, backward, self.field.skips);
             self.placed = stepped.is_ok();
             return stepped;
         }
@@ -226,12 +231,7 @@ impl<C: Cursor> MergeCursor<C> {
 impl<C: Cursor> Field<C> {
     #[inline]
     fn advance(&mut self, index: usize) -> Result<()> {
-        let source = &mut self.sources[index];
-        if self.backward {
-            source.prev()?
-        } else {
-            source.next()?
-        }
+        step(&mut self.sources[index], self.backward, self.skips)?;
         match self.rank(index) {
             Some(rank) => self.ranks[index] = rank,
             None => self.rank_all(),
@@ -244,7 +244,7 @@ impl<C: Cursor> Field<C> {
     #[inline]
     fn rank(&self, index: usize) -> Option<u64> {
         let Some(entry) = self.sources[index].entry() else { return Some(u64::MAX) };
-        let head = head(entry.key.strip_prefix(self.shared.as_slice())?);
+        let head = head(self.shared.behind(entry.key)?);
         Some(if self.backward { !head } else { head })
     }
 
@@ -253,8 +253,7 @@ impl<C: Cursor> Field<C> {
         let mut keys = self.sources.iter().filter_map(|source| source.entry()).map(|entry| entry.key);
         let first = keys.next().unwrap_or_default();
         let len = keys.fold(first.len(), |len, key| shared_len(&first[..len], key));
-        self.shared.clear();
-        self.shared.extend_from_slice(&first[..len]);
+        self.shared.set(&first[..len]);
         for index in 0..self.sources.len() {
             // Every current key has the shared prefix by construction.
             self.ranks[index] = self.rank(index).unwrap_or(u64::MAX);
@@ -313,6 +312,7 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
         self.placed = false;
         count(|cells| add(&cells.runs_sought, self.field.sources.len() as u64));
         self.waiting.clear();
+        self.field.sources.iter_mut().for_each(|source| source.prepare_seek(key));
         for (index, source) in self.field.sources.iter_mut().enumerate() {
             if !source.begin_seek(key, seq)? {
                 self.waiting.push(index);
@@ -342,9 +342,27 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
         self.step(false)
     }
 
+    /// Each source passes by the older versions that it has itself; those of others follow.
+    #[inline]
+    fn next_key(&mut self) -> Result<()> {
+        self.field.skips = true;
+        let stepped = self.step(false);
+        self.field.skips = false;
+        stepped
+    }
+
     #[inline]
     fn prev(&mut self) -> Result<()> {
         self.step(true)
+    }
+}
+
+#[inline]
+fn step(source: &mut impl Cursor, backward: bool, skips: bool) -> Result<()> {
+    match (backward, skips) {
+        (true, _) => source.prev(),
+        (false, true) => source.next_key(),
+        (false, false) => source.next(),
     }
 }
 
@@ -352,19 +370,4 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
 #[inline]
 pub(crate) fn internal_order(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
     a.key.cmp(b.key).then_with(|| b.seq_kind.seq().cmp(&a.seq_kind.seq()))
-}
-
-/// The first 8 bytes as a number that orders as they do; shorter keys are padded with zeros.
-#[inline]
-fn head(key: &[u8]) -> u64 {
-    if let Some(bytes) = key.first_chunk::<8>() {
-        return u64::from_be_bytes(*bytes);
-    }
-    let mut bytes = [0; 8];
-    bytes[..key.len()].copy_from_slice(key);
-    u64::from_be_bytes(bytes)
-}
-
-fn shared_len(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

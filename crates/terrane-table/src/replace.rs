@@ -4,6 +4,8 @@
 //! Steps: 1. [`Inheritance::of`] lists the cached blocks of the inputs by key range, with their standing; 2. each new
 //! extent takes from it ([`Inheritance::pass_on`]): index block and filter, then the blocks that overlap most of what
 //! was cached, no more bytes than the inputs had; a block that replaces an established one is established at once.
+//! Where less than half of the inputs was cached only such blocks are taken over, and none where it was less than a
+//! quarter: what is evicted for them would be missed as much, and the device has them to read.
 //!
 //! Nothing is right or wrong by it: what is not taken over is loaded by the first read.
 
@@ -34,6 +36,8 @@ pub struct Inheritance {
     reach: Vec<Vec<u8>>,
     /// Bytes of the blocks that may still be taken over.
     bytes_left: u64,
+    /// Blocks of the inputs whose index block is cached, cached or not.
+    blocks_known: usize,
     /// Whether the index block of any input was cached.
     has_index: bool,
 }
@@ -60,6 +64,7 @@ impl Inheritance {
         let Some(index) = extent.index.swip.load_owned(&swip::enter()) else { return };
         self.has_index = true;
         let index = index.index();
+        self.blocks_known += index.rows.len();
         for (row, home) in index.rows.rows().zip(index.homes.iter()) {
             // An epoch for each: the list is long, and others wait for memory.
             let Some(is_established) = cache.standing(home, &swip::enter()) else { continue };
@@ -78,7 +83,8 @@ impl Inheritance {
         !self.has_index
     }
 
-    /// Loads what of `extent`, which no reader knows yet, takes the place of cached blocks; returns how many blocks.
+    /// Loads what of `extent` takes the place of cached blocks and is not cached yet; returns how many blocks. Best before
+    /// any reader knows of it.
     ///
     /// # Errors
     /// As [`Extent::get`]; what was loaded before stays.
@@ -93,7 +99,9 @@ impl Inheritance {
         let heirs = index.rows.rows().enumerate();
         let mut heirs: Vec<_> = heirs
             .filter_map(|(at, row)| {
-                self.claim(row.first_key, row.last_key).map(|claim| (claim, at, row.raw_len))
+                let claim = self.claim(row.first_key, row.last_key)?;
+                let is_missing = loader.cached_block(&owner, at).is_none();
+                (is_missing && self.is_worth_a_read(claim)).then_some((claim, at, row.raw_len))
             })
             .collect();
         // The strongest claims first, while there are bytes; those of equal strength in key order.
@@ -111,6 +119,16 @@ impl Inheritance {
             taken += 1;
         }
         Ok(taken)
+    }
+
+    /// Whether a block is read for a claim.
+    fn is_worth_a_read(&self, claim: Claim) -> bool {
+        self.has_share(2) || (claim.established > 0 && self.has_share(4))
+    }
+
+    /// Whether one block in `parts` of the inputs was cached, or more.
+    fn has_share(&self, parts: usize) -> bool {
+        self.blocks.len() * parts >= self.blocks_known
     }
 
     /// What was cached of the keys from `first` to `last`.

@@ -125,8 +125,10 @@ fn random_reads(dice: &mut Dice, rows: &[Row], extents: &[Arc<Extent>], cache: &
     }
 }
 
+/// Without windows read ahead: what those hold is up to the cursor's maker, not to the cache.
 fn scan(extent: &Arc<Extent>, cache: &Arc<Cache>, count: usize) {
-    let mut cursor = ExtentCursor::new(extent.clone(), cache.clone(), CursorOptions::default());
+    let options = CursorOptions { read_ahead_bytes: 0, ..CursorOptions::default() };
+    let mut cursor = ExtentCursor::new(extent.clone(), cache.clone(), options);
     cursor.seek_first().unwrap();
     for _ in 0..count {
         let Some(entry) = cursor.entry() else { break };
@@ -246,6 +248,36 @@ fn the_hot_set_survives_a_scan() {
         let misses = store.reads() - reads;
         assert!(misses <= 2, "round {round}: {misses} misses of {} hot blocks", hot.meta.blocks);
     }
+}
+
+/// When other blocks are used than before, they stay from their first use on, once the cache has seen that what it gives up
+/// comes back.
+#[test]
+fn another_hot_set_comes_in() {
+    let _alone = alone();
+    let store = TestStore::new();
+    let rows = rows(3400);
+    let cache = Cache::new(1 << 20);
+    // Of the second use, set by set.
+    let mut misses = Vec::new();
+    let extents: Vec<_> = (0..8).map(|_| write_extent(&rows, WriterSettings::default(), &store)).collect();
+    for extent in &extents {
+        // One row of a block.
+        let read_all = || rows.iter().step_by(150).for_each(|row| read(extent, &cache, row));
+        read_all();
+        let reads = store.reads();
+        read_all();
+        misses.push(store.reads() - reads);
+        (0..2).for_each(|_| read_all());
+        let reads = store.reads();
+        read_all();
+        assert_eq!(store.reads(), reads, "what is used again and again is there");
+    }
+    assert!(
+        misses.iter().max() > Some(&5),
+        "at first what was used once has a tenth of the cache: {misses:?}"
+    );
+    assert!(misses[7] <= 5, "at last the second use finds what the first one read: {misses:?}");
 }
 
 #[test]

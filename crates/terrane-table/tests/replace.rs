@@ -85,8 +85,9 @@ fn without_a_cached_input_nothing_is_read() {
 fn established_blocks_are_replaced_by_established_ones() {
     let store = TestStore::new();
     let (old, new) = (rows(0), rows(1));
-    let inputs = [write_extent(&old, WriterSettings::default(), &store)];
-    let outputs = [write_extent(&new, WriterSettings::default(), &store)];
+    // What was read is most of the first extent, and only of that the index block is known.
+    let inputs = write_extents(&old, WriterSettings::default(), 400 << 10, &store);
+    let outputs = write_extents(&new, WriterSettings::default(), 400 << 10, &store);
     let flood = [write_extent(&rows(0), WriterSettings::default(), &store)];
     let cache = Cache::new(1 << 20);
     for _ in 0..3 {
@@ -104,6 +105,27 @@ fn established_blocks_are_replaced_by_established_ones() {
     new[..2000].iter().for_each(|row| read(&outputs, &cache, row));
     let misses = store.reads() - reads;
     assert!(misses <= 3, "{misses} misses of {taken} established blocks");
+}
+
+/// Where hardly anything was cached nothing is read, where some of it was only what was read more than once.
+#[test]
+fn a_cache_that_holds_little_of_the_inputs_is_left_alone() {
+    let store = TestStore::new();
+    let (old, new) = (rows(0), rows(1));
+    let taken_after = |cached: usize, times: usize| {
+        let inputs = [write_extent(&old, WriterSettings::default(), &store)];
+        let outputs = [write_extent(&new, WriterSettings::default(), &store)];
+        let cache = Cache::new(64 << 20);
+        // One row in ten is several of each block. One block's worth of rows is never two of one, where it is a little more.
+        let block = old.len() / inputs[0].meta.blocks as usize;
+        let step = if times == 1 { block * 5 / 4 } else { 10 };
+        old[..cached].iter().step_by(step).for_each(|row| read(&inputs, &cache, row));
+        pass_on(&inputs, &outputs, &cache)
+    };
+    assert_eq!(taken_after(ROWS as usize / 8, 2), 0);
+    assert!(taken_after(ROWS as usize / 3, 2) > 10);
+    assert_eq!(taken_after(ROWS as usize * 2 / 5, 1), 0, "read once");
+    assert!(taken_after(ROWS as usize * 4 / 5, 1) > 10);
 }
 
 #[test]

@@ -138,7 +138,11 @@ fn memory_moves_between_readers_and_writers_under_the_ceiling() {
         });
     }
     let peak = peak.into_inner();
-    assert!(peak <= shared, "{peak} bytes counted, {shared} are shared");
+    let lent_by_jobs = 48 * MIB / 16;
+    assert!(
+        peak <= shared + lent_by_jobs,
+        "{peak} bytes counted, {shared} are shared, {lent_by_jobs} lent by jobs"
+    );
 }
 
 #[test]

@@ -217,7 +217,9 @@ impl Round<'_> {
 
     fn work_on(&self, worker: &mut Worker<'_>, source: Option<Box<dyn Source>>, thread: u32) -> Result<()> {
         match (self.definition.kind, source) {
-            (Kind::WholeScan(direction), _) => worker.run_whole_scan(self.driver.data.tables, direction),
+            (Kind::WholeScan(direction), _) => {
+                worker.run_whole_scan(self.driver.data.tables, direction, None)
+            }
             (_, Some(mut source)) => {
                 let now = self.driver.env.clock.now();
                 worker.run(&mut *source, Pace::new(self.run.rate, thread, self.run.threads, now))
@@ -264,12 +266,12 @@ impl Round<'_> {
         self.ready.wait();
         let (mut worker, source) = setup?;
         let now = self.driver.env.clock.now();
+        let rate = (self.run.background_rate > 0.0).then_some(self.run.background_rate);
         match (&self.definition.background, source) {
             (Some(Background::Scan(direction)), _) => {
-                worker.run_whole_scan(self.driver.data.tables, *direction)?;
+                worker.run_whole_scan(self.driver.data.tables, *direction, rate)?;
             }
             (_, Some(mut source)) => {
-                let rate = (self.run.background_rate > 0.0).then_some(self.run.background_rate);
                 worker.run(&mut *source, Pace::new(rate, 0, 1, now))?;
             }
             (_, None) => {}

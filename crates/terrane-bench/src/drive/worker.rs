@@ -315,10 +315,18 @@ impl<'r> Worker<'r> {
     }
 
     /// Scans whole tables, again and again, until the rows are counted or the run is stopped; a row is an operation. The
-    /// clock is read every [`SCAN_CHUNK`] rows: the latency is the mean of a row in its chunk.
-    pub(super) fn run_whole_scan(&mut self, tables: u32, direction: Direction) -> Result<()> {
+    /// clock is read every [`SCAN_CHUNK`] rows: the latency is the mean of a row in its chunk. With a `rate`, in rows per
+    /// second, chunks arrive on schedule.
+    pub(super) fn run_whole_scan(
+        &mut self,
+        tables: u32,
+        direction: Direction,
+        rate: Option<f64>,
+    ) -> Result<()> {
         let Worker { shared, session, recorder, manner, .. } = self;
+        let is_stopped = || shared.stop.load(Ordering::Relaxed);
         let mut last = shared.env.clock.now();
+        let mut pace = Pace::new(rate.map(|rate| rate / SCAN_CHUNK as f64), 0, 1, last);
         let (mut rows, mut bytes, mut pending) = (0u64, 0u64, 0u64);
         let limit = manner.operations;
         'passes: loop {
@@ -333,11 +341,12 @@ impl<'r> Worker<'r> {
                     }
                     let now = shared.env.clock.now();
                     recorder.record(OperationKind::Scan, (now - last).as_nanos() as u64 / pending);
-                    last = now;
                     shared.tally.add(std::mem::take(&mut pending));
-                    rows < limit && !shared.stop.load(Ordering::Relaxed)
+                    let arrival = pace.arrival(shared.env, now, &is_stopped);
+                    last = arrival.unwrap_or(now);
+                    rows < limit && arrival.is_some() && !is_stopped()
                 })?;
-                if rows >= limit || shared.stop.load(Ordering::Relaxed) {
+                if rows >= limit || is_stopped() {
                     break 'passes;
                 }
             }

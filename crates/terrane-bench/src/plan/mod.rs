@@ -182,7 +182,7 @@ pub struct Run {
     pub direction: Direction,
     /// Whether each write waits until it is on disk.
     pub sync: bool,
-    /// Operations per second of background threads of workloads that have them; 0: as fast as they can.
+    /// Writes or rows per second of background threads of workloads that have them; 0: as fast as they can.
     pub background_rate: f64,
     /// Records every operation to a trace (`trace`).
     pub record: Option<PathBuf>,

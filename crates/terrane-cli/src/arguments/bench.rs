@@ -140,7 +140,8 @@ pub struct RunFlags {
     /// Operations per second that arrive on schedule (open loop), such as 50k; without it each waits for the last
     #[arg(long, value_parser = count, value_name = "N", help_heading = "Load")]
     pub rate: Option<u64>,
-    /// Operations per second of the writer beside readwhilewriting; without it it goes as fast as it can
+    /// Writes per second of the writer beside readwhilewriting, or rows per second of the scan beside
+    /// readwhilescanning; without it they go as fast as they can
     #[arg(long, value_parser = count, value_name = "N", help_heading = "Load")]
     pub background_rate: Option<u64>,
     /// Records in a batch

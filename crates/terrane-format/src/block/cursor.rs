@@ -1,9 +1,18 @@
 //! A position in a block.
+//!
+//! A walk asks for the lines of the entries in front of it. The processor does so by itself only after some lines in a
+//! row, and begins anew at each page: most scans end before that pays.
 
+use terrane_base::prefetch::{LINE_BYTES, prefetch_lines};
 use terrane_base::{Entry, SeqKind, SeqNo};
 
 use super::place::{Intervals, Place, Run};
 use super::{Block, Layout};
+
+/// Bytes behind an entry that are asked for when a walk comes to it: as many as are walked over while memory answers.
+const AHEAD_BYTES: usize = 768;
+/// Most bytes that are asked for at once: of long values only the ends, where the next entries begin.
+const ASKED_BYTES_MAX: usize = AHEAD_BYTES + 4 * LINE_BYTES;
 
 /// A position in a block, in both directions; holds the current key, rebuilt in one reused buffer.
 ///
@@ -17,6 +26,8 @@ pub struct BlockCursor {
     place: Place,
     /// Entries in front of the position, known while going backwards.
     run: Run,
+    /// Where the bytes end that a walk forward has asked for.
+    asked: usize,
 }
 
 /// Runs an expression on the block in its own encoding.
@@ -73,10 +84,38 @@ impl BlockCursor {
         self.run.clear();
     }
 
+    /// Where the current entry ends in the block's bytes, or the last one did.
+    #[inline]
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.place.end
+    }
+
+    /// Asks for what lies in front of a walk forward.
+    #[inline]
+    fn ask_ahead(&mut self, bytes: &[u8]) {
+        let until = (self.place.end + AHEAD_BYTES).min(bytes.len());
+        if self.asked + LINE_BYTES <= until {
+            let from = self.asked.max(until.saturating_sub(ASKED_BYTES_MAX));
+            prefetch_lines(bytes.as_ptr().wrapping_add(from), (until - from) / LINE_BYTES);
+            self.asked = from + (until - from) / LINE_BYTES * LINE_BYTES;
+        }
+    }
+
+    /// Begins to ask at the position.
+    #[inline]
+    fn ask_anew(&mut self, bytes: &[u8]) {
+        self.asked = self.place.at;
+        if self.place.is_placed {
+            self.ask_ahead(bytes);
+        }
+    }
+
     /// Goes to the first entry at or after (`key`, `seq`) in internal order.
     pub fn seek<B: AsRef<[u8]>>(&mut self, block: &Block<B>, key: &[u8], seq: SeqNo) {
         self.clear();
         with!(block, intervals => intervals.seek(&mut self.place, key, seq));
+        self.ask_anew(block.bytes());
     }
 
     /// Goes to the last entry whose key is strictly less than `key`.
@@ -93,6 +132,7 @@ impl BlockCursor {
     pub fn seek_first<B: AsRef<[u8]>>(&mut self, block: &Block<B>) {
         self.clear();
         with!(block, intervals => intervals.place_first(&mut self.place, 0));
+        self.ask_anew(block.bytes());
     }
 
     /// Goes to the last entry.
@@ -110,6 +150,7 @@ impl BlockCursor {
         debug_assert!(self.place.is_placed);
         self.run.clear();
         with!(block, intervals => intervals.place_next(&mut self.place));
+        self.ask_ahead(block.bytes());
     }
 
     /// Goes to the previous entry; before the first one the position is given up. Requires: placed.

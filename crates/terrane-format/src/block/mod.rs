@@ -156,6 +156,15 @@ impl<B: AsRef<[u8]>> Block<B> {
         }
     }
 
+    /// Asks for the memory in which a walk from the first entry on begins. Reads the block itself, not its bytes.
+    #[inline]
+    pub fn prefetch_first(&self) {
+        match &self.layout {
+            Layout::Plain(plain) => plain.of(self.bytes()).prefetch_first(),
+            Layout::TwoLayer(two_layer) => two_layer.of(self.bytes()).prefetch_first(),
+        }
+    }
+
     /// The block's bytes as decoded.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

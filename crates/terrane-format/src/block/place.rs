@@ -4,6 +4,9 @@ use terrane_base::{SeqKind, SeqNo};
 
 use super::key_buffer::KeyBuffer;
 
+/// Lines of a block's first entries that are asked for before a walk comes to them; the walk itself asks for the next.
+pub(super) const FIRST_LINES: usize = 4;
+
 /// An entry of a block, with its key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {

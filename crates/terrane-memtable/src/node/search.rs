@@ -2,6 +2,21 @@
 
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
+use super::{Body, Child, Node};
+
+impl<'t> Node<'t> {
+    /// What lies below a node of the smallest kind, the one that is a single line, in no order; nothing of any other.
+    #[inline]
+    pub(crate) fn smallest(self) -> impl Iterator<Item = Child<'t>> {
+        let (slots, terminal) = match self.body() {
+            Body::N4(node) => (&node.slots[..], Some(&node.head.terminal)),
+            _ => (&[][..], None),
+        };
+        // A slot that is not taken yet is empty.
+        terminal.into_iter().chain(slots).map(|slot| slot.load().child())
+    }
+}
+
 /// The keys of a Node4 or Node16 in order of arrival.
 pub(super) struct SmallKeys {
     pub(super) bytes: [u8; 16],

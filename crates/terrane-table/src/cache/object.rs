@@ -42,11 +42,11 @@ impl ObjectKind {
         [ObjectKind::Data, ObjectKind::Index, ObjectKind::Filter, ObjectKind::Rows];
 }
 
-/// A swip, and when its object was last evicted without having been used twice.
+/// A swip, and when its object was last evicted.
 #[derive(Debug, Default)]
 pub(crate) struct Home {
     pub(crate) swip: Swip<Object, ObjectRef>,
-    /// The shard's clock at that eviction; 0 for none. Stands in for the ghost queue of S3-FIFO.
+    /// The shard's clock at that eviction, and from which queue; 0 for none. Stands in for ghost queues.
     pub(super) ghost: AtomicU32,
 }
 
@@ -74,6 +74,13 @@ impl Index {
     pub(crate) fn prefetch_homes(&self, key: &[u8]) {
         let homes = self.homes.get(self.rows.neighbours(key)).unwrap_or_default();
         prefetch_lines(homes.as_ptr(), size_of_val(homes).div_ceil(LINE_BYTES));
+    }
+
+    /// The block in which a search for `key` begins; its home is asked for meanwhile.
+    #[inline]
+    pub(crate) fn find(&self, key: &[u8]) -> usize {
+        self.prefetch_homes(key);
+        self.rows.find(key)
     }
 
     /// Whether versions of `key` that are not in block `at` may be in the next one.

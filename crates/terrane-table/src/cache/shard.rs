@@ -1,10 +1,14 @@
 //! The books of one shard of the cache: which objects there are and who goes next.
 //!
 //! Policy: S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023) with one reference
-//! bit. New objects enter a *small* queue that holds a tenth of the bytes; those used again before they reach its
-//! head move to the *main* queue, a CLOCK; those that were not leave quickly, so a scan cannot wash out the main
-//! queue. The ghost queue is a time stamp beside each swip: an object that comes back before the small queue has
-//! turned over as many objects as the main queue holds goes straight to the main queue.
+//! bit. New objects enter a *small* queue that holds a tenth of the bytes at first; those used again before they reach
+//! its head move to the *main* queue, a CLOCK; those that were not leave quickly, so a scan cannot wash out the main
+//! queue. The ghost queue is a time stamp beside each swip: an object that comes back before the queue it left has
+//! turned over as many objects as the other queue holds goes straight to the main queue.
+//!
+//! The small queue's share follows what comes back, as in ARC (Megiddo and Modha, FAST 2003): each object that the small
+//! queue gave up too early makes it larger, each that the main queue did makes it smaller, by more. So a new set of what
+//! is used comes in at once, and a scan, of which nothing comes back, changes nothing.
 //!
 //! Layout: entries in a slab, linked by index into one of the two queues or the free list.
 //!
@@ -29,8 +33,20 @@ pub(super) const ENTRY_BYTES: usize = size_of::<Entry>();
 /// where it is, so the next call goes on.
 const STEPS_MAX: u32 = 256;
 
-/// The small queue's share of the bytes is one in this many.
-const SMALL_SHARE: u64 = 10;
+/// The small queue's share of the bytes, in thousandths: at first and at least, and at most.
+const SMALL_SHARE_MIN: u64 = 100;
+const SMALL_SHARE_MAX: u64 = 800;
+
+/// How much the share rises for an object that the small queue gave up too early, and falls for one that the main queue
+/// did, times the share of one object in a shard: a few hundred returns, whatever the size of the cache, change it.
+const SHARE_UP: u64 = 2;
+const SHARE_DOWN: u64 = 8;
+
+/// Of a ghost's time stamp: whether the main queue gave the object up, and whether nobody did (see [`Shard::vouch`]).
+const FROM_MAIN: u32 = 1 << 31;
+const VOUCHED: u32 = 1 << 30;
+/// The rest of it is the time.
+const TIME: u32 = VOUCHED - 1;
 
 const NONE: u32 = u32::MAX;
 
@@ -73,13 +89,25 @@ pub(super) struct Shard {
     free: u32,
     small: Queue,
     main: Queue,
-    /// Evictions from the small queue so far, from 1: the time that ghosts are stamped with.
+    /// Evictions from the small queue so far, from 1, within [`TIME`]: the time that its ghosts are stamped with.
     clock: u32,
+    /// The same for the main queue.
+    main_clock: u32,
+    /// The small queue's share of the bytes, in millionths.
+    share: u64,
 }
 
 impl Default for Shard {
     fn default() -> Self {
-        Shard { entries: Vec::new(), free: NONE, small: Queue::EMPTY, main: Queue::EMPTY, clock: 1 }
+        Shard {
+            entries: Vec::new(),
+            free: NONE,
+            small: Queue::EMPTY,
+            main: Queue::EMPTY,
+            clock: 1,
+            main_clock: 1,
+            share: SMALL_SHARE_MIN * 1000,
+        }
     }
 }
 
@@ -90,7 +118,7 @@ impl Shard {
     /// `home` and `landlord` stay where they are until the entry has left the books.
     pub(super) unsafe fn insert(&mut self, home: &Home, landlord: Option<&Object>, bytes: usize) -> u32 {
         let ghost = home.ghost.swap(0, Ordering::Relaxed);
-        let returns = ghost != 0 && self.clock.wrapping_sub(ghost) <= self.main.len;
+        let returns = ghost != 0 && self.welcome(ghost);
         let place = if returns { Place::Main } else { Place::Small };
         let entry = Entry {
             home: NonNull::from(home),
@@ -113,14 +141,35 @@ impl Shard {
         index
     }
 
+    /// Whether an object with this time stamp comes back early enough; if so, the share of the small queue follows.
+    fn welcome(&mut self, ghost: u32) -> bool {
+        let is_from_main = ghost & FROM_MAIN != 0;
+        let (clock, others) =
+            if is_from_main { (self.main_clock, self.small.len) } else { (self.clock, self.main.len) };
+        // Clocks go round.
+        if clock.wrapping_sub(ghost) & TIME > others {
+            return false;
+        }
+        if ghost & VOUCHED != 0 {
+            return true;
+        }
+        let one = 1_000_000 / u64::from((self.small.len + self.main.len).max(1));
+        let share = match is_from_main {
+            true => self.share.saturating_sub(one * SHARE_DOWN),
+            false => self.share + one * SHARE_UP,
+        };
+        self.share = share.clamp(SMALL_SHARE_MIN * 1000, SMALL_SHARE_MAX * 1000);
+        true
+    }
+
     /// Whether the entry `index`, which is in the books, is in the main queue.
     pub(super) fn is_in_main(&self, index: u32) -> bool {
         self.entries[index as usize].place == Place::Main
     }
 
-    /// Stamps `home` as if its object had just been evicted: the next one returns.
+    /// Stamps `home` as if its object had just been evicted, but by nobody's fault: the next one returns.
     pub(super) fn vouch(&self, home: &Home) {
-        home.ghost.store(self.clock, Ordering::Relaxed);
+        home.ghost.store(self.clock | VOUCHED, Ordering::Relaxed);
     }
 
     /// Takes an entry out of the books. The caller clears the swip before it unlocks.
@@ -139,7 +188,8 @@ impl Shard {
     /// caller clears before it unlocks. `None` if none was found within [`STEPS_MAX`] steps.
     pub(super) fn evict<'e>(&mut self, epoch: &'e Epoch) -> Option<(&'e Home, &'e Object)> {
         for _ in 0..STEPS_MAX.min(2 * (self.small.len + self.main.len) + 1) {
-            let small_is_due = self.small.bytes * SMALL_SHARE > self.small.bytes + self.main.bytes;
+            let bytes = u128::from(self.small.bytes + self.main.bytes);
+            let small_is_due = u128::from(self.small.bytes) * 1_000_000 > bytes * u128::from(self.share);
             let from_small = self.small.len > 0 && (small_is_due || self.main.len == 0);
             let index = if from_small { self.small.head } else { self.main.head };
             if index == NONE {
@@ -154,11 +204,13 @@ impl Shard {
                 self.push(index, Place::Main);
                 continue;
             }
-            if from_small {
-                home.ghost.store(self.clock, Ordering::Relaxed);
-                // 0 says "no ghost".
-                self.clock = self.clock.wrapping_add(1).max(1);
-            }
+            let (clock, mark) = match from_small {
+                true => (&mut self.clock, 0),
+                false => (&mut self.main_clock, FROM_MAIN),
+            };
+            home.ghost.store(*clock | mark, Ordering::Relaxed);
+            // 0 says "no ghost".
+            *clock = ((*clock + 1) & TIME).max(1);
             self.remove(index);
             return Some((home, object));
         }

@@ -46,8 +46,6 @@ struct Bucket([AtomicU64; WAYS]);
 pub(super) struct Log {
     words: Box<[AtomicU64]>,
     index: Box<[Bucket]>,
-    /// Low halves of the hashes of rows that were asked for once: a row is taken when it is asked for again.
-    asked: Box<[AtomicU64]>,
     end: AtomicU64,
     _charge: Charge,
 }
@@ -73,7 +71,7 @@ pub(super) struct Found {
 impl Log {
     /// Bytes of memory of a log for `bytes` of rows.
     pub(super) fn memory_bytes(bytes: usize) -> usize {
-        bytes + index_len(bytes) * size_of::<Bucket>() + asked_len(bytes) * 8 + size_of::<Log>()
+        bytes + index_len(bytes) * size_of::<Bucket>() + size_of::<Log>()
     }
 
     /// The most bytes of rows for which a log has room in `memory_bytes`.
@@ -88,12 +86,10 @@ impl Log {
 
     /// An empty log for `bytes` of rows, whole words.
     pub(super) fn new(bytes: usize, charge: Charge) -> Log {
-        let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect();
         let buckets = (0..index_len(bytes)).map(|_| Bucket(std::array::from_fn(|_| AtomicU64::new(0))));
         Log {
-            words: zeros(bytes / 8),
+            words: (0..bytes / 8).map(|_| AtomicU64::new(0)).collect(),
             index: buckets.collect(),
-            asked: zeros(asked_len(bytes)),
             // Not 0: an entry for position 0 could be 0.
             end: AtomicU64::new(8),
             _charge: charge,
@@ -147,21 +143,6 @@ impl Log {
     /// Whether a row of this size is taken at all.
     pub(super) fn takes(&self, key: &[u8], value: &[u8]) -> bool {
         row_words(key.len(), value.len()) * ROW_SHARE <= self.words.len()
-    }
-
-    /// Whether a row would take the place of others.
-    pub(super) fn is_full(&self) -> bool {
-        self.end.load(Ordering::Relaxed) >= self.words.len() as u64
-    }
-
-    /// Notes that a row was asked for; returns whether it was before, not long ago.
-    pub(super) fn was_asked(&self, hash: u64) -> bool {
-        let place = &self.asked[(hash >> 20) as usize & (self.asked.len() - 1)];
-        let is_known = place.load(Ordering::Relaxed) == hash;
-        if !is_known {
-            place.store(hash, Ordering::Relaxed);
-        }
-        is_known
     }
 
     /// Puts a row in, unless the same or a newer version is there. Requires: the lock; [`Log::takes`] it.
@@ -293,11 +274,6 @@ fn tag_of(hash: u64) -> u64 {
 /// Buckets for `bytes` of rows: a power of two, for a hash to choose from.
 fn index_len(bytes: usize) -> usize {
     (bytes / BUCKET_ROW_BYTES).max(1).next_power_of_two()
-}
-
-/// Hashes that are remembered beside `bytes` of rows: a power of two.
-fn asked_len(bytes: usize) -> usize {
-    (bytes / 256).max(1).next_power_of_two()
 }
 
 #[inline]

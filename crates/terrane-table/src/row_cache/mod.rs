@@ -31,8 +31,9 @@
 //! first then stays awake: a scale model of the whole, with its share of the keys and of the memory. While it answers
 //! enough of what it is asked, more shards are woken, else they are put to sleep, one step at a judgement: a load whose
 //! rows do not come back pays for one shard, and the block cache has the memory of the others. So it has if hardly
-//! anybody asks for rows while blocks are read ([`RowCache::rest`]). While a log has room every row is taken, then one
-//! that is asked for again.
+//! anybody asks for rows while blocks are read ([`RowCache::rest`]). Every row that is filled is taken and the oldest go: what
+//! is hit is written again in front. To wait until a row is asked for again saves nothing while what is asked for stays the
+//! same, and costs a tenth of the reads when it changes (`docs/design/0015-beyond-memory.md`).
 
 mod log;
 
@@ -53,7 +54,7 @@ const SHARD_BYTES_MIN: usize = 16 << 10;
 const SHARD_BYTES_MAX: usize = 1 << 30;
 
 /// Reads of the first shard from one judgement to the next.
-const JUDGED_READS: u64 = 512;
+const JUDGED_READS: u64 = 128;
 /// Fills of the first shard at which more shards wake before anything is known: rows must come in to be worth anything.
 const WAKING_FILLS: [u64; 5] = [0, 4, 16, 64, 256];
 /// Fills of the first shard from one attempt to wake at all to the next.
@@ -186,8 +187,7 @@ impl RowCache {
         }
         let shard = &self.shards[at];
         let Some(log) = shard.log.load(epoch) else { return };
-        // While there is room, every row is taken; later one that is asked for again.
-        if !log.takes(key, value) || (log.is_full() && !log.was_asked(hash)) {
+        if !log.takes(key, value) {
             return;
         }
         let _writing = shard.writing.lock();

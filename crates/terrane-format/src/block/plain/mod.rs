@@ -9,10 +9,10 @@
 mod entry;
 mod search;
 
-use terrane_base::prefetch::prefetch;
+use terrane_base::prefetch::{prefetch, prefetch_lines};
 use terrane_base::{Error, Result, SeqKind, SeqNo};
 
-use super::place::{Intervals, Place};
+use super::place::{FIRST_LINES, Intervals, Place};
 use super::{Summary, check_kind, check_lens};
 use crate::heads::Heads;
 use crate::wire;
@@ -71,6 +71,13 @@ impl<'a> PlainBlock<'a> {
     #[inline]
     pub(crate) fn prefetch(self) {
         self.plain.heads.prefetch(self.bytes);
+        prefetch(self.bytes.as_ptr().wrapping_add(self.plain.entries_len));
+    }
+
+    /// Asks for the first entries and the first restart offsets.
+    #[inline]
+    pub(crate) fn prefetch_first(self) {
+        prefetch_lines(self.bytes.as_ptr(), FIRST_LINES);
         prefetch(self.bytes.as_ptr().wrapping_add(self.plain.entries_len));
     }
 

@@ -224,7 +224,7 @@ impl<'a> Intervals<'a> for TwoLayerBlock<'a> {
             }
             return;
         }
-        let Some(found) = self.locate(key, seq) else { return };
+        let Some(found) = self.locate_to_walk(key, seq) else { return };
         if found.at == self.start(found.interval) {
             return self.show_first(place, found.interval, found.at);
         }

@@ -19,7 +19,7 @@ use terrane_base::prefetch::{LINE_BYTES, prefetch_lines};
 
 use super::entry::Parts;
 use super::{LEAF, LEAF_BYTES, TwoLayerBlock};
-use crate::block::place::Intervals;
+use crate::block::place::{FIRST_LINES, Intervals};
 use crate::rank;
 use crate::wire;
 
@@ -27,6 +27,8 @@ use crate::wire;
 const LEAF_LINES: usize = LEAF_BYTES.div_ceil(LINE_BYTES);
 /// Lines of an entry that are asked for in advance: those of a short value.
 const ENTRY_LINES: usize = 2;
+/// Lines that are asked for from the entry on at which a walk begins, before it has come: those of some short rows.
+const WALK_LINES: usize = 8;
 
 /// An entry, and how its key relates to the target.
 pub(super) struct Found {
@@ -45,6 +47,15 @@ impl TwoLayerBlock<'_> {
             let leaf = rank::root(&self.layout.root, target).min(self.layout.leaf_count).saturating_sub(1);
             prefetch_lines(self.bytes.as_ptr().wrapping_add(leaf * LEAF_BYTES), LEAF_LINES);
         }
+    }
+
+    /// Asks for the first leaf, the prefix and the first entries.
+    #[inline]
+    pub(crate) fn prefetch_first(self) {
+        let start = self.bytes.as_ptr();
+        prefetch_lines(start, LEAF_LINES);
+        prefetch_lines(start.wrapping_add(self.prefix_at()), 1);
+        prefetch_lines(start.wrapping_add(self.layout.entries_at), FIRST_LINES);
     }
 
     /// Asks for the first entry of the interval that a search for `key` ends in. Reads root and leaf.
@@ -83,17 +94,25 @@ impl TwoLayerBlock<'_> {
                 return None;
             }
         }
-        self.locate(key, seq).filter(|found| found.is_equal).map(|found| found.parts)
+        self.locate(key, seq, ENTRY_LINES).filter(|found| found.is_equal).map(|found| found.parts)
     }
 
-    /// The first entry at or after (`rest`, `seq`), where `rest` is what `key` has behind the prefix.
-    pub(super) fn locate(self, key: &[u8], seq: SeqNo) -> Option<Found> {
+    /// As [`Self::locate`], for a walk that goes on from there.
+    pub(super) fn locate_to_walk(self, key: &[u8], seq: SeqNo) -> Option<Found> {
+        self.locate(key, seq, WALK_LINES)
+    }
+
+    /// The first entry at or after (`rest`, `seq`), where `rest` is what `key` has behind the prefix. Asks for `lines`
+    /// lines from where it probably is.
+    #[inline(never)]
+    fn locate(self, key: &[u8], seq: SeqNo, lines: usize) -> Option<Found> {
         let rest = key.get(self.layout.prefix_len..)?;
         if !self.layout.is_distinct {
             return self.locate_from(self.intervals_before(rest, seq), rest, seq);
         }
         let target = wire::head_behind(key, self.layout.prefix_len);
         let rank = self.heads_at_most(target);
+        prefetch_lines(self.bytes.as_ptr().wrapping_add(self.start(rank.saturating_sub(1))), lines);
         let Some(last) = rank.checked_sub(1).filter(|last| self.head(*last) == target) else {
             return self.locate_from(rank, rest, seq);
         };

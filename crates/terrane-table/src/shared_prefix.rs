@@ -1,0 +1,47 @@
+//! What the current keys of a merge have in common in front, and the order of what follows.
+
+/// A prefix; mostly shorter than a call to compare it is worth.
+///
+/// Invariant: `head` is that of `bytes`.
+#[derive(Debug, Default)]
+pub(crate) struct SharedPrefix {
+    bytes: Vec<u8>,
+    head: u64,
+}
+
+impl SharedPrefix {
+    pub(crate) fn set(&mut self, prefix: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(prefix);
+        self.head = head(prefix);
+    }
+
+    /// What `key` has behind the prefix, if it begins with it.
+    #[inline]
+    pub(crate) fn behind<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
+        let len = self.bytes.len();
+        match key.first_chunk::<8>() {
+            Some(front) if len <= 8 => {
+                let mask = u64::MAX.checked_shl(u64::BITS - 8 * len as u32).unwrap_or(0);
+                (u64::from_be_bytes(*front) & mask == self.head).then(|| &key[len..])
+            }
+            _ => key.strip_prefix(self.bytes.as_slice()),
+        }
+    }
+}
+
+/// The first 8 bytes as a number that orders as they do; shorter keys are padded with zeros.
+#[inline]
+pub(crate) fn head(key: &[u8]) -> u64 {
+    if let Some(bytes) = key.first_chunk::<8>() {
+        return u64::from_be_bytes(*bytes);
+    }
+    let mut bytes = [0; 8];
+    bytes[..key.len()].copy_from_slice(key);
+    u64::from_be_bytes(bytes)
+}
+
+/// How many bytes two keys have in common from the front on.
+pub(crate) fn shared_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
