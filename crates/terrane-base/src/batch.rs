@@ -44,14 +44,26 @@ impl Batch {
         self.push(Record { kind: RecordKind::Delete, table, key, value: &[] })
     }
 
+    /// Adds a delete of every key from `start` to before `end` in `table`, whatever their number.
+    ///
+    /// # Errors
+    /// As [`Batch::put`], and `Invalid` if `start` is not less than `end`.
+    #[inline]
+    pub fn delete_range(&mut self, table: TableId, start: &[u8], end: &[u8]) -> Result<()> {
+        self.push(Record { kind: RecordKind::RangeDelete, table, key: start, value: end })
+    }
+
     /// Adds a record of any kind.
     ///
     /// # Errors
-    /// As [`Batch::put`].
+    /// As [`Batch::put`]; for a range delete as [`Batch::delete_range`].
     #[inline]
     pub fn push(&mut self, record: Record<'_>) -> Result<()> {
         key::check_key(record.key)?;
         key::check_value(record.value)?;
+        if record.kind == RecordKind::RangeDelete {
+            key::check_range(record.key, record.value)?;
+        }
         let record_len = record.encoded_len();
         if record_len > key::BATCH_BYTES_MAX - self.bytes.len() {
             return Err(batch_too_long(self.bytes.len() + record_len));

@@ -27,6 +27,32 @@ pub fn check_value(value: &[u8]) -> Result<()> {
     if value.len() > VALUE_BYTES_MAX { Err(too_long("value", value.len(), VALUE_BYTES_MAX)) } else { Ok(()) }
 }
 
+/// Checks the ends of a range of keys that is to be deleted.
+///
+/// # Errors
+/// `Invalid` if one of them is too long, or `start` is not less than `end`.
+pub fn check_range(start: &[u8], end: &[u8]) -> Result<()> {
+    check_key(start)?;
+    check_key(end)?;
+    if start < end {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "delete of the range from \"{}\" to before \"{}\": a range begins before its end",
+        start.escape_ascii(),
+        end.escape_ascii()
+    )))
+}
+
+/// The least key that is greater than `key`. It may be one byte longer than a user's key can be.
+#[must_use]
+pub fn successor(key: &[u8]) -> Vec<u8> {
+    let mut next = Vec::with_capacity(key.len() + 1);
+    next.extend_from_slice(key);
+    next.push(0);
+    next
+}
+
 #[cold]
 fn too_long(what: &str, bytes: usize, limit: usize) -> Error {
     Error::invalid(format!("{what} of {bytes} bytes: the limit is {limit} bytes; store it in pieces"))

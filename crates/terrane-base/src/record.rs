@@ -4,7 +4,7 @@
 //! kind u8 | table varint | key length varint | value length varint | key | value
 //! ```
 //!
-//! A delete has value length 0. The sequence number is not stored: it is the number of the batch's first
+//! A delete has value length 0. The value of a range delete is the first key behind its range, which is not empty. The sequence number is not stored: it is the number of the batch's first
 //! record plus the record's index in the batch.
 
 use crate::{Error, RecordKind, Result, TableId, key, varint};
@@ -18,7 +18,7 @@ pub struct Record<'a> {
     pub table: TableId,
     /// User key.
     pub key: &'a [u8],
-    /// User value; empty for a delete.
+    /// User value; empty for a delete, the first key behind for a range delete.
     pub value: &'a [u8],
 }
 
@@ -109,6 +109,9 @@ impl<'a> Record<'a> {
         let body = bytes.get(header.header_len..header.record_len());
         let body = body.ok_or_else(|| Error::corrupt("record is cut"))?;
         let (key, value) = body.split_at(header.key_len);
+        if header.kind == RecordKind::RangeDelete && key::check_range(key, value).is_err() {
+            return Err(Error::corrupt("range delete of a range that is empty or too long"));
+        }
         Ok((Record { kind: header.kind, table: header.table, key, value }, header.record_len()))
     }
 }

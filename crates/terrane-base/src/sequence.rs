@@ -26,6 +26,8 @@ pub enum RecordKind {
     Delete = 0,
     /// Sets the value.
     Put = 1,
+    /// Hides every older version of every key from its key on to before its value, which is a key as well.
+    RangeDelete = 4,
 }
 
 impl RecordKind {
@@ -36,6 +38,7 @@ impl RecordKind {
         match number {
             0 => Some(RecordKind::Delete),
             1 => Some(RecordKind::Put),
+            4 => Some(RecordKind::RangeDelete),
             _ => None,
         }
     }
