@@ -60,9 +60,12 @@ bugs! {
     ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction merge a_snapshot_keeps";
     ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction merge a_flush_goes";
     PartWithinExtent: "merge: parts", "a part of a job ends within an extent of its target", "terrane-compaction model parts_of_jobs";
+    RangeDeleteForgetsSnapshots: "merge: snapshots", "what a range delete hides is dropped though a snapshot sees it", "terrane range_deletes point_reads_and_scans";
     SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction model jobs_side_by_side";
     SnapshotSeesNewer: "snapshot reads", "a snapshot sees what was written later", "terrane-sim model tiny_limits_few_keys";
     SkipLevelInRead: "point reads", "a read leaves the deepest level out", "terrane-sim model tiny_limits_many_keys";
+    ForgetRangeDelete: "range deletes: point reads", "a read takes a version that a range delete of the same source hides", "terrane range_deletes point_reads_and_scans";
+    VeilHidesNewer: "range deletes: scans", "a scan passes over what was written after a range delete", "terrane range_deletes point_reads_and_scans";
     WrongUpperBound: "ranges", "an excluded upper bound is included", "terrane-sim model tiny_limits_many_keys";
     FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format filter no_key_is_denied";
     FillStaleRow: "row cache: stamps", "a read fills the row cache though records came down from memory meanwhile", "terrane-table row_cache a_fill_that_comes_late";

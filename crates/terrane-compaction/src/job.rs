@@ -162,7 +162,9 @@ impl JobSpec {
         let mut filled = self.inputs.iter().filter(|input| !input.extents.is_empty());
         let (Some(input), None) = (filled.next(), filled.next()) else { return false };
         let moves = |meta: &ExtentMeta| {
-            meta.compression == self.output.compression && !(self.drops_deletes && meta.deletes > 0)
+            meta.compression == self.output.compression
+                && !(self.drops_deletes && meta.deletes > 0)
+                && meta.range_deletes.is_none()
         };
         input.place != self.target && !self.rewrites && input.extents.iter().all(moves)
     }

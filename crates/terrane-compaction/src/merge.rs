@@ -6,6 +6,9 @@
 //! 3. an entry: all of its entries before `bound` go through the [`VersionFilter`];
 //! 4. anything else is opened, and the sources are looked at again.
 //!
+//! Range deletes (`ranges.rs`) are gathered before: an extent or block that they hide is passed by unread, whatever the others
+//! have; an extent that they touch is never re-linked, so that what is left of them goes into new extents.
+//!
 //! A job in parts publishes on the way what it has done (`parts.rs`).
 //!
 //! Invariants:
@@ -18,6 +21,7 @@
 
 mod output;
 mod parts;
+mod ranges;
 mod reuse;
 mod sink;
 mod source;
@@ -28,6 +32,7 @@ use std::collections::HashSet;
 use terrane_base::{Cursor, Error, ExtentId, Kind, Result, SeqNo};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest;
+use terrane_format::range_deletes::Fragment;
 use terrane_storage::Store;
 
 use crate::compactor::ExtentSource;
@@ -35,6 +40,7 @@ use crate::control::JobControl;
 use crate::job::{JobResult, JobSpec, Removed};
 use output::{Committed, Output};
 pub(crate) use parts::Publish;
+use ranges::Ranges;
 use reuse::Reuse;
 use sink::Sink;
 use source::{MemorySource, RunSource, Source, Stand};
@@ -57,6 +63,8 @@ pub(crate) struct Memory<'c, C> {
     pub(crate) from: &'c [u8],
     /// Output bytes after which the merge ends at the next key where no extent is open.
     pub(crate) step_bytes: u64,
+    /// Its range deletes; they may overlap.
+    pub(crate) ranges: Vec<Fragment>,
 }
 
 /// Runs a job. Without `memory`, a cursor of any type does for `C`; without `publish` it is done in one part.
@@ -103,14 +111,15 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         'a: 'c,
     {
         let mut sources = Vec::with_capacity(spec.inputs.len() + 1);
-        let mut step_bytes = u64::MAX;
+        let (mut step_bytes, mut ranges) = (u64::MAX, Vec::new());
         if let Some(memory) = memory {
-            step_bytes = memory.step_bytes;
+            (step_bytes, ranges) = (memory.step_bytes, memory.ranges);
             sources.push(Source::Memory(MemorySource::new(memory.cursor, memory.from, &spec.range)?));
         }
         sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input))));
-        let output = Output::new(spec, place.store, place.control)?;
-        let sink = Sink::new(spec, output);
+        let ranges = Ranges::gather(spec, place.extents, ranges)?;
+        let output = Output::new(spec, place.store, place.control, ranges.surviving(spec))?;
+        let sink = Sink::new(spec, output, ranges);
         let prefix_len = common_prefix(&sources);
         let part_end = spec.part_bytes;
         Ok(Merge { spec, place, sources, sink, prefix_len, step_bytes, next_look: 0, part_end, replaced: 0 })
@@ -139,6 +148,10 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     /// memory has no more entries and what is open does not need a neighbour to become a full extent.
     fn ends_step(&self, winner: usize) -> bool {
         let Some(Source::Memory(memory)) = self.sources.first() else { return false };
+        if !self.sink.ranges.is_empty() {
+            // What is left of them must all be in the output.
+            return false;
+        }
         let open_bytes = self.sink.output.open_bytes();
         let is_enough = match memory.is_within() {
             true => self.sink.work.bytes_written + open_bytes as u64 >= self.step_bytes,
@@ -187,9 +200,15 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     fn pass_extent(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
         let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
         let meta = run.meta();
+        if self.sink.ranges.hide_all(&meta.smallest, &meta.largest, meta.seq_min, meta.seq_max) {
+            self.sink.work.entries_in += meta.entries;
+            run.skip_extent();
+            return Ok(());
+        }
         self.sink.output.pass_grandparents(&meta.smallest);
+        let is_touched = self.sink.ranges.touch(&meta.smallest, &meta.largest);
         let stays = self.spec.is_in_parts() && run.input().place != self.spec.target;
-        let is_alone = !stays && bound.is_none_or(|bound| meta.largest.as_slice() < bound);
+        let is_alone = !stays && !is_touched && bound.is_none_or(|bound| meta.largest.as_slice() < bound);
         if is_alone && !self.sink.is_at(&meta.smallest) {
             match reuse::of_extent(self.spec, meta, self.sink.output.open_bytes()) {
                 Reuse::Relink => {
@@ -208,8 +227,15 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     fn pass_block(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
         let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
         let row = run.row();
+        let (first, last) = (row.first_key, row.last_key);
+        if self.sink.ranges.hide_all(first, last, row.seq_min, row.seq_max) {
+            self.sink.work.entries_in += u64::from(row.entries);
+            run.skip_block();
+            return Ok(());
+        }
         self.sink.output.pass_grandparents(row.first_key);
         let is_alone = bound.is_none_or(|bound| row.last_key < bound)
+            && !self.sink.ranges.forbid_copy(first, last, row.seq_min)
             && !self.sink.is_at(row.first_key)
             && !run.goes_on();
         if !is_alone || !reuse::copies_block(self.spec, run.meta(), &row) {

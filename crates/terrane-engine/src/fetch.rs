@@ -102,8 +102,10 @@ impl Batch<'_> {
         };
         // A block in hand is searched as it is: the cache may have had no room for it.
         let hash = reading.hash_for(tree, key.run);
+        let extent = self.extent(tree, &key);
         if let Need::Block(_) = key.need
-            && let Some(entry) = self.extent(tree, &key).find_in(&loaded, reading.key, hash, reading.seq)
+            && !extent.is_ranged()
+            && let Some(entry) = extent.find_in(&loaded, reading.key, hash, reading.seq)
         {
             count(|cells| add(&cells.runs_searched, 1));
             reading.count_answer(tree, key.run, false);

@@ -14,6 +14,7 @@ use terrane_compaction::{
     ClaimId, FlushPlan, JobControl, JobResult, JobSpec, Targets, plan_dump, plan_flush,
 };
 use terrane_format::manifest::EditOp;
+use terrane_format::range_deletes::Fragment;
 use terrane_memtable::GlobalIndex;
 
 use crate::compact::shape_of;
@@ -214,7 +215,10 @@ impl Engine {
         let is_large = level_1 > OVERFLOW_RATIO * generation.record_bytes();
         let paused = self.pressure.paused().as_micros() as u64;
         let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
-        !tree.runs.is_empty()
+        // What a range delete meets in level 1 is for a merge of runs to find out: it may be all of it.
+        let is_ranged = generation.index().range_deletes().is_some();
+        is_ranged
+            || !tree.runs.is_empty()
             || self.is_hurt(table.id)
             || level_1 > OVERFLOW_FACTOR.saturating_mul(Targets::new(&sizes, &table.settings.limits).of(1))
             || (is_large && (had_to_wait || self.puts_off()))
@@ -232,7 +236,8 @@ impl Engine {
         let spec = plan_dump(&shape_of(table.id, &tree, &snapshots), &table.settings.limits, run);
         let size = (generation.record_bytes(), generation.entry_count());
         self.while_dumped(table.id, control, size, || {
-            let result = self.flusher.dump_run(&spec, &mut generation.cursor(), control)?;
+            let ranges = ranges_of(generation, &snapshots);
+            let result = self.flusher.dump_run(&spec, &mut generation.cursor(), ranges, control)?;
             let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
             let durable = if !is_whole || self.others_are_behind(table, generation.last_seq()) {
                 Some(self.sync_journal_through(generation.last_seq())?)
@@ -387,4 +392,18 @@ fn flushed_through(picture: &Picture, generation: &GlobalIndex) -> SeqNo {
 /// First number that the memtable after the oldest frozen one takes.
 fn successor(picture: &Picture) -> SeqNo {
     picture.frozen.iter().rev().nth(1).unwrap_or(&picture.active).first_seq()
+}
+
+/// The range deletes of a generation: for each snapshot, and for those that come later, what it sees.
+fn ranges_of(generation: &GlobalIndex, snapshots: &[SeqNo]) -> Vec<Fragment> {
+    let Some(deletes) = generation.index().range_deletes() else { return Vec::new() };
+    let (least, greatest) = deletes.seq_range().unwrap_or_default();
+    let seeing = snapshots.iter().filter(|snapshot| (least..greatest).contains(*snapshot));
+    let seen = seeing.chain([&SeqNo::MAX]).flat_map(|at| deletes.stretches(*at));
+    seen.map(|stretch| Fragment {
+        start: stretch.start.to_vec(),
+        end: stretch.end.to_vec(),
+        seqs: vec![stretch.seq],
+    })
+    .collect()
 }

@@ -57,6 +57,7 @@ mod stats;
 mod table;
 mod tables;
 mod values;
+mod veil;
 mod work;
 mod workers;
 mod write;

@@ -15,12 +15,12 @@ use terrane_base::{Result, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::{Memtable, Version};
-use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
+use terrane_table::{Answer, Epoch, Lookup, Need, enter, probe_many};
 
 use crate::engine::Engine;
 use crate::fetch::Missing;
 use crate::filter_use::Asking;
-use crate::read::{ReadMode, Reading, count_reads, find_extent, tree_len};
+use crate::read::{ReadMode, Reading, count_reads, find_extent, hidden_in, is_hidden, tree_len};
 use crate::rows::Rows;
 use crate::table::{Picture, Table};
 use crate::values::Values;
@@ -232,7 +232,7 @@ impl<'g> Group<'g> {
     fn ask_memory(&mut self, picture: &'g Picture) {
         let memtables =
             std::iter::once(&*picture.active).chain(picture.frozen.iter().map(|memtable| &**memtable));
-        for memtable in memtables.chain(picture.generations.iter().map(|generation| generation.index())) {
+        for memtable in memtables.chain(picture.generations.iter().map(|generation| &**generation.index())) {
             self.runs += self.open.len as u64;
             self.ask_memtable(memtable);
         }
@@ -245,7 +245,8 @@ impl<'g> Group<'g> {
             keys[asked.len] = self.key(at);
             asked.push(at);
         }
-        if asked.len == 0 {
+        let is_ranged = memtable.range_deletes().is_some();
+        if asked.len == 0 && !is_ranged {
             return;
         }
         let mut versions: [Option<Version<'g>>; GROUP] = [None; GROUP];
@@ -256,6 +257,12 @@ impl<'g> Group<'g> {
         }
         let mut open = Open::none();
         for at in self.open.iter() {
+            if is_ranged
+                && let kind = found[at].map(|version: Version<'_>| version.seq_kind)
+                && is_hidden(kind, memtable.hidden(self.key(at), self.batch.seq))
+            {
+                continue;
+            }
             match found[at] {
                 Some(version) if version.seq_kind.is_delete() => {}
                 Some(version) => self.values[at] = Some(version.value),
@@ -297,6 +304,10 @@ impl<'g> Group<'g> {
             let (mut open, mut asked) = (Open::none(), Open::none());
             for at in self.open.iter() {
                 match find_extent(tree, run, self.key(at)) {
+                    Some(extent) if extent.is_ranged() && extent.loaded_range_deletes().is_none() => {
+                        let (at, hash) = self.keys[at];
+                        missing.push(Missing { at, hash, run, need: Need::RangeDeletes });
+                    }
                     Some(extent) => {
                         let hash = self.reading(at).hash_for(tree, run);
                         lookups.push(Lookup::new(extent, self.key(at), hash));
@@ -315,6 +326,12 @@ impl<'g> Group<'g> {
                 }
                 self.runs += 1;
                 self.reading(at).count_answer(tree, run, matches!(answer, Answer::Refused));
+                let found = if let Answer::Found(entry) = answer { Some(entry.seq_kind) } else { None };
+                if let Ok(hidden) = hidden_in(lookup.extent, lookup.key, self.batch.seq)
+                    && is_hidden(found, hidden)
+                {
+                    continue;
+                }
                 match answer {
                     Answer::Found(entry) if entry.seq_kind.is_delete() => {}
                     Answer::Found(entry) => {

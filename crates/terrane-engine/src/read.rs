@@ -2,6 +2,9 @@
 //! is found. Readers take no lock; on a hit they write no shared cache line but a clear reference bit. One epoch, one
 //! hash of the key and no allocation but the caller's buffer serve the whole way.
 //!
+//! A range delete hides what is older, and every source behind the one that has it is: there a read ends
+//! (`docs/design/0019-range-deletes.md`).
+//!
 //! The picture is loaded before the visible number: whatever background work finished before that dropped only
 //! versions that a newer visible one hides.
 
@@ -11,6 +14,7 @@ use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
+use terrane_memtable::Memtable;
 use terrane_table::{Epoch, Extent, Need, Probe};
 
 use crate::engine::Engine;
@@ -155,8 +159,15 @@ impl Engine {
             let Some(extent) = find_extent(tree, run, reading.key) else { continue };
             count(|cells| add(&cells.runs_searched, 1));
             let hash = reading.hash_for(tree, run);
-            if let Some(kind) = extent.get_hashed(&self.cache, reading.key, hash, reading.seq, value)? {
-                return Ok(Some(kind));
+            let start = value.len();
+            let found = extent.get_hashed(&self.cache, reading.key, hash, reading.seq, value)?;
+            let hidden = if extent.is_ranged() { extent.hidden(reading.key, reading.seq)? } else { None };
+            if is_hidden(found, hidden) {
+                value.truncate(start);
+                return Ok(None);
+            }
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
@@ -167,6 +178,30 @@ impl Engine {
 #[inline]
 pub(crate) fn has_value(kind: Option<SeqKind>) -> bool {
     kind.is_some_and(|kind| !kind.is_delete())
+}
+
+/// Whether a source ends a read with nothing: its newest version, if any, is older than a range delete over the key there.
+#[inline]
+pub(crate) fn is_hidden(found: Option<SeqKind>, hidden: Option<SeqNo>) -> bool {
+    match (found, hidden) {
+        (_, None) => false,
+        (Some(found), Some(hidden)) => found.seq() < hidden && !terrane_base::planted!(ForgetRangeDelete),
+        (None, Some(_)) => true,
+    }
+}
+
+/// The range delete over the key of a read that an extent has, if that is known without its store.
+#[inline]
+pub(crate) fn hidden_in(
+    extent: &Extent,
+    key: &[u8],
+    seq: SeqNo,
+) -> std::result::Result<Option<SeqNo>, Need> {
+    if !extent.is_ranged() {
+        return Ok(None);
+    }
+    let fragments = extent.loaded_range_deletes().ok_or(Need::RangeDeletes)?;
+    Ok(fragments.covering(key).and_then(|fragment| fragment.newest(seq)))
 }
 
 /// How far a walk got without leaving memory.
@@ -191,14 +226,24 @@ pub(crate) fn get_cached(
     for run in first..tree_len(tree) {
         let Some(extent) = find_extent(tree, run, reading.key) else { continue };
         let hash = reading.hash_for(tree, run);
+        let hidden = match hidden_in(extent, reading.key, reading.seq) {
+            Ok(hidden) => hidden,
+            Err(need) => return Walk::Missing(run, need),
+        };
+        let start = value.len();
         let probe = extent.probe(epoch, reading.key, hash, reading.seq, value);
         if let Probe::Unknown(need) = probe {
             return Walk::Missing(run, need);
         }
         *runs += 1;
         reading.count_answer(tree, run, probe == Probe::Refused);
-        if let Probe::Found(kind) = probe {
-            return Walk::Done(Some(kind));
+        let found = if let Probe::Found(kind) = probe { Some(kind) } else { None };
+        if is_hidden(found, hidden) {
+            value.truncate(start);
+            return Walk::Done(None);
+        }
+        if found.is_some() {
+            return Walk::Done(found);
         }
     }
     Walk::Done(None)
@@ -208,30 +253,42 @@ pub(crate) fn get_cached(
 /// Counts the read where it ends here.
 #[inline]
 fn get_from_memory(picture: &Picture, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<bool> {
-    let mut take = |runs: usize, kind: SeqKind, bytes: &[u8]| {
-        count_read(runs as u64);
-        if kind.is_delete() {
-            return false;
-        }
-        value.extend_from_slice(bytes);
-        true
-    };
-    let Reading { key, hash, seq, .. } = *reading;
     // Apart from the others, so that the shortest read counts with constants.
-    if let Some(version) = picture.active.get_hashed(key, hash, seq) {
-        return Some(take(1, version.seq_kind, version.value));
+    if let Some(found) = get_from_memtable(&picture.active, reading, value) {
+        count_read(1);
+        return Some(found);
     }
     for (index, memtable) in picture.frozen.iter().enumerate() {
-        if let Some(version) = memtable.get_hashed(key, hash, seq) {
-            return Some(take(2 + index, version.seq_kind, version.value));
+        if let Some(found) = get_from_memtable(memtable, reading, value) {
+            count_read(2 + index as u64);
+            return Some(found);
         }
     }
     for (index, generation) in picture.generations.iter().enumerate() {
-        if let Some(version) = generation.get_hashed(key, hash, seq) {
-            return Some(take(2 + picture.frozen.len() + index, version.seq_kind, version.value));
+        if let Some(found) = get_from_memtable(generation.index(), reading, value) {
+            count_read((2 + picture.frozen.len() + index) as u64);
+            return Some(found);
         }
     }
     None
+}
+
+/// As [`get_from_memory`], of one source.
+#[inline]
+fn get_from_memtable(memtable: &Memtable, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<bool> {
+    let Reading { key, hash, seq, .. } = *reading;
+    let found = memtable.get_hashed(key, hash, seq);
+    if memtable.range_deletes().is_some()
+        && is_hidden(found.map(|version| version.seq_kind), memtable.hidden(key, seq))
+    {
+        return Some(false);
+    }
+    let version = found?;
+    if version.seq_kind.is_delete() {
+        return Some(false);
+    }
+    value.extend_from_slice(version.value);
+    Some(true)
 }
 
 /// Sorted runs in memory that a read has looked into when it goes on to the levels.

@@ -2,7 +2,7 @@
 //! an old value is in [`terrane_table::row_cache`].
 
 use terrane_base::counters::{add, count};
-use terrane_base::{SeqKind, TableId};
+use terrane_base::{SeqKind, SeqNo, TableId};
 use terrane_format::filter::hash as key_hash;
 use terrane_memtable::Memtable;
 use terrane_table::{Epoch, ObjectKind, RowCache, Stamp, enter};
@@ -48,8 +48,12 @@ impl Engine {
         if terrane_base::planted!(KeepForgottenRow) {
             return;
         }
-        if rows.places() < memtable.entry_count() {
-            return rows.forget_where(|of, key| of == table.id && memtable.holds(key, key_hash(key)));
+        let is_ranged = memtable.range_deletes().is_some();
+        if rows.places() < memtable.entry_count() || is_ranged {
+            return rows.forget_where(|of, key| {
+                let is_hidden = is_ranged && memtable.hidden(key, SeqNo::MAX).is_some();
+                of == table.id && (is_hidden || memtable.holds(key, key_hash(key)))
+            });
         }
         let mut epoch = None;
         let mut keys = 0;

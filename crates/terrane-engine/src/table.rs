@@ -44,6 +44,14 @@ impl Picture {
         self.frozen.iter().find(|memtable| seq >= memtable.first_seq())
     }
 
+    /// Whether any source has range deletes.
+    pub fn is_ranged(&self) -> bool {
+        let mut memory = std::iter::once(&self.active).chain(&self.frozen);
+        memory.any(|memtable| memtable.range_deletes().is_some())
+            || self.generations.iter().any(|generation| generation.index().range_deletes().is_some())
+            || self.tree.places().any(|(_, level)| level.totals().range_deletes > 0)
+    }
+
     /// Bytes of the indexes over records, all sources together.
     pub fn index_bytes(&self) -> u64 {
         self.active.index_bytes()

@@ -41,6 +41,14 @@ impl Engine {
         self.write_point(sync, |batch| batch.delete(table, key))
     }
 
+    /// Removes every key from `start` to before `end`.
+    ///
+    /// # Errors
+    /// As [`Engine::write`], and `Invalid` if `start` is not less than `end`.
+    pub fn delete_range(&self, table: TableId, start: &[u8], end: &[u8], sync: bool) -> Result<()> {
+        self.write_point(sync, |batch| batch.delete_range(table, start, end))
+    }
+
     #[inline]
     fn write_point(&self, sync: bool, add: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
         POINT.with_borrow_mut(|batch| {

@@ -67,6 +67,8 @@ pub struct Totals {
     pub entries: u64,
     /// Entries that are deletes.
     pub deletes: u64,
+    /// Fragments of range deletes.
+    pub range_deletes: u64,
 }
 
 impl Totals {
@@ -80,6 +82,7 @@ impl Totals {
             raw_bytes: meta.raw_bytes,
             entries: meta.entries,
             deletes: meta.deletes,
+            range_deletes: meta.range_deletes.as_ref().map_or(0, |section| u64::from(section.fragments)),
         }
     }
 
@@ -103,6 +106,7 @@ impl Totals {
             raw_bytes: with(self.raw_bytes, other.raw_bytes),
             entries: with(self.entries, other.entries),
             deletes: with(self.deletes, other.deletes),
+            range_deletes: with(self.range_deletes, other.range_deletes),
         }
     }
 }

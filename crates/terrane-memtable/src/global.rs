@@ -63,10 +63,20 @@ impl GlobalIndex {
             }
             walk.next_key();
         }
+        self.merge_ranges(frozen);
         // Only now, so that a merge that is begun twice counts what it drops once.
         dropped.count(frozen, &self.index);
         self.first_seq.fetch_min(frozen.first_seq().0, Ordering::Relaxed);
         true
+    }
+
+    /// Takes in the range deletes: all of them, for they are few beside what they hide.
+    fn merge_ranges(&self, frozen: &Memtable) {
+        for (record, seq) in frozen.range_records() {
+            let segment = &frozen.pinned(record.segment()).memory;
+            // SAFETY: the record is valid, as it was for `frozen`, and lies in this segment.
+            unsafe { self.index.insert_at(segment, record.start(), seq) };
+        }
     }
 
     /// Takes in the versions of one key; returns their bytes.
@@ -111,7 +121,7 @@ impl GlobalIndex {
     /// The index itself, for lookups.
     #[inline]
     #[must_use]
-    pub fn index(&self) -> &Memtable {
+    pub fn index(&self) -> &Arc<Memtable> {
         &self.index
     }
 

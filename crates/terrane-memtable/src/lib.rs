@@ -31,7 +31,7 @@ mod walk;
 pub use cursor::MemtableCursor;
 pub use global::GlobalIndex;
 pub use memtable::{Memtable, Version};
-pub use range_deletes::{RangeDeletes, Stretch};
+pub use range_deletes::{Around, RangeDeletes, RangeView, Stretch};
 pub use segments::SegmentUse;
 
 // Record pointers keep the segment's index in the 16 high bits of an address.

@@ -15,7 +15,7 @@
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -26,6 +26,9 @@ type Key = Arc<[u8]>;
 
 /// Range deletes of a chunk, as long as they come in order.
 const CHUNK: usize = 16;
+/// Bytes of memory that a range delete takes beside its keys: its place in a chunk, and what states and chunks do not
+/// share.
+const BYTES_EACH: u64 = 320;
 
 /// Keys from `start` to before `end`, each hidden by a range delete with this number or a greater one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +61,41 @@ pub struct RangeDeletes {
     is_used: AtomicBool,
     chunks: ArcSwap<Chunks>,
     writer: Mutex<()>,
+    count: AtomicU64,
+    /// Of memory, about.
+    bytes: AtomicU64,
+}
+
+/// What hides the keys around one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// The key is hidden.
+    Hidden(Stretch),
+    /// Nothing hides the key, and nothing else between these: where the stretch before ends, and where the next begins.
+    Clear(Option<Key>, Option<Key>),
+}
+
+/// What a read at one number sees of range deletes, for as long as it likes.
+#[derive(Clone, Debug)]
+pub struct RangeView(State);
+
+impl RangeView {
+    /// Whether nothing is hidden.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What hides `key`, or how far around it nothing is hidden.
+    #[must_use]
+    pub fn around(&self, key: &[u8]) -> Around {
+        let before = self.0.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(stretch);
+        if let Some(hiding) = before.clone().filter(|stretch| key < &*stretch.end) {
+            return Around::Hidden(hiding);
+        }
+        let next = self.0.range::<[u8], _>((Bound::Excluded(key), Bound::Unbounded)).next();
+        Around::Clear(before.map(|stretch| stretch.end), next.map(|(start, _)| start.clone()))
+    }
 }
 
 impl Default for RangeDeletes {
@@ -66,6 +104,8 @@ impl Default for RangeDeletes {
             is_used: AtomicBool::new(false),
             chunks: ArcSwap::from_pointee(Chunks::new_sync()),
             writer: Mutex::new(()),
+            count: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
         }
     }
 }
@@ -77,16 +117,20 @@ impl RangeDeletes {
         Self::default()
     }
 
-    /// Adds the range delete with number `seq` over the keys from `start` to before `end`; of an empty range nothing.
+    /// Adds the range delete with number `seq` over the keys from `start` to before `end`; of an empty range nothing, and
+    /// nothing if the number is there already. Returns whether it was added.
     ///
-    /// Requires: each number comes once.
-    pub fn insert(&self, start: &[u8], end: &[u8], seq: SeqNo) {
+    /// Cheap for numbers that come about in order; each later chunk costs as much again.
+    pub fn insert(&self, start: &[u8], end: &[u8], seq: SeqNo) -> bool {
         if start >= end {
-            return;
+            return false;
         }
         let delete = Stretch { start: start.into(), end: end.into(), seq };
         let _writer = self.writer.lock();
         let mut chunks = Chunks::clone(&self.chunks.load());
+        if holds(&chunks, seq) {
+            return false;
+        }
         let later: Vec<SeqNo> = chunks.range(seq..).map(|(first, _)| *first).collect();
         let (first, chunk) = with(&chunks, delete, later.is_empty());
         let mut state = (!later.is_empty()).then(|| chunk.state_at(SeqNo::MAX));
@@ -99,7 +143,10 @@ impl RangeDeletes {
             chunks.insert_mut(first, chunk);
         }
         self.chunks.store(Arc::new(chunks));
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add((start.len() + end.len()) as u64 + BYTES_EACH, Ordering::Relaxed);
         self.is_used.store(true, Ordering::Release);
+        true
     }
 
     /// Whether there is none.
@@ -111,8 +158,22 @@ impl RangeDeletes {
 
     /// How many there are.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.chunks.load().values().map(|chunk| chunk.deletes.len()).sum()
+    pub fn len(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory that they take, about.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Smallest and greatest number.
+    #[must_use]
+    pub fn seq_range(&self) -> Option<(SeqNo, SeqNo)> {
+        let chunks = self.chunks.load();
+        let least = chunks.first()?.1.deletes.first()?.seq;
+        Some((least, chunks.last()?.1.deletes.last()?.seq))
     }
 
     /// A stretch over `key` whose number is that of the newest range delete over `key` that a read at `at` sees.
@@ -127,6 +188,13 @@ impl RangeDeletes {
         let mut seen = chunk.deletes.iter().rev().skip_while(|delete| delete.seq > at);
         let found = seen.find(|delete| &*delete.start <= key && key < &*delete.end);
         found.cloned().or_else(|| covering(&chunk.before, key))
+    }
+
+    /// What a read at `at` sees, for scans: later changes do not show.
+    #[must_use]
+    pub fn view(&self, at: SeqNo) -> RangeView {
+        let chunks = self.chunks.load();
+        RangeView(chunks.range(..=at).next_back().map_or_else(State::new_sync, |(_, chunk)| chunk.state_at(at)))
     }
 
     /// What a read at `at` sees, in key order: disjoint, each with its newest number.
@@ -155,6 +223,12 @@ impl Chunk {
         let seen = self.deletes.iter().take_while(|delete| delete.seq <= at);
         seen.fold(self.before.clone(), overlaid)
     }
+}
+
+/// Whether the range delete with this number is there.
+fn holds(chunks: &Chunks, seq: SeqNo) -> bool {
+    let chunk = chunks.range(..=seq).next_back();
+    chunk.is_some_and(|(_, chunk)| chunk.deletes.iter().any(|delete| delete.seq == seq))
 }
 
 /// The chunk that `delete` goes to, with it, and the chunk's name. A full one is followed by a new one at the end only.

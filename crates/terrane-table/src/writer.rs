@@ -4,7 +4,8 @@
 //!    one buffer, and its index row and the hashes of its keys are kept.
 //! 2. [`ExtentWriter::add_block`] copies a stored block of another extent undecoded. Only its keys are walked,
 //!    for the filter; `docs/design/0003-filter.md` weighs this against storing hashes.
-//! 3. [`ExtentWriter::finish`] adds index, filter and footer, and writes the whole at once.
+//! 3. [`ExtentWriter::add_range_delete`] collects range deletes, beside and before the entries that they lie among.
+//! 4. [`ExtentWriter::finish`] adds index, filter, range deletes and footer, and writes the whole at once.
 //!
 //! The writer keeps its memory from extent to extent: a slot for the extent, a block, the index and eight bytes
 //! per key. The caller closes an extent in time: while [`ExtentWriter::fits`] or [`ExtentWriter::fits_block`]
@@ -18,9 +19,10 @@ pub use settings::WriterSettings;
 use terrane_base::{Entry, Error, ExtentId, Result, SeqNo, key, varint};
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
-use terrane_format::extent::{self, ExtentMeta, Footer, Handle};
+use terrane_format::extent::{self, ExtentMeta, Footer, Handle, RangeSection};
 use terrane_format::filter;
 use terrane_format::index::{IndexBuilder, IndexRow};
+use terrane_format::range_deletes::{Fragment, Fragments, TRAILER_BYTES, seq_range};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store};
 
 /// Bytes of an entry besides key and value, at most: three lengths and the sequence number.
@@ -71,6 +73,10 @@ pub struct ExtentWriter {
     last_key: Vec<u8>,
     last_seq: Option<SeqNo>,
     cursor: BlockCursor,
+    /// Sorted and disjoint.
+    range_deletes: Vec<Fragment>,
+    /// Bytes of their part.
+    range_bytes: usize,
 }
 
 impl ExtentWriter {
@@ -98,6 +104,8 @@ impl ExtentWriter {
             last_key: Vec::new(),
             last_seq: None,
             cursor: BlockCursor::new(),
+            range_deletes: Vec::new(),
+            range_bytes: 0,
         })
     }
 
@@ -141,13 +149,53 @@ impl ExtentWriter {
         Ok(())
     }
 
+    /// Adds a stretch of keys with the numbers of range deletes over it.
+    ///
+    /// # Errors
+    /// `Invalid` if it begins before the end of the one before.
+    pub fn add_range_delete(&mut self, fragment: Fragment) -> Result<()> {
+        if self.range_deletes.last().is_some_and(|last| last.end > fragment.start) {
+            return Err(Error::invalid("range deletes are added in order and do not overlap"));
+        }
+        if self.range_deletes.is_empty() {
+            self.range_bytes = TRAILER_BYTES;
+        }
+        self.range_bytes += fragment.encoded_len();
+        self.range_deletes.push(fragment);
+        Ok(())
+    }
+
+    /// Bytes of the range deletes so far.
+    #[must_use]
+    pub fn range_delete_bytes(&self) -> usize {
+        self.range_bytes
+    }
+
+    /// Cuts the last range delete before `end`, and returns what lies behind.
+    pub fn cut_range_delete(&mut self, end: &[u8]) -> Option<Fragment> {
+        let last = self.range_deletes.last_mut().filter(|last| last.end.as_slice() > end)?;
+        let behind = Fragment { start: last.start.as_slice().max(end).to_vec(), ..last.clone() };
+        if last.start.as_slice() >= end {
+            self.range_deletes.pop();
+        } else {
+            last.end = end.to_vec();
+        }
+        Some(behind)
+    }
+
     /// Whether the extent holds nothing yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.block.is_empty() && self.index.is_empty()
+        !self.has_entries() && self.range_deletes.is_empty()
     }
 
-    /// The last key added. Requires: not empty.
+    /// Whether the extent holds an entry yet.
+    #[must_use]
+    pub fn has_entries(&self) -> bool {
+        !self.block.is_empty() || !self.index.is_empty()
+    }
+
+    /// The last key added. Requires: there are entries.
     #[must_use]
     pub fn last_key(&self) -> &[u8] {
         if self.block.is_empty() { &self.last_key } else { self.block.last_key() }
@@ -157,7 +205,7 @@ impl ExtentWriter {
     /// filled compresses.
     #[must_use]
     pub fn estimated_bytes(&self) -> usize {
-        extent::extent_bytes(self.content_bytes())
+        extent::extent_bytes(self.content_bytes(), self.is_ranged())
     }
 
     /// Whether the extent stays within one slot if an entry of this size is added. An empty extent takes any.
@@ -166,7 +214,7 @@ impl ExtentWriter {
     pub fn fits(&self, key_len: usize, value_len: usize) -> bool {
         // The key may come to stand in an index row as first and as last key, too.
         let added = 3 * key_len + value_len + ENTRY_OVERHEAD_MAX;
-        self.is_empty() || extent::extent_bytes(self.content_bytes() + added) <= SLOT_BYTES
+        self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
 
     /// Whether the extent stays within one slot if this block is added. An empty extent takes any.
@@ -175,7 +223,7 @@ impl ExtentWriter {
         let keys = self.hashes.len() + row.entries as usize;
         let filter = filter::encoded_len(keys, self.settings.filter_bits_per_key) - self.filter_bytes();
         let added = row.stored_len as usize + row.encoded_len() + filter;
-        self.is_empty() || extent::extent_bytes(self.content_bytes() + added) <= SLOT_BYTES
+        self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
 
     /// Finishes the extent, writes it to newly allocated slots of `store` and starts over. It is durable after
@@ -226,6 +274,8 @@ impl ExtentWriter {
         self.smallest.clear();
         self.last_key.clear();
         self.last_seq = None;
+        self.range_deletes.clear();
+        self.range_bytes = 0;
         // A very large value must not make the writer large for ever.
         self.bytes.shrink_to(SLOT_BYTES);
         self.block.shrink(self.settings.block_bytes * 2);
@@ -244,13 +294,22 @@ impl ExtentWriter {
             + self.last_key.capacity()
     }
 
+    fn is_ranged(&self) -> bool {
+        !self.range_deletes.is_empty()
+    }
+
+    #[inline]
+    fn extent_bytes_with(&self, added: usize) -> usize {
+        extent::extent_bytes(self.content_bytes() + added, self.is_ranged())
+    }
+
     #[inline]
     fn content_bytes(&self) -> usize {
         let open_block = match self.block.is_empty() {
             true => 0,
             false => self.block.bytes_max() + ROW_FIXED_MAX + 2 * self.key_len_max(),
         };
-        self.bytes.len() + open_block + self.index.estimated_bytes() + self.filter_bytes()
+        self.bytes.len() + open_block + self.index.estimated_bytes() + self.filter_bytes() + self.range_bytes
     }
 
     #[inline]
@@ -361,13 +420,18 @@ impl ExtentWriter {
         let bits_per_key = self.settings.filter_bits_per_key;
         let filter =
             self.append_part(|writer| filter::build(&writer.hashes, bits_per_key, &mut writer.bytes));
-        let bytes = extent::extent_bytes(self.bytes.len());
+        let range_deletes = self.append_part(|writer| {
+            if !writer.range_deletes.is_empty() {
+                Fragments::encode(&writer.range_deletes, &mut writer.bytes);
+            }
+        });
+        let bytes = extent::extent_bytes(self.bytes.len(), self.is_ranged());
         let slots = bytes.div_ceil(SLOT_BYTES) as u32;
         if slots > EXTENT_SLOTS_MAX {
             return Err(Error::invalid(format!("extent of {slots} slots: the limit is {EXTENT_SLOTS_MAX}")));
         }
-        self.bytes.resize(bytes - extent::FOOTER_BYTES, 0);
-        let footer = self.footer(bytes as u32, blocks, index, filter);
+        let footer = self.footer(bytes as u32, blocks, [index, filter, range_deletes]);
+        self.bytes.resize(bytes - footer.len(), 0);
         footer.encode(&mut self.bytes);
         Ok(self.meta(&footer, slots))
     }
@@ -381,7 +445,9 @@ impl ExtentWriter {
         Handle::of(start as u32, &self.bytes[start..])
     }
 
-    fn footer(&self, bytes: u32, blocks: u32, index: Handle, filter: Handle) -> Footer {
+    fn footer(&self, bytes: u32, blocks: u32, parts: [Handle; 3]) -> Footer {
+        let [index, filter, range_deletes] = parts;
+        let (least, greatest) = seq_range(&self.range_deletes).unzip();
         Footer {
             compression: self.settings.compression,
             table: self.settings.table,
@@ -389,22 +455,30 @@ impl ExtentWriter {
             blocks,
             index,
             filter,
+            range_deletes,
+            fragments: self.range_deletes.len() as u32,
             raw_bytes: self.totals.raw_bytes,
             entries: self.totals.entries,
             deletes: self.totals.deletes,
-            seq_min: self.totals.seq_min,
-            seq_max: self.totals.seq_max,
+            seq_min: least.unwrap_or(SeqNo::MAX).min(self.totals.seq_min),
+            seq_max: greatest.unwrap_or_default().max(self.totals.seq_max),
         }
     }
 
     fn meta(&self, footer: &Footer, slots: u32) -> ExtentMeta {
+        let (smallest, largest) = self.bounds();
+        let ends = self.range_deletes.first().zip(self.range_deletes.last());
+        let range_deletes = ends.map(|(first, last)| {
+            let (part, fragments) = (footer.range_deletes, footer.fragments);
+            Box::new(RangeSection { part, fragments, start: first.start.clone(), end: last.end.clone() })
+        });
         ExtentMeta {
             id: ExtentId::default(),
             slots,
             bytes: footer.bytes,
             raw_bytes: footer.raw_bytes,
-            smallest: self.smallest.clone(),
-            largest: self.last_key.clone(),
+            smallest,
+            largest,
             seq_min: footer.seq_min,
             seq_max: footer.seq_max,
             entries: footer.entries,
@@ -412,8 +486,20 @@ impl ExtentWriter {
             blocks: footer.blocks,
             index: footer.index,
             filter: footer.filter,
-            format_version: extent::VERSION,
+            range_deletes,
+            format_version: if self.is_ranged() { extent::VERSION_RANGED } else { extent::VERSION },
             compression: footer.compression,
         }
+    }
+
+    /// The smallest key, and one that is not less than any, range deletes included.
+    fn bounds(&self) -> (Vec<u8>, Vec<u8>) {
+        let has_entries = !self.index.is_empty();
+        let smallest = has_entries.then_some(self.smallest.as_slice()).into_iter();
+        let largest = has_entries.then_some(self.last_key.as_slice()).into_iter();
+        let first = self.range_deletes.first().map(|first| first.start.as_slice());
+        let last = self.range_deletes.last().map(Fragment::last_key);
+        let (smallest, largest) = (smallest.chain(first).min(), largest.chain(last).max());
+        (smallest.unwrap_or_default().to_vec(), largest.unwrap_or_default().to_vec())
     }
 }

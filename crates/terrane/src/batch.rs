@@ -4,7 +4,7 @@ use terrane_base::{Error, Result, TableId};
 
 use crate::Table;
 
-/// Puts and deletes over any number of tables, applied all or not at all, in the order they were added.
+/// Puts, deletes and range deletes over any number of tables, applied all or not at all, in the order they were added.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -48,6 +48,14 @@ impl Batch {
     /// As [`Batch::put`].
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
         self.change(table, |records, id| records.delete(id, key))
+    }
+
+    /// Removes every key from `start` to before `end` from `table`, but not what this batch puts there later.
+    ///
+    /// # Errors
+    /// As [`Batch::put`], and `Invalid` if `start` is not less than `end`.
+    pub fn delete_range(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
+        self.change(table, |records, id| records.delete_range(id, start, end))
     }
 
     /// How many changes the batch holds.

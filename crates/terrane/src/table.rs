@@ -110,6 +110,38 @@ impl Table {
         self.engine.delete(self.id(), key, false)
     }
 
+    /// Removes every key from `start` to before `end`. It costs one small record, whatever the number of keys; reads and
+    /// scans pass by what is deleted at once, and its space comes back in the background.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let table = db.default_table();
+    /// for day in [b"2024-01-30", b"2024-01-31", b"2024-02-01"] {
+    ///     table.put(day, b"..")?;
+    /// }
+    /// table.delete_range(b"2024-01", b"2024-02")?;
+    /// assert_eq!(table.iter().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::put`], and `Invalid` if `start` is not less than `end`.
+    pub fn delete_range(&self, start: &[u8], end: &[u8]) -> Result<()> {
+        self.delete_range_with(start, end, Sync::No)
+    }
+
+    /// [`Table::delete_range`]; with [`Sync::Yes`] it is on disk when this returns.
+    ///
+    /// # Errors
+    /// As [`Table::delete_range`].
+    pub fn delete_range_with(&self, start: &[u8], end: &[u8], sync: Sync) -> Result<()> {
+        self.refuse_if_dropped()?;
+        self.engine.delete_range(self.id(), start, end, sync.is_yes())
+    }
+
     /// The value of `key`.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use terrane_base::{Entry, Result};
 
 use super::output::Output;
+use super::ranges::Ranges;
 use crate::job::{JobSpec, Work};
 use crate::range::KeyRange;
 use crate::versions::{Verdict, VersionFilter};
@@ -11,6 +12,7 @@ use crate::versions::{Verdict, VersionFilter};
 pub(super) struct Sink<'a> {
     pub(super) output: Output<'a>,
     pub(super) work: Work,
+    pub(super) ranges: Ranges,
     filter: VersionFilter,
     below: Below<'a>,
     /// The key that went through the filter last, and its head.
@@ -22,10 +24,11 @@ pub(super) struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn new(spec: &'a JobSpec, output: Output<'a>) -> Self {
+    pub(super) fn new(spec: &'a JobSpec, output: Output<'a>, ranges: Ranges) -> Self {
         Sink {
             output,
             work: Work::default(),
+            ranges,
             filter: VersionFilter::new(&spec.snapshots),
             below: Below { ranges: &spec.below, at: 0 },
             key: Vec::new(),
@@ -51,6 +54,9 @@ impl<'a> Sink<'a> {
             if terrane_base::planted!(ForgetNewestVersion) {
                 return Ok(());
             }
+        }
+        if !self.ranges.is_empty() && self.ranges.hides(entry.key, entry.seq_kind.seq()) {
+            return Ok(());
         }
         let below = &mut self.below;
         match self.filter.next(entry.seq_kind, || !below.may_hold(entry.key)) {
