@@ -44,6 +44,18 @@ pub fn check_range(start: &[u8], end: &[u8]) -> Result<()> {
     )))
 }
 
+/// The least key within the limit that is not less than `key`, which may be beyond it; `None` if there is none.
+#[must_use]
+pub fn at_or_after(key: &[u8]) -> Option<Vec<u8>> {
+    if key.len() <= KEY_BYTES_MAX {
+        return Some(key.to_vec());
+    }
+    let kept = key[..KEY_BYTES_MAX].iter().rposition(|&byte| byte != 0xff)?;
+    let mut next = key[..=kept].to_vec();
+    next[kept] += 1;
+    Some(next)
+}
+
 /// The least key that is greater than `key`. It may be one byte longer than a user's key can be.
 #[must_use]
 pub fn successor(key: &[u8]) -> Vec<u8> {

@@ -55,6 +55,8 @@ pub enum Command {
     Put(Put),
     /// Remove a key; fine if it is not there
     Delete(Delete),
+    /// Remove every key of a range, at the cost of one
+    DeleteRange(DeleteRange),
     /// Print the rows of a range in key order
     Scan(Scan),
     /// Count the rows of a range
@@ -201,6 +203,21 @@ pub struct Delete {
     pub place: Place,
     /// The key
     pub key: String,
+    /// Return when it survives the loss of power
+    #[arg(long)]
+    pub sync: bool,
+}
+
+/// `delete-range`.
+#[derive(Clone, Debug, Args)]
+pub struct DeleteRange {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    /// First key of the range
+    pub from: String,
+    /// First key after the range
+    pub to: String,
     /// Return when it survives the loss of power
     #[arg(long)]
     pub sync: bool,

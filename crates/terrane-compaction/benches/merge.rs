@@ -137,7 +137,7 @@ impl Bench {
         let picture = Metasnapshot::<Arc<ExtentMeta>>::new();
         let spec = plan_dump(&TableShape::of(TableId(1), &picture, &[]), &self.limits, 1);
         let result =
-            self.compactor.dump_run(&spec, &mut NumberCursor::new(numbers, seq), &Self::control()).unwrap();
+            self.compactor.dump_run(&spec, &mut NumberCursor::new(numbers, seq), Vec::new(), &Self::control()).unwrap();
         result.added.iter().map(|meta| (**meta).clone()).collect()
     }
 

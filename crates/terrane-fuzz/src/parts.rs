@@ -8,6 +8,7 @@ use terrane_format::codec::{self, Encoder};
 use terrane_format::extent::{self, ExtentMeta};
 use terrane_format::filter::{self, Filter};
 use terrane_format::index::{self, IndexBlock};
+use terrane_format::range_deletes::{self, Fragment, Fragments};
 
 use crate::extent::ExtentBytes;
 use crate::input::Input;
@@ -166,6 +167,51 @@ pub fn filter_seeds() -> Vec<Seed> {
         (format!("keys-{keys}-bits-{bits}"), bytes)
     };
     [(1, 10), (60, 10), (200, 16), (20, 1), (33, 30)].map(build).into()
+}
+
+/// The range deletes of an extent, as they are and with their checksum set right.
+pub fn range_deletes(bytes: &[u8]) {
+    let _ = range_deletes::describe(bytes);
+    let _ = corrupt_or(Fragments::decode(bytes));
+    let mut bytes = bytes.to_vec();
+    repair::trailer(repair::RANGES, &mut bytes);
+    let _ = range_deletes::describe(&bytes);
+    let Some(fragments) = corrupt_or(Fragments::decode(&bytes)) else { return };
+    let all = fragments.all();
+    assert!(all.windows(2).all(|pair| pair[0].end <= pair[1].start), "fragments are disjoint");
+    for fragment in all.iter().take(LOOKUPS_MAX) {
+        assert!(fragment.start < fragment.end && fragment.last_key() >= fragment.start.as_slice());
+        assert_eq!(fragments.covering(&fragment.start), Some(fragment));
+        assert_ne!(fragments.covering(&fragment.end), Some(fragment));
+        let newest = fragment.newest(SeqNo::MAX).expect("a fragment has a number");
+        assert_eq!(fragment.newest(newest), Some(newest));
+        assert!(fragment.next_above(newest).is_none());
+    }
+    let mut again = Vec::new();
+    Fragments::encode(all, &mut again);
+    assert_eq!(again.len(), bytes.len());
+    assert_eq!(Fragments::decode(&again).expect("what was encoded is decoded"), fragments);
+}
+
+/// Range deletes side by side, one in three over two snapshots.
+pub(crate) fn fragments(count: u64) -> Vec<Fragment> {
+    let fragment = |number: u64| Fragment {
+        start: format!("key{number:04}").into_bytes(),
+        end: format!("key{number:04}{}", "z".repeat(1 + number as usize % 3)).into_bytes(),
+        seqs: (0..1 + number % 3).map(|older| SeqNo(20_000 - older * 100 - number)).collect(),
+    };
+    (0..count).map(fragment).collect()
+}
+
+/// Corpus of [`range_deletes()`].
+#[must_use]
+pub fn range_delete_seeds() -> Vec<Seed> {
+    let encode = |count: u64| {
+        let mut bytes = Vec::new();
+        Fragments::encode(&fragments(count), &mut bytes);
+        (format!("fragments-{count}"), bytes)
+    };
+    [1, 3, 40].map(encode).into()
 }
 
 /// Compressed bytes: codec, length after decompression, then the bytes.

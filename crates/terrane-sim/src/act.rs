@@ -8,7 +8,7 @@ use terrane_base::env::Clock as _;
 use crate::judge::Event;
 use crate::model::Change;
 use crate::numbers::Numbers;
-use crate::op::{Edit, Op, Span, Value, key};
+use crate::op::{Edit, KEYS_MAX, Op, Span, Value, key};
 use crate::run::Runner;
 
 /// From here on writers may wait for memory: a background that is paused would never give it.
@@ -20,6 +20,7 @@ impl Runner {
         match op {
             Op::Put { table, key, value, sync } => self.put(table, *key, Some(*value), *sync),
             Op::Delete { table, key } => self.put(table, *key, None, false),
+            Op::DeleteRange { table, from, to } => self.delete_range(table, *from, *to),
             Op::Batch { edits, sync } => self.write_batch(edits, *sync),
             Op::Create { table, options } => self.create(table, *options),
             Op::Drop { table } => self.drop_table(table),
@@ -69,6 +70,26 @@ impl Runner {
             }
         };
         self.write(vec![change], sync, |changes| write(&changes[0]));
+    }
+
+    /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well.
+    fn delete_range(&self, table: &str, from: u64, to: u64) {
+        let (start, end) = (key(from), key(to));
+        if !self.model.borrow().has_table(table) || start >= end {
+            return;
+        }
+        let keys = (0..KEYS_MAX).map(key).filter(|key| (&start..&end).contains(&key));
+        let changes: Vec<Change> = keys.map(|key| (table.to_owned(), key, None)).collect();
+        let db = self.db();
+        self.write(changes, false, |_| {
+            let table = db.table(table)?;
+            if !self.is_through.get() {
+                return table.delete_range(&start, &end);
+            }
+            let mut batch = Batch::new();
+            batch.delete_range(&table, &start, &end)?;
+            self.write_batch_through(&batch)
+        });
     }
 
     fn write_batch(&self, edits: &[Edit], sync: bool) {

@@ -10,7 +10,7 @@ use terrane_engine::TABLE_OPTIONS;
 
 use crate::fault::{Crash, Fault, Harm};
 use crate::numbers::Numbers;
-use crate::op::{Edit, Op, Span, Value, Way};
+use crate::op::{Edit, KEYS_MAX, Op, Span, Value, Way};
 use crate::script::Script;
 
 /// What happens to the device in a run.
@@ -69,7 +69,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     let is_wide = numbers.one_in(8);
     let habit = Habit {
         climate,
-        keys: *numbers.pick(&[5, 40, 300, 2_000]),
+        keys: *numbers.pick(&[5, 40, 300, KEYS_MAX]),
         value_bytes: *numbers.pick(&[12, 60, 300, 1_500]),
         wide_one_in: if is_wide { 12 } else { 200 },
         wide_bytes: if is_wide { 200_000 } else { 8_000 },
@@ -182,11 +182,11 @@ impl Draft {
         let op = match self.numbers.below(100) {
             0..34 => self.put(),
             34..46 => self.batch(20),
-            46..51 => Op::Delete { table: self.table(), key: self.key() },
+            46..51 => self.delete(),
             51..98 => self.read(),
             _ => self.snapshot(),
         };
-        let goes_through = matches!(op, Op::Put { .. } | Op::Delete { .. } | Op::Batch { .. })
+        let goes_through = matches!(op, Op::Put { .. } | Op::Delete { .. } | Op::DeleteRange { .. } | Op::Batch { .. })
             || matches!(op, Op::Get { at: None, .. } | Op::MultiGet { at: None, .. });
         self.ops.push(if goes_through && self.numbers.one_in(12) { Op::Through(Box::new(op)) } else { op });
     }
@@ -324,6 +324,16 @@ impl Draft {
 
     fn put(&mut self) -> Op {
         Op::Put { table: self.table(), key: self.key(), value: self.value(), sync: self.is_synced() }
+    }
+
+    fn delete(&mut self) -> Op {
+        let (table, key) = (self.table(), self.key());
+        // What came later moves none of the numbers that are drawn behind it.
+        let mut aside = self.numbers.aside();
+        if !aside.one_in(4) {
+            return Op::Delete { table, key };
+        }
+        Op::DeleteRange { table, from: key, to: aside.below(self.habit.keys) }
     }
 
     fn batch(&mut self, count: u64) -> Op {

@@ -7,6 +7,9 @@ use std::ops::Bound;
 use crate::fault::{Crash, Fault};
 use crate::numbers::{Numbers, mix};
 
+/// Keys of a run have numbers below this.
+pub(crate) const KEYS_MAX: u64 = 2_000;
+
 /// Keys that are prefixes of each other, hold zero bytes, or are empty come up often.
 #[must_use]
 pub(crate) fn key(number: u64) -> Vec<u8> {
@@ -86,6 +89,8 @@ pub(crate) enum Op {
     Put { table: String, key: u64, value: Value, sync: bool },
     /// Removes a key by itself.
     Delete { table: String, key: u64 },
+    /// Removes the keys from one to before another, by themselves; nothing if the range is empty.
+    DeleteRange { table: String, from: u64, to: u64 },
     /// Writes a batch.
     Batch { edits: Vec<Edit>, sync: bool },
     /// Creates a table; with options of its own drawn from the seed, unless it is 0.

@@ -74,6 +74,7 @@ impl fmt::Display for Op {
                 write!(f, "put {table} {key} {}{}", show_value(Some(*value)), mark(*sync, "sync"))
             }
             Op::Delete { table, key } => write!(f, "delete {table} {key}"),
+            Op::DeleteRange { table, from, to } => write!(f, "deleterange {table} {from} {to}"),
             Op::Batch { edits, sync } => {
                 f.write_str("batch")?;
                 for Edit { table, key, value } in edits {
@@ -220,6 +221,9 @@ fn op(words: &[&str]) -> Result<Op, String> {
         ["put", table, key, value] => put(table, key, value, false)?,
         ["put", table, key, value, "sync"] => put(table, key, value, true)?,
         ["delete", table, key] => Op::Delete { table: name(table), key: parse(key)? },
+        ["deleterange", table, from, to] => {
+            Op::DeleteRange { table: name(table), from: parse(from)?, to: parse(to)? }
+        }
         ["batch", edits @ .., "sync"] => Op::Batch { edits: edits_of(edits)?, sync: true },
         ["batch", edits @ ..] => Op::Batch { edits: edits_of(edits)?, sync: false },
         ["create", table] => Op::Create { table: name(table), options: 0 },

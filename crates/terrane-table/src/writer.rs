@@ -205,7 +205,7 @@ impl ExtentWriter {
     /// filled compresses.
     #[must_use]
     pub fn estimated_bytes(&self) -> usize {
-        extent::extent_bytes(self.content_bytes(), self.is_ranged())
+        extent::extent_bytes_with(self.content_bytes(), self.is_ranged())
     }
 
     /// Whether the extent stays within one slot if an entry of this size is added. An empty extent takes any.
@@ -300,7 +300,7 @@ impl ExtentWriter {
 
     #[inline]
     fn extent_bytes_with(&self, added: usize) -> usize {
-        extent::extent_bytes(self.content_bytes() + added, self.is_ranged())
+        extent::extent_bytes_with(self.content_bytes() + added, self.is_ranged())
     }
 
     #[inline]
@@ -425,7 +425,7 @@ impl ExtentWriter {
                 Fragments::encode(&writer.range_deletes, &mut writer.bytes);
             }
         });
-        let bytes = extent::extent_bytes(self.bytes.len(), self.is_ranged());
+        let bytes = extent::extent_bytes_with(self.bytes.len(), self.is_ranged());
         let slots = bytes.div_ceil(SLOT_BYTES) as u32;
         if slots > EXTENT_SLOTS_MAX {
             return Err(Error::invalid(format!("extent of {slots} slots: the limit is {EXTENT_SLOTS_MAX}")));
@@ -466,7 +466,7 @@ impl ExtentWriter {
     }
 
     fn meta(&self, footer: &Footer, slots: u32) -> ExtentMeta {
-        let (smallest, largest) = self.bounds();
+        let (smallest, largest) = self.bounds(footer.blocks > 0);
         let ends = self.range_deletes.first().zip(self.range_deletes.last());
         let range_deletes = ends.map(|(first, last)| {
             let (part, fragments) = (footer.range_deletes, footer.fragments);
@@ -493,8 +493,7 @@ impl ExtentWriter {
     }
 
     /// The smallest key, and one that is not less than any, range deletes included.
-    fn bounds(&self) -> (Vec<u8>, Vec<u8>) {
-        let has_entries = !self.index.is_empty();
+    fn bounds(&self, has_entries: bool) -> (Vec<u8>, Vec<u8>) {
         let smallest = has_entries.then_some(self.smallest.as_slice()).into_iter();
         let largest = has_entries.then_some(self.last_key.as_slice()).into_iter();
         let first = self.range_deletes.first().map(|first| first.start.as_slice());

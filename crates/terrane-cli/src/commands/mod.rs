@@ -36,6 +36,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Get(command) => point::get(engine, command, out),
         Command::Put(command) => point::put(engine, command),
         Command::Delete(command) => point::delete(engine, command),
+        Command::DeleteRange(command) => point::delete_range(engine, command),
         Command::Scan(command) => scan::scan(engine, command, out),
         Command::Count(command) => scan::count(engine, command, out),
         Command::Tables(command) => tables::run(engine, command, out),

@@ -1,11 +1,11 @@
-//! `get`, `put`, `delete`: one key.
+//! `get`, `put`, `delete`: one key; `delete-range`: one record.
 
 use std::io::{IsTerminal, Read, Write};
 
 use terrane::{Batch, Sync};
 
 use super::store::{Access, open_table};
-use crate::arguments::{Delete, Engine, Get, Put};
+use crate::arguments::{Delete, DeleteRange, Engine, Get, Put};
 use crate::exit::{Code, Failure};
 use crate::text::{self, Format, key_argument};
 
@@ -53,6 +53,13 @@ pub(super) fn delete(engine: &Engine, command: &Delete) -> Result<(), Failure> {
     let mut batch = Batch::new();
     batch.delete(&table, &key)?;
     db.write(&batch, sync(command.sync))?;
+    Ok(db.close()?)
+}
+
+pub(super) fn delete_range(engine: &Engine, command: &DeleteRange) -> Result<(), Failure> {
+    let (from, to) = (key_argument(&command.from)?, key_argument(&command.to)?);
+    let (db, table) = open_table(engine, &command.place, Access::Write)?;
+    table.delete_range_with(&from, &to, sync(command.sync))?;
     Ok(db.close()?)
 }
 

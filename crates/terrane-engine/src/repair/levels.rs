@@ -1,10 +1,12 @@
 //! The levels of a damaged database: blocks whose checksums hold.
 //!
+//! A place's range deletes are written before its rows, so that they hide what deeper places had and nothing else.
+//!
 //! Two passes, so that rows from deeper levels are known to be uncertain: one finds what cannot be read, one copies.
 
 use std::sync::Arc;
 
-use terrane_base::{Error, Result, TableId};
+use terrane_base::{Error, Result, SeqNo, TableId, key};
 use terrane_format::block::BlockCursor;
 use terrane_format::extent::ExtentMeta;
 use terrane_levels::State;
@@ -80,6 +82,9 @@ impl Repair<'_> {
             let target = self.table(table.id)?;
             // Deepest first: the same key in a newer place is written over it.
             for (place, extents) in places.iter().enumerate().rev() {
+                for meta in extents.iter().filter(|meta| meta.range_deletes.is_some()) {
+                    self.copy_range_deletes(target, meta, &store)?;
+                }
                 let newer: Vec<&Hole> = holes.list.iter().filter(|hole| hole.place < place).collect();
                 let mut last_key = None;
                 for meta in extents {
@@ -115,12 +120,41 @@ impl Repair<'_> {
                 return lose(&meta.smallest, &meta.largest, meta.entries, error);
             }
         };
+        if let Err(error) = scanner.extent().range_deletes() {
+            let error = error.context(format!("extent {}: its range deletes cannot be read", meta.id));
+            lose(&meta.smallest, &meta.largest, 0, error);
+        }
         for at in 0..scanner.rows().len() {
             if let Err(error) = scanner.block(at) {
                 let row = scanner.rows().row(at);
                 lose(row.first_key, row.last_key, u64::from(row.entries), error);
             }
         }
+    }
+
+    /// Copies what the range deletes of an extent hide from those who read now.
+    fn copy_range_deletes(
+        &mut self,
+        table: TableId,
+        meta: &ExtentMeta,
+        store: &Arc<dyn Store>,
+    ) -> Result<()> {
+        let extent = Extent::new(meta.clone(), store.clone());
+        // What cannot be read is a loss already.
+        let Ok(Some(fragments)) = extent.range_deletes() else { return Ok(()) };
+        for fragment in fragments.all() {
+            let (start, end) = (key::at_or_after(&fragment.start), key::at_or_after(&fragment.end));
+            match (start, end) {
+                (Some(start), Some(end)) if start < end => self.delete_range(table, &start, &end)?,
+                // No key that a user can name lies in it.
+                (Some(_), Some(_)) | (None, _) => {}
+                (Some(start), None) => {
+                    let error = Error::corrupt("a range delete reaches beyond the last key that there can be");
+                    self.report.lose(None, error.context(format!("from {}", start.escape_ascii())));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Copies the newest version of each key of an extent. `last_key`: the versions of a key may lie on both sides of the
@@ -146,7 +180,10 @@ impl Repair<'_> {
                 if last_key.as_deref() != Some(entry.key) {
                     *last_key = Some(entry.key.to_vec());
                     let value = (!entry.seq_kind.is_delete()).then_some(entry.value);
-                    self.write(table, entry.key, value)?;
+                    let hidden = scanner.extent().hidden(entry.key, SeqNo::MAX).unwrap_or_default();
+                    if hidden.is_none_or(|by| by < entry.seq_kind.seq()) {
+                        self.write(table, entry.key, value)?;
+                    }
                     self.report.entries += 1;
                     let is_uncertain =
                         newer.iter().any(|hole| *hole.first <= *entry.key && *entry.key <= *hole.last);

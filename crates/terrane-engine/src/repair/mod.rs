@@ -217,6 +217,11 @@ impl Repair<'_> {
         if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
     }
 
+    fn delete_range(&mut self, table: TableId, start: &[u8], end: &[u8]) -> Result<()> {
+        self.batch.delete_range(table, start, end)?;
+        if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
+    }
+
     fn write_batch(&mut self) -> Result<()> {
         self.target.write(&self.batch, false)?;
         self.batch.clear();

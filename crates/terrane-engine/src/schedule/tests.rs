@@ -48,6 +48,7 @@ fn meta(first: &str, last: &str) -> ExtentMeta {
         blocks: 1,
         index: Handle::default(),
         filter: Handle::default(),
+        range_deletes: None,
         format_version: VERSION,
         compression: Compression::None,
     }

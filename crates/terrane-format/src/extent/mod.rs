@@ -231,9 +231,15 @@ pub fn footer_bytes(is_ranged: bool) -> usize {
     if is_ranged { FOOTER_RANGED_BYTES } else { FOOTER_BYTES }
 }
 
-/// Bytes of an extent whose parts take `content` bytes; with range deletes among them if it `is_ranged`.
+/// Bytes of an extent without range deletes whose parts take `content` bytes.
 #[must_use]
-pub fn extent_bytes(content: usize, is_ranged: bool) -> usize {
+pub fn extent_bytes(content: usize) -> usize {
+    extent_bytes_with(content, false)
+}
+
+/// As [`extent_bytes`]; with range deletes among the parts if it `is_ranged`.
+#[must_use]
+pub fn extent_bytes_with(content: usize, is_ranged: bool) -> usize {
     (content + footer_bytes(is_ranged)).next_multiple_of(ALIGN_BYTES)
 }
 
@@ -282,7 +288,7 @@ fn check_layout(bytes: u32, index: Handle, filter: Handle, range_deletes: Handle
     let ranges_fit = range_deletes == Handle::default()
         || (is_ranged && u64::from(range_deletes.offset) == filtered_end);
     let content_end = filtered_end.max(range_deletes.end());
-    let expected = usize::try_from(content_end).map(|content| extent_bytes(content, is_ranged));
+    let expected = usize::try_from(content_end).map(|content| extent_bytes_with(content, is_ranged));
     if !filter_fits || !ranges_fit || expected != Ok(bytes as usize) {
         return Err(Error::corrupt(format!(
             "extent of {bytes} bytes: its index ({index:?}), filter ({filter:?}) and range deletes \
