@@ -52,6 +52,13 @@ impl Picture {
             || self.tree.places().any(|(_, level)| level.totals().range_deletes > 0)
     }
 
+    /// Range deletes in memory.
+    pub fn range_deletes(&self) -> u64 {
+        let memory = std::iter::once(&self.active).chain(&self.frozen);
+        let memory = memory.chain(self.generations.iter().map(|generation| generation.index()));
+        memory.filter_map(|memtable| memtable.range_deletes()).map(|deletes| deletes.len()).sum()
+    }
+
     /// Bytes of the indexes over records, all sources together.
     pub fn index_bytes(&self) -> u64 {
         self.active.index_bytes()
