@@ -7,7 +7,9 @@ use terrane_compaction::{
     Compactor, JobControl, JobKind, JobResult, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_due,
     pick_range,
 };
+use terrane_format::range_deletes::Fragment;
 use terrane_levels::Metasnapshot;
+use terrane_memtable::GlobalIndex;
 
 use crate::engine::Engine;
 use crate::schedule::Schedule;
@@ -92,4 +94,18 @@ pub(crate) fn shape_of<'t>(table: TableId, tree: &'t Metasnapshot, snapshots: &'
         snapshots,
         heats: Vec::new(),
     }
+}
+
+/// The range deletes of a generation: for each snapshot, and for those that come later, what it sees.
+pub(crate) fn ranges_of(generation: &GlobalIndex, snapshots: &[SeqNo]) -> Vec<Fragment> {
+    let Some(deletes) = generation.index().range_deletes() else { return Vec::new() };
+    let (least, greatest) = deletes.seq_range().unwrap_or_default();
+    let seeing = snapshots.iter().filter(|snapshot| (least..greatest).contains(*snapshot));
+    let seen = seeing.chain([&SeqNo::MAX]).flat_map(|at| deletes.stretches(*at));
+    seen.map(|stretch| Fragment {
+        start: stretch.start.to_vec(),
+        end: stretch.end.to_vec(),
+        seqs: vec![stretch.seq],
+    })
+    .collect()
 }

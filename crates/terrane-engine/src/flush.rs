@@ -14,10 +14,9 @@ use terrane_compaction::{
     ClaimId, FlushPlan, JobControl, JobResult, JobSpec, Targets, plan_dump, plan_flush,
 };
 use terrane_format::manifest::EditOp;
-use terrane_format::range_deletes::Fragment;
 use terrane_memtable::GlobalIndex;
 
-use crate::compact::shape_of;
+use crate::compact::{ranges_of, shape_of};
 use crate::engine::Engine;
 use crate::schedule::Schedule;
 use crate::stats::add;
@@ -392,18 +391,4 @@ fn flushed_through(picture: &Picture, generation: &GlobalIndex) -> SeqNo {
 /// First number that the memtable after the oldest frozen one takes.
 fn successor(picture: &Picture) -> SeqNo {
     picture.frozen.iter().rev().nth(1).unwrap_or(&picture.active).first_seq()
-}
-
-/// The range deletes of a generation: for each snapshot, and for those that come later, what it sees.
-fn ranges_of(generation: &GlobalIndex, snapshots: &[SeqNo]) -> Vec<Fragment> {
-    let Some(deletes) = generation.index().range_deletes() else { return Vec::new() };
-    let (least, greatest) = deletes.seq_range().unwrap_or_default();
-    let seeing = snapshots.iter().filter(|snapshot| (least..greatest).contains(*snapshot));
-    let seen = seeing.chain([&SeqNo::MAX]).flat_map(|at| deletes.stretches(*at));
-    seen.map(|stretch| Fragment {
-        start: stretch.start.to_vec(),
-        end: stretch.end.to_vec(),
-        seqs: vec![stretch.seq],
-    })
-    .collect()
 }

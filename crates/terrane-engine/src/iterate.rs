@@ -106,7 +106,8 @@ impl Engine {
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
-        let open = move || Scan::new(MergeCursor::new(engine.sources(&picture, shown, seq)), seq, bounds.clone());
+        let open =
+            move || Scan::new(MergeCursor::new(engine.sources(&picture, shown, seq)), seq, bounds.clone());
         RangeIter { front: open(), back: None, open_back: Box::new(open), ends: Ends::default() }
     }
 
@@ -136,9 +137,10 @@ impl Engine {
         let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
         let memory = std::iter::once(&picture.active).chain(&picture.frozen);
         let memory = memory.chain(picture.generations.iter().map(|generation| generation.index()));
-        let memory = memory.enumerate().filter(|(at, _)| is_shown(*at)).map(|(_, memtable)| {
-            (Source::Memory(memtable.cursor()), Ranges::of_memory(memtable, seq))
-        });
+        let memory = memory
+            .enumerate()
+            .filter(|(at, _)| is_shown(*at))
+            .map(|(_, memtable)| (Source::Memory(memtable.cursor()), Ranges::of_memory(memtable, seq)));
         let read_ahead_bytes = self.options.read_ahead_bytes as u32;
         let options = CursorOptions { fill_cache: true, read_ahead_bytes };
         let levels = picture.tree.places().filter(|(_, level)| !level.is_empty()).map(|(_, level)| {

@@ -192,11 +192,7 @@ pub(crate) fn is_hidden(found: Option<SeqKind>, hidden: Option<SeqNo>) -> bool {
 
 /// The range delete over the key of a read that an extent has, if that is known without its store.
 #[inline]
-pub(crate) fn hidden_in(
-    extent: &Extent,
-    key: &[u8],
-    seq: SeqNo,
-) -> std::result::Result<Option<SeqNo>, Need> {
+pub(crate) fn hidden_in(extent: &Extent, key: &[u8], seq: SeqNo) -> std::result::Result<Option<SeqNo>, Need> {
     if !extent.is_ranged() {
         return Ok(None);
     }

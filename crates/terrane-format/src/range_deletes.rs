@@ -105,7 +105,9 @@ impl Fragments {
         };
         let [count @ .., version] = *trailer;
         if version != VERSION {
-            return Err(Error::corrupt(format!("range deletes: expected version {VERSION}, found {version}")));
+            return Err(Error::corrupt(format!(
+                "range deletes: expected version {VERSION}, found {version}"
+            )));
         }
         let mut fields = Fields::new("range deletes", body);
         let mut fragments: Vec<Fragment> = Vec::new();

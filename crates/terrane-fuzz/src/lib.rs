@@ -47,7 +47,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "block", run: parts::block, seeds: parts::block_seeds, smoke: 6000 },
     Target { name: "index", run: parts::index, seeds: parts::index_seeds, smoke: 6000 },
     Target { name: "filter", run: parts::filter, seeds: parts::filter_seeds, smoke: 4000 },
-    Target { name: "range_deletes", run: parts::range_deletes, seeds: parts::range_delete_seeds, smoke: 4000 },
+    Target {
+        name: "range_deletes",
+        run: parts::range_deletes,
+        seeds: parts::range_delete_seeds,
+        smoke: 4000,
+    },
     Target { name: "codec", run: parts::codec, seeds: parts::codec_seeds, smoke: 4000 },
     Target { name: "meta", run: parts::meta, seeds: parts::meta_seeds, smoke: 4000 },
     Target { name: "extent", run: extent::run, seeds: extent::seeds, smoke: 1500 },

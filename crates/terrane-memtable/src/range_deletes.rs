@@ -89,7 +89,8 @@ impl RangeView {
     /// What hides `key`, or how far around it nothing is hidden.
     #[must_use]
     pub fn around(&self, key: &[u8]) -> Around {
-        let before = self.0.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(stretch);
+        let before =
+            self.0.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(stretch);
         if let Some(hiding) = before.clone().filter(|stretch| key < &*stretch.end) {
             return Around::Hidden(hiding);
         }
@@ -194,7 +195,9 @@ impl RangeDeletes {
     #[must_use]
     pub fn view(&self, at: SeqNo) -> RangeView {
         let chunks = self.chunks.load();
-        RangeView(chunks.range(..=at).next_back().map_or_else(State::new_sync, |(_, chunk)| chunk.state_at(at)))
+        RangeView(
+            chunks.range(..=at).next_back().map_or_else(State::new_sync, |(_, chunk)| chunk.state_at(at)),
+        )
     }
 
     /// What a read at `at` sees, in key order: disjoint, each with its newest number.

@@ -186,8 +186,7 @@ impl Draft {
             51..98 => self.read(),
             _ => self.snapshot(),
         };
-        let goes_through = matches!(op, Op::Put { .. } | Op::Delete { .. } | Op::DeleteRange { .. } | Op::Batch { .. })
-            || matches!(op, Op::Get { at: None, .. } | Op::MultiGet { at: None, .. });
+        let goes_through = op.may_go_through();
         self.ops.push(if goes_through && self.numbers.one_in(12) { Op::Through(Box::new(op)) } else { op });
     }
 

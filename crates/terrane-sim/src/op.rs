@@ -178,4 +178,11 @@ impl Op {
             _ => false,
         }
     }
+
+    /// Whether cores can do it.
+    #[must_use]
+    pub(crate) fn may_go_through(&self) -> bool {
+        matches!(self, Op::Put { .. } | Op::Delete { .. } | Op::DeleteRange { .. } | Op::Batch { .. })
+            || matches!(self, Op::Get { at: None, .. } | Op::MultiGet { at: None, .. })
+    }
 }

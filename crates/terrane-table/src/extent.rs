@@ -18,8 +18,8 @@ use std::sync::{Arc, OnceLock};
 use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind, SeqNo};
 use terrane_format::extent::ExtentMeta;
-use terrane_format::range_deletes::Fragments;
 use terrane_format::filter;
+use terrane_format::range_deletes::Fragments;
 use terrane_storage::Store;
 
 use crate::cache::{Cache, Home};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use proptest::prelude::*;
-use terrane::{Batch, Db, Options, Snapshot, Sync, Table};
+use terrane::{Batch, Db, Kind, Options, Snapshot, Sync, Table};
 
 /// What a key space holds.
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -187,4 +187,111 @@ proptest! {
     ) {
         run(&ops, &probes);
     }
+}
+
+#[test]
+fn ranges_that_are_none_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("data"));
+    let table = db.default_table();
+    table.put(b"b", b"1").unwrap();
+    let mut batch = Batch::new();
+    for (start, end) in [(&b"b"[..], &b"b"[..]), (b"c", b"a"), (b"", b"")] {
+        assert_eq!(table.delete_range(start, end).unwrap_err().kind(), Kind::Invalid);
+        assert_eq!(batch.delete_range(table, start, end).unwrap_err().kind(), Kind::Invalid);
+    }
+    assert!(batch.is_empty());
+    assert!(table.contains(b"b").unwrap());
+}
+
+fn number_key(number: u64) -> Vec<u8> {
+    format!("key{number:08}").into_bytes()
+}
+
+/// Fills a table with numbers and brings them into the levels.
+fn fill(db: &Db, count: u64) {
+    let mut batch = Batch::new();
+    for number in 0..count {
+        batch.put(db.default_table(), &number_key(number), &[7; 20]).unwrap();
+        if batch.len() == 1000 {
+            db.write(&batch, Sync::No).unwrap();
+            batch.clear();
+        }
+    }
+    db.write(&batch, Sync::No).unwrap();
+    db.compact_range(db.default_table(), ..).unwrap();
+}
+
+/// What a scan over a deleted range steps over does not depend on how many keys it had, be the range delete in memory, in an
+/// overflow run, or in a level; and in the end nothing of it is left.
+#[test]
+fn a_deleted_range_is_passed_by_at_once_and_its_space_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("data"));
+    fill(&db, 200_000);
+    let table = db.default_table().clone();
+    let before = db.shape().tables[0].levels.iter().map(|level| level.bytes).sum::<u64>();
+    table.delete_range(&number_key(10), &number_key(199_990)).unwrap();
+    let skipped = |scan: &dyn Fn() -> usize| {
+        let start = terrane::read_counters().versions_skipped;
+        assert_eq!(scan(), 20);
+        terrane::read_counters().versions_skipped - start
+    };
+    let check = || {
+        assert!(skipped(&|| table.iter().count()) < 10);
+        assert!(skipped(&|| table.iter().rev().count()) < 10);
+        assert_eq!(table.get(&number_key(100)).unwrap(), None);
+        assert!(table.contains(&number_key(9)).unwrap());
+    };
+    check();
+    db.flush_to_run(&table).unwrap();
+    check();
+    db.compact_range(&table, ..).unwrap();
+    check();
+    let shape = db.shape().tables[0].clone();
+    assert!(shape.levels.iter().map(|level| level.bytes).sum::<u64>() < before / 10, "{shape}");
+    assert_eq!(shape.levels.iter().map(|level| level.range_deletes).sum::<u64>(), 0, "{shape}");
+    assert_eq!(shape.levels.iter().map(|level| level.entries).sum::<u64>(), 20, "{shape}");
+}
+
+/// As many range deletes as this must neither stop writers nor reads nor a recovery.
+#[test]
+fn a_hundred_thousand_range_deletes() {
+    const KEYS: u64 = 30_000;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let mut db = open(&path);
+    fill(&db, KEYS);
+    let mut alive = vec![true; KEYS as usize];
+    let mut at = 1u64;
+    for round in 0..100_000u64 {
+        at = at.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ round;
+        let start = at % KEYS;
+        let end = (start + 1 + at % 5).min(KEYS);
+        db.default_table().delete_range(&number_key(start), &number_key(end)).unwrap();
+        alive[start as usize..end as usize].fill(false);
+        let put = (at >> 32) % KEYS;
+        db.put(&number_key(put), b"again").unwrap();
+        alive[put as usize] = true;
+    }
+    for step in 0..4 {
+        let table = db.default_table().clone();
+        let found: Vec<_> = table.iter().map(|row| row.unwrap().0.to_vec()).collect();
+        let expected = || alive.iter().enumerate().filter(|(_, alive)| **alive);
+        let expected: Vec<_> = expected().map(|(number, _)| number_key(number as u64)).collect();
+        assert!(found == expected, "step {step}: {} rows, expected {}", found.len(), expected.len());
+        for (number, is_alive) in alive.iter().enumerate().step_by(7) {
+            assert_eq!(table.contains(&number_key(number as u64)).unwrap(), *is_alive, "{number}");
+        }
+        match step {
+            0 => {
+                drop(table);
+                db.close().unwrap();
+                db = open(&path);
+            }
+            1 => db.flush_to_run(&table).unwrap(),
+            _ => db.compact_range(&table, ..).unwrap(),
+        }
+    }
+    assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
 }

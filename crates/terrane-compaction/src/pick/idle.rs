@@ -153,7 +153,8 @@ impl<'a> Picker<'a> {
         // A range delete goes down until it has met all that it hides.
         meta.range_deletes.is_some()
             || meta.deletes > 0
-            && meta.deletes.saturating_mul(1000) >= meta.entries.saturating_mul(self.limits.deletes_permille)
+                && meta.deletes.saturating_mul(1000)
+                    >= meta.entries.saturating_mul(self.limits.deletes_permille)
     }
 
     fn is_bottom(&self, number: u8, meta: &ExtentMeta) -> bool {

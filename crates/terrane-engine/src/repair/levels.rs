@@ -149,7 +149,8 @@ impl Repair<'_> {
                 // No key that a user can name lies in it.
                 (Some(_), Some(_)) | (None, _) => {}
                 (Some(start), None) => {
-                    let error = Error::corrupt("a range delete reaches beyond the last key that there can be");
+                    let error =
+                        Error::corrupt("a range delete reaches beyond the last key that there can be");
                     self.report.lose(None, error.context(format!("from {}", start.escape_ascii())));
                 }
             }

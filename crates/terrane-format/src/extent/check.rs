@@ -140,13 +140,7 @@ fn check_sums(footer: &Footer, index: &IndexBlock, ranges: &Fragments) -> Result
     Ok(())
 }
 
-fn meta_of(
-    footer: &Footer,
-    index: &IndexBlock,
-    ranges: &Fragments,
-    id: ExtentId,
-    slots: u32,
-) -> ExtentMeta {
+fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, id: ExtentId, slots: u32) -> ExtentMeta {
     let (first, last) = (index.rows().next(), index.rows().next_back());
     let (start, end) = (ranges.all().first(), ranges.all().last());
     let smallest = first.iter().map(|row| row.first_key).chain(start.map(|first| &*first.start)).min();

@@ -14,9 +14,7 @@
 use terrane_base::options::Compression;
 use terrane_base::{Error, ExtentId, Result, SeqNo, key, varint};
 
-use super::{
-    Handle, VERSION, VERSION_RANGED, check_fragments, check_layout, decode_compression, refuse_key,
-};
+use super::{Handle, VERSION, VERSION_RANGED, check_fragments, check_layout, decode_compression, refuse_key};
 use crate::range_deletes::{END_BYTES_MAX, last_key_before};
 use crate::wire::Fields;
 
@@ -75,9 +73,10 @@ impl ExtentMeta {
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         let key_len = |key: &[u8]| varint::len(key.len() as u32) + key.len();
-        let ranges = self.range_deletes.as_ref().map_or(0, |section| {
-            super::HANDLE_BYTES + 4 + key_len(&section.start) + key_len(&section.end)
-        });
+        let ranges = self
+            .range_deletes
+            .as_ref()
+            .map_or(0, |section| super::HANDLE_BYTES + 4 + key_len(&section.start) + key_len(&section.end));
         4 + 5 * 4
             + 2 * super::HANDLE_BYTES
             + 5 * 8
@@ -135,8 +134,7 @@ impl ExtentMeta {
         let smallest = fields.take(smallest_len)?.to_vec();
         let largest = fields.take(largest_len)?.to_vec();
         let is_ranged = format_version == VERSION_RANGED;
-        let range_deletes =
-            if is_ranged { Some(Box::new(RangeSection::decode(&mut fields)?)) } else { None };
+        let range_deletes = if is_ranged { Some(Box::new(RangeSection::decode(&mut fields)?)) } else { None };
         let meta = ExtentMeta {
             id,
             slots,
@@ -169,12 +167,8 @@ impl ExtentMeta {
         refuse(self.deletes > self.entries, "more deletes than entries")?;
         refuse(self.seq_min > self.seq_max || self.seq_max > SeqNo::MAX, "sequence numbers out of range")?;
         refuse(self.smallest > self.largest, "smallest key is greater than the largest")?;
-        let key_bytes_max =
-            if self.range_deletes.is_some() { END_BYTES_MAX } else { key::KEY_BYTES_MAX };
-        refuse(
-            self.largest.len().max(self.smallest.len()) > key_bytes_max,
-            "key longer than the limit",
-        )?;
+        let key_bytes_max = if self.range_deletes.is_some() { END_BYTES_MAX } else { key::KEY_BYTES_MAX };
+        refuse(self.largest.len().max(self.smallest.len()) > key_bytes_max, "key longer than the limit")?;
         let part = match &self.range_deletes {
             None => Handle::default(),
             Some(section) => {

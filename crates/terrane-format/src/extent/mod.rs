@@ -254,7 +254,8 @@ fn version(is_ranged: bool) -> u16 {
 #[must_use]
 pub fn locate(slots: &[u8]) -> Option<usize> {
     (ALIGN_BYTES..=slots.len()).step_by(ALIGN_BYTES).find(|&end| {
-        Footer::decode(&slots[end - FOOTER_RANGED_BYTES..end]).is_ok_and(|footer| footer.bytes as usize == end)
+        Footer::decode(&slots[end - FOOTER_RANGED_BYTES..end])
+            .is_ok_and(|footer| footer.bytes as usize == end)
     })
 }
 
@@ -285,8 +286,8 @@ fn check_layout(bytes: u32, index: Handle, filter: Handle, range_deletes: Handle
         filter == Handle::default() || (filter.len > 0 && u64::from(filter.offset) == index.end());
     let filtered_end = index.end().max(filter.end());
     let is_ranged = !range_deletes.is_empty();
-    let ranges_fit = range_deletes == Handle::default()
-        || (is_ranged && u64::from(range_deletes.offset) == filtered_end);
+    let ranges_fit =
+        range_deletes == Handle::default() || (is_ranged && u64::from(range_deletes.offset) == filtered_end);
     let content_end = filtered_end.max(range_deletes.end());
     let expected = usize::try_from(content_end).map(|content| extent_bytes_with(content, is_ranged));
     if !filter_fits || !ranges_fit || expected != Ok(bytes as usize) {
