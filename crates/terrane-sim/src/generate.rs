@@ -186,8 +186,7 @@ impl Draft {
             51..98 => self.read(),
             _ => self.snapshot(),
         };
-        let goes_through = op.may_go_through();
-        self.ops.push(if goes_through && self.numbers.one_in(12) { Op::Through(Box::new(op)) } else { op });
+        self.ops.push(if op.may_go_through() && self.numbers.one_in(12) { Op::Through(Box::new(op)) } else { op });
     }
 
     /// What may happen in the middle of another operation.
