@@ -59,7 +59,7 @@ proptest! {
         prop_assert!(stretches.iter().all(|stretch| stretch.start < stretch.end && stretch.seq.0 <= at));
         prop_assert!(stretches.windows(2).all(|pair| pair[0].end <= pair[1].start));
         let real = deletes.iter().filter(|(start, end, _)| start < end).count();
-        prop_assert_eq!(tree.len(), real);
+        prop_assert_eq!(tree.len(), real as u64);
         prop_assert_eq!(tree.is_empty(), real == 0);
     }
 }
