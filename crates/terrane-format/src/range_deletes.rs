@@ -1,4 +1,4 @@
-//! The range deletes of an extent: a part of its own, behind the filter.
+//! The range deletes of an extent: a part of its own, behind the filter (`docs/format/extent.md`).
 //!
 //! ```text
 //! part     = fragment* count:u32 version:u8 checksum:u32
