@@ -77,6 +77,12 @@ bugs! {
     IgnoreRecordedEnd: "recovery: judge the end", "damage in front of a recorded end is accepted", "terrane-journal hostile a_recorded_end_holds";
     RetryDamagedWork: "degradation: damage", "a compaction that met damage is tried again and again", "terrane-engine degradation a_compaction_that_meets";
     SilentRepair: "repair: losses are told", "what a repair cannot read of journal and manifest is not reported", "terrane-engine repair a_flipped_bit";
+    FoldTwice: "merges: operands in two places", "an operand that lies in two places counts twice", "terrane-base merging what_lies_in_two";
+    DropOperands: "merges: what is older counts", "the index drops operands that newer ones lie over", "terrane merge_operators every_way_of_reading";
+    FoldAcrossSnapshot: "merges: snapshots", "a compaction folds operands across a snapshot", "terrane-compaction folding readers_see_the_same";
+    ReadExpired: "time to live: reads", "what has expired is shown until a compaction drops it", "terrane time_to_live what_has_expired";
+    DropExpired: "time to live: what is older", "what has expired is dropped where older versions lie below", "terrane time_to_live nothing_older";
+    SingleDeleteTooDeep: "single delete", "a single delete vanishes with a put that may lie deeper as well", "terrane-compaction folding a_single_delete_stays";
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";
     UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane ceiling large_batches_at_once";
     TakeShortReads: "reads in batches", "a read of a batch that came back short is taken as whole", "terrane-device batch a_batch_reads";
