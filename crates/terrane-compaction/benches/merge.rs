@@ -159,6 +159,7 @@ impl Bench {
             target: Place::Level(2),
             range: KeyRange::closed(&smallest, &largest),
             below: Vec::new(),
+            below_seq_max: SeqNo(0),
             grandparents: Vec::new(),
             grandparent_bytes_max: u64::MAX,
             snapshots: Vec::new(),

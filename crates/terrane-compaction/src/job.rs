@@ -133,6 +133,9 @@ pub struct JobSpec {
     pub range: KeyRange,
     /// Keys that deeper levels may hold, as sorted, disjoint ranges: there deletes must stay.
     pub below: Vec<KeyRange>,
+    /// The greatest number that deeper levels may hold within the range: what has a greater one lies nowhere deeper a
+    /// second time.
+    pub below_seq_max: SeqNo,
     /// Extents of the level below the target that overlap the range, in key order.
     pub grandparents: Vec<Grandparent>,
     /// Bytes of grandparents from which on an output extent ends.
@@ -275,4 +278,10 @@ pub struct Work {
     pub entries_out: u64,
     /// Entries that were dropped.
     pub entries_dropped: u64,
+    /// Entries that had expired.
+    pub entries_expired: u64,
+    /// Operands that were folded, with others or with a value.
+    pub operands_folded: u64,
+    /// Times that a merge operator failed: its operands stayed as they were.
+    pub folds_failed: u64,
 }

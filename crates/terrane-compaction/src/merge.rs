@@ -16,6 +16,7 @@
 //! 3. No allocation per entry.
 //! 4. A job in parts re-links no extent of an input that stays until its end: it would have two owners meanwhile.
 
+mod fold;
 mod output;
 mod parts;
 mod reuse;
@@ -110,7 +111,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         }
         sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input))));
         let output = Output::new(spec, place.store, place.control)?;
-        let sink = Sink::new(spec, output);
+        let sink = Sink::new(spec, output, place.control);
         let prefix_len = common_prefix(&sources);
         let part_end = spec.part_bytes;
         Ok(Merge { spec, place, sources, sink, prefix_len, step_bytes, next_look: 0, part_end, replaced: 0 })
@@ -190,6 +191,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         self.sink.output.pass_grandparents(&meta.smallest);
         let stays = self.spec.is_in_parts() && run.input().place != self.spec.target;
         let is_alone = !stays && bound.is_none_or(|bound| meta.largest.as_slice() < bound);
+        if !self.sink.is_at(&meta.smallest) {
+            self.sink.settle()?;
+        }
         if is_alone && !self.sink.is_at(&meta.smallest) {
             match reuse::of_extent(self.spec, meta, self.sink.output.open_bytes()) {
                 Reuse::Relink => {
@@ -215,6 +219,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         if !is_alone || !reuse::copies_block(self.spec, run.meta(), &row) {
             return run.open_block(&mut self.sink.work);
         }
+        self.sink.settle()?;
         let (row, stored) = run.stored()?;
         self.sink.work.bytes_read += u64::from(row.stored_len);
         self.sink.work.entries_in += u64::from(row.entries);
@@ -249,7 +254,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         Ok(())
     }
 
-    fn finish(self) -> Result<JobResult> {
+    fn finish(mut self) -> Result<JobResult> {
+        self.sink.settle()?;
         let next = self.sources.iter().find_map(|source| match source {
             Source::Memory(memory) => memory.next_key().map(<[u8]>::to_vec),
             Source::Run(_) => None,

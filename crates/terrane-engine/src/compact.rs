@@ -63,6 +63,7 @@ impl Engine {
 
     /// Runs a compaction job and makes its result part of the table.
     pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &Arc<JobControl>) -> Result<()> {
+        self.give_operator(table, control);
         let done = self.while_sinking(spec, control, || {
             let mut publish = |part: JobResult| self.install(table, &part, Vec::new(), |_| ());
             let result = self.compactor.run_in_parts(spec, control, &mut publish)?;
@@ -70,6 +71,7 @@ impl Engine {
         });
         // What a job did that came to no end was done, too.
         let work = done.as_ref().map_or_else(|_| control.work(), |work| *work);
+        self.count_settled(&work);
         add(&self.counters.compaction_bytes_read, work.bytes_read);
         add(&self.counters.compaction_bytes_written, work.bytes_written);
         add(&self.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);

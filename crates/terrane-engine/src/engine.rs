@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Error, Result, SeqNo};
-use terrane_compaction::{JobControl, LocalCompactor, RateLimiter};
+use terrane_base::{Error, MergeOperators, Result, SeqNo};
+use terrane_compaction::{JobControl, LocalCompactor, RateLimiter, Work};
 use terrane_device::{Disk, DiskLock};
 use terrane_journal::Journal;
 use terrane_levels::{Manifest, Pins};
@@ -28,7 +28,8 @@ use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::MemoryPlan;
-use crate::stats::{Counters, Stats};
+use crate::stats::{Counters, Stats, add};
+use crate::table::Table;
 use crate::yielding::Yielding;
 
 /// An open database. Everything is reached through shared references.
@@ -67,6 +68,8 @@ pub struct Engine {
     pub(crate) pins: Pins,
     /// The tables.
     pub(crate) catalog: Catalog,
+    /// Merge operators that were given at opening.
+    pub(crate) operators: MergeOperators,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
     /// What the levels owe.
@@ -189,6 +192,20 @@ impl Engine {
     /// Control for one piece of background work.
     pub(crate) fn new_control(&self) -> JobControl {
         JobControl::new(self.env.clock.clone(), Some(self.limiter.clone()))
+    }
+
+    /// Lets a job fold the operands of its table, and counts what it did.
+    pub(crate) fn give_operator(&self, table: &Table, control: &JobControl) {
+        if let Some(operator) = table.sense.operator().filter(|_| self.options.operand_folding) {
+            control.fold_with(operator.clone());
+        }
+    }
+
+    /// Counts what a job did with operands and with what had expired.
+    pub(crate) fn count_settled(&self, work: &Work) {
+        add(&self.counters.operands_folded, work.operands_folded);
+        add(&self.counters.folds_failed, work.folds_failed);
+        add(&self.counters.entries_expired, work.entries_expired);
     }
 
     /// Stops background work, makes every commit durable (with the journal off, by a flush) and releases the lock.

@@ -12,7 +12,8 @@ use terrane_levels::Metasnapshot;
 use terrane_table::{BATCH_READS, Extent, Loaded, Need, enter, load_many};
 
 use crate::multi_get::Batch;
-use crate::read::{Walk, find_extent, get_cached, has_value};
+use crate::read::{Walk, find_extent, get_cached};
+use crate::resolve::Sources;
 use crate::values::Values;
 
 /// A key whose answer needs the store.
@@ -82,7 +83,8 @@ impl Batch<'_> {
                 Step::Done(kind) => {
                     let reading = self.reading(self.keys[key.at], key.hash);
                     self.rows.fill(&enter(), self.table.id, &reading, kind, &value[start..]);
-                    Ok(has_value(kind))
+                    let sources = Sources { memory: None, tree };
+                    self.engine.end_read(sources, &reading, kind, self.now, (value, start))
                 }
             }
         })?;

@@ -175,6 +175,7 @@ impl Engine {
     /// Merges the oldest generation of `table` into its levels.
     pub(crate) fn flush_generation(&self, table: &Table, control: &Arc<JobControl>) -> Result<()> {
         let started = self.env.clock.now();
+        self.give_operator(table, control);
         let generation = self.take_generation(table);
         let flushed = match &generation {
             Some(generation)
@@ -241,6 +242,7 @@ impl Engine {
             };
             add(&self.counters.overflow_runs_written, 1);
             add(&self.counters.flush_bytes_written, result.work.bytes_written);
+            self.count_settled(&result.work);
             self.finish_flush(table, generation, &result, durable)
         })
     }
@@ -346,6 +348,7 @@ impl Engine {
     ) -> Result<Option<(Vec<u8>, u64)>> {
         add(&self.counters.flush_steps, 1);
         add(&self.counters.flush_bytes_written, step.work.bytes_written);
+        self.count_settled(&step.work);
         add(&self.counters.bytes_reused, step.work.bytes_relinked + step.work.bytes_copied);
         match &step.next {
             Some(next) => {

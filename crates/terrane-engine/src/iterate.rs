@@ -89,7 +89,8 @@ impl Engine {
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
-        let scan = Scan::new(MergeCursor::new(self.sources(&picture, shown)), seq, bounds);
+        let scan =
+            Scan::new(MergeCursor::new(self.sources(&picture, shown)), seq, bounds, table.sense.clone());
         RenewableScan { scan, picture, shown }
     }
 
@@ -101,7 +102,11 @@ impl Engine {
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
-        let open = move || Scan::new(MergeCursor::new(engine.sources(&picture, shown)), seq, bounds.clone());
+        let sense = table.sense.clone();
+        let open = move || {
+            let sources = MergeCursor::new(engine.sources(&picture, shown));
+            Scan::new(sources, seq, bounds.clone(), sense.clone())
+        };
         RangeIter { front: open(), back: None, open_back: Box::new(open), ends: Ends::default() }
     }
 

@@ -4,7 +4,7 @@
 //! * open and recover: `open.rs`, `recover.rs`; create, list and drop tables: `catalog.rs`, `tables.rs`
 //! * write: `write.rs` (admit, commit, index) → `freeze.rs` (switch memtables)
 //! * read: `read.rs` (point reads), `multi_get.rs` (many at once, into `values.rs`), `filter_use.rs` (which filters are
-//!   asked), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
+//!   asked), `sense.rs` and `resolve.rs` (what records mean: operands, expiry), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
@@ -45,11 +45,13 @@ mod quarantine;
 mod read;
 mod recover;
 mod repair;
+mod resolve;
 mod rows;
 mod scan;
 mod schedule;
 mod scrub;
 mod segments;
+mod sense;
 mod settings;
 mod shape;
 mod snapshot;
@@ -70,6 +72,7 @@ pub use maintain::Progress;
 pub use read::ReadMode;
 pub use repair::{Loss, RepairReport, repair, repair_on};
 pub use scan::{Bounds, Scan};
+pub use sense::Sense;
 pub use settings::{TABLE_OPTIONS, check_table_option};
 pub use shape::{LevelShape, Shape, TableShape};
 pub use snapshot::Snapshot;

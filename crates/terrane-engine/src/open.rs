@@ -10,11 +10,12 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_base::{Error, Kind, MergeOperators, Result, SeqNo, TableId};
 use terrane_compaction::{LocalCompactor, RateLimiter};
 use terrane_device::{Disk, DiskLock, PosixDisk};
 use terrane_format::manifest::{Edit, EditOp};
@@ -37,7 +38,7 @@ use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
-use crate::settings::{MemoryPlan, TableSettings};
+use crate::settings::{MemoryPlan, TableSettings, check_operator_of_default, stored_options};
 use crate::stats::{Counters, add};
 use crate::table::Table;
 use crate::yielding::Yielding;
@@ -58,24 +59,49 @@ impl Engine {
         Engine::open_on(Arc::new(PosixDisk::new()), dir, options, env)
     }
 
+    /// Opens the database in `dir` on the files of the operating system, with merge operators that are not built in.
+    ///
+    /// # Errors
+    /// As [`Engine::open`], and `Invalid` for a table whose merge operator is not at hand.
+    pub fn open_with(
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        operators: MergeOperators,
+    ) -> Result<Arc<Engine>> {
+        Engine::open_with_on(Arc::new(PosixDisk::new()), dir, options, env, operators)
+    }
+
     /// Opens the database in `dir` on any device.
     ///
     /// # Errors
     /// As [`Engine::open`].
     pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
+        Engine::open_with_on(disk, dir, options, env, MergeOperators::new())
+    }
+
+    /// [`Engine::open_with`] on any device.
+    ///
+    /// # Errors
+    /// As [`Engine::open_with`].
+    pub fn open_with_on(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        operators: MergeOperators,
+    ) -> Result<Arc<Engine>> {
         let start = env.clock.now();
-        // What a thread reads of this database is then sampled alike each time.
-        terrane_base::sampling::restart();
-        let options = settle(options, &env)?;
+        let options = settle(options, &env, &operators)?;
         let flows = Flows::default();
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
         let state = forget_dropped(&manifest, state, options.read_only)?;
         let extents = open_store(&disk, dir, &options, &state)?;
         let store = flows.user(&extents);
-        let tables = open_tables(&state, &options, &store)?;
+        let tables = open_tables(&state, &options, &store, &operators, &env)?;
         let manifest = Arc::new(manifest);
         let counters = Counters::default();
-        let recovery = recover::Recovery {
+        let journal = recover::Recovery {
             disk: &flows.journal(&disk),
             dir: &dir.join(JOURNAL),
             options: &options,
@@ -84,8 +110,8 @@ impl Engine {
             state: &state,
             tables: &tables,
             counters: &counters,
-        };
-        let journal = recovery.run()?;
+        }
+        .run()?;
         let plan = MemoryPlan::new(&options);
         let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
         let engine = Arc::new(Engine {
@@ -97,6 +123,7 @@ impl Engine {
             idle_watch: IdleWatch::default(),
             freed_watch: FreedWatch::default(),
             catalog: Catalog::new(tables),
+            operators,
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             pressure: Pressure::default(),
@@ -124,13 +151,21 @@ impl Engine {
             journal,
             counters,
         });
-        if let Err(error) = engine.go_on() {
+        engine.begin(start)?;
+        Ok(engine)
+    }
+
+    /// Ends the opening that began at `start`.
+    fn begin(self: &Arc<Self>, start: Duration) -> Result<()> {
+        // What a thread reads of this database is then sampled alike each time.
+        terrane_base::sampling::restart();
+        if let Err(error) = self.go_on() {
             // The workers must not hold the lock of a database that nobody has.
-            let _ = engine.close();
+            let _ = self.close();
             return Err(error);
         }
-        add(&engine.counters.open_micros, (engine.env.clock.now() - start).as_micros() as u64);
-        Ok(engine)
+        add(&self.counters.open_micros, (self.env.clock.now() - start).as_micros() as u64);
+        Ok(())
     }
 
     /// Starts the background; with the journal off, what an earlier journal left goes into the levels.
@@ -187,13 +222,17 @@ fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env)
             return Err(Error::invalid(message));
         }
         Contents::Database => Manifest::open(disk.clone(), dir)?,
-        Contents::Vacant | Contents::Missing => Manifest::create(disk.clone(), dir, env, Vec::new())?,
+        Contents::Vacant | Contents::Missing => {
+            Manifest::create(disk.clone(), dir, env, stored_options(options, &[]))?
+        }
     };
     Ok(Opened { manifest, state, lock: Some(lock) })
 }
 
 /// The options as they hold from now on: what is left to the engine is chosen.
-fn settle(options: &Options, env: &Env) -> Result<Options> {
+fn settle(options: &Options, env: &Env, operators: &MergeOperators) -> Result<Options> {
+    // Before a database is made with it.
+    options.merge_operator.get().map(|name| operators.find(name)).transpose()?;
     terrane_format::rank::choose(options.search_kernel)?;
     options.resolve(env.spawn.parallelism())
 }
@@ -238,15 +277,26 @@ pub(crate) fn lost(error: Error, dir: &Path) -> Error {
     }
 }
 
-fn open_tables(state: &State, options: &Options, store: &Arc<dyn Store>) -> Result<Vec<Arc<Table>>> {
+fn open_tables(
+    state: &State,
+    options: &Options,
+    store: &Arc<dyn Store>,
+    operators: &MergeOperators,
+    env: &Env,
+) -> Result<Vec<Arc<Table>>> {
     let live = state.tables.values().filter(|table| !table.dropped);
     live.map(|table| {
         let settings = TableSettings::new(options, &table.options)
             .map_err(|error| error.context(format!("stored options of table {:?}", table.name)))?;
+        if table.id == TableId::DEFAULT {
+            check_operator_of_default(options, &table.options)?;
+        }
+        let sense = settings.sense(&table.name, operators, &env.clock)?;
         let tree = table.extents.try_map(|meta| Ok(Extent::new(meta.as_ref().clone(), store.clone())))?;
         // The memtable takes every replayed number; those in the levels are left out by the recovery.
         let first_seq = SeqNo(0);
-        Ok(Table::new(table.id, table.name.clone(), settings, Arc::new(tree), table.flushed, first_seq))
+        let (name, tree) = (table.name.clone(), Arc::new(tree));
+        Ok(Table::new(table.id, name, settings, sense, tree, table.flushed, first_seq))
     })
     .collect()
 }

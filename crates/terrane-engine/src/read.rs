@@ -15,6 +15,8 @@ use terrane_table::{Epoch, Extent, Need, Probe};
 
 use crate::engine::Engine;
 use crate::filter_use::{Asking, FilterUse};
+use crate::resolve::Sources;
+use crate::sense::Now;
 use crate::table::{Picture, Table};
 
 /// How point reads are done.
@@ -86,25 +88,39 @@ impl Engine {
         let hash = key_hash(key);
         let asking = self.asking(table, mode, hash);
         let rows = self.rows_of(mode);
-        let start = value.len();
+        let (start, now) = (value.len(), Now::new(&table.sense));
         let mut runs;
         let (tree, reading, run) = {
             let epoch = terrane_table::enter();
             let picture = table.picture(epoch.guard());
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
             let reading = Reading { key, hash, seq, asking, filter_use: &table.filter_use };
-            if let Some(found) = get_from_memory(picture, &reading, value) {
-                return Ok(found);
+            if let Some(kind) = get_from_memory(picture, &reading, value) {
+                if !kind.is_wrapped() {
+                    return Ok(!kind.is_delete());
+                }
+                let picture = picture.clone();
+                drop(epoch);
+                let sources = Sources { memory: Some(&picture), tree: &picture.tree };
+                return self.end_read(sources, &reading, Some(kind), &now, (value, start));
             }
             runs = memory_runs(picture);
-            if rows.get(&epoch, table.id, &reading, value) {
-                count_read(runs);
-                return Ok(true);
-            }
-            match get_cached(&epoch, &picture.tree, 0, &reading, value, &mut runs) {
-                Walk::Done(kind) => {
+            let mut kind = rows.get(&epoch, table.id, &reading, value);
+            let walk = match kind {
+                Some(_) => Walk::Done(kind),
+                None => get_cached(&epoch, &picture.tree, 0, &reading, value, &mut runs),
+            };
+            match walk {
+                Walk::Done(found) => {
                     count_read(runs);
-                    return Ok(has_value(kind));
+                    kind = found;
+                    if !kind.is_some_and(SeqKind::is_wrapped) {
+                        return Ok(has_value(kind));
+                    }
+                    let tree = picture.tree.clone();
+                    drop(epoch);
+                    let sources = Sources { memory: None, tree: &tree };
+                    return self.end_read(sources, &reading, kind, &now, (value, start));
                 }
                 Walk::Missing(run, _) => (picture.tree.clone(), reading, run),
             }
@@ -113,7 +129,7 @@ impl Engine {
         // The epoch is left before the store is asked; the tree is kept by its count instead.
         let kind = self.get_from_store(&tree, run, &reading, value)?;
         rows.fill(&terrane_table::enter(), table.id, &reading, kind, &value[start..]);
-        Ok(has_value(kind))
+        self.end_read(Sources { memory: None, tree: &tree }, &reading, kind, &now, (value, start))
     }
 
     /// A read from a picture that the caller keeps.
@@ -121,13 +137,17 @@ impl Engine {
         &self,
         picture: &Picture,
         reading: &Reading<'_>,
+        now: &Now<'_>,
         value: &mut Vec<u8>,
     ) -> Result<bool> {
-        if let Some(found) = get_from_memory(picture, reading, value) {
-            return Ok(found);
+        let start = value.len();
+        let mut kind = get_from_memory(picture, reading, value);
+        if kind.is_none() {
+            count_read(memory_runs(picture));
+            kind = self.get_from_store(&picture.tree, 0, reading, value)?;
         }
-        count_read(memory_runs(picture));
-        Ok(has_value(self.get_from_store(&picture.tree, 0, reading, value)?))
+        let sources = Sources { memory: Some(picture), tree: &picture.tree };
+        self.end_read(sources, reading, kind, now, (value, start))
     }
 
     /// Which filters a read of the key with this hash asks.
@@ -204,17 +224,13 @@ pub(crate) fn get_cached(
     Walk::Done(None)
 }
 
-/// The newest version in the memory tier: `Some(true)` for a value, which is appended, `Some(false)` for a delete.
-/// Counts the read where it ends here.
+/// The newest version in the memory tier; its bytes are appended. Counts the read where it ends here.
 #[inline]
-fn get_from_memory(picture: &Picture, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<bool> {
+fn get_from_memory(picture: &Picture, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<SeqKind> {
     let mut take = |runs: usize, kind: SeqKind, bytes: &[u8]| {
         count_read(runs as u64);
-        if kind.is_delete() {
-            return false;
-        }
         value.extend_from_slice(bytes);
-        true
+        kind
     };
     let Reading { key, hash, seq, .. } = *reading;
     // Apart from the others, so that the shortest read counts with constants.

@@ -71,7 +71,7 @@ impl Rows<'_> {
         self.cache.is_none()
     }
 
-    /// Appends the value of a key that the memory tier does not have, if the row cache has it.
+    /// Appends the value of a key that the memory tier does not have, as stored, if the row cache has it.
     #[inline]
     pub(crate) fn get(
         &self,
@@ -79,16 +79,16 @@ impl Rows<'_> {
         table: TableId,
         reading: &Reading<'_>,
         value: &mut Vec<u8>,
-    ) -> bool {
-        let Some(cache) = self.cache else { return false };
-        let is_found = cache.get(epoch, (table, reading.key), reading.hash, reading.seq, value);
-        if is_found {
+    ) -> Option<SeqKind> {
+        let found = self.cache?.get(epoch, (table, reading.key), reading.hash, reading.seq, value);
+        if found.is_some() {
             count(|cells| add(&cells.rows_cached, 1));
         }
-        is_found
+        found
     }
 
-    /// Hands the row cache what runs and levels had as the newest version.
+    /// Hands the row cache what runs and levels had as the newest version, as stored: with its expiry, if it has one. An
+    /// operand is no row: it means nothing alone.
     #[inline]
     pub(crate) fn fill(
         &self,
@@ -100,6 +100,7 @@ impl Rows<'_> {
     ) {
         if let (Some(cache), Some(stamp), Some(kind)) = (self.cache, self.stamp, kind)
             && !kind.is_delete()
+            && !kind.is_merge()
         {
             cache.fill(epoch, stamp, (table, reading.key), reading.hash, (kind, value));
         }

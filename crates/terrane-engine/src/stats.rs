@@ -47,6 +47,9 @@ counters! {
     compaction_bytes_read, "bytes", "Bytes that compaction jobs read.";
     compaction_bytes_written, "bytes", "Bytes that compaction jobs wrote.";
     bytes_reused, "bytes", "Bytes that flush and compaction took over undecoded: re-linked extents, copied blocks.";
+    operands_folded, "operands", "Operands of merges that flush and compaction folded, with others or with a value.";
+    folds_failed, "folds", "Times that a merge operator failed or panicked in flush or compaction: its operands stayed.";
+    entries_expired, "entries", "Entries that flush and compaction dropped, or turned to deletes, because they had expired.";
     adaptive_switches, "switches", "Times that the tree of a table began or ceased to be kept for reads alone.";
     adaptive_flushes, "flushes", "Flushes asked for because a table is mostly read.";
     adaptive_jobs, "jobs", "Compaction jobs that only gave reads fewer sorted runs; among the jobs committed.";

@@ -20,6 +20,7 @@ use terrane_memtable::{GlobalIndex, Memtable};
 use crate::epoch_cell::EpochCell;
 use crate::filter_use::FilterUse;
 use crate::heat::TableLoad;
+use crate::sense::Sense;
 use crate::settings::TableSettings;
 
 /// Everything a read of one table may have to look at, newest first.
@@ -83,6 +84,8 @@ pub struct Table {
     pub name: String,
     /// Options in force for this table.
     pub settings: TableSettings,
+    /// What its records mean.
+    pub sense: Arc<Sense>,
     picture: EpochCell<Picture>,
     edit: Mutex<()>,
     dropped: AtomicBool,
@@ -143,6 +146,7 @@ impl Table {
         id: TableId,
         name: String,
         settings: TableSettings,
+        sense: Arc<Sense>,
         tree: Arc<Metasnapshot>,
         flushed: SeqNo,
         first_seq: SeqNo,
@@ -153,6 +157,7 @@ impl Table {
             id,
             name,
             settings,
+            sense,
             picture: EpochCell::new(picture),
             edit: Mutex::new(()),
             dropped: AtomicBool::new(false),

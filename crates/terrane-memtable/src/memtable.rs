@@ -136,6 +136,14 @@ impl Memtable {
         if self.may_contain(hash) { self.get(key, seq) } else { None }
     }
 
+    /// The versions of `key` with a number up to `seq`, newest first; `hash` as in [`Memtable::get_hashed`]. Never waits.
+    pub fn versions(&self, key: &[u8], hash: u64, seq: SeqNo) -> impl Iterator<Item = Version<'_>> {
+        let head = if self.may_contain(hash) { self.tree.find(key) } else { None };
+        let newest = head.and_then(|head| head.visible_at(seq));
+        std::iter::successors(newest, |entry| entry.older())
+            .map(|entry| Version { seq_kind: entry.seq_kind, value: entry.view().value })
+    }
+
     /// Whether a key with this hash may be here; `false` is certain.
     #[inline]
     #[must_use]

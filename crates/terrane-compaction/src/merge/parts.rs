@@ -38,6 +38,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
 
     /// What was written since the last part, and what it replaces in the target.
     pub(super) fn take_part(&mut self) -> Result<JobResult> {
+        self.sink.settle()?;
         let Committed { mut added, relinked } = self.sink.output.commit_part(&mut self.sink.work)?;
         self.part_end = self.sink.work.bytes_written.saturating_add(self.spec.part_bytes);
         let consumed = self.target_run().map_or(0, RunSource::consumed);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Error, Result, TableId};
+use terrane_base::{Entry, Error, Kind, RecordKind, Result, SeqKind, TableId};
 use terrane_format::block::BlockCursor;
 use terrane_format::extent::ExtentMeta;
 use terrane_levels::State;
@@ -13,6 +13,7 @@ use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Extent, ExtentScanner};
 
 use super::{Loss, Repair};
+use crate::settings::MERGE_OPERATOR;
 
 /// Reads each block by itself: its neighbours may lie beyond the end of a file that was cut.
 const ONE_BLOCK: u32 = 1;
@@ -83,7 +84,8 @@ impl Repair<'_> {
                 let newer: Vec<&Hole> = holes.list.iter().filter(|hole| hole.place < place).collect();
                 let mut last_key = None;
                 for meta in extents {
-                    self.copy_extent(target, meta, &store, &newer, &mut last_key)?;
+                    let copied = Copying { old: table.id, target, folds: folds(table), newer: &newer };
+                    self.copy_extent(&copied, meta, &store, &mut last_key)?;
                 }
             }
         }
@@ -123,30 +125,38 @@ impl Repair<'_> {
         }
     }
 
-    /// Copies the newest version of each key of an extent. `last_key`: the versions of a key may lie on both sides of the
-    /// border between two blocks or extents.
+    /// Copies the newest version of each key of an extent, or what makes its value. `last_key`: the versions of a key may
+    /// lie on both sides of the border between two blocks or extents.
     fn copy_extent(
         &mut self,
-        table: TableId,
+        copying: &Copying<'_>,
         meta: &ExtentMeta,
         store: &Arc<dyn Store>,
-        newer: &[&Hole],
         last_key: &mut Option<Vec<u8>>,
     ) -> Result<()> {
         // What cannot be read is a loss already.
         let Ok(mut scanner) = scanner(meta, store) else { return Ok(()) };
         let near = |hole: &&&Hole| hole.first <= meta.largest && hole.last >= meta.smallest;
-        let newer: Vec<&Hole> = newer.iter().filter(near).copied().collect();
+        let newer: Vec<&Hole> = copying.newer.iter().filter(near).copied().collect();
+        let mut versions = Versions::default();
         self.report.extents += 1;
         for at in 0..scanner.rows().len() {
             let Ok(block) = scanner.block(at) else { continue };
             let mut cursor = BlockCursor::new();
             cursor.seek_first(&block);
             while let Some(entry) = cursor.entry(&block) {
+                if copying.folds {
+                    if versions.key != entry.key {
+                        self.write_versions(copying, &mut versions)?;
+                    }
+                    versions.take(entry);
+                }
                 if last_key.as_deref() != Some(entry.key) {
                     *last_key = Some(entry.key.to_vec());
-                    let value = (!entry.seq_kind.is_delete()).then_some(entry.value);
-                    self.write(table, entry.key, value)?;
+                    if !copying.folds {
+                        let kind = entry.seq_kind.kind().expect("a block with other kinds is refused");
+                        self.write_or_lose(copying.target, entry.key, kind, entry.value)?;
+                    }
                     self.report.entries += 1;
                     let is_uncertain =
                         newer.iter().any(|hole| *hole.first <= *entry.key && *entry.key <= *hole.last);
@@ -155,8 +165,69 @@ impl Repair<'_> {
                 cursor.next(&block);
             }
         }
+        self.write_versions(copying, &mut versions)
+    }
+
+    /// Writes the versions of a key that make its value, oldest first, but what was written from a deeper place.
+    fn write_versions(&mut self, copying: &Copying<'_>, versions: &mut Versions) -> Result<()> {
+        let Some((newest, _)) = versions.list.first() else { return Ok(()) };
+        let name = (copying.old, std::mem::take(&mut versions.key));
+        let reached = self.reached.get(&name).copied().unwrap_or_default();
+        let newest = newest.seq();
+        for (seq_kind, value) in
+            versions.list.drain(..).rev().filter(|(seq_kind, _)| seq_kind.seq() > reached)
+        {
+            let kind = seq_kind.kind().expect("a block with other kinds is refused");
+            self.write_or_lose(copying.target, &name.1, kind, &value)?;
+        }
+        self.reached.insert(name, newest.max(reached));
         Ok(())
     }
+
+    /// Writes a version, or tells that it is damaged although its block is not.
+    fn write_or_lose(&mut self, table: TableId, key: &[u8], kind: RecordKind, bytes: &[u8]) -> Result<()> {
+        match self.write(table, key, kind, bytes) {
+            Err(error) if error.kind() == Kind::Corrupt => {
+                self.report.lose(None, error);
+                Ok(())
+            }
+            written => written,
+        }
+    }
+}
+
+/// What an extent is copied for.
+struct Copying<'h> {
+    /// The table in the damaged database.
+    old: TableId,
+    /// The table in the new one.
+    target: TableId,
+    /// Whether more than the newest version may count.
+    folds: bool,
+    /// Holes of newer places.
+    newer: &'h [&'h Hole],
+}
+
+/// Versions of one key, newest first, up to one that is no operand.
+#[derive(Default)]
+struct Versions {
+    key: Vec<u8>,
+    list: Vec<(SeqKind, Vec<u8>)>,
+}
+
+impl Versions {
+    fn take(&mut self, entry: Entry<'_>) {
+        if self.list.is_empty() {
+            self.key = entry.key.to_vec();
+        }
+        if self.list.last().is_none_or(|(seq_kind, _)| seq_kind.is_merge()) {
+            self.list.push((entry.seq_kind, entry.value.to_vec()));
+        }
+    }
+}
+
+fn folds(table: &terrane_levels::Table) -> bool {
+    table.options.iter().any(|(name, _)| name == MERGE_OPERATOR)
 }
 
 fn scanner(meta: &ExtentMeta, store: &Arc<dyn Store>) -> Result<ExtentScanner> {

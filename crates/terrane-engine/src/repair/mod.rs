@@ -16,13 +16,15 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Batch, Error, Kind, Result, TableId};
+use terrane_base::record::Record;
+use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
 use terrane_levels::directory::LOCK;
 use terrane_levels::manifest::{Salvaged, salvage};
 
 use crate::catalog::DEFAULT_NAME;
 use crate::engine::Engine;
+use crate::settings::MERGE_OPERATOR;
 
 /// Bytes of the batches that fill the new database.
 const BATCH_BYTES: usize = 256 << 10;
@@ -121,6 +123,9 @@ struct Repair<'a> {
     /// Tables of the damaged database, by their id there, in the new one.
     tables: BTreeMap<TableId, TableId>,
     batch: Batch,
+    /// The greatest number that was copied of each key of a table with a merge operator, by the table's old id: what lies in
+    /// two places must not be folded twice.
+    reached: BTreeMap<(TableId, Vec<u8>), SeqNo>,
     /// What makes the groups of the database's segments its own, if that is known.
     salt: Option<u32>,
     report: RepairReport,
@@ -155,6 +160,7 @@ pub fn repair_on(
     }
     let options =
         Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
+    let options = with_operator_of_default(options, state.as_ref());
     let target = Engine::open_on(disk.clone(), target, &options, env)?;
     let mut repair = Repair {
         disk,
@@ -162,6 +168,7 @@ pub fn repair_on(
         target,
         tables: BTreeMap::from([(TableId::DEFAULT, TableId::DEFAULT)]),
         batch: Batch::new(),
+        reached: BTreeMap::new(),
         salt: None,
         report: RepairReport::default(),
     };
@@ -178,6 +185,17 @@ pub fn repair_on(
     repair.copy_journal(state.as_ref())?;
     drop(lock);
     repair.finish()
+}
+
+/// The options with the merge operator that the default table was made with.
+fn with_operator_of_default(mut options: Options, state: Option<&terrane_levels::State>) -> Options {
+    let stored = state.and_then(|state| state.tables.get(&TableId::DEFAULT));
+    let stored = stored.and_then(|table| table.options.iter().find(|(name, _)| name == MERGE_OPERATOR));
+    if let Some((name, value)) = stored {
+        // A name that cannot be read is none: the table's operands are brought over, and cannot be read either.
+        let _ = options.set(name, value);
+    }
+    options
 }
 
 impl Repair<'_> {
@@ -209,10 +227,14 @@ impl Repair<'_> {
         Ok(made)
     }
 
-    fn write(&mut self, table: TableId, key: &[u8], value: Option<&[u8]>) -> Result<()> {
-        match value {
-            Some(value) => self.batch.put(table, key, value)?,
-            None => self.batch.delete(table, key)?,
+    /// Writes a version of a key; `bytes` are as stored. The new database gives it a number of its own.
+    fn write(&mut self, table: TableId, key: &[u8], kind: RecordKind, bytes: &[u8]) -> Result<()> {
+        let Stored { expires_at, value, .. } = Stored::decode(kind, bytes)?;
+        match kind {
+            // A single delete is a promise about the old database.
+            RecordKind::Delete | RecordKind::SingleDelete => self.batch.delete(table, key)?,
+            RecordKind::Merge | RecordKind::MergeUntil => self.batch.merge(table, key, value, expires_at)?,
+            _ => self.batch.push(Record { kind, table, key, value: bytes })?,
         }
         if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
     }

@@ -63,6 +63,7 @@ fn runs_job(first: &str, last: &str) -> JobSpec {
         target: Place::Level(1),
         range: KeyRange::closed(first.as_bytes(), last.as_bytes()),
         below: Vec::new(),
+        below_seq_max: SeqNo(0),
         grandparents: Vec::new(),
         grandparent_bytes_max: u64::MAX,
         snapshots: Vec::new(),

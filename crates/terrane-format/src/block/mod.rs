@@ -24,7 +24,7 @@ pub use describe::describe;
 pub use plain::RESTART_INTERVAL;
 pub use two_layer::INTERVALS_MAX;
 
-use terrane_base::{Entry, Error, RecordKind, Result, SeqKind, SeqNo, key};
+use terrane_base::{Entry, Error, Result, SeqKind, SeqNo, key};
 
 use cursor::with;
 use place::Intervals;
@@ -213,7 +213,7 @@ fn check_lens(key_len: usize, value_len: usize) -> std::result::Result<(), Why> 
 fn check_kind(seq_kind: SeqKind, value_len: usize) -> std::result::Result<(), Why> {
     match seq_kind.kind() {
         None => Err("is of a kind that this version does not know"),
-        Some(RecordKind::Delete) if value_len != 0 => Err("is a delete with a value"),
+        Some(kind) if kind.is_delete() && value_len != 0 => Err("is a delete with a value"),
         Some(_) => Ok(()),
     }
 }
