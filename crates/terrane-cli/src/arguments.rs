@@ -53,6 +53,8 @@ pub enum Command {
     Get(Get),
     /// Set a key to a value
     Put(Put),
+    /// Merge an operand to a key, by the merge operator of its table
+    Merge(Merge),
     /// Remove a key; fine if it is not there
     Delete(Delete),
     /// Print the rows of a range in key order
@@ -188,6 +190,28 @@ pub struct Put {
     pub key: String,
     /// The value; - reads it from standard input as it is
     pub value: String,
+    /// How long it lives, such as 90s, 15m, 12h or 30d; the table's time to live if left out
+    #[arg(long, value_name = "TIME")]
+    pub ttl: Option<String>,
+    /// Return when it survives the loss of power
+    #[arg(long)]
+    pub sync: bool,
+}
+
+/// `merge`.
+#[derive(Clone, Debug, Args)]
+pub struct Merge {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    /// The key
+    pub key: String,
+    /// The operand
+    #[arg(allow_hyphen_values = true)]
+    pub operand: String,
+    /// The operand is a number, for a table whose operator is counter
+    #[arg(long)]
+    pub number: bool,
     /// Return when it survives the loss of power
     #[arg(long)]
     pub sync: bool,

@@ -87,7 +87,10 @@ pub use table::{Table, TableOptions};
 pub use terrane_base::counters::{ReadCounters, read_counters};
 pub use terrane_base::env::Env;
 pub use terrane_base::error::Place;
-pub use terrane_base::options::{Compression, IoUring, JournalMode, OptionInfo, Options};
+pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, counter};
+pub use terrane_base::options::{
+    Compression, IoUring, JournalMode, OperatorName, OptionInfo, Options, TimeToLive,
+};
 pub use terrane_base::{Error, Kind, Result, SeqNo};
 pub use terrane_engine::{
     CheckReport, Finding, LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape, Values,

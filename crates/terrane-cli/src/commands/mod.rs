@@ -35,6 +35,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Import(command) => import::run(engine, command, out),
         Command::Get(command) => point::get(engine, command, out),
         Command::Put(command) => point::put(engine, command),
+        Command::Merge(command) => point::merge(engine, command),
         Command::Delete(command) => point::delete(engine, command),
         Command::Scan(command) => scan::scan(engine, command, out),
         Command::Count(command) => scan::count(engine, command, out),
