@@ -1,8 +1,10 @@
 //! Targets below the checksums of an extent: data block, index block, filter, compressed bytes, and the description
 //! of an extent that the manifest holds.
 
+use terrane_base::chain::Chain;
+use terrane_base::merge_operator::built_in;
 use terrane_base::options::{BlockEncoding, Compression};
-use terrane_base::{Entry, ExtentId, Kind, RecordKind, SeqKind, SeqNo};
+use terrane_base::{Entry, ExtentId, Kind, Moment, RecordKind, SeqKind, SeqNo, Stored};
 use terrane_format::block::{self, Block, BlockBuilder, BlockCursor};
 use terrane_format::codec::{self, Encoder};
 use terrane_format::extent::{self, ExtentMeta};
@@ -42,6 +44,7 @@ pub(crate) fn use_block(block: &Block) {
         cursor.next(block);
     }
     assert_eq!(forward.len(), block.entry_count(), "a walk forward sees every entry");
+    use_stored(&forward);
     cursor.seek_last(block);
     for expected in forward.iter().rev() {
         assert_eq!(
@@ -65,6 +68,21 @@ pub(crate) fn use_block(block: &Block) {
         for (key, seq_kind, value) in forward.iter().take(LOOKUPS_MAX) {
             let found = block.find(key, seq_kind.seq()).expect("every entry is found");
             assert_eq!((found.seq_kind, found.value), (*seq_kind, value.as_slice()));
+        }
+    }
+}
+
+/// Takes apart what stands in front of values, and folds what looks like operands.
+fn use_stored(rows: &[Row]) {
+    let mut chain = Chain::new();
+    for (_, seq_kind, bytes) in rows {
+        if let Some(stored) = corrupt_or(Stored::of_entry(*seq_kind, bytes)) {
+            assert!(bytes.ends_with(stored.value), "a value is the end of what is stored");
+        }
+        if corrupt_or(chain.take(*seq_kind, bytes, Moment(1 << 40))) != Some(true) {
+            let mut value = Vec::new();
+            let _ = chain.fold(built_in("append").as_deref(), b"k", &mut value);
+            chain.clear();
         }
     }
 }

@@ -20,6 +20,9 @@ impl Runner {
         match op {
             Op::Put { table, key, value, sync } => self.put(table, *key, Some(*value), *sync),
             Op::Delete { table, key } => self.put(table, *key, None, false),
+            Op::Merge { table, key, value, sync } => self.merge(table, *key, *value, *sync),
+            Op::Once { table, key, value } => self.put_or_single_delete(table, *key, *value),
+            Op::PutFor { table, key, value, millis } => self.put_for(table, *key, *value, *millis),
             Op::Batch { edits, sync } => self.write_batch(edits, *sync),
             Op::Create { table, options } => self.create(table, *options),
             Op::Drop { table } => self.drop_table(table),
@@ -37,7 +40,10 @@ impl Runner {
             Op::Steps { count } => (0..*count).for_each(|_| {
                 self.world.step();
             }),
-            Op::Wait { millis } => self.world.sleep(Duration::from_millis(*millis)),
+            Op::Wait { millis } => {
+                self.world.sleep(Duration::from_millis(*millis));
+                self.world.move_wall(*millis);
+            }
             Op::Check => self.check_all(),
             Op::Through(op) => self.go_through_cores(op),
             op => self.read(op),
@@ -96,7 +102,12 @@ impl Runner {
     }
 
     /// Commits changes through `commit`, and notes how far they came.
-    fn write(&self, changes: Vec<Change>, sync: bool, commit: impl FnOnce(&[Change]) -> terrane::Result<()>) {
+    pub(crate) fn write(
+        &self,
+        changes: Vec<Change>,
+        sync: bool,
+        commit: impl FnOnce(&[Change]) -> terrane::Result<()>,
+    ) {
         if self.life.borrow().is_paused && self.db().pressure() > PAUSED_PRESSURE_MAX {
             self.set_paused(false);
         }

@@ -63,6 +63,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     let mut numbers = Numbers::part(seed, 3);
     let has_journal = climate != Climate::Fair || !numbers.one_in(6);
     let mut options = random_options(&mut numbers);
+    options.push(crate::special::operator());
     if !has_journal {
         options.push(("journal".to_owned(), "off".to_owned()));
     }
@@ -78,8 +79,13 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
         has_journal,
     };
     let mut draft = Draft { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
+    let mut special = Numbers::part(seed, 9);
     while (draft.ops.len() as u64) < operations {
         draft.add_op();
+        if special.one_in(8) {
+            let op = crate::special::draw(&mut special, &draft.tables);
+            draft.ops.push(op);
+        }
     }
     draft.ops.extend([
         Op::Resume,
@@ -138,6 +144,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     // What came later moves none of the numbers that a seed draws after its options.
     let mut aside = numbers.aside();
     for name in [
+        "operand_folding",
         "merge_through",
         "warm_outputs",
         "incremental_replacement",

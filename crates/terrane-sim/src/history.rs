@@ -8,6 +8,9 @@ use terrane::{Batch, Db, Options, Result, Snapshot, Sync, TableOptions};
 use crate::model::{Change, Model, Row};
 use crate::numbers::Numbers;
 
+/// A value to which this was appended is put anew.
+const HOT_BYTES_MAX: usize = 4000;
+
 /// How a history is drawn.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -167,8 +170,16 @@ impl History {
     /// Many versions of few keys.
     fn write_hot(&mut self) -> Result<()> {
         let key = format!("hot{}", self.numbers.below(3)).into_bytes();
-        let value = Some(self.value());
-        self.apply(&[("default".to_owned(), key, value)])
+        let value = self.value();
+        let old = self.model.get("default", &key, self.model.now()).unwrap_or_default();
+        let merges = self.settings.options.merge_operator.get() == Some("append");
+        if merges && old.len() < HOT_BYTES_MAX && self.numbers.below(4) > 0 {
+            let whole = [old, &value].concat();
+            self.db().default_table().merge(&key, &value)?;
+            self.model.write(&[("default".to_owned(), key, Some(whole))]);
+            return Ok(());
+        }
+        self.apply(&[("default".to_owned(), key, Some(value))])
     }
 
     /// The present, or one of the live snapshots.

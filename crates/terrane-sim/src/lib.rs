@@ -35,6 +35,7 @@ mod rest;
 pub mod run;
 pub mod script;
 pub mod shrink;
+mod special;
 mod stepped;
 mod through;
 mod world;

@@ -62,6 +62,7 @@ fn plain(mut script: Script) -> Script {
 fn variant(script: &Script, number: u64) -> Script {
     let mut numbers = Numbers::part(script.seed, 100 + number);
     let mut options = random_options(&mut numbers);
+    options.push(crate::special::operator());
     if number % 5 == 4 {
         options.push(("journal".to_owned(), "off".to_owned()));
     }

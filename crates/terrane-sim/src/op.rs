@@ -7,9 +7,27 @@ use std::ops::Bound;
 use crate::fault::{Crash, Fault};
 use crate::numbers::{Numbers, mix};
 
+/// From here on keys are of a kind: operations in the middle of others leave them alone.
+pub(crate) const KIND: u64 = 1 << 40;
+/// Keys that are merged to, put and deleted.
+pub(crate) const MERGED: u64 = KIND;
+/// Keys that are put and then removed by a single delete, in turns.
+pub(crate) const ONCE: u64 = 2 * KIND;
+/// Keys that expire.
+pub(crate) const EXPIRING: u64 = 3 * KIND;
+/// Keys that are put together with such.
+pub(crate) const MARK: u64 = 4 * KIND;
+
 /// Keys that are prefixes of each other, hold zero bytes, or are empty come up often.
 #[must_use]
 pub(crate) fn key(number: u64) -> Vec<u8> {
+    match number / KIND {
+        0 => {}
+        1 => return format!("fold/{}", number % KIND).into_bytes(),
+        2 => return format!("once/{}", number % KIND).into_bytes(),
+        3 => return format!("ttl/{}", number % KIND).into_bytes(),
+        _ => return format!("mark/{}", number % KIND).into_bytes(),
+    }
     match mix(number) % 16 {
         0 => vec![0; (number % 8) as usize],
         1 => vec![0xff; (number % 5) as usize],
@@ -86,6 +104,12 @@ pub(crate) enum Op {
     Put { table: String, key: u64, value: Value, sync: bool },
     /// Removes a key by itself.
     Delete { table: String, key: u64 },
+    /// Merges an operand to a key.
+    Merge { table: String, key: u64, value: Value, sync: bool },
+    /// Puts a key that is not there, removes one that is by a single delete.
+    Once { table: String, key: u64, value: Value },
+    /// Sets a key for so long, and another one for good, as one.
+    PutFor { table: String, key: u64, value: Value, millis: u64 },
     /// Writes a batch.
     Batch { edits: Vec<Edit>, sync: bool },
     /// Creates a table; with options of its own drawn from the seed, unless it is 0.

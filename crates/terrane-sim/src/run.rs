@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use terrane::{Db, Error, Kind, Options, Snapshot};
+use terrane_base::env::Clock as _;
 use terrane_device::MemDisk;
 
 use crate::disk::{SimDisk, watch};
@@ -263,6 +264,7 @@ impl Runner {
 
     pub(crate) fn do_op(&self, op: &Op) {
         self.world.begin_operation();
+        self.model.borrow_mut().set_clock(self.world.wall().as_millis() as u64);
         self.count(|outcome| outcome.operations += 1);
         self.act(op);
         if self.disk().has_crashed() && self.failure.borrow().is_none() {

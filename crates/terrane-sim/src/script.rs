@@ -73,6 +73,13 @@ impl fmt::Display for Op {
             Op::Put { table, key, value, sync } => {
                 write!(f, "put {table} {key} {}{}", show_value(Some(*value)), mark(*sync, "sync"))
             }
+            Op::Merge { table, key, value, sync } => {
+                write!(f, "merge {table} {key} {}{}", show_value(Some(*value)), mark(*sync, "sync"))
+            }
+            Op::Once { table, key, value } => write!(f, "once {table} {key} {}", show_value(Some(*value))),
+            Op::PutFor { table, key, value, millis } => {
+                write!(f, "putfor {table} {key} {} {millis}", show_value(Some(*value)))
+            }
             Op::Delete { table, key } => write!(f, "delete {table} {key}"),
             Op::Batch { edits, sync } => {
                 f.write_str("batch")?;
@@ -219,6 +226,18 @@ fn op(words: &[&str]) -> Result<Op, String> {
     Ok(match words {
         ["put", table, key, value] => put(table, key, value, false)?,
         ["put", table, key, value, "sync"] => put(table, key, value, true)?,
+        ["merge", table, key, value, sync @ ..] => {
+            let (key, value) = (parse(key)?, value_of(value)?.ok_or("an operand has a value")?);
+            Op::Merge { table: name(table), key, value, sync: !sync.is_empty() }
+        }
+        ["once", table, key, value] => {
+            let (key, value) = (parse(key)?, value_of(value)?.ok_or("a put has a value")?);
+            Op::Once { table: name(table), key, value }
+        }
+        ["putfor", table, key, value, millis] => {
+            let (key, value) = (parse(key)?, value_of(value)?.ok_or("a put has a value")?);
+            Op::PutFor { table: name(table), key, value, millis: parse(millis)? }
+        }
         ["delete", table, key] => Op::Delete { table: name(table), key: parse(key)? },
         ["batch", edits @ .., "sync"] => Op::Batch { edits: edits_of(edits)?, sync: true },
         ["batch", edits @ ..] => Op::Batch { edits: edits_of(edits)?, sync: false },
