@@ -54,7 +54,7 @@ impl Batch {
         self.push_wrapped((table, key), expires_at, None, value)
     }
 
-    /// Adds a delete of `key` in `table`, which was put once, and only put, since it was last deleted or never was.
+    /// Adds a delete of `key` in `table`, which was put once in its life, and only put.
     ///
     /// # Errors
     /// As [`Batch::put`].

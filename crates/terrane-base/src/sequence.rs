@@ -26,7 +26,7 @@ pub enum RecordKind {
     Delete = 0,
     /// Sets the value.
     Put = 1,
-    /// As a delete, of a key that was put once since it was last deleted: goes away together with that put.
+    /// As a delete, of a key that was put once in its life: goes away together with that put.
     SingleDelete = 2,
     /// An operand that the table's merge operator folds with what is older.
     Merge = 3,

@@ -3,7 +3,7 @@
 //! A *moment* is a number of commits. Each life of a table (a name can be used again) keeps a *print* of its rows per
 //! moment, a sum of hashes, so that the state that a recovery finds is recognised among all moments at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::numbers::{hash, mix};
@@ -98,6 +98,8 @@ pub struct Model {
     moment: u64,
     /// The wall clock, in milliseconds.
     clock: u64,
+    /// Keys that were removed by a single delete: they are never put again.
+    spent: BTreeSet<(String, Vec<u8>)>,
 }
 
 impl Model {
@@ -112,6 +114,17 @@ impl Model {
     /// Sets the clock by which values expire.
     pub fn set_clock(&mut self, millis: u64) {
         self.clock = millis;
+    }
+
+    /// Notes that a key is removed by a single delete.
+    pub fn spend(&mut self, table: &str, key: &[u8]) {
+        self.spent.insert((table.to_owned(), key.to_vec()));
+    }
+
+    /// Whether a key was.
+    #[must_use]
+    pub fn is_spent(&self, table: &str, key: &[u8]) -> bool {
+        self.spent.contains(&(table.to_owned(), key.to_vec()))
     }
 
     /// Names of the tables.

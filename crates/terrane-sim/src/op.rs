@@ -11,7 +11,7 @@ use crate::numbers::{Numbers, mix};
 pub(crate) const KIND: u64 = 1 << 40;
 /// Keys that are merged to, put and deleted.
 pub(crate) const MERGED: u64 = KIND;
-/// Keys that are put and then removed by a single delete, in turns.
+/// Keys that are put once and then removed by a single delete.
 pub(crate) const ONCE: u64 = 2 * KIND;
 /// Keys that expire.
 pub(crate) const EXPIRING: u64 = 3 * KIND;
@@ -106,7 +106,7 @@ pub(crate) enum Op {
     Delete { table: String, key: u64 },
     /// Merges an operand to a key.
     Merge { table: String, key: u64, value: Value, sync: bool },
-    /// Puts a key that is not there, removes one that is by a single delete.
+    /// Puts a key that was never there, removes one that is by a single delete.
     Once { table: String, key: u64, value: Value },
     /// Sets a key for so long, and another one for good, as one.
     PutFor { table: String, key: u64, value: Value, millis: u64 },

@@ -18,9 +18,11 @@ pub(crate) fn operator() -> (String, String) {
 /// A merge, a single delete, a value that expires, or a read of such. Stamps are far from those of other values.
 pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
     const KEYS: u64 = 5;
+    const ONCE_KEYS: u64 = 12;
     let table = numbers.pick(tables).clone();
     let mut key = |kind: u64| kind + numbers.below(KEYS);
-    let (merged, once, expiring) = (key(MERGED), key(ONCE), key(EXPIRING));
+    let (merged, expiring) = (key(MERGED), key(EXPIRING));
+    let once = ONCE + numbers.below(ONCE_KEYS);
     let value = Value { len: numbers.skewed(40), stamp: numbers.draw() | 1 << 63 };
     match numbers.below(16) {
         0..5 => Op::Merge { table, key: merged, value, sync: numbers.one_in(12) },
@@ -59,7 +61,7 @@ impl Runner {
         });
     }
 
-    /// Puts a key that is not there; else removes it by a single delete.
+    /// Puts a key that is not there and was never removed; removes it by a single delete if it is there.
     pub(crate) fn put_or_single_delete(&self, table: &str, number: u64, value: Value) {
         if !self.model.borrow().has_table(table) {
             return;
@@ -69,6 +71,11 @@ impl Runner {
             let model = self.model.borrow();
             model.get(table, &key, model.now()).is_some()
         };
+        if is_there {
+            self.model.borrow_mut().spend(table, &key);
+        } else if self.model.borrow().is_spent(table, &key) {
+            return;
+        }
         let value = (!is_there).then(|| value.bytes());
         let db = self.db();
         self.write(vec![(table.to_owned(), key.clone(), value.clone())], false, |_| {

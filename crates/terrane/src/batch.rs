@@ -69,7 +69,7 @@ impl Batch {
         self.change(table, |records, _| table.add_merge(records, key, operand))
     }
 
-    /// Removes `key`, which was put at most once since it was last removed, from `table`; see [`Table::single_delete`].
+    /// Removes `key`, which was put once in its life, from `table`; see [`Table::single_delete`].
     ///
     /// # Errors
     /// As [`Batch::put`].

@@ -168,8 +168,8 @@ impl Table {
     /// Removes `key` like [`Table::delete`], but leaves less behind: it goes away together with the put that it removes,
     /// as soon as both meet, wherever that is.
     ///
-    /// Only for keys that were put at most once, and only put, since they were last removed or never were there. For any
-    /// other key an older value may come to light again.
+    /// Only for keys that are put once in their life, and only put: not before, nor again after they were removed, until
+    /// a compaction of the whole table. For any other key an older value may come to light again.
     ///
     /// # Errors
     /// As [`Table::put`].
