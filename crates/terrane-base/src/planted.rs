@@ -115,6 +115,8 @@ bugs! {
     SpreadTooEarly: "cores: order of a session", "a read of a hot partition does not wait for earlier writes", "terrane cores hot_partitions";
     AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane cores batches_over_several_cores";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
+    WriteLinkedFile: "checkpoint: shared files", "a data file that a checkpoint shares is written", "terrane-storage copy neither_side_writes";
+    FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage copy what_is_freed_meanwhile";
 }
 
 /// Whether `bug` is the one that the environment names.

@@ -251,6 +251,10 @@ impl Disk for SimDisk {
         self.change_entry(Call::Rename, from, || self.inner.rename(from, to).inspect(|()| self.loosen(to)))
     }
 
+    fn link(&self, from: &Path, to: &Path) -> Result<bool> {
+        self.call(Call::Link, from, 0, || self.inner.link(from, to).inspect(|_| self.loosen(to)))
+    }
+
     fn remove(&self, path: &Path) -> Result<()> {
         self.change_entry(Call::Remove, path, || self.inner.remove(path))
     }
@@ -307,6 +311,10 @@ impl File for SimFile {
 
     fn len(&self) -> Result<u64> {
         self.call(Call::Len, 0, || self.inner.len())
+    }
+
+    fn names(&self) -> Result<u64> {
+        self.call(Call::Len, 0, || self.inner.names())
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
