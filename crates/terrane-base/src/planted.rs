@@ -116,6 +116,8 @@ bugs! {
     AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane cores batches_over_several_cores";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
     WriteLinkedFile: "checkpoint: shared files", "a data file that a checkpoint shares is written", "terrane-storage copy neither_side_writes";
+    CheckpointKeepsId: "checkpoint: a database of its own", "a checkpoint has the id of its source", "terrane-engine checkpoint a_checkpoint_is_a_database_of_its_own";
+    NameHalfCheckpoint: "checkpoint: one rename", "a checkpoint has its name before it is whole", "terrane-engine checkpoint a_cut_at_any_call";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage copy what_is_freed_meanwhile";
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub mod backup;
 pub mod bench;
 
 use crate::exit;
@@ -79,6 +80,9 @@ pub enum Command {
     /// Run the engine in a simulated world: crashes, faults and rot, every answer compared with a model
     #[command(after_help = crate::commands::SIM_HELP)]
     Sim(crate::commands::Sim),
+    /// Make a second database, of this moment, without copying data files
+    #[command(after_help = backup::CHECKPOINT_HELP)]
+    Checkpoint(backup::Checkpoint),
     /// List the options of the engine: default, range and meaning
     Options,
     /// Print the completions of a shell

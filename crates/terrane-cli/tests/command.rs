@@ -207,3 +207,17 @@ fn repair_writes_a_new_database_and_names_what_is_lost() {
     let left: u64 = shell.ok("count mended").trim().parse().unwrap();
     assert!((2000..3000).contains(&left), "{left}");
 }
+
+#[test]
+fn a_checkpoint_is_a_second_database() {
+    let shell = Shell::new();
+    shell.ok("put db k before");
+    assert!(shell.ok("checkpoint db second").contains("second has every commit up to #1"));
+    shell.ok("put db k after");
+    assert_eq!(shell.ok("get second k"), "before");
+    shell.ok("put second k elsewhere");
+    assert_eq!(shell.ok("get db k"), "after");
+    shell.ok("check second");
+    shell.fails("checkpoint db second", 2, &["second", "exists"]);
+    shell.fails("checkpoint nowhere third", 1, &["nowhere"]);
+}

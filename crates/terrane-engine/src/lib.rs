@@ -8,6 +8,7 @@
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
+//! * second databases: `checkpoint/`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
 //!
@@ -17,6 +18,7 @@ mod adapt;
 mod backlog;
 mod catalog;
 mod check;
+mod checkpoint;
 mod compact;
 mod debt;
 mod division;
@@ -64,6 +66,7 @@ mod yielding;
 
 pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};
+pub use checkpoint::Checkpoint;
 pub use engine::Engine;
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;

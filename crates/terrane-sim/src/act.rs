@@ -39,6 +39,7 @@ impl Runner {
             }),
             Op::Wait { millis } => self.world.sleep(Duration::from_millis(*millis)),
             Op::Check => self.check_all(),
+            Op::Checkpoint { name } => self.checkpoint(*name),
             Op::Through(op) => self.go_through_cores(op),
             op => self.read(op),
         }

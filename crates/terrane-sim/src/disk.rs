@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Call, Disk, DiskLock, File, FileRead, MemDisk, OpenMode, Region};
 
+use crate::during::During;
 use crate::fault::{Crash, Fault, Harm, Plan, Struck};
 use crate::numbers::{hash, mix};
 use crate::world::World;
@@ -30,17 +31,6 @@ pub(crate) trait Watcher {
     fn during_call(&self, _of: During) {}
 }
 
-/// In the middle of which call something else comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum During {
-    /// A read or write of a data file; nothing the write way or the read way needs is locked.
-    Transfer,
-    /// Another call on a data file; as above.
-    Data,
-    /// A change of the journal, the manifest or a directory: who writes may have to wait, and nobody who reads.
-    Log,
-}
-
 thread_local! {
     static WATCHER: RefCell<Option<Rc<dyn Watcher>>> = const { RefCell::new(None) };
 }
@@ -51,6 +41,11 @@ pub(crate) struct Watching(Option<Rc<dyn Watcher>>);
 /// Sets who is told of this thread's calls.
 pub(crate) fn watch(watcher: Rc<dyn Watcher>) -> Watching {
     Watching(WATCHER.with(|current| current.replace(Some(watcher))))
+}
+
+/// Until dropped, nobody is told of this thread's calls: they are made on a device aside.
+pub(crate) fn unwatched() -> Watching {
+    Watching(WATCHER.with(|current| current.borrow_mut().take()))
 }
 
 impl Drop for Watching {

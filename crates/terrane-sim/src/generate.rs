@@ -8,6 +8,7 @@ use std::ops::Bound;
 use terrane_device::Call;
 use terrane_engine::TABLE_OPTIONS;
 
+use crate::checkpoint::CHECKPOINTS;
 use crate::fault::{Crash, Fault, Harm};
 use crate::numbers::Numbers;
 use crate::op::{Edit, Op, Span, Value, Way};
@@ -220,7 +221,8 @@ impl Draft {
             61..62 => Op::Check,
             62..64 => Op::Pause,
             64..68 => Op::Resume,
-            68..69 => Op::Cancel,
+            68 if self.numbers.one_in(2) => Op::Checkpoint { name: self.numbers.below(CHECKPOINTS) },
+            68 => Op::Cancel,
             69..74 => Op::Reopen { options: if self.numbers.one_in(2) { self.numbers.draw() } else { 0 } },
             _ => self.weather(),
         }

@@ -14,6 +14,7 @@ mod act;
 mod alone;
 mod aside;
 pub mod campaign;
+mod checkpoint;
 mod disk;
 mod during;
 pub mod explore;

@@ -126,6 +126,7 @@ impl Runner {
         if Numbers::new(self.world.trace().value() as u64).one_in(PEEK_ONE_IN) {
             self.peek_at(image.kill(), &captured);
         }
+        self.adopt_checkpoints(&image);
         self.next_life(image);
         self.open(&captured, armed.and_then(|(_, again)| again));
     }

@@ -140,6 +140,8 @@ pub(crate) enum Op {
     Check,
     /// Has a reader look at what the death of the process would leave now.
     Peek,
+    /// Makes a checkpoint of this name, one of a few.
+    Checkpoint { name: u64 },
     /// Brings what the death of the process would leave now into a new database, and looks at that.
     Repair,
     /// Closes and opens again; with options changed by the seed, unless it is 0.

@@ -6,7 +6,7 @@
 //! another one may come (`Op::During`).
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -203,6 +203,8 @@ pub(crate) struct Runner {
     /// Whether writes and point reads go through cores.
     pub(crate) is_through: Cell<bool>,
     pub(crate) has_journal: bool,
+    /// Checkpoints that were made.
+    pub(crate) made: RefCell<BTreeSet<u64>>,
 }
 
 impl Runner {
@@ -228,6 +230,7 @@ impl Runner {
             is_plain: Cell::new(false),
             is_through: Cell::new(false),
             has_journal,
+            made: RefCell::default(),
         }
     }
 

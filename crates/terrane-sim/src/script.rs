@@ -118,6 +118,7 @@ impl fmt::Display for Op {
                 fault.skip,
                 mark(fault.lasting, "lasting")
             ),
+            Op::Checkpoint { name } => write!(f, "checkpoint {name}"),
             Op::Room { bytes } => write!(f, "room {bytes}"),
             Op::Rot { seed, path_part } => write!(f, "rot {seed} {path_part}"),
             Op::Decay { seed } => write!(f, "decay {seed}"),
@@ -257,6 +258,7 @@ fn world_op(words: &[&str]) -> Result<Op, String> {
     Ok(match words {
         ["snapshot", name] => Op::Snapshot { name: parse(name)? },
         ["release", name] => Op::Release { name: parse(name)? },
+        ["checkpoint", name] => Op::Checkpoint { name: parse(name)? },
         ["flush"] => Op::Flush,
         ["scrub"] => Op::Scrub,
         ["peek"] => Op::Peek,

@@ -73,6 +73,7 @@ mod batch;
 pub mod cores;
 mod db;
 mod iter;
+mod operate;
 mod repair;
 mod snapshot;
 mod table;
@@ -90,6 +91,7 @@ pub use terrane_base::error::Place;
 pub use terrane_base::options::{Compression, IoUring, JournalMode, OptionInfo, Options};
 pub use terrane_base::{Error, Kind, Result, SeqNo};
 pub use terrane_engine::{
-    CheckReport, Finding, LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape, Values,
+    CheckReport, Checkpoint, Finding, LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape,
+    Values,
 };
 pub use value::Value;

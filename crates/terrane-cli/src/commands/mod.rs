@@ -1,5 +1,6 @@
 //! One module per command, or per few that belong together.
 
+mod backup;
 mod bench;
 mod check;
 mod compact;
@@ -47,6 +48,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Dump(command) => dump::run(command, out),
         Command::Bench(command) => bench::run(engine, command, out),
         Command::Sim(command) => sim::run(command, out),
+        Command::Checkpoint(command) => backup::checkpoint(engine, command, out),
         Command::Options => options::run(out),
         Command::Completions { shell } => generate::completions(*shell, out),
         Command::Man { directory } => generate::manual(directory.as_deref(), out),

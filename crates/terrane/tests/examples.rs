@@ -1,0 +1,10 @@
+//! Every example of the tour runs to its end.
+#![allow(clippy::unwrap_used, reason = "an example that fails ends the test")]
+
+#[path = "../examples/checkpoint.rs"]
+mod checkpoint;
+
+#[test]
+fn checkpoint_runs() {
+    checkpoint::main().unwrap();
+}
