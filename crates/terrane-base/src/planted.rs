@@ -118,6 +118,8 @@ bugs! {
     WriteLinkedFile: "checkpoint: shared files", "a data file that a checkpoint shares is written", "terrane-storage copy neither_side_writes";
     CheckpointKeepsId: "checkpoint: a database of its own", "a checkpoint has the id of its source", "terrane-engine checkpoint a_checkpoint_is_a_database_of_its_own";
     NameHalfCheckpoint: "checkpoint: one rename", "a checkpoint has its name before it is whole", "terrane-engine checkpoint a_cut_at_any_call";
+    WaitForItself: "writes on threads of the engine", "a worker may wait for itself", "terrane-engine terrane_engine own_threads";
+    WriteThoughHeldBack: "writes that do not wait", "a write whose time is over is let in", "terrane-engine patience what_would_wait";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage copy what_is_freed_meanwhile";
 }
 

@@ -24,6 +24,7 @@ use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::lending::JobMemory;
+use crate::patience::Unpaid;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
@@ -69,6 +70,8 @@ pub struct Engine {
     pub(crate) catalog: Catalog,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
+    /// What writers brought that did not wait.
+    pub(crate) unpaid: Unpaid,
     /// What the levels owe.
     pub(crate) backlog: Backlog,
     /// How much writers bring.
@@ -178,6 +181,7 @@ impl Engine {
     }
 
     pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
+        self.refuse_on_own_thread()?;
         if self.options.read_only {
             return Err(Error::invalid(
                 "the database was opened read_only: open it for writing to change it",

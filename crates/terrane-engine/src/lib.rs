@@ -2,7 +2,7 @@
 //!
 //! Layer 8. The ways of the data, file by file:
 //! * open and recover: `open.rs`, `recover.rs`; create, list and drop tables: `catalog.rs`, `tables.rs`
-//! * write: `write.rs` (admit, commit, index) → `freeze.rs` (switch memtables)
+//! * write: `write.rs` (admit, commit, index), `patience.rs` (without waiting), `own_threads.rs` (who must not) → `freeze.rs` (switch memtables)
 //! * read: `read.rs` (point reads), `multi_get.rs` (many at once, into `values.rs`), `filter_use.rs` (which filters are
 //!   asked), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
@@ -41,6 +41,8 @@ mod lending;
 mod maintain;
 mod multi_get;
 mod open;
+mod own_threads;
+mod patience;
 mod place;
 mod pressure;
 mod quarantine;

@@ -33,6 +33,7 @@ use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::lending::JobMemory;
+use crate::patience::Unpaid;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
@@ -100,6 +101,7 @@ impl Engine {
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             pressure: Pressure::default(),
+            unpaid: Unpaid::default(),
             backlog: Backlog::default(),
             inflow: Inflow::default(),
             yielding: Yielding::default(),

@@ -143,7 +143,7 @@ impl Pressure {
 
     /// The rate that is allowed, in bytes per second; `None` is any.
     #[inline]
-    fn rate(&self) -> Option<f64> {
+    pub(crate) fn rate(&self) -> Option<f64> {
         let debt = unscaled(self.memory_debt.load(Ordering::Relaxed));
         let backlog_rate = self.backlog_rate.load(Ordering::Relaxed);
         (debt > FREE_DEBT || backlog_rate != FREE).then(|| {

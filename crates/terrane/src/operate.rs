@@ -1,11 +1,12 @@
-//! What operators of a database need: checkpoints.
+//! What operators of a database need: checkpoints, and writes that do not wait.
 
 use std::path::Path;
+use std::time::Duration;
 
-use terrane_base::Result;
+use terrane_base::{Result, SeqNo};
 use terrane_engine::Checkpoint;
 
-use crate::Db;
+use crate::{Batch, Db, Sync};
 
 impl Db {
     /// Makes a second database in the directory `path`, which must not exist: writable, of its own, with every commit up to
@@ -36,5 +37,39 @@ impl Db {
     /// failed.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
         self.engine().checkpoint(path.as_ref())
+    }
+
+    /// As [`Db::write`], but never held back: refused where a write would have to wait for the background now. See
+    /// [`Db::pressure`] for how near that is.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(db.default_table(), b"k", b"v")?;
+    /// match db.try_write(&batch, terrane::Sync::No) {
+    ///     Ok(_) => {}
+    ///     Err(error) if error.kind() == terrane::Kind::Busy => println!("tell the client to slow down"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Busy` if it would be held back: nothing is written. Otherwise as [`Db::write`].
+    pub fn try_write(&self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
+        self.write_with_deadline(batch, sync, Duration::ZERO)
+    }
+
+    /// As [`Db::write`], but held back for `patience` at most. Refuses at once what cannot be let in by then. It bounds what
+    /// the engine holds back; a durable write also takes as long as the device.
+    ///
+    /// # Errors
+    /// `Busy` if that is not enough: nothing is written. Otherwise as [`Db::write`].
+    pub fn write_with_deadline(&self, batch: &Batch, sync: Sync, patience: Duration) -> Result<SeqNo> {
+        batch.check(self.engine())?;
+        self.engine().write_within(&batch.records, sync.is_yes(), patience)
     }
 }

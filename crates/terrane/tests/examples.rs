@@ -4,6 +4,14 @@
 #[path = "../examples/checkpoint.rs"]
 mod checkpoint;
 
+#[path = "../examples/pressure.rs"]
+mod pressure;
+
+#[test]
+fn pressure_runs() {
+    pressure::main().unwrap();
+}
+
 #[test]
 fn checkpoint_runs() {
     checkpoint::main().unwrap();

@@ -38,7 +38,7 @@ pub fn transcribe(
     let mut running = SegmentHeader::decode(&encoded)?.1;
     let mut piece = Vec::with_capacity(PIECE_BYTES);
     piece.extend_from_slice(&encoded);
-    while let Some(group) = groups.next() {
+    for group in groups.by_ref() {
         let (start, front) = (group.offset, piece.len());
         piece.extend_from_slice(&source[start..start + group.header.len as usize]);
         let (head, group_checksum) = GroupHeader { edits: 0, ..group.header }.encode(seed, start as u64);
