@@ -96,7 +96,7 @@ fn wait(env: &Env, until: Duration) -> bool {
         return false;
     }
     match env.spawn.stepper() {
-        Some(stepper) => drop(stepper.pass(time)),
+        Some(stepper) => stepper.pass(time),
         None => env.clock.sleep(time),
     }
     true

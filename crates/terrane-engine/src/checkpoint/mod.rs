@@ -1,8 +1,10 @@
 //! Checkpoints: a second database, writable and of its own, with what this one held at a moment.
 //!
-//! 1. a directory beside the target (`unfinished.rs`) 2. the moment: what is freed is held, then the state of the manifest,
-//! then the journal between two groups (`moment.rs`) 3. data files are linked, or extents copied where that is not
-//! possible 4. the journal is written again for the new database's id 5. the manifest as one snapshot 6. one rename.
+//! 1. a directory beside the target (`unfinished.rs`)
+//! 2. the moment: what is freed is held, then the state of the manifest, then the journal between two groups (`moment.rs`)
+//! 3. data files are linked, or extents copied where that is not possible
+//! 4. the journal is written again for the new database's id
+//! 5. the manifest as one snapshot 6. one rename.
 //!
 //! Commits go on meanwhile. Nothing of the source is written but the names of its files. A crash leaves the source as it
 //! is, and nothing under the target's name or all of it.
