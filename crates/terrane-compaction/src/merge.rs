@@ -25,6 +25,7 @@ mod source;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
+use terrane_base::key::{common_len, head_behind};
 use terrane_base::{Cursor, Error, ExtentId, Kind, Result, SeqNo};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest;
@@ -237,7 +238,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         }
         for _ in 0..ENTRIES_PER_CHECK {
             let Some(entry) = source.entry() else { break };
-            let head = head(entry.key, prefix_len);
+            let head = head_behind(entry.key, prefix_len.min(entry.key.len()));
             let rank = Rank { head, key: entry.key, seq: Some(entry.seq_kind.seq()), index: winner };
             if bound.as_ref().is_some_and(|bound| !rank.is_before(bound)) {
                 break;
@@ -343,20 +344,8 @@ impl<C: Cursor> Source<'_, '_, C> {
     fn rank(&self, prefix_len: usize, index: usize) -> Option<Rank<'_>> {
         let key = self.key()?;
         let seq = self.entry().map(|entry| entry.seq_kind.seq());
-        Some(Rank { head: head(key, prefix_len), key, seq, index })
+        Some(Rank { head: head_behind(key, prefix_len.min(key.len())), key, seq, index })
     }
-}
-
-/// The eight bytes of a key behind the common prefix as a number that orders as they do.
-#[inline]
-fn head(key: &[u8], prefix_len: usize) -> u64 {
-    let rest = key.get(prefix_len..).unwrap_or_default();
-    if let Some(bytes) = rest.first_chunk() {
-        return u64::from_be_bytes(*bytes);
-    }
-    let mut bytes = [0; 8];
-    bytes[..rest.len()].copy_from_slice(rest);
-    u64::from_be_bytes(bytes)
 }
 
 /// Bytes that all keys of the sources have in common from the front: those that the least and the greatest have.
@@ -364,5 +353,5 @@ fn common_prefix<C: Cursor>(sources: &[Source<'_, '_, C>]) -> usize {
     let bounds = || sources.iter().filter_map(Source::bounds);
     let least = bounds().map(|(first, _)| first).min().unwrap_or_default();
     let greatest = bounds().map(|(_, last)| last).max().unwrap_or_default();
-    least.iter().zip(greatest).take_while(|(a, b)| a == b).count()
+    common_len(least, greatest)
 }

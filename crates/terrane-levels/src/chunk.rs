@@ -16,11 +16,12 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use terrane_base::key::{common_len, head};
 use terrane_base::prefetch::prefetch_lines;
 use terrane_format::extent::ExtentMeta;
 use terrane_table::Extent;
 
-use crate::fences::{common_len, count_less, head};
+use crate::fences::count_less;
 
 /// Most extents in a chunk: a replacement copies this many pointers, and the array of chunks of a 1 TB level
 /// still has under 5,000 places. Figures in `docs/design/0004-manifest.md`.

@@ -22,10 +22,11 @@
 use std::cmp::Ordering;
 
 use terrane_base::counters::{add, count};
+use terrane_base::key::{common_len, head};
 use terrane_base::{Cursor, Entry, Result, SeqKind, SeqNo};
 
 use crate::loser_tree::{Contest, LoserTree};
-use crate::shared_prefix::{SharedPrefix, head, shared_len};
+use crate::shared_prefix::SharedPrefix;
 
 /// Merges sources in internal order. Give newer sources lower indexes: they win ties.
 ///
@@ -252,7 +253,7 @@ impl<C: Cursor> Field<C> {
     fn rank_all(&mut self) {
         let mut keys = self.sources.iter().filter_map(|source| source.entry()).map(|entry| entry.key);
         let first = keys.next().unwrap_or_default();
-        let len = keys.fold(first.len(), |len, key| shared_len(&first[..len], key));
+        let len = keys.fold(first.len(), |len, key| common_len(&first[..len], key));
         self.shared.set(&first[..len]);
         for index in 0..self.sources.len() {
             // Every current key has the shared prefix by construction.
