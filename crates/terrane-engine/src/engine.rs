@@ -19,6 +19,7 @@ use crate::adapt::Adapting;
 use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
+use crate::draining::Draining;
 use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
@@ -71,6 +72,8 @@ pub struct Engine {
     pub(crate) pressure: Pressure,
     /// What the levels owe.
     pub(crate) backlog: Backlog,
+    /// Flushes under way.
+    pub(crate) draining: Draining,
     /// How much writers bring.
     pub(crate) inflow: Inflow,
     /// How much of their memory writers do without.

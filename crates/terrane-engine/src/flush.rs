@@ -177,12 +177,13 @@ impl Engine {
         let started = self.env.clock.now();
         let generation = self.take_generation(table);
         let flushed = match &generation {
-            Some(generation)
-                if table.wants_run(generation.first_seq()) || self.must_overflow(table, generation) =>
-            {
-                self.flush_as_run(table, generation, control)
-            }
-            Some(generation) => self.flush_by_ranges(table, generation, control),
+            Some(generation) => self.draining.during(control, generation, started, || {
+                if table.wants_run(generation.first_seq()) || self.must_overflow(table, generation) {
+                    self.flush_as_run(table, generation, control)
+                } else {
+                    self.flush_by_ranges(table, generation, control)
+                }
+            }),
             None => Ok(()),
         };
         table.flushing.store(false, Ordering::Release);
@@ -241,7 +242,8 @@ impl Engine {
             };
             add(&self.counters.overflow_runs_written, 1);
             add(&self.counters.flush_bytes_written, result.work.bytes_written);
-            self.finish_flush(table, generation, &result, durable)
+            self.finish_flush(table, generation, &result, durable)?;
+            Ok(result.work.bytes_written)
         })
     }
 

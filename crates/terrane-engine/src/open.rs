@@ -27,6 +27,7 @@ use crate::adapt::Adapting;
 use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
+use crate::draining::Draining;
 use crate::engine::Engine;
 use crate::flows::Flows;
 use crate::freed::FreedWatch;
@@ -101,6 +102,7 @@ impl Engine {
             pins: Pins::new(),
             pressure: Pressure::default(),
             backlog: Backlog::default(),
+            draining: Draining::default(),
             inflow: Inflow::default(),
             yielding: Yielding::default(),
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
