@@ -126,11 +126,8 @@ impl Engine {
             journal,
             counters,
         });
-        if let Err(error) = engine.go_on() {
-            // The workers must not hold the lock of a database that nobody has.
-            let _ = engine.close();
-            return Err(error);
-        }
+        // The workers must not hold the lock of a database that nobody has.
+        engine.go_on().inspect_err(|_| drop(engine.close()))?;
         add(&engine.counters.open_micros, (engine.env.clock.now() - start).as_micros() as u64);
         Ok(engine)
     }
