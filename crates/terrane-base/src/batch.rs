@@ -1,6 +1,7 @@
 //! The atomic unit of a commit: records over any number of tables, already encoded as the journal stores them.
 
 use crate::record::Record;
+use crate::stored::{self, Moment};
 use crate::{Error, RecordKind, Result, TableId, key};
 
 /// Changes that become visible and durable together, in the order in which they were added.
@@ -44,14 +45,68 @@ impl Batch {
         self.push(Record { kind: RecordKind::Delete, table, key, value: &[] })
     }
 
-    /// Adds a record of any kind.
+    /// Adds a delete of every key from `start` to before `end` in `table`, whatever their number.
+    ///
+    /// # Errors
+    /// As [`Batch::put`], and `Invalid` if `start` is not less than `end`.
+    #[inline]
+    pub fn delete_range(&mut self, table: TableId, start: &[u8], end: &[u8]) -> Result<()> {
+        self.push(Record { kind: RecordKind::RangeDelete, table, key: start, value: end })
+    }
+
+    /// Adds a put of `value` under `key` in `table` that is a delete from `expires_at` on.
     ///
     /// # Errors
     /// As [`Batch::put`].
     #[inline]
+    pub fn put_until(&mut self, table: TableId, key: &[u8], value: &[u8], expires_at: Moment) -> Result<()> {
+        self.push_wrapped((table, key), expires_at, None, value)
+    }
+
+    /// Adds a delete of `key` in `table`, which was put once, and only put, since it was last deleted or never was.
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    #[inline]
+    pub fn single_delete(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        self.push(Record { kind: RecordKind::SingleDelete, table, key, value: &[] })
+    }
+
+    /// Adds an operand that the merge operator of `table` folds with what `key` has; with [`Moment::NEVER`] for good.
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    #[inline]
+    pub fn merge(&mut self, table: TableId, key: &[u8], operand: &[u8], expires_at: Moment) -> Result<()> {
+        self.push_wrapped((table, key), expires_at, Some(0), operand)
+    }
+
+    /// Adds a value with what stands in front of it.
+    fn push_wrapped(
+        &mut self,
+        (table, key): (TableId, &[u8]),
+        expires_at: Moment,
+        span: Option<u64>,
+        value: &[u8],
+    ) -> Result<()> {
+        key::check_value(value)?;
+        let mut wrapped = Vec::with_capacity(stored::PREFIX_BYTES_MAX + value.len());
+        let kind = stored::put_prefix(&mut wrapped, expires_at, span);
+        wrapped.extend_from_slice(value);
+        self.push(Record { kind, table, key, value: &wrapped })
+    }
+
+    /// Adds a record of any kind; its value is as it is stored.
+    ///
+    /// # Errors
+    /// As [`Batch::put`]; for a range delete as [`Batch::delete_range`].
+    #[inline]
     pub fn push(&mut self, record: Record<'_>) -> Result<()> {
         key::check_key(record.key)?;
         key::check_value(record.value)?;
+        if record.kind == RecordKind::RangeDelete {
+            key::check_range(record.key, record.value)?;
+        }
         let record_len = record.encoded_len();
         if record_len > key::BATCH_BYTES_MAX - self.bytes.len() {
             return Err(batch_too_long(self.bytes.len() + record_len));
@@ -94,6 +149,17 @@ impl Batch {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.record_count == 0
+    }
+
+    /// Removes the records behind the first `record_count`, which take `bytes` bytes: what [`Batch::bytes`] and
+    /// [`Batch::record_count`] were at an earlier moment.
+    pub fn truncate(&mut self, bytes: usize, record_count: u32) {
+        assert!(
+            bytes <= self.bytes.len() && record_count <= self.record_count,
+            "a batch was never that short"
+        );
+        self.bytes.truncate(bytes);
+        self.record_count = record_count;
     }
 
     /// Removes every record; keeps the memory.

@@ -77,6 +77,7 @@ read_counters! {
     seeks, "seeks", "Placements of scans: seek, seek_back, seek_first, seek_last; the first row of an iterator is one.";
     runs_sought, "runs", "Sorted runs that seeks placed a cursor in, those of steps past many versions of a key too.";
     rows_stepped, "rows", "Steps of scans to the next or previous row.";
+    operands_folded, "operands", "Operands of merges that point reads and scans folded.";
     versions_skipped, "versions", "Versions that scans passed one by one and did not show: too new, older, or deletes.";
 }
 

@@ -27,10 +27,25 @@ pub enum Kind {
     Cancelled,
     /// What was asked for does not exist.
     NotFound,
+    /// Run the transaction again from its beginning: somebody else changed what it read or writes.
+    Conflict,
+    /// Run the transaction again from its beginning: it and others wait for each other ([`Error::cycle`]).
+    Deadlock,
+    /// Run the transaction again from its beginning, and sooner to its end: what is needed to tell whether it
+    /// conflicts is no longer kept.
+    TooOld,
+    /// Try again later or allow more time: a lock was held by somebody else for as long as the caller would wait.
+    TimedOut,
 }
 
 impl Kind {
-    /// The kind as one lower-case word, stable across versions.
+    /// Whether the same transaction may well succeed when it is run again from its beginning.
+    #[must_use]
+    pub fn is_worth_another_run(self) -> bool {
+        matches!(self, Kind::Conflict | Kind::Deadlock | Kind::TooOld | Kind::TimedOut)
+    }
+
+    /// The kind as one or two lower-case words, stable across versions.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,6 +57,10 @@ impl Kind {
             Kind::Io => "io",
             Kind::Cancelled => "cancelled",
             Kind::NotFound => "not found",
+            Kind::Conflict => "conflict",
+            Kind::Deadlock => "deadlock",
+            Kind::TooOld => "too old",
+            Kind::TimedOut => "timed out",
         }
     }
 }
@@ -55,12 +74,33 @@ pub struct Place {
     pub offset: u64,
 }
 
+/// One edge of a deadlock: who waits for whom, and for which key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitsFor {
+    /// Number of the transaction that waits.
+    pub waiter: u64,
+    /// Number of the transaction that holds the lock or is in front of the waiter.
+    pub holder: u64,
+    /// Name of the table.
+    pub table: String,
+    /// The key whose lock is waited for.
+    pub key: Vec<u8>,
+}
+
+impl fmt::Display for WaitsFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (key, table) = (self.key.escape_ascii(), &self.table);
+        write!(f, "{} waits for {} at key \"{key}\" of table {table:?}", self.waiter, self.holder)
+    }
+}
+
 #[derive(Debug)]
 struct Inner {
     kind: Kind,
     message: String,
     place: Option<Place>,
     source: Option<std::io::Error>,
+    cycle: Vec<WaitsFor>,
 }
 
 /// An error of the engine: a kind, a sentence, a place and a source. Cheap to clone and to pass on.
@@ -77,7 +117,7 @@ impl Error {
     /// Makes an error of `kind` that reads as `message`.
     #[cold]
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Error(Arc::new(Inner { kind, message: message.into(), place: None, source: None }))
+        Error(Arc::new(Inner { kind, message: message.into(), place: None, source: None, cycle: Vec::new() }))
     }
 
     /// The caller passed something that cannot be accepted; `message` names it and the remedy.
@@ -92,6 +132,14 @@ impl Error {
         Error::new(Kind::Corrupt, message)
     }
 
+    /// These transactions wait for each other: each edge ends where the next one begins.
+    #[cold]
+    pub fn deadlock(cycle: Vec<WaitsFor>) -> Self {
+        let edges: Vec<_> = cycle.iter().map(WaitsFor::to_string).collect();
+        let message = format!("deadlock: {}; run the transaction again", edges.join(", "));
+        Error(Arc::new(Inner { kind: Kind::Deadlock, message, place: None, source: None, cycle }))
+    }
+
     /// The operating system refused: `what` says what was attempted on which thing.
     ///
     /// A full device or quota becomes [`Kind::Full`], a missing file [`Kind::NotFound`], a file where a directory
@@ -104,7 +152,8 @@ impl Error {
             std::io::ErrorKind::NotADirectory => Kind::Invalid,
             _ => Kind::Io,
         };
-        Error(Arc::new(Inner { kind, message: what.into(), place: None, source: Some(source) }))
+        let (message, cycle) = (what.into(), Vec::new());
+        Error(Arc::new(Inner { kind, message, place: None, source: Some(source), cycle }))
     }
 
     /// The same error with the file and byte offset at which it was seen.
@@ -129,8 +178,8 @@ impl Error {
 
     fn rebuild(self, change: impl FnOnce(&mut Inner)) -> Self {
         let source = self.0.source.as_ref().map(clone_io);
-        let mut inner =
-            Inner { kind: self.0.kind, message: self.0.message.clone(), place: self.0.place.clone(), source };
+        let (message, place) = (self.0.message.clone(), self.0.place.clone());
+        let mut inner = Inner { kind: self.0.kind, message, place, source, cycle: self.0.cycle.clone() };
         change(&mut inner);
         Error(Arc::new(inner))
     }
@@ -145,6 +194,12 @@ impl Error {
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// Of a deadlock, who waits for whom; empty for every other error.
+    #[must_use]
+    pub fn cycle(&self) -> &[WaitsFor] {
+        &self.0.cycle
     }
 
     /// File and offset, where the error is about stored bytes.

@@ -4,16 +4,20 @@
 //!
 //! * [`error`]: the one error type and what its kinds ask of the caller.
 //! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
+//! * [`stored`]: what stands in front of values that expire or are operands. [`merge_operator`]: how operands become a value;
+//!   [`chain`]: the versions that do.
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
 //!   [`sampling`]: which of them are looked at closely.
 //! * [`mod@planted`]: bugs that are switched on to test the tests.
 //! * [`mod@prefetch`]: asking for memory ahead. [`lane`]: requests from one thread to another.
+//! * [`mod@watch`]: what those pass by who need not stop while nobody looks.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
 
 pub mod assertion;
 pub mod batch;
+pub mod chain;
 pub mod counters;
 pub mod cursor;
 pub mod env;
@@ -22,18 +26,23 @@ pub mod error;
 pub mod ids;
 pub mod key;
 pub mod lane;
+pub mod merge_operator;
 pub mod options;
 pub mod planted;
 pub mod prefetch;
 pub mod record;
 pub mod sampling;
 pub mod sequence;
+pub mod stored;
 pub mod sync;
 pub mod varint;
+pub mod watch;
 
 pub use batch::Batch;
 pub use counters::ReadCounters;
 pub use cursor::{Cursor, Entry};
-pub use error::{Error, Kind, Result};
+pub use error::{Error, Kind, Result, WaitsFor};
 pub use ids::{ExtentId, SegmentId, TableId};
+pub use merge_operator::{MergeOperator, MergeOperators};
 pub use sequence::{RecordKind, SeqKind, SeqNo};
+pub use stored::{Moment, Stored};

@@ -6,9 +6,11 @@
 
 mod kinds;
 mod search;
+mod tables;
 
 pub use kinds::{AdaptiveShape, Compression, IoUring, JournalMode};
 pub use search::{BlockEncoding, BlockMemory, SearchKernel};
+pub use tables::{OperatorName, TimeToLive};
 
 use crate::{Error, Result};
 
@@ -198,6 +200,12 @@ options! {
         "Steps by which threads for flush and compaction give way to other threads.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
         "Where commits are recorded before they are acknowledged.";
+    merge_operator: OperatorName = OperatorName::none(), "none, counter, append, append:SEPARATOR, max, min, json_merge_patch, or the name of one that is given at opening", |_| true,
+        "How operands of merges become a value in a table; stored with the table when it is created, and never changed.";
+    time_to_live: TimeToLive = TimeToLive::NONE, "none, or 1ms to 3650000d, such as 90s, 15m, 12h or 30d", |v| v.is_possible(),
+        "How long what is written to a table from now on lives, unless a write says otherwise; then it is as if deleted.";
+    operand_folding: bool = true, "true, false", |_| true,
+        "Let flush and compaction fold operands of merges; off, only reads do.";
     create_if_missing: bool = true, "true, false", |_| true,
         "Create the database if the directory is missing or empty.";
     error_if_exists: bool = false, "true, false", |_| true,

@@ -60,9 +60,12 @@ bugs! {
     ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction merge a_snapshot_keeps";
     ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction merge a_flush_goes";
     PartWithinExtent: "merge: parts", "a part of a job ends within an extent of its target", "terrane-compaction model parts_of_jobs";
+    RangeDeleteForgetsSnapshots: "merge: snapshots", "what a range delete hides is dropped though a snapshot sees it", "terrane range_deletes point_reads_and_scans";
     SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction model jobs_side_by_side";
     SnapshotSeesNewer: "snapshot reads", "a snapshot sees what was written later", "terrane-sim model tiny_limits_few_keys";
     SkipLevelInRead: "point reads", "a read leaves the deepest level out", "terrane-sim model tiny_limits_many_keys";
+    ForgetRangeDelete: "range deletes: point reads", "a read takes a version that a range delete of the same source hides", "terrane range_deletes point_reads_and_scans";
+    VeilHidesNewer: "range deletes: scans", "a scan passes over what was written after a range delete", "terrane range_deletes point_reads_and_scans";
     WrongUpperBound: "ranges", "an excluded upper bound is included", "terrane-sim model tiny_limits_many_keys";
     FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format filter no_key_is_denied";
     FillStaleRow: "row cache: stamps", "a read fills the row cache though records came down from memory meanwhile", "terrane-table row_cache a_fill_that_comes_late";
@@ -77,6 +80,13 @@ bugs! {
     IgnoreRecordedEnd: "recovery: judge the end", "damage in front of a recorded end is accepted", "terrane-journal hostile a_recorded_end_holds";
     RetryDamagedWork: "degradation: damage", "a compaction that met damage is tried again and again", "terrane-engine degradation a_compaction_that_meets";
     SilentRepair: "repair: losses are told", "what a repair cannot read of journal and manifest is not reported", "terrane-engine repair a_flipped_bit";
+    FoldTwice: "merges: operands in two places", "an operand that lies in two places counts twice", "terrane-base merging what_lies_in_two";
+    DropOperands: "merges: what is older counts", "the index drops operands that newer ones lie over", "terrane merge_operators every_way_of_reading";
+    FoldAcrossSnapshot: "merges: snapshots", "a compaction folds operands across a snapshot", "terrane-compaction folding readers_see_the_same";
+    ReadExpired: "time to live: reads", "what has expired is shown until a compaction drops it", "terrane time_to_live what_has_expired";
+    DropExpired: "time to live: what is older", "what has expired is dropped where older versions lie below", "terrane time_to_live nothing_older";
+    SingleDeleteTooDeep: "single delete", "a single delete vanishes with a put that may lie deeper as well", "terrane-compaction folding a_single_delete_stays";
+    DropHiddenSingle: "single deletes: what they hide stays hidden", "a merge drops a single delete behind a newer put", "terrane merge_operators puts_and_single_deletes_in_turns";
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";
     UnlimitedWriteMemory: "invariant 8", "batches are admitted beyond the write memory", "terrane ceiling large_batches_at_once";
     TakeShortReads: "reads in batches", "a read of a batch that came back short is taken as whole", "terrane-device batch a_batch_reads";
@@ -114,7 +124,22 @@ bugs! {
     OvertakeWrite: "cores: order of a session", "a read overtakes an earlier write of its key", "terrane cores a_session_reads_its_own_writes";
     SpreadTooEarly: "cores: order of a session", "a read of a hot partition does not wait for earlier writes", "terrane cores hot_partitions";
     AcrossTooEarly: "cores: order of a session", "a batch over several cores does not wait for earlier requests", "terrane cores batches_over_several_cores";
+    SkipGracePeriod: "transactions: every write is seen", "a transaction begins while writes are under way that do not know of it", "terrane-base watch who_begins_to_watch";
+    SkipPointValidation: "transactions: reads are validated", "a serializable transaction commits though keys that it read have changed", "terrane transactions histories_are_serializable";
+    SkipRangeValidation: "transactions: scans are validated", "a serializable transaction commits though a range that it scanned has changed", "terrane transactions g2_phantoms";
+    SkipWriteValidation: "transactions: the first committer wins", "a transaction overwrites what was committed after its snapshot", "terrane transactions p4_lost_update";
+    GrantToAll: "transactions: locks exclude", "a lock is granted whoever else holds it", "terrane transactions locks_exclude";
+    GoThroughFence: "transactions: a range is deleted behind a fence", "a transaction locks keys of a range that is being deleted", "terrane-engine terrane_engine nobody_else_gets_a_lock";
+    ForgetDeletedRanges: "transactions: range deletes are validated against", "validation does not look at the ranges that commits deleted", "terrane transactions range_deletes_conflict";
+    ForgetPreparedLocks: "transactions: what is prepared can be committed", "an opening does not take the locks of prepared transactions again", "terrane transactions prepared_transactions_keep_their_locks";
+    KeepPrepared: "transactions: prepared once, committed once", "the commit of a prepared transaction leaves its record", "terrane transactions a_crash_leaves_it_prepared";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
+    WriteLinkedFile: "checkpoint: shared files", "a data file that a checkpoint shares is written", "terrane-storage copy neither_side_writes";
+    CheckpointKeepsId: "checkpoint: a database of its own", "a checkpoint has the id of its source", "terrane-engine checkpoint a_checkpoint_is_a_database_of_its_own";
+    NameHalfCheckpoint: "checkpoint: one rename", "a checkpoint has its name before it is whole", "terrane-engine checkpoint a_cut_at_any_call";
+    WaitForItself: "writes on threads of the engine", "a worker may wait for itself", "terrane-engine terrane_engine own_threads";
+    WriteThoughHeldBack: "writes that do not wait", "a write whose time is over is let in", "terrane-engine patience what_would_wait";
+    FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage copy what_is_freed_meanwhile";
 }
 
 /// Whether `bug` is the one that the environment names.

@@ -4,9 +4,12 @@
 //! kind u8 | table varint | key length varint | value length varint | key | value
 //! ```
 //!
-//! A delete has value length 0. The sequence number is not stored: it is the number of the batch's first
+//! A delete has value length 0. The value of a range delete is the first key behind its range, which is not empty. What
+//! stands in front of the value of an operand or of a record that expires is in [`crate::stored`]; it counts as a part of
+//! the value here. The sequence number is not stored: it is the number of the batch's first
 //! record plus the record's index in the batch.
 
+use crate::stored::Stored;
 use crate::{Error, RecordKind, Result, TableId, key, varint};
 
 /// A record, its key and value borrowed from the encoded bytes.
@@ -18,7 +21,7 @@ pub struct Record<'a> {
     pub table: TableId,
     /// User key.
     pub key: &'a [u8],
-    /// User value; empty for a delete.
+    /// User value as it is stored ([`crate::stored`]); empty for a delete, the first key behind for a range delete.
     pub value: &'a [u8],
 }
 
@@ -103,12 +106,16 @@ impl<'a> Record<'a> {
         if header.key_len > key::KEY_BYTES_MAX || header.value_len > key::VALUE_BYTES_MAX {
             return Err(Error::corrupt("record of a size beyond the limits"));
         }
-        if header.kind == RecordKind::Delete && header.value_len != 0 {
+        if header.kind.is_delete() && header.value_len != 0 {
             return Err(Error::corrupt("delete record with a value"));
         }
         let body = bytes.get(header.header_len..header.record_len());
         let body = body.ok_or_else(|| Error::corrupt("record is cut"))?;
         let (key, value) = body.split_at(header.key_len);
+        if header.kind == RecordKind::RangeDelete && key::check_range(key, value).is_err() {
+            return Err(Error::corrupt("range delete of a range that is empty or too long"));
+        }
+        Stored::decode(header.kind, value)?;
         Ok((Record { kind: header.kind, table: header.table, key, value }, header.record_len()))
     }
 }

@@ -26,9 +26,29 @@ pub enum RecordKind {
     Delete = 0,
     /// Sets the value.
     Put = 1,
+    /// As a delete, of a key that was put once since it was last deleted: goes away together with that put.
+    SingleDelete = 2,
+    /// An operand that the table's merge operator folds with what is older.
+    Merge = 3,
+    /// Hides every older version of every key from its key on to before its value, which is a key as well.
+    RangeDelete = 4,
+    /// Sets the value until a moment ([`crate::stored`]).
+    PutUntil = Self::EXPIRES | 1,
+    /// An operand that counts until a moment.
+    MergeUntil = Self::EXPIRES | 3,
 }
 
 impl RecordKind {
+    /// The bit of the number that says: what is stored begins with the moment at which the record expires.
+    pub const EXPIRES: u8 = 8;
+
+    /// Whether the record has no value.
+    #[inline]
+    #[must_use]
+    pub fn is_delete(self) -> bool {
+        matches!(self, RecordKind::Delete | RecordKind::SingleDelete)
+    }
+
     /// The kind with this number, if this version of the engine knows it.
     #[inline]
     #[must_use]
@@ -36,6 +56,11 @@ impl RecordKind {
         match number {
             0 => Some(RecordKind::Delete),
             1 => Some(RecordKind::Put),
+            2 => Some(RecordKind::SingleDelete),
+            3 => Some(RecordKind::Merge),
+            4 => Some(RecordKind::RangeDelete),
+            9 => Some(RecordKind::PutUntil),
+            11 => Some(RecordKind::MergeUntil),
             _ => None,
         }
     }
@@ -70,11 +95,32 @@ impl SeqKind {
         RecordKind::from_u8(self.0 as u8)
     }
 
-    /// Whether this is a delete.
+    /// Whether this is a delete, single or not.
     #[inline]
     #[must_use]
     pub fn is_delete(self) -> bool {
-        self.0 as u8 == RecordKind::Delete as u8
+        self.0 as u8 & !(RecordKind::SingleDelete as u8) == RecordKind::Delete as u8
+    }
+
+    /// Whether what is stored is not simply the value: an operand, or something that expires ([`crate::stored`]).
+    #[inline]
+    #[must_use]
+    pub fn is_wrapped(self) -> bool {
+        self.0 as u8 & (RecordKind::EXPIRES | 3) >= RecordKind::Merge as u8
+    }
+
+    /// Whether this is an operand of a merge.
+    #[inline]
+    #[must_use]
+    pub fn is_merge(self) -> bool {
+        self.0 as u8 & !RecordKind::EXPIRES == RecordKind::Merge as u8
+    }
+
+    /// The same position with another kind.
+    #[inline]
+    #[must_use]
+    pub fn with_kind(self, kind: RecordKind) -> Self {
+        SeqKind(self.0 & !0xff | kind as u64)
     }
 }
 

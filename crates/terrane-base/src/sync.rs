@@ -9,6 +9,11 @@ mod imp {
     pub use std::sync::{Arc, atomic};
     pub use std::thread;
 
+    /// Lets go of a lock while `meanwhile` is done.
+    pub fn unlocked<T, R>(guard: &mut MutexGuard<'_, T>, meanwhile: impl FnOnce() -> R) -> R {
+        MutexGuard::unlocked(guard, meanwhile)
+    }
+
     /// One turn of a spin loop that waits for another thread: `turn` counts from 0.
     ///
     /// The first turns burn cycles, later ones give the processor away; with two cores a long spin would
@@ -27,6 +32,11 @@ mod imp {
 mod imp {
     pub use shuttle::sync::{Arc, atomic};
     pub use shuttle::thread;
+
+    /// Lets go of a lock while `meanwhile` is done: where there are no threads, and the explorer has threads.
+    pub fn unlocked<T, R>(_guard: &mut MutexGuard<'_, T>, _meanwhile: impl FnOnce() -> R) -> R {
+        unreachable!("what is explored has threads to wait for")
+    }
 
     /// One turn of a spin loop: always gives way, or the explorer would never schedule the other side.
     pub fn spin(_turn: u32) {
@@ -77,6 +87,11 @@ mod imp {
                 let back = self.0.wait(taken).expect("lock poisoned");
                 std::ptr::write(guard, back);
             }
+        }
+
+        /// Waits until notified; the time never comes, so that a wake-up that is missing shows.
+        pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _timeout: std::time::Duration) {
+            self.wait(guard);
         }
 
         /// Wakes one waiter.

@@ -81,6 +81,7 @@ fn every_workload_does_what_it_was_asked_and_reads_back_what_was_written() {
         { workload = "readwhilewriting", seconds = 0.3, verify = true },
         { workload = "readwhilescanning", operations = 1000 },
         { workload = "mixgraph", operations = 1000 },
+        { workload = "transactions", operations = 900, threads = 3, transaction_keys = 5, verify = true },
         { workload = "deleterandom", operations = 100 }"#,
     );
     let (_directory, engine) = open("terrane");
@@ -99,6 +100,11 @@ fn every_workload_does_what_it_was_asked_and_reads_back_what_was_written() {
     assert_eq!(measured["ycsb_f"].latency_by_kind.len(), 2);
     assert_eq!(done("readseq"), 12000, "whole scans go on until the rows are counted");
     assert!(measured["readwhilewriting"].background_operations > 0);
+    let transactions = &measured["transactions t3"];
+    assert_eq!(transactions.operations, 900);
+    assert_eq!(transactions.found, 900);
+    assert!(transactions.counters.transactions_aborted.is_some());
+    assert_eq!(measured["load t3"].counters.transactions_aborted, None);
     let load = &measured["load t3"];
     assert_eq!(load.timeline.operations.iter().sum::<u64>(), 5000);
     assert!(load.bytes_written > 5000 * 36 && load.bytes_written < 5000 * 216);

@@ -147,6 +147,7 @@ fn the_ready_plans_are_plans() {
         "cores",
         "ablation",
         "soak",
+        "transactions",
     ] {
         let path = format!("{}/../../bench/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let text = terrane_bench::files::read_text(path.as_ref()).unwrap();

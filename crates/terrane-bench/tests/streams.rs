@@ -242,6 +242,24 @@ fn multireads_have_their_keys_and_reuse_the_vector() {
 }
 
 #[test]
+fn the_keys_of_a_transaction_differ_also_in_a_smaller_hot_set() {
+    let space = Arc::new(KeySpace::new(100));
+    let hot = Distribution::HotRange(0.02, 1.0);
+    for (distribution, keys) in [(hot, 7), (Distribution::Default, 50)] {
+        let run = Run { distribution, transaction_keys: keys, ..run("transactions") };
+        let mut stream = stream("transactions", &run, &data(100), &space, 1);
+        let mut operation = Operation::Read(0);
+        for _ in 0..200 {
+            assert!(stream.next(&mut operation));
+            let Operation::Transaction(numbers, _) = &operation else { panic!("{operation:?}") };
+            let different: std::collections::BTreeSet<_> =
+                numbers.iter().filter(|number| **number < 100).collect();
+            assert_eq!(different.len(), keys as usize, "{numbers:?}");
+        }
+    }
+}
+
+#[test]
 fn a_run_chooses_its_distribution() {
     let space = Arc::new(KeySpace::new(KEYS));
     for workload in ["ycsb_a", "ycsb_d", "readrandom", "mixgraph"] {
@@ -298,6 +316,8 @@ fn what_cannot_be_followed_is_refused() {
     assert!(refused("ycsb_e", &no_rows, &data(KEYS), &space).contains("scan_rows"));
     let no_keys = Run { multi_get: 0, ..run("multireadrandom") };
     assert!(refused("multireadrandom", &no_keys, &data(KEYS), &space).contains("multi_get"));
+    let too_many = Run { transaction_keys: KEYS as u32, ..run("transactions") };
+    assert!(refused("transactions", &too_many, &data(KEYS), &space).contains("transaction_keys"));
     assert!(refused("readseq", &run("readseq"), &data(KEYS), &space).contains("readseq"));
     let empty = Arc::new(KeySpace::new(0));
     assert!(refused("ycsb_a", &run("ycsb_a"), &data(KEYS), &empty).contains("load"));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub mod backup;
 pub mod bench;
 
 use crate::exit;
@@ -53,8 +54,12 @@ pub enum Command {
     Get(Get),
     /// Set a key to a value
     Put(Put),
+    /// Merge an operand to a key, by the merge operator of its table
+    Merge(Merge),
     /// Remove a key; fine if it is not there
     Delete(Delete),
+    /// Remove every key of a range, at the cost of one
+    DeleteRange(DeleteRange),
     /// Print the rows of a range in key order
     Scan(Scan),
     /// Count the rows of a range
@@ -79,6 +84,9 @@ pub enum Command {
     /// Run the engine in a simulated world: crashes, faults and rot, every answer compared with a model
     #[command(after_help = crate::commands::SIM_HELP)]
     Sim(crate::commands::Sim),
+    /// Make a second database, of this moment, without copying data files
+    #[command(after_help = backup::CHECKPOINT_HELP)]
+    Checkpoint(backup::Checkpoint),
     /// List the options of the engine: default, range and meaning
     Options,
     /// Print the completions of a shell
@@ -188,6 +196,28 @@ pub struct Put {
     pub key: String,
     /// The value; - reads it from standard input as it is
     pub value: String,
+    /// How long it lives, such as 90s, 15m, 12h or 30d; the table's time to live if left out
+    #[arg(long, value_name = "TIME")]
+    pub ttl: Option<String>,
+    /// Return when it survives the loss of power
+    #[arg(long)]
+    pub sync: bool,
+}
+
+/// `merge`.
+#[derive(Clone, Debug, Args)]
+pub struct Merge {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    /// The key
+    pub key: String,
+    /// The operand
+    #[arg(allow_hyphen_values = true)]
+    pub operand: String,
+    /// The operand is a number, for a table whose operator is counter
+    #[arg(long)]
+    pub number: bool,
     /// Return when it survives the loss of power
     #[arg(long)]
     pub sync: bool,
@@ -201,6 +231,21 @@ pub struct Delete {
     pub place: Place,
     /// The key
     pub key: String,
+    /// Return when it survives the loss of power
+    #[arg(long)]
+    pub sync: bool,
+}
+
+/// `delete-range`.
+#[derive(Clone, Debug, Args)]
+pub struct DeleteRange {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    /// First key of the range
+    pub from: String,
+    /// First key after the range
+    pub to: String,
     /// Return when it survives the loss of power
     #[arg(long)]
     pub sync: bool,
@@ -262,6 +307,9 @@ pub struct Tables {
     /// Create this table
     #[arg(long, value_name = "TABLE", conflicts_with = "drop")]
     pub create: Option<String>,
+    /// An option of the table to create, such as merge_operator=counter; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", requires = "create")]
+    pub set: Vec<String>,
     /// Remove this table and everything in it
     #[arg(long, value_name = "TABLE")]
     pub drop: Option<String>,

@@ -26,6 +26,28 @@ fn put_get_delete() {
 }
 
 #[test]
+fn merges_and_times_to_live() {
+    let shell = Shell::new();
+    shell.ok("put db k v --ttl 30d");
+    assert_eq!(shell.ok("get db k"), "v");
+    shell.ok("put db k v --ttl 1ms");
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    shell.fails("get db k", 1, &["no key \"k\""]);
+    shell.fails("put db k v --ttl soon", 2, &["soon"]);
+    shell.fails("merge db k 1", 2, &["merge_operator"]);
+    shell.ok("tables db --create visits --set merge_operator=counter");
+    shell.fails("tables db --create other --set nonsense", 2, &["NAME=VALUE"]);
+    shell.ok("merge db page 40 --number --table visits");
+    shell.ok("merge db page -2 --number --table visits");
+    assert_eq!(shell.run("get db page --table visits").stdout, 38i64.to_le_bytes());
+    shell.fails("merge db page x --number --table visits", 2, &["whole number"]);
+    shell.ok("tables db --create people --set merge_operator=json_merge_patch");
+    shell.ok("merge db ada {\"a\":1,\"b\":2} --table people");
+    shell.ok("merge db ada {\"a\":null} --table people");
+    assert_eq!(shell.ok("get db ada --table people"), "{\"b\":2}");
+}
+
+#[test]
 fn scans() {
     let shell = Shell::new();
     shell.file("t.tsv", "b\t2\na\t1\nba\t3\nc\tx\\y\tz\n");
@@ -206,4 +228,18 @@ fn repair_writes_a_new_database_and_names_what_is_lost() {
     shell.ok("check mended");
     let left: u64 = shell.ok("count mended").trim().parse().unwrap();
     assert!((2000..3000).contains(&left), "{left}");
+}
+
+#[test]
+fn a_checkpoint_is_a_second_database() {
+    let shell = Shell::new();
+    shell.ok("put db k before");
+    assert!(shell.ok("checkpoint db second").contains("second has every commit up to #1"));
+    shell.ok("put db k after");
+    assert_eq!(shell.ok("get second k"), "before");
+    shell.ok("put second k elsewhere");
+    assert_eq!(shell.ok("get db k"), "after");
+    shell.ok("check second");
+    shell.fails("checkpoint db second", 2, &["second", "exists"]);
+    shell.fails("checkpoint nowhere third", 1, &["nowhere"]);
 }

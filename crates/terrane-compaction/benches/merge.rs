@@ -136,8 +136,10 @@ impl Bench {
     fn extents(&self, numbers: Vec<u64>, seq: u64) -> Vec<ExtentMeta> {
         let picture = Metasnapshot::<Arc<ExtentMeta>>::new();
         let spec = plan_dump(&TableShape::of(TableId(1), &picture, &[]), &self.limits, 1);
-        let result =
-            self.compactor.dump_run(&spec, &mut NumberCursor::new(numbers, seq), &Self::control()).unwrap();
+        let result = self
+            .compactor
+            .dump_run(&spec, &mut NumberCursor::new(numbers, seq), Vec::new(), &Self::control())
+            .unwrap();
         result.added.iter().map(|meta| (**meta).clone()).collect()
     }
 
@@ -159,6 +161,7 @@ impl Bench {
             target: Place::Level(2),
             range: KeyRange::closed(&smallest, &largest),
             below: Vec::new(),
+            below_seq_max: SeqNo(0),
             grandparents: Vec::new(),
             grandparent_bytes_max: u64::MAX,
             snapshots: Vec::new(),

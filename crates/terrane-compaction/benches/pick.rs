@@ -34,6 +34,7 @@ fn meta(slot: u32, smallest: u64, largest: u64, deletes: u64) -> Arc<ExtentMeta>
         blocks: 128,
         index: Handle::default(),
         filter: Handle::default(),
+        range_deletes: None,
         format_version: extent::VERSION,
         compression: Options::default().compression_last,
     })

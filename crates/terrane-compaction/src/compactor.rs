@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use terrane_base::{Cursor, Entry, Error, Result, SeqNo};
 use terrane_format::extent::ExtentMeta;
+use terrane_format::range_deletes::Fragment;
 use terrane_storage::Store;
 use terrane_table::Extent;
 
@@ -95,10 +96,12 @@ impl LocalCompactor {
         control: &JobControl,
     ) -> Result<JobResult> {
         assert_eq!(spec.kind, JobKind::Flush, "only a planned flush merges memory into L1");
-        merge::run(spec, self.place(control), Some(Memory { cursor, from, step_bytes: STEP_BYTES }), None)
+        let memory = Memory { cursor, from, step_bytes: STEP_BYTES, ranges: Vec::new() };
+        merge::run(spec, self.place(control), Some(memory), None)
     }
 
-    /// Writes a whole global index generation as an overflow run, as [`plan_dump`](crate::plan_dump) planned it.
+    /// Writes a whole global index generation as an overflow run, as [`plan_dump`](crate::plan_dump) planned it. `ranges` are
+    /// its range deletes, in any order; they may overlap and repeat.
     ///
     /// # Errors
     /// As [`Compactor::run`].
@@ -106,10 +109,12 @@ impl LocalCompactor {
         &self,
         spec: &JobSpec,
         cursor: &mut C,
+        ranges: Vec<Fragment>,
         control: &JobControl,
     ) -> Result<JobResult> {
         assert_eq!(spec.kind, JobKind::Dump, "only a planned dump makes a run");
-        merge::run(spec, self.place(control), Some(Memory { cursor, from: &[], step_bytes: u64::MAX }), None)
+        let memory = Memory { cursor, from: &[], step_bytes: u64::MAX, ranges };
+        merge::run(spec, self.place(control), Some(memory), None)
     }
 
     fn place<'a>(&'a self, control: &'a JobControl) -> merge::Place<'a> {

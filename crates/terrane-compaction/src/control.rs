@@ -3,13 +3,13 @@
 //! A job calls [`JobControl::check`] at least once per block. As long as nobody pulls a string that costs one
 //! load of a line that nobody writes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use terrane_base::env::Clock;
 use terrane_base::sync::{Condvar, Mutex};
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Error, Kind, MergeOperator, Moment, Result};
 
 use crate::job::Work;
 
@@ -79,6 +79,7 @@ pub struct JobControl {
     clock: Arc<dyn Clock>,
     limiter: Option<Arc<RateLimiter>>,
     work: AtomicWork,
+    operator: OnceLock<Arc<dyn MergeOperator>>,
 }
 
 macro_rules! atomic_work {
@@ -109,7 +110,10 @@ atomic_work!(
     blocks_decoded,
     entries_in,
     entries_out,
-    entries_dropped
+    entries_dropped,
+    entries_expired,
+    operands_folded,
+    folds_failed
 );
 
 impl JobControl {
@@ -123,7 +127,24 @@ impl JobControl {
             clock,
             limiter,
             work: AtomicWork::default(),
+            operator: OnceLock::new(),
         }
+    }
+
+    /// Lets the job fold operands with the merge operator of its table. Without one it keeps them as they are.
+    pub fn fold_with(&self, operator: Arc<dyn MergeOperator>) {
+        // A control is of one job: whoever comes second brings the same.
+        let _ = self.operator.set(operator);
+    }
+
+    /// What the job folds operands with.
+    pub(crate) fn operator(&self) -> Option<&Arc<dyn MergeOperator>> {
+        self.operator.get()
+    }
+
+    /// The moment by which a job decides what has expired.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment(self.clock.wall().as_millis() as u64)
     }
 
     /// What the job has done so far; fields may be a block apart.

@@ -133,6 +133,9 @@ pub struct JobSpec {
     pub range: KeyRange,
     /// Keys that deeper levels may hold, as sorted, disjoint ranges: there deletes must stay.
     pub below: Vec<KeyRange>,
+    /// The greatest number that deeper levels may hold within the range: what has a greater one lies nowhere deeper a
+    /// second time.
+    pub below_seq_max: SeqNo,
     /// Extents of the level below the target that overlap the range, in key order.
     pub grandparents: Vec<Grandparent>,
     /// Bytes of grandparents from which on an output extent ends.
@@ -162,7 +165,9 @@ impl JobSpec {
         let mut filled = self.inputs.iter().filter(|input| !input.extents.is_empty());
         let (Some(input), None) = (filled.next(), filled.next()) else { return false };
         let moves = |meta: &ExtentMeta| {
-            meta.compression == self.output.compression && !(self.drops_deletes && meta.deletes > 0)
+            meta.compression == self.output.compression
+                && !(self.drops_deletes && meta.deletes > 0)
+                && meta.range_deletes.is_none()
         };
         input.place != self.target && !self.rewrites && input.extents.iter().all(moves)
     }
@@ -275,4 +280,10 @@ pub struct Work {
     pub entries_out: u64,
     /// Entries that were dropped.
     pub entries_dropped: u64,
+    /// Entries that had expired.
+    pub entries_expired: u64,
+    /// Operands that were folded, with others or with a value.
+    pub operands_folded: u64,
+    /// Times that a merge operator failed: its operands stayed as they were.
+    pub folds_failed: u64,
 }

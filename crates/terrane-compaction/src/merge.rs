@@ -6,6 +6,9 @@
 //! 3. an entry: all of its entries before `bound` go through the [`VersionFilter`];
 //! 4. anything else is opened, and the sources are looked at again.
 //!
+//! Range deletes (`ranges.rs`) are gathered before: an extent or block that they hide is passed by unread, whatever the others
+//! have; an extent that they touch is never re-linked, so that what is left of them goes into new extents.
+//!
 //! A job in parts publishes on the way what it has done (`parts.rs`).
 //!
 //! Invariants:
@@ -16,8 +19,10 @@
 //! 3. No allocation per entry.
 //! 4. A job in parts re-links no extent of an input that stays until its end: it would have two owners meanwhile.
 
+mod fold;
 mod output;
 mod parts;
+mod ranges;
 mod reuse;
 mod sink;
 mod source;
@@ -25,9 +30,11 @@ mod source;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
+use terrane_base::key::{common_len, head_behind};
 use terrane_base::{Cursor, Error, ExtentId, Kind, Result, SeqNo};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest;
+use terrane_format::range_deletes::Fragment;
 use terrane_storage::Store;
 
 use crate::compactor::ExtentSource;
@@ -35,6 +42,7 @@ use crate::control::JobControl;
 use crate::job::{JobResult, JobSpec, Removed};
 use output::{Committed, Output};
 pub(crate) use parts::Publish;
+use ranges::Ranges;
 use reuse::Reuse;
 use sink::Sink;
 use source::{MemorySource, RunSource, Source, Stand};
@@ -57,6 +65,8 @@ pub(crate) struct Memory<'c, C> {
     pub(crate) from: &'c [u8],
     /// Output bytes after which the merge ends at the next key where no extent is open.
     pub(crate) step_bytes: u64,
+    /// Its range deletes; they may overlap.
+    pub(crate) ranges: Vec<Fragment>,
 }
 
 /// Runs a job. Without `memory`, a cursor of any type does for `C`; without `publish` it is done in one part.
@@ -103,14 +113,15 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         'a: 'c,
     {
         let mut sources = Vec::with_capacity(spec.inputs.len() + 1);
-        let mut step_bytes = u64::MAX;
+        let (mut step_bytes, mut ranges) = (u64::MAX, Vec::new());
         if let Some(memory) = memory {
-            step_bytes = memory.step_bytes;
+            (step_bytes, ranges) = (memory.step_bytes, memory.ranges);
             sources.push(Source::Memory(MemorySource::new(memory.cursor, memory.from, &spec.range)?));
         }
         sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input))));
-        let output = Output::new(spec, place.store, place.control)?;
-        let sink = Sink::new(spec, output);
+        let ranges = Ranges::gather(spec, place.extents, ranges)?;
+        let output = Output::new(spec, place.store, place.control, ranges.surviving(spec))?;
+        let sink = Sink::new(spec, output, ranges, place.control);
         let prefix_len = common_prefix(&sources);
         let part_end = spec.part_bytes;
         Ok(Merge { spec, place, sources, sink, prefix_len, step_bytes, next_look: 0, part_end, replaced: 0 })
@@ -139,6 +150,10 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     /// memory has no more entries and what is open does not need a neighbour to become a full extent.
     fn ends_step(&self, winner: usize) -> bool {
         let Some(Source::Memory(memory)) = self.sources.first() else { return false };
+        if !self.sink.ranges.is_empty() {
+            // What is left of them must all be in the output.
+            return false;
+        }
         let open_bytes = self.sink.output.open_bytes();
         let is_enough = match memory.is_within() {
             true => self.sink.work.bytes_written + open_bytes as u64 >= self.step_bytes,
@@ -187,9 +202,18 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     fn pass_extent(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
         let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
         let meta = run.meta();
+        if self.sink.ranges.hide_all(&meta.smallest, &meta.largest, meta.seq_min, meta.seq_max) {
+            self.sink.work.entries_in += meta.entries;
+            run.skip_extent();
+            return Ok(());
+        }
         self.sink.output.pass_grandparents(&meta.smallest);
+        let is_touched = self.sink.ranges.touch(&meta.smallest, &meta.largest);
         let stays = self.spec.is_in_parts() && run.input().place != self.spec.target;
-        let is_alone = !stays && bound.is_none_or(|bound| meta.largest.as_slice() < bound);
+        let is_alone = !stays && !is_touched && bound.is_none_or(|bound| meta.largest.as_slice() < bound);
+        if !self.sink.is_at(&meta.smallest) {
+            self.sink.settle()?;
+        }
         if is_alone && !self.sink.is_at(&meta.smallest) {
             match reuse::of_extent(self.spec, meta, self.sink.output.open_bytes()) {
                 Reuse::Relink => {
@@ -208,13 +232,21 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     fn pass_block(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
         let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
         let row = run.row();
+        let (first, last) = (row.first_key, row.last_key);
+        if self.sink.ranges.hide_all(first, last, row.seq_min, row.seq_max) {
+            self.sink.work.entries_in += u64::from(row.entries);
+            run.skip_block();
+            return Ok(());
+        }
         self.sink.output.pass_grandparents(row.first_key);
         let is_alone = bound.is_none_or(|bound| row.last_key < bound)
+            && !self.sink.ranges.forbid_copy(first, last, row.seq_min)
             && !self.sink.is_at(row.first_key)
             && !run.goes_on();
         if !is_alone || !reuse::copies_block(self.spec, run.meta(), &row) {
             return run.open_block(&mut self.sink.work);
         }
+        self.sink.settle()?;
         let (row, stored) = run.stored()?;
         self.sink.work.bytes_read += u64::from(row.stored_len);
         self.sink.work.entries_in += u64::from(row.entries);
@@ -237,7 +269,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         }
         for _ in 0..ENTRIES_PER_CHECK {
             let Some(entry) = source.entry() else { break };
-            let head = head(entry.key, prefix_len);
+            let head = head_behind(entry.key, prefix_len.min(entry.key.len()));
             let rank = Rank { head, key: entry.key, seq: Some(entry.seq_kind.seq()), index: winner };
             if bound.as_ref().is_some_and(|bound| !rank.is_before(bound)) {
                 break;
@@ -249,7 +281,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         Ok(())
     }
 
-    fn finish(self) -> Result<JobResult> {
+    fn finish(mut self) -> Result<JobResult> {
+        self.sink.settle()?;
         let next = self.sources.iter().find_map(|source| match source {
             Source::Memory(memory) => memory.next_key().map(<[u8]>::to_vec),
             Source::Run(_) => None,
@@ -343,20 +376,8 @@ impl<C: Cursor> Source<'_, '_, C> {
     fn rank(&self, prefix_len: usize, index: usize) -> Option<Rank<'_>> {
         let key = self.key()?;
         let seq = self.entry().map(|entry| entry.seq_kind.seq());
-        Some(Rank { head: head(key, prefix_len), key, seq, index })
+        Some(Rank { head: head_behind(key, prefix_len.min(key.len())), key, seq, index })
     }
-}
-
-/// The eight bytes of a key behind the common prefix as a number that orders as they do.
-#[inline]
-fn head(key: &[u8], prefix_len: usize) -> u64 {
-    let rest = key.get(prefix_len..).unwrap_or_default();
-    if let Some(bytes) = rest.first_chunk() {
-        return u64::from_be_bytes(*bytes);
-    }
-    let mut bytes = [0; 8];
-    bytes[..rest.len()].copy_from_slice(rest);
-    u64::from_be_bytes(bytes)
 }
 
 /// Bytes that all keys of the sources have in common from the front: those that the least and the greatest have.
@@ -364,5 +385,5 @@ fn common_prefix<C: Cursor>(sources: &[Source<'_, '_, C>]) -> usize {
     let bounds = || sources.iter().filter_map(Source::bounds);
     let least = bounds().map(|(first, _)| first).min().unwrap_or_default();
     let greatest = bounds().map(|(_, last)| last).max().unwrap_or_default();
-    least.iter().zip(greatest).take_while(|(a, b)| a == b).count()
+    common_len(least, greatest)
 }

@@ -6,6 +6,9 @@
 //! 2. a delete that stays by rule 1 goes nevertheless, if nothing deeper may hold the key and no older version
 //!    of the key stays: it would hide nothing.
 //!
+//! Operands of merges need what is older of their stripe: who folds takes the versions behind one that stays from here on
+//! (`merge/fold.rs`) until the stripe ends, and this filter drops what is left of it.
+//!
 //! Rule 2 cannot be decided before the key's older versions were seen. The filter therefore holds deletes back
 //! and gives them out in front of the version that makes them necessary, or forgets them with the key. Only
 //! sequence numbers are held: a delete has no value, and the key is known.
@@ -68,6 +71,13 @@ impl VersionFilter {
             return Verdict::Hold;
         }
         Verdict::Keep
+    }
+
+    /// Start (exclusive) of the stripe of the version that was decided last, of the current key.
+    #[inline]
+    #[must_use]
+    pub fn stripe_start(&self) -> SeqNo {
+        self.stripe_start.unwrap_or_default()
     }
 
     /// The deletes that are held, newest first: they go out in front of a version that is kept.

@@ -77,6 +77,10 @@ impl Store for Trap {
         self.inner.free(id, slots)
     }
 
+    fn hold(&self) {}
+
+    fn release(&self) {}
+
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
         self.inner.restore(live)
     }

@@ -18,6 +18,8 @@ pub enum Call {
     Exists,
     /// [`Disk::rename`], under the path renamed from.
     Rename,
+    /// [`Disk::link`], under the path linked from.
+    Link,
     /// [`Disk::remove`].
     Remove,
     /// [`Disk::sync_dir`].
@@ -26,11 +28,11 @@ pub enum Call {
     Lock,
     /// [`Disk::free_bytes`].
     FreeBytes,
-    /// [`File::len`].
+    /// [`File::len`], [`File::names`].
     Len,
-    /// [`File::read_at`], each read of [`Disk::read_batch`], [`Disk::begin_read`].
+    /// [`File::read_at`], each piece of [`File::copy_to`], each read of [`Disk::read_batch`], [`Disk::begin_read`].
     Read,
-    /// [`File::write_at`].
+    /// [`File::write_at`], each piece of [`File::copy_to`].
     Write,
     /// [`File::sync`].
     Sync,
@@ -53,6 +55,7 @@ impl Call {
         Call::List,
         Call::Exists,
         Call::Rename,
+        Call::Link,
         Call::Remove,
         Call::SyncDir,
         Call::Lock,
@@ -73,10 +76,23 @@ impl Call {
     /// Whether the call may change what a later reader finds, or how durable it is.
     #[must_use]
     pub fn changes(self) -> bool {
-        use Call::{Allocate, Create, CreateDir, Lock, Punch, Remove, Rename, SetLen, Sync, SyncDir, Write};
+        use Call::{
+            Allocate, Create, CreateDir, Link, Lock, Punch, Remove, Rename, SetLen, Sync, SyncDir, Write,
+        };
         matches!(
             self,
-            Create | CreateDir | Rename | Remove | SyncDir | Lock | Write | Sync | SetLen | Allocate | Punch
+            Create
+                | CreateDir
+                | Rename
+                | Link
+                | Remove
+                | SyncDir
+                | Lock
+                | Write
+                | Sync
+                | SetLen
+                | Allocate
+                | Punch
         )
     }
 }

@@ -65,6 +65,14 @@ pub trait Disk: Send + Sync + Debug {
     /// `NotFound`, `Io`.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
+    /// Gives the file at `from` another name, `to`, at which nothing is: a hard link, so both names are of the same
+    /// bytes. Says whether that is possible here: `false`, and nothing happened, where the names would be on two file
+    /// systems, or the file system takes no other name for the file.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` if something is at `to`; `Io`.
+    fn link(&self, from: &Path, to: &Path) -> Result<bool>;
+
     /// Removes a file or an empty directory. An open file lives on, nameless, until it is closed.
     ///
     /// # Errors
@@ -153,6 +161,12 @@ pub trait File: Any + Send + Sync + Debug {
         Ok(self.len()? == 0)
     }
 
+    /// How many names the file has: more than one where it was linked, 0 once the last was removed.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn names(&self) -> Result<u64>;
+
     /// Fills `buf` from `offset`.
     ///
     /// # Errors
@@ -164,6 +178,15 @@ pub trait File: Any + Send + Sync + Debug {
     /// # Errors
     /// `Full`, `Io`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Copies `len` bytes from `offset` to the same place of `to`, a file of the same device, growing it if needed. Within
+    /// the device where it can: a file system that shares blocks then copies none.
+    ///
+    /// # Errors
+    /// As [`File::read_at`] and [`File::write_at`].
+    fn copy_to(&self, to: &dyn File, offset: u64, len: u64) -> Result<()> {
+        copy_through(|at, buf| self.read_at(at, buf), to, offset, len)
+    }
 
     /// Makes everything written so far durable, mapped writes included (`fdatasync`).
     ///
@@ -199,4 +222,25 @@ pub trait File: Any + Send + Sync + Debug {
     /// # Errors
     /// `Corrupt` if the file is shorter, or empty; `Io`.
     fn map(&self, len: usize, writable: bool) -> Result<Region>;
+}
+
+/// Bytes that are copied at once where they pass through memory.
+const COPY_BYTES: u64 = 1 << 20;
+
+/// Copies a range through memory.
+pub(crate) fn copy_through(
+    read: impl Fn(u64, &mut [u8]) -> Result<()>,
+    to: &dyn File,
+    offset: u64,
+    len: u64,
+) -> Result<()> {
+    let mut buffer = vec![0; len.min(COPY_BYTES) as usize];
+    let mut done = 0;
+    while done < len {
+        let piece = &mut buffer[..(len - done).min(COPY_BYTES) as usize];
+        read(offset + done, piece)?;
+        to.write_at(offset + done, piece)?;
+        done += piece.len() as u64;
+    }
+    Ok(())
 }

@@ -221,6 +221,11 @@ impl Disk for FaultyDisk {
         self.inner.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> Result<bool> {
+        self.check(Call::Link, from)?;
+        self.inner.link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> Result<()> {
         self.check(Call::Remove, path)?;
         self.inner.remove(path)
@@ -307,6 +312,11 @@ impl File for FaultyFile {
     fn len(&self) -> Result<u64> {
         self.check(Call::Len)?;
         self.inner.len()
+    }
+
+    fn names(&self) -> Result<u64> {
+        self.check(Call::Len)?;
+        self.inner.names()
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {

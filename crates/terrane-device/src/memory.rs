@@ -43,6 +43,8 @@ pub use content::SECTOR_BYTES;
 pub struct MemDisk {
     tree: Arc<Mutex<Tree>>,
     space: Arc<Space>,
+    /// Whether a file may have several names.
+    can_link: Arc<Mutex<bool>>,
 }
 
 impl Default for MemDisk {
@@ -56,7 +58,12 @@ impl MemDisk {
     #[must_use]
     pub fn new() -> Self {
         let space = Arc::new(Space::new());
-        MemDisk { tree: Arc::new(Mutex::new(Tree::new())), space }
+        MemDisk { tree: Arc::new(Mutex::new(Tree::new())), space, can_link: Arc::new(Mutex::new(true)) }
+    }
+
+    /// From now on a file has one name only: [`Disk::link`] says that it is not possible, as some file systems do.
+    pub fn forbid_links(&self) {
+        *self.can_link.lock() = false;
     }
 
     /// Limits the device from now on; writes that would pass the limit fail as `Full`. Less than what is used
@@ -132,7 +139,8 @@ impl MemDisk {
         let space = Arc::new(Space::new());
         let tree = make(&self.tree.lock(), &space);
         space.set_capacity(self.space.capacity());
-        MemDisk { tree: Arc::new(Mutex::new(tree)), space }
+        let can_link = Arc::new(Mutex::new(*self.can_link.lock()));
+        MemDisk { tree: Arc::new(Mutex::new(tree)), space, can_link }
     }
 
     fn open_node(&self, path: &Path, mode: OpenMode) -> Result<Arc<MemFile>> {
@@ -171,6 +179,13 @@ impl Disk for MemDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         self.tree.lock().rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> Result<bool> {
+        if !*self.can_link.lock() {
+            return Ok(false);
+        }
+        self.tree.lock().link(from, to).map(|()| true)
     }
 
     fn remove(&self, path: &Path) -> Result<()> {

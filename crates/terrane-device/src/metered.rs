@@ -48,6 +48,10 @@ impl Disk for MeteredDisk {
         self.inner.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> Result<bool> {
+        self.inner.link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> Result<()> {
         self.inner.remove(path)
     }
@@ -102,6 +106,10 @@ impl File for MeteredFile {
 
     fn len(&self) -> Result<u64> {
         self.inner.len()
+    }
+
+    fn names(&self) -> Result<u64> {
+        self.inner.names()
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {

@@ -91,6 +91,14 @@ impl Disk for PosixDisk {
             .map_err(|error| refused(&format!("rename to {} from", to.display()), from, error))
     }
 
+    fn link(&self, from: &Path, to: &Path) -> Result<bool> {
+        match rustix::fs::link(from, to) {
+            Ok(()) => Ok(true),
+            Err(Errno::XDEV | Errno::PERM | Errno::MLINK | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+            Err(error) => Err(refused(&format!("link to {} from", to.display()), from, error)),
+        }
+    }
+
     fn remove(&self, path: &Path) -> Result<()> {
         match rustix::fs::unlink(path) {
             Err(Errno::ISDIR | Errno::PERM) if is_dir(path) => {

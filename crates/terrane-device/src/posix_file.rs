@@ -5,6 +5,7 @@
 //! unaligned write (the kernel keeps both views of a file coherent). A buffer that is not aligned goes through
 //! an aligned one ([`Bounce`]).
 
+use std::any::Any;
 use std::cell::Cell;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,6 +15,7 @@ use rustix::fs::{Advice, FallocateFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use terrane_base::{Error, Result};
 
+use crate::disk::copy_through;
 use crate::mapping::{self, PAGE_BYTES};
 use crate::posix::{FILE_MODE, refused, shown};
 use crate::{File, OpenMode, Region};
@@ -24,6 +26,8 @@ pub(crate) const SAFELY: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(
 
 /// Most bytes of one hint: the kernel silently cuts longer ones to the device's read-ahead.
 const PREFETCH_BYTES: u64 = 128 << 10;
+/// Most bytes that the kernel is asked to copy at once.
+const COPY_BYTES: usize = 1 << 30;
 /// Most bytes that go through a bounce buffer at once.
 const BOUNCE_BYTES: usize = 256 << 10;
 /// Most bytes that a thread keeps for its next transfer: a block and its pages, nothing that many threads would feel.
@@ -156,6 +160,13 @@ impl File for PosixFile {
         Ok(info.st_size as u64)
     }
 
+    fn names(&self) -> Result<u64> {
+        let info =
+            rustix::fs::fstat(&self.fd).map_err(|error| self.failed("count the names of", 0, error))?;
+        #[expect(clippy::useless_conversion, reason = "its type depends on the architecture")]
+        Ok(info.st_nlink.into())
+    }
+
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         match &self.direct {
             Some(fd) => self.read_direct(fd, offset, buf),
@@ -169,6 +180,16 @@ impl File for PosixFile {
             None => write_full(&self.fd, offset, bytes)
                 .map_err(|error| self.failed(&format!("write {} bytes to", bytes.len()), offset, error)),
         }
+    }
+
+    fn copy_to(&self, to: &dyn File, offset: u64, len: u64) -> Result<()> {
+        let any: &dyn Any = to;
+        let done = match any.downcast_ref::<PosixFile>() {
+            Some(to) => copy_within(&self.fd, &to.fd, offset, len),
+            None => 0,
+        };
+        // What the kernel does not copy, for whatever reason, is read and written: then the reason shows.
+        copy_through(|at, buf| self.read_at(at, buf), to, offset + done, len - done)
     }
 
     fn sync(&self) -> Result<()> {
@@ -280,6 +301,22 @@ fn write_full(fd: &OwnedFd, offset: u64, bytes: &[u8]) -> rustix::io::Result<()>
         }
     }
     Ok(())
+}
+
+/// Has the kernel copy a range; returns how much of it it did.
+fn copy_within(from: &OwnedFd, to: &OwnedFd, offset: u64, len: u64) -> u64 {
+    let mut done = 0;
+    while done < len {
+        let (mut at, mut put) = (offset + done, offset + done);
+        let want = usize::try_from(len - done).unwrap_or(usize::MAX).min(COPY_BYTES);
+        match rustix::fs::copy_file_range(from, Some(&mut at), to, Some(&mut put), want) {
+            Ok(0) => break,
+            Ok(copied) => done += copied as u64,
+            Err(Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    done
 }
 
 fn retry(mut call: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result<()> {

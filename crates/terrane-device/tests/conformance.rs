@@ -225,3 +225,50 @@ fn disjoint_writes_and_syncs_from_many_threads() {
         }
     });
 }
+
+#[test]
+fn a_linked_file_has_two_names_and_lives_until_the_last_goes() {
+    on_each(|disk, root, direct| {
+        let (a, b) = (root.join("a"), root.join("d/b"));
+        disk.create_dir(&root.join("d")).unwrap();
+        let file = disk.open(&a, OpenMode::Create, direct).unwrap();
+        file.write_at(0, &pattern(10_000, 1)).unwrap();
+        assert_eq!(file.names().unwrap(), 1);
+        assert!(disk.link(&a, &b).unwrap());
+        let other = disk.open(&b, OpenMode::Write, direct).unwrap();
+        assert_eq!((file.names().unwrap(), other.names().unwrap()), (2, 2));
+        other.write_at(4096, b"through the other name").unwrap();
+        let mut buf = [0; 22];
+        file.read_at(4096, &mut buf).unwrap();
+        assert_eq!(&buf, b"through the other name");
+        assert_eq!(kind(disk.link(&a, &b)), Kind::Invalid);
+        assert_eq!(kind(disk.link(&root.join("x"), &root.join("y"))), Kind::NotFound);
+
+        disk.remove(&a).unwrap();
+        assert_eq!(other.names().unwrap(), 1);
+        other.read_at(4096, &mut buf).unwrap();
+        assert_eq!(&buf, b"through the other name");
+        disk.remove(&b).unwrap();
+        assert_eq!(other.names().unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_range_is_copied_to_the_same_place() {
+    on_each(|disk, root, direct| {
+        let from = disk.open(&root.join("from"), OpenMode::Create, direct).unwrap();
+        let to = disk.open(&root.join("to"), OpenMode::Create, direct).unwrap();
+        let bytes = pattern(3 << 20, 5);
+        from.write_at(0, &bytes).unwrap();
+        let (offset, len) = (1 << 20, 1_500_000);
+        from.copy_to(&*to, offset, len).unwrap();
+        assert_eq!(to.len().unwrap(), offset + len);
+        let mut copied = vec![0; len as usize];
+        to.read_at(offset, &mut copied).unwrap();
+        assert!(copied == bytes[offset as usize..][..len as usize]);
+        let mut gap = [1; 4096];
+        to.read_at(0, &mut gap).unwrap();
+        assert_eq!(gap, [0; 4096]);
+        assert_eq!(kind(from.copy_to(&*to, 3 << 20, 1)), Kind::Corrupt);
+    });
+}

@@ -119,13 +119,13 @@ fn reads_of_a_batch_fail_by_themselves() {
             is_ok
         };
         let failed = |is_ok: Vec<bool>| -> Vec<usize> { (0..10).filter(|&i| !is_ok[i]).collect() };
-        assert_eq!(failed(read()), []);
+        assert_eq!(failed(read()), [0usize; 0]);
         disk.fail(Fault::new(Call::Read, Failure::Broken).on("right").after(2));
         assert_eq!(failed(read()), [5], "the third read of that file, and no other");
         disk.fail(Fault::new(Call::Read, Failure::Broken).on("left").lasting());
         assert_eq!(failed(read()), [0, 2, 4, 6, 8]);
         disk.heal();
-        assert_eq!(failed(read()), []);
+        assert_eq!(failed(read()), [0usize; 0]);
         assert_eq!(disk.count(Call::Read), 40);
         disk.fail(Fault::new(Call::Read, Failure::Broken).on("right"));
         let begin = |file| disk.begin_read(file, 10, 5000, Vec::new()).finish();

@@ -318,3 +318,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_link_is_durable_with_its_directory_and_shares_what_is_durable() {
+    let disk = MemDisk::new();
+    disk.create_dir(Path::new("a")).unwrap();
+    disk.create_dir(Path::new("b")).unwrap();
+    let file = disk.open(Path::new("a/f"), OpenMode::Create, false).unwrap();
+    file.write_at(0, &[7; 4096]).unwrap();
+    file.sync().unwrap();
+    disk.sync_dir(Path::new("a")).unwrap();
+    assert!(disk.link(Path::new("a/f"), Path::new("b/f")).unwrap());
+    let kept: Vec<bool> =
+        (0..disk.outcomes()).map(|number| disk.crash_as(number).exists(Path::new("b/f")).unwrap()).collect();
+    assert!(kept.contains(&true) && kept.contains(&false), "an unsynced link is there or not");
+    disk.sync_dir(Path::new("b")).unwrap();
+    disk.remove(Path::new("a/f")).unwrap();
+    disk.sync_dir(Path::new("a")).unwrap();
+    for number in 0..disk.outcomes() {
+        let after = disk.crash_as(number);
+        let file = after.open(Path::new("b/f"), OpenMode::Read, false).unwrap();
+        let mut buf = [0; 4096];
+        file.read_at(0, &mut buf).unwrap();
+        assert_eq!((buf, file.names().unwrap()), ([7; 4096], 1));
+    }
+    assert_eq!(disk.used_bytes(), 4096);
+    disk.remove(Path::new("b/f")).unwrap();
+    assert_eq!(disk.used_bytes(), 0);
+}

@@ -3,6 +3,9 @@
 //! The unit is a full generation of the global index: so many of them lie in overflow runs and wait to be merged into
 //! level 1. A dump adds one and a merge takes several away, both at their end; writers that were slowed by the number of
 //! runs would go in jerks. So the share that a job has done so far counts already: what is owed moves little by little.
+//!
+//! All bytes here are bytes as writers brought them. A run of compressed blocks takes about half of them, and writers that
+//! were held to the rate at which *its* bytes sink would go half as fast as the levels can follow, until nothing is owed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +23,8 @@ use crate::table::Table;
 const DEBT_BASES: f64 = 16.0;
 /// So many runs count as one generation, however small they are: each is searched.
 const SMALL_RUNS: f64 = 2.0;
+/// Bytes brought for a thousand bytes of a run are taken for so many at most: one that is nearly empty says little.
+const BROUGHT_PERMILLE_MAX: u64 = 20_000;
 
 /// Jobs under way that change what lies in overflow runs.
 #[derive(Debug, Default)]
@@ -27,8 +32,10 @@ pub(crate) struct Backlog {
     moving: Mutex<Vec<Moving>>,
     /// Since when there is something to sink that has not been counted.
     since: Mutex<Option<Duration>>,
-    /// Bytes of the last run that was dumped: of a full generation only a part, the rest was its index.
+    /// Bytes of the last generation that was dumped: of a full one only a part, the rest was its index.
     run_bytes: AtomicU64,
+    /// Bytes that writers brought for a thousand bytes of runs, averaged over the last dumps; 0 before the first.
+    brought_permille: AtomicU64,
 }
 
 /// One job under way.
@@ -38,7 +45,7 @@ struct Moving {
     control: Arc<JobControl>,
     /// Entries that it reads.
     entries: u64,
-    /// Bytes that it adds to the runs, or takes from them.
+    /// Bytes, as they were brought, that it adds to the runs, or takes from them.
     bytes: f64,
 }
 
@@ -54,6 +61,21 @@ impl Backlog {
     fn moved(&self, table: TableId) -> f64 {
         let moving = self.moving.lock();
         moving.iter().filter(|one| one.table == table).map(Moving::bytes_so_far).sum()
+    }
+
+    /// Notes that a generation of `brought` bytes became a run of `stored`.
+    fn dumped(&self, brought: u64, stored: u64) {
+        let now = (brought.saturating_mul(1000) / stored.max(1)).clamp(1, BROUGHT_PERMILLE_MAX);
+        // Relaxed: measures. One job at a time dumps.
+        let before = self.brought_permille.load(Ordering::Relaxed);
+        let average = if before == 0 { now } else { (before * 3 + now) / 4 };
+        self.brought_permille.store(average, Ordering::Relaxed);
+    }
+
+    /// How many bytes writers brought for `stored` bytes of runs; as many before the first dump.
+    fn brought(&self, stored: u64) -> f64 {
+        let permille = self.brought_permille.load(Ordering::Relaxed);
+        stored as f64 * if permille == 0 { 1.0 } else { permille as f64 / 1000.0 }
     }
 
     /// Notes whether runs are due to sink.
@@ -87,20 +109,22 @@ impl Backlog {
 
 impl Engine {
     /// Dumps a generation of `bytes` in `entries`, which count as they are written, and makes it a part of the tree.
-    pub(crate) fn while_dumped<T>(
+    /// `dump` returns the bytes of the run.
+    pub(crate) fn while_dumped(
         &self,
         table: TableId,
         control: &Arc<JobControl>,
         (bytes, entries): (u64, u64),
-        dump: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+        dump: impl FnOnce() -> Result<u64>,
+    ) -> Result<()> {
         // Relaxed: a measure.
         self.backlog.run_bytes.store(bytes, Ordering::Relaxed);
         let moving = Moving { table, control: control.clone(), entries, bytes: bytes as f64 };
         let done = self.backlog.during(moving, dump);
+        let noted = done.map(|stored| self.backlog.dumped(bytes, stored));
         // It counted twice since it was installed.
         self.refresh_debt();
-        done
+        noted
     }
 
     /// Runs a compaction and makes its result a part of the tree. What it takes from overflow runs counts as it goes.
@@ -117,10 +141,11 @@ impl Engine {
         }
         let metas = spec.inputs.iter().flat_map(|input| &input.extents);
         let entries = metas.map(|meta| meta.entries).sum();
-        let moving = Moving { table: spec.table, control: control.clone(), entries, bytes: -(bytes as f64) };
+        let brought = self.backlog.brought(bytes);
+        let moving = Moving { table: spec.table, control: control.clone(), entries, bytes: -brought };
         let done = self.backlog.during(moving, compaction);
         if done.is_ok() {
-            self.pressure.sank(bytes, self.backlog.took(self.env.clock.now()));
+            self.pressure.sank(brought as u64, self.backlog.took(self.env.clock.now()));
         }
         // It counted twice since it was installed, or is there again.
         self.refresh_debt();
@@ -141,7 +166,7 @@ impl Engine {
         let tree = table.pinned().tree;
         let limits = &table.settings.limits;
         let bytes: u64 = tree.runs.iter().map(|run| run.level.totals().bytes).sum();
-        let bytes = (bytes as f64 + self.backlog.moved(table.id)).max(0.0);
+        let bytes = (self.backlog.brought(bytes) + self.backlog.moved(table.id)).max(0.0);
         let run_bytes = self.backlog.run_bytes.load(Ordering::Relaxed).max(self.generation_limit() / 2);
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
         let (start, end) = (limits.overflow_runs_trigger as f64, table.settings.overflow_runs_max as f64);
@@ -155,6 +180,18 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_count_as_what_writers_brought() {
+        let backlog = Backlog::default();
+        assert!((backlog.brought(1000) - 1000.0).abs() < 1e-6, "opened with runs");
+        backlog.dumped(30_000, 15_000);
+        assert!((backlog.brought(1000) - 2000.0).abs() < 1e-6, "stored in half of the space");
+        backlog.dumped(30_000, 5_000);
+        assert!((backlog.brought(1000) - 3000.0).abs() < 1e-6, "averaged");
+        backlog.dumped(u64::MAX, 0);
+        assert!(backlog.brought(1000) < 8000.0, "one run without anything in it says little");
+    }
 
     #[test]
     fn the_time_that_runs_sink_in_begins_when_they_are_due() {

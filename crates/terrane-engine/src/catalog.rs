@@ -19,6 +19,11 @@ pub const TABLES_MAX: usize = 65_536;
 /// Name of the table that exists in every database.
 pub const DEFAULT_NAME: &str = "default";
 
+/// Tables of the engine's own have names that begin so; users neither see nor make them.
+const HIDDEN_PREFIX: &str = "terrane:";
+/// Name of the table of prepared transactions; it exists from the first one on.
+pub(crate) const HIDDEN_NAME: &str = "terrane:prepared";
+
 type Slots = Vec<Option<Arc<Table>>>;
 
 /// The tables of an open database.
@@ -43,9 +48,14 @@ impl Catalog {
         self.by_id.load(guard).get(id.0 as usize)?.as_ref()
     }
 
-    /// The table with this name.
+    /// The table with this name, if it is not one of the engine's own.
     pub fn find(&self, name: &str) -> Option<Arc<Table>> {
-        self.all().into_iter().find(|table| table.name == name)
+        self.listed().into_iter().find(|table| table.name == name)
+    }
+
+    /// The table of prepared transactions.
+    pub(crate) fn find_hidden(&self) -> Option<Arc<Table>> {
+        self.all().into_iter().find(|table| table.name == HIDDEN_NAME)
     }
 
     /// The table with this name.
@@ -54,9 +64,16 @@ impl Catalog {
     /// `NotFound`, naming the tables that exist.
     pub fn require(&self, name: &str) -> Result<Arc<Table>> {
         self.find(name).ok_or_else(|| {
-            let names: Vec<_> = self.all().iter().map(|table| table.name.clone()).collect();
+            let names: Vec<_> = self.listed().iter().map(|table| table.name.clone()).collect();
             Error::new(Kind::NotFound, format!("there is no table {name:?}; there are: {}", names.join(", ")))
         })
+    }
+
+    /// Every table that users may have, by id.
+    pub fn listed(&self) -> Vec<Arc<Table>> {
+        let mut tables = self.all();
+        tables.retain(|table| !table.name.starts_with(HIDDEN_PREFIX));
+        tables
     }
 
     /// Every table, by id.
@@ -86,6 +103,11 @@ impl CatalogChange<'_> {
             return Err(Error::invalid(format!(
                 "table name {name:?}: use 1 to {NAME_BYTES_MAX} bytes without control characters"
             )));
+        }
+        if name.starts_with(HIDDEN_PREFIX) {
+            let message =
+                format!("table name {name:?}: names that begin with {HIDDEN_PREFIX:?} are the engine's own");
+            return Err(Error::invalid(message));
         }
         if self.catalog.find(name).is_some() {
             return Err(Error::invalid(format!("table {name:?} exists already: open it instead")));

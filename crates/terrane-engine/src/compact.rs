@@ -7,7 +7,9 @@ use terrane_compaction::{
     Compactor, JobControl, JobKind, JobResult, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_due,
     pick_range,
 };
+use terrane_format::range_deletes::Fragment;
 use terrane_levels::Metasnapshot;
+use terrane_memtable::GlobalIndex;
 
 use crate::engine::Engine;
 use crate::schedule::Schedule;
@@ -63,6 +65,7 @@ impl Engine {
 
     /// Runs a compaction job and makes its result part of the table.
     pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &Arc<JobControl>) -> Result<()> {
+        self.give_operator(table, control);
         let done = self.while_sinking(spec, control, || {
             let mut publish = |part: JobResult| self.install(table, &part, Vec::new(), |_| ());
             let result = self.compactor.run_in_parts(spec, control, &mut publish)?;
@@ -70,6 +73,7 @@ impl Engine {
         });
         // What a job did that came to no end was done, too.
         let work = done.as_ref().map_or_else(|_| control.work(), |work| *work);
+        self.count_settled(&work);
         add(&self.counters.compaction_bytes_read, work.bytes_read);
         add(&self.counters.compaction_bytes_written, work.bytes_written);
         add(&self.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
@@ -92,4 +96,18 @@ pub(crate) fn shape_of<'t>(table: TableId, tree: &'t Metasnapshot, snapshots: &'
         snapshots,
         heats: Vec::new(),
     }
+}
+
+/// The range deletes of a generation: for each snapshot, and for those that come later, what it sees.
+pub(crate) fn ranges_of(generation: &GlobalIndex, snapshots: &[SeqNo]) -> Vec<Fragment> {
+    let Some(deletes) = generation.index().range_deletes() else { return Vec::new() };
+    let (least, greatest) = deletes.seq_range().unwrap_or_default();
+    let seeing = snapshots.iter().filter(|snapshot| (least..greatest).contains(*snapshot));
+    let seen = seeing.chain([&SeqNo::MAX]).flat_map(|at| deletes.stretches(*at));
+    seen.map(|stretch| Fragment {
+        start: stretch.start.to_vec(),
+        end: stretch.end.to_vec(),
+        seqs: vec![stretch.seq],
+    })
+    .collect()
 }

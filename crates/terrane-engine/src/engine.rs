@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Error, Result, SeqNo};
-use terrane_compaction::{JobControl, LocalCompactor, RateLimiter};
+use terrane_base::{Error, MergeOperators, Result, SeqNo};
+use terrane_compaction::{JobControl, LocalCompactor, RateLimiter, Work};
 use terrane_device::{Disk, DiskLock};
 use terrane_journal::Journal;
 use terrane_levels::{Manifest, Pins};
@@ -19,16 +19,20 @@ use crate::adapt::Adapting;
 use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
+use crate::draining::Draining;
 use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::lending::JobMemory;
+use crate::patience::Unpaid;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::MemoryPlan;
-use crate::stats::{Counters, Stats};
+use crate::stats::{Counters, Stats, add};
+use crate::table::Table;
+use crate::txn::Transactions;
 use crate::yielding::Yielding;
 
 /// An open database. Everything is reached through shared references.
@@ -67,10 +71,18 @@ pub struct Engine {
     pub(crate) pins: Pins,
     /// The tables.
     pub(crate) catalog: Catalog,
+    /// Transactions that live.
+    pub(crate) txn: Transactions,
+    /// Merge operators that were given at opening.
+    pub(crate) operators: MergeOperators,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
+    /// What writers brought that did not wait.
+    pub(crate) unpaid: Unpaid,
     /// What the levels owe.
     pub(crate) backlog: Backlog,
+    /// Flushes under way.
+    pub(crate) draining: Draining,
     /// How much writers bring.
     pub(crate) inflow: Inflow,
     /// How much of their memory writers do without.
@@ -157,6 +169,7 @@ impl Engine {
         stats.writes_paused_micros = self.pressure.paused().as_micros() as u64;
         self.flows.show(self.journal.appended(), &mut stats);
         stats.device_ring_reads = self.disk.ring_reads();
+        self.txn.show(&mut stats);
         stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
         stats
     }
@@ -170,14 +183,15 @@ impl Engine {
         self.journal.sync()
     }
 
-    /// Segments and indexes over them, in bytes.
+    /// Segments, indexes over them, and what is kept of commits for transactions, in bytes.
     pub(crate) fn write_memory_in_use(&self) -> u64 {
         let segments = self.journal.memory_bytes();
         let indexes: u64 = self.catalog.all().iter().map(|table| table.pinned().index_bytes()).sum();
-        segments + indexes
+        segments + indexes + self.txn.window_bytes()
     }
 
     pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
+        self.refuse_on_own_thread()?;
         if self.options.read_only {
             return Err(Error::invalid(
                 "the database was opened read_only: open it for writing to change it",
@@ -189,6 +203,20 @@ impl Engine {
     /// Control for one piece of background work.
     pub(crate) fn new_control(&self) -> JobControl {
         JobControl::new(self.env.clock.clone(), Some(self.limiter.clone()))
+    }
+
+    /// Lets a job fold the operands of its table, and counts what it did.
+    pub(crate) fn give_operator(&self, table: &Table, control: &JobControl) {
+        if let Some(operator) = table.sense.operator().filter(|_| self.options.operand_folding) {
+            control.fold_with(operator.clone());
+        }
+    }
+
+    /// Counts what a job did with operands and with what had expired.
+    pub(crate) fn count_settled(&self, work: &Work) {
+        add(&self.counters.operands_folded, work.operands_folded);
+        add(&self.counters.folds_failed, work.folds_failed);
+        add(&self.counters.entries_expired, work.entries_expired);
     }
 
     /// Stops background work, makes every commit durable (with the journal off, by a flush) and releases the lock.

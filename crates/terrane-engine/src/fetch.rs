@@ -12,7 +12,8 @@ use terrane_levels::Metasnapshot;
 use terrane_table::{BATCH_READS, Extent, Loaded, Need, enter, load_many};
 
 use crate::multi_get::Batch;
-use crate::read::{Walk, find_extent, get_cached, has_value};
+use crate::read::{Walk, find_extent, get_cached};
+use crate::resolve::Sources;
 use crate::values::Values;
 
 /// A key whose answer needs the store.
@@ -82,7 +83,8 @@ impl Batch<'_> {
                 Step::Done(kind) => {
                     let reading = self.reading(self.keys[key.at], key.hash);
                     self.rows.fill(&enter(), self.table.id, &reading, kind, &value[start..]);
-                    Ok(has_value(kind))
+                    let sources = Sources { memory: None, tree };
+                    self.engine.end_read(sources, &reading, kind, self.now, (value, start))
                 }
             }
         })?;
@@ -102,8 +104,10 @@ impl Batch<'_> {
         };
         // A block in hand is searched as it is: the cache may have had no room for it.
         let hash = reading.hash_for(tree, key.run);
+        let extent = self.extent(tree, &key);
         if let Need::Block(_) = key.need
-            && let Some(entry) = self.extent(tree, &key).find_in(&loaded, reading.key, hash, reading.seq)
+            && !extent.is_ranged()
+            && let Some(entry) = extent.find_in(&loaded, reading.key, hash, reading.seq)
         {
             count(|cells| add(&cells.runs_searched, 1));
             reading.count_answer(tree, key.run, false);

@@ -16,7 +16,7 @@ use terrane_compaction::{
 use terrane_format::manifest::EditOp;
 use terrane_memtable::GlobalIndex;
 
-use crate::compact::shape_of;
+use crate::compact::{ranges_of, shape_of};
 use crate::engine::Engine;
 use crate::schedule::Schedule;
 use crate::stats::add;
@@ -175,14 +175,16 @@ impl Engine {
     /// Merges the oldest generation of `table` into its levels.
     pub(crate) fn flush_generation(&self, table: &Table, control: &Arc<JobControl>) -> Result<()> {
         let started = self.env.clock.now();
+        self.give_operator(table, control);
         let generation = self.take_generation(table);
         let flushed = match &generation {
-            Some(generation)
-                if table.wants_run(generation.first_seq()) || self.must_overflow(table, generation) =>
-            {
-                self.flush_as_run(table, generation, control)
-            }
-            Some(generation) => self.flush_by_ranges(table, generation, control),
+            Some(generation) => self.draining.during(control, generation, started, || {
+                if table.wants_run(generation.first_seq()) || self.must_overflow(table, generation) {
+                    self.flush_as_run(table, generation, control)
+                } else {
+                    self.flush_by_ranges(table, generation, control)
+                }
+            }),
             None => Ok(()),
         };
         table.flushing.store(false, Ordering::Release);
@@ -214,7 +216,10 @@ impl Engine {
         let is_large = level_1 > OVERFLOW_RATIO * generation.record_bytes();
         let paused = self.pressure.paused().as_micros() as u64;
         let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
-        !tree.runs.is_empty()
+        // What a range delete meets in level 1 is for a merge of runs to find out: it may be all of it.
+        let is_ranged = generation.index().range_deletes().is_some();
+        is_ranged
+            || !tree.runs.is_empty()
             || self.is_hurt(table.id)
             || level_1 > OVERFLOW_FACTOR.saturating_mul(Targets::new(&sizes, &table.settings.limits).of(1))
             || (is_large && (had_to_wait || self.puts_off()))
@@ -232,7 +237,8 @@ impl Engine {
         let spec = plan_dump(&shape_of(table.id, &tree, &snapshots), &table.settings.limits, run);
         let size = (generation.record_bytes(), generation.entry_count());
         self.while_dumped(table.id, control, size, || {
-            let result = self.flusher.dump_run(&spec, &mut generation.cursor(), control)?;
+            let ranges = ranges_of(generation, &snapshots);
+            let result = self.flusher.dump_run(&spec, &mut generation.cursor(), ranges, control)?;
             let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
             let durable = if !is_whole || self.others_are_behind(table, generation.last_seq()) {
                 Some(self.sync_journal_through(generation.last_seq())?)
@@ -241,7 +247,9 @@ impl Engine {
             };
             add(&self.counters.overflow_runs_written, 1);
             add(&self.counters.flush_bytes_written, result.work.bytes_written);
-            self.finish_flush(table, generation, &result, durable)
+            self.count_settled(&result.work);
+            self.finish_flush(table, generation, &result, durable)?;
+            Ok(result.work.bytes_written)
         })
     }
 
@@ -346,6 +354,7 @@ impl Engine {
     ) -> Result<Option<(Vec<u8>, u64)>> {
         add(&self.counters.flush_steps, 1);
         add(&self.counters.flush_bytes_written, step.work.bytes_written);
+        self.count_settled(&step.work);
         add(&self.counters.bytes_reused, step.work.bytes_relinked + step.work.bytes_copied);
         match &step.next {
             Some(next) => {

@@ -228,6 +228,7 @@ mod tests {
             blocks: 1,
             index: Handle::default(),
             filter: Handle::default(),
+            range_deletes: None,
             format_version: VERSION,
             compression: Compression::None,
         }

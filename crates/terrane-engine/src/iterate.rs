@@ -9,13 +9,17 @@ use terrane_table::{CursorOptions, LevelCursor, MergeCursor};
 use crate::engine::Engine;
 use crate::scan::{Bounds, Scan};
 use crate::table::{Picture, Table};
+use crate::veil::{Ranges, Veiled};
 
 /// One sorted source of a picture. A scan has few, and a box for each would be an allocation.
+#[derive(Debug)]
 pub enum Source {
     /// A memtable or a generation of the global index.
     Memory(MemtableCursor),
     /// An overflow run or a level.
     Level(LevelCursor),
+    /// One of these, behind range deletes.
+    Veiled(Box<Veiled>),
 }
 
 macro_rules! forward {
@@ -23,6 +27,7 @@ macro_rules! forward {
         match $self {
             Source::Memory($cursor) => $call,
             Source::Level($cursor) => $call,
+            Source::Veiled($cursor) => $call,
         }
     };
 }
@@ -89,7 +94,8 @@ impl Engine {
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
-        let scan = Scan::new(MergeCursor::new(self.sources(&picture, shown)), seq, bounds);
+        let sources = MergeCursor::new(self.sources(&picture, shown, seq));
+        let scan = Scan::new(sources, seq, bounds, table.sense.clone());
         RenewableScan { scan, picture, shown }
     }
 
@@ -101,12 +107,19 @@ impl Engine {
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
-        let open = move || Scan::new(MergeCursor::new(engine.sources(&picture, shown)), seq, bounds.clone());
+        let sense = table.sense.clone();
+        let open = move || {
+            let sources = MergeCursor::new(engine.sources(&picture, shown, seq));
+            Scan::new(sources, seq, bounds.clone(), sense.clone())
+        };
         RangeIter { front: open(), back: None, open_back: Box::new(open), ends: Ends::default() }
     }
 
-    /// The sources of a picture, newest first; of those in memory the `shown` ones.
-    fn sources(&self, picture: &Picture, shown: u64) -> Vec<Source> {
+    /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones.
+    fn sources(&self, picture: &Picture, shown: u64, seq: SeqNo) -> Vec<Source> {
+        if picture.is_ranged() {
+            return self.veiled_sources(picture, shown, seq);
+        }
         let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
         let memtables = std::iter::once(&picture.active).chain(&picture.frozen).enumerate();
         let memtables = memtables.filter(|(at, _)| is_shown(*at)).map(|(_, memtable)| memtable.cursor());
@@ -120,6 +133,34 @@ impl Engine {
         let options = CursorOptions { fill_cache: true, read_ahead_bytes };
         let levels = levels.map(|(_, level)| LevelCursor::new(level.clone(), self.cache.clone(), options));
         memtables.chain(generations).map(Source::Memory).chain(levels.map(Source::Level)).collect()
+    }
+
+    /// As [`Engine::sources`], where some have range deletes: those and all behind them are veiled.
+    #[cold]
+    fn veiled_sources(&self, picture: &Picture, shown: u64, seq: SeqNo) -> Vec<Source> {
+        let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
+        let memory = std::iter::once(&picture.active).chain(&picture.frozen);
+        let memory = memory.chain(picture.generations.iter().map(|generation| generation.index()));
+        let memory = memory
+            .enumerate()
+            .filter(|(at, _)| is_shown(*at))
+            .map(|(_, memtable)| (Source::Memory(memtable.cursor()), Ranges::of_memory(memtable, seq)));
+        let read_ahead_bytes = self.options.read_ahead_bytes as u32;
+        let options = CursorOptions { fill_cache: true, read_ahead_bytes };
+        let levels = picture.tree.places().filter(|(_, level)| !level.is_empty()).map(|(_, level)| {
+            let cursor = LevelCursor::new(level.clone(), self.cache.clone(), options);
+            (Source::Level(cursor), Ranges::of_level(level, seq))
+        });
+        let mut newer: Vec<Ranges> = Vec::new();
+        let veil = |(source, own): (Source, Option<Ranges>)| {
+            if newer.is_empty() && own.is_none() {
+                return source;
+            }
+            let veiled = Veiled::new(source, newer.clone(), own.clone());
+            newer.extend(own);
+            Source::Veiled(Box::new(veiled))
+        };
+        memory.chain(levels).map(veil).collect()
     }
 }
 
@@ -153,13 +194,15 @@ impl RenewableScan {
         let picture = table.picture(&guard);
         let shown = shown_memory(picture, seq);
         engine.sample_scan(table, picture, shown.count_ones());
-        let is_same = shown == self.shown && self.picture.is_same(picture);
+        // A veil is of one number.
+        let is_ranged = picture.is_ranged() || self.picture.is_ranged();
+        let is_same = shown == self.shown && self.picture.is_same(picture) && !is_ranged;
         if is_same || terrane_base::planted!(KeepOldPicture) {
             return self.scan.renew(seq);
         }
         let picture = picture.clone();
         drop(guard);
-        let sources = engine.sources(&picture, shown);
+        let sources = engine.sources(&picture, shown, seq);
         self.shown = shown;
         self.picture = picture;
         self.scan.replace(MergeCursor::new(sources), seq);

@@ -2,12 +2,15 @@
 //!
 //! Layer 8. The ways of the data, file by file:
 //! * open and recover: `open.rs`, `recover.rs`; create, list and drop tables: `catalog.rs`, `tables.rs`
-//! * write: `write.rs` (admit, commit, index) → `freeze.rs` (switch memtables)
+//! * write: `write.rs` (admit, commit, index), `patience.rs` (without waiting), `own_threads.rs` (who must not) → `freeze.rs` (switch memtables)
 //! * read: `read.rs` (point reads), `multi_get.rs` (many at once, into `values.rs`), `filter_use.rs` (which filters are
-//!   asked), `scan.rs` and `iterate.rs` (ranges), `snapshot.rs`
+//!   asked), `sense.rs` and `resolve.rs` (what records mean: operands, expiry), `scan.rs` and `iterate.rs` (ranges), `veil.rs`
+//!   (what range deletes hide of them), `snapshot.rs`
+//! * transactions: `txn/` (locks, conflict window, two-phase commit)
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
-//!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs` and `pressure.rs` (pacing),
+//!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
+//! * second databases: `checkpoint/`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
 //!
@@ -17,9 +20,11 @@ mod adapt;
 mod backlog;
 mod catalog;
 mod check;
+mod checkpoint;
 mod compact;
 mod debt;
 mod division;
+mod draining;
 mod engine;
 mod epoch_cell;
 mod failures;
@@ -39,24 +44,30 @@ mod lending;
 mod maintain;
 mod multi_get;
 mod open;
+mod own_threads;
+mod patience;
 mod place;
 mod pressure;
 mod quarantine;
 mod read;
 mod recover;
 mod repair;
+mod resolve;
 mod rows;
 mod scan;
 mod schedule;
 mod scrub;
 mod segments;
+mod sense;
 mod settings;
 mod shape;
 mod snapshot;
 mod stats;
 mod table;
 mod tables;
+mod txn;
 mod values;
+mod veil;
 mod work;
 mod workers;
 mod write;
@@ -64,15 +75,18 @@ mod yielding;
 
 pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};
+pub use checkpoint::Checkpoint;
 pub use engine::Engine;
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;
 pub use repair::{Loss, RepairReport, repair, repair_on};
 pub use scan::{Bounds, Scan};
+pub use sense::Sense;
 pub use settings::{TABLE_OPTIONS, check_table_option};
 pub use shape::{LevelShape, Shape, TableShape};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use table::Table;
+pub use txn::{Concurrency, Isolation, LockMode, ScanId, Transaction, TransactionOptions};
 pub use values::Values;

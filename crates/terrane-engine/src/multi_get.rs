@@ -10,20 +10,25 @@
 //!
 //! All keys are read at one number, from one picture that was loaded before it.
 
+mod open;
+
 use terrane_base::prefetch::prefetch;
-use terrane_base::{Result, SeqNo, key};
+use terrane_base::{Result, SeqKind, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::{Memtable, Version};
-use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
+use terrane_table::{Answer, Epoch, Lookup, Need, enter, probe_many};
 
 use crate::engine::Engine;
 use crate::fetch::Missing;
 use crate::filter_use::Asking;
-use crate::read::{ReadMode, Reading, count_reads, find_extent, tree_len};
+use crate::read::{ReadMode, Reading, count_reads, find_extent, hidden_in, is_hidden, tree_len};
+use crate::resolve::Sources;
 use crate::rows::Rows;
+use crate::sense::{Now, Shown};
 use crate::table::{Picture, Table};
 use crate::values::Values;
+use open::Open;
 
 /// Keys that take their steps side by side: enough to have as many misses under way as the machine serves at once, few
 /// enough that what was asked for is still there when it is needed.
@@ -88,28 +93,36 @@ impl Engine {
         distinct: &[(usize, u64)],
         values: &mut Values,
     ) -> Result<()> {
-        let mut missing = Vec::new();
-        let rows = self.rows_of(mode);
-        let batch = |seq| Batch { engine: self, table, keys, mode, rows, seq };
-        let (tree, seq) = if distinct.len() <= EPOCH_KEYS {
+        let mut rest = Rest::default();
+        let (rows, now) = (self.rows_of(mode), Now::new(&table.sense));
+        let batch = |seq| Batch { engine: self, table, keys, mode, rows, seq, now: &now };
+        let (picture, seq) = if distinct.len() <= EPOCH_KEYS {
             let epoch = enter();
             let picture = table.picture(epoch.guard());
             let seq = self.seq_of(mode);
-            batch(seq).answer(&epoch, picture, distinct, values, &mut missing);
-            if missing.is_empty() {
+            batch(seq).answer(&epoch, picture, distinct, values, &mut rest);
+            if rest.missing.is_empty() && rest.chains.is_empty() {
                 return Ok(());
             }
-            (picture.tree.clone(), seq)
+            (picture.clone(), seq)
         } else {
             // The number is of this picture: a later one may lack what the number sees.
             let picture = table.pinned();
             let seq = self.seq_of(mode);
             for part in distinct.chunks(EPOCH_KEYS) {
-                batch(seq).answer(&enter(), &picture, part, values, &mut missing);
+                batch(seq).answer(&enter(), &picture, part, values, &mut rest);
             }
-            (picture.tree, seq)
+            (picture, seq)
         };
-        batch(seq).fetch(&tree, values, missing)
+        let batch = batch(seq);
+        for (at, hash) in rest.chains {
+            let sources = Sources { memory: Some(&picture), tree: &picture.tree };
+            values.set_by(at, |value| {
+                self.resolve_versions(sources, &batch.reading(keys[at], hash), &now, value)
+            })?;
+        }
+        let tree = picture.tree;
+        batch.fetch(&tree, values, rest.missing)
     }
 
     fn seq_of(&self, mode: ReadMode) -> SeqNo {
@@ -125,14 +138,14 @@ impl Engine {
         distinct: &[(usize, u64)],
         values: &mut Values,
     ) -> Result<()> {
-        let rows = self.rows_of(mode);
+        let (rows, now) = (self.rows_of(mode), Now::new(&table.sense));
         let picture = table.pinned();
-        let batch = Batch { engine: self, table, keys, mode, rows, seq: self.seq_of(mode) };
+        let batch = Batch { engine: self, table, keys, mode, rows, seq: self.seq_of(mode), now: &now };
         let mut order = distinct.to_vec();
         order.sort_unstable_by_key(|&(index, _)| keys[index]);
         order.into_iter().try_for_each(|(index, hash)| {
             let reading = batch.reading(keys[index], hash);
-            values.set_by(index, |value| self.get_from(&picture, &reading, value))
+            values.set_by(index, |value| self.get_from(&picture, &reading, &now, value))
         })
     }
 }
@@ -146,6 +159,16 @@ pub(crate) struct Batch<'b> {
     mode: ReadMode,
     pub(crate) rows: Rows<'b>,
     pub(crate) seq: SeqNo,
+    pub(crate) now: &'b Now<'b>,
+}
+
+/// The keys that memory does not answer.
+#[derive(Default)]
+struct Rest {
+    /// What they lack must be fetched.
+    missing: Vec<Missing>,
+    /// Those whose newest version is an operand, by index and hash.
+    chains: Vec<(usize, u64)>,
 }
 
 impl Batch<'_> {
@@ -156,48 +179,22 @@ impl Batch<'_> {
         picture: &Picture,
         keys: &[(usize, u64)],
         values: &mut Values,
-        missing: &mut Vec<Missing>,
+        rest: &mut Rest,
     ) {
         let mut lookups = Vec::with_capacity(GROUP);
         for part in keys.chunks(GROUP) {
             let mut group = Group::new(*self, picture, part);
             group.ask_memory(picture);
             group.ask_rows(epoch, values);
-            group.ask_runs(epoch, &picture.tree, &mut lookups, missing);
+            group.ask_runs(epoch, &picture.tree, &mut lookups, &mut rest.missing);
             group.copy(values);
+            rest.chains.extend(group.chains.iter().map(|at| group.keys[at]));
         }
     }
 
     pub(crate) fn reading<'r>(&'r self, key: &'r [u8], hash: u64) -> Reading<'r> {
         let asking = self.engine.asking(self.table, self.mode, hash);
         Reading { key, hash, seq: self.seq, asking, filter_use: &self.table.filter_use }
-    }
-}
-
-/// The keys of a group that are not answered yet.
-#[derive(Clone, Copy)]
-struct Open {
-    at: [u8; GROUP],
-    len: usize,
-}
-
-impl Open {
-    fn all(len: usize) -> Self {
-        Open { at: std::array::from_fn(|at| at as u8), len }
-    }
-
-    fn none() -> Self {
-        Open { at: [0; GROUP], len: 0 }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        self.at[..self.len].iter().map(|at| usize::from(*at))
-    }
-
-    #[inline]
-    fn push(&mut self, at: usize) {
-        self.at[self.len] = at as u8;
-        self.len += 1;
     }
 }
 
@@ -209,6 +206,8 @@ struct Group<'g> {
     asking: [Asking; GROUP],
     values: [Option<&'g [u8]>; GROUP],
     open: Open,
+    /// Those whose newest version is an operand.
+    chains: Open,
     runs: u64,
 }
 
@@ -220,6 +219,7 @@ impl<'g> Group<'g> {
             asking: [Asking::ALL; GROUP],
             values: [None; GROUP],
             open: Open::all(keys.len()),
+            chains: Open::none(),
             runs: 0,
         };
         for (at, &(_, hash)) in keys.iter().enumerate() {
@@ -232,7 +232,7 @@ impl<'g> Group<'g> {
     fn ask_memory(&mut self, picture: &'g Picture) {
         let memtables =
             std::iter::once(&*picture.active).chain(picture.frozen.iter().map(|memtable| &**memtable));
-        for memtable in memtables.chain(picture.generations.iter().map(|generation| generation.index())) {
+        for memtable in memtables.chain(picture.generations.iter().map(|generation| &**generation.index())) {
             self.runs += self.open.len as u64;
             self.ask_memtable(memtable);
         }
@@ -245,7 +245,8 @@ impl<'g> Group<'g> {
             keys[asked.len] = self.key(at);
             asked.push(at);
         }
-        if asked.len == 0 {
+        let is_ranged = memtable.range_deletes().is_some();
+        if asked.len == 0 && !is_ranged {
             return;
         }
         let mut versions: [Option<Version<'g>>; GROUP] = [None; GROUP];
@@ -254,11 +255,16 @@ impl<'g> Group<'g> {
         for (at, version) in asked.iter().zip(versions) {
             found[at] = version;
         }
-        let mut open = Open::none();
-        for at in self.open.iter() {
+        let (before, mut open) = (self.open, Open::none());
+        for at in before.iter() {
+            if is_ranged
+                && let kind = found[at].map(|version: Version<'_>| version.seq_kind)
+                && is_hidden(kind, memtable.hidden(self.key(at), self.batch.seq))
+            {
+                continue;
+            }
             match found[at] {
-                Some(version) if version.seq_kind.is_delete() => {}
-                Some(version) => self.values[at] = Some(version.value),
+                Some(version) => self.show(at, version.seq_kind, version.value),
                 None => open.push(at),
             }
         }
@@ -274,7 +280,15 @@ impl<'g> Group<'g> {
         let mut open = Open::none();
         for at in self.open.iter() {
             let reading = self.reading(at);
-            if !values.set_if(self.keys[at].0, |value| rows.get(epoch, table.id, &reading, value)) {
+            let mut kind = None;
+            let is_shown = values.set_if(self.keys[at].0, |value| {
+                let start = value.len();
+                kind = rows.get(epoch, table.id, &reading, value);
+                // Rows were read from checked blocks, and none is an operand.
+                let now = self.batch.now;
+                kind.is_some_and(|kind| !kind.is_wrapped() || now.unwrap(kind, value, start).unwrap_or(false))
+            });
+            if !is_shown && kind.is_none() {
                 open.push(at);
             }
         }
@@ -297,6 +311,10 @@ impl<'g> Group<'g> {
             let (mut open, mut asked) = (Open::none(), Open::none());
             for at in self.open.iter() {
                 match find_extent(tree, run, self.key(at)) {
+                    Some(extent) if extent.is_ranged() && extent.loaded_range_deletes().is_none() => {
+                        let (at, hash) = self.keys[at];
+                        missing.push(Missing { at, hash, run, need: Need::RangeDeletes });
+                    }
                     Some(extent) => {
                         let hash = self.reading(at).hash_for(tree, run);
                         lookups.push(Lookup::new(extent, self.key(at), hash));
@@ -315,15 +333,28 @@ impl<'g> Group<'g> {
                 }
                 self.runs += 1;
                 self.reading(at).count_answer(tree, run, matches!(answer, Answer::Refused));
+                let found = if let Answer::Found(entry) = answer { Some(entry.seq_kind) } else { None };
+                if let Ok(hidden) = hidden_in(lookup.extent, lookup.key, self.batch.seq)
+                    && is_hidden(found, hidden)
+                {
+                    continue;
+                }
                 match answer {
-                    Answer::Found(entry) if entry.seq_kind.is_delete() => {}
-                    Answer::Found(entry) => {
-                        self.values[at] = Some(entry.value);
-                    }
+                    Answer::Found(entry) => self.show(at, entry.seq_kind, entry.value),
                     _ => open.push(at),
                 }
             }
             self.open = open;
+        }
+    }
+
+    /// Notes the version that was found.
+    #[inline]
+    fn show(&mut self, at: usize, seq_kind: SeqKind, bytes: &'g [u8]) {
+        match self.batch.now.shown(seq_kind, bytes) {
+            Shown::Value(value) => self.values[at] = Some(value),
+            Shown::Nothing => {}
+            Shown::Chain => self.chains.push(at),
         }
     }
 

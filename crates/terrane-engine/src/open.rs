@@ -10,11 +10,12 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_base::{Error, Kind, MergeOperators, Result, SeqNo, TableId};
 use terrane_compaction::{LocalCompactor, RateLimiter};
 use terrane_device::{Disk, DiskLock, PosixDisk};
 use terrane_format::manifest::{Edit, EditOp};
@@ -27,19 +28,22 @@ use crate::adapt::Adapting;
 use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
+use crate::draining::Draining;
 use crate::engine::Engine;
 use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::lending::JobMemory;
+use crate::patience::Unpaid;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
-use crate::settings::{MemoryPlan, TableSettings};
+use crate::settings::{MemoryPlan, TableSettings, check_operator_of_default, stored_options};
 use crate::stats::{Counters, add};
 use crate::table::Table;
+use crate::txn::Transactions;
 use crate::yielding::Yielding;
 
 /// How many engines this process has opened.
@@ -58,24 +62,47 @@ impl Engine {
         Engine::open_on(Arc::new(PosixDisk::new()), dir, options, env)
     }
 
+    /// Opens the database in `dir` on the files of the operating system, with merge operators that are not built in.
+    ///
+    /// # Errors
+    /// As [`Engine::open`], and `Invalid` for a table whose merge operator is not at hand.
+    pub fn open_with(
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        operators: MergeOperators,
+    ) -> Result<Arc<Engine>> {
+        Engine::open_with_on(Arc::new(PosixDisk::new()), dir, options, env, operators)
+    }
+
     /// Opens the database in `dir` on any device.
     ///
     /// # Errors
     /// As [`Engine::open`].
     pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
+        Engine::open_with_on(disk, dir, options, env, MergeOperators::new())
+    }
+
+    /// [`Engine::open_with`] on any device.
+    ///
+    /// # Errors
+    /// As [`Engine::open_with`].
+    pub fn open_with_on(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        operators: MergeOperators,
+    ) -> Result<Arc<Engine>> {
         let start = env.clock.now();
-        // What a thread reads of this database is then sampled alike each time.
-        terrane_base::sampling::restart();
-        let options = settle(options, &env)?;
+        let options = settle(options, &env, &operators)?;
         let flows = Flows::default();
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
-        let state = forget_dropped(&manifest, state, options.read_only)?;
         let extents = open_store(&disk, dir, &options, &state)?;
         let store = flows.user(&extents);
-        let tables = open_tables(&state, &options, &store)?;
-        let manifest = Arc::new(manifest);
-        let counters = Counters::default();
-        let recovery = recover::Recovery {
+        let tables = open_tables(&state, &options, &store, &operators, &env)?;
+        let (manifest, counters) = (Arc::new(manifest), Counters::default());
+        let journal = recover::Recovery {
             disk: &flows.journal(&disk),
             dir: &dir.join(JOURNAL),
             options: &options,
@@ -84,10 +111,9 @@ impl Engine {
             state: &state,
             tables: &tables,
             counters: &counters,
-        };
-        let journal = recovery.run()?;
-        let plan = MemoryPlan::new(&options);
-        let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
+        }
+        .run()?;
+        let (plan, cache) = divide_memory(&options);
         let engine = Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
@@ -97,10 +123,14 @@ impl Engine {
             idle_watch: IdleWatch::default(),
             freed_watch: FreedWatch::default(),
             catalog: Catalog::new(tables),
+            txn: Transactions::new(plan.write_bytes),
+            operators,
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             pressure: Pressure::default(),
+            unpaid: Unpaid::default(),
             backlog: Backlog::default(),
+            draining: Draining::default(),
             inflow: Inflow::default(),
             yielding: Yielding::default(),
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
@@ -124,13 +154,18 @@ impl Engine {
             journal,
             counters,
         });
-        if let Err(error) = engine.go_on() {
-            // The workers must not hold the lock of a database that nobody has.
-            let _ = engine.close();
-            return Err(error);
-        }
-        add(&engine.counters.open_micros, (engine.env.clock.now() - start).as_micros() as u64);
+        engine.begin(start)?;
         Ok(engine)
+    }
+
+    /// Ends the opening that began at `start`.
+    fn begin(self: &Arc<Self>, start: Duration) -> Result<()> {
+        // What a thread reads of this database is then sampled alike each time.
+        terrane_base::sampling::restart();
+        // The workers must not hold the lock of a database that nobody has.
+        self.go_on().and_then(|()| self.restore_prepared()).inspect_err(|_| drop(self.close()))?;
+        add(&self.counters.open_micros, (self.env.clock.now() - start).as_micros() as u64);
+        Ok(())
     }
 
     /// Starts the background; with the journal off, what an earlier journal left goes into the levels.
@@ -187,21 +222,33 @@ fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env)
             return Err(Error::invalid(message));
         }
         Contents::Database => Manifest::open(disk.clone(), dir)?,
-        Contents::Vacant | Contents::Missing => Manifest::create(disk.clone(), dir, env, Vec::new())?,
+        Contents::Vacant | Contents::Missing => {
+            Manifest::create(disk.clone(), dir, env, stored_options(options, &[]))?
+        }
     };
+    let state = forget_dropped(&manifest, state)?;
     Ok(Opened { manifest, state, lock: Some(lock) })
 }
 
 /// The options as they hold from now on: what is left to the engine is chosen.
-fn settle(options: &Options, env: &Env) -> Result<Options> {
+fn settle(options: &Options, env: &Env, operators: &MergeOperators) -> Result<Options> {
+    // Before a database is made with it.
+    options.merge_operator.get().map(|name| operators.find(name)).transpose()?;
     terrane_format::rank::choose(options.search_kernel)?;
     options.resolve(env.spawn.parallelism())
 }
 
+/// Whose memory is whose, and the cache.
+fn divide_memory(options: &Options) -> (MemoryPlan, Arc<Cache>) {
+    let plan = MemoryPlan::new(options);
+    let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
+    (plan, cache)
+}
+
 /// Finishes what a drop of a table began: its extents leave the manifest.
-fn forget_dropped(manifest: &Manifest, state: State, read_only: bool) -> Result<State> {
+fn forget_dropped(manifest: &Manifest, state: State) -> Result<State> {
     let dropped: Vec<_> = state.tables.values().filter(|table| table.dropped).cloned().collect();
-    if dropped.is_empty() || read_only {
+    if dropped.is_empty() {
         return Ok(state);
     }
     for table in dropped {
@@ -238,15 +285,26 @@ pub(crate) fn lost(error: Error, dir: &Path) -> Error {
     }
 }
 
-fn open_tables(state: &State, options: &Options, store: &Arc<dyn Store>) -> Result<Vec<Arc<Table>>> {
+fn open_tables(
+    state: &State,
+    options: &Options,
+    store: &Arc<dyn Store>,
+    operators: &MergeOperators,
+    env: &Env,
+) -> Result<Vec<Arc<Table>>> {
     let live = state.tables.values().filter(|table| !table.dropped);
     live.map(|table| {
         let settings = TableSettings::new(options, &table.options)
             .map_err(|error| error.context(format!("stored options of table {:?}", table.name)))?;
+        if table.id == TableId::DEFAULT {
+            check_operator_of_default(options, &table.options)?;
+        }
+        let sense = settings.sense(&table.name, operators, &env.clock)?;
         let tree = table.extents.try_map(|meta| Ok(Extent::new(meta.as_ref().clone(), store.clone())))?;
         // The memtable takes every replayed number; those in the levels are left out by the recovery.
         let first_seq = SeqNo(0);
-        Ok(Table::new(table.id, table.name.clone(), settings, Arc::new(tree), table.flushed, first_seq))
+        let (name, tree) = (table.name.clone(), Arc::new(tree));
+        Ok(Table::new(table.id, name, settings, sense, tree, table.flushed, first_seq))
     })
     .collect()
 }

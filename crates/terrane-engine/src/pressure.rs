@@ -3,11 +3,14 @@
 //!
 //! Two things are owed, each 0 when none is and 1 at its limit ([`crate::debt`]):
 //!
-//! * *Memory* moves by whole generations and its limit is hard. Below [`FREE_DEBT`] writers run free; above it their rate
-//!   falls linearly from twice the measured rate of flushes to zero at the limit, where they wait for memory.
+//! * *Memory* comes back by whole generations and its limit is hard. While something waits to be flushed writers go at the
+//!   rate at which the room lasts until it is ([`crate::draining`]). Where nothing waits they run free below [`FREE_DEBT`];
+//!   above it their rate falls linearly from twice the measured rate of flushes to zero at the limit, where they wait for memory.
 //! * The *backlog* of the levels is soft. From its start on writers go at the rate at which overflow runs sink into level 1,
 //!   averaged over seconds, a little faster at its start and a little slower at its end ([`follow`]): while it stays
-//!   between the two, no moment is slower than half the average. Beyond its end the rate goes on falling.
+//!   between the two, no moment is slower than half the average. Beyond its end the rate goes on falling, and before its
+//!   start it rises until there are no runs at all: writers that ran free up to the start would meet it with more than a
+//!   merge can take, and go to and fro between the two.
 //!
 //! The rate is that of all writers together: they pay one after the other, and what is left of a payment is for all.
 
@@ -35,6 +38,10 @@ const PAY_MAX: Duration = Duration::from_secs(1);
 const GATE_MAX: Duration = Duration::from_millis(50);
 /// Writers pay for this many bytes at once: a pause per record would cost more than it holds back.
 const QUANTUM_BYTES: u64 = 64 * 1024;
+/// Share of the rate of flushes at which writers go without room for more, up to near the limit.
+const SLOW_SHARE: f64 = 0.25;
+/// Most that writers earn by working between two payments, in bytes.
+const EARNED_BYTES_MAX: f64 = 2.0 * QUANTUM_BYTES as f64;
 
 /// Time over which the rate of sinking runs is averaged: several compactions, so that none of them shows.
 const SINK_MEMORY: Duration = Duration::from_secs(5);
@@ -51,12 +58,15 @@ pub(crate) struct Pressure {
     debt: AtomicU64,
     /// Memory debt, scaled by 2^16; written by the background, read by every writer.
     memory_debt: AtomicU64,
+    /// The rate at which the room lasts until what waits is flushed, in bytes per second, or [`FREE`].
+    flush_rate: AtomicU64,
     /// The rate that the backlog allows, in bytes per second, or [`FREE`].
     backlog_rate: AtomicU64,
     /// Bytes that writers may still bring before they look at the debt again.
     credit: AtomicU64,
-    /// Held by the writer that pays; no other work takes it.
-    turn: Mutex<()>,
+    /// Held by the writer that pays; no other work takes it. When the last payment ended: what writers needed for their
+    /// own work since then is a part of the next one, or they would go slower than the rate that is meant.
+    turn: Mutex<Duration>,
     /// Rate of flushes in bytes per second.
     drain_rate: AtomicU64,
     /// Rate at which overflow runs sink, in bytes per second.
@@ -73,9 +83,10 @@ impl Default for Pressure {
         Pressure {
             debt: AtomicU64::new(0),
             memory_debt: AtomicU64::new(0),
+            flush_rate: AtomicU64::new(FREE),
             backlog_rate: AtomicU64::new(FREE),
             credit: AtomicU64::new(0),
-            turn: Mutex::new(()),
+            turn: Mutex::new(Duration::ZERO),
             drain_rate: AtomicU64::new(RATE_START as u64),
             sink_rate: AtomicU64::new(RATE_START as u64),
             paused_micros: AtomicU64::new(0),
@@ -103,6 +114,16 @@ impl Pressure {
         if memory < 1.0 {
             self.wake();
         }
+    }
+
+    /// Sets the rate at which the room lasts until what waits is flushed; `None` where nothing waits.
+    pub(crate) fn set_flush_rate(&self, rate: Option<f64>) {
+        self.flush_rate.store(rate.map_or(FREE, |rate| rate as u64), Ordering::Relaxed);
+    }
+
+    /// Rate of the last flushes in bytes per second.
+    pub(crate) fn drain_rate(&self) -> f64 {
+        self.drain_rate.load(Ordering::Relaxed) as f64
     }
 
     /// Wakes writers that wait at the gate.
@@ -143,12 +164,18 @@ impl Pressure {
 
     /// The rate that is allowed, in bytes per second; `None` is any.
     #[inline]
-    fn rate(&self) -> Option<f64> {
+    pub(crate) fn rate(&self) -> Option<f64> {
         let debt = unscaled(self.memory_debt.load(Ordering::Relaxed));
         let backlog_rate = self.backlog_rate.load(Ordering::Relaxed);
-        (debt > FREE_DEBT || backlog_rate != FREE).then(|| {
-            let drain_rate = self.drain_rate.load(Ordering::Relaxed) as f64;
-            rate_by_debt(debt, drain_rate).min(backlog_rate as f64).max(RATE_FLOOR)
+        let flush_rate = self.flush_rate.load(Ordering::Relaxed);
+        (debt > FREE_DEBT || backlog_rate != FREE || flush_rate != FREE).then(|| {
+            let by_debt = rate_by_debt(debt, self.drain_rate());
+            let by_memory = match flush_rate {
+                FREE => by_debt,
+                // Writers whose share of memory became smaller have no room, and go on slowly.
+                rate => (rate as f64).max(by_debt.min(self.drain_rate() * SLOW_SHARE)),
+            };
+            by_memory.min(backlog_rate as f64).max(RATE_FLOOR)
         })
     }
 
@@ -158,12 +185,12 @@ impl Pressure {
             return;
         }
         let start = clock.now();
-        let turn = self.turn.lock();
+        let mut turn = self.turn.lock();
         // The writers before may have left enough.
         if !self.takes_credit(bytes) {
             let bought = bytes.max(QUANTUM_BYTES);
             self.credit.fetch_add(bought - bytes, Ordering::Relaxed);
-            self.pause_for(bought, clock);
+            *turn = self.pause_for(bought, *turn, clock);
         }
         drop(turn);
         self.paused_micros.fetch_add((clock.now() - start).as_micros() as u64, Ordering::Relaxed);
@@ -174,10 +201,15 @@ impl Pressure {
         self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Pauses as long as bringing `bytes` takes at the rate that is allowed, as it changes meanwhile, up to [`PAY_MAX`]; at
-    /// the limit of memory only until the wait for it decides. What a sleep lasted longer than it was to is credit.
-    fn pause_for(&self, bytes: u64, clock: &dyn Clock) {
+    /// Pauses until bringing `bytes` took, from the end of the last payment on, as long as it does at the rate that is
+    /// allowed, as it changes meanwhile, up to [`PAY_MAX`]; at the limit of memory only until the wait for it decides. What a
+    /// sleep lasted longer than it was to is credit. Returns the time.
+    fn pause_for(&self, bytes: u64, last: Duration, clock: &dyn Clock) -> Duration {
         let (mut owed, mut now) = (bytes as f64, clock.now());
+        if let Some(rate) = self.rate() {
+            // Who comes back after a while has no more in hand than who always writes.
+            owed -= (rate * now.saturating_sub(last).as_secs_f64()).min(EARNED_BYTES_MAX);
+        }
         let end = now + if self.debt() < 1.0 { PAY_MAX } else { GATE_MAX };
         while owed >= 1.0
             && now < end
@@ -188,6 +220,7 @@ impl Pressure {
             owed -= rate * (now - before).as_secs_f64();
         }
         self.credit.fetch_add((-owed).clamp(0.0, QUANTUM_BYTES as f64) as u64, Ordering::Relaxed);
+        now
     }
 
     /// Waits until `fits` says there is memory, or `give_up` says that there will be none.
@@ -212,11 +245,14 @@ fn unscaled(debt: u64) -> f64 {
     debt as f64 / 65536.0
 }
 
-/// The rate that a backlog allows where runs sink at `sink_rate`; `None` is any rate.
+/// The rate that a backlog allows where runs sink at `sink_rate`; `None` is any rate. It is -1 without any runs.
 fn follow(backlog: f64, sink_rate: f64) -> Option<f64> {
-    let share =
-        if backlog <= 1.0 { SHARE_START + (SHARE_END - SHARE_START) * backlog } else { SHARE_END / backlog };
-    (backlog > 0.0).then_some(sink_rate * share)
+    let share = match backlog {
+        ..=0.0 => SHARE_START / (1.0 + backlog).max(f64::MIN_POSITIVE),
+        ..=1.0 => SHARE_START + (SHARE_END - SHARE_START) * backlog,
+        _ => SHARE_END / backlog,
+    };
+    (backlog > -1.0).then_some(sink_rate * share)
 }
 
 /// The rate that memory debt allows, in bytes per second.
@@ -229,172 +265,4 @@ fn rate_by_debt(debt: f64, drain_rate: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pause_grows_with_the_debt_without_a_cliff() {
-        let pause = |debt| QUANTUM_BYTES as f64 / rate_by_debt(debt, 100e6).max(RATE_FLOOR);
-        let middle = f64::midpoint(FREE_DEBT, 1.0);
-        assert!((pause(middle) - QUANTUM_BYTES as f64 / 100e6).abs() < 1e-6, "drain rate in the middle");
-        let mut last = 0.0;
-        for step in 0..100 {
-            let now = pause(FREE_DEBT + (1.0 - FREE_DEBT) * f64::from(step) / 100.0);
-            assert!(now >= last && now < last * 2.0 + 1e-3, "step {step}: {last} -> {now}");
-            last = now;
-        }
-    }
-
-    /// A clock that goes on while somebody sleeps, and counts who sleeps beside another.
-    #[derive(Debug, Default)]
-    struct Sleeps {
-        micros: AtomicU64,
-        sleepers: AtomicU64,
-        beside: AtomicU64,
-    }
-
-    impl Clock for Sleeps {
-        fn now(&self) -> Duration {
-            Duration::from_micros(self.micros.load(Ordering::SeqCst))
-        }
-
-        fn wall(&self) -> Duration {
-            self.now()
-        }
-
-        fn sleep(&self, duration: Duration) {
-            self.beside.fetch_add(self.sleepers.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
-            (0..20).for_each(|_| std::thread::yield_now());
-            self.micros.fetch_add(duration.as_micros() as u64, Ordering::SeqCst);
-            self.sleepers.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-
-    #[test]
-    fn writers_together_pay_as_one_would() {
-        const WRITERS: u64 = 4;
-        const BYTES: u64 = 1000;
-        let (pressure, clock) = (Pressure::default(), Sleeps::default());
-        pressure.sink_rate.store(10_000_000, Ordering::Relaxed);
-        pressure.set_debt(0.0, 0.5);
-        std::thread::scope(|scope| {
-            for _ in 0..WRITERS {
-                scope.spawn(|| (0..1000).for_each(|_| pressure.pay(BYTES, &clock)));
-            }
-        });
-        assert_eq!(clock.beside.load(Ordering::SeqCst), 0, "one pays at a time");
-        let brought = (WRITERS * 1000 * BYTES).next_multiple_of(QUANTUM_BYTES) as f64;
-        let took = clock.now().as_secs_f64();
-        assert!((took * 10e6 / brought - 1.0).abs() < 0.02, "{took} s for {brought} bytes");
-    }
-
-    #[test]
-    fn a_large_batch_pays_for_all_its_bytes_and_notices_that_nothing_is_owed_any_more() {
-        /// Forgives what is owed when a second is over.
-        #[derive(Debug, Default)]
-        struct Forgives(Sleeps, Pressure);
-        impl Clock for Forgives {
-            fn now(&self) -> Duration {
-                self.0.now()
-            }
-            fn wall(&self) -> Duration {
-                self.now()
-            }
-            fn sleep(&self, duration: Duration) {
-                self.0.sleep(duration);
-                if self.now() >= Duration::from_secs(1) {
-                    self.1.set_debt(0.0, -1.0);
-                }
-            }
-        }
-        let clock = Forgives::default();
-        clock.1.sink_rate.store(10_000_000, Ordering::Relaxed);
-        clock.1.set_debt(0.0, 0.5);
-        clock.1.pay(5_000_000, &clock);
-        assert_eq!(clock.now().as_millis(), 500);
-        clock.1.pay(500_000_000, &clock);
-        assert_eq!(clock.now().as_millis(), 1000);
-    }
-
-    #[test]
-    fn no_batch_pays_for_longer_than_a_second() {
-        let (pressure, clock) = (Pressure::default(), Sleeps::default());
-        pressure.sink_rate.store(10_000_000, Ordering::Relaxed);
-        pressure.set_debt(0.99, 0.5);
-        pressure.pay(500_000_000, &clock);
-        assert_eq!(clock.now(), PAY_MAX);
-        pressure.set_debt(1.0, 0.5);
-        pressure.pay(500_000_000, &clock);
-        assert_eq!(clock.now(), PAY_MAX + GATE_MAX, "at the limit the wait for memory decides");
-    }
-
-    #[test]
-    fn a_backlog_slows_writers_little_by_little() {
-        assert_eq!(follow(-0.1, 100e6), None);
-        let mut last = SHARE_START * 100e6;
-        for step in 1..400 {
-            let rate = follow(f64::from(step) / 100.0, 100e6).expect("a limit");
-            assert!(rate <= last && rate > last * 0.95, "step {step}: {last} -> {rate}");
-            last = rate;
-        }
-        assert!(last < 100e6 * SHARE_END / 3.0, "far beyond its end little comes: {last}");
-    }
-
-    #[test]
-    fn one_merge_that_took_for_ever_does_not_stop_writers() {
-        let pressure = Pressure::default();
-        pressure.sank(1 << 20, Duration::from_secs(100_000));
-        pressure.set_debt(0.0, 0.5);
-        let rate = pressure.backlog_rate.load(Ordering::Relaxed) as f64;
-        assert!(rate > RATE_START * 0.49 && rate < RATE_START * 0.51, "{rate}");
-    }
-
-    /// A background that merges the runs there are, then works elsewhere for as long, and writers that always want
-    /// more: the rate in windows of 100 ms, after a while.
-    fn settle(merge_rate: f64) -> Vec<f64> {
-        const GENERATION: f64 = 16e6;
-        const TRIGGER: f64 = 4.0;
-        const STEP: Duration = Duration::from_millis(1);
-        let pressure = Pressure::default();
-        // Bytes in runs, what the job under way took of them and has still to take; moments of the job and of the rest.
-        let (mut runs, mut taken, mut left) = (0.0, 0.0, 0.0);
-        let (mut now, mut since, mut elsewhere) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-        let mut windows = Vec::new();
-        while windows.len() < 900 {
-            let mut brought = 0.0;
-            for _ in 0..100 {
-                pressure.set_debt(0.0, (runs / GENERATION - TRIGGER) / TRIGGER);
-                let rate = pressure.backlog_rate.load(Ordering::Relaxed).min(300_000_000) as f64;
-                let bytes = rate * STEP.as_secs_f64();
-                (runs, brought) = (runs + bytes, brought + bytes);
-                now += STEP;
-                if left > 0.0 {
-                    let sunk = (merge_rate * STEP.as_secs_f64()).min(left);
-                    (runs, left) = (runs - sunk, left - sunk);
-                    if left <= 0.0 {
-                        pressure.sank(taken as u64, now - since);
-                        (elsewhere, since) = (now + (now - since) / 2, now);
-                    }
-                } else if now >= elsewhere && runs >= TRIGGER * GENERATION {
-                    (taken, left) = (runs, runs);
-                } else if now >= elsewhere {
-                    since = now;
-                }
-            }
-            windows.push(brought / 0.1);
-        }
-        windows.split_off(300)
-    }
-
-    #[test]
-    fn no_window_is_below_half_of_the_median() {
-        for merge_rate in [20e6, 30e6, 60e6, 120e6] {
-            let mut windows = settle(merge_rate);
-            windows.sort_by(f64::total_cmp);
-            let (lowest, median) = (windows[0], windows[windows.len() / 2]);
-            assert!(lowest >= median / 2.0, "merges {merge_rate}: lowest {lowest}, median {median}");
-            let mean = windows.iter().sum::<f64>() / windows.len() as f64;
-            assert!(mean > merge_rate * 0.4, "merges {merge_rate}: {mean}");
-        }
-    }
-}
+mod tests;

@@ -2,19 +2,25 @@
 //! is found. Readers take no lock; on a hit they write no shared cache line but a clear reference bit. One epoch, one
 //! hash of the key and no allocation but the caller's buffer serve the whole way.
 //!
+//! A range delete hides what is older, and every source behind the one that has it is: there a read ends
+//! (`docs/design/0019-range-deletes.md`).
+//!
 //! The picture is loaded before the visible number: whatever background work finished before that dropped only
 //! versions that a newer visible one hides.
 
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::{Result, SeqKind, SeqNo, key};
+use terrane_base::{RecordKind, Result, SeqKind, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
+use terrane_memtable::Memtable;
 use terrane_table::{Epoch, Extent, Need, Probe};
 
 use crate::engine::Engine;
 use crate::filter_use::{Asking, FilterUse};
+use crate::resolve::Sources;
+use crate::sense::Now;
 use crate::table::{Picture, Table};
 
 /// How point reads are done.
@@ -86,25 +92,39 @@ impl Engine {
         let hash = key_hash(key);
         let asking = self.asking(table, mode, hash);
         let rows = self.rows_of(mode);
-        let start = value.len();
+        let (start, now) = (value.len(), Now::new(&table.sense));
         let mut runs;
         let (tree, reading, run) = {
             let epoch = terrane_table::enter();
             let picture = table.picture(epoch.guard());
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
             let reading = Reading { key, hash, seq, asking, filter_use: &table.filter_use };
-            if let Some(found) = get_from_memory(picture, &reading, value) {
-                return Ok(found);
+            if let Some(kind) = get_from_memory(picture, &reading, value) {
+                if !kind.is_wrapped() {
+                    return Ok(!kind.is_delete());
+                }
+                let picture = picture.clone();
+                drop(epoch);
+                let sources = Sources { memory: Some(&picture), tree: &picture.tree };
+                return self.end_read(sources, &reading, Some(kind), &now, (value, start));
             }
             runs = memory_runs(picture);
-            if rows.get(&epoch, table.id, &reading, value) {
-                count_read(runs);
-                return Ok(true);
-            }
-            match get_cached(&epoch, &picture.tree, 0, &reading, value, &mut runs) {
-                Walk::Done(kind) => {
+            let mut kind = rows.get(&epoch, table.id, &reading, value);
+            let walk = match kind {
+                Some(_) => Walk::Done(kind),
+                None => get_cached(&epoch, &picture.tree, 0, &reading, value, &mut runs),
+            };
+            match walk {
+                Walk::Done(found) => {
                     count_read(runs);
-                    return Ok(has_value(kind));
+                    kind = found;
+                    if !kind.is_some_and(SeqKind::is_wrapped) {
+                        return Ok(has_value(kind));
+                    }
+                    let tree = picture.tree.clone();
+                    drop(epoch);
+                    let sources = Sources { memory: None, tree: &tree };
+                    return self.end_read(sources, &reading, kind, &now, (value, start));
                 }
                 Walk::Missing(run, _) => (picture.tree.clone(), reading, run),
             }
@@ -113,7 +133,7 @@ impl Engine {
         // The epoch is left before the store is asked; the tree is kept by its count instead.
         let kind = self.get_from_store(&tree, run, &reading, value)?;
         rows.fill(&terrane_table::enter(), table.id, &reading, kind, &value[start..]);
-        Ok(has_value(kind))
+        self.end_read(Sources { memory: None, tree: &tree }, &reading, kind, &now, (value, start))
     }
 
     /// A read from a picture that the caller keeps.
@@ -121,13 +141,17 @@ impl Engine {
         &self,
         picture: &Picture,
         reading: &Reading<'_>,
+        now: &Now<'_>,
         value: &mut Vec<u8>,
     ) -> Result<bool> {
-        if let Some(found) = get_from_memory(picture, reading, value) {
-            return Ok(found);
+        let start = value.len();
+        let mut kind = get_from_memory(picture, reading, value);
+        if kind.is_none() {
+            count_read(memory_runs(picture));
+            kind = self.get_from_store(&picture.tree, 0, reading, value)?;
         }
-        count_read(memory_runs(picture));
-        Ok(has_value(self.get_from_store(&picture.tree, 0, reading, value)?))
+        let sources = Sources { memory: Some(picture), tree: &picture.tree };
+        self.end_read(sources, reading, kind, now, (value, start))
     }
 
     /// Which filters a read of the key with this hash asks.
@@ -155,8 +179,15 @@ impl Engine {
             let Some(extent) = find_extent(tree, run, reading.key) else { continue };
             count(|cells| add(&cells.runs_searched, 1));
             let hash = reading.hash_for(tree, run);
-            if let Some(kind) = extent.get_hashed(&self.cache, reading.key, hash, reading.seq, value)? {
-                return Ok(Some(kind));
+            let start = value.len();
+            let found = extent.get_hashed(&self.cache, reading.key, hash, reading.seq, value)?;
+            let hidden = if extent.is_ranged() { extent.hidden(reading.key, reading.seq)? } else { None };
+            if is_hidden(found, hidden) {
+                value.truncate(start);
+                return Ok(None);
+            }
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
@@ -167,6 +198,26 @@ impl Engine {
 #[inline]
 pub(crate) fn has_value(kind: Option<SeqKind>) -> bool {
     kind.is_some_and(|kind| !kind.is_delete())
+}
+
+/// Whether a source ends a read with nothing: its newest version, if any, is older than a range delete over the key there.
+#[inline]
+pub(crate) fn is_hidden(found: Option<SeqKind>, hidden: Option<SeqNo>) -> bool {
+    match (found, hidden) {
+        (_, None) => false,
+        (Some(found), Some(hidden)) => found.seq() < hidden && !terrane_base::planted!(ForgetRangeDelete),
+        (None, Some(_)) => true,
+    }
+}
+
+/// The range delete over the key of a read that an extent has, if that is known without its store.
+#[inline]
+pub(crate) fn hidden_in(extent: &Extent, key: &[u8], seq: SeqNo) -> std::result::Result<Option<SeqNo>, Need> {
+    if !extent.is_ranged() {
+        return Ok(None);
+    }
+    let fragments = extent.loaded_range_deletes().ok_or(Need::RangeDeletes)?;
+    Ok(fragments.covering(key).and_then(|fragment| fragment.newest(seq)))
 }
 
 /// How far a walk got without leaving memory.
@@ -191,47 +242,66 @@ pub(crate) fn get_cached(
     for run in first..tree_len(tree) {
         let Some(extent) = find_extent(tree, run, reading.key) else { continue };
         let hash = reading.hash_for(tree, run);
+        let hidden = match hidden_in(extent, reading.key, reading.seq) {
+            Ok(hidden) => hidden,
+            Err(need) => return Walk::Missing(run, need),
+        };
+        let start = value.len();
         let probe = extent.probe(epoch, reading.key, hash, reading.seq, value);
         if let Probe::Unknown(need) = probe {
             return Walk::Missing(run, need);
         }
         *runs += 1;
         reading.count_answer(tree, run, probe == Probe::Refused);
-        if let Probe::Found(kind) = probe {
-            return Walk::Done(Some(kind));
+        let found = if let Probe::Found(kind) = probe { Some(kind) } else { None };
+        if is_hidden(found, hidden) {
+            value.truncate(start);
+            return Walk::Done(None);
+        }
+        if found.is_some() {
+            return Walk::Done(found);
         }
     }
     Walk::Done(None)
 }
 
-/// The newest version in the memory tier: `Some(true)` for a value, which is appended, `Some(false)` for a delete.
-/// Counts the read where it ends here.
+/// The newest version in the memory tier; its bytes are appended. Counts the read where it ends here.
 #[inline]
-fn get_from_memory(picture: &Picture, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<bool> {
-    let mut take = |runs: usize, kind: SeqKind, bytes: &[u8]| {
-        count_read(runs as u64);
-        if kind.is_delete() {
-            return false;
-        }
-        value.extend_from_slice(bytes);
-        true
-    };
-    let Reading { key, hash, seq, .. } = *reading;
+fn get_from_memory(picture: &Picture, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<SeqKind> {
     // Apart from the others, so that the shortest read counts with constants.
-    if let Some(version) = picture.active.get_hashed(key, hash, seq) {
-        return Some(take(1, version.seq_kind, version.value));
+    if let Some(found) = get_from_memtable(&picture.active, reading, value) {
+        count_read(1);
+        return Some(found);
     }
     for (index, memtable) in picture.frozen.iter().enumerate() {
-        if let Some(version) = memtable.get_hashed(key, hash, seq) {
-            return Some(take(2 + index, version.seq_kind, version.value));
+        if let Some(found) = get_from_memtable(memtable, reading, value) {
+            count_read(2 + index as u64);
+            return Some(found);
         }
     }
     for (index, generation) in picture.generations.iter().enumerate() {
-        if let Some(version) = generation.get_hashed(key, hash, seq) {
-            return Some(take(2 + picture.frozen.len() + index, version.seq_kind, version.value));
+        if let Some(found) = get_from_memtable(generation.index(), reading, value) {
+            count_read((2 + picture.frozen.len() + index) as u64);
+            return Some(found);
         }
     }
     None
+}
+
+/// As [`get_from_memory`], of one source. Where a range delete hides what it has, that is the version, as a delete.
+#[inline]
+fn get_from_memtable(memtable: &Memtable, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<SeqKind> {
+    let Reading { key, hash, seq, .. } = *reading;
+    let found = memtable.get_hashed(key, hash, seq);
+    if memtable.range_deletes().is_some()
+        && let Some(hidden) = memtable.hidden(key, seq)
+        && is_hidden(found.map(|version| version.seq_kind), Some(hidden))
+    {
+        return Some(SeqKind::new(hidden, RecordKind::Delete));
+    }
+    let version = found?;
+    value.extend_from_slice(version.value);
+    Some(version.seq_kind)
 }
 
 /// Sorted runs in memory that a read has looked into when it goes on to the levels.

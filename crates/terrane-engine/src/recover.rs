@@ -11,10 +11,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::record::Record;
-use terrane_base::{Error, Result, SegmentId, SeqNo};
+use terrane_base::{Error, RecordKind, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};
 use terrane_journal::{
@@ -117,16 +118,28 @@ impl Recovery<'_> {
             settle: !self.options.read_only,
             salt: self.state.database.segment_salt(),
         };
+        let ranges = Mutex::new(Vec::new());
         let sink = |segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo| {
-            self.index(segment, offset, record, seq);
+            if record.kind == RecordKind::RangeDelete {
+                ranges.lock().push((seq, record.table, segment.clone(), offset));
+            } else {
+                self.index(segment, offset, record.table, seq);
+            }
             Ok(())
         };
-        replay(&**self.disk, self.dir, &listed, &settings, &*self.env.spawn, &sink)
+        let replayed = replay(&**self.disk, self.dir, &listed, &settings, &*self.env.spawn, &sink)?;
+        // Segments are read side by side, but range deletes are indexed cheaply in order only.
+        let mut ranges = ranges.into_inner();
+        ranges.sort_unstable_by_key(|(seq, ..)| *seq);
+        for (seq, table, segment, offset) in ranges {
+            self.index(&segment, offset, table, seq);
+        }
+        Ok(replayed)
     }
 
     /// Indexes a replayed record, unless its table was dropped or has it in the levels.
-    fn index(&self, segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo) {
-        let Ok(at) = self.tables.binary_search_by_key(&record.table, |table| table.id) else { return };
+    fn index(&self, segment: &Arc<SegmentMemory>, offset: usize, table: TableId, seq: SeqNo) {
+        let Ok(at) = self.tables.binary_search_by_key(&table, |table| table.id) else { return };
         let table = &self.tables[at];
         if seq <= table.flushed_seq() {
             return;

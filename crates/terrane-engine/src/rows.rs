@@ -2,7 +2,7 @@
 //! an old value is in [`terrane_table::row_cache`].
 
 use terrane_base::counters::{add, count};
-use terrane_base::{SeqKind, TableId};
+use terrane_base::{SeqKind, SeqNo, TableId};
 use terrane_format::filter::hash as key_hash;
 use terrane_memtable::Memtable;
 use terrane_table::{Epoch, ObjectKind, RowCache, Stamp, enter};
@@ -48,8 +48,12 @@ impl Engine {
         if terrane_base::planted!(KeepForgottenRow) {
             return;
         }
-        if rows.places() < memtable.entry_count() {
-            return rows.forget_where(|of, key| of == table.id && memtable.holds(key, key_hash(key)));
+        let is_ranged = memtable.range_deletes().is_some();
+        if rows.places() < memtable.entry_count() || is_ranged {
+            return rows.forget_where(|of, key| {
+                let is_hidden = is_ranged && memtable.hidden(key, SeqNo::MAX).is_some();
+                of == table.id && (is_hidden || memtable.holds(key, key_hash(key)))
+            });
         }
         let mut epoch = None;
         let mut keys = 0;
@@ -71,7 +75,7 @@ impl Rows<'_> {
         self.cache.is_none()
     }
 
-    /// Appends the value of a key that the memory tier does not have, if the row cache has it.
+    /// Appends the value of a key that the memory tier does not have, as stored, if the row cache has it.
     #[inline]
     pub(crate) fn get(
         &self,
@@ -79,16 +83,16 @@ impl Rows<'_> {
         table: TableId,
         reading: &Reading<'_>,
         value: &mut Vec<u8>,
-    ) -> bool {
-        let Some(cache) = self.cache else { return false };
-        let is_found = cache.get(epoch, (table, reading.key), reading.hash, reading.seq, value);
-        if is_found {
+    ) -> Option<SeqKind> {
+        let found = self.cache?.get(epoch, (table, reading.key), reading.hash, reading.seq, value);
+        if found.is_some() {
             count(|cells| add(&cells.rows_cached, 1));
         }
-        is_found
+        found
     }
 
-    /// Hands the row cache what runs and levels had as the newest version.
+    /// Hands the row cache what runs and levels had as the newest version, as stored: with its expiry, if it has one. An
+    /// operand is no row: it means nothing alone.
     #[inline]
     pub(crate) fn fill(
         &self,
@@ -100,6 +104,7 @@ impl Rows<'_> {
     ) {
         if let (Some(cache), Some(stamp), Some(kind)) = (self.cache, self.stamp, kind)
             && !kind.is_delete()
+            && !kind.is_merge()
         {
             cache.fill(epoch, stamp, (table, reading.key), reading.hash, (kind, value));
         }

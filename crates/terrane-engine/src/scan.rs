@@ -4,72 +4,25 @@
 //! Going forward the position *is* the cursor's entry, nothing is copied but the key that must be skipped when
 //! moving on. Going backward the cursor meets the versions of a key oldest first, so the best one so far is
 //! copied, and the cursor rests on the entry before all versions of the current key.
+//!
+//! Where the newest version is an operand, the versions of the key are taken newest first, in either direction, and what
+//! they make is a copy. All rows of a scan are as of one moment: that at which it met its first record that expires.
+
+mod bounds;
 
 use std::ops::Bound;
+use std::sync::Arc;
 
+use terrane_base::chain::Chain;
 use terrane_base::counters::{add, count};
-use terrane_base::{Cursor, Result, SeqNo};
+use terrane_base::{Cursor, Moment, Result, SeqKind, SeqNo, Stored};
+
+pub use self::bounds::Bounds;
+use crate::resolve::count_folded;
+use crate::sense::Sense;
 
 /// Versions of one key to step over before the cursor seeks past them instead.
 const STEPS_BEFORE_SEEK: u32 = 8;
-
-/// Where a scan begins and ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// Least key.
-    pub lower: Bound<Vec<u8>>,
-    /// Greatest key.
-    pub upper: Bound<Vec<u8>>,
-}
-
-impl Bounds {
-    /// All keys.
-    #[must_use]
-    pub fn all() -> Self {
-        Bounds { lower: Bound::Unbounded, upper: Bound::Unbounded }
-    }
-
-    /// All keys that begin with `prefix`.
-    #[must_use]
-    pub fn prefix(prefix: &[u8]) -> Self {
-        let upper = match prefix_end(prefix) {
-            Some(end) => Bound::Excluded(end),
-            None => Bound::Unbounded,
-        };
-        Bounds { lower: Bound::Included(prefix.to_vec()), upper }
-    }
-
-    /// Whether `key` is at or above the lower bound.
-    #[inline]
-    #[must_use]
-    pub fn above_lower(&self, key: &[u8]) -> bool {
-        match &self.lower {
-            Bound::Included(bound) => key >= bound.as_slice(),
-            Bound::Excluded(bound) => key > bound.as_slice(),
-            Bound::Unbounded => true,
-        }
-    }
-
-    /// Whether `key` is at or below the upper bound.
-    #[inline]
-    #[must_use]
-    pub fn below_upper(&self, key: &[u8]) -> bool {
-        match &self.upper {
-            Bound::Included(bound) => key <= bound.as_slice(),
-            Bound::Excluded(bound) if terrane_base::planted!(WrongUpperBound) => key <= bound.as_slice(),
-            Bound::Excluded(bound) => key < bound.as_slice(),
-            Bound::Unbounded => true,
-        }
-    }
-}
-
-/// The least key that is greater than every key with this prefix; `None` if there is none.
-fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
-    let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;
-    let mut end = prefix[..=kept].to_vec();
-    end[kept] += 1;
-    Some(end)
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -77,6 +30,8 @@ enum Place {
     Nowhere,
     /// The current key and value are the cursor's entry.
     Forward,
+    /// The current key and value are the copies; the cursor is at or behind the key's versions.
+    Folded,
     /// The current key and value are the copies; the cursor is before every version of the key.
     Backward,
 }
@@ -90,18 +45,56 @@ pub struct Scan<C> {
     place: Place,
     key: Vec<u8>,
     value: Vec<u8>,
+    /// Bytes in front of the value of the cursor's entry.
+    prefix: usize,
+    meaning: Meaning,
+}
+
+/// What the records mean to the scan.
+#[derive(Debug)]
+struct Meaning {
+    sense: Arc<Sense>,
+    now: Option<Moment>,
+    chain: Chain,
+}
+
+impl Meaning {
+    fn now(&mut self) -> Moment {
+        *self.now.get_or_insert_with(|| self.sense.now())
+    }
+
+    /// Bytes in front of the value of a version that is no operand; `None` if it is a delete, or has expired.
+    #[inline]
+    fn prefix(&mut self, seq_kind: SeqKind, bytes: &[u8]) -> Result<Option<usize>> {
+        if !seq_kind.is_wrapped() {
+            return Ok((!seq_kind.is_delete()).then_some(0));
+        }
+        let stored = Stored::of_entry(seq_kind, bytes)?;
+        Ok((!stored.is_expired(self.now())).then_some(bytes.len() - stored.value.len()))
+    }
 }
 
 impl<C: Cursor> Scan<C> {
     /// A scan of `cursor` at `seq` within `bounds`; without a position until it is placed.
-    pub fn new(cursor: C, seq: SeqNo, bounds: Bounds) -> Self {
-        Scan { cursor, seq, bounds, place: Place::Nowhere, key: Vec::new(), value: Vec::new() }
+    pub fn new(cursor: C, seq: SeqNo, bounds: Bounds, sense: Arc<Sense>) -> Self {
+        let meaning = Meaning { sense, now: None, chain: Chain::new() };
+        Scan {
+            cursor,
+            seq,
+            bounds,
+            place: Place::Nowhere,
+            key: Vec::new(),
+            value: Vec::new(),
+            prefix: 0,
+            meaning,
+        }
     }
 
     /// Goes on at another number, without a position.
     pub(crate) fn renew(&mut self, seq: SeqNo) {
         self.seq = seq;
         self.place = Place::Nowhere;
+        self.meaning.now = None;
     }
 
     /// Goes on with another cursor at another number, without a position; keeps bounds and memory.
@@ -115,8 +108,11 @@ impl<C: Cursor> Scan<C> {
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
         match self.place {
             Place::Nowhere => None,
-            Place::Forward => self.cursor.entry().map(|entry| (entry.key, entry.value)),
-            Place::Backward => Some((&self.key, &self.value)),
+            Place::Forward => {
+                let entry = self.cursor.entry()?;
+                Some((entry.key, entry.value.get(self.prefix..)?))
+            }
+            Place::Folded | Place::Backward => Some((&self.key, &self.value)),
         }
     }
 
@@ -188,6 +184,7 @@ impl<C: Cursor> Scan<C> {
                 self.key.extend_from_slice(entry.key);
                 self.cursor.next_key()?;
             }
+            Place::Folded => {}
             Place::Backward => seek_past(&mut self.cursor, &self.key)?,
         }
         count(|cells| add(&cells.rows_stepped, 1));
@@ -207,6 +204,7 @@ impl<C: Cursor> Scan<C> {
                 self.key.extend_from_slice(entry.key);
                 self.cursor.seek_before(&self.key)?;
             }
+            Place::Folded => self.cursor.seek_before(&self.key)?,
             Place::Backward => {}
         }
         count(|cells| add(&cells.rows_stepped, 1));
@@ -236,7 +234,19 @@ impl<C: Cursor> Scan<C> {
                 return Ok(());
             }
             if !decided && entry.seq_kind.seq() <= self.seq {
-                if !entry.seq_kind.is_delete() {
+                if entry.seq_kind.is_merge() {
+                    self.key.clear();
+                    self.key.extend_from_slice(entry.key);
+                    if self.fold_here()? {
+                        self.place = Place::Folded;
+                        return Ok(());
+                    }
+                    skip = true;
+                    steps = 0;
+                    continue;
+                }
+                if let Some(prefix) = self.meaning.prefix(entry.seq_kind, entry.value)? {
+                    self.prefix = prefix;
                     self.place = Place::Forward;
                     return Ok(());
                 }
@@ -285,7 +295,7 @@ impl<C: Cursor> Scan<C> {
     /// Walks the versions of `self.key` from oldest to newest; copies the newest visible one. Returns whether it
     /// is a value. Leaves the cursor before all versions of the key.
     fn take_best_version(&mut self) -> Result<bool> {
-        let mut is_value = false;
+        let (mut is_value, mut is_operand) = (false, false);
         let mut steps = 0;
         while let Some(entry) = self.cursor.entry() {
             if entry.key != self.key.as_slice() {
@@ -294,16 +304,39 @@ impl<C: Cursor> Scan<C> {
             if entry.seq_kind.seq() > self.seq || steps > STEPS_BEFORE_SEEK {
                 // Everything from here up to the key's newest version is invisible, or there are many versions.
                 count_skipped(u64::from(steps) - u64::from(is_value));
-                return self.jump_over_versions(is_value, steps > STEPS_BEFORE_SEEK);
+                return self.jump_over_versions(is_value, is_operand || steps > STEPS_BEFORE_SEEK);
             }
-            is_value = !entry.seq_kind.is_delete();
+            is_operand = entry.seq_kind.is_merge();
+            let prefix = if is_operand { None } else { self.meaning.prefix(entry.seq_kind, entry.value)? };
+            is_value = prefix.is_some();
             self.value.clear();
-            self.value.extend_from_slice(entry.value);
+            self.value.extend_from_slice(&entry.value[prefix.unwrap_or(0)..]);
             steps += 1;
             self.cursor.prev()?;
         }
         count_skipped(u64::from(steps) - u64::from(is_value));
+        if is_operand {
+            return self.jump_over_versions(is_value, true);
+        }
         Ok(is_value)
+    }
+
+    /// Takes the versions of `self.key`, the newest of which is an operand and the cursor's entry, and copies what they
+    /// make to `self.value`. Returns whether that is a value. Leaves the cursor at or behind the key's versions.
+    #[cold]
+    fn fold_here(&mut self) -> Result<bool> {
+        let Meaning { sense, now, chain } = &mut self.meaning;
+        let now = *now.get_or_insert_with(|| sense.now());
+        chain.clear();
+        while let Some(entry) = self.cursor.entry() {
+            if entry.key != self.key.as_slice() || !chain.take(entry.seq_kind, entry.value, now)? {
+                break;
+            }
+            self.cursor.next()?;
+        }
+        count_folded(chain);
+        self.value.clear();
+        chain.fold(sense.operator().map(|operator| &**operator), &self.key, &mut self.value)
     }
 
     fn jump_over_versions(&mut self, mut is_value: bool, look: bool) -> Result<bool> {
@@ -311,9 +344,14 @@ impl<C: Cursor> Scan<C> {
             self.cursor.seek(&self.key, self.seq)?;
             let entry = self.cursor.entry().filter(|entry| entry.key == self.key.as_slice());
             if let Some(entry) = entry {
-                is_value = !entry.seq_kind.is_delete();
-                self.value.clear();
-                self.value.extend_from_slice(entry.value);
+                if entry.seq_kind.is_merge() {
+                    is_value = self.fold_here()?;
+                } else {
+                    let prefix = self.meaning.prefix(entry.seq_kind, entry.value)?;
+                    is_value = prefix.is_some();
+                    self.value.clear();
+                    self.value.extend_from_slice(&entry.value[prefix.unwrap_or(0)..]);
+                }
             }
         }
         self.cursor.seek_before(&self.key)?;

@@ -1,13 +1,18 @@
 //! Options made ready for use: those of the database, resolved, and those of one table on top of them.
 
-use terrane_base::options::{BlockMemory, Options};
-use terrane_base::{Error, Result};
+use std::sync::Arc;
+
+use terrane_base::env::Clock;
+use terrane_base::options::{BlockMemory, OperatorName, Options, Setting, TimeToLive};
+use terrane_base::{Error, MergeOperators, Result};
 use terrane_compaction::Limits;
 use terrane_device::HUGE_PAGE_BYTES;
 use terrane_format::codec::Encoder;
 
+use crate::sense::Sense;
+
 /// Names of the options that a table may set for itself.
-pub const TABLE_OPTIONS: [&str; 8] = [
+pub const TABLE_OPTIONS: [&str; 10] = [
     "block_encoding",
     "block_bytes",
     "compression",
@@ -16,7 +21,14 @@ pub const TABLE_OPTIONS: [&str; 8] = [
     "level_base_bytes",
     "level_fanout",
     "overflow_runs_max",
+    MERGE_OPERATOR,
+    TIME_TO_LIVE,
 ];
+
+/// Name of the option that is stored with every table that has one.
+pub(crate) const MERGE_OPERATOR: &str = "merge_operator";
+/// Name of the option that can be changed while the table is open.
+const TIME_TO_LIVE: &str = "time_to_live";
 
 /// Of the memory budget, the part that is left to jobs in flight.
 const JOB_SHARE: u64 = 8;
@@ -41,6 +53,10 @@ pub struct TableSettings {
     pub overflow_runs_max: u64,
     /// Whether memtables have a filter.
     pub memtable_filter: bool,
+    /// What folds operands of merges.
+    pub merge_operator: OperatorName,
+    /// How long what is written lives, at first.
+    pub time_to_live: TimeToLive,
 }
 
 impl TableSettings {
@@ -50,6 +66,8 @@ impl TableSettings {
     /// `Invalid` for an option that a table cannot set, or a value out of range.
     pub fn new(database: &Options, overrides: &[(String, String)]) -> Result<TableSettings> {
         let mut options = database.clone();
+        // A table has what it was made with, whatever the database is opened with.
+        options.merge_operator = OperatorName::none();
         for (name, value) in overrides {
             check_table_option(name, value)?;
             options.set(name, value)?;
@@ -66,8 +84,71 @@ impl TableSettings {
             level_base_bytes: options.level_base_bytes,
             overflow_runs_max: options.overflow_runs_max,
             memtable_filter: options.memtable_filter,
+            merge_operator: options.merge_operator,
+            time_to_live: options.time_to_live,
         })
     }
+
+    /// What the records of the table `name` mean.
+    ///
+    /// # Errors
+    /// `Invalid` if its merge operator is not at hand, naming both and the remedy.
+    pub(crate) fn sense(
+        &self,
+        name: &str,
+        operators: &MergeOperators,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Arc<Sense>> {
+        let operator = self.merge_operator.get().map(|operator| operators.find(operator)).transpose();
+        let operator = operator.map_err(|error| error.context(format!("table {name:?}")))?;
+        Ok(Sense::new(operator, clock.clone(), self.time_to_live))
+    }
+}
+
+/// The options that are stored with a new table: its own, and the merge operator that the database gives it.
+pub(crate) fn stored_options(database: &Options, overrides: &[(String, String)]) -> Vec<(String, String)> {
+    let mut stored = overrides.to_vec();
+    if database.merge_operator.get().is_some() && !stored.iter().any(|(name, _)| name == MERGE_OPERATOR) {
+        stored.push((MERGE_OPERATOR.to_owned(), database.merge_operator.show()));
+    }
+    stored
+}
+
+/// Checks that the default table, which exists, has the merge operator that the database is opened with.
+///
+/// # Errors
+/// `Invalid`, naming both.
+pub(crate) fn check_operator_of_default(database: &Options, stored: &[(String, String)]) -> Result<()> {
+    let found = stored.iter().find(|(name, _)| name == MERGE_OPERATOR).map_or("none", |(_, value)| value);
+    match database.merge_operator.get() {
+        Some(wanted) if wanted != found => Err(Error::invalid(format!(
+            "option merge_operator={wanted}: the table \"default\" was made with {found}, which cannot be changed; leave \
+             the option out, and create another table with {wanted}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Options of a table with one of them changed while it is open.
+///
+/// # Errors
+/// `Invalid` for an option that cannot be changed, or a bad value.
+pub(crate) fn changed_options(
+    stored: &[(String, String)],
+    name: &str,
+    value: &str,
+) -> Result<(Vec<(String, String)>, TimeToLive)> {
+    check_table_option(name, value)?;
+    if name != TIME_TO_LIVE {
+        return Err(Error::invalid(format!(
+            "option {name}: of the options of a table only {TIME_TO_LIVE} can be changed while it is open"
+        )));
+    }
+    let mut options = Options::default();
+    options.set(name, value)?;
+    let mut changed: Vec<_> = stored.iter().filter(|(known, _)| known != name).cloned().collect();
+    changed.push((name.to_owned(), options.time_to_live.show()));
+    Ok((changed, options.time_to_live))
 }
 
 /// Checks that a table may set this option to this value.

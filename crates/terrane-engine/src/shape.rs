@@ -33,7 +33,8 @@ pub struct Shape {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableShape {
-    /// Name of the table.
+    /// Name of the table. One that begins with `terrane:` is the engine's own: it takes memory and space, too, but users
+    /// cannot open it.
     pub name: String,
     /// Versions in the active memtable.
     pub memtable_entries: u64,
@@ -53,6 +54,8 @@ pub struct TableShape {
     pub generation_bytes: u64,
     /// Bytes of all indexes over records.
     pub index_bytes: u64,
+    /// Range deletes in memory.
+    pub range_deletes: u64,
     /// Overflow runs, newest first.
     pub runs: Vec<LevelShape>,
     /// Levels from 1 down.
@@ -77,6 +80,8 @@ pub struct LevelShape {
     pub entries: u64,
     /// Deletes among them.
     pub deletes: u64,
+    /// Fragments of range deletes.
+    pub range_deletes: u64,
 }
 
 impl TableShape {
@@ -128,8 +133,9 @@ impl fmt::Display for TableShape {
 
 impl fmt::Display for LevelShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LevelShape { extents, bytes, entries, deletes } = self;
-        write!(f, "{entries} entries ({deletes} deletes), {bytes} bytes, {extents} extents")
+        let LevelShape { extents, bytes, entries, deletes, range_deletes } = self;
+        write!(f, "{entries} entries ({deletes} deletes), {bytes} bytes, {extents} extents")?;
+        if *range_deletes > 0 { write!(f, ", {range_deletes} fragments of range deletes") } else { Ok(()) }
     }
 }
 
@@ -165,6 +171,7 @@ fn table_shape(table: &Table) -> TableShape {
         generation_entries: picture.generations.iter().map(|generation| generation.entry_count()).sum(),
         generation_bytes: picture.generations.iter().map(|generation| generation.record_bytes()).sum(),
         index_bytes: picture.index_bytes(),
+        range_deletes: picture.range_deletes(),
         runs: picture.tree.runs.iter().map(|run| level_shape(&run.level)).collect(),
         levels: picture.tree.levels.iter().map(|level| level_shape(level)).collect(),
         flushed_seq: table.flushed_seq(),
@@ -191,5 +198,6 @@ fn level_shape(level: &Level) -> LevelShape {
         bytes: totals.bytes,
         entries: totals.entries,
         deletes: totals.deletes,
+        range_deletes: totals.range_deletes,
     }
 }

@@ -47,6 +47,9 @@ counters! {
     compaction_bytes_read, "bytes", "Bytes that compaction jobs read.";
     compaction_bytes_written, "bytes", "Bytes that compaction jobs wrote.";
     bytes_reused, "bytes", "Bytes that flush and compaction took over undecoded: re-linked extents, copied blocks.";
+    operands_folded, "operands", "Operands of merges that flush and compaction folded, with others or with a value.";
+    folds_failed, "folds", "Times that a merge operator failed or panicked in flush or compaction: its operands stayed.";
+    entries_expired, "entries", "Entries that flush and compaction dropped, or turned to deletes, because they had expired.";
     adaptive_switches, "switches", "Times that the tree of a table began or ceased to be kept for reads alone.";
     adaptive_flushes, "flushes", "Flushes asked for because a table is mostly read.";
     adaptive_jobs, "jobs", "Compaction jobs that only gave reads fewer sorted runs; among the jobs committed.";
@@ -82,6 +85,14 @@ counters! {
     device_user_reads, "calls", "Reads of the store for point reads, scans and checks.";
     device_user_batches, "calls", "Calls that made several of these reads at once.";
     device_ring_reads, "calls", "Reads of such calls that went by io_uring; the others were made one after the other.";
+    transactions_begun, "transactions", "Transactions begun.";
+    transactions_committed, "transactions", "Transactions committed, prepared ones included.";
+    transaction_conflicts, "conflicts", "Checks of transactions that failed because of what others committed.";
+    transaction_deadlocks, "circles", "Waits for a lock that were refused because they closed a circle.";
+    transaction_timeouts, "waits", "Waits for a lock or for what is prepared that took too long, of plain writes included.";
+    transactions_live, "transactions", "Transactions that are running or prepared now.";
+    transactions_prepared, "transactions", "Transactions that are prepared now.";
+    transaction_window_bytes, "bytes", "Memory of what is kept of commits for the checks of transactions now.";
     open_micros, "microseconds", "Time the open took.";
 }
 

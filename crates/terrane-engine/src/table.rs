@@ -20,6 +20,7 @@ use terrane_memtable::{GlobalIndex, Memtable};
 use crate::epoch_cell::EpochCell;
 use crate::filter_use::FilterUse;
 use crate::heat::TableLoad;
+use crate::sense::Sense;
 use crate::settings::TableSettings;
 
 /// Everything a read of one table may have to look at, newest first.
@@ -42,6 +43,21 @@ impl Picture {
             return Some(&self.active);
         }
         self.frozen.iter().find(|memtable| seq >= memtable.first_seq())
+    }
+
+    /// Whether any source has range deletes.
+    pub fn is_ranged(&self) -> bool {
+        let mut memory = std::iter::once(&self.active).chain(&self.frozen);
+        memory.any(|memtable| memtable.range_deletes().is_some())
+            || self.generations.iter().any(|generation| generation.index().range_deletes().is_some())
+            || self.tree.places().any(|(_, level)| level.totals().range_deletes > 0)
+    }
+
+    /// Range deletes in memory.
+    pub fn range_deletes(&self) -> u64 {
+        let memory = std::iter::once(&self.active).chain(&self.frozen);
+        let memory = memory.chain(self.generations.iter().map(|generation| generation.index()));
+        memory.filter_map(|memtable| memtable.range_deletes()).map(|deletes| deletes.len()).sum()
     }
 
     /// Bytes of the indexes over records, all sources together.
@@ -83,6 +99,8 @@ pub struct Table {
     pub name: String,
     /// Options in force for this table.
     pub settings: TableSettings,
+    /// What its records mean.
+    pub sense: Arc<Sense>,
     picture: EpochCell<Picture>,
     edit: Mutex<()>,
     dropped: AtomicBool,
@@ -143,6 +161,7 @@ impl Table {
         id: TableId,
         name: String,
         settings: TableSettings,
+        sense: Arc<Sense>,
         tree: Arc<Metasnapshot>,
         flushed: SeqNo,
         first_seq: SeqNo,
@@ -153,6 +172,7 @@ impl Table {
             id,
             name,
             settings,
+            sense,
             picture: EpochCell::new(picture),
             edit: Mutex::new(()),
             dropped: AtomicBool::new(false),

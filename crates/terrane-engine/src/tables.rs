@@ -8,9 +8,9 @@ use terrane_format::manifest::EditOp;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
 
-use crate::catalog::DEFAULT_NAME;
+use crate::catalog::{CatalogChange, DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
-use crate::settings::TableSettings;
+use crate::settings::{TableSettings, changed_options, stored_options};
 use crate::table::Table;
 
 /// Extents that one edit removes when a table is dropped.
@@ -41,8 +41,20 @@ impl Engine {
         self.write_point(sync, |batch| batch.delete(table, key))
     }
 
+    /// Removes every key from `start` to before `end`.
+    ///
+    /// # Errors
+    /// As [`Engine::write`], and `Invalid` if `start` is not less than `end`.
+    pub fn delete_range(&self, table: TableId, start: &[u8], end: &[u8], sync: bool) -> Result<()> {
+        self.write_point(sync, |batch| batch.delete_range(table, start, end))
+    }
+
+    /// Commits the one change that `add` puts into a batch.
+    ///
+    /// # Errors
+    /// As [`Engine::write`].
     #[inline]
-    fn write_point(&self, sync: bool, add: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
+    pub fn write_point(&self, sync: bool, add: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
         POINT.with_borrow_mut(|batch| {
             batch.clear();
             add(batch)?;
@@ -74,9 +86,30 @@ impl Engine {
         self.refuse_if_read_only()?;
         let change = self.catalog.change();
         change.check_new(name)?;
-        let settings = TableSettings::new(&self.options, overrides)?;
+        self.create_checked(&change, name, overrides)
+    }
+
+    /// Makes the table of prepared transactions, unless it is there.
+    pub(crate) fn create_hidden_table(&self) -> Result<Arc<Table>> {
+        self.refuse_if_read_only()?;
+        let change = self.catalog.change();
+        match self.catalog.find_hidden() {
+            Some(table) => Ok(table),
+            None => self.create_checked(&change, HIDDEN_NAME, &[]),
+        }
+    }
+
+    fn create_checked(
+        &self,
+        change: &CatalogChange<'_>,
+        name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Arc<Table>> {
+        let options = stored_options(&self.options, overrides);
+        let settings = TableSettings::new(&self.options, &options)?;
+        let sense = settings.sense(name, &self.operators, &self.env.clock)?;
         let id = self.manifest.state().next.table;
-        let create = EditOp::CreateTable { id, name: name.to_owned(), options: overrides.to_vec() };
+        let create = EditOp::CreateTable { id, name: name.to_owned(), options };
         // No record of the table has a lower number than the next one now.
         let mut first_seq = SeqNo(0);
         self.journal.between_groups(&mut |next_seq| first_seq = next_seq);
@@ -84,10 +117,34 @@ impl Engine {
         // The edit names a number. Were it durable and the journal behind it, recovery would miss records.
         self.journal.sync()?;
         self.append_edit(vec![create, EditOp::Flushed { table: id, seq: flushed }])?;
-        let table =
-            Table::new(id, name.to_owned(), settings, Arc::new(Metasnapshot::new()), flushed, first_seq);
+        let table = Table::new(
+            id,
+            name.to_owned(),
+            settings,
+            sense,
+            Arc::new(Metasnapshot::new()),
+            flushed,
+            first_seq,
+        );
         change.insert(table.clone());
         Ok(table)
+    }
+
+    /// Changes an option of a table while it is open: `time_to_live`, for what is written from now on. Durable on return.
+    ///
+    /// # Errors
+    /// `Invalid` for another option or a bad value, `NotFound` if the table was dropped, `Poisoned`, `Io`.
+    pub fn set_table_option(&self, table: &Table, name: &str, value: &str) -> Result<()> {
+        self.refuse_if_read_only()?;
+        let _change = self.catalog.change();
+        let state = self.manifest.state();
+        let stored = state.tables.get(&table.id).filter(|stored| !stored.dropped);
+        let stored = stored
+            .ok_or_else(|| Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)))?;
+        let (options, time_to_live) = changed_options(&stored.options, name, value)?;
+        self.append_edit(vec![EditOp::SetOptions { id: table.id, options }])?;
+        table.sense.set_time_to_live(time_to_live);
+        Ok(())
     }
 
     /// Drops a table; durable on return. Its space comes back when its last reader has left.

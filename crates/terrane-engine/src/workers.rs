@@ -6,6 +6,7 @@ use terrane_base::Result;
 use terrane_base::env::Step;
 
 use crate::engine::Engine;
+use crate::own_threads::Working;
 
 impl Engine {
     /// Starts the workers.
@@ -28,7 +29,11 @@ impl Engine {
                 }
                 loop {
                     let seen = scheduler.signals();
-                    match engine.upgrade().map_or(Step::Ended, |engine| engine.work_step()) {
+                    let step = |engine: Arc<Engine>| {
+                        let _working = Working::begin(&engine);
+                        engine.work_step()
+                    };
+                    match engine.upgrade().map_or(Step::Ended, step) {
                         Step::Worked => {}
                         Step::Idle => scheduler.wait_for_signal(seen),
                         Step::Ended => return,

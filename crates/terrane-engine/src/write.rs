@@ -21,6 +21,9 @@ const BATCH_SHARE: u64 = 4;
 /// Bytes written between two looks at what memory is in use.
 const DEBT_QUANTUM_BYTES: u64 = 256 * 1024;
 
+/// How long a write that is no part of a transaction waits for locks of transactions.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// How long the background must have had nothing to do before a writer that waits for memory stops waiting.
 const IDLE_MAX: Duration = Duration::from_millis(500);
 
@@ -30,6 +33,19 @@ impl Engine {
     /// # Errors
     /// `Invalid` for a batch beyond the limits or for an unknown table, `Full`, `Poisoned`, `Io`.
     pub fn write(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
+        self.commit_admitted(batch, sync, LOCK_TIMEOUT, |engine| engine.admit(batch))
+    }
+
+    /// Commits `batch` once `admit` has let it in; it says how many bytes are reserved for it. Where a transaction has a
+    /// lock of one of its keys, it waits so long.
+    #[inline]
+    pub(crate) fn commit_admitted(
+        &self,
+        batch: &Batch,
+        sync: bool,
+        lock_timeout: Duration,
+        admit: impl FnOnce(&Engine) -> Result<u64>,
+    ) -> Result<SeqNo> {
         if batch.is_empty() {
             if sync {
                 self.journal.sync()?;
@@ -37,8 +53,22 @@ impl Engine {
             return Ok(self.journal.visible());
         }
         let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trimming.lock());
-        let admitted = self.admit(batch)?;
-        let committed = self.journal.commit(batch, sync, &mut |placed| self.index(placed));
+        self.write_by(batch, admit, || match self.txn.watch.pass() {
+            Some(_unseen) => self.commit_batch(batch, sync),
+            None => self.commit_watched(batch, sync, lock_timeout),
+        })
+    }
+
+    /// Has `admit` let `batch` in, which is not empty, and `commit` commit it; counts it.
+    #[inline]
+    pub(crate) fn write_by(
+        &self,
+        batch: &Batch,
+        admit: impl FnOnce(&Engine) -> Result<u64>,
+        commit: impl FnOnce() -> Result<SeqNo>,
+    ) -> Result<SeqNo> {
+        let admitted = admit(self)?;
+        let committed = commit();
         if admitted > 0 {
             self.admitted.fetch_sub(admitted, Ordering::AcqRel);
         }
@@ -48,6 +78,12 @@ impl Engine {
         add(&self.counters.records_written, count);
         self.count_bytes(batch.bytes().len() as u64);
         Ok(seq)
+    }
+
+    /// Commits an admitted batch.
+    #[inline]
+    pub(crate) fn commit_batch(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
+        self.journal.commit(batch, sync, &mut |placed| self.index(placed))
     }
 
     /// Counts bytes written; each time a quantum of them has come together, the debt is computed anew.
@@ -61,7 +97,17 @@ impl Engine {
 
     /// Refuses what cannot be committed and holds back what the background cannot follow. Returns how many bytes
     /// were reserved for the batch: all of a large one, whose room must be there before it comes.
-    fn admit(&self, batch: &Batch) -> Result<u64> {
+    pub(crate) fn admit(&self, batch: &Batch) -> Result<u64> {
+        let bytes = self.check_batch(batch)?;
+        self.pressure.pay(bytes, &*self.env.clock);
+        if self.needs_room(bytes) {
+            return self.reserve(bytes);
+        }
+        Ok(0)
+    }
+
+    /// Refuses what cannot be committed; returns the bytes of the batch.
+    pub(crate) fn check_batch(&self, batch: &Batch) -> Result<u64> {
         self.refuse_if_read_only()?;
         let bytes = batch.bytes().len() as u64;
         let limit = self.plan.write_bytes / BATCH_SHARE;
@@ -72,23 +118,33 @@ impl Engine {
                 self.options.memory_bytes
             )));
         }
-        if self.closing.load(Ordering::Relaxed) {
+        if self.is_closing() {
             return Err(Error::new(Kind::Cancelled, "the database is closing"));
         }
-        self.pressure.pay(bytes, &*self.env.clock);
-        if bytes > DEBT_QUANTUM_BYTES || self.pressure.debt() >= 1.0 {
-            return self.reserve(bytes);
-        }
-        Ok(0)
+        Ok(bytes)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Whether room is reserved for a batch of `bytes` before it comes.
+    pub(crate) fn needs_room(&self, bytes: u64) -> bool {
+        bytes > DEBT_QUANTUM_BYTES || self.pressure.debt() >= 1.0
+    }
+
+    /// What a batch of `bytes` takes of the write memory.
+    pub(crate) fn room_for(&self, bytes: u64) -> u64 {
+        // A batch that fits no ordinary segment gets one of its own, beside the one that was kept ready.
+        let is_oversized = bytes >= self.options.segment_bytes;
+        if is_oversized { bytes + self.options.segment_bytes } else { bytes }
     }
 
     /// Waits while the write memory has no room for a batch of `bytes`, then reserves it; fails only when the
     /// background cannot bring memory back. Returns what was reserved.
     #[cold]
     fn reserve(&self, bytes: u64) -> Result<u64> {
-        // A batch that fits no ordinary segment gets one of its own, beside the one that was kept ready.
-        let is_oversized = bytes >= self.options.segment_bytes;
-        let bytes = if is_oversized { bytes + self.options.segment_bytes } else { bytes };
+        let bytes = self.room_for(bytes);
         self.give_up_adapting();
         let is_reserved = Cell::new(false);
         let fits = || {
@@ -137,7 +193,7 @@ impl Engine {
     }
 
     /// Reserves `bytes` of the write memory if they are free.
-    fn try_reserve(&self, bytes: u64) -> bool {
+    pub(crate) fn try_reserve(&self, bytes: u64) -> bool {
         let reserved = self.admitted.fetch_add(bytes, Ordering::AcqRel) + bytes;
         let fits = self.has_room_for(reserved);
         if !fits {

@@ -4,6 +4,8 @@
 //! without bound: a list ends after [`FIELDS_MAX`] rows, a manifest is told field by field.
 //! Names and meanings are those of the pages that `docs/format/README.md` lists.
 
+use terrane_base::{Moment, RecordKind, Stored};
+
 /// One field of a stored structure, for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -55,4 +57,20 @@ pub fn text(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(SHOWN_MAX)];
     let more = if bytes.len() > SHOWN_MAX { format!("... ({} bytes)", bytes.len()) } else { String::new() };
     format!("\"{}\"{more}", shown.escape_ascii())
+}
+
+/// What stands in front of a stored value, in words, and the user's value behind it.
+#[must_use]
+pub fn stored(kind: Option<RecordKind>, bytes: &[u8]) -> (String, &[u8]) {
+    let Some(Ok(stored)) = kind.map(|kind| Stored::decode(kind, bytes)) else {
+        return (" with a broken prefix".to_owned(), bytes);
+    };
+    let mut words = String::new();
+    if stored.expires_at != Moment::NEVER {
+        words.push_str(&format!(" until {} ms", stored.expires_at.0));
+    }
+    if stored.span > 0 {
+        words.push_str(&format!(" for {} numbers", stored.span + 1));
+    }
+    (words, stored.value)
 }

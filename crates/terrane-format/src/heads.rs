@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use terrane_base::key;
 use terrane_base::prefetch::prefetch;
 
 use crate::rank::{self, LEAF, LEAF_HEAD_BYTES, ROOT};
@@ -38,9 +39,9 @@ impl Heads {
     /// searches are given. If the keys are not sorted, searches give any position.
     pub(crate) fn collect<'a>(count: usize, first_at: usize, key: impl Fn(usize) -> &'a [u8]) -> Heads {
         let Some(last) = count.checked_sub(1) else { return Heads::default() };
-        let prefix_len = wire::common_prefix(key(0), key(last));
+        let prefix_len = key::common_len(key(0), key(last));
         // Keys out of order need not have the prefix.
-        let head = |at: usize| wire::head_behind(key(at), prefix_len.min(key(at).len()));
+        let head = |at: usize| key::head_behind(key(at), prefix_len.min(key(at).len()));
         let mut heads: Vec<u64> = (0..count).map(head).collect();
         let prefix = first_at..first_at + prefix_len;
         let mut tree = Heads { count, prefix, leaf_count: lowest_leaves(count), ..Heads::default() };
@@ -87,7 +88,7 @@ impl<L: AsRef<[u8]>> Heads<L> {
             // `key` leaves the prefix, or is a part of it: it lies on one side of all keys.
             return if key < prefix { 0..0 } else { self.count..self.count };
         }
-        let head = wire::head_behind(key, prefix.len());
+        let head = key::head_behind(key, prefix.len());
         let low = head.checked_sub(1).map_or(0, |below| self.at_most(below));
         let equal = (low..self.count).take_while(|at| self.head(*at) == head).count();
         low..low + equal
@@ -153,7 +154,7 @@ impl<L: AsRef<[u8]>> Heads<L> {
         if !(1..=ROOT).contains(&self.leaf_count) || key.len() < self.prefix.len() {
             return 0..0;
         }
-        let below = wire::head_behind(key, self.prefix.len()).saturating_sub(1);
+        let below = key::head_behind(key, self.prefix.len()).saturating_sub(1);
         let leaf = rank::root(&self.root, below).min(self.leaf_count).saturating_sub(1);
         leaf * LEAF..(leaf * LEAF + LEAF).min(self.count)
     }

@@ -13,6 +13,8 @@ pub mod filter;
 mod heads;
 pub mod index;
 pub mod manifest;
+pub mod prepared;
+pub mod range_deletes;
 pub mod rank;
 pub mod segment;
 mod wire;

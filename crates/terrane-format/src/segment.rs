@@ -23,8 +23,10 @@ use terrane_base::{Error, Result, SegmentId, SeqNo};
 use crate::checksum::crc32c;
 
 mod groups;
+mod transcribe;
 
 pub use groups::{Batch, Batches, Group, Groups, Walk, describe, durable_marks};
+pub use transcribe::{Transcribed, transcribe};
 
 /// First bytes of every segment.
 pub const MAGIC: [u8; 8] = *b"terrseg\n";

@@ -82,50 +82,6 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Bytes that `a` and `b` have in common from the front.
-#[inline]
-pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    let len = a.len().min(b.len());
-    let mut at = 0;
-    while let (Some(x), Some(y)) = (u64_at(&a[at..], 0), u64_at(&b[at..], 0)) {
-        let difference = x ^ y;
-        if difference != 0 {
-            return at + (difference.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while at < len && a[at] == b[at] {
-        at += 1;
-    }
-    at
-}
-
-/// The first 8 bytes of `key` as a big-endian number, padded with zeros: where two heads differ, they order as
-/// their keys do.
-#[inline]
-pub(crate) fn head(key: &[u8]) -> u64 {
-    if let Some(first) = key.first_chunk() {
-        return u64::from_be_bytes(*first);
-    }
-    let mut bytes = [0; 8];
-    bytes[..key.len()].copy_from_slice(key);
-    u64::from_be_bytes(bytes)
-}
-
-/// [`head`] of what `key` has behind its first `start` bytes. Requires: `start <= key.len()`.
-#[inline]
-pub(crate) fn head_behind(key: &[u8], start: usize) -> u64 {
-    let rest = &key[start..];
-    if let Some(first) = rest.first_chunk() {
-        return u64::from_be_bytes(*first);
-    }
-    // The last 8 bytes of the key end with the rest; what is in front of it is shifted out.
-    match key.last_chunk() {
-        Some(last) if !rest.is_empty() => u64::from_be_bytes(*last) << (64 - 8 * rest.len()),
-        _ => head(rest),
-    }
-}
-
 /// The structure's checksum stands in its last four bytes: checks it and returns the bytes in front of it.
 pub(crate) fn checked_body<'a>(what: &str, seed: u32, bytes: &'a [u8]) -> Result<&'a [u8]> {
     let Some((body, trailer)) = bytes.split_last_chunk() else {

@@ -159,6 +159,10 @@ impl Store for OneExtent {
         OneExtent::refused()
     }
 
+    fn hold(&self) {}
+
+    fn release(&self) {}
+
     fn restore(&self, _live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
         OneExtent::refused()
     }

@@ -21,6 +21,7 @@ pub mod manifest;
 pub mod mutate;
 pub mod options;
 pub mod parts;
+pub mod prepared;
 pub mod repair;
 pub mod replay;
 pub mod segment;
@@ -47,6 +48,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "block", run: parts::block, seeds: parts::block_seeds, smoke: 6000 },
     Target { name: "index", run: parts::index, seeds: parts::index_seeds, smoke: 6000 },
     Target { name: "filter", run: parts::filter, seeds: parts::filter_seeds, smoke: 4000 },
+    Target {
+        name: "range_deletes",
+        run: parts::range_deletes,
+        seeds: parts::range_delete_seeds,
+        smoke: 4000,
+    },
     Target { name: "codec", run: parts::codec, seeds: parts::codec_seeds, smoke: 4000 },
     Target { name: "meta", run: parts::meta, seeds: parts::meta_seeds, smoke: 4000 },
     Target { name: "extent", run: extent::run, seeds: extent::seeds, smoke: 1500 },
@@ -55,6 +62,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "edit", run: manifest::edit, seeds: manifest::edit_seeds, smoke: 4000 },
     Target { name: "manifest", run: manifest::file, seeds: manifest::file_seeds, smoke: 1500 },
     Target { name: "directory", run: directory::run, seeds: directory::seeds, smoke: 4000 },
+    Target { name: "prepared", run: prepared::run, seeds: prepared::seeds, smoke: 4000 },
     Target { name: "store", run: store::run, seeds: store::seeds, smoke: 1500 },
     Target { name: "options", run: options::run, seeds: options::seeds, smoke: 4000 },
     Target { name: "text", run: options::text, seeds: options::text_seeds, smoke: 4000 },

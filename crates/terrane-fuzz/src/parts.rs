@@ -1,13 +1,16 @@
 //! Targets below the checksums of an extent: data block, index block, filter, compressed bytes, and the description
 //! of an extent that the manifest holds.
 
+use terrane_base::chain::Chain;
+use terrane_base::merge_operator::built_in;
 use terrane_base::options::{BlockEncoding, Compression};
-use terrane_base::{Entry, ExtentId, Kind, RecordKind, SeqKind, SeqNo};
+use terrane_base::{Entry, ExtentId, Kind, Moment, RecordKind, SeqKind, SeqNo, Stored};
 use terrane_format::block::{self, Block, BlockBuilder, BlockCursor};
 use terrane_format::codec::{self, Encoder};
 use terrane_format::extent::{self, ExtentMeta};
 use terrane_format::filter::{self, Filter};
 use terrane_format::index::{self, IndexBlock};
+use terrane_format::range_deletes::{self, Fragment, Fragments};
 
 use crate::extent::ExtentBytes;
 use crate::input::Input;
@@ -42,6 +45,7 @@ pub(crate) fn use_block(block: &Block) {
         cursor.next(block);
     }
     assert_eq!(forward.len(), block.entry_count(), "a walk forward sees every entry");
+    use_stored(&forward);
     cursor.seek_last(block);
     for expected in forward.iter().rev() {
         assert_eq!(
@@ -65,6 +69,21 @@ pub(crate) fn use_block(block: &Block) {
         for (key, seq_kind, value) in forward.iter().take(LOOKUPS_MAX) {
             let found = block.find(key, seq_kind.seq()).expect("every entry is found");
             assert_eq!((found.seq_kind, found.value), (*seq_kind, value.as_slice()));
+        }
+    }
+}
+
+/// Takes apart what stands in front of values, and folds what looks like operands.
+fn use_stored(rows: &[Row]) {
+    let mut chain = Chain::new();
+    for (_, seq_kind, bytes) in rows {
+        if let Some(stored) = corrupt_or(Stored::of_entry(*seq_kind, bytes)) {
+            assert!(bytes.ends_with(stored.value), "a value is the end of what is stored");
+        }
+        if corrupt_or(chain.take(*seq_kind, bytes, Moment(1 << 40))) != Some(true) {
+            let mut value = Vec::new();
+            let _ = chain.fold(built_in("append").as_deref(), b"k", &mut value);
+            chain.clear();
         }
     }
 }
@@ -166,6 +185,51 @@ pub fn filter_seeds() -> Vec<Seed> {
         (format!("keys-{keys}-bits-{bits}"), bytes)
     };
     [(1, 10), (60, 10), (200, 16), (20, 1), (33, 30)].map(build).into()
+}
+
+/// The range deletes of an extent, as they are and with their checksum set right.
+pub fn range_deletes(bytes: &[u8]) {
+    let _ = range_deletes::describe(bytes);
+    let _ = corrupt_or(Fragments::decode(bytes));
+    let mut bytes = bytes.to_vec();
+    repair::trailer(repair::RANGES, &mut bytes);
+    let _ = range_deletes::describe(&bytes);
+    let Some(fragments) = corrupt_or(Fragments::decode(&bytes)) else { return };
+    let all = fragments.all();
+    assert!(all.windows(2).all(|pair| pair[0].end <= pair[1].start), "fragments are disjoint");
+    for fragment in all.iter().take(LOOKUPS_MAX) {
+        assert!(fragment.start < fragment.end && fragment.last_key() >= fragment.start.as_slice());
+        assert_eq!(fragments.covering(&fragment.start), Some(fragment));
+        assert_ne!(fragments.covering(&fragment.end), Some(fragment));
+        let newest = fragment.newest(SeqNo::MAX).expect("a fragment has a number");
+        assert_eq!(fragment.newest(newest), Some(newest));
+        assert!(fragment.next_above(newest).is_none());
+    }
+    let mut again = Vec::new();
+    Fragments::encode(all, &mut again);
+    assert_eq!(again.len(), bytes.len());
+    assert_eq!(Fragments::decode(&again).expect("what was encoded is decoded"), fragments);
+}
+
+/// Range deletes side by side, one in three over two snapshots.
+pub(crate) fn fragments(count: u64) -> Vec<Fragment> {
+    let fragment = |number: u64| Fragment {
+        start: format!("key{number:04}").into_bytes(),
+        end: format!("key{number:04}{}", "z".repeat(1 + number as usize % 3)).into_bytes(),
+        seqs: (0..1 + number % 3).map(|older| SeqNo(20_000 - older * 100 - number)).collect(),
+    };
+    (0..count).map(fragment).collect()
+}
+
+/// Corpus of [`range_deletes()`].
+#[must_use]
+pub fn range_delete_seeds() -> Vec<Seed> {
+    let encode = |count: u64| {
+        let mut bytes = Vec::new();
+        Fragments::encode(&fragments(count), &mut bytes);
+        (format!("fragments-{count}"), bytes)
+    };
+    [1, 3, 40].map(encode).into()
 }
 
 /// Compressed bytes: codec, length after decompression, then the bytes.

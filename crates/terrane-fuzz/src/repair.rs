@@ -18,6 +18,8 @@ use terrane_format::{block, extent};
 
 /// Start values of checksums, from `docs/format`.
 pub const INDEX: &[u8; 4] = b"INDX";
+/// Seed of the checksum of range deletes.
+pub const RANGES: &[u8; 4] = b"RDEL";
 /// As [`INDEX`].
 pub const FILTER: &[u8; 4] = b"FLTR";
 const FOOTER: &[u8; 4] = b"FOOT";
@@ -48,11 +50,13 @@ pub fn trailer(seed: &[u8; 4], bytes: &mut [u8]) {
 
 /// Of an extent: blocks, index, filter, handles and footer; also the magic number, and the length in the footer.
 pub fn extent(bytes: &mut [u8]) {
-    let Some(footer_at) = bytes.len().checked_sub(FOOTER_BYTES) else { return };
+    let is_ranged = bytes.ends_with(&extent::MAGIC_RANGED);
+    let Some(footer_at) = bytes.len().checked_sub(extent::footer_bytes(is_ranged)) else { return };
     let len = bytes.len() as u32;
     put(bytes, footer_at + 8, len);
     // Handles: offset, length, checksum; index and then filter, behind 16 bytes of the footer.
-    for (handle_at, seed) in [(footer_at + 16, INDEX), (footer_at + 28, FILTER)] {
+    let ranges = is_ranged.then_some((footer_at + FOOTER_BYTES - 12, RANGES));
+    for (handle_at, seed) in [(footer_at + 16, INDEX), (footer_at + 28, FILTER)].into_iter().chain(ranges) {
         let Some(part) = part(bytes, handle_at, footer_at) else { continue };
         if seed == INDEX {
             index_rows(bytes, part.clone());
@@ -62,7 +66,7 @@ pub fn extent(bytes: &mut [u8]) {
         put(bytes, handle_at + 8, checksum);
     }
     let magic_at = bytes.len() - 8;
-    bytes[magic_at..].copy_from_slice(&extent::MAGIC);
+    bytes[magic_at..].copy_from_slice(if is_ranged { &extent::MAGIC_RANGED } else { &extent::MAGIC });
     trailer(FOOTER, &mut bytes[footer_at..magic_at]);
 }
 

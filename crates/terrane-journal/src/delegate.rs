@@ -28,6 +28,10 @@ macro_rules! delegate_journal {
                 self.0.segments()
             }
 
+            fn excerpt(&self) -> Result<crate::Excerpt> {
+                self.0.excerpt()
+            }
+
             fn check(&self) -> Result<()> {
                 self.0.check()
             }

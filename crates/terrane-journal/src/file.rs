@@ -22,6 +22,7 @@
 //!    syncer's segment durable anyway.
 //! 4. Segments become durable oldest first.
 
+mod live;
 mod prepare;
 mod recycle;
 
@@ -38,9 +39,10 @@ use terrane_device::{Disk, File, SegmentMemory};
 use crate::delegate::delegate_journal;
 use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
 use crate::{
-    Appended, Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo,
+    Appended, Journal, JournalSettings, JournalStart, LiveMemory, Placed, Poison, RingJournal, SegmentInfo,
     SegmentRegistrar, SegmentState,
 };
+use live::Live;
 use recycle::Retired;
 
 /// The journal in files. See [`Journal`] for the calls.
@@ -139,20 +141,6 @@ struct State {
     sync_due: SegmentId,
     is_stopping: bool,
     is_preparer_gone: bool,
-}
-
-/// A segment that has a file.
-struct Live {
-    info: SegmentInfo,
-    /// `None` for a replayed one, which is durable.
-    file: Option<Arc<dyn File>>,
-    memory: Arc<SegmentMemory>,
-}
-
-impl AsMut<SegmentInfo> for Live {
-    fn as_mut(&mut self) -> &mut SegmentInfo {
-        &mut self.info
-    }
 }
 
 impl Shared {
@@ -365,6 +353,11 @@ impl Medium for FileMedium {
 
     fn segments(&self) -> Vec<SegmentInfo> {
         self.shared.state.lock().live.iter().map(|live| live.info.clone()).collect()
+    }
+
+    fn live_memory(&self) -> Vec<LiveMemory> {
+        let state = self.shared.state.lock();
+        state.live.iter().map(|live| (live.info.id, live.info.used, Arc::clone(&live.memory))).collect()
     }
 
     fn memory_bytes(&self) -> u64 {

@@ -22,7 +22,7 @@ use crate::log::{Log, copy_batch};
 use crate::medium::Medium;
 use crate::poison::Poison;
 use crate::ring::{Ring, phase};
-use crate::{Appended, Journal, JournalSettings, JournalStart, Placed, SegmentInfo, SegmentState};
+use crate::{Appended, Excerpt, Journal, JournalSettings, JournalStart, Placed, SegmentInfo, SegmentState};
 
 /// How often the leader of a persist step gives the processor away so that the members of the last one, which
 /// are just returning, get into this one. Without it two writers pay for a sync each. All turns together cost less than
@@ -296,6 +296,17 @@ impl<M: Medium> Journal for RingJournal<M> {
             }
             segments
         })
+    }
+
+    fn excerpt(&self) -> Result<Excerpt> {
+        self.check()?;
+        Ok(self.with_log(|log| {
+            let active = log.active();
+            let used = |id, used| active.filter(|(active, _)| *active == id).map_or(used, |(_, used)| used);
+            let live = self.medium.live_memory().into_iter();
+            let segments = live.map(|(id, bytes, memory)| (memory, used(id, bytes))).collect();
+            Excerpt::new(SeqNo(log.next_seq().0 - 1), segments)
+        }))
     }
 
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {

@@ -8,12 +8,14 @@
 //! * [`RingJournal`]: a commit from ticket to return; ties ring, log and medium together.
 //! * [`Medium`]: what holds the segments and makes them durable: files ([`FileJournal`]), the heap
 //!   ([`NullJournal`]); persistent memory and a remote journal fit here.
+//! * [`Excerpt`]: what the journal holds at a moment, and its copy for another database.
 //! * [`replay`]: from segments back to records, checked.
 //! * [`conformance`]: what every [`Journal`] must pass.
 
 pub mod conformance;
 
 mod delegate;
+mod excerpt;
 mod file;
 mod fork;
 mod journal;
@@ -30,6 +32,7 @@ use terrane_base::{Batch, Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
 pub use terrane_format::segment::ChainLink;
 
+pub use excerpt::{Excerpt, LiveMemory, WrittenSegment};
 pub use file::FileJournal;
 pub use journal::RingJournal;
 pub use medium::{Medium, NewSegment, SealedEnd};
@@ -113,6 +116,13 @@ pub trait Journal: Send + Sync {
 
     /// The live segments, oldest first.
     fn segments(&self) -> Vec<SegmentInfo>;
+
+    /// What the journal holds between two groups, up to the last one that was formed. Requires: nothing is trimmed
+    /// meanwhile that the caller wants in it.
+    ///
+    /// # Errors
+    /// As [`Journal::check`].
+    fn excerpt(&self) -> Result<Excerpt>;
 
     /// Gives up the segments up to `upto` that are not active; returns their ids. The caller has removed them
     /// durably from the manifest. Their files are reused or removed once no [`SegmentMemory`] points into them.

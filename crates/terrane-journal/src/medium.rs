@@ -6,7 +6,7 @@ use std::sync::Arc;
 use terrane_base::{Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
 
-use crate::{Appended, ChainLink, SegmentInfo, SegmentState};
+use crate::{Appended, ChainLink, LiveMemory, SegmentInfo, SegmentState};
 
 /// A segment that is ready for its header.
 #[derive(Clone, Debug)]
@@ -67,6 +67,10 @@ pub trait Medium: Send + Sync {
 
     /// The live segments, oldest first; the journal corrects the use of the active one.
     fn segments(&self) -> Vec<SegmentInfo>;
+
+    /// The live segments with their memory, oldest first; one that was never used says 0 bytes. The journal knows more of
+    /// the active one.
+    fn live_memory(&self) -> Vec<LiveMemory>;
 
     /// Memory of all segments, in bytes.
     fn memory_bytes(&self) -> u64 {

@@ -9,7 +9,10 @@ use terrane_device::{Region, SegmentMemory};
 
 use crate::delegate::delegate_journal;
 use crate::medium::{Medium, NewSegment, SealedEnd, seal_last};
-use crate::{Journal, JournalSettings, JournalStart, Placed, Poison, RingJournal, SegmentInfo, SegmentState};
+use crate::{
+    Journal, JournalSettings, JournalStart, LiveMemory, Placed, Poison, RingJournal, SegmentInfo,
+    SegmentState,
+};
 
 /// Segments on the heap. Persisting is free, because nothing survives the process anyway.
 #[derive(Debug)]
@@ -21,7 +24,20 @@ pub struct HeapMedium {
 #[derive(Debug)]
 struct HeapState {
     next_segment: u64,
-    live: VecDeque<SegmentInfo>,
+    live: VecDeque<HeapSegment>,
+}
+
+#[derive(Debug)]
+struct HeapSegment {
+    info: SegmentInfo,
+    /// Kept until the segment is trimmed, like a file: whoever copies the journal reads it.
+    memory: Arc<SegmentMemory>,
+}
+
+impl AsMut<SegmentInfo> for HeapSegment {
+    fn as_mut(&mut self) -> &mut SegmentInfo {
+        &mut self.info
+    }
 }
 
 impl HeapMedium {
@@ -44,8 +60,9 @@ impl Medium for HeapMedium {
         let last_seq = sealed.map_or(SeqNo(0), |sealed| sealed.link.last_seq);
         let info =
             SegmentInfo { id, file: 0, state: SegmentState::Active, bytes: bytes as u64, used: 0, last_seq };
-        state.live.push_back(info);
-        Ok(NewSegment { memory: Arc::new(SegmentMemory { id, region }), file: 0 })
+        let memory = Arc::new(SegmentMemory { id, region });
+        state.live.push_back(HeapSegment { info, memory: Arc::clone(&memory) });
+        Ok(NewSegment { memory, file: 0 })
     }
 
     fn write(&self, _segment: &SegmentMemory, _offset: usize, _len: usize) -> Result<()> {
@@ -61,17 +78,22 @@ impl Medium for HeapMedium {
     }
 
     fn segments(&self) -> Vec<SegmentInfo> {
-        self.state.lock().live.iter().cloned().collect()
+        self.state.lock().live.iter().map(|live| live.info.clone()).collect()
+    }
+
+    fn live_memory(&self) -> Vec<LiveMemory> {
+        let state = self.state.lock();
+        state.live.iter().map(|live| (live.info.id, live.info.used, Arc::clone(&live.memory))).collect()
     }
 
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
         let mut state = self.state.lock();
         let mut gone = Vec::new();
         while let Some(first) = state.live.front()
-            && first.id <= upto
-            && first.state != SegmentState::Active
+            && first.info.id <= upto
+            && first.info.state != SegmentState::Active
         {
-            gone.push(first.id);
+            gone.push(first.info.id);
             state.live.pop_front();
         }
         Ok(gone)

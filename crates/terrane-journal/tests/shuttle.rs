@@ -13,7 +13,8 @@ use shuttle::thread;
 use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Region, SegmentMemory};
 use terrane_journal::{
-    Journal, JournalSettings, JournalStart, Medium, NewSegment, Poison, RingJournal, SealedEnd, SegmentInfo,
+    Journal, JournalSettings, JournalStart, LiveMemory, Medium, NewSegment, Poison, RingJournal, SealedEnd,
+    SegmentInfo,
 };
 
 /// Schedules of each kind for each test; `TERRANE_SCHEDULES` sets another number for long runs.
@@ -71,6 +72,10 @@ impl Medium for TestMedium {
     }
 
     fn segments(&self) -> Vec<SegmentInfo> {
+        Vec::new()
+    }
+
+    fn live_memory(&self) -> Vec<LiveMemory> {
         Vec::new()
     }
 

@@ -37,6 +37,7 @@ fn meta(slot: u32, first: u64, last: u64) -> ExtentMeta {
         blocks: 250,
         index,
         filter,
+        range_deletes: None,
         format_version: 1,
         compression: Compression::None,
     }

@@ -16,11 +16,12 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use terrane_base::key::{common_len, head};
 use terrane_base::prefetch::prefetch_lines;
 use terrane_format::extent::ExtentMeta;
 use terrane_table::Extent;
 
-use crate::fences::{common_len, count_less, head};
+use crate::fences::count_less;
 
 /// Most extents in a chunk: a replacement copies this many pointers, and the array of chunks of a 1 TB level
 /// still has under 5,000 places. Figures in `docs/design/0004-manifest.md`.
@@ -67,6 +68,8 @@ pub struct Totals {
     pub entries: u64,
     /// Entries that are deletes.
     pub deletes: u64,
+    /// Fragments of range deletes.
+    pub range_deletes: u64,
 }
 
 impl Totals {
@@ -80,6 +83,7 @@ impl Totals {
             raw_bytes: meta.raw_bytes,
             entries: meta.entries,
             deletes: meta.deletes,
+            range_deletes: meta.range_deletes.as_ref().map_or(0, |section| u64::from(section.fragments)),
         }
     }
 
@@ -103,6 +107,7 @@ impl Totals {
             raw_bytes: with(self.raw_bytes, other.raw_bytes),
             entries: with(self.entries, other.entries),
             deletes: with(self.deletes, other.deletes),
+            range_deletes: with(self.range_deletes, other.range_deletes),
         }
     }
 }

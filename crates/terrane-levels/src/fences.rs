@@ -9,6 +9,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use terrane_base::key::{common_len, head};
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fences {
     /// What every fence starts with.
@@ -92,21 +94,4 @@ fn samples_of(heads: &[u64]) -> Vec<u64> {
 #[inline]
 pub(crate) fn count_less(heads: &[u64], wanted: u64) -> usize {
     heads.iter().map(|head| usize::from(*head < wanted)).sum()
-}
-
-pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
-}
-
-/// The first 8 bytes as a number that is ordered as the bytes are.
-#[inline]
-pub(crate) fn head(bytes: &[u8]) -> u64 {
-    match bytes.first_chunk() {
-        Some(first) => u64::from_be_bytes(*first),
-        None => {
-            let mut padded = [0; 8];
-            padded[..bytes.len()].copy_from_slice(bytes);
-            u64::from_be_bytes(padded)
-        }
-    }
 }

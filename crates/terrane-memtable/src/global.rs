@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
-use terrane_base::{SegmentId, SeqNo};
+use terrane_base::{RecordKind, SegmentId, SeqKind, SeqNo};
 
 use crate::cursor::MemtableCursor;
 use crate::memtable::{Memtable, Version};
@@ -33,7 +33,8 @@ impl GlobalIndex {
     /// Takes in a frozen memtable: pointers are inserted, no record is copied. Returns whether it came to its
     /// end.
     ///
-    /// Of each key the newest version is taken, and every version that one of `snapshots` sees (ascending); the
+    /// Of each key the newest version is taken, every version that one of `snapshots` sees (ascending), and what lies
+    /// right below an operand of a merge or a single delete that is taken: these mean nothing without it. The
     /// others are dropped and their bytes counted as dead. `snapshots` must hold the number of every reader
     /// that may come to this generation without reading `frozen` first: those that hold a snapshot, and reads
     /// begun before `frozen` was full. Versions that were in the generation before stay, shadowed, until it is
@@ -63,10 +64,20 @@ impl GlobalIndex {
             }
             walk.next_key();
         }
+        self.merge_ranges(frozen);
         // Only now, so that a merge that is begun twice counts what it drops once.
         dropped.count(frozen, &self.index);
         self.first_seq.fetch_min(frozen.first_seq().0, Ordering::Relaxed);
         true
+    }
+
+    /// Takes in the range deletes: all of them, for they are few beside what they hide.
+    fn merge_ranges(&self, frozen: &Memtable) {
+        for (record, seq) in frozen.range_records() {
+            let segment = &frozen.pinned(record.segment()).memory;
+            // SAFETY: the record is valid, as it was for `frozen`, and lies in this segment.
+            unsafe { self.index.insert_at(segment, record.start(), seq) };
+        }
     }
 
     /// Takes in the versions of one key; returns their bytes.
@@ -79,10 +90,12 @@ impl GlobalIndex {
     ) -> u64 {
         let mut bytes = 0;
         let mut newer: Option<&VersionEntry> = None;
+        let mut needs_older = false;
         for entry in std::iter::successors(Some(head), |entry| entry.older()) {
             let record_bytes = entry.view().len as u64;
             bytes += record_bytes;
-            if newer.is_none_or(|newer| is_seen(entry.seq(), newer.seq(), snapshots)) {
+            if needs_older || newer.is_none_or(|newer| is_seen(entry.seq(), newer.seq(), snapshots)) {
+                needs_older = needs_what_is_older(entry.seq_kind);
                 let segment = &frozen.pinned(entry.record().segment()).memory;
                 // SAFETY: the record is valid, as it was for `frozen`, and lies in this segment.
                 unsafe { self.index.insert_at(segment, entry.record().start(), entry.seq()) };
@@ -111,7 +124,7 @@ impl GlobalIndex {
     /// The index itself, for lookups.
     #[inline]
     #[must_use]
-    pub fn index(&self) -> &Memtable {
+    pub fn index(&self) -> &Arc<Memtable> {
         &self.index
     }
 
@@ -173,6 +186,12 @@ impl GlobalIndex {
     pub fn oldest_segment(&self) -> Option<SegmentId> {
         self.index.oldest_segment()
     }
+}
+
+/// Whether a version means something only together with the next older one.
+fn needs_what_is_older(seq_kind: SeqKind) -> bool {
+    let is_single = seq_kind.kind() == Some(RecordKind::SingleDelete);
+    (seq_kind.is_merge() || is_single) && !terrane_base::planted!(DropOperands)
 }
 
 /// Whether some snapshot's newest version is `seq`, when the next newer one is `newer`.

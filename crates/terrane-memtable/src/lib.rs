@@ -9,7 +9,8 @@
 //!
 //! Modules, lowest first: `arena` (memory of a tree), `record` (pointer to an encoded record), `version` (the
 //! versions of a key), `node` (inner nodes), `segments` (what a memtable points into), `tree` (insert and
-//! find), `ahead` (what a walk asks for), `walk` (ordered iteration), `probe` (many lookups at once), `filter` (may a key be there?). `unsafe` lives in `arena`, `record`,
+//! find), `ahead` (what a walk asks for), `walk` (ordered iteration), `probe` (many lookups at once), `filter` (may a
+//! key be there?), `range_deletes` (which stretches of keys are hidden). `unsafe` lives in `arena`, `record`,
 //! `version` and `node`, each with its rules on top; the others only call across those rules.
 
 mod ahead;
@@ -20,6 +21,7 @@ mod global;
 mod memtable;
 mod node;
 mod probe;
+mod range_deletes;
 mod record;
 mod segments;
 mod tree;
@@ -29,6 +31,7 @@ mod walk;
 pub use cursor::MemtableCursor;
 pub use global::GlobalIndex;
 pub use memtable::{Memtable, Version};
+pub use range_deletes::{Around, RangeDeletes, RangeView, Stretch};
 pub use segments::SegmentUse;
 
 // Record pointers keep the segment's index in the 16 high bits of an address.

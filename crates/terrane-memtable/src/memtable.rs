@@ -2,9 +2,10 @@
 #![expect(unsafe_code, reason = "takes pointers to records on the caller's word")]
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use terrane_base::{SegmentId, SeqKind, SeqNo};
+use parking_lot::Mutex;
+use terrane_base::{RecordKind, SegmentId, SeqKind, SeqNo};
 use terrane_device::SegmentMemory;
 use terrane_format::filter;
 
@@ -12,6 +13,7 @@ use crate::arena::LaneGuard;
 use crate::cursor::MemtableCursor;
 use crate::filter::KeyFilter;
 use crate::probe;
+use crate::range_deletes::RangeDeletes;
 use crate::record::RecordPtr;
 use crate::segments::{Pinned, SegmentTable, SegmentUse};
 use crate::tree::Tree;
@@ -36,6 +38,15 @@ pub struct Memtable {
     tree: Tree,
     segments: SegmentTable,
     filter: Option<KeyFilter>,
+    /// Made by the first range delete: a read pays for one look.
+    ranges: OnceLock<Box<Ranges>>,
+}
+
+/// The range deletes of a memtable and where their records lie.
+#[derive(Default)]
+struct Ranges {
+    deletes: RangeDeletes,
+    records: Mutex<Vec<(RecordPtr, SeqNo)>>,
 }
 
 impl Memtable {
@@ -50,7 +61,8 @@ impl Memtable {
     #[must_use]
     pub fn with_filter(first_seq: SeqNo, has_filter: bool) -> Arc<Self> {
         let filter = has_filter.then(KeyFilter::new);
-        Arc::new(Memtable { first_seq, tree: Tree::new(), segments: SegmentTable::new(), filter })
+        let (tree, segments) = (Tree::new(), SegmentTable::new());
+        Arc::new(Memtable { first_seq, tree, segments, filter, ranges: OnceLock::new() })
     }
 
     /// Indexes the record at `offset` of `segment` as version `seq` of its key.
@@ -88,14 +100,65 @@ impl Memtable {
     ) -> bool {
         let mut lane = self.tree.arena().enter();
         let (index, pinned) = self.segments.pin(segment);
+        let record = RecordPtr::new(start, index);
+        // SAFETY: by the caller's promise.
+        if unsafe { record.kind() } == RecordKind::RangeDelete {
+            // SAFETY: as above.
+            return unsafe { self.insert_range(&mut lane, pinned, record, seq) };
+        }
         // SAFETY: by the caller's promise; the memory is pinned.
-        let entry = unsafe { VersionEntry::new(&mut lane, seq, RecordPtr::new(start, index)) };
+        let entry = unsafe { VersionEntry::new(&mut lane, seq, record) };
         let view = entry.view();
         if let Some(filter) = &self.filter {
             filter.insert(filter::hash(view.key), &lane);
         }
         let pushed = self.tree.insert(&mut lane, view.key, entry);
         self.count(&mut lane, pinned, entry, view.len, &pushed)
+    }
+
+    /// Takes in a range delete; returns whether it is new here.
+    ///
+    /// # Safety
+    /// As [`Memtable::insert`], for the record.
+    #[cold]
+    unsafe fn insert_range(
+        &self,
+        lane: &mut LaneGuard<'_>,
+        pinned: &Pinned,
+        record: RecordPtr,
+        seq: SeqNo,
+    ) -> bool {
+        // SAFETY: by the caller's promise.
+        let view = unsafe { record.view() };
+        let ranges = self.ranges.get_or_init(Box::default);
+        if !ranges.deletes.insert(view.key, view.value, seq) {
+            return false;
+        }
+        ranges.records.lock().push((record, seq));
+        lane.count(view.len, seq);
+        pinned.count(lane, view.len);
+        true
+    }
+
+    /// The range deletes, if there are any.
+    #[inline]
+    #[must_use]
+    pub fn range_deletes(&self) -> Option<&RangeDeletes> {
+        self.ranges.get().map(|ranges| &ranges.deletes)
+    }
+
+    /// The number of the newest range delete over `key` that a read at `seq` sees.
+    #[inline]
+    #[must_use]
+    pub fn hidden(&self, key: &[u8], seq: SeqNo) -> Option<SeqNo> {
+        self.range_deletes()?.covering(key, seq).map(|stretch| stretch.seq)
+    }
+
+    /// The records of the range deletes, by number.
+    pub(crate) fn range_records(&self) -> Vec<(RecordPtr, SeqNo)> {
+        let mut records = self.ranges.get().map_or_else(Vec::new, |ranges| ranges.records.lock().clone());
+        records.sort_unstable_by_key(|(_, seq)| *seq);
+        records
     }
 
     #[inline]
@@ -134,6 +197,14 @@ impl Memtable {
     #[must_use]
     pub fn get_hashed(&self, key: &[u8], hash: u64, seq: SeqNo) -> Option<Version<'_>> {
         if self.may_contain(hash) { self.get(key, seq) } else { None }
+    }
+
+    /// The versions of `key` with a number up to `seq`, newest first; `hash` as in [`Memtable::get_hashed`]. Never waits.
+    pub fn versions(&self, key: &[u8], hash: u64, seq: SeqNo) -> impl Iterator<Item = Version<'_>> {
+        let head = if self.may_contain(hash) { self.tree.find(key) } else { None };
+        let newest = head.and_then(|head| head.visible_at(seq));
+        std::iter::successors(newest, |entry| entry.older())
+            .map(|entry| Version { seq_kind: entry.seq_kind, value: entry.view().value })
     }
 
     /// Whether a key with this hash may be here; `false` is certain.
@@ -239,12 +310,13 @@ impl Memtable {
         self.tree.arena().record_bytes()
     }
 
-    /// Bytes of memory that the index itself takes: its nodes and entries, with the free ends of their chunks, and
-    /// its filter.
+    /// Bytes of memory that the index itself takes: its nodes and entries, with the free ends of their chunks, its
+    /// filter and its range deletes.
     #[must_use]
     pub fn index_bytes(&self) -> u64 {
         let filter = self.filter.as_ref().map_or(0, KeyFilter::bytes);
-        self.tree.arena().chunk_bytes() + filter + size_of::<Self>() as u64
+        let ranges = self.range_deletes().map_or(0, RangeDeletes::memory_bytes);
+        self.tree.arena().chunk_bytes() + filter + ranges + size_of::<Self>() as u64
     }
 
     /// What it uses of each segment, by segment id.

@@ -19,6 +19,7 @@
 //! 3. Locks are taken from parent to child: no circle.
 //! 4. The root is a Node256 without prefix: never full, never split, never retired.
 
+use terrane_base::key::common_len;
 use terrane_base::sync::spin;
 
 use crate::arena::{Arena, LaneGuard};
@@ -258,21 +259,4 @@ fn hang<'t>(node: Node<'t>, next: Option<&u8>, leaf: Link<'t>) {
         Some(&byte) => node.add(byte, leaf),
         None => node.terminal().store(leaf),
     }
-}
-
-/// How many bytes two strings share from the front.
-#[inline]
-pub(crate) fn common_len(left: &[u8], right: &[u8]) -> usize {
-    let (left_words, left_tail) = left.as_chunks::<8>();
-    let (right_words, _) = right.as_chunks::<8>();
-    let mut common = 0;
-    for (left_word, right_word) in left_words.iter().zip(right_words) {
-        let differences = u64::from_le_bytes(*left_word) ^ u64::from_le_bytes(*right_word);
-        if differences != 0 {
-            return common + (differences.trailing_zeros() / 8) as usize;
-        }
-        common += 8;
-    }
-    debug_assert!(left.len() - common >= left_tail.len());
-    common + left[common..].iter().zip(&right[common..]).take_while(|(left, right)| left == right).count()
 }

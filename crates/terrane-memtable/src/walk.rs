@@ -12,11 +12,11 @@
 use std::cmp::Ordering;
 
 use terrane_base::SeqNo;
+use terrane_base::key::common_len;
 
 use crate::ahead::{Ahead, Coming};
 use crate::node::{Child, Node};
 use crate::record::RecordView;
-use crate::tree::common_len;
 use crate::version::VersionEntry;
 
 pub(crate) struct Walk<'t> {

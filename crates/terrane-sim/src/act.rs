@@ -8,7 +8,7 @@ use terrane_base::env::Clock as _;
 use crate::judge::Event;
 use crate::model::Change;
 use crate::numbers::Numbers;
-use crate::op::{Edit, Op, Span, Value, key};
+use crate::op::{Edit, Op, Span, Value, all_keys, key};
 use crate::run::Runner;
 
 /// From here on writers may wait for memory: a background that is paused would never give it.
@@ -20,6 +20,10 @@ impl Runner {
         match op {
             Op::Put { table, key, value, sync } => self.put(table, *key, Some(*value), *sync),
             Op::Delete { table, key } => self.put(table, *key, None, false),
+            Op::DeleteRange { table, from, to } => self.delete_range(table, *from, *to),
+            Op::Merge { table, key, value, sync } => self.merge(table, *key, *value, *sync),
+            Op::Once { table, key, value } => self.put_or_single_delete(table, *key, *value),
+            Op::PutFor { table, key, value, millis } => self.put_for(table, *key, *value, *millis),
             Op::Batch { edits, sync } => self.write_batch(edits, *sync),
             Op::Create { table, options } => self.create(table, *options),
             Op::Drop { table } => self.drop_table(table),
@@ -37,8 +41,12 @@ impl Runner {
             Op::Steps { count } => (0..*count).for_each(|_| {
                 self.world.step();
             }),
-            Op::Wait { millis } => self.world.sleep(Duration::from_millis(*millis)),
+            Op::Wait { millis } => {
+                self.world.sleep(Duration::from_millis(*millis));
+                self.world.move_wall(*millis);
+            }
             Op::Check => self.check_all(),
+            Op::Checkpoint { name } => self.checkpoint(*name),
             Op::Through(op) => self.go_through_cores(op),
             op => self.read(op),
         }
@@ -71,6 +79,26 @@ impl Runner {
         self.write(vec![change], sync, |changes| write(&changes[0]));
     }
 
+    /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well.
+    fn delete_range(&self, table: &str, from: u64, to: u64) {
+        let (start, end) = (key(from), key(to));
+        if !self.model.borrow().has_table(table) || start >= end {
+            return;
+        }
+        let keys = all_keys().filter(|key| (&start..&end).contains(&key));
+        let changes: Vec<Change> = keys.map(|key| (table.to_owned(), key, None)).collect();
+        let db = self.db();
+        self.write(changes, false, |_| {
+            let table = db.table(table)?;
+            if !self.is_through.get() {
+                return table.delete_range(&start, &end);
+            }
+            let mut batch = Batch::new();
+            batch.delete_range(&table, &start, &end)?;
+            self.write_batch_through(&batch)
+        });
+    }
+
     fn write_batch(&self, edits: &[Edit], sync: bool) {
         let known = edits.iter().filter(|edit| self.model.borrow().has_table(&edit.table));
         let changes: Vec<Change> =
@@ -96,7 +124,12 @@ impl Runner {
     }
 
     /// Commits changes through `commit`, and notes how far they came.
-    fn write(&self, changes: Vec<Change>, sync: bool, commit: impl FnOnce(&[Change]) -> terrane::Result<()>) {
+    pub(crate) fn write(
+        &self,
+        changes: Vec<Change>,
+        sync: bool,
+        commit: impl FnOnce(&[Change]) -> terrane::Result<()>,
+    ) {
         if self.life.borrow().is_paused && self.db().pressure() > PAUSED_PRESSURE_MAX {
             self.set_paused(false);
         }
@@ -284,7 +317,7 @@ fn table_options(seed: u64) -> TableOptions {
     if seed == 0 {
         return TableOptions::new();
     }
-    let drawn = crate::generate::random_table_options(&mut Numbers::new(seed));
+    let drawn = crate::options::random_table_options(&mut Numbers::new(seed));
     drawn.into_iter().fold(TableOptions::new(), |options, (name, value)| {
         options.set(&name, &value).expect("generated options are valid")
     })

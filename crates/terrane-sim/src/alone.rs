@@ -5,6 +5,7 @@
 pub(crate) trait Plain {}
 
 impl Plain for Result<crate::run::Outcome, crate::run::Failure> {}
+impl Plain for Result<crate::prepared::Seen, String> {}
 impl Plain for Result<crate::explore::Explored, crate::explore::Wrong> {}
 
 /// Runs a world.

@@ -102,7 +102,7 @@ impl Runner {
     }
 
     /// Whether what is stored may be damaged.
-    fn is_hurt(&self) -> bool {
+    pub(crate) fn is_hurt(&self) -> bool {
         self.is_damaged.get() || self.struck().damage > 0
     }
 
@@ -178,21 +178,21 @@ impl Runner {
     }
 
     /// A device of its own for a look.
-    fn aside(&self, image: MemDisk) -> SimDisk {
+    pub(crate) fn aside(&self, image: MemDisk) -> SimDisk {
         image.set_capacity(u64::MAX);
         self.count(|outcome| outcome.looks += 1);
         SimDisk::new(self.world.clone(), image)
     }
 
     /// Does something in the middle of which nothing else comes.
-    fn undisturbed<R>(&self, look: impl FnOnce() -> R) -> R {
+    pub(crate) fn undisturbed<R>(&self, look: impl FnOnce() -> R) -> R {
         let during = std::mem::take(&mut self.life.borrow_mut().during);
         let seen = look();
         self.life.borrow_mut().during = during;
         seen
     }
 
-    fn judge_look(&self, what: &str, seen: Result<(), Verdict>) {
+    pub(crate) fn judge_look(&self, what: &str, seen: Result<(), Verdict>) {
         match seen {
             Ok(()) => {}
             Err(Verdict::Refused(_)) if self.is_hurt() => {}

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Call, Disk, DiskLock, File, FileRead, MemDisk, OpenMode, Region};
 
+use crate::during::During;
 use crate::fault::{Crash, Fault, Harm, Plan, Struck};
 use crate::numbers::{hash, mix};
 use crate::world::World;
@@ -30,17 +31,6 @@ pub(crate) trait Watcher {
     fn during_call(&self, _of: During) {}
 }
 
-/// In the middle of which call something else comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum During {
-    /// A read or write of a data file; nothing the write way or the read way needs is locked.
-    Transfer,
-    /// Another call on a data file; as above.
-    Data,
-    /// A change of the journal, the manifest or a directory: who writes may have to wait, and nobody who reads.
-    Log,
-}
-
 thread_local! {
     static WATCHER: RefCell<Option<Rc<dyn Watcher>>> = const { RefCell::new(None) };
 }
@@ -51,6 +41,11 @@ pub(crate) struct Watching(Option<Rc<dyn Watcher>>);
 /// Sets who is told of this thread's calls.
 pub(crate) fn watch(watcher: Rc<dyn Watcher>) -> Watching {
     Watching(WATCHER.with(|current| current.replace(Some(watcher))))
+}
+
+/// Until dropped, nobody is told of this thread's calls: they are made on a device aside.
+pub(crate) fn unwatched() -> Watching {
+    Watching(WATCHER.with(|current| current.borrow_mut().take()))
 }
 
 impl Drop for Watching {
@@ -251,6 +246,10 @@ impl Disk for SimDisk {
         self.change_entry(Call::Rename, from, || self.inner.rename(from, to).inspect(|()| self.loosen(to)))
     }
 
+    fn link(&self, from: &Path, to: &Path) -> Result<bool> {
+        self.call(Call::Link, from, 0, || self.inner.link(from, to).inspect(|_| self.loosen(to)))
+    }
+
     fn remove(&self, path: &Path) -> Result<()> {
         self.change_entry(Call::Remove, path, || self.inner.remove(path))
     }
@@ -307,6 +306,10 @@ impl File for SimFile {
 
     fn len(&self) -> Result<u64> {
         self.call(Call::Len, 0, || self.inner.len())
+    }
+
+    fn names(&self) -> Result<u64> {
+        self.call(Call::Len, 0, || self.inner.names())
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {

@@ -1,10 +1,21 @@
 //! What happens at a call of the device: the bounds of a crash are noted, another operation comes in the middle.
 
-use crate::disk::{During, Watcher};
+use crate::disk::Watcher;
 use crate::fault::Crash;
 use crate::model::Change;
 use crate::op::Op;
 use crate::run::Runner;
+
+/// In the middle of which call something else comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum During {
+    /// A read or write of a data file; nothing the write way or the read way needs is locked.
+    Transfer,
+    /// Another call on a data file; as above.
+    Data,
+    /// A change of the journal, the manifest or a directory: who writes may have to wait, and nobody who reads.
+    Log,
+}
 
 impl Watcher for Runner {
     fn at_crash(&self) {

@@ -6,11 +6,12 @@
 use std::ops::Bound;
 
 use terrane_device::Call;
-use terrane_engine::TABLE_OPTIONS;
 
+use crate::checkpoint::CHECKPOINTS;
 use crate::fault::{Crash, Fault, Harm};
 use crate::numbers::Numbers;
-use crate::op::{Edit, Op, Span, Value, Way};
+use crate::op::{Edit, KEYS_MAX, Op, Span, Value, Way};
+use crate::options::random_options;
 use crate::script::Script;
 
 /// What happens to the device in a run.
@@ -63,13 +64,14 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     let mut numbers = Numbers::part(seed, 3);
     let has_journal = climate != Climate::Fair || !numbers.one_in(6);
     let mut options = random_options(&mut numbers);
+    options.push(crate::special::operator());
     if !has_journal {
         options.push(("journal".to_owned(), "off".to_owned()));
     }
     let is_wide = numbers.one_in(8);
     let habit = Habit {
         climate,
-        keys: *numbers.pick(&[5, 40, 300, 2_000]),
+        keys: *numbers.pick(&[5, 40, 300, KEYS_MAX]),
         value_bytes: *numbers.pick(&[12, 60, 300, 1_500]),
         wide_one_in: if is_wide { 12 } else { 200 },
         wide_bytes: if is_wide { 200_000 } else { 8_000 },
@@ -78,8 +80,13 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
         has_journal,
     };
     let mut draft = Draft { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
+    let mut special = Numbers::part(seed, 9);
     while (draft.ops.len() as u64) < operations {
         draft.add_op();
+        if special.one_in(8) {
+            let op = crate::special::draw(&mut special, &draft.tables);
+            draft.ops.push(op);
+        }
     }
     draft.ops.extend([
         Op::Resume,
@@ -89,71 +96,6 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
         Op::Check,
     ]);
     Script { seed, options, ops: draft.ops }
-}
-
-/// Options at random, most of them as small as they can be. Together they never contradict each other.
-pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
-    const KIB: u64 = 1 << 10;
-    let write = *numbers.pick(&[4096, 4096, 4096, 8192]) * KIB;
-    let memtable = *numbers.pick(&[64, 64, 64, 96, 256, 1024]) * KIB;
-    let index = memtable * numbers.pick(&[1, 1, 1, 2, 4]).to_owned().min(write / 2 / memtable);
-    let numbered = [
-        ("memory_bytes", *numbers.pick(&[16384, 16384, 24576]) * KIB),
-        ("write_memory_bytes", write),
-        ("segment_bytes", *numbers.pick(&[64, 64, 64, 128, 256]) * KIB),
-        ("memtable_bytes", memtable),
-        ("global_index_bytes", index),
-        ("block_bytes", *numbers.pick(&[1, 1, 2, 4, 16]) * KIB),
-        ("filter_bits_per_key", *numbers.pick(&[0, 1, 10, 20])),
-        ("level_fanout", *numbers.pick(&[2, 2, 3, 10])),
-        ("level_base_bytes", *numbers.pick(&[64, 64, 128, 1024]) * KIB),
-        ("overflow_runs_max", *numbers.pick(&[1, 2, 8])),
-        ("background_threads", *numbers.pick(&[1, 1, 2, 3])),
-        ("read_ahead_bytes", *numbers.pick(&[0, 16, 64, 512]) * KIB),
-        ("io_bytes_per_second", *numbers.pick(&[0, 0, 0, 1 << 20])),
-    ];
-    let mut options: Vec<_> =
-        numbered.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
-    let scrub = *numbers.pick(&[0, 0, 64 * KIB, 1024 * KIB, 65536 * KIB]);
-    options.push(("scrub_bytes_per_second".to_owned(), scrub.to_string()));
-    options
-        .push(("adaptive_shape".to_owned(), (*numbers.pick(&["off", "auto", "eager", "eager"])).to_owned()));
-    options.push(("hot_cold".to_owned(), numbers.one_in(2).to_string()));
-    for name in ["compression", "compression_last"] {
-        options.push((name.to_owned(), (*numbers.pick(&["none", "lz4"])).to_owned()));
-    }
-    options.push((
-        "block_encoding".to_owned(),
-        (*numbers.pick(&["two-layer", "two-layer", "plain"])).to_owned(),
-    ));
-    options.push(("io_uring".to_owned(), (*numbers.pick(&["auto", "off"])).to_owned()));
-    options.push(("row_cache".to_owned(), numbers.pick(&[0, 10, 50]).to_string()));
-    for name in ["direct_io", "defer_merges"] {
-        options.push((name.to_owned(), numbers.one_in(2).to_string()));
-    }
-    for name in ["memtable_filter", "adaptive_filters", "interleaved_multi_get", "idle_flush", "idle_reclaim"]
-    {
-        options.push((name.to_owned(), (!numbers.one_in(4)).to_string()));
-    }
-    // What came later moves none of the numbers that a seed draws after its options.
-    let mut aside = numbers.aside();
-    for name in [
-        "merge_through",
-        "warm_outputs",
-        "incremental_replacement",
-        "adaptive_memory",
-        "return_freed_memory",
-        "write_memory_yields",
-    ] {
-        options.push((name.to_owned(), aside.one_in(2).to_string()));
-    }
-    options
-}
-
-/// Options that a table has for itself, at random.
-pub(crate) fn random_table_options(numbers: &mut Numbers) -> Vec<(String, String)> {
-    let all = random_options(numbers).into_iter();
-    all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2)).collect()
 }
 
 struct Draft {
@@ -182,13 +124,15 @@ impl Draft {
         let op = match self.numbers.below(100) {
             0..34 => self.put(),
             34..46 => self.batch(20),
-            46..51 => Op::Delete { table: self.table(), key: self.key() },
+            46..51 => self.delete(),
             51..98 => self.read(),
             _ => self.snapshot(),
         };
-        let goes_through = matches!(op, Op::Put { .. } | Op::Delete { .. } | Op::Batch { .. })
-            || matches!(op, Op::Get { at: None, .. } | Op::MultiGet { at: None, .. });
-        self.ops.push(if goes_through && self.numbers.one_in(12) { Op::Through(Box::new(op)) } else { op });
+        self.ops.push(if op.may_go_through() && self.numbers.one_in(12) {
+            Op::Through(Box::new(op))
+        } else {
+            op
+        });
     }
 
     /// What may happen in the middle of another operation.
@@ -220,7 +164,8 @@ impl Draft {
             61..62 => Op::Check,
             62..64 => Op::Pause,
             64..68 => Op::Resume,
-            68..69 => Op::Cancel,
+            68 if self.numbers.one_in(2) => Op::Checkpoint { name: self.numbers.below(CHECKPOINTS) },
+            68 => Op::Cancel,
             69..74 => Op::Reopen { options: if self.numbers.one_in(2) { self.numbers.draw() } else { 0 } },
             _ => self.weather(),
         }
@@ -324,6 +269,16 @@ impl Draft {
 
     fn put(&mut self) -> Op {
         Op::Put { table: self.table(), key: self.key(), value: self.value(), sync: self.is_synced() }
+    }
+
+    fn delete(&mut self) -> Op {
+        let (table, key) = (self.table(), self.key());
+        // What came later moves none of the numbers that are drawn behind it.
+        let mut aside = self.numbers.aside();
+        if !aside.one_in(4) {
+            return Op::Delete { table, key };
+        }
+        Op::DeleteRange { table, from: key, to: aside.below(self.habit.keys) }
     }
 
     fn batch(&mut self, count: u64) -> Op {

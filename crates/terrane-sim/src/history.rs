@@ -1,5 +1,9 @@
 //! Random histories: operations drawn from a seed, done on a database and on the model, every answer compared.
+//! Transactions are in `transactions.rs`.
 
+mod transactions;
+
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +11,9 @@ use terrane::{Batch, Db, Options, Result, Snapshot, Sync, TableOptions};
 
 use crate::model::{Change, Model, Row};
 use crate::numbers::Numbers;
+
+/// A value to which this was appended is put anew.
+const HOT_BYTES_MAX: usize = 4000;
 
 /// How a history is drawn.
 #[derive(Clone, Debug)]
@@ -34,6 +41,8 @@ pub struct History {
     snapshots: Vec<(Snapshot, u64)>,
     numbers: Numbers,
     step: u64,
+    /// What is prepared and not resolved yet, by name.
+    prepared: BTreeMap<String, Vec<Change>>,
 }
 
 impl History {
@@ -51,6 +60,7 @@ impl History {
             model: Model::new(),
             snapshots: Vec::new(),
             step: 0,
+            prepared: BTreeMap::new(),
         })
     }
 
@@ -89,6 +99,8 @@ impl History {
             932..933 => self.compact(),
             933..935 => self.create_or_drop_table(),
             935..937 => self.db().wait_until_quiescent(),
+            937..957 => self.transact(),
+            957..962 => self.resolve(),
             _ => self.write_hot(),
         }
     }
@@ -167,8 +179,16 @@ impl History {
     /// Many versions of few keys.
     fn write_hot(&mut self) -> Result<()> {
         let key = format!("hot{}", self.numbers.below(3)).into_bytes();
-        let value = Some(self.value());
-        self.apply(&[("default".to_owned(), key, value)])
+        let value = self.value();
+        let old = self.model.get("default", &key, self.model.now()).unwrap_or_default();
+        let merges = self.settings.options.merge_operator.get() == Some("append");
+        if merges && old.len() < HOT_BYTES_MAX && self.numbers.below(4) > 0 {
+            let whole = [old, &value].concat();
+            self.db().default_table().merge(&key, &value)?;
+            self.model.write(&[("default".to_owned(), key, Some(whole))]);
+            return Ok(());
+        }
+        self.apply(&[("default".to_owned(), key, Some(value))])
     }
 
     /// The present, or one of the live snapshots.
@@ -304,6 +324,8 @@ impl History {
             drop(db);
         }
         self.db = Some(Db::open_with(&self.path, &self.settings.options)?);
+        let names: Vec<_> = self.prepared.keys().cloned().collect();
+        assert_eq!(self.db().prepared(), names, "{}: what is prepared", self.place());
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 
 use terrane::{Db, Kind};
 
-use crate::model::{Change, Model, Print};
+use crate::model::{Change, EXPIRING, Model, Print};
 
 /// A table created, or dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +128,9 @@ fn print_of(db: &Db, name: &str) -> Result<Print, Verdict> {
     let mut before: Option<Vec<u8>> = None;
     cursor.seek_first()?;
     while let Some((key, value)) = cursor.row() {
-        print.add(key, value);
+        if !key.starts_with(EXPIRING) {
+            print.add(key, value);
+        }
         if before.as_deref().is_some_and(|before| before >= key) {
             return Err(Verdict::Wrong(format!("table {name:?}: key {key:?} comes after {before:?}")));
         }

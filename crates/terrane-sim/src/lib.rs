@@ -5,7 +5,7 @@
 //! * `world`: clock, randomness and background work of a seed. `disk`, `fault`: a device, and what is done to it.
 //! * `op`, [`script`], [`mod@generate`]: what is done, as values, as text, drawn from a seed.
 //! * [`mod@run`] (with `act`, `read`, `through`, `during`, `lives`, `losses`, `judge`, `aside`, `heal`, `rest`): does it and compares. [`mod@shrink`]: makes a failing run short.
-//! * [`metamorph`]: the same operations under many configurations. [`explore`] (with `onward`): every crash of small histories. [`campaign`]: many runs on several threads.
+//! * [`metamorph`]: the same operations under many configurations. [`explore`] (with `onward`): every crash of small histories; [`prepared`]: of two-phase commits. [`campaign`]: many runs on several threads.
 //!
 //! The engine under it is the real one, whole. It starts no thread here: its background work is done in steps, by
 //! whoever waits for it, in an order that the seed decides.
@@ -14,6 +14,7 @@ mod act;
 mod alone;
 mod aside;
 pub mod campaign;
+mod checkpoint;
 mod disk;
 mod during;
 pub mod explore;
@@ -29,12 +30,15 @@ pub mod model;
 mod numbers;
 mod onward;
 mod op;
+mod options;
 mod panics;
+pub mod prepared;
 mod read;
 mod rest;
 pub mod run;
 pub mod script;
 pub mod shrink;
+mod special;
 mod stepped;
 mod through;
 mod world;

@@ -67,7 +67,7 @@ impl Runner {
     fn change_options(&self, seed: u64) {
         let mut options = self.options.borrow_mut();
         let mut numbers = Numbers::new(seed);
-        for (name, value) in crate::generate::random_options(&mut numbers) {
+        for (name, value) in crate::options::random_options(&mut numbers) {
             options.set(&name, &value).expect("generated options are valid");
         }
         options.create_if_missing = numbers.one_in(2);
@@ -126,6 +126,7 @@ impl Runner {
         if Numbers::new(self.world.trace().value() as u64).one_in(PEEK_ONE_IN) {
             self.peek_at(image.kill(), &captured);
         }
+        self.adopt_checkpoints(&image);
         self.next_life(image);
         self.open(&captured, armed.and_then(|(_, again)| again));
     }

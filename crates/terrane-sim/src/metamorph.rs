@@ -4,9 +4,10 @@
 //! is there all the same.
 
 use crate::campaign::Job;
-use crate::generate::{Climate, generate_in, random_options};
+use crate::generate::{Climate, generate_in};
 use crate::numbers::Numbers;
 use crate::op::Op;
+use crate::options::random_options;
 use crate::script::Script;
 use crate::{Outcome, run};
 
@@ -62,6 +63,7 @@ fn plain(mut script: Script) -> Script {
 fn variant(script: &Script, number: u64) -> Script {
     let mut numbers = Numbers::part(script.seed, 100 + number);
     let mut options = random_options(&mut numbers);
+    options.push(crate::special::operator());
     if number % 5 == 4 {
         options.push(("journal".to_owned(), "off".to_owned()));
     }

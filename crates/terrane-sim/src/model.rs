@@ -8,6 +8,10 @@ use std::ops::Bound;
 
 use crate::numbers::{hash, mix};
 
+/// What keys begin with whose values expire. Their values begin with the moment, 8 bytes, in milliseconds. What is there
+/// depends on the moment of the read, so prints leave them out: every commit of one changes another key as well.
+pub(crate) const EXPIRING: &[u8] = b"ttl/";
+
 /// Versions of a key: the moment and the value, `None` for a delete; oldest first.
 type Versions = Vec<(u64, Option<Vec<u8>>)>;
 
@@ -58,6 +62,10 @@ impl Life {
 
     fn write(&mut self, moment: u64, key: &[u8], value: Option<&[u8]>) {
         let versions = self.rows.entry(key.to_vec()).or_default();
+        if key.starts_with(EXPIRING) {
+            versions.push((moment, value.map(<[u8]>::to_vec)));
+            return;
+        }
         let mut print = self.prints.last().map(|(_, print)| *print).unwrap_or_default();
         if let Some((_, Some(old))) = versions.last() {
             print.remove(key, old);
@@ -88,6 +96,8 @@ pub struct Model {
     tables: BTreeMap<String, usize>,
     next_life: usize,
     moment: u64,
+    /// The wall clock, in milliseconds.
+    clock: u64,
 }
 
 impl Model {
@@ -97,6 +107,11 @@ impl Model {
         let mut model = Model::default();
         model.create_table("default");
         model
+    }
+
+    /// Sets the clock by which values expire.
+    pub fn set_clock(&mut self, millis: u64) {
+        self.clock = millis;
     }
 
     /// Names of the tables.
@@ -160,7 +175,8 @@ impl Model {
     pub fn print_with(&self, table: &str, changes: &[Change]) -> Print {
         let mut print = self.print(table, self.moment);
         let mut last: BTreeMap<&[u8], Option<&[u8]>> = BTreeMap::new();
-        for (_, key, value) in changes.iter().filter(|(of, ..)| of == table) {
+        for (_, key, value) in changes.iter().filter(|(of, key, _)| of == table && !key.starts_with(EXPIRING))
+        {
             last.insert(key, value.as_deref());
         }
         for (key, value) in last {
@@ -181,7 +197,21 @@ impl Model {
     /// The value of a key at a moment.
     #[must_use]
     pub fn get(&self, table: &str, key: &[u8], at: u64) -> Option<&[u8]> {
-        visible(self.life(table)?.rows.get(key)?, at)
+        self.visible(key, self.life(table)?.rows.get(key)?, at)
+    }
+
+    /// What is to be seen of the versions of a key.
+    fn visible<'m>(&self, key: &[u8], versions: &'m Versions, at: u64) -> Option<&'m [u8]> {
+        let value = visible(versions, at)?;
+        let until = value.first_chunk().filter(|_| key.starts_with(EXPIRING));
+        until.is_none_or(|until| u64::from_le_bytes(*until) > self.clock).then_some(value)
+    }
+
+    /// Whether a key was written or removed after a moment that is not forgotten.
+    #[must_use]
+    pub fn changed_since(&self, table: &str, key: &[u8], moment: u64) -> bool {
+        let versions = self.life(table).and_then(|life| life.rows.get(key));
+        versions.and_then(|versions| versions.last()).is_some_and(|(at, _)| *at > moment)
     }
 
     /// The rows of a range at a moment, in key order.
@@ -193,7 +223,9 @@ impl Model {
     ) -> impl DoubleEndedIterator<Item = (&'m [u8], &'m [u8])> {
         let life = if is_empty_range(&bounds) { None } else { self.life(table) };
         let rows = life.map(|life| life.rows.range::<[u8], _>(bounds));
-        rows.into_iter().flatten().filter_map(move |(key, versions)| Some((&key[..], visible(versions, at)?)))
+        rows.into_iter()
+            .flatten()
+            .filter_map(move |(key, versions)| Some((&key[..], self.visible(key, versions, at)?)))
     }
 
     /// [`Model::rows`], copied.

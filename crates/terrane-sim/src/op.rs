@@ -7,9 +7,37 @@ use std::ops::Bound;
 use crate::fault::{Crash, Fault};
 use crate::numbers::{Numbers, mix};
 
+/// Keys of a run have numbers below this.
+pub(crate) const KEYS_MAX: u64 = 2_000;
+/// From here on keys are of a kind: operations in the middle of others leave them alone.
+pub(crate) const KIND: u64 = 1 << 40;
+/// Keys that are merged to, put and deleted.
+pub(crate) const MERGED: u64 = KIND;
+/// Keys that are put and then removed by a single delete, in turns.
+pub(crate) const ONCE: u64 = 2 * KIND;
+/// Keys that expire.
+pub(crate) const EXPIRING: u64 = 3 * KIND;
+/// Keys that are put together with such.
+pub(crate) const MARK: u64 = 4 * KIND;
+/// Keys of each kind.
+pub(crate) const KEYS_OF_KIND: u64 = 5;
+
+/// Every key that a run may write.
+pub(crate) fn all_keys() -> impl Iterator<Item = Vec<u8>> {
+    let special = [MERGED, ONCE, EXPIRING, MARK].into_iter().flat_map(|kind| kind..kind + KEYS_OF_KIND);
+    (0..KEYS_MAX).chain(special).map(key)
+}
+
 /// Keys that are prefixes of each other, hold zero bytes, or are empty come up often.
 #[must_use]
 pub(crate) fn key(number: u64) -> Vec<u8> {
+    match number / KIND {
+        0 => {}
+        1 => return format!("fold/{}", number % KIND).into_bytes(),
+        2 => return format!("once/{}", number % KIND).into_bytes(),
+        3 => return format!("ttl/{}", number % KIND).into_bytes(),
+        _ => return format!("mark/{}", number % KIND).into_bytes(),
+    }
     match mix(number) % 16 {
         0 => vec![0; (number % 8) as usize],
         1 => vec![0xff; (number % 5) as usize],
@@ -86,6 +114,14 @@ pub(crate) enum Op {
     Put { table: String, key: u64, value: Value, sync: bool },
     /// Removes a key by itself.
     Delete { table: String, key: u64 },
+    /// Removes the keys from one to before another, by themselves; nothing if the range is empty.
+    DeleteRange { table: String, from: u64, to: u64 },
+    /// Merges an operand to a key.
+    Merge { table: String, key: u64, value: Value, sync: bool },
+    /// Puts a key that is not there, removes one that is by a single delete.
+    Once { table: String, key: u64, value: Value },
+    /// Sets a key for so long, and another one for good, as one.
+    PutFor { table: String, key: u64, value: Value, millis: u64 },
     /// Writes a batch.
     Batch { edits: Vec<Edit>, sync: bool },
     /// Creates a table; with options of its own drawn from the seed, unless it is 0.
@@ -140,6 +176,8 @@ pub(crate) enum Op {
     Check,
     /// Has a reader look at what the death of the process would leave now.
     Peek,
+    /// Makes a checkpoint of this name, one of a few.
+    Checkpoint { name: u64 },
     /// Brings what the death of the process would leave now into a new database, and looks at that.
     Repair,
     /// Closes and opens again; with options changed by the seed, unless it is 0.
@@ -172,5 +210,19 @@ impl Op {
             Through(op) => op.is_read(),
             _ => false,
         }
+    }
+
+    /// Whether it only asks for what the background does by itself: no answer depends on it, so it takes no time either.
+    #[must_use]
+    pub(crate) fn is_background(&self) -> bool {
+        use Op::{Flush, Level, Quiesce, Resume, Run, Scrub, Steps, Sync};
+        matches!(self, Flush | Level { .. } | Quiesce | Resume | Run { .. } | Scrub | Steps { .. } | Sync)
+    }
+
+    /// Whether cores can do it.
+    #[must_use]
+    pub(crate) fn may_go_through(&self) -> bool {
+        matches!(self, Op::Put { .. } | Op::Delete { .. } | Op::DeleteRange { .. } | Op::Batch { .. })
+            || matches!(self, Op::Get { at: None, .. } | Op::MultiGet { at: None, .. })
     }
 }

@@ -58,7 +58,8 @@ impl Runner {
         let (options, life, disk) = (self.options(), self.life.borrow(), self.disk());
         let is_calm = self.struck().sum() == 0 && disk.faults().is_empty() && !self.is_damaged.get();
         let is_free = !(life.is_paused || life.is_cramped || life.was_cramped) && life.snapshots.is_empty();
-        options.idle_reclaim && self.has_journal && is_calm && is_free && !disk.has_crashed()
+        let is_alone = !self.has_checkpoints();
+        options.idle_reclaim && self.has_journal && is_calm && is_free && is_alone && !disk.has_crashed()
     }
 
     /// What the device holds is what is in use: extents, listed segments, the manifest, and the rest of a page for each file.

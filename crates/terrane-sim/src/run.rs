@@ -6,12 +6,13 @@
 //! another one may come (`Op::During`).
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use terrane::{Db, Error, Kind, Options, Snapshot};
+use terrane_base::env::Clock as _;
 use terrane_device::MemDisk;
 
 use crate::disk::{SimDisk, watch};
@@ -22,7 +23,7 @@ use crate::numbers::Trace;
 use crate::op::Op;
 use crate::panics;
 use crate::script::Script;
-use crate::world::World;
+use crate::world::{OPERATION_MILLIS, World};
 
 /// Where the database lies on its device.
 pub(crate) const DIR: &str = "/db";
@@ -203,6 +204,8 @@ pub(crate) struct Runner {
     /// Whether writes and point reads go through cores.
     pub(crate) is_through: Cell<bool>,
     pub(crate) has_journal: bool,
+    /// Checkpoints that were made.
+    pub(crate) made: RefCell<BTreeSet<u64>>,
 }
 
 impl Runner {
@@ -228,6 +231,7 @@ impl Runner {
             is_plain: Cell::new(false),
             is_through: Cell::new(false),
             has_journal,
+            made: RefCell::default(),
         }
     }
 
@@ -263,6 +267,10 @@ impl Runner {
 
     pub(crate) fn do_op(&self, op: &Op) {
         self.world.begin_operation();
+        if !op.is_background() {
+            self.world.move_wall(OPERATION_MILLIS);
+        }
+        self.model.borrow_mut().set_clock(self.world.wall().as_millis() as u64);
         self.count(|outcome| outcome.operations += 1);
         self.act(op);
         if self.disk().has_crashed() && self.failure.borrow().is_none() {

@@ -73,7 +73,15 @@ impl fmt::Display for Op {
             Op::Put { table, key, value, sync } => {
                 write!(f, "put {table} {key} {}{}", show_value(Some(*value)), mark(*sync, "sync"))
             }
+            Op::Merge { table, key, value, sync } => {
+                write!(f, "merge {table} {key} {}{}", show_value(Some(*value)), mark(*sync, "sync"))
+            }
+            Op::Once { table, key, value } => write!(f, "once {table} {key} {}", show_value(Some(*value))),
+            Op::PutFor { table, key, value, millis } => {
+                write!(f, "putfor {table} {key} {} {millis}", show_value(Some(*value)))
+            }
             Op::Delete { table, key } => write!(f, "delete {table} {key}"),
+            Op::DeleteRange { table, from, to } => write!(f, "deleterange {table} {from} {to}"),
             Op::Batch { edits, sync } => {
                 f.write_str("batch")?;
                 for Edit { table, key, value } in edits {
@@ -118,6 +126,7 @@ impl fmt::Display for Op {
                 fault.skip,
                 mark(fault.lasting, "lasting")
             ),
+            Op::Checkpoint { name } => write!(f, "checkpoint {name}"),
             Op::Room { bytes } => write!(f, "room {bytes}"),
             Op::Rot { seed, path_part } => write!(f, "rot {seed} {path_part}"),
             Op::Decay { seed } => write!(f, "decay {seed}"),
@@ -219,7 +228,22 @@ fn op(words: &[&str]) -> Result<Op, String> {
     Ok(match words {
         ["put", table, key, value] => put(table, key, value, false)?,
         ["put", table, key, value, "sync"] => put(table, key, value, true)?,
+        ["merge", table, key, value, sync @ ..] => {
+            let (key, value) = (parse(key)?, value_of(value)?.ok_or("an operand has a value")?);
+            Op::Merge { table: name(table), key, value, sync: !sync.is_empty() }
+        }
+        ["once", table, key, value] => {
+            let (key, value) = (parse(key)?, value_of(value)?.ok_or("a put has a value")?);
+            Op::Once { table: name(table), key, value }
+        }
+        ["putfor", table, key, value, millis] => {
+            let (key, value) = (parse(key)?, value_of(value)?.ok_or("a put has a value")?);
+            Op::PutFor { table: name(table), key, value, millis: parse(millis)? }
+        }
         ["delete", table, key] => Op::Delete { table: name(table), key: parse(key)? },
+        ["deleterange", table, from, to] => {
+            Op::DeleteRange { table: name(table), from: parse(from)?, to: parse(to)? }
+        }
         ["batch", edits @ .., "sync"] => Op::Batch { edits: edits_of(edits)?, sync: true },
         ["batch", edits @ ..] => Op::Batch { edits: edits_of(edits)?, sync: false },
         ["create", table] => Op::Create { table: name(table), options: 0 },
@@ -257,6 +281,7 @@ fn world_op(words: &[&str]) -> Result<Op, String> {
     Ok(match words {
         ["snapshot", name] => Op::Snapshot { name: parse(name)? },
         ["release", name] => Op::Release { name: parse(name)? },
+        ["checkpoint", name] => Op::Checkpoint { name: parse(name)? },
         ["flush"] => Op::Flush,
         ["scrub"] => Op::Scrub,
         ["peek"] => Op::Peek,

@@ -57,6 +57,11 @@ impl Runner {
         written
     }
 
+    /// Writes a batch that may be of several cores.
+    pub(crate) fn write_batch_through(&self, batch: &Batch) -> terrane::Result<()> {
+        self.cores()?.session()?.write_across(batch, Sync::No).map(drop)
+    }
+
     /// The values of keys, of one moment.
     pub(crate) fn read_through(
         &self,

@@ -2,6 +2,8 @@
 //!
 //! * Time stands still but for what the engine asks: each look at the clock takes a little, sleeping takes what it
 //!   says and costs nothing, and when everybody waits time passes.
+//! * The wall clock, by which values expire, stands still within an operation: it follows from the operations alone, so
+//!   that it is the same whatever the engine does.
 //! * There are no threads. Background loops are steps ([`terrane_base::env::Stepper`]); a stream of the seed says
 //!   whose turn it is. A loop whose step waits runs steps of the others meanwhile.
 //! * Everything that happens goes into one hash ([`World::trace`]).
@@ -26,6 +28,8 @@ const IDLE_MAX: u64 = 4_000;
 const PASSES_MAX: u64 = 200_000;
 /// What a look at the clock takes.
 const LOOK_NANOS: u64 = 700;
+/// What an operation takes of the wall clock.
+pub(crate) const OPERATION_MILLIS: u64 = 5;
 /// Wall time at the beginning, in seconds.
 const WALL_START: u64 = 1_700_000_000;
 
@@ -47,6 +51,7 @@ struct Loops {
 /// Clock, randomness and threads of one seed.
 pub(crate) struct World {
     nanos: AtomicU64,
+    wall_millis: AtomicU64,
     random: Mutex<Numbers>,
     turns: Mutex<Numbers>,
     loops: Mutex<Loops>,
@@ -67,6 +72,7 @@ impl World {
     pub(crate) fn new(seed: u64) -> Arc<Self> {
         Arc::new(World {
             nanos: AtomicU64::new(0),
+            wall_millis: AtomicU64::new(WALL_START * 1000),
             random: Mutex::new(Numbers::part(seed, 1)),
             turns: Mutex::new(Numbers::part(seed, 2)),
             loops: Mutex::default(),
@@ -155,6 +161,11 @@ impl World {
         self.idle.store(0, Ordering::Relaxed);
     }
 
+    /// Moves the wall clock.
+    pub(crate) fn move_wall(&self, millis: u64) {
+        self.wall_millis.fetch_add(millis, Ordering::Relaxed);
+    }
+
     fn advance(&self, nanos: u64) -> u64 {
         self.nanos.fetch_add(nanos, Ordering::Relaxed) + nanos
     }
@@ -165,10 +176,8 @@ impl Clock for World {
         Duration::from_nanos(self.advance(LOOK_NANOS))
     }
 
-    /// Jumps by years, forward and back.
     fn wall(&self) -> Duration {
-        let jump = self.random.lock().below(1 << 28);
-        Duration::from_secs(WALL_START + jump)
+        Duration::from_millis(self.wall_millis.load(Ordering::Relaxed))
     }
 
     fn sleep(&self, duration: Duration) {

@@ -7,7 +7,7 @@
 use terrane_sim::campaign::Job;
 use terrane_sim::explore::KIND_COUNT;
 use terrane_sim::metamorph::Metamorph;
-use terrane_sim::{Explored, Explorer, Outcome};
+use terrane_sim::{Explored, Explorer, Outcome, prepared};
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
@@ -28,6 +28,21 @@ fn every_crash_of_pairs_of_operations_leaves_a_prefix() {
     println!("{sum:?}");
     assert!(sum.states > count * 50 && sum.again > 0 && sum.exhausted > count, "{sum:?}");
     assert!(sum.torn > count && sum.onward > count, "{sum:?}");
+}
+
+#[test]
+fn every_crash_of_a_two_phase_commit_leaves_it_whole() {
+    // All of them in long runs; in short ones each kind of end and of what happens before.
+    let step = if number("TERRANE_SIM_HISTORIES", 24) < prepared::HISTORIES { 5 } else { 1 };
+    let mut sum = prepared::Seen::default();
+    for history in (0..prepared::HISTORIES).step_by(step) {
+        let seen = prepared::explore(history, 8).unwrap();
+        sum.states += seen.states;
+        sum.prepared += seen.prepared;
+        sum.committed += seen.committed;
+    }
+    println!("{sum:?}");
+    assert!(sum.prepared > 100 && sum.committed > 50 && sum.states > sum.prepared + sum.committed, "{sum:?}");
 }
 
 #[test]

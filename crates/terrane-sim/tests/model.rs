@@ -19,6 +19,7 @@ fn tiny() -> Options {
         ("level_base_bytes", "256KiB"),
         ("level_fanout", "3"),
         ("block_bytes", "1KiB"),
+        ("merge_operator", "append"),
     ] {
         options.set(name, value).unwrap();
     }

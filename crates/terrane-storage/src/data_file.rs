@@ -46,6 +46,20 @@ impl DataFile {
         }
     }
 
+    /// Whether the file has another name, so that nobody may write to it.
+    pub(crate) fn is_shared(&self) -> Result<bool> {
+        Ok(self.file.names()? > 1)
+    }
+
+    /// Copies slots to the same place of another file.
+    pub(crate) fn copy_to(&self, to: &dyn File, from: u32, until: u32) -> Result<u64> {
+        // The last extent of a file need not fill its slots.
+        let end = slot_offset(until).min(self.file.len()?);
+        let len = end.saturating_sub(slot_offset(from));
+        self.file.copy_to(to, slot_offset(from), len)?;
+        Ok(len)
+    }
+
     pub(crate) fn prefetch(&self, offset: u64, len: u64) {
         self.file.prefetch(offset, len);
     }

@@ -5,7 +5,7 @@
 //!
 //! * [`store`]: the trait [`Store`]. [`conformance`]: the suite that every implementation passes.
 //! * [`metered`]: a view of a store that counts.
-//! * [`local`]: data files in a directory. [`space`]: which of their slots are taken.
+//! * [`local`]: data files in a directory; `copy.rs` of it: another directory with the same extents. [`space`]: which of their slots are taken.
 
 pub mod conformance;
 mod data_file;
@@ -19,4 +19,4 @@ pub mod store;
 pub use local::LocalStore;
 pub use metered::MeteredStore;
 pub use settings::StoreSettings;
-pub use store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
+pub use store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreCopy, StoreUsage};

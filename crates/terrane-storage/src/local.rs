@@ -7,13 +7,19 @@
 //! 3. `sync` is held across syncs: who comes second must not return before the first has made its bytes
 //!    durable.
 //!
-//! Order: `sync`, `layout`, then `space` or `files`, never both.
+//! 4. `held` is held for memory work only.
+//!
+//! Order: `sync`, `layout`, `held`, then `space` or `files`, never both of these.
+
+mod copy;
+mod grow;
+mod reclaim;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use terrane_base::options::IoUring;
@@ -23,8 +29,8 @@ use terrane_device::{Disk, OpenMode, PendingRead};
 use crate::data_file::{self, DataFile, slot_offset};
 use crate::settings::StoreSettings;
 use crate::slots::FILE_SLOTS;
-use crate::space::{Growth, Reclaim, Reserve, Run, Space};
-use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
+use crate::space::{Reserve, Space};
+use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreCopy, StoreUsage};
 
 /// Runs that one sync gives back at most: it is waited for, and a punch costs tens of microseconds
 /// (`benches/device.rs` of the device crate).
@@ -44,6 +50,9 @@ pub struct LocalStore {
     dir_dirty: AtomicBool,
     /// The first failure of a sync.
     poison: OnceLock<Error>,
+    held: Mutex<Held>,
+    /// From which file on the next look is for other names that have gone.
+    next_look: AtomicU32,
 }
 
 /// What is known about the space.
@@ -51,6 +60,14 @@ pub struct LocalStore {
 struct Books {
     space: Space,
     state: State,
+}
+
+/// Extents that were freed while somebody copies them.
+#[derive(Debug, Default)]
+struct Held {
+    /// How many copies are under way.
+    count: u32,
+    freed: Vec<(ExtentId, u32)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +107,9 @@ impl LocalStore {
             if slots > 0 {
                 space.add_file(number, slots as u32);
             }
+            if !settings.read_only && file.is_shared()? {
+                space.seal(number);
+            }
             files.insert(number, Arc::new(file));
         }
         let state = if files.is_empty() { State::Empty } else { State::Unknown };
@@ -104,6 +124,8 @@ impl LocalStore {
             // Who made the files may have died before their entries were durable.
             dir_dirty: AtomicBool::new(!settings.read_only),
             poison: OnceLock::new(),
+            held: Mutex::default(),
+            next_look: AtomicU32::new(0),
         })
     }
 
@@ -158,49 +180,6 @@ impl LocalStore {
         }
     }
 
-    /// Makes room for a run: grows a data file or makes one. Requires: `layout` is held.
-    fn grow(&self, slots: u32) -> Result<()> {
-        let plan = self.space.lock().space.plan_growth(slots);
-        let known = self.files.read().get(&plan.file).cloned();
-        let file = known.map_or_else(|| self.make_file(plan.file), Ok)?;
-        let len = match file.hold(plan.from, plan.to) {
-            Ok(()) => plan.to,
-            // The step ahead is a convenience; what is asked for may still fit.
-            Err(error) if error.kind() == Kind::Full && plan.at_least < plan.to => {
-                file.hold(plan.from, plan.at_least)
-                    .map_err(|error| self.undo_growth(plan, slots, &file, error))?;
-                plan.at_least
-            }
-            Err(error) => return Err(self.undo_growth(plan, slots, &file, error)),
-        };
-        self.space.lock().space.grown(plan.file, len);
-        Ok(())
-    }
-
-    /// Cleans up after a growth that failed, as well as can be: what remains is found free at the next open.
-    fn undo_growth(&self, plan: Growth, slots: u32, file: &DataFile, error: Error) -> Error {
-        if plan.from == 0 {
-            self.files.write().remove(&plan.file);
-            let _ = self.disk.remove(file.path());
-            self.dir_dirty.store(true, Ordering::Release);
-        } else {
-            let _ = file.shrink(plan.from);
-        }
-        self.no_room(slots, error)
-    }
-
-    fn make_file(&self, number: u32) -> Result<Arc<DataFile>> {
-        let path = self.dir.join(data_file::name(number));
-        let create = || self.disk.open(&path, OpenMode::Create, self.settings.direct_io);
-        // The number is new to the books: a file of that name is what a growth that failed could not remove.
-        let file =
-            create().or_else(|error| self.disk.remove(&path).map_err(|_| error).and_then(|()| create()))?;
-        self.dir_dirty.store(true, Ordering::Release);
-        let file = Arc::new(DataFile::new(file));
-        self.files.write().insert(number, Arc::clone(&file));
-        Ok(file)
-    }
-
     /// Says which directory is full and how much was wanted.
     #[cold]
     fn no_room(&self, slots: u32, error: Error) -> Error {
@@ -212,44 +191,6 @@ impl LocalStore {
             self.disk.free_bytes(&self.dir).map_or_else(|_| "unknown".to_owned(), |free| free.to_string());
         let dir = self.dir.display();
         error.context(format!("no room in {dir}: {wanted} bytes wanted, {free} bytes free on the device"))
-    }
-
-    /// Gives up to `runs` runs beyond `reserve` back to the device; returns how many bytes.
-    fn reclaim_runs(&self, runs: usize, reserve: Reserve) -> Result<u64> {
-        self.check_writable("give space back")?;
-        let mut bytes = 0;
-        for _ in 0..runs {
-            // Someone who grows a file wants space: not the moment to give some back.
-            let Some(_layout) = self.layout.try_lock() else { break };
-            let Some(plan) = self.books()?.space.plan_reclaim(reserve) else { break };
-            let result = self.reclaim_one(&plan);
-            self.space.lock().space.reclaimed(&plan, result.is_ok());
-            bytes += result?;
-        }
-        Ok(bytes)
-    }
-
-    fn cut_tails(&self) -> Result<u64> {
-        let Some(_layout) = self.layout.try_lock() else { return Ok(0) };
-        let files: Vec<_> = self.files.read().values().cloned().collect();
-        files.iter().map(|file| file.cut_tail()).sum()
-    }
-
-    /// Gives one run back to the device; returns how many bytes. Requires: `layout` is held.
-    fn reclaim_one(&self, reclaim: &Reclaim) -> Result<u64> {
-        let (Reclaim::Punch(run) | Reclaim::Shrink(run)) = reclaim;
-        let Run { file: number, slots } = run;
-        let file = self.file(*number)?;
-        match reclaim {
-            Reclaim::Punch(_) => file.punch(slots.start, slots.end)?,
-            Reclaim::Shrink(_) if slots.start > 0 => file.shrink(slots.start)?,
-            Reclaim::Shrink(_) => {
-                self.disk.remove(file.path())?;
-                self.files.write().remove(number);
-                self.dir_dirty.store(true, Ordering::Release);
-            }
-        }
-        Ok(slot_offset(slots.len() as u32))
     }
 
     fn sync_files(&self) -> Result<()> {
@@ -344,8 +285,38 @@ impl Store for LocalStore {
         if self.settings.read_only {
             return self.check_writable("free an extent");
         }
+        let mut held = self.held.lock();
+        let mut books = self.books()?;
+        if held.count > 0 && !terrane_base::planted!(FreeWhileHeld) {
+            if !books.space.is_taken(id, slots) {
+                return Err(Error::invalid(format!("extent {id} of {slots} slots is not allocated")));
+            }
+            held.freed.push((id, slots));
+            return Ok(());
+        }
         // Also after a failed sync: only memory changes.
-        self.books()?.space.free(id, slots)
+        books.space.free(id, slots)
+    }
+
+    fn hold(&self) {
+        self.held.lock().count += 1;
+    }
+
+    fn release(&self) {
+        let mut held = self.held.lock();
+        held.count = held.count.saturating_sub(1);
+        if held.count > 0 {
+            return;
+        }
+        let mut books = self.space.lock();
+        for (id, slots) in std::mem::take(&mut held.freed) {
+            let freed = books.space.free(id, slots);
+            debug_assert!(freed.is_ok(), "checked when it was freed: {id}");
+        }
+    }
+
+    fn copy_to(&self, dir: &Path, live: &[(ExtentId, u32)]) -> Result<StoreCopy> {
+        self.copy_files(dir, live)
     }
 
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
@@ -383,8 +354,9 @@ impl Store for LocalStore {
         StoreUsage {
             file_bytes: bytes(counts.total),
             live_bytes: bytes(counts.taken),
-            free_bytes: bytes(counts.total - counts.taken - counts.holes),
+            free_bytes: bytes(counts.total - counts.taken - counts.holes - counts.sealed),
             punched_bytes: bytes(counts.holes),
+            sealed_bytes: bytes(counts.sealed),
             files: counts.files,
         }
     }

@@ -3,12 +3,13 @@
 //! Flush, compaction and reads share the data files; each has a view of its own, so that the bytes of each are
 //! known apart.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::{ExtentId, Result};
 use terrane_device::{Flow, PendingRead};
 
-use crate::store::{ReadRequest, Store, StoreUsage};
+use crate::store::{ReadRequest, Store, StoreCopy, StoreUsage};
 
 /// Passes everything through to another store and counts reads, writes and syncs. Each read of a batch counts; a sync
 /// counts once, over however many files it goes; hints are not counted.
@@ -75,6 +76,18 @@ impl Store for MeteredStore {
 
     fn free(&self, id: ExtentId, slots: u32) -> Result<()> {
         self.inner.free(id, slots)
+    }
+
+    fn hold(&self) {
+        self.inner.hold();
+    }
+
+    fn release(&self) {
+        self.inner.release();
+    }
+
+    fn copy_to(&self, dir: &Path, live: &[(ExtentId, u32)]) -> Result<StoreCopy> {
+        self.inner.copy_to(dir, live)
     }
 
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {

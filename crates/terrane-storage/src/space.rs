@@ -13,15 +13,21 @@
 //! 2. A taken slot is *held*: it has real space on the device. A free one is held, a *hole*, or, after a
 //!    restart, of unknown state; then both its bits are clear.
 //!
+//! 3. A *sealed* file has another name, in another database: nothing in it is written, cut or punched, so no slot of it is
+//!    taken. Slots are given back all the same; when the last is, the file goes.
+//!
 //! Runs are taken lowest file first, lowest slot first, so that files stay compact and the highest ones fall
 //! free.
+
+mod file;
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
 use terrane_base::{Error, ExtentId, Result};
 
-use crate::slots::{FILE_SLOTS, SlotSet};
+use crate::slots::FILE_SLOTS;
+use file::FileSlots;
 
 /// Free slots that keep their space, at least, whatever is taken.
 const RESERVE_SLOTS_MIN: u32 = 16;
@@ -88,47 +94,10 @@ pub struct SlotCounts {
     pub taken: u64,
     /// Free, and known to take no space.
     pub holes: u64,
+    /// Free ones in sealed files, beside holes.
+    pub sealed: u64,
     /// Data files.
     pub files: u32,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct FileSlots {
-    /// Slots in the file.
-    len: u32,
-    taken: SlotSet,
-    held: SlotSet,
-    holes: SlotSet,
-    /// No free run is longer. An upper bound: exact after a search failed, unknown after a run came free.
-    run_max: u32,
-}
-
-impl FileSlots {
-    fn take(&mut self, slots: Range<u32>) {
-        self.taken.insert(slots.clone());
-        self.held.insert(slots.clone());
-        self.holes.remove(slots);
-    }
-
-    fn find(&mut self, slots: u32) -> Option<Range<u32>> {
-        if self.run_max < slots {
-            return None;
-        }
-        let mut longest = 0;
-        for gap in self.taken.gaps(self.len) {
-            if gap.len() as u32 >= slots {
-                return Some(gap.start..gap.start + slots);
-            }
-            longest = longest.max(gap.len() as u32);
-        }
-        self.run_max = longest;
-        None
-    }
-
-    /// Free slots at the end.
-    fn tail(&self) -> u32 {
-        self.len - self.taken.last_end(self.len)
-    }
 }
 
 /// Which slots of which data files are taken.
@@ -163,8 +132,32 @@ impl Space {
         let mut space = Space::new();
         for (&number, file) in &self.files {
             space.add_file(number, file.len);
+            if file.is_sealed {
+                space.seal(number);
+            }
         }
         space
+    }
+
+    /// From now on no slot of the file is taken.
+    pub fn seal(&mut self, file: u32) {
+        if let Some(slots) = self.files.get_mut(&file) {
+            slots.is_sealed = !terrane_base::planted!(WriteLinkedFile);
+        }
+    }
+
+    /// The file is written again.
+    pub fn unseal(&mut self, file: u32) {
+        if let Some(slots) = self.files.get_mut(&file) {
+            slots.is_sealed = false;
+            slots.run_max = slots.len;
+            self.first_free = self.first_free.min(file);
+        }
+    }
+
+    /// The sealed files, lowest first, from a number on.
+    pub fn sealed_from(&self, file: u32) -> impl Iterator<Item = u32> + '_ {
+        self.files.range(file..).filter(|(_, slots)| slots.is_sealed).map(|(&number, _)| number)
     }
 
     /// Takes the slots of an extent that exists.
@@ -198,7 +191,7 @@ impl Space {
                 let lacking = file.lacking(run.clone());
                 return Some((self.take_run(Run { file: number, slots: run }), lacking));
             }
-            full_so_far &= file.run_max == 0;
+            full_so_far &= file.run_max == 0 || file.is_sealed;
             if full_so_far {
                 // The last possible number has none behind it: a file of that name is nobody's work but may be there.
                 self.first_free = number.saturating_add(1);
@@ -209,7 +202,7 @@ impl Space {
 
     /// Takes the lowest free run of `slots` that has real space already: what is left when the device is full.
     pub fn take_held(&mut self, slots: u32) -> Option<ExtentId> {
-        let found = self.files.iter().find_map(|(&number, file)| {
+        let found = self.files.iter().filter(|(_, file)| !file.is_sealed).find_map(|(&number, file)| {
             let mut gaps = file.taken.union(&file.held.complement()).gaps(file.len);
             let gap = gaps.find(|gap| gap.len() as u32 >= slots)?;
             Some(Run { file: number, slots: gap.start..gap.start + slots })
@@ -275,7 +268,7 @@ impl Space {
                 unused += 1;
             }
             let needed = slots.saturating_sub(file.tail());
-            if file.len + needed <= FILE_SLOTS {
+            if !file.is_sealed && file.len + needed <= FILE_SLOTS {
                 return Growth::new(number, file.len, needed);
             }
         }
@@ -303,17 +296,38 @@ impl Space {
             Reserve::Share => (taken / u64::from(RESERVE_SHARE)).max(u64::from(RESERVE_SLOTS_MIN)),
             Reserve::Nothing => 0,
         };
-        (total - taken - holes).saturating_sub(reserve).min(u64::from(FILE_SLOTS)) as u32
+        (total - taken - holes - self.sealed_slots()).saturating_sub(reserve).min(u64::from(FILE_SLOTS))
+            as u32
+    }
+
+    /// Free slots of sealed files, beside holes.
+    fn sealed_slots(&self) -> u64 {
+        let sealed = self.files.values().filter(|file| file.is_sealed);
+        sealed.map(|file| u64::from(file.unused())).sum()
+    }
+
+    /// Takes a whole sealed file of which nothing is in use: only its name goes.
+    fn plan_removal(&mut self) -> Option<Reclaim> {
+        let (&number, file) =
+            self.files.iter_mut().find(|(_, file)| file.is_sealed && file.taken.last_end(file.len) == 0)?;
+        let slots = 0..file.len;
+        self.counts.holes -= u64::from(file.holes.count(slots.clone()));
+        self.counts.taken += slots.len() as u64;
+        file.taken.insert(slots.clone());
+        Some(Reclaim::Shrink(Run { file: number, slots }))
     }
 
     /// Takes the highest free run whose space is not needed, so that the caller can give it back to the device
     /// and then call [`Space::reclaimed`]. `None` if nothing is beyond the reserve.
     pub fn plan_reclaim(&mut self, reserve: Reserve) -> Option<Reclaim> {
+        if let Some(removal) = self.plan_removal() {
+            return Some(removal);
+        }
         let excess = self.excess(reserve);
         if excess == 0 {
             return None;
         }
-        for (&number, file) in self.files.iter_mut().rev() {
+        for (&number, file) in self.files.iter_mut().rev().filter(|(_, file)| !file.is_sealed) {
             let Some(gap) = file.last_punchable_gap() else { continue };
             let mut slots = file.top(gap, excess);
             slots.start -= u32::from(terrane_base::planted!(ReclaimTaken) && slots.start > 0);
@@ -359,7 +373,7 @@ impl Space {
     /// How many slots are in which state.
     #[must_use]
     pub fn counts(&self) -> SlotCounts {
-        self.counts
+        SlotCounts { sealed: self.sealed_slots(), ..self.counts }
     }
 }
 
@@ -367,33 +381,5 @@ impl Growth {
     fn new(file: u32, from: u32, needed: u32) -> Self {
         let step = (from / 4).clamp(*GROW_SLOTS.start(), *GROW_SLOTS.end()).max(needed);
         Growth { file, from, at_least: from + needed, to: (from + step).min(FILE_SLOTS) }
-    }
-}
-
-impl FileSlots {
-    /// The parts of a run that may lack real space.
-    fn lacking(&self, run: Range<u32>) -> Vec<Range<u32>> {
-        let within = |gap: Range<u32>| gap.start.max(run.start)..gap.end;
-        self.held.gaps(run.end).map(within).filter(|gap| !gap.is_empty()).collect()
-    }
-
-    /// The highest free gap in which a slot may take space.
-    fn last_punchable_gap(&self) -> Option<Range<u32>> {
-        let end = self.taken.union(&self.holes).complement().last_end(self.len);
-        (end > 0).then(|| self.taken.last_end(end)..self.taken.next_in(end).min(self.len))
-    }
-
-    /// The upper part of a free gap in which at most `excess` slots take space.
-    fn top(&self, gap: Range<u32>, excess: u32) -> Range<u32> {
-        let mut start = gap.end;
-        let mut spent = 0;
-        while start > gap.start {
-            spent += 1 - self.holes.count(start - 1..start);
-            if spent > excess {
-                break;
-            }
-            start -= 1;
-        }
-        start..gap.end
     }
 }

@@ -1,8 +1,9 @@
 //! The trait every store of extents offers.
 
 use std::fmt::Debug;
+use std::path::Path;
 
-use terrane_base::{ExtentId, Result};
+use terrane_base::{Error, ExtentId, Result};
 use terrane_device::{PendingRead, ReadBytes};
 
 /// Bytes of a slot, the unit in which space is given out. A plain extent takes one slot; one that holds a value
@@ -15,7 +16,7 @@ pub const EXTENT_SLOTS_MAX: u32 = 512;
 /// How much space a store uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreUsage {
-    /// Bytes of all data files: `live_bytes + free_bytes + punched_bytes`.
+    /// Bytes of all data files: `live_bytes + free_bytes + punched_bytes + sealed_bytes`.
     pub file_bytes: u64,
     /// Bytes of the slots that belong to extents.
     pub live_bytes: u64,
@@ -23,8 +24,19 @@ pub struct StoreUsage {
     pub free_bytes: u64,
     /// Bytes of free slots whose space went back to the device.
     pub punched_bytes: u64,
+    /// Bytes of free slots that are not used, because their data file has another name: a checkpoint shares it.
+    pub sealed_bytes: u64,
     /// Data files.
     pub files: u32,
+}
+
+/// What [`Store::copy_to`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreCopy {
+    /// Data files that got another name.
+    pub files_linked: u64,
+    /// Bytes of extents that were copied, because linking was not possible.
+    pub bytes_copied: u64,
 }
 
 /// One read of [`Store::read_batch`].
@@ -126,6 +138,28 @@ pub trait Store: Send + Sync + Debug {
     /// # Errors
     /// `Invalid` if these slots are not allocated (nothing changes then), or the store is read-only.
     fn free(&self, id: ExtentId, slots: u32) -> Result<()>;
+
+    /// From now on what is freed stays as it is and is not reused, until as many [`Store::release`] were called: so that
+    /// extents can be copied while they leave the database.
+    fn hold(&self);
+
+    /// Ends a [`Store::hold`]; with the last one, what was freed meanwhile is free.
+    fn release(&self);
+
+    /// Makes, in the directory `dir` of the same device, which exists and is empty, the files of a store that holds
+    /// exactly the extents `live`: (id, slots), under the same ids. Durable on return but for the entry of `dir` itself.
+    ///
+    /// Where the device links files no byte is copied; the two stores then share files, and neither writes to a file
+    /// while the other has it, so that free slots in it are not reused as long. Requires: a [`Store::hold`] that began
+    /// before `live` was learned.
+    ///
+    /// # Errors
+    /// `Invalid` if this store has no files of its own; `Full`, `Io`. What was made so far stays there, for the caller to
+    /// remove.
+    fn copy_to(&self, dir: &Path, live: &[(ExtentId, u32)]) -> Result<StoreCopy> {
+        let _ = (dir, live);
+        Err(Error::invalid("this store has no files that could be copied"))
+    }
 
     /// Tells the store, once and first, which extents exist: (id, slots). All other space is free.
     ///

@@ -19,12 +19,13 @@ use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind, SeqNo};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::filter;
+use terrane_format::range_deletes::Fragments;
 use terrane_storage::Store;
 
 use crate::cache::{Cache, Home};
 use crate::heat::Heat;
 use crate::load_many::Need;
-use crate::loader::Loader;
+use crate::loader::{Loader, read_range_deletes};
 use crate::swip::{self, Epoch};
 
 /// Failed attempts to give the slots of obsolete extents back, since the process started.
@@ -47,12 +48,16 @@ pub struct Extent {
     seq_min: SeqNo,
     /// Bytes of the filter that `meta` names; 0 if there is none.
     filter_len: u32,
+    /// Whether `meta` names range deletes.
+    is_ranged: bool,
     /// What the manifest says about the extent.
     pub meta: ExtentMeta,
     pub(crate) store: Arc<dyn Store>,
     /// The cache that its objects are in; the first one it is read through.
     cache: OnceLock<Arc<Cache>>,
     is_obsolete: AtomicBool,
+    /// Loaded by the first read that needs them.
+    range_deletes: OnceLock<Box<Fragments>>,
     /// How often it is read.
     pub heat: Heat,
 }
@@ -79,10 +84,12 @@ impl Extent {
             filter: Home::default(),
             seq_min: meta.seq_min,
             filter_len: meta.filter.len,
+            is_ranged: meta.range_deletes.is_some(),
             meta,
             store,
             cache: OnceLock::new(),
             is_obsolete: AtomicBool::new(false),
+            range_deletes: OnceLock::new(),
             heat: Heat::default(),
         })
     }
@@ -93,6 +100,48 @@ impl Extent {
         self.is_obsolete.store(true, Ordering::Release);
         let _ =
             terrane_base::planted!(FreeNamedSlots).then(|| self.store.free(self.meta.id, self.meta.slots));
+    }
+
+    /// Whether the extent has range deletes.
+    #[inline]
+    #[must_use]
+    pub fn is_ranged(&self) -> bool {
+        self.is_ranged
+    }
+
+    /// The range deletes, if they were loaded.
+    #[inline]
+    #[must_use]
+    pub fn loaded_range_deletes(&self) -> Option<&Fragments> {
+        self.range_deletes.get().map(|fragments| &**fragments)
+    }
+
+    /// The range deletes; none if there are none. They stay in memory for as long as the extent is in use.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming file and offset; `Io`.
+    pub fn range_deletes(&self) -> Result<Option<&Fragments>> {
+        if !self.is_ranged {
+            return Ok(None);
+        }
+        if let Some(fragments) = self.loaded_range_deletes() {
+            return Ok(Some(fragments));
+        }
+        let fragments = Box::new(read_range_deletes(&self.meta, &*self.store)?);
+        count(|cells| add(&cells.device_reads, 1));
+        Ok(Some(self.range_deletes.get_or_init(|| fragments)))
+    }
+
+    /// The number of the newest range delete over `key` that a read at `seq` sees. Loads what is missing.
+    ///
+    /// # Errors
+    /// As [`Extent::range_deletes`].
+    #[inline]
+    pub fn hidden(&self, key: &[u8], seq: SeqNo) -> Result<Option<SeqNo>> {
+        if !self.is_ranged {
+            return Ok(None);
+        }
+        Ok(self.range_deletes()?.and_then(|fragments| fragments.covering(key)?.newest(seq)))
     }
 
     /// Looks for the newest version of `key` with a number up to `seq`, and appends its value (nothing for a

@@ -101,7 +101,8 @@ impl LevelCursor {
                 return Ok(false);
             }
             self.settle(Ok(()))?;
-            // Not found only where all versions of `key` in this extent are newer: they may go on.
+            // Not found only where all versions of `key` in this extent are newer, and may go on, or where its range
+            // deletes reach further than its entries.
             if self.is_placed {
                 break;
             }
@@ -110,21 +111,33 @@ impl LevelCursor {
         Ok(true)
     }
 
-    /// From the end of an extent to the neighbouring one; extents are not empty, so one crossing is enough.
+    /// From the end of an extent to the neighbouring one, and on through those that hold range deletes only.
     fn cross(&mut self, backward: bool) -> Result<()> {
+        while self.cross_once(backward)? && !self.is_placed {}
+        Ok(())
+    }
+
+    /// Into the neighbouring extent; false if there is none.
+    fn cross_once(&mut self, backward: bool) -> Result<bool> {
         let index = if backward { self.extent_index.checked_sub(1) } else { Some(self.extent_index + 1) };
         let beyond = index.and_then(|index| if backward { index.checked_sub(1) } else { Some(index + 1) });
         let following = beyond.filter(|&beyond| beyond < self.list.len());
         let following = following.map(|beyond| self.list.extent(beyond).clone());
         let Some(cursor) = index.and_then(|index| self.open(index)) else {
             self.is_placed = false;
-            return Ok(());
+            return Ok(false);
         };
         if cursor.reads_ahead() {
             cursor.follow(following);
         }
         let crossed = cursor.cross(backward);
-        self.settle(crossed)
+        self.settle(crossed).map(|()| true)
+    }
+
+    /// Goes on into the neighbours if what was done with the extent gave no position.
+    fn settle_or_cross(&mut self, done: Result<()>, backward: bool) -> Result<()> {
+        self.settle(done)?;
+        if self.is_placed { Ok(()) } else { self.cross(backward) }
     }
 }
 
@@ -159,12 +172,12 @@ impl Cursor for LevelCursor {
             let starts_before = cursor.extent().meta.smallest.as_slice() < key;
             if starts_before {
                 let sought = cursor.seek_before(key);
-                return self.settle(sought);
+                return self.settle_or_cross(sought, true);
             }
         }
         let Some(cursor) = index.checked_sub(1).and_then(|index| self.open(index)) else { return Ok(()) };
         let sought = cursor.seek_last();
-        self.settle(sought)
+        self.settle_or_cross(sought, true)
     }
 
     fn seek_first(&mut self) -> Result<()> {
@@ -172,7 +185,7 @@ impl Cursor for LevelCursor {
         self.prepared = None;
         let Some(cursor) = self.open(0) else { return Ok(()) };
         let sought = cursor.seek_first();
-        self.settle(sought)
+        self.settle_or_cross(sought, false)
     }
 
     fn seek_last(&mut self) -> Result<()> {
@@ -182,7 +195,7 @@ impl Cursor for LevelCursor {
             return Ok(());
         };
         let sought = cursor.seek_last();
-        self.settle(sought)
+        self.settle_or_cross(sought, true)
     }
 
     #[inline]

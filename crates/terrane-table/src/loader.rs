@@ -11,6 +11,7 @@ use terrane_format::block::Block;
 use terrane_format::extent::{ExtentMeta, Handle};
 use terrane_format::filter::Filter;
 use terrane_format::index::{IndexBlock, IndexRow};
+use terrane_format::range_deletes::Fragments;
 use terrane_storage::{SLOT_BYTES, Store};
 
 use crate::cache::{Cache, Charge, Home, Object, ObjectKind, ObjectRef, memory};
@@ -213,6 +214,22 @@ pub(crate) fn read_filter(meta: &ExtentMeta, store: &dyn Store) -> Result<Filter
 /// Reads and checks an extent's index block, and that it is of this extent.
 pub(crate) fn read_index(meta: &ExtentMeta, store: &dyn Store) -> Result<IndexBlock> {
     open_index(meta, store, read(meta, store, meta.index.offset, meta.index.len)?)
+}
+
+/// Reads and checks an extent's range deletes, and that they are those of its meta. Requires: it has some.
+pub(crate) fn read_range_deletes(meta: &ExtentMeta, store: &dyn Store) -> Result<Fragments> {
+    let Some(section) = &meta.range_deletes else { return Ok(Fragments::default()) };
+    let at = section.part.offset;
+    let bytes = read(meta, store, at, section.part.len)?;
+    check_handle(meta, store, section.part, &bytes)?;
+    let fragments = Fragments::decode(&bytes).map_err(|error| placed(meta, store, at, error))?;
+    let (first, last) = (fragments.all().first(), fragments.all().last());
+    let ends = first.zip(last).map(|(first, last)| (&first.start, &last.end));
+    if ends != Some((&section.start, &section.end)) || fragments.all().len() != section.fragments as usize {
+        let error = Error::corrupt("range deletes are not those that the manifest tells of");
+        return Err(placed(meta, store, at, error));
+    }
+    Ok(fragments)
 }
 
 fn open_filter(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Result<Filter> {

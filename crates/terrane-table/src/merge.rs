@@ -14,20 +14,22 @@
 //! 1. going forward, every other source stands at its first entry at or after E (none if there is none), or, where
 //!    steps may pass by older versions, at a later one behind versions of the key that was left;
 //!    going backward, at its last entry at or before E.
-//! 2. of sources with the same key and number the lowest index wins in both directions, and the others are
-//!    passed over, so a duplicate shows once.
+//! 2. of sources with the same key and number the highest index, the oldest place, wins in both directions, and the
+//!    others are passed over, so a duplicate shows once. What lies in two places was moved down from the newer one, and
+//!    on the way operands may have been folded with what lay there.
 //! 3. `tied[s]` holds for every source s that lost its latest match by equality; while none is set, the entry
 //!    after E cannot be a duplicate of E, and no key is copied.
 
 use std::cmp::Ordering;
 
 use terrane_base::counters::{add, count};
+use terrane_base::key::{common_len, head};
 use terrane_base::{Cursor, Entry, Result, SeqKind, SeqNo};
 
 use crate::loser_tree::{Contest, LoserTree};
-use crate::shared_prefix::{SharedPrefix, head, shared_len};
+use crate::shared_prefix::SharedPrefix;
 
-/// Merges sources in internal order. Give newer sources lower indexes: they win ties.
+/// Merges sources in internal order. Give newer sources lower indexes.
 ///
 /// Sources that gain entries while they are merged (a memtable) are fine: such an entry is seen or not.
 #[derive(Debug)]
@@ -252,7 +254,7 @@ impl<C: Cursor> Field<C> {
     fn rank_all(&mut self) {
         let mut keys = self.sources.iter().filter_map(|source| source.entry()).map(|entry| entry.key);
         let first = keys.next().unwrap_or_default();
-        let len = keys.fold(first.len(), |len, key| shared_len(&first[..len], key));
+        let len = keys.fold(first.len(), |len, key| common_len(&first[..len], key));
         self.shared.set(&first[..len]);
         for index in 0..self.sources.len() {
             // Every current key has the shared prefix by construction.
@@ -292,7 +294,7 @@ impl<C: Cursor> Contest for Field<C> {
     #[inline]
     fn beats(&mut self, a: usize, b: usize) -> bool {
         let order = self.order(a, b);
-        let a_wins = if order == Ordering::Equal { a < b } else { order == Ordering::Less };
+        let a_wins = if order == Ordering::Equal { a > b } else { order == Ordering::Less };
         let loser = if a_wins { b } else { a };
         self.set_tied(loser, order == Ordering::Equal);
         a_wins

@@ -208,7 +208,8 @@ impl ReadAhead {
         let loader = Loader { extent: &following, cache: following.bind(cache), fill_cache: true };
         let index: ObjectRef = loader.index().ok()?;
         let rows = &index.index().rows;
-        let at = if self.backward { rows.len().checked_sub(1)? } else { 0 };
+        let last = rows.len().checked_sub(1)?;
+        let at = if self.backward { last } else { 0 };
         self.begin(&following, rows, at)
     }
 

@@ -1,4 +1,6 @@
-//! What the current keys of a merge have in common in front, and the order of what follows.
+//! What the current keys of a merge have in common in front.
+
+use terrane_base::key::head;
 
 /// A prefix; mostly shorter than a call to compare it is worth.
 ///
@@ -28,20 +30,4 @@ impl SharedPrefix {
             _ => key.strip_prefix(self.bytes.as_slice()),
         }
     }
-}
-
-/// The first 8 bytes as a number that orders as they do; shorter keys are padded with zeros.
-#[inline]
-pub(crate) fn head(key: &[u8]) -> u64 {
-    if let Some(bytes) = key.first_chunk::<8>() {
-        return u64::from_be_bytes(*bytes);
-    }
-    let mut bytes = [0; 8];
-    bytes[..key.len()].copy_from_slice(key);
-    u64::from_be_bytes(bytes)
-}
-
-/// How many bytes two keys have in common from the front on.
-pub(crate) fn shared_len(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

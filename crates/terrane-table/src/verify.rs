@@ -2,16 +2,17 @@
 //!
 //! Steps: 1. the footer against the meta, 2. index block and filter, 3. every block: checksum, structure, order,
 //! its index row, its neighbours, and that the filter knows its keys, 4. the sums over all blocks against the meta,
-//! 5. the zeros between the parts and the footer.
+//! 5. the range deletes, 6. the zeros between the parts and the footer.
 
 use terrane_base::{Error, Result, SeqNo};
 use terrane_format::block::{Block, BlockCursor};
-use terrane_format::extent::{ExtentMeta, FOOTER_BYTES, Footer};
+use terrane_format::extent::{ExtentMeta, FOOTER_RANGED_BYTES, Footer, footer_bytes};
 use terrane_format::filter::{self, Filter};
 use terrane_format::index::{IndexBlock, IndexRow};
+use terrane_format::range_deletes::{Fragment, Fragments};
 use terrane_storage::Store;
 
-use crate::loader::{open_block, placed, read, read_filter, read_index};
+use crate::loader::{open_block, placed, read, read_filter, read_index, read_range_deletes};
 
 /// Checks the extent that `meta` describes, past the cache. Returns what is wrong, each finding an error with the
 /// file and offset that it is about; nothing if all is well. Takes the memory of one block and the index.
@@ -22,7 +23,8 @@ pub fn verify_extent(meta: &ExtentMeta, store: &dyn Store) -> Vec<Error> {
     let filter = if meta.filter.is_empty() { None } else { check.note(read_filter(meta, store)) };
     if let Some(rows) = check.note(read_index(meta, store)) {
         check.blocks(&rows, filter.as_ref());
-        check.sums(&rows);
+        let ranges = check.range_deletes();
+        check.sums(&rows, ranges.as_ref());
     }
     check.padding();
     check.findings
@@ -56,16 +58,22 @@ impl Check<'_> {
 
     fn footer(&mut self) {
         let meta = self.meta;
-        let Some(offset) = meta.bytes.checked_sub(FOOTER_BYTES as u32) else {
+        let Some(start) = meta.bytes.checked_sub(FOOTER_RANGED_BYTES as u32) else {
             return self.find(0, format!("extent of {} bytes has no room for a footer", meta.bytes));
         };
-        let Some(bytes) = self.note(read(meta, self.store, offset, FOOTER_BYTES as u32)) else { return };
+        let Some(bytes) = self.note(read(meta, self.store, start, FOOTER_RANGED_BYTES as u32)) else {
+            return;
+        };
+        let offset = meta.bytes - footer_bytes(meta.range_deletes.is_some()) as u32;
         let footer = Footer::decode(&bytes).map_err(|error| placed(meta, self.store, offset, error));
         let Some(footer) = self.note(footer) else { return };
         self.expect(offset, "footer, bytes", &meta.bytes, &footer.bytes);
         self.expect(offset, "footer, blocks", &meta.blocks, &footer.blocks);
         self.expect(offset, "footer, index", &meta.index, &footer.index);
         self.expect(offset, "footer, filter", &meta.filter, &footer.filter);
+        let section = meta.range_deletes.as_deref();
+        let expected = section.map_or_else(Default::default, |section| (section.part, section.fragments));
+        self.expect(offset, "footer, range deletes", &expected, &(footer.range_deletes, footer.fragments));
         self.expect(offset, "footer, compression", &meta.compression, &footer.compression);
         self.expect(offset, "footer, raw bytes", &meta.raw_bytes, &footer.raw_bytes);
         self.expect(offset, "footer, entries", &meta.entries, &footer.entries);
@@ -127,27 +135,42 @@ impl Check<'_> {
         last
     }
 
-    fn sums(&mut self, rows: &IndexBlock) {
+    /// The range deletes, if there are any.
+    fn range_deletes(&mut self) -> Option<Fragments> {
+        self.meta.range_deletes.as_ref()?;
+        self.note(read_range_deletes(self.meta, self.store))
+    }
+
+    fn sums(&mut self, rows: &IndexBlock, ranges: Option<&Fragments>) {
         let (meta, at) = (self.meta, self.meta.index.offset);
         let sum = |count: fn(&IndexRow<'_>) -> u64| rows.rows().map(|row| count(&row)).sum::<u64>();
         self.expect(at, "data bytes", &u64::from(meta.index.offset), &rows.data_bytes());
         self.expect(at, "raw bytes", &meta.raw_bytes, &sum(|row| u64::from(row.raw_len)));
         self.expect(at, "entries", &meta.entries, &sum(|row| u64::from(row.entries)));
         self.expect(at, "deletes", &meta.deletes, &sum(|row| u64::from(row.deletes)));
-        self.expect(at, "smallest number", &Some(meta.seq_min), &rows.rows().map(|row| row.seq_min).min());
-        self.expect(at, "largest number", &Some(meta.seq_max), &rows.rows().map(|row| row.seq_max).max());
-        self.expect(at, "smallest key", &Some(&*meta.smallest), &rows.rows().next().map(|row| row.first_key));
-        self.expect(
-            at,
-            "largest key",
-            &Some(&*meta.largest),
-            &rows.rows().next_back().map(|row| row.last_key),
-        );
+        if meta.range_deletes.is_some() && ranges.is_none() {
+            // They could not be read, which was found already.
+            return;
+        }
+        let (least, greatest) = ranges.and_then(Fragments::seq_range).unzip();
+        let (start, end) = ranges.and_then(|ranges| ranges.all().first().zip(ranges.all().last())).unzip();
+        let least = rows.rows().map(|row| row.seq_min).chain(least).min();
+        let greatest = rows.rows().map(|row| row.seq_max).chain(greatest).max();
+        let (first, last) = (rows.rows().next(), rows.rows().next_back());
+        let smallest = first.iter().map(|row| row.first_key).chain(start.map(|first| &*first.start)).min();
+        let largest = last.iter().map(|row| row.last_key).chain(end.map(Fragment::last_key)).max();
+        self.expect(at, "smallest number", &Some(meta.seq_min), &least);
+        self.expect(at, "largest number", &Some(meta.seq_max), &greatest);
+        self.expect(at, "smallest key", &Some(&*meta.smallest), &smallest);
+        self.expect(at, "largest key", &Some(&*meta.largest), &largest);
     }
 
     fn padding(&mut self) {
+        let section = self.meta.range_deletes.as_deref();
         let start = self.meta.index.end().max(self.meta.filter.end());
-        let len = (u64::from(self.meta.bytes)).saturating_sub(FOOTER_BYTES as u64).checked_sub(start);
+        let start = start.max(section.map_or(0, |section| section.part.end()));
+        let footer = footer_bytes(section.is_some()) as u64;
+        let len = (u64::from(self.meta.bytes)).saturating_sub(footer).checked_sub(start);
         let (Ok(start), Some(Ok(len))) = (u32::try_from(start), len.map(u32::try_from)) else { return };
         if let Some(bytes) = self.note(read(self.meta, self.store, start, len))
             && let Some(at) = bytes.iter().position(|byte| *byte != 0)

@@ -4,23 +4,27 @@
 //!    one buffer, and its index row and the hashes of its keys are kept.
 //! 2. [`ExtentWriter::add_block`] copies a stored block of another extent undecoded. Only its keys are walked,
 //!    for the filter; `docs/design/0003-filter.md` weighs this against storing hashes.
-//! 3. [`ExtentWriter::finish`] adds index, filter and footer, and writes the whole at once.
+//! 3. [`ExtentWriter::add_range_delete`] collects range deletes, beside and before the entries that they lie among.
+//! 4. [`ExtentWriter::finish`] adds index, filter, range deletes and footer, and writes the whole at once.
 //!
 //! The writer keeps its memory from extent to extent: a slot for the extent, a block, the index and eight bytes
 //! per key. The caller closes an extent in time: while [`ExtentWriter::fits`] or [`ExtentWriter::fits_block`]
 //! says yes, the extent stays within one slot. All versions of a key belong into one extent, or levels would
 //! overlap: the caller closes extents between keys, even where that makes one larger than a slot.
 
+mod ranges;
+mod seal;
 mod settings;
 
 pub use settings::WriterSettings;
 
-use terrane_base::{Entry, Error, ExtentId, Result, SeqNo, key, varint};
+use terrane_base::{Entry, Error, Result, SeqNo, key, varint};
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
-use terrane_format::extent::{self, ExtentMeta, Footer, Handle};
+use terrane_format::extent::{self, ExtentMeta};
 use terrane_format::filter;
 use terrane_format::index::{IndexBuilder, IndexRow};
+use terrane_format::range_deletes::Fragment;
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store};
 
 /// Bytes of an entry besides key and value, at most: three lengths and the sequence number.
@@ -71,6 +75,10 @@ pub struct ExtentWriter {
     last_key: Vec<u8>,
     last_seq: Option<SeqNo>,
     cursor: BlockCursor,
+    /// Sorted and disjoint.
+    range_deletes: Vec<Fragment>,
+    /// Bytes of their part.
+    range_bytes: usize,
 }
 
 impl ExtentWriter {
@@ -98,6 +106,8 @@ impl ExtentWriter {
             last_key: Vec::new(),
             last_seq: None,
             cursor: BlockCursor::new(),
+            range_deletes: Vec::new(),
+            range_bytes: 0,
         })
     }
 
@@ -144,10 +154,16 @@ impl ExtentWriter {
     /// Whether the extent holds nothing yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.block.is_empty() && self.index.is_empty()
+        !self.has_entries() && self.range_deletes.is_empty()
     }
 
-    /// The last key added. Requires: not empty.
+    /// Whether the extent holds an entry yet.
+    #[must_use]
+    pub fn has_entries(&self) -> bool {
+        !self.block.is_empty() || !self.index.is_empty()
+    }
+
+    /// The last key added. Requires: there are entries.
     #[must_use]
     pub fn last_key(&self) -> &[u8] {
         if self.block.is_empty() { &self.last_key } else { self.block.last_key() }
@@ -157,7 +173,7 @@ impl ExtentWriter {
     /// filled compresses.
     #[must_use]
     pub fn estimated_bytes(&self) -> usize {
-        extent::extent_bytes(self.content_bytes())
+        extent::extent_bytes_with(self.content_bytes(), self.is_ranged())
     }
 
     /// Whether the extent stays within one slot if an entry of this size is added. An empty extent takes any.
@@ -166,7 +182,7 @@ impl ExtentWriter {
     pub fn fits(&self, key_len: usize, value_len: usize) -> bool {
         // The key may come to stand in an index row as first and as last key, too.
         let added = 3 * key_len + value_len + ENTRY_OVERHEAD_MAX;
-        self.is_empty() || extent::extent_bytes(self.content_bytes() + added) <= SLOT_BYTES
+        self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
 
     /// Whether the extent stays within one slot if this block is added. An empty extent takes any.
@@ -175,7 +191,7 @@ impl ExtentWriter {
         let keys = self.hashes.len() + row.entries as usize;
         let filter = filter::encoded_len(keys, self.settings.filter_bits_per_key) - self.filter_bytes();
         let added = row.stored_len as usize + row.encoded_len() + filter;
-        self.is_empty() || extent::extent_bytes(self.content_bytes() + added) <= SLOT_BYTES
+        self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
 
     /// Finishes the extent, writes it to newly allocated slots of `store` and starts over. It is durable after
@@ -226,6 +242,8 @@ impl ExtentWriter {
         self.smallest.clear();
         self.last_key.clear();
         self.last_seq = None;
+        self.range_deletes.clear();
+        self.range_bytes = 0;
         // A very large value must not make the writer large for ever.
         self.bytes.shrink_to(SLOT_BYTES);
         self.block.shrink(self.settings.block_bytes * 2);
@@ -245,12 +263,17 @@ impl ExtentWriter {
     }
 
     #[inline]
+    fn extent_bytes_with(&self, added: usize) -> usize {
+        extent::extent_bytes_with(self.content_bytes() + added, self.is_ranged())
+    }
+
+    #[inline]
     fn content_bytes(&self) -> usize {
         let open_block = match self.block.is_empty() {
             true => 0,
             false => self.block.bytes_max() + ROW_FIXED_MAX + 2 * self.key_len_max(),
         };
-        self.bytes.len() + open_block + self.index.estimated_bytes() + self.filter_bytes()
+        self.bytes.len() + open_block + self.index.estimated_bytes() + self.filter_bytes() + self.range_bytes
     }
 
     #[inline]
@@ -350,70 +373,5 @@ impl ExtentWriter {
         self.last_key.clear();
         self.last_key.extend_from_slice(row.last_key);
         self.last_seq = last_seq;
-    }
-
-    /// Puts index, filter and footer behind the blocks. Requires: not empty.
-    fn seal(&mut self) -> Result<ExtentMeta> {
-        assert!(!self.is_empty(), "an extent without entries has no place in a level");
-        self.cut_block()?;
-        let blocks = self.index.len() as u32;
-        let index = self.append_part(|writer| writer.index.finish(&mut writer.bytes));
-        let bits_per_key = self.settings.filter_bits_per_key;
-        let filter =
-            self.append_part(|writer| filter::build(&writer.hashes, bits_per_key, &mut writer.bytes));
-        let bytes = extent::extent_bytes(self.bytes.len());
-        let slots = bytes.div_ceil(SLOT_BYTES) as u32;
-        if slots > EXTENT_SLOTS_MAX {
-            return Err(Error::invalid(format!("extent of {slots} slots: the limit is {EXTENT_SLOTS_MAX}")));
-        }
-        self.bytes.resize(bytes - extent::FOOTER_BYTES, 0);
-        let footer = self.footer(bytes as u32, blocks, index, filter);
-        footer.encode(&mut self.bytes);
-        Ok(self.meta(&footer, slots))
-    }
-
-    fn append_part(&mut self, append: impl FnOnce(&mut Self)) -> Handle {
-        let start = self.bytes.len();
-        append(self);
-        if self.bytes.len() == start {
-            return Handle::default();
-        }
-        Handle::of(start as u32, &self.bytes[start..])
-    }
-
-    fn footer(&self, bytes: u32, blocks: u32, index: Handle, filter: Handle) -> Footer {
-        Footer {
-            compression: self.settings.compression,
-            table: self.settings.table,
-            bytes,
-            blocks,
-            index,
-            filter,
-            raw_bytes: self.totals.raw_bytes,
-            entries: self.totals.entries,
-            deletes: self.totals.deletes,
-            seq_min: self.totals.seq_min,
-            seq_max: self.totals.seq_max,
-        }
-    }
-
-    fn meta(&self, footer: &Footer, slots: u32) -> ExtentMeta {
-        ExtentMeta {
-            id: ExtentId::default(),
-            slots,
-            bytes: footer.bytes,
-            raw_bytes: footer.raw_bytes,
-            smallest: self.smallest.clone(),
-            largest: self.last_key.clone(),
-            seq_min: footer.seq_min,
-            seq_max: footer.seq_max,
-            entries: footer.entries,
-            deletes: footer.deletes,
-            blocks: footer.blocks,
-            index: footer.index,
-            filter: footer.filter,
-            format_version: extent::VERSION,
-            compression: footer.compression,
-        }
     }
 }

@@ -20,7 +20,8 @@ fn sources(dice: &mut Dice, count: usize, rows_max: usize) -> (Vec<RowCursor>, R
         all.extend(rows.iter().cloned());
         sources.push(RowCursor::new(rows));
     }
-    // The sort is stable, so the lowest source comes first among equals and is the one that is kept.
+    // The sort is stable, so the highest source comes first among equals and is the one that is kept.
+    all.reverse();
     sort(&mut all);
     (sources, RowCursor::new(all))
 }
@@ -57,7 +58,7 @@ fn runs_from_one_source_match_the_model() {
 }
 
 #[test]
-fn the_lowest_source_wins_ties_in_both_directions() {
+fn the_oldest_place_wins_ties_in_both_directions() {
     let rows = |value: &[u8]| RowCursor::new(vec![Row::put(b"a", 1, value), Row::put(b"b", 1, value)]);
     let mut merge = MergeCursor::new(vec![rows(b"newest"), rows(b"middle"), rows(b"oldest")]);
     for backward in [false, true] {
@@ -68,8 +69,8 @@ fn the_lowest_source_wins_ties_in_both_directions() {
         }
         let mut seen = 0;
         while let Some(entry) = merge.entry() {
-            assert_eq!(entry.value, b"newest");
-            assert_eq!(merge.source_index(), Some(0));
+            assert_eq!(entry.value, b"oldest");
+            assert_eq!(merge.source_index(), Some(2));
             seen += 1;
             if backward { merge.prev().unwrap() } else { merge.next().unwrap() }
         }

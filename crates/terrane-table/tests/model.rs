@@ -116,6 +116,8 @@ fn levels_and_memory_merge_like_one_sorted_vector() {
             sources.push(Box::new(LevelCursor::new(level, cache.clone(), CursorOptions::default())));
         }
     }
+    // The sort is stable: of equals the oldest place is kept.
+    all.reverse();
     sort(&mut all);
     walk(&mut MergeCursor::new(sources), &mut RowCursor::new(all), &mut dice, 3000);
 }

@@ -312,6 +312,10 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    fn hold(&self) {}
+
+    fn release(&self) {}
+
     fn restore(&self, _live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
         Ok(())
     }

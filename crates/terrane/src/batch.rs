@@ -1,10 +1,12 @@
 //! Changes that become visible and durable together.
 
+use std::time::Duration;
+
 use terrane_base::{Error, Result, TableId};
 
 use crate::Table;
 
-/// Puts and deletes over any number of tables, applied all or not at all, in the order they were added.
+/// Puts, merges, deletes and range deletes over any number of tables, applied all or not at all, in the order they were added.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -33,13 +35,46 @@ impl Batch {
         Self::default()
     }
 
-    /// Sets `key` to `value` in `table`.
+    /// Sets `key` to `value` in `table`. Where the table has a time to live, it begins now, not when the batch is written.
     ///
     /// # Errors
     /// `Invalid` if key, value or batch is beyond its limit, or if the batch holds changes of another database; the batch
     /// is unchanged then.
     pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.change(table, |records, id| records.put(id, key, value))
+        self.change(table, |records, _| table.add_put(records, key, value))
+    }
+
+    /// Sets `key` to `value` in `table` for so long, from now on; see [`Table::put_with_ttl`].
+    ///
+    /// # Errors
+    /// As [`Batch::put`], and `Invalid` for less than a millisecond.
+    pub fn put_with_ttl(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
+        let until = table.moment_in(ttl)?;
+        self.change(table, |records, id| records.put_until(id, key, value, until))
+    }
+
+    /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see [`Table::put_until`].
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    pub fn put_until(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
+        self.change(table, |records, id| records.put_until(id, key, value, crate::table::moment_at(until)))
+    }
+
+    /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`].
+    ///
+    /// # Errors
+    /// As [`Batch::put`], and `Invalid` if the table has no merge operator.
+    pub fn merge(&mut self, table: &Table, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.change(table, |records, _| table.add_merge(records, key, operand))
+    }
+
+    /// Removes `key`, which was put at most once since it was last removed, from `table`; see [`Table::single_delete`].
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    pub fn single_delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+        self.change(table, |records, id| records.single_delete(id, key))
     }
 
     /// Removes `key` from `table`; fine if it is not there.
@@ -48,6 +83,14 @@ impl Batch {
     /// As [`Batch::put`].
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
         self.change(table, |records, id| records.delete(id, key))
+    }
+
+    /// Removes every key from `start` to before `end` from `table`, but not what this batch puts there later.
+    ///
+    /// # Errors
+    /// As [`Batch::put`], and `Invalid` if `start` is not less than `end`.
+    pub fn delete_range(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
+        self.change(table, |records, id| records.delete_range(id, start, end))
     }
 
     /// How many changes the batch holds.
@@ -102,6 +145,11 @@ impl Batch {
             "table {name:?} is of another database than the changes that the batch holds: one batch per database"
         );
         Error::invalid(message)
+    }
+
+    /// Whether the changes, if there are any, are of the same database as `table`.
+    pub(crate) fn is_of(&self, table: &Table) -> bool {
+        self.is_empty() || self.database == table.engine.instance()
     }
 
     /// Checks that the tables are of the database `engine` and exist.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Result, SeqNo};
+use terrane_base::{MergeOperators, Result, SeqNo};
 use terrane_device::Disk;
 use terrane_engine::{CheckReport, Engine, Finding, Progress, Shape, Snapshot as EngineSnapshot, Stats};
 
@@ -78,6 +78,18 @@ impl Db {
         Db::open_in(path, options, Env::real())
     }
 
+    /// Opens a database with merge operators that are not built in, by the names that its tables were made with.
+    ///
+    /// # Errors
+    /// As [`Db::open_with`], and `Invalid` for a table whose merge operator is not at hand, naming both.
+    pub fn open_with_operators(
+        path: impl AsRef<Path>,
+        options: &Options,
+        operators: MergeOperators,
+    ) -> Result<Db> {
+        Ok(Db::from_engine(Engine::open_with(path.as_ref(), options, Env::real(), operators)?))
+    }
+
     /// Opens a database with other doors to clock, randomness and threads.
     ///
     /// # Errors
@@ -142,7 +154,7 @@ impl Db {
     /// The names of all tables.
     #[must_use]
     pub fn tables(&self) -> Vec<String> {
-        self.engine().catalog().all().iter().map(|table| table.name.clone()).collect()
+        self.engine().catalog().listed().iter().map(|table| table.name.clone()).collect()
     }
 
     /// Removes the table `name` and everything in it; durable on return. Its space comes back when the last

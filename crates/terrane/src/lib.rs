@@ -58,6 +58,11 @@
 //! # }
 //! ```
 //!
+//! # Transactions
+//!
+//! [`Db::transaction`] reads and writes as if nobody else were there, optimistic or with locks, with the isolation that
+//! [`Isolation`] says; [`Transaction::prepare`] is the first of two phases. [`IndexedBatch`] is a batch that can be read.
+//!
 //! # Servers
 //!
 //! Every handle is usable from any thread. A server with many requests at hand can give tables and ranges to cores
@@ -73,9 +78,12 @@ mod batch;
 pub mod cores;
 mod db;
 mod iter;
+mod operate;
 mod repair;
 mod snapshot;
 mod table;
+mod table_options;
+mod transaction;
 mod value;
 
 pub use batch::Batch;
@@ -83,13 +91,19 @@ pub use db::{Db, Sync};
 pub use iter::{Cursor, Iter, Row};
 pub use repair::repair;
 pub use snapshot::Snapshot;
-pub use table::{Table, TableOptions};
+pub use table::Table;
+pub use table_options::TableOptions;
 pub use terrane_base::counters::{ReadCounters, read_counters};
 pub use terrane_base::env::Env;
-pub use terrane_base::error::Place;
-pub use terrane_base::options::{Compression, IoUring, JournalMode, OptionInfo, Options};
+pub use terrane_base::error::{Place, WaitsFor};
+pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, counter};
+pub use terrane_base::options::{
+    Compression, IoUring, JournalMode, OperatorName, OptionInfo, Options, TimeToLive,
+};
 pub use terrane_base::{Error, Kind, Result, SeqNo};
 pub use terrane_engine::{
-    CheckReport, Finding, LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape, Values,
+    CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, Progress, RepairReport,
+    Shape, Stats, TableShape, TransactionOptions, Values,
 };
+pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

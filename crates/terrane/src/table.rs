@@ -3,43 +3,13 @@
 use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
+use std::time::Duration;
 
-use terrane_base::{Error, Kind, Result, SeqNo, TableId};
+use terrane_base::{Error, Kind, Moment, Result, SeqNo, TableId};
 use terrane_engine::{Bounds, Engine, ReadMode, Snapshot as EngineSnapshot};
 
 use crate::snapshot::{Pin, to_bounds};
 use crate::{Batch, Cursor, Iter, Sync, Value, Values};
-
-/// Options that one table has for itself, set over those of the database when the table is created.
-///
-/// ```
-/// let options = terrane::TableOptions::new().set("compression_last", "none")?.set("block_bytes", "4KiB")?;
-/// # Ok::<(), terrane::Error>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TableOptions {
-    pub(crate) overrides: Vec<(String, String)>,
-}
-
-impl TableOptions {
-    /// No option of its own: the database's apply.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets one option: `block_bytes`, `block_encoding`, `compression`, `compression_last`, `filter_bits_per_key`,
-    /// `level_base_bytes`, `level_fanout` or `overflow_runs_max`.
-    ///
-    /// # Errors
-    /// `Invalid` for another option or a value out of range.
-    pub fn set(mut self, name: &str, value: &str) -> Result<Self> {
-        terrane_engine::check_table_option(name, value)?;
-        self.overrides.retain(|(known, _)| known != name);
-        self.overrides.push((name.to_owned(), value.to_owned()));
-        Ok(self)
-    }
-}
 
 /// A table of an open database. Cheap to clone; usable from any thread.
 #[derive(Clone)]
@@ -98,7 +68,125 @@ impl Table {
     /// As [`Table::put`].
     pub fn put_with(&self, key: &[u8], value: &[u8], sync: Sync) -> Result<()> {
         self.refuse_if_dropped()?;
-        self.engine.put(self.id(), key, value, sync.is_yes())
+        self.engine.write_point(sync.is_yes(), |batch| self.add_put(batch, key, value))
+    }
+
+    /// Sets `key` to `value` for `ttl` from now on, by the wall clock: from then on the key is as if deleted, for every
+    /// read, also for those of older snapshots. It takes the place of the table's own time to live.
+    ///
+    /// The moment of the read decides, and what a compaction has dropped stays gone: a clock that is set back brings back
+    /// only what is still there.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let table = db.default_table();
+    /// table.put_with_ttl(b"session", b"ada", std::time::Duration::from_secs(3600))?;
+    /// assert!(table.contains(b"session")?);
+    /// table.put_until(b"session", b"ada", std::time::Duration::from_secs(1))?; // a second into 1970
+    /// assert!(!table.contains(b"session")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::put`], and `Invalid` for less than a millisecond.
+    pub fn put_with_ttl(&self, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
+        let until = self.moment_in(ttl)?;
+        self.refuse_if_dropped()?;
+        self.engine.write_point(false, |batch| batch.put_until(self.id(), key, value, until))
+    }
+
+    /// As [`Table::put_with_ttl`], until a moment that is counted from the beginning of 1970.
+    ///
+    /// # Errors
+    /// As [`Table::put`].
+    pub fn put_until(&self, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
+        self.refuse_if_dropped()?;
+        let until = moment_at(until);
+        self.engine.write_point(false, |batch| batch.put_until(self.id(), key, value, until))
+    }
+
+    /// Has the table's merge operator fold `operand` with what `key` has, whenever somebody reads it: a read-modify-write
+    /// that reads nothing. The operator is the table's option `merge_operator`.
+    ///
+    /// In a table with a time to live each operand lives by itself, up to a sixteenth longer than a put.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// use terrane::counter;
+    /// let visits = db.create_table("visits", &terrane::TableOptions::new().set("merge_operator", "counter")?)?;
+    /// visits.merge(b"page", &counter::encode(2))?;
+    /// visits.merge(b"page", &counter::encode(1))?;
+    /// assert_eq!(counter::decode(&visits.get(b"page")?.expect("it was visited"))?, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::put`], and `Invalid` if the table has no merge operator.
+    pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.refuse_if_dropped()?;
+        self.engine.write_point(false, |batch| self.add_merge(batch, key, operand))
+    }
+
+    /// Removes `key` like [`Table::delete`], but leaves less behind: it goes away together with the put that it removes,
+    /// as soon as both meet, wherever that is.
+    ///
+    /// Only for keys that are put once and removed by a single delete, in turns; range deletes may come between. For any
+    /// other key an older value may come to light again.
+    ///
+    /// # Errors
+    /// As [`Table::put`].
+    pub fn single_delete(&self, key: &[u8]) -> Result<()> {
+        self.refuse_if_dropped()?;
+        self.engine.write_point(false, |batch| batch.single_delete(self.id(), key))
+    }
+
+    /// Changes an option of the table while it is open; durable on return. Only `time_to_live` can be changed: it holds
+    /// for what is written from now on.
+    ///
+    /// # Errors
+    /// `Invalid` for another option or a bad value, `NotFound` if the table was dropped, `Poisoned`, `Io`.
+    pub fn set_option(&self, name: &str, value: &str) -> Result<()> {
+        self.refuse_if_dropped()?;
+        self.engine.set_table_option(&self.inner, name, value)
+    }
+
+    /// Adds a put that expires by the table's time to live.
+    #[inline]
+    pub(crate) fn add_put(&self, records: &mut terrane_base::Batch, key: &[u8], value: &[u8]) -> Result<()> {
+        match self.inner.sense.expiry_of_put() {
+            Moment::NEVER => records.put(self.id(), key, value),
+            until => records.put_until(self.id(), key, value, until),
+        }
+    }
+
+    /// Adds an operand that expires by the table's time to live.
+    pub(crate) fn add_merge(
+        &self,
+        records: &mut terrane_base::Batch,
+        key: &[u8],
+        operand: &[u8],
+    ) -> Result<()> {
+        if self.inner.sense.operator().is_none() {
+            return Err(Error::invalid(format!(
+                "table {:?} has no merge operator: create one with the option merge_operator",
+                self.name()
+            )));
+        }
+        records.merge(self.id(), key, operand, self.inner.sense.expiry_of_operand())
+    }
+
+    /// The moment that lies so far ahead.
+    pub(crate) fn moment_in(&self, ttl: Duration) -> Result<Moment> {
+        match ttl.as_millis() {
+            0 => Err(Error::invalid("a time to live of less than a millisecond: delete the key instead")),
+            millis => Ok(self.inner.sense.ahead(u64::try_from(millis).unwrap_or(u64::MAX))),
+        }
     }
 
     /// Removes `key`; fine if it is not there.
@@ -108,6 +196,38 @@ impl Table {
     pub fn delete(&self, key: &[u8]) -> Result<()> {
         self.refuse_if_dropped()?;
         self.engine.delete(self.id(), key, false)
+    }
+
+    /// Removes every key from `start` to before `end`. It costs one small record, whatever the number of keys; reads and
+    /// scans pass by what is deleted at once, and its space comes back in the background.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let table = db.default_table();
+    /// for day in [b"2024-01-30", b"2024-01-31", b"2024-02-01"] {
+    ///     table.put(day, b"..")?;
+    /// }
+    /// table.delete_range(b"2024-01", b"2024-02")?;
+    /// assert_eq!(table.iter().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::put`], and `Invalid` if `start` is not less than `end`.
+    pub fn delete_range(&self, start: &[u8], end: &[u8]) -> Result<()> {
+        self.delete_range_with(start, end, Sync::No)
+    }
+
+    /// [`Table::delete_range`]; with [`Sync::Yes`] it is on disk when this returns.
+    ///
+    /// # Errors
+    /// As [`Table::delete_range`].
+    pub fn delete_range_with(&self, start: &[u8], end: &[u8], sync: Sync) -> Result<()> {
+        self.refuse_if_dropped()?;
+        self.engine.delete_range(self.id(), start, end, sync.is_yes())
     }
 
     /// The value of `key`.
@@ -255,6 +375,11 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// A moment counted from the beginning of 1970.
+pub(crate) fn moment_at(since_1970: Duration) -> Moment {
+    Moment(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX).min(Moment::NEVER.0 - 1))
 }
 
 impl fmt::Debug for Table {

@@ -38,6 +38,8 @@ pub(super) struct Recorder {
     pub(super) bytes_written: u64,
     pub(super) bytes_read: u64,
     pub(super) wrong: u64,
+    /// Runs of transactions that were refused.
+    pub(super) aborted: u64,
     pub(super) deleted: bool,
 }
 
@@ -50,6 +52,7 @@ impl Recorder {
             bytes_written: 0,
             bytes_read: 0,
             wrong: 0,
+            aborted: 0,
             deleted: false,
         }
     }
@@ -73,6 +76,7 @@ impl Recorder {
         self.bytes_written += other.bytes_written;
         self.bytes_read += other.bytes_read;
         self.wrong += other.wrong;
+        self.aborted += other.aborted;
         self.deleted |= other.deleted;
     }
 

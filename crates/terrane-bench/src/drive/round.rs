@@ -109,6 +109,9 @@ impl Round<'_> {
             let why = format!("{} of {} values read were not what was written", all.wrong, all.found);
             return Err(Error::engine(&self.run.workload, "verify", why));
         }
+        if all.latency_of(OperationKind::Transaction).is_some() {
+            counters.transactions_aborted = Some(all.aborted);
+        }
         let kinds: BTreeMap<_, _> =
             OperationKind::ALL.iter().filter_map(|&kind| Some((kind, all.latency_of(kind)?))).collect();
         Ok(Measured {

@@ -4,6 +4,7 @@
 //! latency and as many operations as it has records.
 
 mod requests;
+mod transaction;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -218,6 +219,7 @@ impl<'r> Worker<'r> {
             }
             Operation::Delete(number) => self.delete(*number),
             Operation::Scan(number, rows, direction) => self.scan(*number, *rows, *direction),
+            Operation::Transaction(numbers, bytes) => self.transact(numbers, *bytes),
         }
     }
 

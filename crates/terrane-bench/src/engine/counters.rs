@@ -62,6 +62,8 @@ counters! {
     runs_searched,
     /// Data blocks decoded or decompressed.
     blocks_decoded,
+    /// Runs of transactions that were refused: a conflict, a deadlock or a lock that was not to be had in time.
+    transactions_aborted,
 }
 
 fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {

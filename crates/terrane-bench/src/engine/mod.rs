@@ -89,6 +89,17 @@ pub enum Write<'w> {
     Delete(&'w [u8]),
 }
 
+/// One key of a transaction: it is read for update, and set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'c> {
+    /// The table.
+    pub table: u32,
+    /// The key.
+    pub key: &'c [u8],
+    /// Its new value.
+    pub value: &'c [u8],
+}
+
 /// One of several requests that are at hand at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'r> {
@@ -226,6 +237,15 @@ pub trait Session {
     /// # Errors
     /// The engine's; `Unsupported` for `sync` if the engine cannot promise it.
     fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()>;
+
+    /// Runs one transaction: reads each key for update, in the order given, lends its value, and sets it. Returns whether
+    /// it committed; `false`: it was refused because of others and changed nothing. The same key comes once.
+    ///
+    /// # Errors
+    /// `Unsupported` if the engine, as it was opened, has no transactions; its own errors that another run would not help.
+    fn transact(&mut self, _changes: &[Change<'_>], _sync: bool, _visit: &mut Visit<'_>) -> Result<bool> {
+        Err(Error::unsupported("this engine, as it was opened,", "transactions that the bench knows"))
+    }
 
     /// Does several requests that are at hand at once, as a server has them from its connections; lends the values that
     /// are found. Requests about one key take effect in their order, others in any. The default does one after the

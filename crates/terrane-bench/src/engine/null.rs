@@ -4,7 +4,7 @@
 //! all it does for a real engine.
 
 use crate::engine::{
-    Control, Direction, Engine, EngineOptions, Opened, Session, ShowRow, Visit, Write, refuse_unknown,
+    Change, Control, Direction, Engine, EngineOptions, Opened, Session, ShowRow, Visit, Write, refuse_unknown,
 };
 use crate::error::Result;
 
@@ -63,6 +63,13 @@ impl Session for NullSession<'_> {
         self.written += writes.len() as u64;
         std::hint::black_box(self.written);
         Ok(())
+    }
+
+    fn transact(&mut self, changes: &[Change<'_>], _sync: bool, visit: &mut Visit<'_>) -> Result<bool> {
+        changes.iter().for_each(|change| visit(change.key, &self.null.value));
+        self.written += changes.len() as u64;
+        std::hint::black_box(self.written);
+        Ok(true)
     }
 
     fn iterate(

@@ -6,15 +6,18 @@
 mod cores;
 mod mode;
 mod together;
+mod transact;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::cores::Cores;
-use terrane::{Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Values, read_counters};
+use terrane::{
+    Batch, Cursor, Db, Options, ReadCounters, Sync, Table, TableShape, Transaction, Values, read_counters,
+};
 
 use crate::engine::{
-    Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Request, Session, Shape, ShapeRow,
-    ShowRow, Visit, Write,
+    Change, Control, Direction, Engine, EngineCounters, EngineOptions, Opened, Request, Session, Shape,
+    ShapeRow, ShowRow, Visit, Write,
 };
 use crate::error::{Error, Result};
 use crate::plan::text::control_name;
@@ -29,6 +32,8 @@ pub struct Terrane {
     db: Db,
     tables: Vec<Table>,
     mode: Mode,
+    /// Lives as long as writes are to be watched.
+    watcher: Option<Transaction>,
     cores: Option<Cores>,
     /// Whether reads ask filters.
     filters: AtomicBool,
@@ -73,8 +78,8 @@ impl Terrane {
             "durability".to_owned(),
             "sync off survives the death of the process, sync on the loss of power".to_owned(),
         ));
-        let cores = mode.cores(&db, &tables)?;
-        Ok(Terrane { db, tables, mode, cores, filters: AtomicBool::new(true), settings })
+        let (cores, watcher) = (mode.cores(&db, &tables)?, mode.watcher(&db)?);
+        Ok(Terrane { db, tables, mode, watcher, cores, filters: AtomicBool::new(true), settings })
     }
 }
 
@@ -148,8 +153,8 @@ impl Engine for Terrane {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Terrane { db, tables, cores, .. } = *self;
-        drop((tables, cores));
+        let Terrane { db, tables, cores, watcher, .. } = *self;
+        drop((tables, cores, watcher));
         db.close().map_err(failed("close"))
     }
 }
@@ -246,6 +251,11 @@ impl Session for TerraneSession<'_> {
             .map_err(failed("batch"))?;
         }
         self.engine.db.write(&self.batch, sync_of(sync)).map(drop).map_err(failed("write"))
+    }
+
+    fn transact(&mut self, changes: &[Change<'_>], sync: bool, visit: &mut Visit<'_>) -> Result<bool> {
+        let Terrane { db, mode, tables, .. } = self.engine;
+        transact::transact(db, &mode.transactions, tables, changes, sync_of(sync), visit)
     }
 
     fn requests(&mut self, requests: &[Request<'_>], sync: bool, visit: &mut Visit<'_>) -> Result<()> {

@@ -181,7 +181,9 @@ pub fn find(name: &str) -> Result<&'static Definition> {
     Err(Error::plan(format!("unknown workload {name:?}{hint}: known are {}", names.join(", "))))
 }
 
-use OperationKind::{Delete, Insert, MultiRead, Read, ReadMissing, ReadModifyWrite, Scan, Update};
+use OperationKind::{
+    Delete, Insert, MultiRead, Read, ReadMissing, ReadModifyWrite, Scan, Transaction, Update,
+};
 
 const fn mix(shares: &'static [(OperationKind, f64)]) -> Mix {
     Mix { shares, keys: KeyChoice::Existing, rows: Rows::Fixed, values: ValueChoice::Data }
@@ -235,7 +237,7 @@ const MIXGRAPH: Mix = Mix {
     values: ValueChoice::Pareto(ValueSize::Pareto { shape: 0.2615, scale: 25.45, max: 1024 }),
 };
 
-static DEFINITIONS: [Definition; 23] = [
+static DEFINITIONS: [Definition; 24] = [
     fill("load", "inserts every key once, in order of numbers (YCSB's load phase)", KeyChoice::Ascending),
     ycsb("ycsb_a", "50 % reads, 50 % updates", true, mix(&[(Read, 0.5), (Update, 0.5)])),
     ycsb("ycsb_b", "95 % reads, 5 % updates", true, mix(&[(Read, 0.95), (Update, 0.05)])),
@@ -299,5 +301,11 @@ static DEFINITIONS: [Definition; 23] = [
             MIXGRAPH,
         )
     },
+    random(
+        "transactions",
+        "reads some random keys for update and writes them, in one transaction, run again until it commits",
+        true,
+        mix(&[(Transaction, 1.0)]),
+    ),
     Definition { writes: true, ..whole("replay", "the operations of a recorded trace", Kind::Replay) },
 ];

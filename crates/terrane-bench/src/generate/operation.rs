@@ -21,6 +21,8 @@ pub enum Operation {
     Delete(u64),
     /// Visits some rows from a key.
     Scan(u64, u64, Direction),
+    /// Reads several keys, each once, for update and writes each with a value of so many bytes, as one transaction.
+    Transaction(Vec<u64>, usize),
 }
 
 /// The kinds, for latencies by kind.
@@ -43,11 +45,13 @@ pub enum OperationKind {
     Delete,
     /// Seeks with their nexts, and whole scans.
     Scan,
+    /// Transactions, with every run that it took until they committed.
+    Transaction,
 }
 
 impl OperationKind {
     /// Every kind.
-    pub const ALL: [OperationKind; 8] = [
+    pub const ALL: [OperationKind; 9] = [
         OperationKind::Read,
         OperationKind::ReadMissing,
         OperationKind::MultiRead,
@@ -56,6 +60,7 @@ impl OperationKind {
         OperationKind::ReadModifyWrite,
         OperationKind::Delete,
         OperationKind::Scan,
+        OperationKind::Transaction,
     ];
 }
 
@@ -72,6 +77,7 @@ impl Operation {
             Operation::ReadModifyWrite(..) => OperationKind::ReadModifyWrite,
             Operation::Delete(_) => OperationKind::Delete,
             Operation::Scan(..) => OperationKind::Scan,
+            Operation::Transaction(..) => OperationKind::Transaction,
         }
     }
 }

@@ -32,6 +32,7 @@ pub struct Stream {
     rows: Rows,
     scan_rows: u64,
     multi_get: usize,
+    transaction_keys: usize,
     direction: Direction,
 }
 
@@ -109,6 +110,12 @@ impl Stream {
         if mix.share(OperationKind::MultiRead) > 0.0 && run.multi_get == 0 {
             return refuse("multi_get must be at least 1");
         }
+        if mix.share(OperationKind::Transaction) > 0.0 {
+            let most = (space.count() / 2).max(1);
+            if run.transaction_keys == 0 || u64::from(run.transaction_keys) > most {
+                return refuse("transaction_keys must be at least 1, and at most half of the keys");
+            }
+        }
         let keys = match (mix.keys, run.distribution) {
             (KeyChoice::Ascending | KeyChoice::Shuffled, Distribution::Default) => {
                 let order = (mix.keys == KeyChoice::Shuffled).then(|| Permutation::new(data.keys, seed));
@@ -136,6 +143,7 @@ impl Stream {
             rows: mix.rows,
             scan_rows: run.scan_rows,
             multi_get: run.multi_get as usize,
+            transaction_keys: run.transaction_keys as usize,
             direction: run.direction,
         })
     }
@@ -178,6 +186,23 @@ impl Stream {
                 numbers.push(number);
                 numbers.extend((1..self.multi_get).map(|_| chooser.next(&self.space, random)));
                 Operation::MultiRead(numbers)
+            }
+            OperationKind::Transaction => {
+                let mut numbers = match operation {
+                    Operation::Transaction(numbers, _) => std::mem::take(numbers),
+                    _ => Vec::with_capacity(self.transaction_keys),
+                };
+                numbers.clear();
+                numbers.push(number);
+                while numbers.len() < self.transaction_keys {
+                    let mut number = chooser.next(&self.space, random);
+                    // A neighbour instead: a hot set may have fewer keys than the transaction.
+                    while numbers.contains(&number) {
+                        number = (number + 1) % self.space.count();
+                    }
+                    numbers.push(number);
+                }
+                Operation::Transaction(numbers, self.sizes.next(random))
             }
             OperationKind::Insert => unreachable!("inserts are made above"),
         };

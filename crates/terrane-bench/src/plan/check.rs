@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::engine;
 use crate::error::{Error, Result};
-use crate::generate::catalogue::{self, Kind};
+use crate::generate::catalogue::{self, Kind, Mix};
+use crate::generate::operation::OperationKind;
 use crate::plan::{Data, Distribution, Plan, Run, Scenario, Step, Until, ValueSize};
 
 /// Checks a whole plan.
@@ -104,6 +105,12 @@ fn check_run(run: &Run, kind: &Kind) -> Result<()> {
     demand((1..=1_000_000).contains(&run.batch), "batch: accepted is 1 to 1,000,000 records")?;
     demand((1..=100_000).contains(&run.multi_get), "multi_get: accepted is 1 to 100,000 keys")?;
     demand((1..=100_000).contains(&run.window), "window: accepted is 1 to 100,000 requests")?;
+    demand((1..=10_000).contains(&run.transaction_keys), "transaction_keys: accepted is 1 to 10,000 keys")?;
+    let transacts = |mix: &Mix| mix.share(OperationKind::Transaction) > 0.0;
+    demand(
+        run.record.is_none() || !matches!(kind, Kind::Stream(mix) if transacts(mix)),
+        "record: a trace has no transactions",
+    )?;
     demand(run.window == 1 || run.batch == 1, "window and batch: one of them must be 1")?;
     demand(run.scan_rows >= 1, "scan_rows: accepted is 1 or more")?;
     demand(run.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "rate: accepted is above 0")?;

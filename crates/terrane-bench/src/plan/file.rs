@@ -133,6 +133,8 @@ overlay! {
         multi_get: u32,
         /// Point requests that a thread has at hand at once.
         window: u32,
+        /// Keys that a transaction reads for update and writes.
+        transaction_keys: u32,
         /// Rows after a seek.
         scan_rows: u64,
         /// Way of scans.

@@ -176,6 +176,9 @@ pub struct Run {
     /// other.
     #[serde(default = "one")]
     pub window: u32,
+    /// Keys that a transaction reads for update and writes.
+    #[serde(default = "one")]
+    pub transaction_keys: u32,
     /// Rows after a seek; for a workload with scans of random length, the longest.
     pub scan_rows: u64,
     /// Way of scans.
@@ -199,7 +202,7 @@ pub struct Run {
     pub setup: bool,
 }
 
-/// What a report that does not know windows means.
+/// What a report means that does not know windows or transactions.
 fn one() -> u32 {
     1
 }

@@ -88,6 +88,9 @@ metrics! {
     LOWEST_WINDOW: "low/md", "Lowest window by the median", "The interval of the timeline in which least was done, the \
         first and the last left out, by the median one.", short,
         |cell| windows(cell, |done, median| done[0] / median);
+    ABORTS: "abort%", "Refused runs of transactions", "Runs of transactions that were refused because of others, per cent \
+        of all runs; each is run again until it commits.", short,
+        |cell| share(cell.counters.transactions_aborted, Some(cell.counters.transactions_aborted? + cell.operations));
     BACKGROUND_RATE: "bg/s", "Background operations", "Operations per second of the thread that works beside those that are \
         measured, such as the writer of readwhilewriting.", scaled,
         Cell::background_rate;
@@ -150,14 +153,16 @@ fn per_read(cell: &Cell, amount: Option<u64>) -> Option<f64> {
 
 /// Operations that read: all of a step of one kind that reads at all; of a mix those of the kinds that read.
 fn reads(cell: &Cell) -> f64 {
-    use OperationKind::{MultiRead, Read, ReadMissing, ReadModifyWrite, Scan};
+    use OperationKind::{MultiRead, Read, ReadMissing, ReadModifyWrite, Scan, Transaction};
     let timed: u64 = cell.latency_by_kind.values().map(|latency| latency.count).sum();
     if timed == 0 {
         // An absent key is read without a byte, hence not only `user_bytes_read`.
         let only_writes = cell.user_bytes_read == 0 && cell.user_bytes_written > 0;
         return if only_writes { 0.0 } else { cell.operations as f64 };
     }
-    let read = |kind: &OperationKind| matches!(kind, Read | ReadMissing | MultiRead | ReadModifyWrite | Scan);
+    let read = |kind: &OperationKind| {
+        matches!(kind, Read | ReadMissing | MultiRead | ReadModifyWrite | Scan | Transaction)
+    };
     let of_reads: u64 =
         cell.latency_by_kind.iter().filter(|(kind, _)| read(kind)).map(|(_, latency)| latency.count).sum();
     cell.operations as f64 * of_reads as f64 / timed as f64

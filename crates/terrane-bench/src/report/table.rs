@@ -46,7 +46,7 @@ const FIRST: [Metric; 12] = [
     metric::SWITCHES,
 ];
 
-const SECOND: [Metric; 18] = [
+const SECOND: [Metric; 19] = [
     metric::FOUND,
     metric::P90,
     metric::P9999,
@@ -59,6 +59,7 @@ const SECOND: [Metric; 18] = [
     metric::STALLED,
     metric::LOW_WINDOWS,
     metric::BACKGROUND_RATE,
+    metric::ABORTS,
     metric::DISK,
     metric::FAULTS,
     metric::INSTRUCTIONS,

@@ -148,6 +148,8 @@ fn run_words(run: &Run) -> String {
     words.extend(flag(run.batch > 1, &format!("batch {}", run.batch)));
     words.extend(flag(run.window > 1, &format!("{} at hand", run.window)));
     words.extend(flag(does(run, OperationKind::MultiRead), &format!("multi-get {}", run.multi_get)));
+    let keys = format!("{} keys a transaction", run.transaction_keys);
+    words.extend(flag(does(run, OperationKind::Transaction), &keys));
     if does(run, OperationKind::Scan) {
         words.push(format!("{} rows", run.scan_rows));
         words.extend(flag(run.direction == Direction::Backward, "backward"));

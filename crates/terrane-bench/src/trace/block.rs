@@ -58,6 +58,7 @@ impl State {
                 self.put_plain(out, SCAN | time | backward | same, later, *key);
                 put_some(out, rows);
             }
+            Operation::Transaction(..) => unreachable!("a plan that records transactions is refused"),
             Operation::MultiRead(keys) => {
                 let (same, count) = same(&mut self.count, keys.len() as u64);
                 out.push(MULTI_READ | time | same);

@@ -7,6 +7,7 @@
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
 mod suite;
+mod transactions;
 
 use terrane_bench::Error;
 use terrane_bench::engine;

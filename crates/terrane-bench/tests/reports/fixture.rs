@@ -145,6 +145,7 @@ fn scenario(name: &str) -> Scenario {
             batch: 1,
             multi_get: 1,
             window: 1,
+            transaction_keys: 4,
             scan_rows: 8,
             direction: Direction::Forward,
             sync: false,
@@ -301,6 +302,7 @@ fn counters(operations: u64, bytes: u64, tree: bool, reads: bool) -> EngineCount
         filter_probes: reads.then_some(operations * 3),
         filter_false_positives: reads.then_some(operations / 40),
         runs_searched: reads.then_some(operations * 12 / 10),
+        transactions_aborted: None,
         blocks_decoded: reads.then_some(operations * 11 / 10),
     }
 }

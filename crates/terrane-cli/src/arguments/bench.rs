@@ -153,6 +153,9 @@ pub struct RunFlags {
     /// Point requests that a thread has at hand at once, as a server has them from its connections
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub window: Option<u32>,
+    /// Keys that a transaction reads for update and writes
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub transaction_keys: Option<u32>,
     /// Rows read after each seek
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub scan_rows: Option<u64>,

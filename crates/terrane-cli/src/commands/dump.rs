@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use terrane_format::dump::Field;
-use terrane_format::extent::{ALIGN_BYTES, FOOTER_BYTES, Footer};
+use terrane_format::extent::{ALIGN_BYTES, FOOTER_RANGED_BYTES, Footer};
 use terrane_format::{extent, manifest, segment};
 
 use crate::arguments::Dump;
@@ -82,10 +82,10 @@ struct Found {
 fn find_extents(file: &mut (impl Read + Seek)) -> std::io::Result<Found> {
     let len = file.seek(SeekFrom::End(0))?;
     let mut by_start = BTreeMap::new();
-    let mut footer = [0; FOOTER_BYTES];
+    let mut footer = [0; FOOTER_RANGED_BYTES];
     let mut end = ALIGN_BYTES as u64;
     while end <= len {
-        file.seek(SeekFrom::Start(end - FOOTER_BYTES as u64))?;
+        file.seek(SeekFrom::Start(end - FOOTER_RANGED_BYTES as u64))?;
         file.read_exact(&mut footer)?;
         if let Ok(footer) = Footer::decode(&footer)
             && let Some(start) = end.checked_sub(u64::from(footer.bytes))
@@ -179,6 +179,8 @@ impl Printer<'_> {
 
 #[cfg(test)]
 mod tests {
+    use terrane_format::extent::FOOTER_BYTES;
+
     use super::*;
 
     /// A file of 32 slots with a footer for each, all of whose extents reach nearly to its end.
@@ -196,6 +198,8 @@ mod tests {
                 blocks: 1,
                 index,
                 filter: extent::Handle::default(),
+                range_deletes: extent::Handle::default(),
+                fragments: 0,
                 raw_bytes: 0,
                 entries: 1,
                 deletes: 0,

@@ -1,5 +1,6 @@
 //! One module per command, or per few that belong together.
 
+mod backup;
 mod bench;
 mod check;
 mod compact;
@@ -35,7 +36,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Import(command) => import::run(engine, command, out),
         Command::Get(command) => point::get(engine, command, out),
         Command::Put(command) => point::put(engine, command),
+        Command::Merge(command) => point::merge(engine, command),
         Command::Delete(command) => point::delete(engine, command),
+        Command::DeleteRange(command) => point::delete_range(engine, command),
         Command::Scan(command) => scan::scan(engine, command, out),
         Command::Count(command) => scan::count(engine, command, out),
         Command::Tables(command) => tables::run(engine, command, out),
@@ -47,6 +50,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Dump(command) => dump::run(command, out),
         Command::Bench(command) => bench::run(engine, command, out),
         Command::Sim(command) => sim::run(command, out),
+        Command::Checkpoint(command) => backup::checkpoint(engine, command, out),
         Command::Options => options::run(out),
         Command::Completions { shell } => generate::completions(*shell, out),
         Command::Man { directory } => generate::manual(directory.as_deref(), out),

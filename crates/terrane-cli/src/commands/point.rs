@@ -1,11 +1,13 @@
-//! `get`, `put`, `delete`: one key.
+//! `get`, `put`, `merge`, `delete`: one key; `delete-range`: one record.
 
 use std::io::{IsTerminal, Read, Write};
 
-use terrane::{Batch, Sync};
+use std::time::Duration;
+
+use terrane::{Batch, Options, Sync, counter};
 
 use super::store::{Access, open_table};
-use crate::arguments::{Delete, Engine, Get, Put};
+use crate::arguments::{Delete, DeleteRange, Engine, Get, Merge, Put};
 use crate::exit::{Code, Failure};
 use crate::text::{self, Format, key_argument};
 
@@ -42,9 +44,41 @@ pub(super) fn put(engine: &Engine, command: &Put) -> Result<(), Failure> {
     };
     let (db, table) = open_table(engine, &command.place, Access::Create)?;
     let mut batch = Batch::new();
-    batch.put(&table, &key, &value)?;
+    match &command.ttl {
+        Some(ttl) => batch.put_with_ttl(&table, &key, &value, time(ttl)?)?,
+        None => batch.put(&table, &key, &value)?,
+    }
     db.write(&batch, sync(command.sync))?;
     Ok(db.close()?)
+}
+
+pub(super) fn merge(engine: &Engine, command: &Merge) -> Result<(), Failure> {
+    let key = key_argument(&command.key)?;
+    let usage = |why: String| Failure::new(Code::Usage, format!("operand: {why}"));
+    let operand = if command.number {
+        let number = command
+            .operand
+            .parse()
+            .map_err(|_| usage(format!("{:?} is not a whole number", command.operand)))?;
+        counter::encode(number).to_vec()
+    } else {
+        text::parse_bytes(&command.operand).map_err(usage)?
+    };
+    let (db, table) = open_table(engine, &command.place, Access::Create)?;
+    let mut batch = Batch::new();
+    batch.merge(&table, &key, &operand)?;
+    db.write(&batch, sync(command.sync))?;
+    Ok(db.close()?)
+}
+
+/// A time as the option `time_to_live` takes it.
+fn time(typed: &str) -> Result<Duration, Failure> {
+    let mut options = Options::default();
+    options.set("time_to_live", typed)?;
+    let millis = options.time_to_live.millis();
+    millis
+        .map(Duration::from_millis)
+        .ok_or_else(|| Failure::new(Code::Usage, "--ttl: leave it out for no time to live"))
 }
 
 pub(super) fn delete(engine: &Engine, command: &Delete) -> Result<(), Failure> {
@@ -53,6 +87,13 @@ pub(super) fn delete(engine: &Engine, command: &Delete) -> Result<(), Failure> {
     let mut batch = Batch::new();
     batch.delete(&table, &key)?;
     db.write(&batch, sync(command.sync))?;
+    Ok(db.close()?)
+}
+
+pub(super) fn delete_range(engine: &Engine, command: &DeleteRange) -> Result<(), Failure> {
+    let (from, to) = (key_argument(&command.from)?, key_argument(&command.to)?);
+    let (db, table) = open_table(engine, &command.place, Access::Write)?;
+    table.delete_range_with(&from, &to, sync(command.sync))?;
     Ok(db.close()?)
 }
 

@@ -89,7 +89,11 @@ fn parts(table: &TableShape) -> Vec<Part> {
 fn level_part(name: String, level: &LevelShape) -> Part {
     let deletes =
         if level.deletes > 0 { format!(", {} deletes", count(level.deletes)) } else { String::new() };
-    let detail = format!("{} extents{deletes}", count(level.extents));
+    let ranges = match level.range_deletes {
+        0 => String::new(),
+        fragments => format!(", {} range deletes", count(fragments)),
+    };
+    let detail = format!("{} extents{deletes}{ranges}", count(level.extents));
     Part { name, entries: level.entries, bytes: level.bytes, detail }
 }
 

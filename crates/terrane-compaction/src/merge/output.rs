@@ -2,14 +2,17 @@
 //!
 //! Invariants:
 //! 1. All versions of a key are in one extent: an extent ends only before a new key.
-//! 2. What was written goes back to the store unless [`Output::commit`] was reached.
+//! 2. A range delete goes into the extent of the entries that it lies among. Where it reaches further it is cut behind a key
+//!    `k`, at `k` and a zero, so that the bounds of extents, both inclusive, stay apart.
+//! 3. What was written goes back to the store unless [`Output::commit`] was reached.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use terrane_base::{Entry, Error, ExtentId, Result};
+use terrane_base::{Entry, Error, ExtentId, Result, key};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::index::IndexRow;
+use terrane_format::range_deletes::{Fragment, last_key_before};
 use terrane_storage::{SLOT_BYTES, Store};
 use terrane_table::{ExtentWriter, WriterSettings};
 
@@ -19,6 +22,8 @@ use crate::job::{JobSpec, Work};
 /// An output extent ends at a border of grandparents only if it has this many bytes: else borders would make it
 /// small for good.
 const CUT_BYTES_MIN: usize = SLOT_BYTES / 4;
+/// Bytes of range deletes from which on an extent ends. Several of the longest fragments fit.
+const RANGE_BYTES_MAX: usize = SLOT_BYTES / 4;
 /// Bytes that an entry may add beside its key and value, generously.
 const ENTRY_OVERHEAD: usize = 256;
 
@@ -48,10 +53,18 @@ pub(super) struct Output<'a> {
     met_bytes: u64,
     cut_is_due: bool,
     is_committed: bool,
+    /// Range deletes that the output must have, in key order, and the first that no extent has yet.
+    ranges: Vec<Fragment>,
+    next_range: usize,
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn new(spec: &'a JobSpec, store: &'a dyn Store, control: &'a JobControl) -> Result<Self> {
+    pub(super) fn new(
+        spec: &'a JobSpec,
+        store: &'a dyn Store,
+        control: &'a JobControl,
+        ranges: Vec<Fragment>,
+    ) -> Result<Self> {
         let writer = ExtentWriter::new(WriterSettings {
             table: spec.table,
             block_bytes: spec.output.block_bytes,
@@ -72,6 +85,8 @@ impl<'a> Output<'a> {
             met_bytes: 0,
             cut_is_due: false,
             is_committed: false,
+            ranges,
+            next_range: 0,
         })
     }
 
@@ -84,11 +99,78 @@ impl<'a> Output<'a> {
     #[inline]
     pub(super) fn add_first(&mut self, entry: Entry<'_>, work: &mut Work) -> Result<()> {
         let bytes = 3 * entry.key.len() + entry.value.len() + ENTRY_OVERHEAD;
+        let has_ranges = self.has_ranges();
+        if has_ranges {
+            self.take_ranges_before(entry.key, work)?;
+        }
         if bytes > self.slack || self.cut_is_due {
-            self.make_room(entry.key.len(), entry.value.len(), bytes, work)?;
+            self.make_room(entry.key, entry.value.len(), bytes, work)?;
+        }
+        if has_ranges {
+            // Up to the key itself, by now in the extent that will have it.
+            self.take_ranges_to(entry.key)?;
         }
         self.slack = self.slack.saturating_sub(bytes);
         self.add(entry, work)
+    }
+
+    #[inline]
+    fn has_ranges(&self) -> bool {
+        self.next_range < self.ranges.len() || self.writer.range_delete_bytes() > 0
+    }
+
+    /// Puts the range deletes that begin before `key`, the least that comes next, into extents.
+    fn take_ranges_before(&mut self, key: &[u8], work: &mut Work) -> Result<()> {
+        while self.next_begins(|start| start < key) {
+            self.take_range(work)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the next range delete into the present extent or, if that is full, into a new one.
+    fn take_range(&mut self, work: &mut Work) -> Result<()> {
+        let Some(next) = self.ranges.get(self.next_range) else { return Ok(()) };
+        let (bytes, held) = (next.encoded_len(), self.writer.range_delete_bytes());
+        let is_full = held > 0 && held + bytes > RANGE_BYTES_MAX;
+        if !self.writer.is_empty() && (is_full || self.open_bytes() + bytes > SLOT_BYTES) {
+            let start = next.start.clone();
+            // What was cut off in front of it comes first.
+            return self.close(Some(&start), work);
+        }
+        self.push_range()
+    }
+
+    /// Puts the range deletes that begin up to `key` into the present extent.
+    fn take_ranges_to(&mut self, key: &[u8]) -> Result<()> {
+        while self.next_begins(|start| start <= key) {
+            self.push_range()?;
+        }
+        Ok(())
+    }
+
+    fn next_begins(&self, is_taken: impl Fn(&[u8]) -> bool) -> bool {
+        self.ranges.get(self.next_range).is_some_and(|next| is_taken(&next.start))
+    }
+
+    fn push_range(&mut self) -> Result<()> {
+        self.slack = 0;
+        self.next_range += 1;
+        self.writer.add_range_delete(self.ranges[self.next_range - 1].clone())
+    }
+
+    /// Cuts what reaches to `next`, the least key of the extent that follows, or beyond.
+    fn cut_range(&mut self, next: &[u8]) {
+        let Some(taken) = self.next_range.checked_sub(1) else { return };
+        let last = &self.ranges[taken];
+        if self.writer.range_delete_bytes() == 0 || last_key_before(&last.end) < next {
+            return;
+        }
+        let entry = if self.writer.has_entries() { self.writer.last_key() } else { &[] };
+        let end = key::successor(entry.max(&last.start));
+        if let Some(behind) = self.writer.cut_range_delete(&end) {
+            self.ranges[taken] = behind;
+            self.next_range = taken;
+        }
     }
 
     /// Adds a further version of the key that was added last.
@@ -105,10 +187,10 @@ impl<'a> Output<'a> {
     }
 
     /// Closes the extent unless an entry fits, and finds out how much more does.
-    fn make_room(&mut self, key_len: usize, value_len: usize, bytes: usize, work: &mut Work) -> Result<()> {
-        let is_full = !self.writer.fits(key_len, value_len) || self.open_bytes() + bytes > self.limit;
+    fn make_room(&mut self, key: &[u8], value_len: usize, bytes: usize, work: &mut Work) -> Result<()> {
+        let is_full = !self.writer.fits(key.len(), value_len) || self.open_bytes() + bytes > self.limit;
         if !self.writer.is_empty() && (is_full || self.cut_is_due) {
-            self.close(work)?;
+            self.close(Some(key), work)?;
         }
         // Asking the writer costs more than adding a small entry does, so it is asked once per 32nd of a slot.
         let left = self.limit.min(SLOT_BYTES).saturating_sub(self.open_bytes());
@@ -119,14 +201,17 @@ impl<'a> Output<'a> {
 
     /// Adds a stored block. Requires: its keys are greater than all before.
     pub(super) fn add_block(&mut self, row: &IndexRow<'_>, stored: &[u8], work: &mut Work) -> Result<()> {
+        self.take_ranges_before(row.first_key, work)?;
         let is_full = !self.writer.fits_block(row) || self.open_bytes() + stored.len() > self.limit;
         if !self.writer.is_empty() && (is_full || self.cut_is_due) {
-            self.close(work)?;
+            self.close(Some(row.first_key), work)?;
         }
-        if !self.writer.is_empty() && self.writer.last_key() >= row.first_key {
+        if self.writer.has_entries() && self.writer.last_key() >= row.first_key {
             return Err(out_of_order());
         }
+        self.take_ranges_to(row.first_key)?;
         self.writer.add_block(row, stored)?;
+        self.take_ranges_to(row.last_key)?;
         self.slack = 0;
         work.blocks_copied += 1;
         work.bytes_copied += u64::from(row.stored_len);
@@ -136,7 +221,8 @@ impl<'a> Output<'a> {
 
     /// Takes an extent over as it is. Requires: its keys are greater than all before.
     pub(super) fn relink(&mut self, meta: &ExtentMeta, work: &mut Work) -> Result<()> {
-        self.close(work)?;
+        self.take_ranges_before(&meta.smallest, work)?;
+        self.close(Some(&meta.smallest), work)?;
         self.relinked.insert(meta.id);
         self.push(Arc::new(meta.clone()))?;
         work.extents_relinked += 1;
@@ -173,11 +259,14 @@ impl<'a> Output<'a> {
             self.met_bytes > self.spec.grandparent_bytes_max && self.open_bytes() >= CUT_BYTES_MIN;
     }
 
-    /// Writes the extent that is being filled, if it has anything.
-    pub(super) fn close(&mut self, work: &mut Work) -> Result<()> {
+    /// Writes the extent that is being filled, if it has anything. `next` is the least key of what follows.
+    fn close(&mut self, next: Option<&[u8]>, work: &mut Work) -> Result<()> {
         (self.slack, self.limit, self.met_bytes, self.cut_is_due) = (0, SLOT_BYTES, 0, false);
         if self.writer.is_empty() {
             return Ok(());
+        }
+        if let Some(next) = next {
+            self.cut_range(next);
         }
         self.control.spend(self.writer.estimated_bytes() as u64)?;
         let meta = self.writer.finish(self.store)?;
@@ -202,7 +291,10 @@ impl<'a> Output<'a> {
 
     /// Makes what there is so far durable and hands it over. Requires: what is added from now on has greater keys.
     pub(super) fn commit_part(&mut self, work: &mut Work) -> Result<Committed> {
-        self.close(work)?;
+        while self.next_range < self.ranges.len() {
+            self.take_range(work)?;
+        }
+        self.close(None, work)?;
         self.control.check()?;
         if self.added.len() > self.relinked.len() {
             self.store.sync()?;

@@ -17,6 +17,10 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     /// Whether a part ends here: enough was written, what is open is worth a slot, or far more than enough was written, and
     /// no extent of the target is half done.
     pub(super) fn ends_part(&self, winner: usize) -> bool {
+        if !self.sink.ranges.is_empty() {
+            // A part would have to have all that is left of those of the extents that it replaces.
+            return false;
+        }
         let open_bytes = self.sink.output.open_bytes() as u64;
         let written = self.sink.work.bytes_written + open_bytes;
         if written < self.part_end {
@@ -38,6 +42,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
 
     /// What was written since the last part, and what it replaces in the target.
     pub(super) fn take_part(&mut self) -> Result<JobResult> {
+        self.sink.settle()?;
         let Committed { mut added, relinked } = self.sink.output.commit_part(&mut self.sink.work)?;
         self.part_end = self.sink.work.bytes_written.saturating_add(self.spec.part_bytes);
         let consumed = self.target_run().map_or(0, RunSource::consumed);

@@ -1,8 +1,12 @@
-//! Where merged entries go: through the version filter, and what stays into the output.
+//! Where merged entries go: through the version filter, and what stays into the output. Operands, single deletes and
+//! what expires take the longer way of `fold.rs`.
 
-use terrane_base::{Entry, Result};
+use terrane_base::{Entry, RecordKind, Result, SeqKind, SeqNo};
 
+use super::fold::{Folding, Waiting};
 use super::output::Output;
+use super::ranges::Ranges;
+use crate::control::JobControl;
 use crate::job::{JobSpec, Work};
 use crate::range::KeyRange;
 use crate::versions::{Verdict, VersionFilter};
@@ -11,6 +15,7 @@ use crate::versions::{Verdict, VersionFilter};
 pub(super) struct Sink<'a> {
     pub(super) output: Output<'a>,
     pub(super) work: Work,
+    pub(super) ranges: Ranges,
     filter: VersionFilter,
     below: Below<'a>,
     /// The key that went through the filter last, and its head.
@@ -19,19 +24,22 @@ pub(super) struct Sink<'a> {
     has_key: bool,
     /// Whether a version of it stays.
     is_kept: bool,
+    pub(super) folding: Folding,
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn new(spec: &'a JobSpec, output: Output<'a>) -> Self {
+    pub(super) fn new(spec: &'a JobSpec, output: Output<'a>, ranges: Ranges, control: &JobControl) -> Self {
         Sink {
             output,
             work: Work::default(),
+            ranges,
             filter: VersionFilter::new(&spec.snapshots),
             below: Below { ranges: &spec.below, at: 0 },
             key: Vec::new(),
             head: 0,
             has_key: false,
             is_kept: false,
+            folding: Folding::new(control, spec.below_seq_max),
         }
     }
 
@@ -44,6 +52,7 @@ impl<'a> Sink<'a> {
     #[inline]
     pub(super) fn take(&mut self, entry: Entry<'_>, head: u64) -> Result<()> {
         if head != self.head || !self.is_at(entry.key) {
+            self.settle()?;
             self.filter.start_key();
             self.key.clear();
             self.key.extend_from_slice(entry.key);
@@ -52,15 +61,42 @@ impl<'a> Sink<'a> {
                 return Ok(());
             }
         }
-        let below = &mut self.below;
-        match self.filter.next(entry.seq_kind, || !below.may_hold(entry.key)) {
+        if !self.ranges.is_empty() && self.ranges.hides(entry.key, entry.seq_kind.seq()) {
+            return Ok(());
+        }
+        if entry.seq_kind.0 as u8 > RecordKind::Put as u8 || self.folding.waiting != Waiting::Nothing {
+            return self.take_special(entry);
+        }
+        match self.verdict(&entry) {
             Verdict::Drop | Verdict::Hold => Ok(()),
             Verdict::Keep => self.keep(entry),
         }
     }
 
+    /// What the version filter says.
     #[inline]
-    fn keep(&mut self, entry: Entry<'_>) -> Result<()> {
+    pub(super) fn verdict(&mut self, entry: &Entry<'_>) -> Verdict {
+        let below = &mut self.below;
+        self.filter.next(entry.seq_kind, || !below.may_hold(entry.key))
+    }
+
+    /// The key that goes through the filter.
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Whether nothing deeper may hold the key.
+    pub(super) fn is_bottom(&mut self) -> bool {
+        !self.below.may_hold(&self.key)
+    }
+
+    /// Start (exclusive) of the stripe of the version that was decided last.
+    pub(super) fn stripe_start(&self) -> SeqNo {
+        if terrane_base::planted!(FoldAcrossSnapshot) { SeqNo(0) } else { self.filter.stripe_start() }
+    }
+
+    #[inline]
+    pub(super) fn keep(&mut self, entry: Entry<'_>) -> Result<()> {
         if !self.filter.held().is_empty() {
             self.keep_held()?;
         }
@@ -68,15 +104,21 @@ impl<'a> Sink<'a> {
     }
 
     /// Gives the held deletes out.
-    fn keep_held(&mut self) -> Result<()> {
-        let key = std::mem::take(&mut self.key);
+    pub(super) fn keep_held(&mut self) -> Result<()> {
         for index in 0..self.filter.held().len() {
             let seq_kind = self.filter.held()[index];
-            self.add(Entry { key: &key, seq_kind, value: &[] })?;
+            self.add_of_key(seq_kind, &[])?;
         }
-        self.key = key;
         self.filter.clear_held();
         Ok(())
+    }
+
+    /// Adds a version of the key that goes through the filter.
+    pub(super) fn add_of_key(&mut self, seq_kind: SeqKind, value: &[u8]) -> Result<()> {
+        let key = std::mem::take(&mut self.key);
+        let added = self.add(Entry { key: &key, seq_kind, value });
+        self.key = key;
+        added
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use terrane_base::SeqNo;
 use terrane_format::manifest::Place;
 
 use super::Picker;
@@ -79,6 +80,7 @@ impl<'a> Picker<'a> {
             inputs: inputs.map(input).collect(),
             target: Place::Level(draft.target),
             below: self.below(draft.target, &draft.slices, &range),
+            below_seq_max: self.below_seq_max(draft.target, &draft.slices, &range),
             grandparents,
             range,
             grandparent_bytes_max: self.limits.grandparent_bytes_max,
@@ -135,6 +137,19 @@ impl<'a> Picker<'a> {
             ranges.extend(metas.map(|meta| (meta.smallest.as_slice(), meta.largest.as_slice())));
         }
         unite(ranges)
+    }
+
+    /// The greatest number within `range` in levels deeper than `target` once the inputs are gone.
+    fn below_seq_max(&self, target: u8, slices: &[Slice<'a>], range: &KeyRange) -> SeqNo {
+        let numbers = (target + 1..=self.shape.deepest()).flat_map(|number| {
+            let place = Place::Level(number);
+            let over = self.slice(place, overlapping_range(self.shape.view(place), range));
+            let input =
+                slices.iter().find(|slice| slice.place == place).map_or(0..0, |slice| slice.range.clone());
+            let stays = over.range.filter(move |index| !input.contains(index));
+            stays.map(move |index| over.level.meta(index).seq_max)
+        });
+        numbers.max().unwrap_or_default()
     }
 
     fn grandparents(&self, target: u8, range: &KeyRange) -> Vec<Grandparent> {

@@ -6,6 +6,7 @@
 
 use std::ops::Bound;
 
+use terrane_base::SeqNo;
 use terrane_format::manifest::Place;
 use terrane_storage::SLOT_BYTES;
 
@@ -75,6 +76,7 @@ pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
         target: Place::Run(id),
         range: KeyRange::all(),
         below: vec![KeyRange::all()],
+        below_seq_max: seq_max(shape),
         grandparents: Vec::new(),
         grandparent_bytes_max: u64::MAX,
         snapshots: shape.snapshots.to_vec(),
@@ -83,6 +85,13 @@ pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
         rewrites: false,
         part_bytes: u64::MAX,
     }
+}
+
+/// The greatest number that any extent holds.
+fn seq_max(shape: &TableShape<'_>) -> SeqNo {
+    let levels = shape.runs.iter().map(|run| run.level).chain(shape.levels.iter().copied());
+    let metas = levels.flat_map(|level| (0..level.len()).map(|index| level.meta(index).seq_max));
+    metas.max().unwrap_or_default()
 }
 
 impl Picker<'_> {

@@ -78,7 +78,7 @@ impl<'a> Picker<'a> {
     /// Extents that are mostly deletes: in the bottom these vanish in place, elsewhere they move down.
     fn deletes_job(&self, number: u8) -> Option<JobSpec> {
         let level = self.shape.level(number);
-        if level.totals().deletes == 0 {
+        if level.totals().deletes == 0 && level.totals().range_deletes == 0 {
             return None;
         }
         let first = self.cursors.start(self.shape, number);
@@ -150,8 +150,11 @@ impl<'a> Picker<'a> {
     }
 
     fn is_full_of_deletes(&self, meta: &ExtentMeta) -> bool {
-        meta.deletes > 0
-            && meta.deletes.saturating_mul(1000) >= meta.entries.saturating_mul(self.limits.deletes_permille)
+        // A range delete goes down until it has met all that it hides.
+        meta.range_deletes.is_some()
+            || meta.deletes > 0
+                && meta.deletes.saturating_mul(1000)
+                    >= meta.entries.saturating_mul(self.limits.deletes_permille)
     }
 
     fn is_bottom(&self, number: u8, meta: &ExtentMeta) -> bool {

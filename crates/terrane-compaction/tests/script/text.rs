@@ -90,6 +90,7 @@ fn parse_extent(line: &str, next_slot: &mut u32) -> ExtentMeta {
         blocks: 1,
         index: Handle::default(),
         filter: Handle::default(),
+        range_deletes: None,
         format_version: extent::VERSION,
         compression,
     }

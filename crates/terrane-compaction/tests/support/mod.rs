@@ -200,7 +200,7 @@ impl World {
         let spec = plan_dump(&self.shape(), &self.limits, self.next_run);
         self.next_run += 1;
         let mut cursor = RowCursor::new(rows.to_vec());
-        let result = self.compactor.dump_run(&spec, &mut cursor, &Self::control()).unwrap();
+        let result = self.compactor.dump_run(&spec, &mut cursor, Vec::new(), &Self::control()).unwrap();
         self.publish(&result);
         result
     }
@@ -210,7 +210,7 @@ impl World {
         self.remember(rows);
         let spec = plan_dump(&self.shape(), &self.limits, u64::MAX);
         let mut cursor = RowCursor::new(rows.to_vec());
-        let result = self.compactor.dump_run(&spec, &mut cursor, &Self::control()).unwrap();
+        let result = self.compactor.dump_run(&spec, &mut cursor, Vec::new(), &Self::control()).unwrap();
         self.publish(&JobResult { target: place, ..result });
     }
 

@@ -28,13 +28,13 @@ pub(super) struct MemFile {
 struct Inner {
     content: Content,
     reserved: PageSet,
-    /// A removed file takes no space, even while it is open.
-    removed: bool,
+    /// Entries that name it. A file without takes no space, even while it is open.
+    names: u64,
 }
 
 impl Inner {
     fn reserve(&mut self, space: &Space, pages: Range<u64>) -> bool {
-        if self.removed {
+        if self.names == 0 {
             return true;
         }
         let enough = space.take(self.reserved.missing(pages.clone()));
@@ -47,7 +47,7 @@ impl Inner {
 
 impl MemFile {
     pub(super) fn new(space: &Arc<Space>) -> Self {
-        let inner = Inner { content: Content::default(), reserved: PageSet::default(), removed: false };
+        let inner = Inner { content: Content::default(), reserved: PageSet::default(), names: 1 };
         MemFile { space: Arc::clone(space), inner: Mutex::new(inner) }
     }
 
@@ -69,7 +69,7 @@ impl MemFile {
         reserved.remove(used..u64::MAX);
         let fits = space.take(reserved.count());
         debug_assert!(fits, "a copy is limited only once it is whole");
-        MemFile { space: Arc::clone(space), inner: Mutex::new(Inner { content, reserved, removed: false }) }
+        MemFile { space: Arc::clone(space), inner: Mutex::new(Inner { content, reserved, names: 1 }) }
     }
 
     pub(super) fn write_back(&self, choices: &Choices) {
@@ -96,13 +96,24 @@ impl MemFile {
         self.inner.lock().content.outcomes()
     }
 
-    /// Gives the space back: no name leads to the file any more.
-    pub(super) fn remove(&self) {
+    /// One more entry names it.
+    pub(super) fn add_name(&self) {
+        self.inner.lock().names += 1;
+    }
+
+    /// One entry less names it.
+    pub(super) fn remove_name(&self) {
+        let names = self.inner.lock().names;
+        self.set_names(names.saturating_sub(1));
+    }
+
+    /// So many entries name it. With the last one its space goes back.
+    pub(super) fn set_names(&self, names: u64) {
         let mut inner = self.inner.lock();
-        if !inner.removed {
-            inner.removed = true;
+        if inner.names > 0 && names == 0 {
             self.space.give_back(inner.reserved.count());
         }
+        inner.names = names;
     }
 }
 
@@ -150,6 +161,10 @@ impl File for MemHandle {
         Ok(self.file.inner.lock().content.len())
     }
 
+    fn names(&self) -> Result<u64> {
+        Ok(self.file.inner.lock().names)
+    }
+
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let inner = self.file.inner.lock();
         let found = inner.content.len().saturating_sub(offset);
@@ -187,7 +202,7 @@ impl File for MemHandle {
         let mut inner = self.file.inner.lock();
         inner.content.set_len(len);
         let freed = inner.reserved.remove(len.div_ceil(PAGE_BYTES as u64)..u64::MAX);
-        if !inner.removed {
+        if inner.names > 0 {
             self.file.space.give_back(freed);
         }
         Ok(())
@@ -218,7 +233,7 @@ impl File for MemHandle {
         inner.content.zero(offset..end);
         let page = PAGE_BYTES as u64;
         let freed = inner.reserved.remove(offset.div_ceil(page)..end / page);
-        if !inner.removed {
+        if inner.names > 0 {
             self.file.space.give_back(freed);
         }
         Ok(())

@@ -122,6 +122,19 @@ impl Tree {
         Ok(())
     }
 
+    pub(super) fn link(&mut self, from: &Path, to: &Path) -> Result<()> {
+        let what = format!("link to {} from", to.display());
+        let node = self.find(from)?.ok_or_else(|| refused(&what, from, io::ErrorKind::NotFound))?;
+        let file = self.file(node).ok_or_else(|| refused(&what, from, io::ErrorKind::IsADirectory))?;
+        if self.find(to)?.is_some() {
+            return Err(Error::invalid(format!("cannot {what} {}: the name is taken", from.display())));
+        }
+        let (name, dir) = self.entry(&what, to)?;
+        file.add_name();
+        self.change(dir, Change::Set(name, node));
+        Ok(())
+    }
+
     pub(super) fn remove(&mut self, path: &Path) -> Result<()> {
         let node = self.find(path)?.ok_or_else(|| refused("remove", path, io::ErrorKind::NotFound))?;
         let (name, dir) = self.entry("remove", path)?;
@@ -204,7 +217,7 @@ impl Tree {
             Node::Dir(dir) => (id, Node::Dir(dir.clone())),
         });
         let tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeMap::new() };
-        tree.release_nameless();
+        tree.count_names();
         tree
     }
 
@@ -244,19 +257,20 @@ impl Tree {
             }
         });
         let mut tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeMap::new() };
-        tree.release_nameless();
+        tree.count_names();
         tree.sweep();
         tree
     }
 
-    /// Gives back the space of files that no current entry names.
-    fn release_nameless(&self) {
-        let named: BTreeSet<NodeId> = self.dirs().flat_map(|dir| dir.entries.values().copied()).collect();
+    /// Counts how many current entries name each file, and gives back the space of those that none names.
+    fn count_names(&self) {
+        let mut names: BTreeMap<NodeId, u64> = BTreeMap::new();
+        for node in self.dirs().flat_map(|dir| dir.entries.values()) {
+            *names.entry(*node).or_default() += 1;
+        }
         for (id, node) in &self.nodes {
-            if let Node::File(file) = node
-                && !named.contains(id)
-            {
-                file.remove();
+            if let Node::File(file) = node {
+                file.set_names(names.get(id).copied().unwrap_or(0));
             }
         }
     }
@@ -274,14 +288,14 @@ impl Tree {
         self.nodes.retain(|id, _| named.contains(id));
     }
 
-    /// Takes the last name from what is at `path`: a file, or an empty directory.
+    /// Takes a name from what is at `path`: a file, or an empty directory.
     fn unlink(&mut self, node: NodeId, path: &Path) -> Result<()> {
         match self.nodes.get(&node) {
             Some(Node::Dir(dir)) if !dir.entries.is_empty() => {
                 Err(refused("remove directory", path, io::ErrorKind::DirectoryNotEmpty))
             }
             Some(Node::File(file)) => {
-                file.remove();
+                file.remove_name();
                 Ok(())
             }
             _ => Ok(()),

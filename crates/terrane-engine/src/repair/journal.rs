@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use terrane_base::{Error, Kind, Result, SegmentId, SeqNo, TableId};
+use terrane_base::{Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId};
 use terrane_format::segment::{Batches, GROUP_HEADER_BYTES, Groups, lost_salt};
 use terrane_journal::{SegmentBytes, file_name, file_number, segment_in_file};
 use terrane_levels::State;
@@ -153,7 +153,8 @@ impl Repair<'_> {
     ) -> Result<()> {
         let mut records = Vec::new();
         let read = batch.records(segment, |_, seq, record| {
-            if is_wanted(state, record.table, seq) {
+            let reached = self.reached.get(&(record.table, record.key.to_vec()));
+            if is_wanted(state, record.table, seq) && reached.is_none_or(|reached| seq > *reached) {
                 records.push(*record);
             }
             Ok(())
@@ -164,7 +165,11 @@ impl Repair<'_> {
         }
         for mut record in records {
             record.table = self.table(record.table)?;
-            self.batch.push(record)?;
+            if record.kind.is_delete() {
+                // A single delete is a promise about the old database.
+                record.kind = RecordKind::Delete;
+            }
+            self.push(record)?;
             self.report.records += 1;
         }
         self.write_batch()

@@ -1,10 +1,12 @@
 //! The levels of a damaged database: blocks whose checksums hold.
 //!
+//! A place's range deletes are written before its rows, so that they hide what deeper places had and nothing else.
+//!
 //! Two passes, so that rows from deeper levels are known to be uncertain: one finds what cannot be read, one copies.
 
 use std::sync::Arc;
 
-use terrane_base::{Error, Result, TableId};
+use terrane_base::{Entry, Error, Kind, RecordKind, Result, SeqKind, SeqNo, TableId, key};
 use terrane_format::block::BlockCursor;
 use terrane_format::extent::ExtentMeta;
 use terrane_levels::State;
@@ -13,6 +15,7 @@ use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Extent, ExtentScanner};
 
 use super::{Loss, Repair};
+use crate::settings::MERGE_OPERATOR;
 
 /// Reads each block by itself: its neighbours may lie beyond the end of a file that was cut.
 const ONE_BLOCK: u32 = 1;
@@ -80,10 +83,14 @@ impl Repair<'_> {
             let target = self.table(table.id)?;
             // Deepest first: the same key in a newer place is written over it.
             for (place, extents) in places.iter().enumerate().rev() {
+                for meta in extents.iter().filter(|meta| meta.range_deletes.is_some()) {
+                    self.copy_range_deletes(target, meta, &store)?;
+                }
                 let newer: Vec<&Hole> = holes.list.iter().filter(|hole| hole.place < place).collect();
                 let mut last_key = None;
                 for meta in extents {
-                    self.copy_extent(target, meta, &store, &newer, &mut last_key)?;
+                    let copied = Copying { old: table.id, target, folds: folds(table), newer: &newer };
+                    self.copy_extent(&copied, meta, &store, &mut last_key)?;
                 }
             }
         }
@@ -115,6 +122,10 @@ impl Repair<'_> {
                 return lose(&meta.smallest, &meta.largest, meta.entries, error);
             }
         };
+        if let Err(error) = scanner.extent().range_deletes() {
+            let error = error.context(format!("extent {}: its range deletes cannot be read", meta.id));
+            lose(&meta.smallest, &meta.largest, 0, error);
+        }
         for at in 0..scanner.rows().len() {
             if let Err(error) = scanner.block(at) {
                 let row = scanner.rows().row(at);
@@ -123,30 +134,66 @@ impl Repair<'_> {
         }
     }
 
-    /// Copies the newest version of each key of an extent. `last_key`: the versions of a key may lie on both sides of the
-    /// border between two blocks or extents.
-    fn copy_extent(
+    /// Copies what the range deletes of an extent hide from those who read now.
+    fn copy_range_deletes(
         &mut self,
         table: TableId,
         meta: &ExtentMeta,
         store: &Arc<dyn Store>,
-        newer: &[&Hole],
+    ) -> Result<()> {
+        let extent = Extent::new(meta.clone(), store.clone());
+        // What cannot be read is a loss already.
+        let Ok(Some(fragments)) = extent.range_deletes() else { return Ok(()) };
+        for fragment in fragments.all() {
+            let (start, end) = (key::at_or_after(&fragment.start), key::at_or_after(&fragment.end));
+            match (start, end) {
+                (Some(start), Some(end)) if start < end => self.delete_range(table, &start, &end)?,
+                // No key that a user can name lies in it.
+                (Some(_), Some(_)) | (None, _) => {}
+                (Some(start), None) => {
+                    let error =
+                        Error::corrupt("a range delete reaches beyond the last key that there can be");
+                    self.report.lose(None, error.context(format!("from {}", start.escape_ascii())));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the newest version of each key of an extent, or what makes its value. `last_key`: the versions of a key may
+    /// lie on both sides of the border between two blocks or extents.
+    fn copy_extent(
+        &mut self,
+        copying: &Copying<'_>,
+        meta: &ExtentMeta,
+        store: &Arc<dyn Store>,
         last_key: &mut Option<Vec<u8>>,
     ) -> Result<()> {
         // What cannot be read is a loss already.
         let Ok(mut scanner) = scanner(meta, store) else { return Ok(()) };
         let near = |hole: &&&Hole| hole.first <= meta.largest && hole.last >= meta.smallest;
-        let newer: Vec<&Hole> = newer.iter().filter(near).copied().collect();
+        let newer: Vec<&Hole> = copying.newer.iter().filter(near).copied().collect();
+        let mut versions = Versions::default();
         self.report.extents += 1;
         for at in 0..scanner.rows().len() {
             let Ok(block) = scanner.block(at) else { continue };
             let mut cursor = BlockCursor::new();
             cursor.seek_first(&block);
             while let Some(entry) = cursor.entry(&block) {
+                let hidden = scanner.extent().hidden(entry.key, SeqNo::MAX).unwrap_or_default();
+                let is_shown = hidden.is_none_or(|by| by < entry.seq_kind.seq());
+                if copying.folds && is_shown {
+                    if versions.key != entry.key {
+                        self.write_versions(copying, &mut versions)?;
+                    }
+                    versions.take(entry);
+                }
                 if last_key.as_deref() != Some(entry.key) {
                     *last_key = Some(entry.key.to_vec());
-                    let value = (!entry.seq_kind.is_delete()).then_some(entry.value);
-                    self.write(table, entry.key, value)?;
+                    if !copying.folds && is_shown {
+                        let kind = entry.seq_kind.kind().expect("a block with other kinds is refused");
+                        self.write_or_lose(copying.target, entry.key, kind, entry.value)?;
+                    }
                     self.report.entries += 1;
                     let is_uncertain =
                         newer.iter().any(|hole| *hole.first <= *entry.key && *entry.key <= *hole.last);
@@ -155,8 +202,69 @@ impl Repair<'_> {
                 cursor.next(&block);
             }
         }
+        self.write_versions(copying, &mut versions)
+    }
+
+    /// Writes the versions of a key that make its value, oldest first, but what was written from a deeper place.
+    fn write_versions(&mut self, copying: &Copying<'_>, versions: &mut Versions) -> Result<()> {
+        let Some((newest, _)) = versions.list.first() else { return Ok(()) };
+        let name = (copying.old, std::mem::take(&mut versions.key));
+        let reached = self.reached.get(&name).copied().unwrap_or_default();
+        let newest = newest.seq();
+        for (seq_kind, value) in
+            versions.list.drain(..).rev().filter(|(seq_kind, _)| seq_kind.seq() > reached)
+        {
+            let kind = seq_kind.kind().expect("a block with other kinds is refused");
+            self.write_or_lose(copying.target, &name.1, kind, &value)?;
+        }
+        self.reached.insert(name, newest.max(reached));
         Ok(())
     }
+
+    /// Writes a version, or tells that it is damaged although its block is not.
+    fn write_or_lose(&mut self, table: TableId, key: &[u8], kind: RecordKind, bytes: &[u8]) -> Result<()> {
+        match self.write(table, key, kind, bytes) {
+            Err(error) if error.kind() == Kind::Corrupt => {
+                self.report.lose(None, error);
+                Ok(())
+            }
+            written => written,
+        }
+    }
+}
+
+/// What an extent is copied for.
+struct Copying<'h> {
+    /// The table in the damaged database.
+    old: TableId,
+    /// The table in the new one.
+    target: TableId,
+    /// Whether more than the newest version may count.
+    folds: bool,
+    /// Holes of newer places.
+    newer: &'h [&'h Hole],
+}
+
+/// Versions of one key, newest first, up to one that is no operand.
+#[derive(Default)]
+struct Versions {
+    key: Vec<u8>,
+    list: Vec<(SeqKind, Vec<u8>)>,
+}
+
+impl Versions {
+    fn take(&mut self, entry: Entry<'_>) {
+        if self.list.is_empty() {
+            self.key = entry.key.to_vec();
+        }
+        if self.list.last().is_none_or(|(seq_kind, _)| seq_kind.is_merge()) {
+            self.list.push((entry.seq_kind, entry.value.to_vec()));
+        }
+    }
+}
+
+fn folds(table: &terrane_levels::Table) -> bool {
+    table.options.iter().any(|(name, _)| name == MERGE_OPERATOR)
 }
 
 fn scanner(meta: &ExtentMeta, store: &Arc<dyn Store>) -> Result<ExtentScanner> {

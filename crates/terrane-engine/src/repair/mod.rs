@@ -9,6 +9,7 @@
 
 mod journal;
 mod levels;
+mod prepared;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,13 +17,15 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Batch, Error, Kind, Result, TableId};
+use terrane_base::record::Record;
+use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
 use terrane_levels::directory::LOCK;
 use terrane_levels::manifest::{Salvaged, salvage};
 
-use crate::catalog::DEFAULT_NAME;
+use crate::catalog::{DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
+use crate::settings::MERGE_OPERATOR;
 
 /// Bytes of the batches that fill the new database.
 const BATCH_BYTES: usize = 256 << 10;
@@ -120,7 +123,12 @@ struct Repair<'a> {
     target: Arc<Engine>,
     /// Tables of the damaged database, by their id there, in the new one.
     tables: BTreeMap<TableId, TableId>,
+    /// The table of prepared transactions in the new database.
+    prepared: Option<TableId>,
     batch: Batch,
+    /// The greatest number that was copied of each key of a table with a merge operator, by the table's old id: what lies in
+    /// two places must not be folded twice.
+    reached: BTreeMap<(TableId, Vec<u8>), SeqNo>,
     /// What makes the groups of the database's segments its own, if that is known.
     salt: Option<u32>,
     report: RepairReport,
@@ -155,13 +163,16 @@ pub fn repair_on(
     }
     let options =
         Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
+    let options = with_operator_of_default(options, state.as_ref());
     let target = Engine::open_on(disk.clone(), target, &options, env)?;
     let mut repair = Repair {
         disk,
         source,
         target,
         tables: BTreeMap::from([(TableId::DEFAULT, TableId::DEFAULT)]),
+        prepared: None,
         batch: Batch::new(),
+        reached: BTreeMap::new(),
         salt: None,
         report: RepairReport::default(),
     };
@@ -180,9 +191,26 @@ pub fn repair_on(
     repair.finish()
 }
 
+/// The options with the merge operator that the default table was made with.
+fn with_operator_of_default(mut options: Options, state: Option<&terrane_levels::State>) -> Options {
+    let stored = state.and_then(|state| state.tables.get(&TableId::DEFAULT));
+    let stored = stored.and_then(|table| table.options.iter().find(|(name, _)| name == MERGE_OPERATOR));
+    if let Some((name, value)) = stored {
+        // A name that cannot be read is none: the table's operands are brought over, and cannot be read either.
+        let _ = options.set(name, value);
+    }
+    options
+}
+
 impl Repair<'_> {
     fn make_tables(&mut self, state: &terrane_levels::State) -> Result<()> {
         for table in state.tables.values().filter(|table| !table.dropped && table.name != DEFAULT_NAME) {
+            if table.name == HIDDEN_NAME {
+                let made = self.target.create_hidden_table()?.id;
+                self.tables.insert(table.id, made);
+                self.prepared = Some(made);
+                continue;
+            }
             let made = match self.target.create_table(&table.name, &table.options) {
                 Err(error) if error.kind() == Kind::Invalid => {
                     let error = error.context("the table's own options are left out");
@@ -209,11 +237,20 @@ impl Repair<'_> {
         Ok(made)
     }
 
-    fn write(&mut self, table: TableId, key: &[u8], value: Option<&[u8]>) -> Result<()> {
-        match value {
-            Some(value) => self.batch.put(table, key, value)?,
-            None => self.batch.delete(table, key)?,
+    /// Writes a version of a key; `bytes` are as stored. The new database gives it a number of its own.
+    fn write(&mut self, table: TableId, key: &[u8], kind: RecordKind, bytes: &[u8]) -> Result<()> {
+        let Stored { expires_at, value, .. } = Stored::decode(kind, bytes)?;
+        match kind {
+            // A single delete is a promise about the old database.
+            RecordKind::Delete | RecordKind::SingleDelete => self.batch.delete(table, key)?,
+            RecordKind::Merge | RecordKind::MergeUntil => self.batch.merge(table, key, value, expires_at)?,
+            _ => self.push(Record { kind, table, key, value: bytes })?,
         }
+        if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
+    }
+
+    fn delete_range(&mut self, table: TableId, start: &[u8], end: &[u8]) -> Result<()> {
+        self.batch.delete_range(table, start, end)?;
         if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
     }
 
@@ -230,7 +267,7 @@ impl Repair<'_> {
         if let Some(finding) = found.findings.first() {
             return Err(finding.error.clone().context("the new database is damaged as well"));
         }
-        self.report.tables = self.target.catalog().all().len() as u64;
+        self.report.tables = self.target.catalog().listed().len() as u64;
         self.target.close()?;
         Ok(self.report)
     }

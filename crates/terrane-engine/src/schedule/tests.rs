@@ -48,6 +48,7 @@ fn meta(first: &str, last: &str) -> ExtentMeta {
         blocks: 1,
         index: Handle::default(),
         filter: Handle::default(),
+        range_deletes: None,
         format_version: VERSION,
         compression: Compression::None,
     }
@@ -63,6 +64,7 @@ fn runs_job(first: &str, last: &str) -> JobSpec {
         target: Place::Level(1),
         range: KeyRange::closed(first.as_bytes(), last.as_bytes()),
         below: Vec::new(),
+        below_seq_max: SeqNo(0),
         grandparents: Vec::new(),
         grandparent_bytes_max: u64::MAX,
         snapshots: Vec::new(),

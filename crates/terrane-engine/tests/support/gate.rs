@@ -127,6 +127,10 @@ impl Disk for GateDisk {
         self.pass(|| self.inner.rename(from, to))
     }
 
+    fn link(&self, from: &Path, to: &Path) -> Result<bool> {
+        self.pass(|| self.inner.link(from, to))
+    }
+
     fn remove(&self, path: &Path) -> Result<()> {
         self.pass(|| self.inner.remove(path))
     }
@@ -161,6 +165,10 @@ impl File for GateFile {
 
     fn len(&self) -> Result<u64> {
         self.inner.len()
+    }
+
+    fn names(&self) -> Result<u64> {
+        self.inner.names()
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {

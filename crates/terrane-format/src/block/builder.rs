@@ -5,12 +5,11 @@
 //! encoding is *spilled*: laid out in the plain one after all.
 
 use terrane_base::options::BlockEncoding;
-use terrane_base::{Entry, Error, Result, SeqKind, SeqNo, varint};
+use terrane_base::{Entry, Error, Result, SeqKind, SeqNo, key, varint};
 
 use super::ENCODING_PLAIN;
 use super::plain::{RESTART_BYTES, RESTART_INTERVAL, TRAILER_BYTES};
 use super::two_layer::{self, Draft};
-use crate::wire;
 
 /// Collects entries in internal order and lays them out as a block; reused from block to block.
 ///
@@ -87,7 +86,7 @@ impl BlockBuilder {
     /// unchanged then.
     #[inline]
     pub fn add(&mut self, entry: Entry<'_>) -> Result<()> {
-        let common = wire::common_prefix(self.last_key(), entry.key);
+        let common = key::common_len(self.last_key(), entry.key);
         if self.entry_count > 0 && !self.comes_next(&entry, common) {
             return Err(out_of_order(&entry));
         }

@@ -31,7 +31,8 @@ fn describe_entries(block: &Block, fields: &mut Vec<Field>) {
     let mut number = 0;
     while let Some(entry) = cursor.entry(block) {
         let (offset, end) = cursor.extent();
-        let value = format!("{} {:?} = {}", dump::text(entry.key), entry.seq_kind, dump::text(entry.value));
+        let (words, value) = dump::stored(entry.seq_kind.kind(), entry.value);
+        let value = format!("{} {:?}{words} = {}", dump::text(entry.key), entry.seq_kind, dump::text(value));
         fields.push(Field::new(offset, end - offset, format!("entry[{number}]"), value));
         number += 1;
         cursor.next(block);

@@ -2,10 +2,11 @@
 
 use terrane_base::{Error, ExtentId, Result};
 
-use super::{ExtentMeta, FOOTER_BYTES, Footer, Handle, VERSION};
+use super::{ExtentMeta, Footer, Handle, RangeSection, version};
 use crate::block::{Block, BlockCursor};
 use crate::filter::{self, Filter};
 use crate::index::{IndexBlock, IndexRow};
+use crate::range_deletes::Fragments;
 
 /// Makes the meta of the extent that `bytes` is, which lies at `id` and takes `slots` slots.
 ///
@@ -14,8 +15,8 @@ use crate::index::{IndexBlock, IndexRow};
 /// # Errors
 /// `Corrupt` if footer or index are broken or contradict each other.
 pub fn inspect(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
-    let (footer, index) = open(bytes)?;
-    Ok(meta_of(&footer, &index, id, slots))
+    let (footer, index, ranges) = open(bytes)?;
+    Ok(meta_of(&footer, &index, &ranges, id, slots))
 }
 
 /// Checks every byte of an extent: checksums, structure, order, sums, and that the filter knows every key.
@@ -24,7 +25,7 @@ pub fn inspect(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
 /// # Errors
 /// `Corrupt`, naming the part and its place in the extent. `Invalid` if this build cannot read its compression.
 pub fn verify(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
-    let (footer, index) = open(bytes)?;
+    let (footer, index, ranges) = open(bytes)?;
     let filter = match footer.filter {
         handle if handle.is_empty() => None,
         handle => Some(Filter::decode(part(bytes, handle)?)?),
@@ -35,11 +36,11 @@ pub fn verify(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
             .map(Some)
             .map_err(|error| error.context(format!("block {number} at byte {} of the extent", row.offset)))?;
     }
-    let content_end = footer.index.end().max(footer.filter.end()) as usize;
-    if bytes[content_end..bytes.len() - FOOTER_BYTES].iter().any(|byte| *byte != 0) {
+    let content_end = footer.index.end().max(footer.filter.end()).max(footer.range_deletes.end()) as usize;
+    if bytes[content_end..bytes.len() - footer.encoded_len()].iter().any(|byte| *byte != 0) {
         return Err(Error::corrupt(format!("extent: bytes from {content_end} to the footer are not zero")));
     }
-    Ok(meta_of(&footer, &index, id, slots))
+    Ok(meta_of(&footer, &index, &ranges, id, slots))
 }
 
 /// Key and sequence number of a block's last entry.
@@ -85,11 +86,9 @@ fn check_filter(filter: &Filter, block: &Block) -> Result<()> {
     Ok(())
 }
 
-/// Footer and index, checked against each other and against the length of `bytes`.
-fn open(bytes: &[u8]) -> Result<(Footer, IndexBlock)> {
-    let start = bytes.len().checked_sub(FOOTER_BYTES);
-    let start = start.ok_or_else(|| Error::corrupt(format!("extent of {} bytes is cut", bytes.len())))?;
-    let footer = Footer::decode(&bytes[start..])?;
+/// Footer, index and range deletes, checked against each other and against the length of `bytes`.
+fn open(bytes: &[u8]) -> Result<(Footer, IndexBlock, Fragments)> {
+    let footer = Footer::decode(bytes)?;
     if footer.bytes as usize != bytes.len() {
         return Err(Error::corrupt(format!(
             "extent: expected {} bytes, found {}",
@@ -101,13 +100,19 @@ fn open(bytes: &[u8]) -> Result<(Footer, IndexBlock)> {
         part(bytes, footer.filter)?;
     }
     let index = IndexBlock::decode(part(bytes, footer.index)?.to_vec())?;
-    check_sums(&footer, &index)?;
-    Ok((footer, index))
+    let ranges = match footer.range_deletes {
+        handle if handle.is_empty() => Fragments::default(),
+        handle => Fragments::decode(part(bytes, handle)?)?,
+    };
+    check_sums(&footer, &index, &ranges)?;
+    Ok((footer, index, ranges))
 }
 
-fn check_sums(footer: &Footer, index: &IndexBlock) -> Result<()> {
+fn check_sums(footer: &Footer, index: &IndexBlock, ranges: &Fragments) -> Result<()> {
     let sum = |count: fn(&IndexRow<'_>) -> u64| index.rows().map(|row| count(&row)).sum::<u64>();
+    let (ranges_min, ranges_max) = ranges.seq_range().unzip();
     let expected = (
+        u64::from(footer.fragments),
         u64::from(footer.blocks),
         u64::from(footer.index.offset),
         footer.raw_bytes,
@@ -117,33 +122,40 @@ fn check_sums(footer: &Footer, index: &IndexBlock) -> Result<()> {
         Some(footer.seq_max),
     );
     let found = (
+        ranges.all().len() as u64,
         index.len() as u64,
         index.data_bytes(),
         sum(|row| u64::from(row.raw_len)),
         sum(|row| u64::from(row.entries)),
         sum(|row| u64::from(row.deletes)),
-        index.rows().map(|row| row.seq_min).min(),
-        index.rows().map(|row| row.seq_max).max(),
+        index.rows().map(|row| row.seq_min).chain(ranges_min).min(),
+        index.rows().map(|row| row.seq_max).chain(ranges_max).max(),
     );
     if expected != found {
         return Err(Error::corrupt(format!(
-            "extent: its footer says {expected:?} of blocks, data bytes, raw bytes, entries, deletes and sequence \
+            "extent: its footer says {expected:?} of fragments, blocks, data bytes, raw bytes, entries, deletes and sequence \
              numbers, its index {found:?}"
         )));
     }
     Ok(())
 }
 
-fn meta_of(footer: &Footer, index: &IndexBlock, id: ExtentId, slots: u32) -> ExtentMeta {
-    let smallest = index.rows().next().map_or_else(Vec::new, |row| row.first_key.to_vec());
-    let largest = index.rows().next_back().map_or_else(Vec::new, |row| row.last_key.to_vec());
+fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, id: ExtentId, slots: u32) -> ExtentMeta {
+    let (first, last) = (index.rows().next(), index.rows().next_back());
+    let (start, end) = (ranges.all().first(), ranges.all().last());
+    let smallest = first.iter().map(|row| row.first_key).chain(start.map(|first| &*first.start)).min();
+    let largest = last.iter().map(|row| row.last_key).chain(end.map(|last| last.last_key())).max();
+    let range_deletes = start.zip(end).map(|(start, end)| {
+        let (part, fragments) = (footer.range_deletes, footer.fragments);
+        Box::new(RangeSection { part, fragments, start: start.start.clone(), end: end.end.clone() })
+    });
     ExtentMeta {
         id,
         slots,
         bytes: footer.bytes,
         raw_bytes: footer.raw_bytes,
-        smallest,
-        largest,
+        smallest: smallest.unwrap_or_default().to_vec(),
+        largest: largest.unwrap_or_default().to_vec(),
         seq_min: footer.seq_min,
         seq_max: footer.seq_max,
         entries: footer.entries,
@@ -151,7 +163,8 @@ fn meta_of(footer: &Footer, index: &IndexBlock, id: ExtentId, slots: u32) -> Ext
         blocks: footer.blocks,
         index: footer.index,
         filter: footer.filter,
-        format_version: VERSION,
+        range_deletes,
+        format_version: version(footer.is_ranged()),
         compression: footer.compression,
     }
 }

@@ -1,8 +1,10 @@
 //! An extent and its meta for people to read.
 
-use super::{ALIGN_BYTES, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle};
+use super::{
+    ALIGN_BYTES, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle, MAGIC, MAGIC_RANGED, version,
+};
 use crate::dump::{self, FIELDS_MAX, Field};
-use crate::{filter, index};
+use crate::{filter, index, range_deletes};
 
 /// The fields of a whole extent: its blocks as single fields, index, filter and footer in full.
 #[must_use]
@@ -10,14 +12,16 @@ pub fn describe(bytes: &[u8]) -> Vec<Field> {
     let Some(footer_at) = bytes.len().checked_sub(FOOTER_BYTES) else {
         return vec![dump::broken(0, bytes.len(), "shorter than a footer")];
     };
-    let footer = match Footer::decode(&bytes[footer_at..]) {
+    let footer = match Footer::decode(bytes) {
         Ok(footer) => footer,
         Err(error) => return vec![dump::broken(footer_at, FOOTER_BYTES, error)],
     };
+    let footer_at = bytes.len() - footer.encoded_len();
     let mut fields = describe_blocks(bytes, &footer);
     for (name, handle, describe) in [
         ("index", footer.index, index::describe as fn(&[u8]) -> Vec<Field>),
         ("filter", footer.filter, filter::describe),
+        ("range_deletes", footer.range_deletes, range_deletes::describe),
     ] {
         let Some(part) = bytes.get(handle.offset as usize..handle.end() as usize) else {
             fields.push(dump::broken(handle.offset as usize, 0, format!("{name} lies outside the extent")));
@@ -54,7 +58,7 @@ fn describe_blocks(bytes: &[u8], footer: &Footer) -> Vec<Field> {
 
 fn describe_footer(footer: &Footer) -> Vec<Field> {
     let mut list = Lister::default();
-    list.add(2, "version", super::VERSION);
+    list.add(2, "version", version(footer.is_ranged()));
     list.add(1, "compression", format!("{:?}", footer.compression));
     list.add(1, "key", 0);
     list.add(4, "table", footer.table);
@@ -67,8 +71,12 @@ fn describe_footer(footer: &Footer) -> Vec<Field> {
     list.add(8, "deletes", footer.deletes);
     list.add(8, "seq_min", footer.seq_min);
     list.add(8, "seq_max", footer.seq_max);
+    if footer.is_ranged() {
+        list.add(HANDLE_BYTES, "range_deletes", show(footer.range_deletes));
+        list.add(4, "fragments", footer.fragments);
+    }
     list.add(4, "checksum", "holds");
-    list.add(8, "magic", dump::text(&super::MAGIC));
+    list.add(8, "magic", dump::text(if footer.is_ranged() { &MAGIC_RANGED } else { &MAGIC }));
     list.fields
 }
 
@@ -95,7 +103,14 @@ pub fn describe_meta(bytes: &[u8]) -> (Vec<Field>, usize) {
     list.add(8, "seq_min", meta.seq_min);
     list.add(8, "seq_max", meta.seq_max);
     let keys = format!("{} to {}", dump::text(&meta.smallest), dump::text(&meta.largest));
-    list.add(len - list.at, "smallest, largest", keys);
+    let key_len = |key: &[u8]| terrane_base::varint::len(key.len() as u32) + key.len();
+    list.add(key_len(&meta.smallest) + key_len(&meta.largest), "smallest, largest", keys);
+    if let Some(section) = &meta.range_deletes {
+        list.add(HANDLE_BYTES, "range_deletes", show(section.part));
+        list.add(4, "fragments", section.fragments);
+        let keys = format!("{} to before {}", dump::text(&section.start), dump::text(&section.end));
+        list.add(len - list.at, "start, end", keys);
+    }
     (list.fields, len)
 }
 

@@ -5,6 +5,8 @@
 //!        index:handle filter:handle
 //!        raw_bytes:u64 entries:u64 deletes:u64 seq_min:u64 seq_max:u64
 //!        smallest_len:varint largest_len:varint smallest largest
+//!        range_deletes?
+//! range_deletes = part:handle fragments:u32 start_len:varint end_len:varint start end      in version 2
 //! ```
 //!
 //! It has no checksum of its own: the manifest's edit around it does.
@@ -12,8 +14,22 @@
 use terrane_base::options::Compression;
 use terrane_base::{Error, ExtentId, Result, SeqNo, key, varint};
 
-use super::{Handle, VERSION, check_layout, decode_compression, refuse_key};
+use super::{Handle, VERSION, VERSION_RANGED, check_fragments, check_layout, decode_compression, refuse_key};
+use crate::range_deletes::{END_BYTES_MAX, last_key_before};
 use crate::wire::Fields;
+
+/// What the manifest says about an extent's range deletes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeSection {
+    /// Where they are.
+    pub part: Handle,
+    /// How many fragments they are in; at least one.
+    pub fragments: u32,
+    /// First key of the first.
+    pub start: Vec<u8>,
+    /// First key behind the last.
+    pub end: Vec<u8>,
+}
 
 /// An extent as the manifest knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +42,9 @@ pub struct ExtentMeta {
     pub bytes: u32,
     /// Bytes of all blocks before compression.
     pub raw_bytes: u64,
-    /// User key of the first entry.
+    /// User key of the first entry, or where the range deletes begin, if that is less.
     pub smallest: Vec<u8>,
-    /// User key of the last entry.
+    /// User key of the last entry, or a key that no range delete reaches beyond, if that is greater.
     pub largest: Vec<u8>,
     /// Smallest sequence number.
     pub seq_min: SeqNo,
@@ -44,6 +60,8 @@ pub struct ExtentMeta {
     pub index: Handle,
     /// The filter; empty if there is none.
     pub filter: Handle,
+    /// The range deletes, if there are any.
+    pub range_deletes: Option<Box<RangeSection>>,
     /// Version of the extent's format.
     pub format_version: u16,
     /// Codec that was tried on every block.
@@ -55,7 +73,16 @@ impl ExtentMeta {
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         let key_len = |key: &[u8]| varint::len(key.len() as u32) + key.len();
-        4 + 5 * 4 + 2 * super::HANDLE_BYTES + 5 * 8 + key_len(&self.smallest) + key_len(&self.largest)
+        let ranges = self
+            .range_deletes
+            .as_ref()
+            .map_or(0, |section| super::HANDLE_BYTES + 4 + key_len(&section.start) + key_len(&section.end));
+        4 + 5 * 4
+            + 2 * super::HANDLE_BYTES
+            + 5 * 8
+            + key_len(&self.smallest)
+            + key_len(&self.largest)
+            + ranges
     }
 
     /// Appends the meta to `out`.
@@ -74,6 +101,14 @@ impl ExtentMeta {
         varint::put(out, self.largest.len() as u32);
         out.extend_from_slice(&self.smallest);
         out.extend_from_slice(&self.largest);
+        if let Some(section) = &self.range_deletes {
+            section.part.encode(out);
+            out.extend_from_slice(&section.fragments.to_le_bytes());
+            varint::put(out, section.start.len() as u32);
+            varint::put(out, section.end.len() as u32);
+            out.extend_from_slice(&section.start);
+            out.extend_from_slice(&section.end);
+        }
     }
 
     /// Decodes the meta at the front of `bytes`; also returns how many bytes it took.
@@ -83,9 +118,9 @@ impl ExtentMeta {
     pub fn decode(bytes: &[u8]) -> Result<(ExtentMeta, usize)> {
         let mut fields = Fields::new("extent meta", bytes);
         let format_version = fields.u16()?;
-        if format_version != VERSION {
+        if ![VERSION, VERSION_RANGED].contains(&format_version) {
             return Err(Error::corrupt(format!(
-                "extent version: expected {VERSION}, found {format_version}"
+                "extent version: expected {VERSION} or {VERSION_RANGED}, found {format_version}"
             )));
         }
         let compression = decode_compression(fields.u8()?)?;
@@ -98,6 +133,8 @@ impl ExtentMeta {
         let [smallest_len, largest_len] = [fields.varint()? as usize, fields.varint()? as usize];
         let smallest = fields.take(smallest_len)?.to_vec();
         let largest = fields.take(largest_len)?.to_vec();
+        let is_ranged = format_version == VERSION_RANGED;
+        let range_deletes = if is_ranged { Some(Box::new(RangeSection::decode(&mut fields)?)) } else { None };
         let meta = ExtentMeta {
             id,
             slots,
@@ -112,6 +149,7 @@ impl ExtentMeta {
             blocks,
             index,
             filter,
+            range_deletes,
             format_version,
             compression,
         };
@@ -124,14 +162,40 @@ impl ExtentMeta {
             if is_wrong { Err(Error::corrupt(format!("extent {}: {why}", self.id))) } else { Ok(()) }
         };
         refuse(self.slots == 0, "takes no slot")?;
-        refuse(self.blocks == 0 || self.entries < u64::from(self.blocks), "blocks without entries")?;
+        let is_empty = self.blocks == 0 && self.range_deletes.is_none();
+        refuse(is_empty || self.entries < u64::from(self.blocks), "blocks without entries")?;
         refuse(self.deletes > self.entries, "more deletes than entries")?;
         refuse(self.seq_min > self.seq_max || self.seq_max > SeqNo::MAX, "sequence numbers out of range")?;
         refuse(self.smallest > self.largest, "smallest key is greater than the largest")?;
-        refuse(
-            self.largest.len().max(self.smallest.len()) > key::KEY_BYTES_MAX,
-            "key longer than the limit",
-        )?;
-        check_layout(self.bytes, self.index, self.filter)
+        let key_bytes_max = if self.range_deletes.is_some() { END_BYTES_MAX } else { key::KEY_BYTES_MAX };
+        refuse(self.largest.len().max(self.smallest.len()) > key_bytes_max, "key longer than the limit")?;
+        let part = match &self.range_deletes {
+            None => Handle::default(),
+            Some(section) => {
+                let lies_within = self.smallest <= section.start && section.last_key() <= &*self.largest;
+                refuse(!lies_within, "range deletes reach beyond its keys")?;
+                section.part
+            }
+        };
+        check_layout(self.bytes, self.index, self.filter, part)
+    }
+}
+
+impl RangeSection {
+    /// The least key that can be named and is not less than any key of the range deletes.
+    #[must_use]
+    pub fn last_key(&self) -> &[u8] {
+        last_key_before(&self.end)
+    }
+
+    fn decode(fields: &mut Fields<'_>) -> Result<RangeSection> {
+        let (part, fragments) = (Handle::decode(fields)?, fields.u32()?);
+        check_fragments(part, fragments)?;
+        let [start_len, end_len] = [fields.varint()? as usize, fields.varint()? as usize];
+        let (start, end) = (fields.take(start_len)?.to_vec(), fields.take(end_len)?.to_vec());
+        if start >= end || start_len.max(end_len) > END_BYTES_MAX {
+            return Err(Error::corrupt("extent with range deletes over an empty or too long range"));
+        }
+        Ok(RangeSection { part, fragments, start, end })
     }
 }

@@ -1,12 +1,15 @@
-//! The extent: data blocks, index block, filter, footer; and its description in the manifest.
+//! The extent: data blocks, index block, filter, range deletes, footer; and its description in the manifest.
 //!
 //! ```text
-//! extent = block* index filter? zeros footer      a multiple of 4096 bytes
+//! extent = block* index filter? range_deletes? zeros footer      a multiple of 4096 bytes
 //! footer = version:u16 compression:u8 zero:u8 table:u32 bytes:u32 blocks:u32
 //!          index:handle filter:handle
 //!          raw_bytes:u64 entries:u64 deletes:u64 seq_min:u64 seq_max:u64 checksum:u32 magic:u64
 //! handle = offset:u32 len:u32 checksum:u32
 //! ```
+//!
+//! With range deletes the version is 2, the footer has `range_deletes:handle fragments:u32` in front of its checksum, and it
+//! ends with another magic number.
 //!
 //! Every byte is under a checksum: blocks by their index rows, index, filter and footer by their own, and the
 //! zeros are known. Nothing in an extent names its own place, so its bytes may be copied elsewhere; what ties a
@@ -19,22 +22,29 @@ mod describe;
 mod meta;
 
 pub use describe::{describe, describe_meta};
-pub use meta::ExtentMeta;
+pub use meta::{ExtentMeta, RangeSection};
 
 use terrane_base::options::Compression;
 use terrane_base::{Error, Result, SeqNo, TableId};
 
+use crate::range_deletes;
 use crate::wire::Fields;
 
-/// Version of the extent that this module writes.
+/// Version of an extent without range deletes.
 pub const VERSION: u16 = 1;
-/// Bytes of the footer, at the very end of the extent.
+/// Version of an extent with range deletes.
+pub const VERSION_RANGED: u16 = 2;
+/// Bytes of the footer, at the very end of an extent without range deletes.
 pub const FOOTER_BYTES: usize = 2 + 1 + 1 + 4 + 4 + 4 + 2 * HANDLE_BYTES + 5 * 8 + 4 + 8;
+/// Bytes of the footer of an extent with range deletes.
+pub const FOOTER_RANGED_BYTES: usize = FOOTER_BYTES + HANDLE_BYTES + 4;
 /// The length of an extent is a multiple of this: device writes need no tail, and a lost footer is found by
 /// looking at few places.
 pub const ALIGN_BYTES: usize = 4096;
-/// The last eight bytes of an extent.
+/// The last eight bytes of an extent without range deletes.
 pub const MAGIC: [u8; 8] = *b"TERRANEx";
+/// The last eight bytes of an extent with range deletes.
+pub const MAGIC_RANGED: [u8; 8] = *b"TERRANEr";
 
 const HANDLE_BYTES: usize = 3 * 4;
 const SEED: u32 = u32::from_le_bytes(*b"FOOT");
@@ -112,6 +122,10 @@ pub struct Footer {
     pub index: Handle,
     /// The filter; empty if there is none.
     pub filter: Handle,
+    /// The range deletes; empty if there are none.
+    pub range_deletes: Handle,
+    /// How many fragments they are in.
+    pub fragments: u32,
     /// Bytes of all blocks before compression.
     pub raw_bytes: u64,
     /// Entries in all blocks.
@@ -125,10 +139,22 @@ pub struct Footer {
 }
 
 impl Footer {
+    /// Whether the extent has range deletes.
+    #[must_use]
+    pub fn is_ranged(&self) -> bool {
+        !self.range_deletes.is_empty()
+    }
+
+    /// Bytes of the footer.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        footer_bytes(self.is_ranged())
+    }
+
     /// Appends the footer to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&version(self.is_ranged()).to_le_bytes());
         out.extend_from_slice(&[self.compression as u8, 0]);
         for number in [self.table.0, self.bytes, self.blocks] {
             out.extend_from_slice(&number.to_le_bytes());
@@ -138,13 +164,17 @@ impl Footer {
         for number in [self.raw_bytes, self.entries, self.deletes, self.seq_min.0, self.seq_max.0] {
             out.extend_from_slice(&number.to_le_bytes());
         }
+        if self.is_ranged() {
+            self.range_deletes.encode(out);
+            out.extend_from_slice(&self.fragments.to_le_bytes());
+        }
         let checksum = crate::checksum::crc32c(SEED, &out[start..]);
         out.extend_from_slice(&checksum.to_le_bytes());
-        out.extend_from_slice(&MAGIC);
-        debug_assert_eq!(out.len() - start, FOOTER_BYTES);
+        out.extend_from_slice(if self.is_ranged() { &MAGIC_RANGED } else { &MAGIC });
+        debug_assert_eq!(out.len() - start, self.encoded_len());
     }
 
-    /// Decodes a footer from the last [`FOOTER_BYTES`] of an extent.
+    /// Decodes a footer from the end of an extent: its last [`FOOTER_RANGED_BYTES`] or more.
     ///
     /// # Errors
     /// `Corrupt` if magic, checksum or version are wrong or the parts do not fit into the extent.
@@ -152,41 +182,69 @@ impl Footer {
         let Some((body, magic)) = bytes.split_last_chunk() else {
             return Err(Error::corrupt(format!("extent footer of {} bytes is cut", bytes.len())));
         };
-        if *magic != MAGIC || bytes.len() != FOOTER_BYTES {
+        let is_ranged = *magic == MAGIC_RANGED;
+        let Some(start) = bytes.len().checked_sub(footer_bytes(is_ranged)) else {
+            return Err(Error::corrupt(format!("extent footer of {} bytes is cut", bytes.len())));
+        };
+        if *magic != MAGIC && !is_ranged {
             return Err(Error::corrupt(
                 "extent footer has no magic number: this is not the end of an extent",
             ));
         }
+        let body = &body[start..];
         let body = crate::wire::checked_body("extent footer", SEED, body)?;
         let mut fields = Fields::new("extent footer", body);
-        let version = fields.u16()?;
-        if version != VERSION {
-            return Err(Error::corrupt(format!("extent version: expected {VERSION}, found {version}")));
+        let (found, expected) = (fields.u16()?, version(is_ranged));
+        if found != expected {
+            return Err(Error::corrupt(format!("extent version: expected {expected}, found {found}")));
         }
         let compression = decode_compression(fields.u8()?)?;
         refuse_key(fields.u8()?)?;
-        let footer = Footer {
+        let mut footer = Footer {
             compression,
             table: TableId(fields.u32()?),
             bytes: fields.u32()?,
             blocks: fields.u32()?,
             index: Handle::decode(&mut fields)?,
             filter: Handle::decode(&mut fields)?,
+            range_deletes: Handle::default(),
+            fragments: 0,
             raw_bytes: fields.u64()?,
             entries: fields.u64()?,
             deletes: fields.u64()?,
             seq_min: SeqNo(fields.u64()?),
             seq_max: SeqNo(fields.u64()?),
         };
-        check_layout(footer.bytes, footer.index, footer.filter)?;
+        if is_ranged {
+            footer.range_deletes = Handle::decode(&mut fields)?;
+            footer.fragments = fields.u32()?;
+            check_fragments(footer.range_deletes, footer.fragments)?;
+        }
+        check_layout(footer.bytes, footer.index, footer.filter, footer.range_deletes)?;
         Ok(footer)
     }
 }
 
-/// Bytes of an extent whose blocks, index and filter take `content` bytes.
+/// Bytes of a footer.
+#[must_use]
+pub fn footer_bytes(is_ranged: bool) -> usize {
+    if is_ranged { FOOTER_RANGED_BYTES } else { FOOTER_BYTES }
+}
+
+/// Bytes of an extent without range deletes whose parts take `content` bytes.
 #[must_use]
 pub fn extent_bytes(content: usize) -> usize {
-    (content + FOOTER_BYTES).next_multiple_of(ALIGN_BYTES)
+    extent_bytes_with(content, false)
+}
+
+/// As [`extent_bytes`]; with range deletes among the parts if it `is_ranged`.
+#[must_use]
+pub fn extent_bytes_with(content: usize, is_ranged: bool) -> usize {
+    (content + footer_bytes(is_ranged)).next_multiple_of(ALIGN_BYTES)
+}
+
+fn version(is_ranged: bool) -> u16 {
+    if is_ranged { VERSION_RANGED } else { VERSION }
 }
 
 /// The length of the extent that starts at the front of `slots`, if a footer can be found that ends it.
@@ -196,7 +254,8 @@ pub fn extent_bytes(content: usize) -> usize {
 #[must_use]
 pub fn locate(slots: &[u8]) -> Option<usize> {
     (ALIGN_BYTES..=slots.len()).step_by(ALIGN_BYTES).find(|&end| {
-        Footer::decode(&slots[end - FOOTER_BYTES..end]).is_ok_and(|footer| footer.bytes as usize == end)
+        Footer::decode(&slots[end - FOOTER_RANGED_BYTES..end])
+            .is_ok_and(|footer| footer.bytes as usize == end)
     })
 }
 
@@ -212,16 +271,29 @@ fn refuse_key(key: u8) -> Result<()> {
     Err(Error::corrupt(format!("extent encrypted with key {key}: this program reads no encrypted extent")))
 }
 
-/// Index, filter and footer follow each other; only zeros lie between the last two.
-fn check_layout(bytes: u32, index: Handle, filter: Handle) -> Result<()> {
+/// A part of range deletes has fragments.
+fn check_fragments(range_deletes: Handle, fragments: u32) -> Result<()> {
+    if fragments > 0 && range_deletes.len as usize > range_deletes::TRAILER_BYTES {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("extent with {fragments} fragments of range deletes: {range_deletes:?}")))
+}
+
+/// Index, filter, range deletes and footer follow each other; only zeros lie between the last two.
+fn check_layout(bytes: u32, index: Handle, filter: Handle, range_deletes: Handle) -> Result<()> {
     // No filter is all zeros; so the later end of the two is the end of the content.
     let filter_fits =
         filter == Handle::default() || (filter.len > 0 && u64::from(filter.offset) == index.end());
-    let content_end = index.end().max(filter.end());
-    let expected = usize::try_from(content_end).map(extent_bytes);
-    if !filter_fits || expected != Ok(bytes as usize) {
+    let filtered_end = index.end().max(filter.end());
+    let is_ranged = !range_deletes.is_empty();
+    let ranges_fit =
+        range_deletes == Handle::default() || (is_ranged && u64::from(range_deletes.offset) == filtered_end);
+    let content_end = filtered_end.max(range_deletes.end());
+    let expected = usize::try_from(content_end).map(|content| extent_bytes_with(content, is_ranged));
+    if !filter_fits || !ranges_fit || expected != Ok(bytes as usize) {
         return Err(Error::corrupt(format!(
-            "extent of {bytes} bytes: its index ({index:?}) and filter ({filter:?}) do not fit it"
+            "extent of {bytes} bytes: its index ({index:?}), filter ({filter:?}) and range deletes \
+             ({range_deletes:?}) do not fit it"
         )));
     }
     Ok(())

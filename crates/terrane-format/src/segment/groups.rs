@@ -12,6 +12,7 @@ use super::{
     BATCH_HEADER_BYTES, GROUP_ALIGN, GROUP_HEADER_BYTES, GroupHeader, SEGMENT_HEADER_BYTES, SegmentHeader,
     batch_checksum, chain, segment_seed, u32_at,
 };
+use crate::dump;
 
 /// How often the bytes of a segment may be checked in vain.
 const WASTE_MAX: u64 = 4;
@@ -296,12 +297,13 @@ pub fn describe(segment: &[u8], line: &mut dyn FnMut(Range<usize>, String)) -> R
             let at = batch.offset - BATCH_HEADER_BYTES;
             line(at..batch.offset, format!("batch of {} bytes, {} records", batch.len, batch.record_count));
             batch.records(segment, |offset, seq, record| {
+                let (words, value) = dump::stored(Some(record.kind), record.value);
                 let what = format!(
-                    "{seq} {:?} {} key {} value {} bytes",
+                    "{seq} {:?}{words} {} key {} value {} bytes",
                     record.kind,
                     record.table,
                     record.key.escape_ascii(),
-                    record.value.len()
+                    value.len()
                 );
                 line(offset..offset + record.encoded_len(), what);
                 Ok(())

@@ -76,6 +76,8 @@ pub(crate) fn example_extent() -> Vec<u8> {
         blocks: 1,
         index,
         filter,
+        range_deletes: Handle::default(),
+        fragments: 0,
         raw_bytes,
         entries: 3,
         deletes: 1,

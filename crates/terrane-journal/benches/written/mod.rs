@@ -92,6 +92,10 @@ impl Medium for WrittenMedium {
         Vec::new()
     }
 
+    fn live_memory(&self) -> Vec<terrane_journal::LiveMemory> {
+        Vec::new()
+    }
+
     fn trim(&self, _upto: SegmentId) -> Result<Vec<SegmentId>> {
         Ok(Vec::new())
     }

@@ -85,6 +85,14 @@ impl Manifest {
         Self::create_with(disk, dir, env, options, ManifestSettings::default())
     }
 
+    /// The id of a new database.
+    #[must_use]
+    pub fn draw_id(env: &Env) -> DatabaseId {
+        let hidden = || if terrane_base::planted!(GoAroundDoor) { terrane_base::planted::turn() } else { 0 };
+        let random = || u128::from(env.random.next_u64() ^ hidden());
+        DatabaseId(random() << 64 | random())
+    }
+
     /// [`Manifest::create`] with settings.
     ///
     /// # Errors
@@ -96,13 +104,22 @@ impl Manifest {
         options: TableOptions,
         settings: ManifestSettings,
     ) -> Result<(Manifest, State)> {
-        let hidden = || if terrane_base::planted!(GoAroundDoor) { terrane_base::planted::turn() } else { 0 };
-        let random = || u128::from(env.random.next_u64() ^ hidden());
-        let state = State::new(DatabaseId(random() << 64 | random()), options)?;
+        let state = State::new(Self::draw_id(env), options)?;
         directory::make(&*disk, dir)?;
         let writer = Writer::create(disk.clone(), dir, &state)?;
         directory::finish(&*disk, dir, &writer.header())?;
         Ok((Self::new(settings, Some(writer), None, &state), state))
+    }
+
+    /// Makes the directory `dir`, which exists and has the segments and extents that `state` names, a database of its own,
+    /// whose manifest is `state` as one snapshot. The last step of it is the rename that [`Manifest::create`] ends with.
+    ///
+    /// # Errors
+    /// `Invalid` if the directory holds a database; `Full`, `Io`.
+    pub fn write_copy(disk: Arc<dyn Disk>, dir: &Path, state: &State) -> Result<()> {
+        let writer = Writer::create(disk.clone(), dir, state)?;
+        writer.close()?;
+        directory::finish(&*disk, dir, &writer.header())
     }
 
     /// Opens the manifest of the database in `dir`; also returns the state that it holds.

@@ -133,6 +133,28 @@ impl State {
         seqs.chain(flushed).chain(seals).chain(marks).max().unwrap_or_default()
     }
 
+    /// The same tables and extents as a database of its own, whose journal is `segments`, oldest first, each with its
+    /// end: everything up to `last_seq` is in them or in the extents.
+    #[must_use]
+    pub fn detached(&self, database: DatabaseId, segments: &[(SegmentSpec, Seal)], last_seq: SeqNo) -> State {
+        let mut state = self.clone();
+        state.database = database;
+        state.format_version = FORMAT_VERSION;
+        state.segments = segments
+            .iter()
+            .map(|(spec, seal)| (spec.id, Segment { spec: *spec, seal: Some(*seal) }))
+            .collect();
+        state.segment_files = segments.iter().map(|(spec, _)| spec.file).collect();
+        for (spec, seal) in segments {
+            state.last_sealed = Some((*spec, *seal));
+            state.next.segment = state.next.segment.max(SegmentId(spec.id.0 + 1));
+            state.next.segment_file = state.next.segment_file.max(spec.file + 1);
+        }
+        state.durable = state.durable.max(last_seq);
+        state.clean_close = None;
+        state
+    }
+
     /// Checks every invariant, recomputing what edits keep up to date.
     ///
     /// # Errors

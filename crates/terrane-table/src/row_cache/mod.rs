@@ -131,7 +131,7 @@ impl RowCache {
     }
 
     /// Appends the value of `key` to `value` if the cache has its newest version outside the memory tier and that has a
-    /// number up to `seq`. `hash` is [`terrane_format::filter::hash`] of the key.
+    /// number up to `seq`; returns that version. `hash` is [`terrane_format::filter::hash`] of the key.
     #[inline]
     pub fn get(
         &self,
@@ -140,10 +140,10 @@ impl RowCache {
         hash: u64,
         seq: SeqNo,
         value: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Option<SeqKind> {
         let at = shard_of(hash);
         if at >= self.awake.load(Ordering::Relaxed) {
-            return false;
+            return None;
         }
         let name = RowName { table, key, hash };
         let start = value.len();
@@ -159,7 +159,7 @@ impl RowCache {
             let _writing = shard.writing.lock();
             log.renew(name, found, &value[start..]);
         }
-        found.is_some()
+        found.map(|found| found.seq_kind)
     }
 
     /// Puts in what a read of the newest version found in runs and levels by asking the store, if it began after `stamp` was taken and

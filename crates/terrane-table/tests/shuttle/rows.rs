@@ -37,7 +37,7 @@ impl World {
         let mut value = Vec::new();
         let found = if let Some(version) = picture.memory.filter(|version| *version <= seq.0) {
             version
-        } else if self.rows.get(&enter(), name, hash, seq, &mut value) {
+        } else if self.rows.get(&enter(), name, hash, seq, &mut value).is_some() {
             u64::from_le_bytes(value[..].try_into().unwrap())
         } else {
             let version = SeqKind::new(SeqNo(picture.levels), RecordKind::Put);

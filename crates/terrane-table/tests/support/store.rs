@@ -85,6 +85,10 @@ impl Store for TestStore {
         freed.map(drop).ok_or_else(|| Error::invalid("not allocated"))
     }
 
+    fn hold(&self) {}
+
+    fn release(&self) {}
+
     fn restore(&self, _live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
         Ok(())
     }

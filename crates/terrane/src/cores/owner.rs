@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use terrane_base::lane::{Serve, Server};
-use terrane_base::{Batch, Error, Kind, Result, SeqNo};
+use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo};
 
 use super::ownership::Ownership;
 use super::request::{Ask, SCAN_BYTES_MAX, Slot};
@@ -290,7 +290,9 @@ struct Written {
 impl Written {
     fn note(&mut self, batch: &Batch) {
         self.is_empty_no_more = true;
-        if batch.record_count() > WINDOW as u32 {
+        // A range delete writes more keys than it names.
+        let is_ranged = batch.records().any(|record| record.kind == RecordKind::RangeDelete);
+        if batch.record_count() > WINDOW as u32 || is_ranged {
             self.bits = [u64::MAX; 4];
             return;
         }

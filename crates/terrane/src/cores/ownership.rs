@@ -1,6 +1,7 @@
 //! Which core owns a key. Fixed when the cores are built, so it is read without any coordination.
 
-use terrane_base::{Batch, Error, Result, TableId};
+use terrane_base::record::Record;
+use terrane_base::{Batch, Error, RecordKind, Result, TableId};
 
 use crate::{Db, Table};
 
@@ -100,7 +101,9 @@ impl Ownership {
                     "the batch has a table that no core owns: name it to the builder, or use Db::write",
                 )
             })?;
-            if *core.get_or_insert(home.core) != home.core {
+            let last = self.last_partition(&record, home);
+            let mut cores = (home.partition..=last).map(|partition| partition % self.cores);
+            if cores.any(|of| *core.get_or_insert(of) != of) {
                 return Err(Error::invalid("the batch has keys of several cores: use write_across"));
             }
             if places.last() != Some(&home.place) {
@@ -108,6 +111,15 @@ impl Ownership {
             }
         }
         Ok((core.unwrap_or(0), places))
+    }
+
+    /// The last partition that a record of `home` may change.
+    fn last_partition(&self, record: &Record<'_>, home: Home) -> usize {
+        if record.kind != RecordKind::RangeDelete {
+            return home.partition;
+        }
+        let Place { splits, first_partition, .. } = &self.places[home.place as usize];
+        first_partition + splits.partition_point(|split| split.as_slice() < record.value)
     }
 }
 

@@ -138,7 +138,7 @@ impl Session {
         let home = self.shared.ownership.home(table, key)?;
         self.write_to(home.core, sync, |slot| {
             (slot.ask, slot.place) = (Ask::Write, home.place);
-            slot.batch.put(table.id(), key, value)
+            table.add_put(&mut slot.batch, key, value)
         })
         .inspect(|_| self.shared.load.note(home.partition, self.submitted))
     }

@@ -39,11 +39,17 @@ opaque!(
     HyperClockOptions,
     Iter,
     LiveFiles,
+    OptimisticDb,
+    OptimisticOptions,
     Options,
     PerfContext,
     Pinned,
     ReadOptions,
     TableOptions,
+    Transaction,
+    TransactionDb,
+    TransactionDbOptions,
+    TransactionOptions,
     WaitOptions,
     WriteBufferManager,
     WriteOptions
@@ -190,6 +196,34 @@ api! {
         compaction_options_set_output_file_size_limit(*mut CompactFilesOptions, u64);
         compact_files_cf(*mut Db, *mut ColumnFamily, *const CompactFilesOptions, *const *const c_char, usize, c_int,
             c_int, *mut *mut *mut c_char, *mut usize, *mut c_void, ErrPtr);
+        optimistictransactiondb_open_column_families(*const Options, *const c_char, c_int, *const *const c_char,
+            *const *const Options, *mut *mut ColumnFamily, ErrPtr) -> *mut OptimisticDb;
+        optimistictransactiondb_get_base_db(*mut OptimisticDb) -> *mut Db;
+        optimistictransactiondb_close_base_db(*mut Db);
+        optimistictransactiondb_close(*mut OptimisticDb);
+        optimistictransaction_options_create() -> *mut OptimisticOptions;
+        optimistictransaction_options_destroy(*mut OptimisticOptions);
+        optimistictransaction_options_set_set_snapshot(*mut OptimisticOptions, c_uchar);
+        optimistictransaction_begin(*mut OptimisticDb, *const WriteOptions, *const OptimisticOptions,
+            *mut Transaction) -> *mut Transaction;
+        transactiondb_options_create() -> *mut TransactionDbOptions;
+        transactiondb_options_destroy(*mut TransactionDbOptions);
+        transactiondb_open_column_families(*const Options, *const TransactionDbOptions, *const c_char, c_int,
+            *const *const c_char, *const *const Options, *mut *mut ColumnFamily, ErrPtr) -> *mut TransactionDb;
+        transactiondb_get_base_db(*mut TransactionDb) -> *mut Db;
+        transactiondb_close_base_db(*mut Db);
+        transactiondb_close(*mut TransactionDb);
+        transaction_options_create() -> *mut TransactionOptions;
+        transaction_options_destroy(*mut TransactionOptions);
+        transaction_options_set_set_snapshot(*mut TransactionOptions, c_uchar);
+        transaction_options_set_deadlock_detect(*mut TransactionOptions, c_uchar);
+        transaction_begin(*mut TransactionDb, *const WriteOptions, *const TransactionOptions, *mut Transaction)
+            -> *mut Transaction;
+        transaction_destroy(*mut Transaction);
+        transaction_commit(*mut Transaction, ErrPtr);
+        transaction_get_pinned_for_update_cf(*mut Transaction, *const ReadOptions, *mut ColumnFamily, *const c_char,
+            usize, c_uchar, ErrPtr) -> *mut Pinned;
+        transaction_put_cf(*mut Transaction, *mut ColumnFamily, *const c_char, usize, *const c_char, usize, ErrPtr);
         wait_for_compact_options_create() -> *mut WaitOptions;
         wait_for_compact_options_destroy(*mut WaitOptions);
         wait_for_compact(*mut Db, *mut WaitOptions, ErrPtr);

@@ -26,6 +26,7 @@ pub(super) fn of_statistics(text: &str) -> EngineCounters {
         filter_false_positives: positive.zip(true_positive).map(|(yes, right)| yes.saturating_sub(right)),
         runs_searched: None,
         blocks_decoded: get("rocksdb.number.block.decompressed"),
+        transactions_aborted: None,
     }
 }
 

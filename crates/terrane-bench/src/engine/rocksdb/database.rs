@@ -14,6 +14,7 @@ use crate::engine::rocksdb::api::{
     Api, ColumnFamily, Db, LiveFiles, Options, Owned, ReadOptions, WriteOptions, checked, text,
 };
 use crate::engine::rocksdb::setup::{Setup, options};
+use crate::engine::rocksdb::transactions::{Opening, Transacting};
 use crate::engine::rocksdb::tuning::Tuning;
 use crate::error::{Error, Result};
 
@@ -25,6 +26,8 @@ pub(super) struct Database {
     families: Vec<Owned<ColumnFamily>>,
     names: Vec<String>,
     db: Owned<Db>,
+    /// What `db` is a view of, where it has transactions.
+    pub(super) transacting: Transacting,
     pub(super) read: Owned<ReadOptions>,
     pub(super) read_all: Owned<ReadOptions>,
     pub(super) write: Owned<WriteOptions>,
@@ -57,11 +60,11 @@ impl Database {
         let setup = Setup::new(&api, tuning)?;
         let path = path_text(directory)?;
         let names = family_names(&api, &path, directory, tables)?;
-        let (db, families) = open_families(&api, &setup.options, &path, &names)?;
+        let (db, transacting, families) = open_families(&api, &setup.options, &path, &names, tuning)?;
         let read = read_options(&api, 0);
         let read_all = read_options(&api, usize::try_from(tuning.readahead_bytes).unwrap_or(usize::MAX));
         let (write, write_sync) = (write_options(&api, false), write_options(&api, true));
-        Ok(Database { families, names, db, read, read_all, write, write_sync, setup, api })
+        Ok(Database { families, names, db, transacting, read, read_all, write, write_sync, setup, api })
     }
 
     /// The database handle.
@@ -321,30 +324,25 @@ fn open_families(
     options: &Owned<Options>,
     path: &CString,
     names: &[String],
-) -> Result<(Owned<Db>, Vec<Owned<ColumnFamily>>)> {
+    tuning: &Tuning,
+) -> Result<(Owned<Db>, Transacting, Vec<Owned<ColumnFamily>>)> {
     let texts: Vec<CString> = names.iter().map(|name| c_text(name)).collect::<Result<_>>()?;
     let texts: Vec<*const c_char> = texts.iter().map(|name| name.as_ptr()).collect();
     let each: Vec<*const Options> = vec![options.as_ptr().cast_const(); names.len()];
     let mut handles: Vec<*mut ColumnFamily> = vec![null_mut(); names.len()];
-    let count = i32::try_from(names.len()).expect("a plan has few tables");
-    let db = checked(api, "open", |error| {
-        // SAFETY: names, options and handles are arrays of `count`, alive for the call.
-        unsafe {
-            (api.open_column_families)(
-                options.as_ptr(),
-                path.as_ptr(),
-                count,
-                texts.as_ptr(),
-                each.as_ptr(),
-                handles.as_mut_ptr(),
-                error,
-            )
-        }
-    })?;
-    // SAFETY: without an error the database and every handle were made, and are ours to destroy.
-    unsafe {
-        let db = Owned::new(api, db, api.close);
-        let own = |handle| Owned::new(api, handle, api.column_family_handle_destroy);
-        Ok((db, handles.into_iter().map(own).collect()))
-    }
+    let opening = Opening {
+        options: options.as_ptr(),
+        path: path.as_ptr(),
+        count: i32::try_from(names.len()).expect("a plan has few tables"),
+        names: texts.as_ptr(),
+        each: each.as_ptr(),
+        handles: handles.as_mut_ptr(),
+    };
+    // SAFETY: names, options and handles are arrays of `count`, alive for the call.
+    let (db, transacting) = unsafe { opening.open(api, tuning)? };
+    let own = |handle| {
+        // SAFETY: without an error every handle was made, and is ours to destroy.
+        unsafe { Owned::new(api, handle, api.column_family_handle_destroy) }
+    };
+    Ok((db, transacting, handles.into_iter().map(own).collect()))
 }

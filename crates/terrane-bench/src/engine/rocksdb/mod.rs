@@ -1,8 +1,8 @@
 //! RocksDB, through its C interface, from any `librocksdb.so` that is found while the program runs.
 //!
 //! `library` finds it, `api` is its table of functions, `tuning` chooses options, `setup` makes them, `database` and
-//! `session` call it, `control` shapes the tree, `counters` reads what RocksDB tells. Tables are column families.
-//! Unsafe code is in `api`, `setup`, `database` and `session` alone.
+//! `session` call it, `transactions` opens the kinds of database that have them, `control` shapes the tree, `counters` reads what RocksDB tells. Tables are column families.
+//! Unsafe code is in `api`, `setup`, `database`, `session` and `transactions` alone.
 
 mod api;
 mod control;
@@ -11,6 +11,7 @@ mod database;
 mod library;
 mod session;
 mod setup;
+mod transactions;
 mod tuning;
 
 use std::path::Path;

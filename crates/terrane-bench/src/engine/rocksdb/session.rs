@@ -14,8 +14,9 @@ use crate::engine::rocksdb::api::{
 };
 use crate::engine::rocksdb::counters;
 use crate::engine::rocksdb::database::Database;
+use crate::engine::rocksdb::transactions;
 use crate::engine::rocksdb::tuning::Counting;
-use crate::engine::{Direction, EngineCounters, Session, ShowRow, Visit, Write};
+use crate::engine::{Change, Direction, EngineCounters, Session, ShowRow, Visit, Write};
 use crate::error::{Error, Result};
 
 /// `rocksdb_disable` and `rocksdb_enable_count` of the perf levels.
@@ -249,6 +250,11 @@ impl Session for RocksSession<'_> {
             // SAFETY: all handles are alive.
             unsafe { (self.api.write)(self.database.raw(), options.as_ptr(), self.batch.as_ptr(), error) }
         })
+    }
+
+    fn transact(&mut self, changes: &[Change<'_>], sync: bool, visit: &mut Visit<'_>) -> Result<bool> {
+        let mut show = |key: &[u8], pinned| self.visit_pinned(key, pinned, visit);
+        transactions::transact(self.database, changes, sync, &mut show)
     }
 
     fn iterate(

@@ -8,7 +8,7 @@ use crate::engine::EngineOptions;
 use crate::engine::options::{Named, setting};
 use crate::error::Result;
 
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 13] = [
     "memtable_bytes",
     "write_memory_bytes",
     "block_bytes",
@@ -20,6 +20,8 @@ const KNOWN: [&str; 11] = [
     "readahead_bytes",
     "counters",
     "options",
+    "transactions",
+    "isolation",
 ];
 
 const MIB: u64 = 1 << 20;
@@ -33,6 +35,17 @@ pub(super) enum Counting {
     Perf,
     /// `Statistics`, tickers only where the library lets one choose.
     Statistics,
+}
+
+/// Which of RocksDB's databases is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transactions {
+    /// The plain one, which has none.
+    Off,
+    /// `OptimisticTransactionDB`.
+    Optimistic,
+    /// `TransactionDB`, of policy `WriteCommitted`.
+    Pessimistic,
 }
 
 /// All that is needed to open.
@@ -56,6 +69,11 @@ pub(super) struct Tuning {
     pub(super) readahead_bytes: u64,
     /// What is counted.
     pub(super) counting: Counting,
+    /// Which database.
+    pub(super) transactions: Transactions,
+    /// Whether a transaction fails if what it reads for update was changed after it began (`set_snapshot`); otherwise
+    /// after its read.
+    pub(super) has_snapshot: bool,
     /// Size of the files that compaction writes, in bytes.
     pub(super) file_bytes: u64,
     /// Codec of the last level.
@@ -81,6 +99,11 @@ impl Tuning {
             "statistics" => Counting::Statistics,
             _ => Counting::Off,
         };
+        let transactions = match named.one_of("transactions", &["off", "optimistic", "pessimistic"])? {
+            "optimistic" => Transactions::Optimistic,
+            "pessimistic" => Transactions::Pessimistic,
+            _ => Transactions::Off,
+        };
         let file_bytes = memtable_bytes.clamp(2 * MIB, 64 * MIB);
         Ok(Tuning {
             memory_bytes: open.memory_bytes,
@@ -92,6 +115,8 @@ impl Tuning {
             cache: named.one_of("cache", &["auto", "hyper_clock", "lru"])?,
             readahead_bytes: named.number("readahead_bytes", 0)?,
             counting,
+            transactions,
+            has_snapshot: named.one_of("isolation", &["read_committed", "snapshot"])? == "snapshot",
             file_bytes,
             compression_last,
             strings: strings(open, write_memory_bytes, memtable_bytes, file_bytes, compression),
@@ -165,6 +190,10 @@ impl Tuning {
         }
         if self.readahead_bytes > 0 {
             settings.push(setting("readahead of whole scans", self.readahead_bytes));
+        }
+        if self.transactions != Transactions::Off {
+            settings.push(setting("transactions", format!("{:?}, deadlocks detected", self.transactions)));
+            settings.push(setting("set_snapshot", self.has_snapshot));
         }
         settings.extend(self.all_strings(managed).into_iter().map(|(name, value)| setting(name, value)));
         settings.extend(self.given.iter().map(|given| setting("options", given)));

@@ -4,25 +4,40 @@
 //! |---|---|
 //! | `requests` | `apart` (default): requests that are at hand at once are done one after the other; `together`: reads as one multi-get for each table, writes as one batch |
 //! | `cores` | 0 (default): threads use the database; more: its tables belong to so many cores (`terrane::cores`) |
+//! | `transactions` | how transactions find conflicts: `optimistic` (default), `pessimistic` |
+//! | `isolation` | what transactions promise: `serializable` (default), `snapshot`, `read_committed` |
+//! | `watched` | whether a transaction that does nothing lives all the time, so that every write is watched; `false` |
 //! | `cores_helping`, `cores_pinned`, `cores_spreading` | as the builder of the cores has them; `true`, `false`, `true` |
 
 use std::collections::BTreeMap;
 
 use terrane::cores::Cores;
-use terrane::{Db, Options, Table};
+use terrane::{Concurrency, Db, Isolation, Options, Table, Transaction, TransactionOptions};
 
 use super::failed;
 use crate::engine::options::Named;
 use crate::error::{Error, Result};
 
 /// Names of the adapter's own options.
-const NAMES: [&str; 5] = ["requests", "cores", "cores_helping", "cores_pinned", "cores_spreading"];
+const NAMES: [&str; 8] = [
+    "requests",
+    "cores",
+    "cores_helping",
+    "cores_pinned",
+    "cores_spreading",
+    "transactions",
+    "isolation",
+    "watched",
+];
 
 /// See the head of the file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Mode {
     /// Whether requests at hand are done together.
     pub(super) together: bool,
+    /// How transactions are run.
+    pub(super) transactions: TransactionOptions,
+    watched: bool,
     cores: usize,
     helping: bool,
     pinned: bool,
@@ -38,6 +53,8 @@ impl Mode {
         let own = Named::new("terrane", &own, &NAMES)?;
         let mode = Mode {
             together: own.one_of("requests", &["apart", "together"])? == "together",
+            transactions: transactions(&own)?,
+            watched: own.flag("watched", false)?,
             cores: own.number("cores", 0)? as usize,
             helping: own.flag("cores_helping", true)?,
             pinned: own.flag("cores_pinned", false)?,
@@ -49,8 +66,14 @@ impl Mode {
         Ok(mode)
     }
 
+    /// The transaction for which writes are watched, if they are to be.
+    pub(super) fn watcher(&self, db: &Db) -> Result<Option<Transaction>> {
+        let begin = || db.transaction(&self.transactions).map_err(failed("begin a transaction"));
+        self.watched.then(begin).transpose()
+    }
+
     /// The cores, if there are to be any.
-    pub(super) fn cores(self, db: &Db, tables: &[Table]) -> Result<Option<Cores>> {
+    pub(super) fn cores(&self, db: &Db, tables: &[Table]) -> Result<Option<Cores>> {
         if self.cores == 0 {
             return Ok(None);
         }
@@ -59,6 +82,19 @@ impl Mode {
         let builder = tables.iter().fold(builder, |builder, table| builder.table(table));
         builder.build().map(Some).map_err(failed("start the cores"))
     }
+}
+
+fn transactions(own: &Named<'_>) -> Result<TransactionOptions> {
+    let concurrency = match own.one_of("transactions", &["optimistic", "pessimistic"])? {
+        "pessimistic" => Concurrency::Pessimistic,
+        _ => Concurrency::Optimistic,
+    };
+    let isolation = match own.one_of("isolation", &["serializable", "snapshot", "read_committed"])? {
+        "read_committed" => Isolation::ReadCommitted,
+        "snapshot" => Isolation::Snapshot,
+        _ => Isolation::Serializable,
+    };
+    Ok(TransactionOptions { concurrency, isolation, ..TransactionOptions::default() })
 }
 
 /// Refuses options that neither the adapter nor the database has.

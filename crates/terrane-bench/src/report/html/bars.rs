@@ -37,6 +37,7 @@ const GROUPS: [(&str, &[Metric]); 4] = [
             metric::STALLED,
             metric::LOW_WINDOWS,
             metric::BACKGROUND_RATE,
+            metric::ABORTS,
             metric::LOWEST_WINDOW,
             metric::INSTRUCTIONS,
             metric::CYCLES,

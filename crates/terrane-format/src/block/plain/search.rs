@@ -9,12 +9,11 @@
 
 use std::cmp::Ordering;
 
-use terrane_base::SeqNo;
+use terrane_base::{SeqNo, key};
 
 use super::PlainBlock;
 use super::entry::Header;
 use crate::block::place::Intervals;
-use crate::wire;
 
 /// Where a walk came to rest: an entry, and how its key relates to the target.
 pub(super) struct Found {
@@ -59,7 +58,7 @@ impl PlainBlock<'_> {
             if header.shared <= matched {
                 let suffix = header.suffix(entries);
                 let target = key.get(header.shared..).unwrap_or_default();
-                let common = wire::common_prefix(suffix, target);
+                let common = key::common_len(suffix, target);
                 matched = header.shared + common;
                 let is_equal = common == suffix.len() && common == target.len();
                 if is_equal {

@@ -1,12 +1,12 @@
 //! Decoding of a two-layer block: everything that a search or a walk relies on is checked here, once.
 
-use terrane_base::{Error, Result, SeqKind};
+use terrane_base::{Error, Result, SeqKind, key};
 
 use super::entry::{NumberCode, Parts};
 use super::{HEAD_BYTES, INTERVALS_MAX, LEAF, LEAF_BYTES, ROOT, TRAILER_BYTES, TwoLayer, TwoLayerBlock};
 use crate::block::place::Intervals;
 use crate::block::{self, Summary, Why};
-use crate::wire::{self, Fields};
+use crate::wire::Fields;
 
 /// The facts of the trailer.
 struct Trailer {
@@ -183,7 +183,7 @@ impl TwoLayerBlock<'_> {
             for (byte, from) in bytes.iter_mut().zip(part.iter().chain(&first)) {
                 *byte = *from;
             }
-            *head = wire::head(&bytes);
+            *head = key::head(&bytes);
         }
         root
     }
@@ -195,5 +195,5 @@ fn next_head(last: u64, parts: &Parts, bytes: &[u8]) -> u64 {
         return last;
     }
     let replaced = u64::MAX >> (8 * parts.shared);
-    last & !replaced | wire::head(parts.suffix(bytes)) >> (8 * parts.shared)
+    last & !replaced | key::head(parts.suffix(bytes)) >> (8 * parts.shared)
 }

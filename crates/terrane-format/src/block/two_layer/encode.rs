@@ -5,11 +5,10 @@
 
 use std::ops::Range;
 
-use terrane_base::{Entry, SeqKind, varint};
+use terrane_base::{Entry, SeqKind, key, varint};
 
 use super::entry::NumberCode;
 use super::{HEAD_BYTES, INTERVALS_MAX, LEAF, LEAF_BYTES, ROOT, TRAILER_BYTES};
-use crate::wire;
 
 /// Offsets have 16 bits.
 const BLOCK_BYTES_MAX: usize = 1 << 16;
@@ -158,12 +157,12 @@ struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     fn new(draft: &'a Draft, intervals: usize, number: NumberCode) -> Plan<'a> {
-        let prefix_len = wire::common_prefix(draft.key(0), draft.key(draft.entries.len() - 1));
+        let prefix_len = key::common_len(draft.key(0), draft.key(draft.entries.len() - 1));
         let mut plan = Plan { draft, number, intervals, prefix_len, parts: [0; ROOT] };
         for leaf in 0..plan.leaves() {
             if plan.has_ties(leaf) {
                 let (first, end) = (plan.start(leaf * LEAF), plan.start((leaf + 1) * LEAF));
-                let common = wire::common_prefix(draft.key(first), draft.key(end - 1));
+                let common = key::common_len(draft.key(first), draft.key(end - 1));
                 plan.parts[leaf] = common - prefix_len;
             }
         }
@@ -193,7 +192,7 @@ impl<'a> Plan<'a> {
     /// Whether heads of the leaf are equal if it has no part.
     fn has_ties(&self, leaf: usize) -> bool {
         let end = ((leaf + 1) * LEAF).min(self.intervals);
-        let head = |interval: usize| wire::head(&self.draft.key(self.start(interval))[self.prefix_len..]);
+        let head = |interval: usize| key::head(&self.draft.key(self.start(interval))[self.prefix_len..]);
         (leaf * LEAF + 1..end).any(|interval| head(interval - 1) == head(interval))
     }
 
@@ -231,7 +230,7 @@ impl<'a> Plan<'a> {
         for interval in 0..self.intervals {
             let offset = (pen.at - entries_at) as u16;
             let (first, end) = (self.start(interval), self.start(interval + 1));
-            let head = wire::head_behind(self.draft.key(first), self.skip(interval)).to_le_bytes();
+            let head = key::head_behind(self.draft.key(first), self.skip(interval)).to_le_bytes();
             let leaf = &mut leaves[interval / LEAF * LEAF_BYTES..][..LEAF_BYTES];
             let (heads, offsets) = leaf.split_at_mut(LEAF * HEAD_BYTES);
             let (heads, offsets) = (heads.as_chunks_mut().0, offsets.as_chunks_mut().0);

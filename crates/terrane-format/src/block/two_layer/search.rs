@@ -14,14 +14,13 @@
 
 use std::cmp::Ordering;
 
-use terrane_base::SeqNo;
 use terrane_base::prefetch::{LINE_BYTES, prefetch_lines};
+use terrane_base::{SeqNo, key};
 
 use super::entry::Parts;
 use super::{LEAF, LEAF_BYTES, TwoLayerBlock};
 use crate::block::place::{FIRST_LINES, Intervals};
 use crate::rank;
-use crate::wire;
 
 /// Lines of a leaf, wherever it starts.
 const LEAF_LINES: usize = LEAF_BYTES.div_ceil(LINE_BYTES);
@@ -43,7 +42,7 @@ impl TwoLayerBlock<'_> {
     #[inline]
     pub(crate) fn prefetch_leaf(self, key: &[u8]) {
         if key.len() >= self.layout.prefix_len {
-            let target = wire::head_behind(key, self.layout.prefix_len);
+            let target = key::head_behind(key, self.layout.prefix_len);
             let leaf = rank::root(&self.layout.root, target).min(self.layout.leaf_count).saturating_sub(1);
             prefetch_lines(self.bytes.as_ptr().wrapping_add(leaf * LEAF_BYTES), LEAF_LINES);
         }
@@ -62,7 +61,7 @@ impl TwoLayerBlock<'_> {
     #[inline]
     pub(crate) fn prefetch_entry(self, key: &[u8]) {
         if key.len() >= self.layout.prefix_len && self.layout.parts.is_none() {
-            let target = wire::head_behind(key, self.layout.prefix_len);
+            let target = key::head_behind(key, self.layout.prefix_len);
             if let Some(interval) = self.heads_at_most(target).checked_sub(1) {
                 prefetch_lines(self.bytes.as_ptr().wrapping_add(self.start(interval)), ENTRY_LINES);
             }
@@ -74,7 +73,7 @@ impl TwoLayerBlock<'_> {
     pub(super) fn find_parts(self, key: &[u8], seq: SeqNo) -> Option<Parts> {
         let rest = key.get(self.layout.prefix_len..)?;
         if self.layout.parts.is_none() {
-            let target = wire::head_behind(key, self.layout.prefix_len);
+            let target = key::head_behind(key, self.layout.prefix_len);
             let last = self.heads_at_most(target).checked_sub(1)?;
             let has_head = self.head(last) == target;
             // With intervals of several entries, a newer version may end the interval before.
@@ -110,7 +109,7 @@ impl TwoLayerBlock<'_> {
         if !self.layout.is_distinct {
             return self.locate_from(self.intervals_before(rest, seq), rest, seq);
         }
-        let target = wire::head_behind(key, self.layout.prefix_len);
+        let target = key::head_behind(key, self.layout.prefix_len);
         let rank = self.heads_at_most(target);
         prefetch_lines(self.bytes.as_ptr().wrapping_add(self.start(rank.saturating_sub(1))), lines);
         let Some(last) = rank.checked_sub(1).filter(|last| self.head(*last) == target) else {
@@ -148,7 +147,7 @@ impl TwoLayerBlock<'_> {
         if self.layout.parts.is_some() {
             return self.intervals_before_in_parts(rest, seq);
         }
-        let target = wire::head(rest);
+        let target = key::head(rest);
         let high = self.heads_at_most(target);
         let low = match high.checked_sub(1) {
             Some(last) if self.head(last) == target => {
@@ -162,7 +161,7 @@ impl TwoLayerBlock<'_> {
     /// As [`Self::intervals_before`], where leaves have parts: first the leaf, by its first key, then the interval in
     /// it, by what follows the part.
     fn intervals_before_in_parts(self, rest: &[u8], seq: SeqNo) -> usize {
-        let target = wire::head(rest);
+        let target = key::head(rest);
         let high = rank::root(&self.layout.root, target).min(self.layout.leaf_count);
         let low = partition(0, high, |leaf| self.layout.root[leaf] < target);
         let leaves = partition(low, high, |leaf| self.is_before(leaf * LEAF, rest, seq));
@@ -173,7 +172,7 @@ impl TwoLayerBlock<'_> {
             // The leaf's first key is before the target, and the target is not among its keys: it is behind them.
             return end;
         };
-        let target = wire::head(rest_in_leaf);
+        let target = key::head(rest_in_leaf);
         let heads = self.bytes.get(leaf * LEAF_BYTES..).and_then(|leaf| leaf.first_chunk());
         let high = (start + heads.map_or(0, |heads| rank::leaf(heads, target))).min(end);
         let low = partition(start, high, |interval| self.head(interval) < target);
@@ -201,7 +200,7 @@ impl TwoLayerBlock<'_> {
     fn compare_first(self, interval: usize, parts: &Parts, rest: &[u8]) -> Ordering {
         let part = self.part(interval / LEAF);
         let Some(rest) = rest.strip_prefix(part) else { return part.cmp(rest) };
-        let by_head = self.head(interval).cmp(&wire::head(rest));
+        let by_head = self.head(interval).cmp(&key::head(rest));
         by_head.then_with(|| match rest.get(super::HEAD_BYTES..) {
             Some(tail) if parts.shared == super::HEAD_BYTES => parts.suffix(self.bytes).cmp(tail),
             // One of the two ends within the head, and the other has zeros there, or ends as well.
@@ -226,7 +225,7 @@ impl TwoLayerBlock<'_> {
             if parts.shared <= matched {
                 let suffix = parts.suffix(self.bytes);
                 let target = rest.get(parts.shared..).unwrap_or_default();
-                let common = wire::common_prefix(suffix, target);
+                let common = key::common_len(suffix, target);
                 matched = parts.shared + common;
                 let is_equal = common == suffix.len() && common == target.len();
                 if is_equal {
@@ -246,10 +245,10 @@ impl TwoLayerBlock<'_> {
     /// How many bytes the first key of an interval has in common with the target, behind the leaf's part.
     fn matched_by_first(self, interval: usize, parts: &Parts, rest: &[u8]) -> usize {
         let head = self.head(interval).to_be_bytes();
-        let in_head = wire::common_prefix(&head[..parts.shared.min(head.len())], rest);
+        let in_head = key::common_len(&head[..parts.shared.min(head.len())], rest);
         match rest.get(super::HEAD_BYTES..) {
             Some(tail) if in_head == super::HEAD_BYTES => {
-                in_head + wire::common_prefix(parts.suffix(self.bytes), tail)
+                in_head + key::common_len(parts.suffix(self.bytes), tail)
             }
             _ => in_head,
         }

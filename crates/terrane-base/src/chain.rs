@@ -1,0 +1,248 @@
+//! The versions of one key that together make its value: operands of merges, and what they are folded onto.
+//!
+//! Versions are taken newest first, until one ends the chain: a value, a delete, or something expired. A version may lie
+//! in two places at once, while a flush goes on and after a crash: in a newer place as it was written, in an older one
+//! perhaps folded with others. So:
+//! 1. what the operands at hand stand for already is passed over,
+//! 2. a version of an older place that stands for some of them, and more, takes their place.
+//!
+//! Invariant: the operands at hand stand for disjoint, descending ranges of sequence numbers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::merge_operator::MergeOperator;
+use crate::stored::{Moment, Stored};
+use crate::{Error, Result, SeqKind, SeqNo, key};
+
+/// An operand that was met.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// Its sequence number: the greatest that it stands for.
+    pub last: SeqNo,
+    /// The least.
+    pub first: SeqNo,
+    /// From when on it is a delete.
+    pub expires_at: Moment,
+    start: usize,
+    end: usize,
+}
+
+/// What ends a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// Nothing yet: something older may count.
+    Open,
+    /// No value: a delete, or something expired.
+    Delete {
+        /// Its sequence number.
+        seq: SeqNo,
+    },
+    /// A value.
+    Value {
+        /// Its sequence number.
+        seq: SeqNo,
+        /// From when on it is a delete.
+        expires_at: Moment,
+    },
+}
+
+/// See the [module](self). Used again from key to key; what it allocated stays.
+#[derive(Debug)]
+pub struct Chain {
+    bytes: Vec<u8>,
+    /// Newest first.
+    operands: Vec<Operand>,
+    base: Base,
+    base_at: usize,
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        Chain { bytes: Vec::new(), operands: Vec::new(), base: Base::Open, base_at: 0 }
+    }
+}
+
+impl Chain {
+    /// An empty chain.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets everything; keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.operands.clear();
+        self.base = Base::Open;
+    }
+
+    /// Whether nothing was taken.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.operands.is_empty() && self.base == Base::Open
+    }
+
+    /// The operands, newest first.
+    #[must_use]
+    pub fn operands(&self) -> &[Operand] {
+        &self.operands
+    }
+
+    /// What they are folded onto.
+    #[must_use]
+    pub fn base(&self) -> &Base {
+        &self.base
+    }
+
+    /// The user's bytes of an operand.
+    #[must_use]
+    pub fn operand_bytes(&self, operand: &Operand) -> &[u8] {
+        &self.bytes[operand.start..operand.end]
+    }
+
+    /// The user's bytes of the base, if it is a value.
+    #[must_use]
+    pub fn base_bytes(&self) -> Option<&[u8]> {
+        matches!(self.base, Base::Value { .. }).then(|| &self.bytes[self.base_at..])
+    }
+
+    /// Takes the next version, newest first within each place, newer places first. `bytes` are as stored. Returns
+    /// whether older versions may count.
+    ///
+    /// # Errors
+    /// `Corrupt` if the bytes are not what the kind says, or overlap with operands of other numbers.
+    pub fn take(&mut self, seq_kind: SeqKind, bytes: &[u8], now: Moment) -> Result<bool> {
+        let stored = Stored::of_entry(seq_kind, bytes)?;
+        let last = seq_kind.seq();
+        let is_base = !seq_kind.is_merge() || stored.is_expired(now);
+        let first = stored.first(last);
+        if !is_base && self.floor().is_some_and(|floor| first >= floor) {
+            return Ok(true);
+        }
+        self.give_way(last)?;
+        let start = self.bytes.len();
+        if seq_kind.is_delete() || stored.is_expired(now) {
+            self.base = Base::Delete { seq: last };
+            return Ok(false);
+        }
+        self.bytes.extend_from_slice(stored.value);
+        if is_base {
+            self.base = Base::Value { seq: last, expires_at: stored.expires_at };
+            self.base_at = start;
+            return Ok(false);
+        }
+        let end = self.bytes.len();
+        self.operands.push(Operand { last, first, expires_at: stored.expires_at, start, end });
+        Ok(true)
+    }
+
+    /// The least number that the operands stand for.
+    fn floor(&self) -> Option<SeqNo> {
+        self.operands.last().map(|operand| operand.first)
+    }
+
+    /// Forgets the operands up to `last`: a version that is about to be taken stands for them.
+    fn give_way(&mut self, last: SeqNo) -> Result<()> {
+        if crate::planted!(FoldTwice) {
+            return Ok(());
+        }
+        while let Some(operand) = self.operands.pop_if(|operand| operand.last <= last) {
+            self.bytes.truncate(operand.start);
+        }
+        match self.operands.last() {
+            Some(operand) if operand.first <= last => Err(Error::corrupt(format!(
+                "operands {} to {} were folded with some that lie deeper, at {last}",
+                operand.first, operand.last
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Appends the value that the chain makes to `out`; returns whether there is one.
+    ///
+    /// # Errors
+    /// `Invalid` if there is no operator, or it fails, panics, or makes a value beyond the limit.
+    pub fn fold(&self, operator: Option<&dyn MergeOperator>, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        let base = self.base_bytes();
+        if self.operands.is_empty() {
+            out.extend_from_slice(base.unwrap_or_default());
+            return Ok(base.is_some());
+        }
+        self.fold_operands(operator, key, &self.operands, out)
+    }
+
+    /// Appends the value that the given ones of the operands make with the base to `out`. Returns true.
+    ///
+    /// # Errors
+    /// As [`Chain::fold`].
+    pub fn fold_operands(
+        &self,
+        operator: Option<&dyn MergeOperator>,
+        key: &[u8],
+        operands: &[Operand],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let operator = operator.ok_or_else(|| missing(key))?;
+        let parts: Vec<&[u8]> = operands.iter().rev().map(|operand| self.operand_bytes(operand)).collect();
+        let start = out.len();
+        guard(operator, key, || operator.full(key, self.base_bytes(), &parts, out))?;
+        check_len(operator, key, out.len() - start)?;
+        Ok(true)
+    }
+
+    /// Appends one operand that stands for the given ones, neighbours, to `out`; returns whether there is one.
+    ///
+    /// # Errors
+    /// As [`Chain::fold`].
+    pub fn fold_partly(
+        &self,
+        operator: &dyn MergeOperator,
+        key: &[u8],
+        operands: &[Operand],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let parts: Vec<&[u8]> = operands.iter().rev().map(|operand| self.operand_bytes(operand)).collect();
+        let start = out.len();
+        let is_done = guard(operator, key, || operator.partial(key, &parts, out))?;
+        check_len(operator, key, out.len() - start)?;
+        Ok(is_done)
+    }
+}
+
+/// Calls an operator; a panic becomes an error.
+fn guard<R>(operator: &dyn MergeOperator, key: &[u8], call: impl FnOnce() -> Result<R>) -> Result<R> {
+    let named = || format!("merge operator {:?} on key \"{}\"", operator.name(), shown(key));
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(done)) => Ok(done),
+        // Whatever it says, nothing stored is damaged: the operator or what it was given must be mended.
+        Ok(Err(error)) => Err(error.with_kind(crate::Kind::Invalid).context(named())),
+        Err(_) => Err(Error::invalid(format!("{} panicked: the operands stay; mend the operator", named()))),
+    }
+}
+
+fn check_len(operator: &dyn MergeOperator, key: &[u8], len: usize) -> Result<()> {
+    // What stands in front of it must fit as well.
+    if len + crate::stored::PREFIX_BYTES_MAX <= key::VALUE_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "merge operator {:?} on key \"{}\" makes {len} bytes: the limit is {} bytes; put a new value",
+        operator.name(),
+        shown(key),
+        key::VALUE_BYTES_MAX - crate::stored::PREFIX_BYTES_MAX
+    )))
+}
+
+#[cold]
+fn missing(key: &[u8]) -> Error {
+    Error::invalid(format!(
+        "key \"{}\" has operands of merges, and its table has no merge operator: open it with the one that wrote them",
+        shown(key)
+    ))
+}
+
+/// As much of a key as an error should have.
+fn shown(key: &[u8]) -> String {
+    let shown = &key[..key.len().min(64)];
+    format!("{}{}", shown.escape_ascii(), if shown.len() < key.len() { ".." } else { "" })
+}

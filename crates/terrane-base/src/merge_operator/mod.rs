@@ -1,0 +1,108 @@
+//! Merge operators: how operands that were written blindly become a value when somebody reads.
+//!
+//! A table names its operator; the name is stored with the table, and a table whose operator is not at hand is not
+//! opened. Built-in operators ([`built_in`]) need not be given, others are given at opening by [`MergeOperators`].
+//!
+//! # Contract
+//! 1. An operator is a function: the same key, base and operands always make the same value, in every version of the
+//!    program that opens the table. It may be called any number of times, on any thread, at any moment.
+//! 2. `partial` keeps what `full` makes: with any base and any operands before and behind, to fold the parts first
+//!    changes nothing.
+//! 3. An error or a panic loses nothing: who reads the key gets the error, a compaction keeps the operands.
+//! 4. It is called without a lock and outside every epoch, and must not use the database it is called for.
+
+mod built_in;
+#[cfg(feature = "json")]
+mod json;
+
+pub use built_in::{built_in, counter};
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Error, Result};
+
+/// Longest name of an operator, in bytes.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// Folds the operands of a key. See the [module](self) for the contract.
+pub trait MergeOperator: Send + Sync + fmt::Debug {
+    /// The name that is stored with tables: 1 to [`NAME_BYTES_MAX`] bytes without control characters.
+    fn name(&self) -> &str;
+
+    /// Appends to `out` the value of `key` that `operands`, oldest first and at least one, make of `base`, which is
+    /// `None` if the key has no value.
+    ///
+    /// # Errors
+    /// Whatever is wrong with base or operands; the caller gets it as `Invalid`.
+    fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()>;
+
+    /// Appends to `out` one operand that stands for `operands`, oldest first and at least two, and returns true;
+    /// false if there is none.
+    ///
+    /// # Errors
+    /// As [`MergeOperator::full`].
+    fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Result<bool> {
+        let _ = (key, operands, out);
+        Ok(false)
+    }
+}
+
+/// Operators of a program, by name, given when a database is opened.
+#[derive(Clone, Debug, Default)]
+pub struct MergeOperators {
+    by_name: BTreeMap<String, Arc<dyn MergeOperator>>,
+}
+
+impl MergeOperators {
+    /// No operators but the built-in ones.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an operator.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad name, one that is taken, or that of a built-in operator.
+    pub fn with(mut self, operator: Arc<dyn MergeOperator>) -> Result<Self> {
+        let name = operator.name().to_owned();
+        check_name(&name).map_err(|why| Error::invalid(format!("merge operator {name:?}: {why}")))?;
+        if is_reserved(&name) || self.by_name.contains_key(&name) {
+            return Err(Error::invalid(format!(
+                "merge operator {name:?}: the name is taken, choose another"
+            )));
+        }
+        self.by_name.insert(name, operator);
+        Ok(self)
+    }
+
+    /// The operator with this name.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the operator and the remedy.
+    pub fn find(&self, name: &str) -> Result<Arc<dyn MergeOperator>> {
+        let found = self.by_name.get(name).cloned().or_else(|| built_in(name));
+        found.ok_or_else(|| {
+            let remedy = match name {
+                "json_merge_patch" => "build the program with the feature json",
+                _ => "give it at opening, or use one of counter, append, append:SEPARATOR, max, min, json_merge_patch",
+            };
+            Error::invalid(format!("there is no merge operator {name:?}: {remedy}"))
+        })
+    }
+}
+
+/// Checks the name of an operator.
+pub(crate) fn check_name(name: &str) -> std::result::Result<(), String> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
+        return Err(format!("expected 1 to {NAME_BYTES_MAX} bytes without control characters"));
+    }
+    Ok(())
+}
+
+/// Whether a name means a built-in operator, or none.
+fn is_reserved(name: &str) -> bool {
+    matches!(name, "none" | "json_merge_patch") || built_in(name).is_some()
+}

@@ -1,0 +1,146 @@
+//! What stands in front of a user's value in records and entries of some kinds.
+//!
+//! ```text
+//! put, delete, single delete, range delete:  value
+//! put until:                   expires_at value
+//! merge:                       span operand
+//! merge until:                 expires_at span operand
+//! ```
+//!
+//! * `expires_at` is a moment in milliseconds since 1970, as a varint (LEB128) of at most 64 bits. From that moment on
+//!   the record is a delete at its place. Milliseconds: they take 6 bytes where microseconds take 8, and nobody's
+//!   clocks agree better.
+//! * `span` is how many sequence numbers below its own the operand stands for, as a varint: 0 for one that a user wrote,
+//!   more for one that others were folded into. Where a crash or a flush under way leaves an operand in two places,
+//!   once by itself and once folded, the span tells that it is the same (`docs/design/0020-merge-and-expiry.md`).
+//!
+//! Invariant: decoding is total, and never reads beyond what it is given.
+
+use crate::{Error, RecordKind, Result, SeqKind, SeqNo};
+
+/// Most bytes in front of a value: two varints.
+pub const PREFIX_BYTES_MAX: usize = 2 * VARINT_BYTES_MAX;
+const VARINT_BYTES_MAX: usize = 10;
+
+/// A moment in milliseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// A moment that never comes.
+    pub const NEVER: Moment = Moment(u64::MAX);
+}
+
+/// The parts of a stored value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored<'a> {
+    /// From when on the record is a delete; [`Moment::NEVER`] for a kind that does not expire.
+    pub expires_at: Moment,
+    /// How many sequence numbers below its own an operand stands for.
+    pub span: u64,
+    /// The user's value or operand.
+    pub value: &'a [u8],
+}
+
+impl<'a> Stored<'a> {
+    /// Takes apart what is stored for a record of `kind`.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is too short for its kind.
+    #[inline]
+    pub fn decode(kind: RecordKind, bytes: &'a [u8]) -> Result<Stored<'a>> {
+        let (expires, is_merge) = match kind {
+            RecordKind::Delete | RecordKind::Put | RecordKind::SingleDelete | RecordKind::RangeDelete => {
+                (false, false)
+            }
+            RecordKind::PutUntil => (true, false),
+            RecordKind::Merge => (false, true),
+            RecordKind::MergeUntil => (true, true),
+        };
+        let mut stored = Stored { expires_at: Moment::NEVER, span: 0, value: bytes };
+        if expires {
+            stored.expires_at = Moment(stored.take()?);
+        }
+        if is_merge {
+            stored.span = stored.take()?;
+        }
+        Ok(stored)
+    }
+
+    /// [`Stored::decode`] of an entry.
+    ///
+    /// # Errors
+    /// `Corrupt` as there, for a kind that this version does not know, and for a span beyond the entry's number.
+    #[inline]
+    pub fn of_entry(seq_kind: SeqKind, bytes: &'a [u8]) -> Result<Stored<'a>> {
+        let kind = seq_kind
+            .kind()
+            .ok_or_else(|| Error::corrupt("entry of a kind that this version does not know"))?;
+        let stored = Stored::decode(kind, bytes)?;
+        if stored.span > seq_kind.seq().0 {
+            return Err(Error::corrupt(format!(
+                "operand {} stands for {} numbers below its own",
+                seq_kind.seq(),
+                stored.span
+            )));
+        }
+        Ok(stored)
+    }
+
+    /// Whether the record is a delete at moment `now`.
+    #[inline]
+    #[must_use]
+    pub fn is_expired(&self, now: Moment) -> bool {
+        self.expires_at <= now && self.expires_at != Moment::NEVER && !crate::planted!(ReadExpired)
+    }
+
+    /// The least sequence number that the record stands for, if its own is `seq`.
+    #[inline]
+    #[must_use]
+    pub fn first(&self, seq: SeqNo) -> SeqNo {
+        SeqNo(seq.0.saturating_sub(self.span))
+    }
+
+    #[inline]
+    fn take(&mut self) -> Result<u64> {
+        let mut number = 0u64;
+        for (at, &byte) in self.value.iter().take(VARINT_BYTES_MAX).enumerate() {
+            let part = u64::from(byte & 0x7f);
+            if at == VARINT_BYTES_MAX - 1 && byte > 1 {
+                break;
+            }
+            number |= part << (7 * at);
+            if byte < 0x80 {
+                self.value = &self.value[at + 1..];
+                return Ok(number);
+            }
+        }
+        Err(Error::corrupt("value is too short for its kind: the number in front of it is cut or too long"))
+    }
+}
+
+/// Appends what stands in front of a value: the moment unless it is [`Moment::NEVER`], and the span of an operand.
+/// Returns the kind.
+#[inline]
+pub fn put_prefix(out: &mut Vec<u8>, expires_at: Moment, span: Option<u64>) -> RecordKind {
+    let expires = expires_at != Moment::NEVER;
+    if expires {
+        put_varint(out, expires_at.0);
+    }
+    match (span, expires) {
+        (None, false) => RecordKind::Put,
+        (None, true) => RecordKind::PutUntil,
+        (Some(span), _) => {
+            put_varint(out, span);
+            if expires { RecordKind::MergeUntil } else { RecordKind::Merge }
+        }
+    }
+}
+
+fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}

@@ -1,0 +1,55 @@
+//! The watch on threads of the operating system. What schedules can do to it is explored in `shuttle.rs`.
+#![cfg(not(feature = "shuttle"))]
+#![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
+#![allow(clippy::disallowed_methods, reason = "a test may start threads")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use terrane_base::watch::{LINGER, Watch};
+
+#[test]
+fn who_begins_to_watch_waits_for_those_who_passed_unseen() {
+    let (watch, has_begun) = (Arc::new(Watch::new()), Arc::new(AtomicBool::new(false)));
+    let unseen = watch.pass().unwrap();
+    let (ready, is_ready) = mpsc::channel();
+    let watcher = std::thread::spawn({
+        let (watch, has_begun) = (watch.clone(), has_begun.clone());
+        move || {
+            ready.send(()).unwrap();
+            watch.begin();
+            has_begun.store(true, Ordering::SeqCst);
+        }
+    });
+    is_ready.recv().unwrap();
+    // Time for a watcher that does not wait to say so; one that waits cannot, however long this takes.
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(!has_begun.load(Ordering::SeqCst));
+    drop(unseen);
+    watcher.join().unwrap();
+    assert!(has_begun.load(Ordering::SeqCst));
+    assert!(watch.pass().is_none());
+}
+
+#[test]
+fn a_watch_goes_on_a_little_and_ends() {
+    let watch = Watch::new();
+    watch.begin();
+    watch.begin();
+    watch.end();
+    for _ in 0..2 * LINGER {
+        assert!(watch.pass().is_none());
+        watch.passed();
+    }
+    watch.end();
+    let mut watched = 0;
+    while watch.pass().is_none() {
+        watch.passed();
+        watched += 1;
+        assert!(watched <= LINGER);
+    }
+    assert_eq!(watched, LINGER);
+    assert_eq!(watch.live(), 0);
+}

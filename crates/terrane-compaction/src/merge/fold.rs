@@ -1,0 +1,275 @@
+//! What a merge does with versions that are not decided by themselves: operands, single deletes, what has expired.
+//!
+//! * What has expired is a delete from here on.
+//! * The operands of a key within a stripe are collected until a value, a delete, the next stripe or the next key. They
+//!   are folded onto the value or the delete, or onto nothing where nothing deeper may hold the key; else with each
+//!   other. An operator that fails leaves all as it was.
+//! * A single delete goes, together with the put behind it in the same stripe. Unless that is there or nothing is deeper it
+//!   stays, also behind a newer put: that one may vanish with a single delete of its own, and what the older one hides lies
+//!   deeper.
+//!
+//! # Records in two places
+//! While a flush goes on by ranges, memory still has what level 1 has already; after a crash the same is replayed. So an
+//! operand or a put may lie deeper a second time, and perhaps folded. To fold it with a newer operand would make two
+//! that overlap; to let it vanish with a single delete would bring the deeper one to light. Neither is done unless its
+//! number is greater than any that may lie deeper ([`JobSpec::below_seq_max`](crate::JobSpec::below_seq_max)). Onto a
+//! value, or onto nothing in the bottom, everything may be folded: readers stop there.
+//!
+//! # Expiry
+//! Operands are folded only where the newer one expires no later than the older: when it does, it hides the older one.
+//! So the result is the same at any moment.
+
+use std::sync::Arc;
+
+use terrane_base::chain::{Base, Chain, Operand};
+use terrane_base::stored::put_prefix;
+use terrane_base::{Entry, MergeOperator, Moment, RecordKind, Result, SeqKind, SeqNo, Stored};
+
+use super::sink::Sink;
+use crate::control::JobControl;
+use crate::versions::Verdict;
+
+/// What waits for older versions of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    Nothing,
+    /// The operands in the chain.
+    Operands,
+    /// A single delete.
+    Single(SeqKind),
+}
+
+/// See the [module](self).
+pub(super) struct Folding {
+    operator: Option<Arc<dyn MergeOperator>>,
+    now: Moment,
+    /// What has a greater number lies nowhere deeper a second time.
+    below_seq_max: SeqNo,
+    pub(super) waiting: Waiting,
+    /// Start (exclusive) of the stripe of what waits.
+    stripe_start: SeqNo,
+    chain: Chain,
+    value: Vec<u8>,
+}
+
+impl Folding {
+    pub(super) fn new(control: &JobControl, below_seq_max: SeqNo) -> Self {
+        Folding {
+            operator: control.operator().cloned(),
+            now: control.moment(),
+            below_seq_max,
+            waiting: Waiting::Nothing,
+            stripe_start: SeqNo(0),
+            chain: Chain::new(),
+            value: Vec::new(),
+        }
+    }
+
+    /// Whether `newer` and `older`, its neighbour, may become one operand.
+    fn may_join(&self, newer: &Operand, older: &Operand) -> bool {
+        newer.expires_at <= older.expires_at && older.first > self.below_seq_max
+    }
+}
+
+/// How a group of operands is folded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fold {
+    /// With each other.
+    Partly,
+    /// To a value.
+    Fully,
+}
+
+impl Sink<'_> {
+    /// [`Sink::take`] for what is not simply a put or a delete, and for what comes behind such.
+    pub(super) fn take_special(&mut self, entry: Entry<'_>) -> Result<()> {
+        let kind = entry.seq_kind;
+        let entry = self.as_of_now(entry)?;
+        if kind != entry.seq_kind && terrane_base::planted!(DropExpired) {
+            return Ok(());
+        }
+        let seq = entry.seq_kind.seq();
+        let goes_on = seq > self.folding.stripe_start;
+        match self.folding.waiting {
+            Waiting::Operands if goes_on => {
+                let folding = &mut self.folding;
+                if !folding.chain.take(entry.seq_kind, entry.value, folding.now)? {
+                    self.settle_operands(false)?;
+                }
+                return Ok(());
+            }
+            // The same, from an older place.
+            Waiting::Single(delete) if delete.seq() == seq => return Ok(()),
+            Waiting::Single(delete) if goes_on => {
+                self.folding.waiting = Waiting::Nothing;
+                let is_put = !entry.seq_kind.is_merge() && !entry.seq_kind.is_delete();
+                let is_alone =
+                    seq > self.folding.below_seq_max || terrane_base::planted!(SingleDeleteTooDeep);
+                return if is_put && is_alone { Ok(()) } else { self.keep_single(delete) };
+            }
+            Waiting::Operands => self.settle_operands(false)?,
+            Waiting::Single(delete) => {
+                self.folding.waiting = Waiting::Nothing;
+                self.keep_single(delete)?;
+            }
+            Waiting::Nothing => {}
+        }
+        self.decide(entry)
+    }
+
+    /// The entry, or a delete in its place if it has expired.
+    fn as_of_now<'e>(&mut self, entry: Entry<'e>) -> Result<Entry<'e>> {
+        if !entry.seq_kind.is_wrapped()
+            || !Stored::of_entry(entry.seq_kind, entry.value)?.is_expired(self.folding.now)
+        {
+            return Ok(entry);
+        }
+        self.work.entries_expired += 1;
+        Ok(Entry { seq_kind: entry.seq_kind.with_kind(RecordKind::Delete), value: &[], ..entry })
+    }
+
+    /// Decides over an entry while nothing waits.
+    fn decide(&mut self, entry: Entry<'_>) -> Result<()> {
+        let is_single = entry.seq_kind.kind() == Some(RecordKind::SingleDelete);
+        match self.verdict(&entry) {
+            Verdict::Drop if is_single && !self.is_bottom() && !terrane_base::planted!(DropHiddenSingle) => {}
+            Verdict::Drop | Verdict::Hold => return Ok(()),
+            Verdict::Keep => {}
+        }
+        if !is_single && !entry.seq_kind.is_merge() {
+            return self.keep(entry);
+        }
+        self.keep_held()?;
+        self.folding.stripe_start = self.stripe_start();
+        if is_single {
+            self.folding.waiting = Waiting::Single(entry.seq_kind);
+            return Ok(());
+        }
+        self.folding.waiting = Waiting::Operands;
+        let folding = &mut self.folding;
+        folding.chain.clear();
+        folding.chain.take(entry.seq_kind, entry.value, folding.now).map(drop)
+    }
+
+    /// Gives out what waits: no older version of its key comes any more. To be called before anything else goes into
+    /// the output.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        match self.folding.waiting {
+            Waiting::Nothing => Ok(()),
+            Waiting::Operands => {
+                let is_bottom = self.is_bottom();
+                self.settle_operands(is_bottom)
+            }
+            Waiting::Single(delete) => {
+                self.folding.waiting = Waiting::Nothing;
+                self.keep_single(delete)
+            }
+        }
+    }
+
+    fn keep_single(&mut self, seq_kind: SeqKind) -> Result<()> {
+        self.add_of_key(seq_kind, &[])
+    }
+
+    /// Folds and gives out the operands at hand. `is_bottom`: there is nothing older.
+    fn settle_operands(&mut self, is_bottom: bool) -> Result<()> {
+        self.folding.waiting = Waiting::Nothing;
+        let chain = std::mem::take(&mut self.folding.chain);
+        let settled = self.give_out(&chain, is_bottom);
+        self.folding.chain = chain;
+        settled
+    }
+
+    fn give_out(&mut self, chain: &Chain, is_bottom: bool) -> Result<()> {
+        let operands = chain.operands();
+        let mut from = 0;
+        while from < operands.len() {
+            let joins = |at: &usize| self.folding.may_join(&operands[*at], &operands[*at + 1]);
+            let first = from..operands.len() - 1;
+            let partly = first.take_while(joins).count() + from + 1;
+            if self.ends_here(chain, from, is_bottom)
+                && self.try_fold(chain, &operands[from..], Fold::Fully)?
+            {
+                return Ok(());
+            }
+            // An operand that lies deeper as well joins none, not even a newer one.
+            let is_alone = operands[from].first <= self.folding.below_seq_max;
+            let end = if is_alone { from + 1 } else { partly };
+            if end - from < 2 || !self.try_fold(chain, &operands[from..end], Fold::Partly)? {
+                for operand in &operands[from..end] {
+                    self.add_operand(operand, chain.operand_bytes(operand))?;
+                }
+            }
+            from = end;
+        }
+        self.give_out_base(chain)
+    }
+
+    /// Whether the operands from `from` on and the base may become a value.
+    fn ends_here(&self, chain: &Chain, from: usize, is_bottom: bool) -> bool {
+        let operands = &chain.operands()[from..];
+        let last = operands.last().map_or(Moment::NEVER, |operand| operand.expires_at);
+        let has_end = match chain.base() {
+            Base::Open => is_bottom,
+            Base::Delete { .. } => true,
+            Base::Value { expires_at, .. } => last <= *expires_at,
+        };
+        has_end && operands.is_sorted_by_key(|operand| operand.expires_at)
+    }
+
+    /// Gives out one entry for these operands; false if that cannot be.
+    fn try_fold(&mut self, chain: &Chain, operands: &[Operand], fold: Fold) -> Result<bool> {
+        let Some(operator) = self.folding.operator.clone() else { return Ok(false) };
+        let (Some(newest), Some(oldest)) = (operands.first(), operands.last()) else { return Ok(false) };
+        let mut value = std::mem::take(&mut self.folding.value);
+        value.clear();
+        let span = (fold == Fold::Partly).then(|| newest.last.0 - oldest.first.0);
+        let kind = put_prefix(&mut value, newest.expires_at, span);
+        let key = self.key();
+        let folded = match fold {
+            Fold::Partly => chain.fold_partly(&*operator, key, operands, &mut value),
+            Fold::Fully => chain.fold_operands(Some(&*operator), key, operands, &mut value),
+        };
+        let added = match folded {
+            Ok(true) => {
+                self.work.operands_folded += operands.len() as u64;
+                self.add_of_key(SeqKind::new(newest.last, kind), &value).map(|()| true)
+            }
+            Ok(false) => Ok(false),
+            // Readers of the key get the error. Here nothing may be lost, and other keys must go on.
+            Err(_) => {
+                self.work.folds_failed += 1;
+                Ok(false)
+            }
+        };
+        self.folding.value = value;
+        added
+    }
+
+    fn add_operand(&mut self, operand: &Operand, bytes: &[u8]) -> Result<()> {
+        let mut value = std::mem::take(&mut self.folding.value);
+        value.clear();
+        let kind = put_prefix(&mut value, operand.expires_at, Some(operand.last.0 - operand.first.0));
+        value.extend_from_slice(bytes);
+        let added = self.add_of_key(SeqKind::new(operand.last, kind), &value);
+        self.folding.value = value;
+        added
+    }
+
+    /// Gives out what the operands were not folded onto.
+    fn give_out_base(&mut self, chain: &Chain) -> Result<()> {
+        match chain.base() {
+            Base::Open => Ok(()),
+            Base::Delete { seq } => self.add_of_key(SeqKind::new(*seq, RecordKind::Delete), &[]),
+            Base::Value { seq, expires_at } => {
+                let mut value = std::mem::take(&mut self.folding.value);
+                value.clear();
+                let kind = put_prefix(&mut value, *expires_at, None);
+                value.extend_from_slice(chain.base_bytes().unwrap_or_default());
+                let added = self.add_of_key(SeqKind::new(*seq, kind), &value);
+                self.folding.value = value;
+                added
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The range deletes of a merge: what they hide of its entries, and which of them its output must have.
+//!
+//! Steps: 1. the range deletes of all inputs and of memory become *fragments*: disjoint stretches of keys, each with the
+//! newest number of each stripe of snapshots (`versions.rs`), for what an older one hides in a stripe the newer hides, too;
+//! 2. a version goes where a fragment has a number of its own stripe that is newer; an extent or a block goes unread where
+//! that holds for all that it may have; 3. a number *survives* over keys that deeper levels may hold, and where versions
+//! that it hides stay for a snapshot.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, Range};
+
+use terrane_base::{Result, SeqNo, key};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::range_deletes::Fragment;
+
+use crate::compactor::ExtentSource;
+use crate::job::JobSpec;
+use crate::range::KeyRange;
+
+/// Fragments over a block up to which it may be copied: it cannot be cut, so all of them go into its extent.
+const FRAGMENTS_OVER_BLOCK_MAX: usize = 64;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Ranges {
+    /// In key order.
+    fragments: Vec<Fragment>,
+    /// Live snapshots, ascending.
+    snapshots: Vec<SeqNo>,
+    /// The first fragment that ends behind the key asked for last; keys ascend.
+    at: usize,
+}
+
+impl Ranges {
+    /// Those of the inputs of a job and of `memory`, in which they may overlap and repeat.
+    pub(super) fn gather(
+        spec: &JobSpec,
+        extents: &dyn ExtentSource,
+        mut memory: Vec<Fragment>,
+    ) -> Result<Ranges> {
+        for meta in spec.inputs.iter().flat_map(|input| &input.extents) {
+            if meta.range_deletes.is_some() {
+                let extent = extents.extent(meta)?;
+                memory.extend(extent.range_deletes()?.iter().flat_map(|fragments| fragments.all()).cloned());
+            }
+        }
+        let mut snapshots = spec.snapshots.clone();
+        snapshots.sort_unstable();
+        let fragments = fragmented(&memory, &snapshots);
+        Ok(Ranges { fragments, snapshots, at: 0 })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.fragments.is_empty()
+    }
+
+    /// Whether a range delete hides version `seq` of `key` from everybody. Keys that are asked for ascend.
+    #[inline]
+    pub(super) fn hides(&mut self, key: &[u8], seq: SeqNo) -> bool {
+        while self.fragments.get(self.at).is_some_and(|fragment| fragment.end.as_slice() <= key) {
+            self.at += 1;
+        }
+        let over = self.fragments.get(self.at).filter(|fragment| fragment.start.as_slice() <= key);
+        over.and_then(|fragment| fragment.next_above(seq)).is_some_and(|by| self.is_one_stripe(seq, by))
+    }
+
+    /// Whether everything with keys `first` to `last` and numbers `seq_min` to `seq_max` is hidden from everybody.
+    pub(super) fn hide_all(&self, first: &[u8], last: &[u8], seq_min: SeqNo, seq_max: SeqNo) -> bool {
+        let mut reached = first;
+        for fragment in &self.fragments[self.over(first, last)] {
+            let by = fragment.next_above(seq_max).filter(|by| self.is_one_stripe(seq_min, *by));
+            if fragment.start.as_slice() > reached || by.is_none() {
+                return false;
+            }
+            reached = &fragment.end;
+        }
+        reached > last
+    }
+
+    /// Whether some of what has keys `first` to `last` and numbers from `seq_min` on may be hidden, or a block over so many
+    /// fragments.
+    pub(super) fn forbid_copy(&self, first: &[u8], last: &[u8], seq_min: SeqNo) -> bool {
+        let over = &self.fragments[self.over(first, last)];
+        over.len() > FRAGMENTS_OVER_BLOCK_MAX
+            || over.iter().any(|fragment| fragment.next_above(seq_min).is_some())
+    }
+
+    /// Whether a fragment has keys among `first` to `last`, or ends right before: an extent there is not re-linked.
+    pub(super) fn touch(&self, first: &[u8], last: &[u8]) -> bool {
+        let next = self.fragments.partition_point(|fragment| fragment.end.as_slice() < first);
+        self.fragments.get(next).is_some_and(|fragment| fragment.start.as_slice() <= last)
+    }
+
+    /// What the output must have, in key order.
+    pub(super) fn surviving(&self, spec: &JobSpec) -> Vec<Fragment> {
+        let mut survivors: Vec<Fragment> = Vec::new();
+        for fragment in &self.fragments {
+            let first = spec.below.partition_point(|range| range.ends_before(&fragment.start));
+            let kept = self.kept_for_snapshots(spec, fragment);
+            let mut from = fragment.start.clone();
+            for range in &spec.below[first..] {
+                if range.start >= fragment.end {
+                    break;
+                }
+                let start = range.start.clone().max(from.clone());
+                add(&mut survivors, &from, &start, &kept);
+                let end = end_of(range).filter(|end| *end < fragment.end);
+                from = end.unwrap_or_else(|| fragment.end.clone());
+                add(&mut survivors, &start, &from, &fragment.seqs);
+            }
+            add(&mut survivors, &from, &fragment.end, &kept);
+        }
+        survivors
+    }
+
+    /// The numbers of a fragment that may have to hide something from some readers though nothing is deeper.
+    fn kept_for_snapshots(&self, spec: &JobSpec, fragment: &Fragment) -> Vec<SeqNo> {
+        if self.snapshots.is_empty() {
+            return Vec::new();
+        }
+        let is_over = |meta: &&ExtentMeta| meta.smallest < fragment.end && meta.largest >= fragment.start;
+        let metas = spec.inputs.iter().flat_map(|input| &input.extents).filter(is_over);
+        let oldest = metas.map(|meta| meta.seq_min).min().unwrap_or_default();
+        let is_kept = |seq: &&SeqNo| !self.is_one_stripe(oldest, **seq);
+        fragment.seqs.iter().filter(is_kept).copied().collect()
+    }
+
+    /// The fragments that have keys among `first` to `last`.
+    fn over(&self, first: &[u8], last: &[u8]) -> Range<usize> {
+        let start = self.fragments.partition_point(|fragment| fragment.end.as_slice() <= first);
+        let rest = &self.fragments[start..];
+        start..start + rest.partition_point(|fragment| fragment.start.as_slice() <= last)
+    }
+
+    /// Whether every reader that sees `older` sees `newer`, too.
+    fn is_one_stripe(&self, older: SeqNo, newer: SeqNo) -> bool {
+        terrane_base::planted!(RangeDeleteForgetsSnapshots) || {
+            let next = self.snapshots.partition_point(|snapshot| *snapshot < older);
+            self.snapshots.get(next).is_none_or(|snapshot| *snapshot >= newer)
+        }
+    }
+}
+
+/// Where a range ends, exclusively; `None`: nowhere.
+fn end_of(range: &KeyRange) -> Option<Vec<u8>> {
+    match &range.end {
+        Bound::Included(end) => Some(key::successor(end)),
+        Bound::Excluded(end) => Some(end.clone()),
+        Bound::Unbounded => None,
+    }
+}
+
+/// Adds a stretch behind all others, unless it is empty or has no number.
+fn add(fragments: &mut Vec<Fragment>, start: &[u8], end: &[u8], seqs: &[SeqNo]) {
+    if start >= end || seqs.is_empty() {
+        return;
+    }
+    if let Some(last) = fragments.last_mut().filter(|last| last.end == start && last.seqs == seqs) {
+        end.clone_into(&mut last.end);
+        return;
+    }
+    fragments.push(Fragment { start: start.to_vec(), end: end.to_vec(), seqs: seqs.to_vec() });
+}
+
+/// Range deletes that may overlap as disjoint ones, each with the newest number of each stripe.
+fn fragmented(pieces: &[Fragment], snapshots: &[SeqNo]) -> Vec<Fragment> {
+    let mut starts: Vec<&Fragment> = pieces.iter().collect();
+    let mut ends = starts.clone();
+    starts.sort_unstable_by(|a, b| a.start.cmp(&b.start));
+    ends.sort_unstable_by(|a, b| a.end.cmp(&b.end));
+    // How many pieces over the present key have a number.
+    let mut active: BTreeMap<SeqNo, usize> = BTreeMap::new();
+    let (mut started, mut ended) = (0, 0);
+    let mut fragments = Vec::new();
+    let mut from: &[u8] = &[];
+    while let Some(end) = ends.get(ended) {
+        let next_start = starts.get(started).map(|piece| piece.start.as_slice());
+        // Ends go first where both are at one key.
+        let starts_next = next_start.is_some_and(|start| start < end.end.as_slice());
+        let to = if starts_next { next_start.unwrap_or_default() } else { &end.end };
+        if from < to && !active.is_empty() {
+            add(&mut fragments, from, to, &newest_of_stripes(&active, snapshots));
+        }
+        from = to;
+        let piece = if starts_next { starts[started] } else { end };
+        for seq in &piece.seqs {
+            let count = active.entry(*seq).or_default();
+            if starts_next {
+                *count += 1;
+            } else {
+                *count -= 1;
+                if *count == 0 {
+                    active.remove(seq);
+                }
+            }
+        }
+        if starts_next { started += 1 } else { ended += 1 }
+    }
+    fragments
+}
+
+fn newest_of_stripes(active: &BTreeMap<SeqNo, usize>, snapshots: &[SeqNo]) -> Vec<SeqNo> {
+    let mut kept: Vec<SeqNo> = Vec::new();
+    let mut stripe = None;
+    for seq in active.keys().rev() {
+        let own = snapshots.partition_point(|snapshot| snapshot < seq);
+        if stripe.replace(own) != Some(own) {
+            kept.push(*seq);
+        }
+    }
+    kept
+}

@@ -1,0 +1,62 @@
+//! A moment of a database that commits go past: what the levels and the journal held, kept until it is dropped.
+//!
+//! The order is the invariant:
+//! 1. What is freed from now on is kept: every extent of the state that follows stays.
+//! 2. No segment is trimmed and no table comes or goes until the journal was looked at: what the state does not have in
+//!    its levels is in it, and every table that a record names is in the state.
+//! 3. The state. 4. The journal, whose last number is therefore not below any in the state.
+
+use std::sync::Arc;
+
+use terrane_base::Result;
+use terrane_journal::Excerpt;
+use terrane_levels::State;
+use terrane_storage::Store;
+
+use crate::engine::Engine;
+
+/// See the head of the file.
+pub(super) struct Moment {
+    state: Arc<State>,
+    excerpt: Excerpt,
+    _held: Held,
+}
+
+impl Moment {
+    /// Takes the present one.
+    ///
+    /// # Errors
+    /// `Poisoned` if a sync of the journal failed before.
+    pub(super) fn take(engine: &Engine) -> Result<Moment> {
+        let held = Held::new(&engine.store);
+        let _no_trim = engine.trimming.lock();
+        let _no_table = engine.catalog.change();
+        let state = engine.manifest.state();
+        let excerpt = engine.journal.excerpt()?;
+        Ok(Moment { state, excerpt, _held: held })
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.state
+    }
+
+    pub(super) fn excerpt(&self) -> &Excerpt {
+        &self.excerpt
+    }
+}
+
+/// Keeps what is freed, until it is dropped.
+struct Held(Arc<dyn Store>);
+
+impl Held {
+    fn new(store: &Arc<dyn Store>) -> Held {
+        store.hold();
+        Held(store.clone())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}

@@ -1,0 +1,70 @@
+//! Where a scan begins and ends.
+
+use std::ops::Bound;
+
+/// Where a scan begins and ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Least key.
+    pub lower: Bound<Vec<u8>>,
+    /// Greatest key.
+    pub upper: Bound<Vec<u8>>,
+}
+
+impl Bounds {
+    /// All keys.
+    #[must_use]
+    pub fn all() -> Self {
+        Bounds { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
+    /// Bytes of its keys.
+    pub(crate) fn bytes(&self) -> u64 {
+        let of = |bound: &Bound<Vec<u8>>| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => key.len() as u64,
+            Bound::Unbounded => 0,
+        };
+        of(&self.lower) + of(&self.upper)
+    }
+
+    /// All keys that begin with `prefix`.
+    #[must_use]
+    pub fn prefix(prefix: &[u8]) -> Self {
+        let upper = match prefix_end(prefix) {
+            Some(end) => Bound::Excluded(end),
+            None => Bound::Unbounded,
+        };
+        Bounds { lower: Bound::Included(prefix.to_vec()), upper }
+    }
+
+    /// Whether `key` is at or above the lower bound.
+    #[inline]
+    #[must_use]
+    pub fn above_lower(&self, key: &[u8]) -> bool {
+        match &self.lower {
+            Bound::Included(bound) => key >= bound.as_slice(),
+            Bound::Excluded(bound) => key > bound.as_slice(),
+            Bound::Unbounded => true,
+        }
+    }
+
+    /// Whether `key` is at or below the upper bound.
+    #[inline]
+    #[must_use]
+    pub fn below_upper(&self, key: &[u8]) -> bool {
+        match &self.upper {
+            Bound::Included(bound) => key <= bound.as_slice(),
+            Bound::Excluded(bound) if terrane_base::planted!(WrongUpperBound) => key <= bound.as_slice(),
+            Bound::Excluded(bound) => key < bound.as_slice(),
+            Bound::Unbounded => true,
+        }
+    }
+}
+
+/// The least key that is greater than every key with this prefix; `None` if there is none.
+fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=kept].to_vec();
+    end[kept] += 1;
+    Some(end)
+}

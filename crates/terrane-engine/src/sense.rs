@@ -1,0 +1,151 @@
+//! What the records of a table mean to a reader: the merge operator that folds its operands, and the clock by which they
+//! expire.
+//!
+//! The moment of a read is that at which it meets its first record that expires: who meets none asks no clock. A scan and
+//! a multi-get have one moment for all of their rows, a snapshot has none: what it sees expires like everything else.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrane_base::env::Clock;
+use terrane_base::options::TimeToLive;
+use terrane_base::{MergeOperator, Moment, Result, SeqKind, Stored};
+
+/// Steps in which the operands of a table with a time to live expire: those of one step can be folded.
+const OPERAND_STEPS: u64 = 16;
+
+/// See the [module](self). Belongs to an open table.
+#[derive(Debug)]
+pub struct Sense {
+    operator: Option<Arc<dyn MergeOperator>>,
+    clock: Arc<dyn Clock>,
+    /// In milliseconds; 0 for ever.
+    time_to_live: AtomicU64,
+}
+
+impl Sense {
+    /// The sense of a table with this operator and time to live.
+    pub(crate) fn new(
+        operator: Option<Arc<dyn MergeOperator>>,
+        clock: Arc<dyn Clock>,
+        time_to_live: TimeToLive,
+    ) -> Arc<Sense> {
+        Arc::new(Sense { operator, clock, time_to_live: AtomicU64::new(time_to_live.millis().unwrap_or(0)) })
+    }
+
+    /// What folds the table's operands.
+    #[must_use]
+    pub fn operator(&self) -> Option<&Arc<dyn MergeOperator>> {
+        self.operator.as_ref()
+    }
+
+    /// The present moment.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        Moment(self.clock.wall().as_millis() as u64)
+    }
+
+    /// The moment that lies `millis` ahead.
+    #[must_use]
+    pub fn ahead(&self, millis: u64) -> Moment {
+        // One below the last, which means never.
+        Moment(self.now().0.saturating_add(millis).min(Moment::NEVER.0 - 1))
+    }
+
+    /// When a put that is written now expires by the table's time to live.
+    #[inline]
+    #[must_use]
+    pub fn expiry_of_put(&self) -> Moment {
+        match self.time_to_live.load(Ordering::Relaxed) {
+            0 => Moment::NEVER,
+            millis => self.ahead(millis),
+        }
+    }
+
+    /// When an operand that is written now expires by the table's time to live: up to a sixteenth of it later than a put,
+    /// so that neighbours share a moment and can be folded.
+    #[inline]
+    #[must_use]
+    pub fn expiry_of_operand(&self) -> Moment {
+        match self.time_to_live.load(Ordering::Relaxed) {
+            0 => Moment::NEVER,
+            millis => {
+                let step = (millis / OPERAND_STEPS).max(1);
+                let moment = self.ahead(millis);
+                Moment(moment.0.checked_next_multiple_of(step).unwrap_or(moment.0).min(Moment::NEVER.0 - 1))
+            }
+        }
+    }
+
+    pub(crate) fn set_time_to_live(&self, time_to_live: TimeToLive) {
+        self.time_to_live.store(time_to_live.millis().unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// The moment of one read, found out when it is needed.
+pub(crate) struct Now<'s> {
+    sense: &'s Sense,
+    at: Cell<Option<Moment>>,
+}
+
+/// What a version is to a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown<'a> {
+    /// A value.
+    Value(&'a [u8]),
+    /// A delete, or something expired.
+    Nothing,
+    /// More than this version must be looked at: an operand, or damaged.
+    Chain,
+}
+
+impl<'s> Now<'s> {
+    pub(crate) fn new(sense: &'s Sense) -> Self {
+        Now { sense, at: Cell::new(None) }
+    }
+
+    pub(crate) fn sense(&self) -> &'s Sense {
+        self.sense
+    }
+
+    /// The moment of the read.
+    pub(crate) fn get(&self) -> Moment {
+        let at = self.at.get().unwrap_or_else(|| self.sense.now());
+        self.at.set(Some(at));
+        at
+    }
+
+    /// What a version is, whose bytes are as stored.
+    #[inline]
+    pub(crate) fn shown<'a>(&self, seq_kind: SeqKind, bytes: &'a [u8]) -> Shown<'a> {
+        if seq_kind.is_wrapped() {
+            return self.shown_wrapped(seq_kind, bytes);
+        }
+        if seq_kind.is_delete() { Shown::Nothing } else { Shown::Value(bytes) }
+    }
+
+    fn shown_wrapped<'a>(&self, seq_kind: SeqKind, bytes: &'a [u8]) -> Shown<'a> {
+        match Stored::of_entry(seq_kind, bytes) {
+            Ok(stored) if stored.is_expired(self.get()) => Shown::Nothing,
+            Ok(stored) if !seq_kind.is_merge() => Shown::Value(stored.value),
+            _ => Shown::Chain,
+        }
+    }
+
+    /// Makes the bytes of a put from `start` on, as stored, the value that the reader sees; returns whether there is one.
+    ///
+    /// # Errors
+    /// `Corrupt` if they are too short.
+    pub(crate) fn unwrap(&self, seq_kind: SeqKind, value: &mut Vec<u8>, start: usize) -> Result<bool> {
+        let bytes = &value[start..];
+        let stored = Stored::of_entry(seq_kind, bytes)?;
+        let prefix = bytes.len() - stored.value.len();
+        if stored.is_expired(self.get()) {
+            value.truncate(start);
+            return Ok(false);
+        }
+        value.drain(start..start + prefix);
+        Ok(true)
+    }
+}

@@ -1,0 +1,201 @@
+//! The way of a commit while transactions live: locks, window, journal, window, locks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::error::WaitsFor;
+use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, TableId};
+
+use crate::catalog::name_of;
+use crate::engine::Engine;
+use crate::stats::add;
+use crate::txn::locks::{LockKey, LockMode, LockTable, Owner, Patience, Refusal, Waited};
+use crate::txn::range::{KeyRange, deletes_of};
+use crate::txn::window::{FlightId, Footprint, Look, Stale, Verdict, Window};
+
+/// Locks that go with the value.
+pub(crate) struct Held<'l> {
+    locks: &'l LockTable,
+    owner: Owner,
+    keys: Vec<LockKey>,
+}
+
+impl<'l> Held<'l> {
+    /// Nothing yet.
+    pub(crate) fn new(locks: &'l LockTable, owner: Owner) -> Self {
+        Held { locks, owner, keys: Vec::new() }
+    }
+
+    /// Takes one more lock.
+    pub(crate) fn acquire(&mut self, key: &LockKey, mode: LockMode, patience: &Patience<'_>) -> Waited {
+        self.locks.acquire(self.owner, key, mode, patience)?;
+        self.keys.push(key.clone());
+        Ok(())
+    }
+
+    /// Leaves the locks to the caller.
+    pub(crate) fn keep(mut self) -> Vec<LockKey> {
+        std::mem::take(&mut self.keys)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.locks.release(self.owner, &self.keys);
+    }
+}
+
+/// A flight that ends with the value: without a commit, unless it is told of one.
+pub(crate) struct InFlight<'w> {
+    window: &'w Window,
+    id: Option<FlightId>,
+}
+
+impl InFlight<'_> {
+    /// Ends it with the commit that has this number.
+    pub(crate) fn land(mut self, seq: SeqNo) {
+        if let Some(id) = self.id.take() {
+            self.window.leave(id, Some(seq));
+        }
+    }
+
+    /// Leaves it to the caller.
+    pub(crate) fn keep(mut self) -> FlightId {
+        self.id.take().expect("a flight is kept or ended once")
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            self.window.leave(id, None);
+        }
+    }
+}
+
+/// The keys that a batch writes, ascending, each once. All who lock several keys do it in this order.
+pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
+    let points = batch.records().filter(|record| record.kind != RecordKind::RangeDelete);
+    let mut keys: Vec<_> = points.map(|record| LockKey::new(record.table, record.key)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.into()
+}
+
+impl Engine {
+    /// Commits a batch that belongs to no transaction while transactions live.
+    #[cold]
+    pub(crate) fn commit_watched(&self, batch: &Batch, sync: bool, lock_timeout: Duration) -> Result<SeqNo> {
+        let committed = self.commit_plain(batch, sync, lock_timeout);
+        self.txn.watch.passed();
+        committed
+    }
+
+    fn commit_plain(&self, batch: &Batch, sync: bool, lock_timeout: Duration) -> Result<SeqNo> {
+        let writes = keys_of(batch);
+        let owner = self.txn.new_owner();
+        let patience = self.patience(lock_timeout);
+        let deletes = deletes_of(batch);
+        // Ranges first: who waits for one holds nothing yet.
+        let _fence = self
+            .txn
+            .locks
+            .fence(owner, &deletes, &patience)
+            .map_err(|refusal| self.refused(refusal, deletes.first().map(KeyRange::first).as_ref()))?;
+        let mut held = Held::new(&self.txn.locks, owner);
+        for key in writes.iter() {
+            let taken = held.acquire(key, LockMode::Exclusive, &patience);
+            taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
+        }
+        let footprint = Footprint { writes, deletes, ..Footprint::default() };
+        let flight = self.enter_window(&footprint, false, &patience)?;
+        let seq = self.commit_batch(batch, sync)?;
+        flight.land(seq);
+        Ok(seq)
+    }
+
+    /// Enters the window once nobody in flight is in the way.
+    pub(crate) fn enter_window(
+        &self,
+        footprint: &Footprint,
+        prepares: bool,
+        patience: &Patience<'_>,
+    ) -> Result<InFlight<'_>> {
+        let window = &self.txn.window;
+        let entered = window.enter(footprint, prepares, patience);
+        let id = entered.map_err(|refusal| self.refused(refusal, None))?;
+        Ok(InFlight { window, id: Some(id) })
+    }
+
+    /// Asks the window something on behalf of transaction `owner`.
+    pub(crate) fn validate(&self, owner: Owner, ask: impl FnOnce(&mut Look<'_>) -> Verdict) -> Result<()> {
+        let answer = ask(&mut self.txn.window.look());
+        answer.map_err(|stale| self.stale(owner, &stale))
+    }
+
+    /// Patience that ends after `timeout`.
+    pub(crate) fn patience(&self, timeout: Duration) -> Patience<'_> {
+        Patience { env: &self.env, until: self.env.clock.now() + timeout, closing: &self.closing }
+    }
+
+    fn table_name(&self, id: TableId) -> String {
+        name_of(&self.catalog, id).unwrap_or_else(|| id.to_string())
+    }
+
+    fn place_of(&self, key: &LockKey) -> String {
+        format!("key \"{}\" of table {:?}", key.key.escape_ascii(), self.table_name(key.table))
+    }
+
+    /// The error of a wait that came to nothing; `key` is whose lock was waited for, if it was one.
+    #[cold]
+    pub(crate) fn refused(&self, refusal: Refusal, key: Option<&LockKey>) -> Error {
+        match refusal {
+            Refusal::Deadlock(edges) => {
+                add(&self.counters.transaction_deadlocks, 1);
+                let edges = edges.into_iter().map(|edge| WaitsFor {
+                    waiter: edge.waiter,
+                    holder: edge.holder,
+                    table: self.table_name(edge.key.table),
+                    key: edge.key.key.to_vec(),
+                });
+                Error::deadlock(edges.collect())
+            }
+            Refusal::TimedOut(owners) => {
+                add(&self.counters.transaction_timeouts, 1);
+                let what = match key {
+                    Some(key) => {
+                        let owners: Vec<_> = owners.iter().map(u64::to_string).collect();
+                        format!("{} is locked by transaction {}", self.place_of(key), owners.join(", "))
+                    }
+                    None => {
+                        "a range that a prepared transaction scanned is written into, or what it writes is \
+                             scanned by one that prepares"
+                            .to_owned()
+                    }
+                };
+                Error::new(Kind::TimedOut, format!("{what}: try again later or raise the lock timeout"))
+            }
+            Refusal::Closing => Error::new(Kind::Cancelled, "the database is closing"),
+        }
+    }
+
+    #[cold]
+    fn stale(&self, owner: Owner, stale: &Stale) -> Error {
+        add(&self.counters.transaction_conflicts, 1);
+        match stale {
+            Stale::Changed(key, seq) => {
+                let place = self.place_of(key);
+                let message =
+                    format!("transaction {owner}: {place} was changed by commit {seq}; run it again");
+                Error::new(Kind::Conflict, message)
+            }
+            Stale::Forgotten(seq) => {
+                let message = format!(
+                    "transaction {owner} is too old: it does not see commits up to {seq}, which are not kept any more; \
+                     run it again, sooner to its end, or raise write_memory_bytes"
+                );
+                Error::new(Kind::TooOld, message)
+            }
+        }
+    }
+}

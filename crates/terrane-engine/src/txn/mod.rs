@@ -1,0 +1,85 @@
+//! Transactions: who may commit beside whom.
+//!
+//! * `transaction.rs`: one transaction, from begin to commit, prepare or rollback; `options.rs`: its settings.
+//! * `locks.rs`: locks on keys, for transactions while they run and for every commit while one runs; `waits.rs`: who
+//!   waits for whom; `range.rs`: ranges of keys; `fences.rs`: ranges that are kept free of locks while they are deleted.
+//! * `window.rs`: which commit changed a key last; commits in flight.
+//! * `commit.rs`: the way of a commit through locks and window. `prepared.rs`: two-phase commit.
+//!
+//! While no transaction lives, a write passes [`terrane_base::watch::Watch`] and nothing here. While one lives, every
+//! commit holds the locks of the keys that it writes until it is visible, and passes the window.
+//!
+//! Invariant: commits that conflict are validated in the order of their numbers, so the order of commits is an order in
+//! which serializable transactions could have run alone; a snapshot is a moment of it.
+
+mod commit;
+mod fences;
+mod locks;
+mod options;
+mod prepared;
+mod range;
+mod transaction;
+mod waits;
+mod window;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use terrane_base::watch::Watch;
+
+pub use locks::LockMode;
+pub use options::{Concurrency, Isolation, TransactionOptions};
+pub use transaction::{ScanId, Transaction};
+
+use crate::stats::Stats;
+use locks::{LockTable, Owner};
+use prepared::Entry;
+use window::Window;
+
+/// Of the write memory, the share that the window takes at most.
+const WINDOW_SHARE: u64 = 16;
+
+/// What the transactions of a database share.
+pub(crate) struct Transactions {
+    /// Whether any lives.
+    pub(crate) watch: Watch,
+    /// Locks of keys.
+    locks: LockTable,
+    /// Who changed what since the oldest of them began.
+    window: Window,
+    /// The last number given to a transaction or a plain write.
+    owners: AtomicU64,
+    /// Prepared transactions by name.
+    prepared: Mutex<BTreeMap<String, Entry>>,
+}
+
+impl Transactions {
+    /// No transactions, in a database with so much write memory.
+    pub(crate) fn new(write_bytes: u64) -> Transactions {
+        Transactions {
+            watch: Watch::new(),
+            locks: LockTable::new(),
+            window: Window::new(write_bytes / WINDOW_SHARE),
+            owners: AtomicU64::new(0),
+            prepared: Mutex::default(),
+        }
+    }
+
+    fn new_owner(&self) -> Owner {
+        // Relaxed: only that they differ.
+        self.owners.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Tells what there is now.
+    pub(crate) fn show(&self, stats: &mut Stats) {
+        stats.transactions_live = self.watch.live();
+        stats.transactions_prepared = self.prepared.lock().len() as u64;
+        stats.transaction_window_bytes = self.window_bytes();
+    }
+
+    /// Bytes that the window holds.
+    pub(crate) fn window_bytes(&self) -> u64 {
+        self.window.bytes()
+    }
+}

@@ -1,0 +1,67 @@
+//! How a transaction is run.
+
+use std::time::Duration;
+
+/// What a transaction may see of others that run beside it. Each includes what the weaker ones promise.
+///
+/// | | dirty, aborted, intermediate and cyclic reads and writes | lost updates, changing reads, read skew | write skew, phantoms |
+/// |---|---|---|---|
+/// | `ReadCommitted` | absent | possible | possible |
+/// | `Snapshot` | absent | absent | possible |
+/// | `Serializable` | absent | absent | absent |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Isolation {
+    /// Each read sees what is committed when it begins. What must not change until the commit is read for update.
+    ReadCommitted,
+    /// All reads see one moment, and nobody else has changed since what the transaction writes or reads for update.
+    Snapshot,
+    /// As if all transactions that change something had run one after the other, in the order of their commits, and those
+    /// that only read at the moment that they see. The default: the one level at which a transaction that is right alone
+    /// is right beside others.
+    #[default]
+    Serializable,
+}
+
+/// When conflicts are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Concurrency {
+    /// At the commit: nobody waits before, nor for each other in a circle. For transactions that seldom meet.
+    #[default]
+    Optimistic,
+    /// At each write and each read for update (when serializable, each read of a key): they lock the key until the end
+    /// of the transaction, and wait while another one has it. For transactions that often meet.
+    Pessimistic,
+}
+
+/// Settings of one transaction.
+///
+/// ```
+/// use terrane_engine::{Concurrency, TransactionOptions};
+/// let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
+/// assert_eq!(options.lock_timeout.as_secs(), 1);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionOptions {
+    /// When conflicts are found.
+    pub concurrency: Concurrency,
+    /// What it may see of others.
+    pub isolation: Isolation,
+    /// The longest wait for one lock; by default a second. 0 never waits.
+    pub lock_timeout: Duration,
+    /// Most changes, locks, and reads and ranges that are kept for the commit, together; by default 4 million.
+    pub keys_max: u64,
+    /// Most bytes of changes, and of keys that are kept for the commit; by default 256 MiB.
+    pub bytes_max: u64,
+}
+
+impl Default for TransactionOptions {
+    fn default() -> Self {
+        TransactionOptions {
+            concurrency: Concurrency::default(),
+            isolation: Isolation::default(),
+            lock_timeout: Duration::from_secs(1),
+            keys_max: 4 << 20,
+            bytes_max: 256 << 20,
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Two-phase commit: transactions that are prepared under a name can be committed whatever happens, also after a
+//! reopening, until they are rolled back.
+//!
+//! 1. Prepare: lock and validate as a commit does, then write changes, locks and ranges as one record of the hidden
+//!    table, synced (`docs/format/prepared.md`). Locks and ranges stay held.
+//! 2. Commit: one batch of the changes and the delete of the record. Roll back: the delete of the record.
+//! 3. Open: each record of the hidden table takes its locks and ranges again.
+//!
+//! Invariants: a name is in the map from before its record is written until after its record is deleted; whoever
+//! changes the record has set the entry busy. Two prepared transactions never exclude each other, so all of their locks
+//! can be taken again in any order.
+
+use std::collections::btree_map;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::options::JournalMode;
+use terrane_base::record::Record;
+use terrane_base::{Batch, Error, Kind, Result, SeqNo};
+use terrane_format::prepared::{Claim, Prepared as Stored, Scanned};
+
+use crate::catalog::NAME_BYTES_MAX;
+use crate::engine::Engine;
+use crate::read::ReadMode;
+use crate::scan::Bounds;
+use crate::stats::add;
+use crate::table::Table;
+use crate::txn::commit::{Held, InFlight, keys_of};
+use crate::txn::locks::{LockKey, LockMode, Owner};
+use crate::txn::range::KeyRange;
+use crate::txn::transaction::Transaction;
+use crate::txn::window::{FlightId, Footprint};
+
+/// How long the commit of a prepared transaction waits for commits that are under way.
+const RESUME_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What is known of a name.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// Somebody is preparing, committing or rolling it back.
+    Busy,
+    /// It waits to be resolved.
+    Ready(Waiting),
+}
+
+/// A prepared transaction that waits to be resolved.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    owner: Owner,
+    locks: Vec<LockKey>,
+    flight: FlightId,
+}
+
+impl Transaction {
+    /// Makes the changes of `batch` ready to be committed under `name`, durably. The transaction ends; its locks stay
+    /// until the name is committed or rolled back.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`]; `Invalid` for a bad or used name, or with `journal=off`. The transaction is rolled
+    /// back then.
+    pub fn prepare(self, name: &str, batch: &Batch) -> Result<()> {
+        let engine = self.engine().clone();
+        engine.check_prepared_name(name)?;
+        let table = engine.hidden_table()?;
+        engine.reserve_name(name)?;
+        let prepared = self.prepare_reserved(name, batch, &table);
+        let mut names = engine.txn.prepared.lock();
+        match prepared {
+            Ok(waiting) => drop(names.insert(name.to_owned(), Entry::Ready(waiting))),
+            Err(error) => {
+                names.remove(name);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare_reserved(self, name: &str, batch: &Batch, table: &Table) -> Result<Waiting> {
+        let engine = self.engine().clone();
+        let (locks, flight) = {
+            let (held, footprint) = self.lock_for_commit(batch)?;
+            let patience = engine.patience(self.options().lock_timeout);
+            let flight = engine.enter_window(&footprint, true, &patience)?;
+            self.validate(&footprint)?;
+            let record = self.stored(&footprint, batch)?;
+            engine.put(table.id, name.as_bytes(), &record, true)?;
+            (held.keep(), flight.keep())
+        };
+        let (owner, locks) = self.hand_over(locks);
+        Ok(Waiting { owner, locks, flight })
+    }
+
+    /// The record of the hidden table.
+    fn stored(&self, footprint: &Footprint, batch: &Batch) -> Result<Vec<u8>> {
+        // What is written is locked for that.
+        let claims = self.claims().filter(|(key, _)| footprint.writes.binary_search(key).is_err());
+        let claims = claims.map(|(key, mode)| Claim {
+            table: key.table,
+            is_exclusive: mode == LockMode::Exclusive,
+            key: &key.key,
+        });
+        let scans = footprint.ranges.iter().map(|range| Scanned {
+            table: range.table,
+            lower: as_slice(&range.bounds.lower),
+            upper: as_slice(&range.bounds.upper),
+        });
+        let stored = Stored { claims: claims.collect(), scans: scans.collect(), batch: batch.bytes() };
+        let record = stored.encode();
+        terrane_base::key::check_value(&record)
+            .map_err(|error| error.context("record of a prepared transaction"))?;
+        Ok(record)
+    }
+}
+
+fn as_slice(bound: &std::ops::Bound<Vec<u8>>) -> std::ops::Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
+}
+
+fn batch_of(stored: &Stored<'_>) -> Result<Batch> {
+    let mut batch = Batch::new();
+    let mut rest = stored.batch;
+    while !rest.is_empty() {
+        let (record, len) = Record::decode(rest)?;
+        batch.push(record)?;
+        rest = &rest[len..];
+    }
+    Ok(batch)
+}
+
+impl Engine {
+    fn check_prepared_name(&self, name: &str) -> Result<()> {
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            let message = format!("name of a prepared transaction: use 1 to {NAME_BYTES_MAX} bytes");
+            return Err(Error::invalid(message));
+        }
+        if self.options.journal == JournalMode::Off {
+            return Err(Error::invalid(
+                "with journal=off nothing is durable at once: transactions cannot be prepared",
+            ));
+        }
+        Ok(())
+    }
+
+    fn reserve_name(&self, name: &str) -> Result<()> {
+        match self.txn.prepared.lock().entry(name.to_owned()) {
+            btree_map::Entry::Occupied(_) => {
+                let message =
+                    format!("a transaction is prepared as {name:?} already: resolve it or use another name");
+                Err(Error::invalid(message))
+            }
+            btree_map::Entry::Vacant(entry) => {
+                entry.insert(Entry::Busy);
+                Ok(())
+            }
+        }
+    }
+
+    /// The names of the prepared transactions that wait to be resolved, in order.
+    #[must_use]
+    pub fn prepared(&self) -> Vec<String> {
+        let prepared = self.txn.prepared.lock();
+        let waiting = prepared.iter().filter(|(_, entry)| matches!(entry, Entry::Ready(_)));
+        waiting.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Commits a prepared transaction. Returns its position in the order of commits.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing is prepared under the name, `Busy` while somebody else resolves it. As [`Engine::write`]
+    /// besides: it stays prepared then.
+    pub fn commit_prepared(&self, name: &str, sync: bool) -> Result<SeqNo> {
+        let committed = self.resolve(name, |waiting, table| {
+            let mut record = Vec::new();
+            if !self.get(table, name.as_bytes(), ReadMode::default(), &mut record)? {
+                let message = format!("the record of the prepared transaction {name:?} is lost");
+                return Err(Error::corrupt(message));
+            }
+            let mut batch = batch_of(&Stored::decode(&record)?)?;
+            drop(record);
+            if !terrane_base::planted!(KeepPrepared) {
+                batch.delete(table.id, name.as_bytes())?;
+            }
+            self.write_by(
+                &batch,
+                |engine| engine.admit(&batch),
+                || {
+                    let window = &self.txn.window;
+                    let resumed = window.resume(waiting.flight, &self.patience(RESUME_TIMEOUT));
+                    resumed.map_err(|refusal| self.refused(refusal, None))?;
+                    self.commit_batch(&batch, sync).inspect_err(|_| window.hold_back(waiting.flight))
+                },
+            )
+            .map(Some)
+        })?;
+        add(&self.counters.transactions_committed, 1);
+        Ok(committed.expect("a commit has a number"))
+    }
+
+    /// Gives a prepared transaction up, durably.
+    ///
+    /// # Errors
+    /// As [`Engine::commit_prepared`].
+    pub fn rollback_prepared(&self, name: &str) -> Result<()> {
+        self.resolve(name, |_, table| {
+            self.delete(table.id, name.as_bytes(), true)?;
+            Ok(None)
+        })?;
+        Ok(())
+    }
+
+    /// Takes a prepared transaction, does `step` with it, and forgets it if that worked.
+    fn resolve(
+        &self,
+        name: &str,
+        step: impl FnOnce(&Waiting, &Table) -> Result<Option<SeqNo>>,
+    ) -> Result<Option<SeqNo>> {
+        self.refuse_if_read_only()?;
+        let waiting = self.take_prepared(name)?;
+        let table = self.catalog.find_hidden().expect("what is prepared has a record in the hidden table");
+        match step(&waiting, &table) {
+            Ok(seq) => {
+                self.txn.window.leave(waiting.flight, seq);
+                self.txn.locks.release(waiting.owner, &waiting.locks);
+                self.txn.prepared.lock().remove(name);
+                self.txn.watch.end();
+                Ok(seq)
+            }
+            Err(error) => {
+                self.txn.prepared.lock().insert(name.to_owned(), Entry::Ready(waiting));
+                Err(error)
+            }
+        }
+    }
+
+    fn take_prepared(&self, name: &str) -> Result<Waiting> {
+        let mut prepared = self.txn.prepared.lock();
+        let Some(entry) = prepared.get_mut(name) else {
+            let names: Vec<_> = prepared.keys().map(String::as_str).collect();
+            let message = format!("nothing is prepared as {name:?}; prepared are: {}", names.join(", "));
+            return Err(Error::new(Kind::NotFound, message));
+        };
+        match std::mem::replace(entry, Entry::Busy) {
+            Entry::Ready(waiting) => Ok(waiting),
+            Entry::Busy => {
+                let message = format!("somebody else prepares or resolves {name:?} now");
+                Err(Error::new(Kind::Busy, message))
+            }
+        }
+    }
+
+    /// The hidden table; made when it is needed first.
+    fn hidden_table(&self) -> Result<Arc<Table>> {
+        match self.catalog.find_hidden() {
+            Some(table) => Ok(table),
+            None => self.create_hidden_table(),
+        }
+    }
+
+    /// Takes the locks of every prepared transaction again.
+    pub(crate) fn restore_prepared(self: &Arc<Self>) -> Result<()> {
+        let Some(table) = self.catalog.find_hidden() else { return Ok(()) };
+        for row in self.range(&table, Bounds::all(), self.visible()) {
+            let (name, record) = row?;
+            let name = String::from_utf8_lossy(&name).into_owned();
+            let waiting = self.restore_one(&record);
+            let waiting = waiting.map_err(|error| error.context(format!("prepared transaction {name:?}")))?;
+            self.txn.prepared.lock().insert(name, Entry::Ready(waiting));
+        }
+        Ok(())
+    }
+
+    fn restore_one(&self, record: &[u8]) -> Result<Waiting> {
+        let stored = Stored::decode(record)?;
+        let writes = keys_of(&batch_of(&stored)?);
+        let ranges = stored.scans.iter().map(|scan| {
+            let bounds =
+                Bounds { lower: scan.lower.map(<[u8]>::to_vec), upper: scan.upper.map(<[u8]>::to_vec) };
+            KeyRange { table: scan.table, bounds }
+        });
+        let ranges = ranges.collect();
+        let footprint = Footprint { writes: writes.clone(), ranges, ..Footprint::default() };
+        self.txn.watch.begin();
+        let owner = self.txn.new_owner();
+        let patience = self.patience(Duration::ZERO);
+        let mut held = Held::new(&self.txn.locks, owner);
+        let claims = stored.claims.iter().map(|claim| {
+            let mode = if claim.is_exclusive { LockMode::Exclusive } else { LockMode::Shared };
+            (LockKey::new(claim.table, claim.key), mode)
+        });
+        let writes_claimed = writes.iter().map(|key| (key.clone(), LockMode::Exclusive));
+        for (key, mode) in claims.chain(writes_claimed) {
+            if terrane_base::planted!(ForgetPreparedLocks) {
+                break;
+            }
+            let taken = held.acquire(&key, mode, &patience);
+            taken.map_err(|_| {
+                Error::corrupt("two prepared transactions have locks that exclude each other")
+            })?;
+        }
+        let entered: Result<InFlight<'_>> = self.enter_window(&footprint, true, &patience);
+        let flight = entered.map_err(|error| error.with_kind(Kind::Corrupt))?.keep();
+        Ok(Waiting { owner, locks: held.keep(), flight })
+    }
+}

@@ -1,0 +1,121 @@
+//! Keys of one table between two bounds, as transactions scan and delete them.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use terrane_base::record::Record;
+use terrane_base::{Batch, RecordKind, TableId};
+
+use crate::scan::Bounds;
+use crate::txn::locks::LockKey;
+
+/// A key in the order of keys: by table, then key.
+pub(crate) type Place = (TableId, Arc<[u8]>);
+
+/// Keys of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyRange {
+    /// The table.
+    pub(crate) table: TableId,
+    /// Where they begin and end.
+    pub(crate) bounds: Bounds,
+}
+
+impl KeyRange {
+    /// Whether the range holds the key.
+    pub(crate) fn holds(&self, key: &LockKey) -> bool {
+        key.table == self.table && self.bounds.above_lower(&key.key) && self.bounds.below_upper(&key.key)
+    }
+
+    /// A key at its beginning, to name it.
+    pub(crate) fn first(&self) -> LockKey {
+        match &self.bounds.lower {
+            Bound::Included(key) | Bound::Excluded(key) => LockKey::new(self.table, key),
+            Bound::Unbounded => LockKey::new(self.table, &[]),
+        }
+    }
+
+    /// Whether a key may be in both ranges.
+    pub(crate) fn meets(&self, other: &KeyRange) -> bool {
+        let begins_before_end = |one: &KeyRange, other: &KeyRange| match &other.bounds.upper {
+            Bound::Unbounded => true,
+            Bound::Included(upper) => match &one.bounds.lower {
+                Bound::Unbounded => true,
+                Bound::Included(lower) => lower <= upper,
+                Bound::Excluded(lower) => lower < upper,
+            },
+            Bound::Excluded(upper) => match &one.bounds.lower {
+                Bound::Unbounded => !upper.is_empty(),
+                Bound::Included(lower) | Bound::Excluded(lower) => lower < upper,
+            },
+        };
+        self.table == other.table && begins_before_end(self, other) && begins_before_end(other, self)
+    }
+
+    /// The range as bounds of a map of places; `None` if nothing can be in it.
+    pub(crate) fn in_map(&self) -> Option<(Bound<Place>, Bound<Place>)> {
+        let place = |key: &[u8]| -> Place { (self.table, key.into()) };
+        let lower = match &self.bounds.lower {
+            Bound::Included(key) => Bound::Included(place(key)),
+            Bound::Excluded(key) => Bound::Excluded(place(key)),
+            Bound::Unbounded => Bound::Included(place(&[])),
+        };
+        let upper = match &self.bounds.upper {
+            Bound::Included(key) => Bound::Included(place(key)),
+            Bound::Excluded(key) => Bound::Excluded(place(key)),
+            Bound::Unbounded => Bound::Excluded((TableId(self.table.0 + 1), [].into())),
+        };
+        let is_empty = match (&lower, &upper) {
+            (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+            (
+                Bound::Included(lower) | Bound::Excluded(lower),
+                Bound::Excluded(upper) | Bound::Included(upper),
+            ) => lower >= upper,
+            _ => false,
+        };
+        (!is_empty).then_some((lower, upper))
+    }
+}
+
+/// The ranges that a batch deletes.
+pub(crate) fn deletes_of(batch: &Batch) -> Arc<[KeyRange]> {
+    let deletes = batch.records().filter(|record| record.kind == RecordKind::RangeDelete);
+    let range = |Record { table, key, value, .. }: Record<'_>| {
+        let (lower, upper) = (Bound::Included(key.to_vec()), Bound::Excluded(value.to_vec()));
+        KeyRange { table, bounds: Bounds { lower, upper } }
+    };
+    deletes.map(range).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_meet_where_a_key_may_be_in_both() {
+        let bound = |text: &str| match text.split_at(1) {
+            ("[", key) => Bound::Included(key.as_bytes().to_vec()),
+            ("(", key) => Bound::Excluded(key.as_bytes().to_vec()),
+            _ => Bound::Unbounded,
+        };
+        let range = |lower, upper| KeyRange {
+            table: TableId(1),
+            bounds: Bounds { lower: bound(lower), upper: bound(upper) },
+        };
+        let cases = [
+            (range("[b", "(d"), range("[d", "(f"), false),
+            (range("[b", "[d"), range("[d", "(f"), true),
+            (range("[b", "[d"), range("(d", "(f"), false),
+            (range("[b", "(d"), range("[c", "(f"), true),
+            (range("-", "-"), range("[c", "(f"), true),
+            (range("-", "(b"), range("[b", "-"), false),
+            (range("-", "("), range("-", "-"), false),
+        ];
+        for (one, other, wanted) in cases {
+            assert_eq!(one.meets(&other), wanted, "{one:?} {other:?}");
+            assert_eq!(other.meets(&one), wanted, "{other:?} {one:?}");
+        }
+        let elsewhere = KeyRange { table: TableId(2), bounds: Bounds::all() };
+        assert!(!elsewhere.meets(&range("-", "-")));
+    }
+}

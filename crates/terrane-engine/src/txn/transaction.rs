@@ -1,0 +1,351 @@
+//! One transaction: what it sees, what it has locked, and what must be as it was when it commits.
+//!
+//! It knows keys, not values: whoever drives it keeps the changes as a batch and reads through the engine at the
+//! position that the transaction gives.
+//!
+//! * Begin: from now on every write is watched; take a snapshot. As long as nothing was read or locked, the snapshot
+//!   moves on with the first lock: who waited for it sees what the holder wrote.
+//! * Optimistic: keep what was read; lock and validate it at the commit, in the order of keys.
+//! * Pessimistic: lock at once, and fail at once if the key was changed after the snapshot. Ranges that a serializable
+//!   one scans are kept and validated at the commit in both modes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
+
+use crate::engine::Engine;
+use crate::scan::Bounds;
+use crate::snapshot::Snapshot;
+use crate::stats::add;
+use crate::txn::commit::{Held, keys_of};
+use crate::txn::locks::{LockKey, LockMode, Owner};
+use crate::txn::options::{Concurrency, Isolation, TransactionOptions};
+use crate::txn::range::KeyRange;
+use crate::txn::window::{Footprint, Look, Verdict};
+
+/// What a key, a lock or a range that is kept takes beside its bytes, as counted for the limit.
+const KEPT_OVERHEAD_BYTES: u64 = 96;
+
+/// Names a scan whose range is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanId(usize);
+
+/// A running transaction. Dropped, it is rolled back.
+pub struct Transaction {
+    engine: Arc<Engine>,
+    id: Owner,
+    options: TransactionOptions,
+    /// What all reads see; `None` where each sees its own moment.
+    snapshot: Option<Arc<Snapshot>>,
+    /// Registered with the window: what is committed above is kept there.
+    since: SeqNo,
+    /// Whether anything was read or locked.
+    has_begun: bool,
+    /// Locks that it has taken.
+    held: BTreeMap<LockKey, LockMode>,
+    /// Keys that must not be changed above this number until it commits.
+    reads: BTreeMap<LockKey, SeqNo>,
+    /// Some of the reads were for update: they are checked even if nothing is written.
+    has_claims: bool,
+    /// Ranges that must be as they were seen.
+    scans: Vec<Option<KeyRange>>,
+    kept_bytes: u64,
+    /// Whether locks and watch belong to a prepared transaction now.
+    is_handed_over: bool,
+}
+
+impl Transaction {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// `Invalid` if the database is open for reading only, `Cancelled` if it is closing.
+    pub fn begin(engine: Arc<Engine>, options: TransactionOptions) -> Result<Transaction> {
+        engine.refuse_if_read_only()?;
+        if engine.closing.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(Error::new(Kind::Cancelled, "the database is closing"));
+        }
+        let txn = &engine.txn;
+        txn.watch.begin();
+        let (since, snapshot) = txn.window.register(|| take_snapshot(&engine, options.isolation));
+        let id = txn.new_owner();
+        add(&engine.counters.transactions_begun, 1);
+        Ok(Transaction {
+            engine,
+            id,
+            options,
+            snapshot,
+            since,
+            has_begun: false,
+            held: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            has_claims: false,
+            scans: Vec::new(),
+            kept_bytes: 0,
+            is_handed_over: false,
+        })
+    }
+
+    /// Its number, as it stands in errors.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Its settings.
+    #[must_use]
+    pub fn options(&self) -> &TransactionOptions {
+        &self.options
+    }
+
+    /// The engine that it is of.
+    #[must_use]
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// What its reads see; `None`: each sees what is visible when it begins.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<&Arc<Snapshot>> {
+        self.snapshot.as_ref()
+    }
+
+    fn is_serializable(&self) -> bool {
+        self.options.isolation == Isolation::Serializable
+    }
+
+    fn is_pessimistic(&self) -> bool {
+        self.options.concurrency == Concurrency::Pessimistic
+    }
+
+    /// Refuses what would pass the limits: `changes` in `bytes` are in its batch.
+    ///
+    /// # Errors
+    /// `Full`, naming the limit.
+    pub fn check_limits(&self, changes: u64, bytes: u64) -> Result<()> {
+        let keys = changes + (self.held.len() + self.reads.len() + self.scans.len()) as u64;
+        let bytes = bytes + self.kept_bytes;
+        let (name, is, limit) = if keys > self.options.keys_max {
+            ("keys_max", keys, self.options.keys_max)
+        } else if bytes > self.options.bytes_max {
+            ("bytes_max", bytes, self.options.bytes_max)
+        } else {
+            return Ok(());
+        };
+        let message =
+            format!("transaction {}: {is} is beyond {name}={limit}: split it or raise the limit", self.id);
+        Err(Error::new(Kind::Full, message))
+    }
+
+    /// To be called before `key` is read.
+    ///
+    /// # Errors
+    /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`, `Cancelled` where the read takes a lock.
+    pub fn before_read(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        if !self.is_serializable() {
+            self.has_begun = true;
+            return Ok(());
+        }
+        self.claim(table, key, LockMode::Shared)
+    }
+
+    /// To be called before `key` is read with the intent that nobody changes it until this transaction has ended.
+    ///
+    /// # Errors
+    /// As [`Transaction::before_read`].
+    pub fn before_read_for_update(&mut self, table: TableId, key: &[u8], mode: LockMode) -> Result<()> {
+        self.has_claims = true;
+        self.claim(table, key, mode)
+    }
+
+    /// To be called before `key` is written.
+    ///
+    /// # Errors
+    /// As [`Transaction::before_read`].
+    pub fn before_write(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        if self.is_pessimistic() {
+            return self.lock(LockKey::new(table, key), LockMode::Exclusive);
+        }
+        self.has_begun = true;
+        Ok(())
+    }
+
+    fn claim(&mut self, table: TableId, key: &[u8], mode: LockMode) -> Result<()> {
+        let key = LockKey::new(table, key);
+        if self.is_pessimistic() {
+            return self.lock(key, mode);
+        }
+        self.has_begun = true;
+        let since = match &self.snapshot {
+            Some(snapshot) => snapshot.seq(),
+            None => self.engine.visible(),
+        };
+        let bytes = key.key.len() as u64 + KEPT_OVERHEAD_BYTES;
+        // What was read first is what must not have changed.
+        if let std::collections::btree_map::Entry::Vacant(entry) = self.reads.entry(key) {
+            entry.insert(since);
+            self.kept_bytes += bytes;
+        }
+        Ok(())
+    }
+
+    fn lock(&mut self, key: LockKey, mode: LockMode) -> Result<()> {
+        if self.held.get(&key).is_some_and(|held| *held >= mode) {
+            return Ok(());
+        }
+        let engine = self.engine.clone();
+        let patience = engine.patience(self.options.lock_timeout);
+        let taken = engine.txn.locks.acquire(self.id, &key, mode, &patience);
+        taken.map_err(|refusal| engine.refused(refusal, Some(&key)))?;
+        if self.held.insert(key.clone(), mode).is_none() {
+            self.kept_bytes += key.key.len() as u64 + KEPT_OVERHEAD_BYTES;
+        }
+        if !self.has_begun {
+            self.has_begun = true;
+            self.renew();
+        }
+        match &self.snapshot {
+            Some(snapshot) => engine.validate(self.id, |look| check_write(look, &key, snapshot.seq())),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves what it sees to this moment. Requires: it has seen nothing.
+    fn renew(&mut self) {
+        let window = &self.engine.txn.window;
+        let (since, snapshot) = window.register(|| take_snapshot(&self.engine, self.options.isolation));
+        window.unregister(self.since);
+        self.since = since;
+        self.snapshot = snapshot;
+    }
+
+    /// To be called before rows of a range are read; afterwards [`Transaction::after_scan`] says which part was.
+    pub fn before_scan(&mut self, table: TableId, bounds: &Bounds) -> Option<ScanId> {
+        self.has_begun = true;
+        if !self.is_serializable() {
+            return None;
+        }
+        self.kept_bytes += bounds_bytes(bounds);
+        self.scans.push(Some(KeyRange { table, bounds: bounds.clone() }));
+        Some(ScanId(self.scans.len() - 1))
+    }
+
+    /// Only these parts of the range were seen.
+    pub fn after_scan(&mut self, scan: ScanId, parts: Vec<Bounds>) {
+        let Some(range) = self.scans[scan.0].take() else { return };
+        self.kept_bytes -= bounds_bytes(&range.bounds);
+        self.kept_bytes += parts.iter().map(bounds_bytes).sum::<u64>();
+        let mut parts = parts.into_iter().map(|bounds| Some(KeyRange { table: range.table, bounds }));
+        self.scans[scan.0] = parts.next().flatten();
+        self.scans.extend(parts);
+    }
+
+    /// Commits the changes of `batch`: all of them, or none. Returns the position in the order of commits; of a
+    /// transaction that changes nothing, what it sees.
+    ///
+    /// # Errors
+    /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: nothing was changed, run it again. As [`Engine::write`] besides.
+    pub fn commit(self, batch: &Batch, sync: bool) -> Result<SeqNo> {
+        if batch.is_empty() && !self.has_claims {
+            // What it saw is one moment in the order of commits.
+            if sync {
+                self.engine.sync()?;
+            }
+            add(&self.engine.counters.transactions_committed, 1);
+            return Ok(self.since);
+        }
+        let engine = self.engine.clone();
+        let commit = || {
+            let (held, footprint) = self.lock_for_commit(batch)?;
+            let patience = engine.patience(self.options.lock_timeout);
+            let flight = engine.enter_window(&footprint, false, &patience)?;
+            self.validate(&footprint)?;
+            let seq = if batch.is_empty() { engine.visible() } else { engine.commit_batch(batch, sync)? };
+            flight.land(seq);
+            drop(held);
+            add(&engine.counters.transactions_committed, 1);
+            Ok(seq)
+        };
+        if batch.is_empty() { commit() } else { engine.write_by(batch, |engine| engine.admit(batch), commit) }
+    }
+
+    /// Takes the locks that the commit needs and that are not held.
+    pub(super) fn lock_for_commit(&self, batch: &Batch) -> Result<(Held<'_>, Footprint)> {
+        let writes = keys_of(batch);
+        let ranges = self.scans.iter().flatten().cloned().collect();
+        let mut wanted: BTreeMap<&LockKey, LockMode> =
+            self.reads.keys().map(|key| (key, LockMode::Shared)).collect();
+        wanted.extend(writes.iter().map(|key| (key, LockMode::Exclusive)));
+        let mut held = Held::new(&self.engine.txn.locks, self.id);
+        let patience = self.engine.patience(self.options.lock_timeout);
+        for (key, mode) in wanted {
+            if self.held.get(key).is_none_or(|held| *held < mode) {
+                let taken = held.acquire(key, mode, &patience);
+                taken.map_err(|refusal| self.engine.refused(refusal, Some(key)))?;
+            }
+        }
+        Ok((held, Footprint { writes, ranges, ..Footprint::default() }))
+    }
+
+    /// Whether everything is as the transaction saw it. Requires: it holds the locks, and is in the window.
+    pub(super) fn validate(&self, footprint: &Footprint) -> Result<()> {
+        let at = self.snapshot.as_ref().map(|snapshot| snapshot.seq());
+        self.engine.validate(self.id, |look| {
+            if let (Some(at), false) = (at, self.is_pessimistic()) {
+                footprint.writes.iter().try_for_each(|key| check_write(look, key, at))?;
+            }
+            let is_skipped = terrane_base::planted!(SkipPointValidation) && !self.has_claims;
+            if !is_skipped {
+                self.reads.iter().try_for_each(|(key, since)| look.key(key, *since))?;
+            }
+            match at {
+                Some(at) if !terrane_base::planted!(SkipRangeValidation) => {
+                    footprint.ranges.iter().try_for_each(|range| look.range(range, at))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Leaves the locks to a prepared transaction: all that it holds, and its number.
+    pub(super) fn hand_over(mut self, mut locks: Vec<LockKey>) -> (Owner, Vec<LockKey>) {
+        self.is_handed_over = true;
+        let held = std::mem::take(&mut self.held);
+        locks.extend(held.into_keys());
+        (self.id, locks)
+    }
+
+    /// What is locked only because it was read, with the mode.
+    pub(super) fn claims(&self) -> impl Iterator<Item = (&LockKey, LockMode)> {
+        let reads = self.reads.keys().map(|key| (key, LockMode::Shared));
+        self.held.iter().map(|(key, mode)| (key, *mode)).chain(reads)
+    }
+}
+
+fn check_write(look: &Look<'_>, key: &LockKey, since: SeqNo) -> Verdict {
+    if terrane_base::planted!(SkipWriteValidation) { Ok(()) } else { look.key(key, since) }
+}
+
+/// A position, and the snapshot that keeps it readable where all reads see one.
+fn take_snapshot(engine: &Arc<Engine>, isolation: Isolation) -> (SeqNo, Option<Arc<Snapshot>>) {
+    if isolation == Isolation::ReadCommitted {
+        return (engine.visible(), None);
+    }
+    let snapshot = Snapshot::new(engine.clone());
+    (snapshot.seq(), Some(Arc::new(snapshot)))
+}
+
+fn bounds_bytes(bounds: &Bounds) -> u64 {
+    bounds.bytes() + KEPT_OVERHEAD_BYTES
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let txn = &self.engine.txn;
+        txn.window.unregister(self.since);
+        if !self.is_handed_over {
+            txn.locks.release(self.id, self.held.keys());
+            txn.watch.end();
+        }
+    }
+}

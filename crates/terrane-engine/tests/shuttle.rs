@@ -1,0 +1,74 @@
+//! The locks of transactions and the conflict window under the schedule explorer: who holds a lock alone, every circle
+//! found and none invented, nobody forgotten in a queue, and no commit over what it has not seen.
+//!
+//! Run with `cargo test -p terrane-engine --features shuttle --test shuttle`. The explorer reports a deadlock, which is
+//! what a lost wake-up or a circle that is not found becomes, by itself. The modules are no part of the public face of the
+//! crate: they are compiled into this test.
+#![cfg(feature = "shuttle")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a test, with the modules that it tests")]
+
+#[path = "shuttle/commits.rs"]
+mod commits;
+#[path = "shuttle/deadlocks.rs"]
+mod deadlocks;
+#[path = "shuttle/txn.rs"]
+mod txn;
+
+mod scan {
+    pub(crate) use terrane_engine::Bounds;
+}
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use terrane_base::TableId;
+use terrane_base::env::{Clock, Env};
+
+use txn::locks::{LockKey, Patience};
+
+/// Schedules of each kind for each test; `TERRANE_SCHEDULES` sets another number for long runs.
+fn schedules() -> usize {
+    std::env::var("TERRANE_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(2000)
+}
+
+fn explore(test: impl Fn() + Send + Sync + 'static) {
+    let test = Arc::new(test);
+    let random = Arc::clone(&test);
+    shuttle::check_random(move || random(), schedules());
+    shuttle::check_pct(move || test(), schedules(), 4);
+}
+
+fn key(name: u8) -> LockKey {
+    LockKey::new(TableId(1), &[name])
+}
+
+/// A clock that goes on by a second whenever it is read.
+#[derive(Debug, Default)]
+struct Hasty(AtomicU64);
+
+impl Clock for Hasty {
+    fn now(&self) -> Duration {
+        Duration::from_secs(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn wall(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn sleep(&self, _duration: Duration) {}
+}
+
+fn env() -> Env {
+    Env { clock: Arc::new(Hasty::default()), ..Env::real() }
+}
+
+static OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Patience that ends after so many readings of the clock; whoever wakes up reads it.
+fn patience(env: &Env, readings: u64) -> Patience<'_> {
+    Patience { env, until: env.clock.now() + Duration::from_secs(readings), closing: &OPEN }
+}
+
+/// Patience that does not end.
+const ENDLESS: u64 = 1 << 40;

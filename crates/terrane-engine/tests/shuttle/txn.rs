@@ -1,0 +1,8 @@
+//! The modules that are explored.
+
+#[path = "../../src/txn/locks.rs"]
+pub(crate) mod locks;
+#[path = "../../src/txn/waits.rs"]
+pub(crate) mod waits;
+#[path = "../../src/txn/window.rs"]
+pub(crate) mod window;

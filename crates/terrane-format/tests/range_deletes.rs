@@ -1,0 +1,137 @@
+//! Range deletes in an extent: there and back, hostile bytes, and an extent that holds nothing else.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use terrane_base::options::Compression;
+use terrane_base::{ExtentId, Kind, SeqNo, TableId, key};
+use terrane_format::extent::{self, ExtentMeta, Footer, Handle, check};
+use terrane_format::index::IndexBuilder;
+use terrane_format::range_deletes::{Fragment, Fragments, last_key_before};
+
+const ID: ExtentId = ExtentId { file: 0, slot: 3 };
+
+fn fragment(start: &[u8], end: &[u8], seqs: &[u64]) -> Fragment {
+    Fragment { start: start.to_vec(), end: end.to_vec(), seqs: seqs.iter().copied().map(SeqNo).collect() }
+}
+
+fn encoded(fragments: &[Fragment]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Fragments::encode(fragments, &mut bytes);
+    bytes
+}
+
+/// An extent without a block.
+fn extent_of(fragments: &[Fragment]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    IndexBuilder::new().finish(&mut bytes);
+    let index = Handle::of(0, &bytes);
+    let part = encoded(fragments);
+    let range_deletes = Handle::of(bytes.len() as u32, &part);
+    bytes.extend_from_slice(&part);
+    let len = extent::extent_bytes_with(bytes.len(), true);
+    bytes.resize(len - extent::FOOTER_RANGED_BYTES, 0);
+    let footer = Footer {
+        compression: Compression::None,
+        table: TableId(1),
+        bytes: len as u32,
+        blocks: 0,
+        index,
+        filter: Handle::default(),
+        range_deletes,
+        fragments: fragments.len() as u32,
+        raw_bytes: 0,
+        entries: 0,
+        deletes: 0,
+        seq_min: SeqNo(3),
+        seq_max: SeqNo(9),
+    };
+    footer.encode(&mut bytes);
+    assert_eq!(bytes.len(), len);
+    bytes
+}
+
+fn example() -> Vec<Fragment> {
+    vec![fragment(b"a", b"b\0", &[9, 4]), fragment(b"b\0", b"m", &[3]), fragment(b"x", b"z", &[5])]
+}
+
+#[test]
+fn an_extent_of_range_deletes_alone_is_sound() {
+    let bytes = extent_of(&example());
+    let meta = check::verify(&bytes, ID, 1).unwrap();
+    assert_eq!((meta.smallest.as_slice(), meta.largest.as_slice()), (&b"a"[..], &b"z"[..]));
+    assert_eq!((meta.format_version, meta.blocks, meta.entries), (extent::VERSION_RANGED, 0, 0));
+    assert_eq!(meta.range_deletes.as_ref().unwrap().fragments, 3);
+    assert_eq!(extent::locate(&bytes), Some(bytes.len()));
+    let mut encoded = Vec::new();
+    meta.encode(&mut encoded);
+    assert_eq!(encoded.len(), meta.encoded_len());
+    assert_eq!(ExtentMeta::decode(&encoded).unwrap(), (meta, encoded.len()));
+    let shown = extent::describe(&bytes);
+    assert!(shown.iter().any(|field| field.name.contains("fragment[2]")), "{shown:?}");
+}
+
+#[test]
+fn no_flipped_bit_of_an_extent_with_range_deletes_is_accepted() {
+    let good = extent_of(&example());
+    for at in 0..good.len() {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1 << (at % 8);
+        let error = check::verify(&bytes, ID, 1).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt, "byte {at}: {error}");
+    }
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let long = vec![b'k'; key::KEY_BYTES_MAX + 2];
+    for (what, fragments) in [
+        ("none", vec![]),
+        ("empty", vec![fragment(b"b", b"b", &[1])]),
+        ("inverted", vec![fragment(b"b", b"a", &[1])]),
+        ("without a number", vec![fragment(b"a", b"b", &[])]),
+        ("numbers ascend", vec![fragment(b"a", b"b", &[1, 2])]),
+        ("number beyond the limit", vec![fragment(b"a", b"b", &[SeqNo::MAX.0 + 1])]),
+        ("overlap", vec![fragment(b"a", b"c", &[2]), fragment(b"b", b"d", &[1])]),
+        ("out of order", vec![fragment(b"c", b"d", &[2]), fragment(b"a", b"b", &[1])]),
+        ("too long", vec![fragment(b"a", &long, &[2])]),
+    ] {
+        let error = Fragments::decode(&encoded(&fragments)).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt, "{what}: {error}");
+    }
+}
+
+#[test]
+fn the_last_key_before_an_end() {
+    assert_eq!(last_key_before(b"k\0"), b"k");
+    assert_eq!(last_key_before(b"k"), b"k");
+    assert_eq!(last_key_before(b"\0"), b"");
+}
+
+proptest! {
+    #[test]
+    fn there_and_back(
+        keys in proptest::collection::btree_set(vec(any::<u8>(), 0..6), 2..40),
+        numbers in vec(1u64..1000, 1..5),
+        probe in vec(any::<u8>(), 0..6),
+    ) {
+        let mut numbers = numbers;
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        numbers.dedup();
+        let keys: Vec<_> = keys.into_iter().collect();
+        let fragments: Vec<_> =
+            keys.chunks_exact(2).map(|pair| fragment(&pair[0], &pair[1], &numbers)).collect();
+        let decoded = Fragments::decode(&encoded(&fragments)).unwrap();
+        prop_assert_eq!(decoded.all(), &fragments[..]);
+        let over = fragments.iter().find(|fragment| fragment.start <= probe && probe < fragment.end);
+        prop_assert_eq!(decoded.covering(&probe), over);
+    }
+
+    #[test]
+    fn hostile_bytes_are_corrupt(bytes in vec(any::<u8>(), 0..200)) {
+        if let Err(error) = Fragments::decode(&bytes) {
+            prop_assert_eq!(error.kind(), Kind::Corrupt);
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The range deletes of one memtable.
+//!
+//! A range delete hides every older version of every key in `[start, end)`, whatever the number of keys. What a key is
+//! hidden by at a sequence number is asked by every read of a table that has any, so it is kept as an answer, not as a list
+//! to search. Range deletes are grouped by number into *chunks* of 16. Each has the *state* before it, which is the disjoint
+//! stretches of keys with the newest range delete of each. States share what they have in common: they are persistent
+//! balanced trees (Driscoll, Sarnak, Sleator and Tarjan, "Making data structures persistent", 1989). So a range delete costs
+//! a logarithm in time and a sixteenth of it in memory, and a question at any number a logarithm and at most a chunk.
+//!
+//! Invariants
+//! 1. The stretches of a state are disjoint, none is empty, and their numbers are below those of the chunk.
+//! 2. A reader sees a whole range delete or none of it: the tree of chunks is published at once.
+//! 3. The order in which range deletes come does not matter: one with a smaller number goes into all later states, too.
+
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use rpds::RedBlackTreeMapSync;
+use terrane_base::SeqNo;
+
+type Key = Arc<[u8]>;
+
+/// Range deletes of a chunk, as long as they come in order.
+const CHUNK: usize = 16;
+/// Bytes of memory that a range delete takes beside its keys: its place in a chunk, and what states and chunks do not
+/// share.
+const BYTES_EACH: u64 = 320;
+
+/// Keys from `start` to before `end`, each hidden by a range delete with this number or a greater one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// First key.
+    pub start: Key,
+    /// First key behind.
+    pub end: Key,
+    /// The number: what is older is hidden.
+    pub seq: SeqNo,
+}
+
+/// The newest range delete over each key, by the first key of each stretch.
+type State = RedBlackTreeMapSync<Key, (Key, SeqNo)>;
+
+/// Range deletes that follow each other, and the state before them.
+#[derive(Clone)]
+struct Chunk {
+    before: State,
+    /// By number.
+    deletes: Vec<Stretch>,
+}
+
+/// By the number of the first range delete that was in the chunk.
+type Chunks = RedBlackTreeMapSync<SeqNo, Chunk>;
+
+/// The range deletes of one memtable; many readers, writers one after the other.
+pub struct RangeDeletes {
+    /// Whether there is any: all that most reads ask.
+    is_used: AtomicBool,
+    chunks: ArcSwap<Chunks>,
+    writer: Mutex<()>,
+    count: AtomicU64,
+    /// Of memory, about.
+    bytes: AtomicU64,
+}
+
+/// What hides the keys around one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// The key is hidden.
+    Hidden(Stretch),
+    /// Nothing hides the key, and nothing else between these: where the stretch before ends, and where the next begins.
+    Clear(Option<Key>, Option<Key>),
+}
+
+/// What a read at one number sees of range deletes, for as long as it likes.
+#[derive(Clone, Debug)]
+pub struct RangeView(State);
+
+impl RangeView {
+    /// Whether nothing is hidden.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What hides `key`, or how far around it nothing is hidden.
+    #[must_use]
+    pub fn around(&self, key: &[u8]) -> Around {
+        let before =
+            self.0.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(stretch);
+        if let Some(hiding) = before.clone().filter(|stretch| key < &*stretch.end) {
+            return Around::Hidden(hiding);
+        }
+        let next = self.0.range::<[u8], _>((Bound::Excluded(key), Bound::Unbounded)).next();
+        Around::Clear(before.map(|stretch| stretch.end), next.map(|(start, _)| start.clone()))
+    }
+}
+
+impl Default for RangeDeletes {
+    fn default() -> Self {
+        RangeDeletes {
+            is_used: AtomicBool::new(false),
+            chunks: ArcSwap::from_pointee(Chunks::new_sync()),
+            writer: Mutex::new(()),
+            count: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+impl RangeDeletes {
+    /// None.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the range delete with number `seq` over the keys from `start` to before `end`; of an empty range nothing, and
+    /// nothing if the number is there already. Returns whether it was added.
+    ///
+    /// Cheap for numbers that come about in order; each later chunk costs as much again.
+    pub fn insert(&self, start: &[u8], end: &[u8], seq: SeqNo) -> bool {
+        if start >= end {
+            return false;
+        }
+        let delete = Stretch { start: start.into(), end: end.into(), seq };
+        let _writer = self.writer.lock();
+        let mut chunks = Chunks::clone(&self.chunks.load());
+        if holds(&chunks, seq) {
+            return false;
+        }
+        let later: Vec<SeqNo> = chunks.range(seq..).map(|(first, _)| *first).collect();
+        let (first, chunk) = with(&chunks, delete, later.is_empty());
+        let mut state = (!later.is_empty()).then(|| chunk.state_at(SeqNo::MAX));
+        chunks.insert_mut(first, chunk);
+        for first in later {
+            let before = state.take().expect("there are later ones");
+            let deletes = chunks.get(&first).expect("listed above").deletes.clone();
+            let chunk = Chunk { before, deletes };
+            state = Some(chunk.state_at(SeqNo::MAX));
+            chunks.insert_mut(first, chunk);
+        }
+        self.chunks.store(Arc::new(chunks));
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add((start.len() + end.len()) as u64 + BYTES_EACH, Ordering::Relaxed);
+        self.is_used.store(true, Ordering::Release);
+        true
+    }
+
+    /// Whether there is none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.is_used.load(Ordering::Acquire)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory that they take, about.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Smallest and greatest number.
+    #[must_use]
+    pub fn seq_range(&self) -> Option<(SeqNo, SeqNo)> {
+        let chunks = self.chunks.load();
+        let least = chunks.first()?.1.deletes.first()?.seq;
+        Some((least, chunks.last()?.1.deletes.last()?.seq))
+    }
+
+    /// A stretch over `key` whose number is that of the newest range delete over `key` that a read at `at` sees.
+    #[inline]
+    #[must_use]
+    pub fn covering(&self, key: &[u8], at: SeqNo) -> Option<Stretch> {
+        if self.is_empty() {
+            return None;
+        }
+        let chunks = self.chunks.load();
+        let (_, chunk) = chunks.range(..=at).next_back()?;
+        let mut seen = chunk.deletes.iter().rev().skip_while(|delete| delete.seq > at);
+        let found = seen.find(|delete| &*delete.start <= key && key < &*delete.end);
+        found.cloned().or_else(|| covering(&chunk.before, key))
+    }
+
+    /// What a read at `at` sees, for scans: later changes do not show.
+    #[must_use]
+    pub fn view(&self, at: SeqNo) -> RangeView {
+        let chunks = self.chunks.load();
+        RangeView(
+            chunks.range(..=at).next_back().map_or_else(State::new_sync, |(_, chunk)| chunk.state_at(at)),
+        )
+    }
+
+    /// What a read at `at` sees, in key order: disjoint, each with its newest number.
+    #[must_use]
+    pub fn stretches(&self, at: SeqNo) -> Vec<Stretch> {
+        let chunks = self.chunks.load();
+        let state = chunks.range(..=at).next_back().map(|(_, chunk)| chunk.state_at(at));
+        state.iter().flat_map(State::iter).map(stretch).collect()
+    }
+}
+
+impl fmt::Debug for RangeDeletes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.stretches(SeqNo::MAX)).finish()
+    }
+}
+
+impl Chunk {
+    /// Whether a range delete with this number may as well begin the next chunk.
+    fn is_full_before(&self, seq: SeqNo) -> bool {
+        self.deletes.len() >= CHUNK && self.deletes.last().is_some_and(|last| last.seq < seq)
+    }
+
+    /// The state that a read at `at` sees.
+    fn state_at(&self, at: SeqNo) -> State {
+        let seen = self.deletes.iter().take_while(|delete| delete.seq <= at);
+        seen.fold(self.before.clone(), overlaid)
+    }
+}
+
+/// Whether the range delete with this number is there.
+fn holds(chunks: &Chunks, seq: SeqNo) -> bool {
+    let chunk = chunks.range(..=seq).next_back();
+    chunk.is_some_and(|(_, chunk)| chunk.deletes.iter().any(|delete| delete.seq == seq))
+}
+
+/// The chunk that `delete` goes to, with it, and the chunk's name. A full one is followed by a new one at the end only.
+fn with(chunks: &Chunks, delete: Stretch, is_last: bool) -> (SeqNo, Chunk) {
+    let seq = delete.seq;
+    match chunks.range(..seq).next_back() {
+        None => (seq, Chunk { before: State::new_sync(), deletes: vec![delete] }),
+        Some((_, chunk)) if is_last && chunk.is_full_before(seq) => {
+            (seq, Chunk { before: chunk.state_at(SeqNo::MAX), deletes: vec![delete] })
+        }
+        Some((first, chunk)) => {
+            let mut chunk = chunk.clone();
+            let place = chunk.deletes.partition_point(|other| other.seq < seq);
+            chunk.deletes.insert(place, delete);
+            (*first, chunk)
+        }
+    }
+}
+
+fn stretch((start, (end, seq)): (&Key, &(Key, SeqNo))) -> Stretch {
+    Stretch { start: start.clone(), end: end.clone(), seq: *seq }
+}
+
+fn covering(state: &State, key: &[u8]) -> Option<Stretch> {
+    let found = state.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(stretch);
+    found.filter(|stretch| key < &*stretch.end)
+}
+
+/// `state` under a newer range delete: what that covers is its own, what it cuts keeps its ends.
+fn overlaid(mut state: State, delete: &Stretch) -> State {
+    let Stretch { start, end, seq } = delete;
+    let before = state.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(&**start))).next_back();
+    if let Some(cut) = before.map(stretch).filter(|cut| cut.end > *start) {
+        state.insert_mut(cut.start, (start.clone(), cut.seq));
+        if cut.end > *end {
+            state.insert_mut(end.clone(), (cut.end, cut.seq));
+        }
+    }
+    let within = state.range::<[u8], _>((Bound::Included(&**start), Bound::Excluded(&**end)));
+    let within: Vec<Stretch> = within.map(stretch).collect();
+    for covered in within {
+        state.remove_mut(&covered.start);
+        if covered.end > *end {
+            state.insert_mut(end.clone(), (covered.end, covered.seq));
+        }
+    }
+    state.insert_mut(start.clone(), (end.clone(), *seq));
+    state
+}

@@ -1,0 +1,71 @@
+//! Options of a run and of its tables, drawn at random.
+
+use terrane_engine::TABLE_OPTIONS;
+
+use crate::numbers::Numbers;
+
+/// Options at random, most of them as small as they can be. Together they never contradict each other.
+pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
+    const KIB: u64 = 1 << 10;
+    let write = *numbers.pick(&[4096, 4096, 4096, 8192]) * KIB;
+    let memtable = *numbers.pick(&[64, 64, 64, 96, 256, 1024]) * KIB;
+    let index = memtable * numbers.pick(&[1, 1, 1, 2, 4]).to_owned().min(write / 2 / memtable);
+    let numbered = [
+        ("memory_bytes", *numbers.pick(&[16384, 16384, 24576]) * KIB),
+        ("write_memory_bytes", write),
+        ("segment_bytes", *numbers.pick(&[64, 64, 64, 128, 256]) * KIB),
+        ("memtable_bytes", memtable),
+        ("global_index_bytes", index),
+        ("block_bytes", *numbers.pick(&[1, 1, 2, 4, 16]) * KIB),
+        ("filter_bits_per_key", *numbers.pick(&[0, 1, 10, 20])),
+        ("level_fanout", *numbers.pick(&[2, 2, 3, 10])),
+        ("level_base_bytes", *numbers.pick(&[64, 64, 128, 1024]) * KIB),
+        ("overflow_runs_max", *numbers.pick(&[1, 2, 8])),
+        ("background_threads", *numbers.pick(&[1, 1, 2, 3])),
+        ("read_ahead_bytes", *numbers.pick(&[0, 16, 64, 512]) * KIB),
+        ("io_bytes_per_second", *numbers.pick(&[0, 0, 0, 1 << 20])),
+    ];
+    let mut options: Vec<_> =
+        numbered.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
+    let scrub = *numbers.pick(&[0, 0, 64 * KIB, 1024 * KIB, 65536 * KIB]);
+    options.push(("scrub_bytes_per_second".to_owned(), scrub.to_string()));
+    options
+        .push(("adaptive_shape".to_owned(), (*numbers.pick(&["off", "auto", "eager", "eager"])).to_owned()));
+    options.push(("hot_cold".to_owned(), numbers.one_in(2).to_string()));
+    for name in ["compression", "compression_last"] {
+        options.push((name.to_owned(), (*numbers.pick(&["none", "lz4"])).to_owned()));
+    }
+    options.push((
+        "block_encoding".to_owned(),
+        (*numbers.pick(&["two-layer", "two-layer", "plain"])).to_owned(),
+    ));
+    options.push(("io_uring".to_owned(), (*numbers.pick(&["auto", "off"])).to_owned()));
+    options.push(("row_cache".to_owned(), numbers.pick(&[0, 10, 50]).to_string()));
+    for name in ["direct_io", "defer_merges"] {
+        options.push((name.to_owned(), numbers.one_in(2).to_string()));
+    }
+    for name in ["memtable_filter", "adaptive_filters", "interleaved_multi_get", "idle_flush", "idle_reclaim"]
+    {
+        options.push((name.to_owned(), (!numbers.one_in(4)).to_string()));
+    }
+    // What came later moves none of the numbers that a seed draws after its options.
+    let mut aside = numbers.aside();
+    for name in [
+        "operand_folding",
+        "merge_through",
+        "warm_outputs",
+        "incremental_replacement",
+        "adaptive_memory",
+        "return_freed_memory",
+        "write_memory_yields",
+    ] {
+        options.push((name.to_owned(), aside.one_in(2).to_string()));
+    }
+    options
+}
+
+/// Options that a table has for itself, at random.
+pub(crate) fn random_table_options(numbers: &mut Numbers) -> Vec<(String, String)> {
+    let all = random_options(numbers).into_iter();
+    all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2)).collect()
+}

@@ -1,0 +1,89 @@
+//! Another directory with the same extents, and the files that two directories share.
+//!
+//! A file that is linked is sealed first, on this side in memory and on the other by its second name, which both see
+//! when they open it. While it has two names neither side writes to it: what one side freed the other may still have.
+//! When one side has freed all of it, or is deleted, its name goes, and the other writes to the file again.
+//!
+//! Slots of an extent that is being written when its file is linked are free on the other side, and stay so while this
+//! side lives: such a write is harmless.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use terrane_base::{ExtentId, Result};
+use terrane_device::OpenMode;
+
+use super::LocalStore;
+use crate::data_file::{self, slot_offset};
+use crate::store::StoreCopy;
+
+/// How many sealed files are looked at when space is wanted: a look is a system call.
+const LOOKS: usize = 8;
+
+impl LocalStore {
+    /// See [`Store::copy_to`](crate::Store::copy_to).
+    pub(super) fn copy_files(&self, dir: &Path, live: &[(ExtentId, u32)]) -> Result<StoreCopy> {
+        let mut by_file: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+        for (id, slots) in live {
+            by_file.entry(id.file).or_default().push((id.slot, *slots));
+        }
+        let mut copy = StoreCopy::default();
+        for (number, extents) in &by_file {
+            if self.link_file(*number, dir)? {
+                copy.files_linked += 1;
+            } else {
+                copy.bytes_copied += self.copy_extents(*number, dir, extents)?;
+            }
+        }
+        self.disk.sync_dir(dir)?;
+        Ok(copy)
+    }
+
+    fn link_file(&self, number: u32, dir: &Path) -> Result<bool> {
+        let file = self.file(number)?;
+        // Nobody cuts or grows it meanwhile.
+        let _layout = self.layout.lock();
+        self.space.lock().space.seal(number);
+        let linked = self.disk.link(file.path(), &dir.join(data_file::name(number)));
+        if !matches!(linked, Ok(true)) && !file.is_shared()? {
+            self.space.lock().space.unseal(number);
+        }
+        linked
+    }
+
+    fn copy_extents(&self, number: u32, dir: &Path, extents: &[(u32, u32)]) -> Result<u64> {
+        let from = self.file(number)?;
+        let to = self.disk.open(&dir.join(data_file::name(number)), OpenMode::Create, false)?;
+        let mut bytes = 0;
+        for (slot, slots) in extents {
+            bytes += from.copy_to(&*to, *slot, slot + slots)?;
+        }
+        let end = extents.iter().map(|(slot, slots)| slot + slots).max().unwrap_or(0);
+        to.set_len(slot_offset(end))?;
+        to.sync()?;
+        Ok(bytes)
+    }
+
+    /// Looks whether some of the sealed files have no other name any more; says whether there was one.
+    pub(super) fn unseal_some(&self) -> bool {
+        // Relaxed: where a look begins only spreads the looks.
+        let from = self.next_look.load(Ordering::Relaxed);
+        let sealed: Vec<u32> = {
+            let books = self.space.lock();
+            books.space.sealed_from(from).take(LOOKS).collect()
+        };
+        let next = sealed.last().filter(|_| sealed.len() == LOOKS).map_or(0, |last| last.saturating_add(1));
+        self.next_look.store(next, Ordering::Relaxed);
+        let mut found = false;
+        for number in sealed {
+            // One that cannot be looked at stays sealed.
+            let is_alone = self.file(number).and_then(|file| file.is_shared()).is_ok_and(|shared| !shared);
+            if is_alone {
+                self.space.lock().space.unseal(number);
+                found = true;
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,59 @@
+//! Making room for extents that fit nowhere.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use terrane_base::{Error, Kind, Result};
+use terrane_device::OpenMode;
+
+use super::LocalStore;
+use crate::data_file::{self, DataFile};
+use crate::space::Growth;
+
+impl LocalStore {
+    /// Makes room for a run: grows a data file or makes one. Requires: `layout` is held.
+    pub(super) fn grow(&self, slots: u32) -> Result<()> {
+        if self.unseal_some() {
+            return Ok(());
+        }
+        let plan = self.space.lock().space.plan_growth(slots);
+        let known = self.files.read().get(&plan.file).cloned();
+        let file = known.map_or_else(|| self.make_file(plan.file), Ok)?;
+        let len = match file.hold(plan.from, plan.to) {
+            Ok(()) => plan.to,
+            // The step ahead is a convenience; what is asked for may still fit.
+            Err(error) if error.kind() == Kind::Full && plan.at_least < plan.to => {
+                file.hold(plan.from, plan.at_least)
+                    .map_err(|error| self.undo_growth(plan, slots, &file, error))?;
+                plan.at_least
+            }
+            Err(error) => return Err(self.undo_growth(plan, slots, &file, error)),
+        };
+        self.space.lock().space.grown(plan.file, len);
+        Ok(())
+    }
+
+    /// Cleans up after a growth that failed, as well as can be: what remains is found free at the next open.
+    fn undo_growth(&self, plan: Growth, slots: u32, file: &DataFile, error: Error) -> Error {
+        if plan.from == 0 {
+            self.files.write().remove(&plan.file);
+            let _ = self.disk.remove(file.path());
+            self.dir_dirty.store(true, Ordering::Release);
+        } else {
+            let _ = file.shrink(plan.from);
+        }
+        self.no_room(slots, error)
+    }
+
+    fn make_file(&self, number: u32) -> Result<Arc<DataFile>> {
+        let path = self.dir.join(data_file::name(number));
+        let create = || self.disk.open(&path, OpenMode::Create, self.settings.direct_io);
+        // The number is new to the books: a file of that name is what a growth that failed could not remove.
+        let file =
+            create().or_else(|error| self.disk.remove(&path).map_err(|_| error).and_then(|()| create()))?;
+        self.dir_dirty.store(true, Ordering::Release);
+        let file = Arc::new(DataFile::new(file));
+        self.files.write().insert(number, Arc::clone(&file));
+        Ok(file)
+    }
+}

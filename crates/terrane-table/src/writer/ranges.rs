@@ -1,0 +1,46 @@
+//! The range deletes of the extent that is being built. They lie among its entries and are written behind its filter.
+
+use terrane_base::{Error, Result};
+use terrane_format::range_deletes::{Fragment, TRAILER_BYTES};
+
+use super::ExtentWriter;
+
+impl ExtentWriter {
+    /// Adds a stretch of keys with the numbers of range deletes over it.
+    ///
+    /// # Errors
+    /// `Invalid` if it begins before the end of the one before.
+    pub fn add_range_delete(&mut self, fragment: Fragment) -> Result<()> {
+        if self.range_deletes.last().is_some_and(|last| last.end > fragment.start) {
+            return Err(Error::invalid("range deletes are added in order and do not overlap"));
+        }
+        if self.range_deletes.is_empty() {
+            self.range_bytes = TRAILER_BYTES;
+        }
+        self.range_bytes += fragment.encoded_len();
+        self.range_deletes.push(fragment);
+        Ok(())
+    }
+
+    /// Bytes of the range deletes so far.
+    #[must_use]
+    pub fn range_delete_bytes(&self) -> usize {
+        self.range_bytes
+    }
+
+    /// Cuts the last range delete before `end`, and returns what lies behind.
+    pub fn cut_range_delete(&mut self, end: &[u8]) -> Option<Fragment> {
+        let last = self.range_deletes.last_mut().filter(|last| last.end.as_slice() > end)?;
+        let behind = Fragment { start: last.start.as_slice().max(end).to_vec(), ..last.clone() };
+        if last.start.as_slice() >= end {
+            self.range_deletes.pop();
+        } else {
+            last.end = end.to_vec();
+        }
+        Some(behind)
+    }
+
+    pub(super) fn is_ranged(&self) -> bool {
+        !self.range_deletes.is_empty()
+    }
+}

@@ -1,0 +1,102 @@
+//! The end of an extent: its parts behind the blocks, and what is said about the whole.
+
+use terrane_base::{Error, ExtentId, Result, SeqNo};
+use terrane_format::extent::{self, ExtentMeta, Footer, Handle, RangeSection};
+use terrane_format::filter;
+use terrane_format::range_deletes::{Fragment, Fragments, seq_range};
+use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
+
+use super::ExtentWriter;
+
+impl ExtentWriter {
+    /// Puts index, filter and footer behind the blocks. Requires: not empty.
+    pub(super) fn seal(&mut self) -> Result<ExtentMeta> {
+        assert!(!self.is_empty(), "an extent without entries has no place in a level");
+        self.cut_block()?;
+        let blocks = self.index.len() as u32;
+        let index = self.append_part(|writer| writer.index.finish(&mut writer.bytes));
+        let bits_per_key = self.settings.filter_bits_per_key;
+        let filter =
+            self.append_part(|writer| filter::build(&writer.hashes, bits_per_key, &mut writer.bytes));
+        let range_deletes = self.append_part(|writer| {
+            if !writer.range_deletes.is_empty() {
+                Fragments::encode(&writer.range_deletes, &mut writer.bytes);
+            }
+        });
+        let bytes = extent::extent_bytes_with(self.bytes.len(), self.is_ranged());
+        let slots = bytes.div_ceil(SLOT_BYTES) as u32;
+        if slots > EXTENT_SLOTS_MAX {
+            return Err(Error::invalid(format!("extent of {slots} slots: the limit is {EXTENT_SLOTS_MAX}")));
+        }
+        let footer = self.footer(bytes as u32, blocks, [index, filter, range_deletes]);
+        self.bytes.resize(bytes - footer.encoded_len(), 0);
+        footer.encode(&mut self.bytes);
+        Ok(self.meta(&footer, slots))
+    }
+
+    fn append_part(&mut self, append: impl FnOnce(&mut Self)) -> Handle {
+        let start = self.bytes.len();
+        append(self);
+        if self.bytes.len() == start {
+            return Handle::default();
+        }
+        Handle::of(start as u32, &self.bytes[start..])
+    }
+
+    fn footer(&self, bytes: u32, blocks: u32, parts: [Handle; 3]) -> Footer {
+        let [index, filter, range_deletes] = parts;
+        let (least, greatest) = seq_range(&self.range_deletes).unzip();
+        Footer {
+            compression: self.settings.compression,
+            table: self.settings.table,
+            bytes,
+            blocks,
+            index,
+            filter,
+            range_deletes,
+            fragments: self.range_deletes.len() as u32,
+            raw_bytes: self.totals.raw_bytes,
+            entries: self.totals.entries,
+            deletes: self.totals.deletes,
+            seq_min: least.unwrap_or(SeqNo::MAX).min(self.totals.seq_min),
+            seq_max: greatest.unwrap_or_default().max(self.totals.seq_max),
+        }
+    }
+
+    fn meta(&self, footer: &Footer, slots: u32) -> ExtentMeta {
+        let (smallest, largest) = self.bounds(footer.blocks > 0);
+        let ends = self.range_deletes.first().zip(self.range_deletes.last());
+        let range_deletes = ends.map(|(first, last)| {
+            let (part, fragments) = (footer.range_deletes, footer.fragments);
+            Box::new(RangeSection { part, fragments, start: first.start.clone(), end: last.end.clone() })
+        });
+        ExtentMeta {
+            id: ExtentId::default(),
+            slots,
+            bytes: footer.bytes,
+            raw_bytes: footer.raw_bytes,
+            smallest,
+            largest,
+            seq_min: footer.seq_min,
+            seq_max: footer.seq_max,
+            entries: footer.entries,
+            deletes: footer.deletes,
+            blocks: footer.blocks,
+            index: footer.index,
+            filter: footer.filter,
+            range_deletes,
+            format_version: if self.is_ranged() { extent::VERSION_RANGED } else { extent::VERSION },
+            compression: footer.compression,
+        }
+    }
+
+    /// The smallest key, and one that is not less than any, range deletes included.
+    fn bounds(&self, has_entries: bool) -> (Vec<u8>, Vec<u8>) {
+        let smallest = has_entries.then_some(self.smallest.as_slice()).into_iter();
+        let largest = has_entries.then_some(self.last_key.as_slice()).into_iter();
+        let first = self.range_deletes.first().map(|first| first.start.as_slice());
+        let last = self.range_deletes.last().map(Fragment::last_key);
+        let (smallest, largest) = (smallest.chain(first).min(), largest.chain(last).max());
+        (smallest.unwrap_or_default().to_vec(), largest.unwrap_or_default().to_vec())
+    }
+}

@@ -1,0 +1,50 @@
+//! A server that would rather refuse a request than keep it waiting.
+
+use std::time::Duration;
+
+use terrane::{Batch, Db, Kind, Options, Result, Sync};
+
+/// What became of a request.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Done,
+    /// The client is to come again later: nothing was written.
+    TooBusy,
+}
+
+fn serve(db: &Db, key: &[u8], value: &[u8]) -> Result<Answer> {
+    let mut batch = Batch::new();
+    batch.put(db.default_table(), key, value)?;
+    // At most 20 ms behind what the background owes; what cannot be let in by then is refused at once.
+    match db.write_with_deadline(&batch, Sync::No, Duration::from_millis(20)) {
+        Ok(_) => Ok(Answer::Done),
+        Err(error) if error.kind() == Kind::Busy => Ok(Answer::TooBusy),
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn main() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let options = Options { memory_bytes: 32 << 20, ..Options::default() };
+    let db = Db::open_with(dir.path().join("data"), &options)?;
+    // Nothing is flushed while the background is paused, so memory runs full.
+    db.pause_background();
+    let mut served = 0u64;
+    while serve(&db, &served.to_be_bytes(), &[7; 4096])? == Answer::Done {
+        served += 1;
+    }
+    println!("{served} requests at once, then the pressure was {:.2}", db.pressure());
+
+    // Whoever may lose a write asks not to wait at all.
+    let mut sample = Batch::new();
+    sample.put(db.default_table(), b"sample", b"value")?;
+    if let Err(error) = db.try_write(&sample, Sync::No) {
+        println!("left out: {error}");
+    }
+
+    // Once the background works there is room again.
+    db.resume_background();
+    db.flush()?;
+    assert_eq!(serve(&db, b"later", b"value")?, Answer::Done);
+    db.close()
+}

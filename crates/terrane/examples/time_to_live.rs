@@ -1,0 +1,36 @@
+//! Time to live: for a table, and for single keys.
+
+use std::time::Duration;
+
+use terrane::{Db, Result, TableOptions};
+
+fn main() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let db = Db::open(dir.path().join("data"))?;
+
+    // Whatever is put into the table lives for half an hour.
+    let sessions = db.create_table("sessions", &TableOptions::new().set("time_to_live", "30m")?)?;
+    sessions.put(b"token-1", b"ada")?;
+    // But for what says otherwise: an hour, or until a moment.
+    sessions.put_with_ttl(b"token-2", b"grace", Duration::from_secs(3600))?;
+    sessions.put_until(b"token-3", b"alan", Duration::from_secs(1_000_000_000))?; // in 2001
+
+    assert!(sessions.contains(b"token-1")? && sessions.contains(b"token-2")?);
+    // What has expired is gone for every read at once; compactions give its space back later.
+    assert!(!sessions.contains(b"token-3")?);
+    assert_eq!(sessions.iter().count(), 2);
+
+    // For what is written from now on. Stored, so it holds after the next opening.
+    sessions.set_option("time_to_live", "12h")?;
+    sessions.put(b"token-4", b"barbara")?;
+    println!("{} sessions", sessions.iter().count());
+    db.close()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn it_runs() {
+        super::main().expect("the example runs");
+    }
+}

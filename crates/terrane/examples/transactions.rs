@@ -1,0 +1,110 @@
+//! Transactions: money that moves between accounts, a rule over several rows, and a commit over two databases.
+//!
+//! Run with `cargo run -p terrane --example transactions`.
+
+use terrane::{
+    Concurrency, Db, IndexedBatch, Isolation, Kind, Result, Sync, Table, Transaction, TransactionOptions,
+};
+
+fn amount(value: Option<terrane::Value>) -> u64 {
+    value.map_or(0, |value| String::from_utf8_lossy(&value).parse().unwrap_or(0))
+}
+
+/// Moves money; the caller commits.
+fn transfer(transaction: &mut Transaction, accounts: &Table, from: &str, to: &str, sum: u64) -> Result<bool> {
+    let has = amount(transaction.get_for_update(accounts, from.as_bytes(), true)?);
+    if has < sum {
+        return Ok(false);
+    }
+    let gets = amount(transaction.get_for_update(accounts, to.as_bytes(), true)?);
+    transaction.put(accounts, from.as_bytes(), (has - sum).to_string().as_bytes())?;
+    transaction.put(accounts, to.as_bytes(), (gets + sum).to_string().as_bytes())?;
+    Ok(true)
+}
+
+/// Runs again by itself where others were in the way.
+fn optimistic(db: &Db) -> Result<()> {
+    let accounts = db.table_or_create("accounts")?;
+    accounts.put(b"ada", b"100")?;
+    let is_paid = db.transact(&TransactionOptions::default(), Sync::Yes, 100, |transaction| {
+        transfer(transaction, &accounts, "ada", "bob", 30)
+    })?;
+    assert!(is_paid);
+    assert_eq!((amount(accounts.get(b"ada")?), amount(accounts.get(b"bob")?)), (70, 30));
+    Ok(())
+}
+
+/// Locks what it reads; a savepoint takes half of it back.
+fn pessimistic(db: &Db) -> Result<()> {
+    let accounts = db.table("accounts")?;
+    let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
+    let mut transaction = db.transaction(&options)?;
+    transfer(&mut transaction, &accounts, "ada", "bob", 10)?;
+    transaction.set_savepoint();
+    transfer(&mut transaction, &accounts, "ada", "eve", 50)?;
+    transaction.rollback_to_savepoint()?;
+    transaction.commit(Sync::No)?;
+    assert_eq!((amount(accounts.get(b"ada")?), amount(accounts.get(b"bob")?)), (60, 40));
+    Ok(())
+}
+
+/// "At most two on call": each reads the range and adds a row of its own. Serializable refuses the second one, snapshot
+/// isolation does not.
+fn phantoms(db: &Db) -> Result<()> {
+    for (isolation, expected) in [(Isolation::Serializable, 2), (Isolation::Snapshot, 3)] {
+        let on_call = db.table_or_create(&format!("on call {isolation:?}"))?;
+        on_call.put(b"ada", b"")?;
+        let options = TransactionOptions { isolation, ..Default::default() };
+        let mut bob = db.transaction(&options)?;
+        let mut eve = db.transaction(&options)?;
+        for (transaction, name) in [(&mut bob, b"bob"), (&mut eve, b"eve")] {
+            if transaction.range(&on_call, ..)?.count() < 2 {
+                transaction.put(&on_call, name, b"")?;
+            }
+        }
+        bob.commit(Sync::No)?;
+        if let Err(error) = eve.commit(Sync::No) {
+            assert_eq!(error.kind(), Kind::Conflict);
+        }
+        assert_eq!(on_call.iter().count(), expected);
+    }
+    Ok(())
+}
+
+/// Both databases are ready before either commits; what is ready survives a crash.
+fn two_phases(one: &Db, two: &Db) -> Result<()> {
+    for (db, key) in [(one, b"left"), (two, b"come")] {
+        let mut transaction = db.transaction(&TransactionOptions::default())?;
+        transaction.put(db.default_table(), key, b"parcel 7")?;
+        transaction.prepare("parcel 7")?;
+    }
+    for db in [one, two] {
+        assert_eq!(db.prepared(), ["parcel 7"]);
+        db.commit_prepared("parcel 7", Sync::Yes)?;
+    }
+    assert!(one.get(b"left")?.is_some() && two.get(b"come")?.is_some());
+    Ok(())
+}
+
+/// A batch that can be read before it is written.
+fn indexed(db: &Db) -> Result<()> {
+    let accounts = db.table("accounts")?;
+    let mut batch = IndexedBatch::new();
+    batch.put(&accounts, b"zoe", b"5")?;
+    assert_eq!(amount(batch.get(&accounts, b"zoe")?), 5);
+    assert_eq!(batch.range(&accounts, ..).count(), accounts.iter().count() + 1);
+    batch.write(db, Sync::No)?;
+    Ok(())
+}
+
+/// Runs all of it in a directory of its own.
+pub fn main() -> Result<()> {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let one = Db::open(dir.path().join("one"))?;
+    let two = Db::open(dir.path().join("two"))?;
+    optimistic(&one)?;
+    pessimistic(&one)?;
+    phantoms(&one)?;
+    two_phases(&one, &two)?;
+    indexed(&one)
+}

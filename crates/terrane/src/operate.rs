@@ -1,0 +1,77 @@
+//! What operators of a database need: checkpoints, and writes that do not wait.
+
+use std::path::Path;
+use std::time::Duration;
+
+use terrane_base::{Result, SeqNo};
+use terrane_engine::Checkpoint;
+
+use crate::{Batch, Db, Sync};
+
+impl Db {
+    /// Makes a second database in the directory `path`, which must not exist: writable, of its own, with every commit up to
+    /// now, durable on return. Data files are linked and not copied where the file system allows it, so it takes the time
+    /// to write what is in memory only; until one of the two has rewritten what they share, neither reuses space in those
+    /// files. Commits go on meanwhile. What a crash leaves of an unfinished one, `NAME.unfinished`, the next attempt to
+    /// the same place removes.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let (path, copy) = (dir.path().join("data"), dir.path().join("copy"));
+    /// let db = terrane::Db::open(&path)?;
+    /// db.put(b"k", b"before")?;
+    /// let checkpoint = db.checkpoint(&copy)?;
+    /// db.put(b"k", b"after")?;
+    /// let second = terrane::Db::open(&checkpoint.path)?;
+    /// assert_eq!(second.get(b"k")?.as_deref(), Some(&b"before"[..]));
+    /// second.put(b"k", b"elsewhere")?;
+    /// assert_eq!(db.get(b"k")?.as_deref(), Some(&b"after"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` if something is at `path`, `path` is inside the database, or it was opened read-only; `Busy` if another
+    /// checkpoint is being made there; `Full`, `Poisoned`, `Io`. Nothing is at `path` then, unless only the last sync
+    /// failed.
+    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
+        self.engine().checkpoint(path.as_ref())
+    }
+
+    /// As [`Db::write`], but never held back: refused where a write would have to wait for the background now. See
+    /// [`Db::pressure`] for how near that is.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(db.default_table(), b"k", b"v")?;
+    /// match db.try_write(&batch, terrane::Sync::No) {
+    ///     Ok(_) => {}
+    ///     Err(error) if error.kind() == terrane::Kind::Busy => println!("tell the client to slow down"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Busy` if it would be held back, `TimedOut` if a transaction has a lock of one of its keys: nothing is written.
+    /// Otherwise as [`Db::write`].
+    pub fn try_write(&self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
+        self.write_with_deadline(batch, sync, Duration::ZERO)
+    }
+
+    /// As [`Db::write`], but held back for `patience` at most. Refuses at once what cannot be let in by then. It bounds what
+    /// the engine holds back; a durable write also takes as long as the device.
+    ///
+    /// # Errors
+    /// `Busy` if that is not enough, `TimedOut` if a transaction keeps a lock of one of its keys: nothing is written.
+    /// Otherwise as [`Db::write`].
+    pub fn write_with_deadline(&self, batch: &Batch, sync: Sync, patience: Duration) -> Result<SeqNo> {
+        batch.check(self.engine())?;
+        self.engine().write_within(&batch.records, sync.is_yes(), patience)
+    }
+}

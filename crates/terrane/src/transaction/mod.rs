@@ -1,0 +1,360 @@
+//! Transactions: changes that are made beside those of others as if nobody else were there.
+
+mod indexed;
+mod iter;
+
+use std::fmt;
+use std::ops::RangeBounds;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use terrane_base::{Error, Result, SeqNo, TableId};
+use terrane_engine::{
+    Bounds, LockMode, ScanId, Snapshot as EngineSnapshot, Transaction as Core, TransactionOptions,
+};
+
+pub use indexed::IndexedBatch;
+pub use iter::{BatchIter, TransactionIter};
+
+use crate::snapshot::to_bounds;
+use crate::{Db, Snapshot, Sync, Table, Value};
+
+/// A transaction: reads and changes that take effect together at the commit, or not at all. Dropped without a commit,
+/// it is rolled back.
+///
+/// What it promises beside others is set by [`Isolation`](crate::Isolation), when it finds that the promise cannot be
+/// held by [`Concurrency`](crate::Concurrency). It may then fail with an error whose kind
+/// [`is_worth_another_run`](crate::Kind::is_worth_another_run): [`Db::transact`] runs it again by itself.
+///
+/// Writes outside of transactions ([`Db::put`], [`Db::write`]) are seen by every check, and wait up to a second for keys
+/// that a transaction has locked. Its size is bounded as that of a batch, and by
+/// [`TransactionOptions`](crate::TransactionOptions).
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let db = terrane::Db::open(dir.path().join("data"))?;
+/// let table = db.default_table();
+/// db.put(b"stock", b"3")?;
+/// let mut sale = db.transaction(&terrane::TransactionOptions::default())?;
+/// if sale.get(table, b"stock")?.as_deref() == Some(b"3") {
+///     sale.put(table, b"stock", b"2")?;
+/// }
+/// db.put(b"stock", b"0")?; // somebody else was faster
+/// assert_eq!(sale.commit(terrane::Sync::No).unwrap_err().kind(), terrane::Kind::Conflict);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Transaction {
+    batch: IndexedBatch,
+    /// Reads keep what they saw, too; they are many and short.
+    core: Mutex<Core>,
+    limits: TransactionOptions,
+    id: u64,
+}
+
+impl Transaction {
+    pub(crate) fn begin(db: &Db, options: &TransactionOptions) -> Result<Transaction> {
+        let core = Core::begin(db.engine().clone(), options.clone())?;
+        let (id, limits) = (core.id(), options.clone());
+        Ok(Transaction { batch: IndexedBatch::new(), core: Mutex::new(core), limits, id })
+    }
+
+    fn core(&self) -> MutexGuard<'_, Core> {
+        // A panic between two steps leaves nothing half done.
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its number, as errors of other transactions name it; unique while the database is open.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Its changes so far.
+    #[must_use]
+    pub fn changes(&self) -> &IndexedBatch {
+        &self.batch
+    }
+
+    fn checked(&self, table: &Table) -> Result<MutexGuard<'_, Core>> {
+        let core = self.core();
+        if table.engine.instance() != core.engine().instance() {
+            return Err(Error::invalid(format!(
+                "table {:?} is of another opened database than the transaction",
+                table.name()
+            )));
+        }
+        table.refuse_if_dropped()?;
+        Ok(core)
+    }
+
+    fn check_limits(&self, core: &Core, more_bytes: usize) -> Result<()> {
+        let more = u64::from(more_bytes > 0);
+        core.check_limits(self.batch.len() as u64 + more, (self.batch.bytes() + more_bytes) as u64)
+    }
+
+    /// Sets `key` to `value` in `table`.
+    ///
+    /// # Errors
+    /// `Full` beyond the limits of the transaction, `Invalid` beyond those of keys and values or for a table of another
+    /// database, `NotFound` if the table was dropped. Where it locks: `Conflict`, `Deadlock`, `TooOld`, `TimedOut`.
+    /// Nothing was changed then.
+    pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.before_write(table, key, value.len())?;
+        self.batch.put(table, key, value)
+    }
+
+    /// Removes `key` from `table`; fine if it is not there.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+        self.before_write(table, key, 0)?;
+        self.batch.delete(table, key)
+    }
+
+    fn before_write(&self, table: &Table, key: &[u8], value_len: usize) -> Result<()> {
+        terrane_base::key::check_key(key)?;
+        let mut core = self.checked(table)?;
+        self.check_limits(&core, key.len() + value_len + 1)?;
+        core.before_write(table.id(), key)
+    }
+
+    /// The value of `key`: the transaction's own, or what it sees.
+    ///
+    /// # Errors
+    /// As [`Table::get`]; `Full` beyond the limits of the transaction. Where it locks, as [`Transaction::put`].
+    pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
+        self.read(table, key, |core, table| core.before_read(table, key))
+    }
+
+    /// The value of `key`, and nobody changes it until this transaction has ended; `exclusive`: nobody else gets it for
+    /// update either. An optimistic transaction notices at its commit if somebody did change it.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn get_for_update(&self, table: &Table, key: &[u8], exclusive: bool) -> Result<Option<Value>> {
+        let mode = if exclusive { LockMode::Exclusive } else { LockMode::Shared };
+        terrane_base::key::check_key(key)?;
+        {
+            // Also of a key that it has changed itself: the lock may be what is wanted.
+            let mut core = self.checked(table)?;
+            core.before_read_for_update(table.id(), key, mode)?;
+        }
+        self.read(table, key, |_, _| Ok(()))
+    }
+
+    fn read(
+        &self,
+        table: &Table,
+        key: &[u8],
+        before: impl FnOnce(&mut Core, TableId) -> Result<()>,
+    ) -> Result<Option<Value>> {
+        terrane_base::key::check_key(key)?;
+        let at = {
+            let mut core = self.checked(table)?;
+            if let Some(own) = self.batch.changed(table, key) {
+                return Ok(own.map(|bytes| Value::new(bytes.to_vec())));
+            }
+            before(&mut core, table.id())?;
+            self.check_limits(&core, 0)?;
+            core.snapshot().map(|snapshot| snapshot.seq())
+        };
+        table.get_at(key, at)
+    }
+
+    /// The values of several keys, in their order; of one moment, but for the transaction's own.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn multi_get(&self, table: &Table, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
+        let others: Vec<&[u8]> =
+            keys.iter().copied().filter(|key| self.batch.changed(table, key).is_none()).collect();
+        let at = {
+            let mut core = self.checked(table)?;
+            for key in &others {
+                terrane_base::key::check_key(key)?;
+                core.before_read(table.id(), key)?;
+                self.check_limits(&core, 0)?;
+            }
+            core.snapshot().map(|snapshot| snapshot.seq())
+        };
+        let mut read = table.multi_get_at(&others, at)?.into_iter();
+        let values = keys.iter().map(|key| match self.batch.changed(table, key) {
+            Some(own) => own.map(|bytes| Value::new(bytes.to_vec())),
+            None => read.next().flatten(),
+        });
+        Ok(values.collect())
+    }
+
+    /// The rows of a range: its own changes over what it sees. A serializable transaction keeps the part that was seen, as
+    /// of when the iterator is dropped. To change what is read, collect first: the iterator borrows the transaction.
+    ///
+    /// # Errors
+    /// `Invalid` for a table of another database, `NotFound` if it was dropped, `Full` beyond the limits.
+    pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<TransactionIter<'_>> {
+        self.scan(table, to_bounds(&range))
+    }
+
+    /// The rows whose keys begin with `prefix`.
+    ///
+    /// # Errors
+    /// As [`Transaction::range`].
+    pub fn prefix(&self, table: &Table, prefix: &[u8]) -> Result<TransactionIter<'_>> {
+        self.scan(table, Bounds::prefix(prefix))
+    }
+
+    fn scan(&self, table: &Table, bounds: Bounds) -> Result<TransactionIter<'_>> {
+        let (scan, pin) = {
+            let mut core = self.checked(table)?;
+            let scan = core.before_scan(table.id(), &bounds);
+            self.check_limits(&core, 0)?;
+            let pin = core.snapshot().cloned();
+            (scan, pin.unwrap_or_else(|| Arc::new(EngineSnapshot::new(table.engine.clone()))))
+        };
+        let changes = self.batch.changes(table, &bounds);
+        let rows = BatchIter::new(table.iter_at(bounds.clone(), pin), changes, &self.batch);
+        Ok(TransactionIter { rows, transaction: self, scan, bounds, seen: [None, None], is_whole: false })
+    }
+
+    pub(crate) fn after_scan(&self, scan: ScanId, parts: Vec<Bounds>) {
+        self.core().after_scan(scan, parts);
+    }
+
+    /// What it sees of others; `None` if that is the latest state at each read.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.core().snapshot().map(|pin| Snapshot { pin: pin.clone() })
+    }
+
+    /// Marks this moment, to go back to it.
+    pub fn set_savepoint(&mut self) {
+        self.batch.set_savepoint();
+    }
+
+    /// Takes back every change since the last savepoint, which goes. Locks that were taken since stay, and what was read
+    /// since is still checked.
+    ///
+    /// # Errors
+    /// `Invalid` if none is set.
+    pub fn rollback_to_savepoint(&mut self) -> Result<()> {
+        self.batch.rollback_to_savepoint()
+    }
+
+    /// Forgets the last savepoint; the changes since stay.
+    ///
+    /// # Errors
+    /// `Invalid` if none is set.
+    pub fn pop_savepoint(&mut self) -> Result<()> {
+        self.batch.pop_savepoint()
+    }
+
+    /// Commits: all changes take effect, or the transaction is rolled back and none does. Returns the position in the
+    /// order of commits; of a transaction without changes, the position that it saw.
+    ///
+    /// # Errors
+    /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: run it again. As [`Db::write`] besides.
+    pub fn commit(self, sync: Sync) -> Result<SeqNo> {
+        let Transaction { batch, core, .. } = self;
+        let core = core.into_inner().unwrap_or_else(PoisonError::into_inner);
+        batch.batch.check(core.engine())?;
+        core.commit(&batch.batch.records, sync.is_yes())
+    }
+
+    /// Makes the changes ready to be committed under `name` whatever happens, on disk when this returns: the first step
+    /// of a commit over several databases. Then [`Db::commit_prepared`] or [`Db::rollback_prepared`] ends it, also after
+    /// the database was closed or has crashed; until then its locks stay. On an error it is rolled back.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`]; `Invalid` for a bad name or one that is in use, with the option `journal=off`, or beyond
+    /// 64 MiB of changes and locks.
+    pub fn prepare(self, name: &str) -> Result<()> {
+        let Transaction { batch, core, .. } = self;
+        let core = core.into_inner().unwrap_or_else(PoisonError::into_inner);
+        batch.batch.check(core.engine())?;
+        core.prepare(name, &batch.batch.records)
+    }
+
+    /// Gives every change up. The same as dropping it.
+    pub fn rollback(self) {}
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (id, options) = (&self.id, &self.limits);
+        f.debug_struct("Transaction").field("id", id).field("options", options).finish_non_exhaustive()
+    }
+}
+
+impl Db {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// `Invalid` if the database is open for reading only, `Cancelled` after a close.
+    pub fn transaction(&self, options: &TransactionOptions) -> Result<Transaction> {
+        Transaction::begin(self, options)
+    }
+
+    /// Runs `body` in transactions until one commits, or fails with an error that another run would not help; at most
+    /// `runs` times. Returns what `body` returned.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let table = db.default_table();
+    /// let count = db.transact(&terrane::TransactionOptions::default(), terrane::Sync::No, 10, |transaction| {
+    ///     let count = transaction.get(table, b"visits")?.map_or(0, |value| value[0]) + 1;
+    ///     transaction.put(table, b"visits", &[count])?;
+    ///     Ok(count)
+    /// })?;
+    /// assert_eq!(count, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `body` and of [`Transaction::commit`].
+    pub fn transact<T>(
+        &self,
+        options: &TransactionOptions,
+        sync: Sync,
+        runs: u32,
+        mut body: impl FnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        let mut run = 1;
+        loop {
+            let mut transaction = self.transaction(options)?;
+            let done = body(&mut transaction);
+            let done = done.and_then(|value| transaction.commit(sync).map(|_| value));
+            match done {
+                Err(error) if error.kind().is_worth_another_run() && run < runs => run += 1,
+                done => return done,
+            }
+        }
+    }
+
+    /// The names of the prepared transactions that wait to be committed or rolled back.
+    #[must_use]
+    pub fn prepared(&self) -> Vec<String> {
+        self.engine().prepared()
+    }
+
+    /// Commits the transaction that is prepared as `name`. Returns its position in the order of commits. Changes of a
+    /// table that was dropped meanwhile are left out.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing is prepared under the name, `Busy` while another thread resolves it. As [`Db::write`]
+    /// besides: it stays prepared then.
+    pub fn commit_prepared(&self, name: &str, sync: Sync) -> Result<SeqNo> {
+        self.engine().commit_prepared(name, sync.is_yes())
+    }
+
+    /// Rolls the transaction back that is prepared as `name`; on disk when this returns.
+    ///
+    /// # Errors
+    /// As [`Db::commit_prepared`].
+    pub fn rollback_prepared(&self, name: &str) -> Result<()> {
+        self.engine().rollback_prepared(name)
+    }
+}

@@ -1,0 +1,18 @@
+//! Every example of the tour runs to its end.
+#![allow(clippy::unwrap_used, reason = "an example that fails ends the test")]
+
+#[path = "../examples/checkpoint.rs"]
+mod checkpoint;
+
+#[path = "../examples/pressure.rs"]
+mod pressure;
+
+#[test]
+fn pressure_runs() {
+    pressure::main().unwrap();
+}
+
+#[test]
+fn checkpoint_runs() {
+    checkpoint::main().unwrap();
+}

@@ -1,0 +1,4 @@
+//! Target `range_deletes`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| terrane_fuzz::run("range_deletes", bytes));
