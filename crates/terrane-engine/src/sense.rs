@@ -15,7 +15,7 @@ use terrane_base::{MergeOperator, Moment, Result, SeqKind, Stored};
 /// Steps in which the operands of a table with a time to live expire: those of one step can be folded.
 const OPERAND_STEPS: u64 = 16;
 
-/// See the [module](self). Belongs to an open table.
+/// What a table's records mean to its readers. Belongs to an open table.
 #[derive(Debug)]
 pub struct Sense {
     operator: Option<Arc<dyn MergeOperator>>,
