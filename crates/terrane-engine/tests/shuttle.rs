@@ -11,6 +11,8 @@
 mod commits;
 #[path = "shuttle/deadlocks.rs"]
 mod deadlocks;
+#[path = "shuttle/fences.rs"]
+mod fences;
 #[path = "shuttle/txn.rs"]
 mod txn;
 

@@ -8,6 +8,8 @@ use terrane_base::options::Compression;
 use terrane_base::{ExtentId, Kind, SeqNo, TableId, key};
 use terrane_format::extent::{self, ExtentMeta, Footer, Handle, check};
 use terrane_format::index::IndexBuilder;
+use terrane_format::manifest::edit::decode_edits;
+use terrane_format::manifest::{Edit, EditOp, Place};
 use terrane_format::range_deletes::{Fragment, Fragments, last_key_before};
 
 const ID: ExtentId = ExtentId { file: 0, slot: 3 };
@@ -134,4 +136,14 @@ proptest! {
             prop_assert_eq!(error.kind(), Kind::Corrupt);
         }
     }
+}
+
+#[test]
+fn an_extent_that_begins_behind_the_longest_key_can_leave_the_manifest() {
+    let smallest = key::successor(&vec![b'k'; key::KEY_BYTES_MAX]);
+    let op = EditOp::RemoveExtent { table: TableId(1), place: Place::Level(1), id: ID, smallest };
+    let edit = Edit { ops: vec![op] };
+    let mut bytes = Vec::new();
+    edit.encode(&mut bytes);
+    assert_eq!(decode_edits(&bytes).unwrap(), [edit]);
 }

@@ -176,6 +176,33 @@ fn a_delete_of_a_range_waits_for_locks_in_it() {
 }
 
 #[test]
+fn batches_that_replace_a_range_wait_for_each_other() {
+    let (_dir, db) = open();
+    let table = db.default_table();
+    // As long as it lives all writes take locks; the longest patience that there can be is none too long.
+    let patient = TransactionOptions { lock_timeout: Duration::MAX, ..TransactionOptions::default() };
+    let mut running = db.transaction(&patient).unwrap();
+    running.put(table, b"zz", b"").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4u8 {
+            let db = &db;
+            scope.spawn(move || {
+                for number in 0..50u8 {
+                    let mut batch = Batch::new();
+                    batch.delete_range(db.default_table(), b"a", b"z").unwrap();
+                    batch.put(db.default_table(), b"m", &[thread, number]).unwrap();
+                    batch.put(db.default_table(), &[b'n', thread], b"").unwrap();
+                    db.write_with_deadline(&batch, Sync::No, Duration::MAX).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(table.iter().count(), 2, "one batch was the last");
+    running.commit(Sync::No).unwrap();
+    assert_eq!(table.iter().count(), 3);
+}
+
+#[test]
 fn a_transaction_that_waited_for_its_first_lock_sees_what_the_holder_wrote() {
     let (_dir, db) = open();
     let table = db.default_table();

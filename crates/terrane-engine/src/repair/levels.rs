@@ -264,7 +264,7 @@ impl Versions {
 }
 
 fn folds(table: &terrane_levels::Table) -> bool {
-    table.options.iter().any(|(name, _)| name == MERGE_OPERATOR)
+    table.options.iter().any(|(name, value)| name == MERGE_OPERATOR && value != "none")
 }
 
 fn scanner(meta: &ExtentMeta, store: &Arc<dyn Store>) -> Result<ExtentScanner> {

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::env::Env;
-use terrane_base::options::Options;
+use terrane_base::options::{OperatorName, Options, Setting as _};
 use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
@@ -211,7 +211,12 @@ impl Repair<'_> {
                 self.prepared = Some(made);
                 continue;
             }
-            let made = match self.target.create_table(&table.name, &table.options) {
+            let mut options = table.options.clone();
+            if !options.iter().any(|(name, _)| name == MERGE_OPERATOR) {
+                // Not the one of the new database, which is that of the default table.
+                options.push((MERGE_OPERATOR.to_owned(), OperatorName::none().show()));
+            }
+            let made = match self.target.create_table(&table.name, &options) {
                 Err(error) if error.kind() == Kind::Invalid => {
                     let error = error.context("the table's own options are left out");
                     self.report.lose(Some(&table.name), error);

@@ -19,7 +19,8 @@ impl Bounds {
     }
 
     /// Bytes of its keys.
-    pub(crate) fn bytes(&self) -> u64 {
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
         let of = |bound: &Bound<Vec<u8>>| match bound {
             Bound::Included(key) | Bound::Excluded(key) => key.len() as u64,
             Bound::Unbounded => 0,

@@ -9,6 +9,7 @@ use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, TableId};
 use crate::catalog::name_of;
 use crate::engine::Engine;
 use crate::stats::add;
+use crate::txn::fences::Ground;
 use crate::txn::locks::{LockKey, LockMode, LockTable, Owner, Patience, Refusal, Waited};
 use crate::txn::range::{KeyRange, deletes_of};
 use crate::txn::window::{FlightId, Footprint, Look, Stale, Verdict, Window};
@@ -96,17 +97,22 @@ impl Engine {
         let owner = self.txn.new_owner();
         let patience = self.patience(lock_timeout);
         let deletes = deletes_of(batch);
-        // Ranges first: who waits for one holds nothing yet.
-        let _fence = self
-            .txn
-            .locks
-            .fence(owner, &deletes, &patience)
-            .map_err(|refusal| self.refused(refusal, deletes.first().map(KeyRange::first).as_ref()))?;
         let mut held = Held::new(&self.txn.locks, owner);
-        for key in writes.iter() {
-            let taken = held.acquire(key, LockMode::Exclusive, &patience);
-            taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
-        }
+        // All at once where there are ranges; keys alone one by one, in an order that all keep.
+        let _fence =
+            if deletes.is_empty() {
+                for key in writes.iter() {
+                    let taken = held.acquire(key, LockMode::Exclusive, &patience);
+                    taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
+                }
+                None
+            } else {
+                let ground = Ground { keys: writes.clone(), ranges: deletes.clone() };
+                let fence = self.txn.locks.fence(owner, &ground, &patience);
+                Some(fence.map_err(|refusal| {
+                    self.refused(refusal, deletes.first().map(KeyRange::first).as_ref())
+                })?)
+            };
         let footprint = Footprint { writes, deletes, ..Footprint::default() };
         let flight = self.enter_window(&footprint, false, &patience)?;
         let seq = self.commit_batch(batch, sync)?;
@@ -135,7 +141,11 @@ impl Engine {
 
     /// Patience that ends after `timeout`.
     pub(crate) fn patience(&self, timeout: Duration) -> Patience<'_> {
-        Patience { env: &self.env, until: self.env.clock.now() + timeout, closing: &self.closing }
+        Patience {
+            env: &self.env,
+            until: self.env.clock.now().saturating_add(timeout),
+            closing: &self.closing,
+        }
     }
 
     fn table_name(&self, id: TableId) -> String {

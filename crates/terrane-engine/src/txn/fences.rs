@@ -1,23 +1,69 @@
-//! Fences: ranges of keys in which nobody but their owner gets a lock, while what is in them is deleted.
+//! Fences: what a batch with range deletes changes, as one piece of ground where nobody else gets a lock meanwhile.
 //!
-//! A fence is put up, and stands if nobody holds a lock behind it ([`crate::txn::locks::LockTable::fence`]); else it is taken
-//! down, and put up again when some lock was released. Who wants a lock behind a fence waits in front of it, with no place
-//! in the lock's queue; who puts one up holds nothing yet. So no circle of waiters goes through a fence.
+//! A fence is put up around the deleted ranges and the single keys of the batch together, and stands if nobody holds a lock
+//! behind it ([`crate::txn::locks::LockTable::fence`]); else it is taken down, and put up again when some lock was released.
+//! Who wants a lock behind a fence waits in front of it, with no place in the lock's queue; who puts one up has nothing until
+//! it has everything. So no circle of waiters goes through a fence.
 //!
 //! # Ordering
 //! Whoever grants a lock looks for fences under the mutex of the lock's shard; a fence is put up before the shards are
 //! looked through under their mutexes. So one of the two sees the other, and `count` may be read relaxed: the shard's
-//! mutex orders it. Fences keep out no other fences: of two deletes of a range either may come first.
+//! mutex orders it. A fence keeps out another one that has a single key behind it; of two deletes of a range either may
+//! come first.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use terrane_base::sync::atomic::{AtomicUsize, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
 
 use crate::txn::locks::{LockKey, Owner, Patience, Refusal, Waited};
 use crate::txn::range::KeyRange;
 
-type Standing = Vec<(Owner, Arc<[KeyRange]>)>;
+#[derive(Debug, Default)]
+struct Standing {
+    fences: Vec<(Owner, Ground)>,
+    marks: Marks,
+}
+
+/// How often something happened that somebody may wait for who wants a fence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// A lock was released.
+    releases: u64,
+    /// A fence was taken down. Apart: who finds a lock behind its fence takes it down again, and wakes nobody but those whom
+    /// the fence kept out.
+    taken_down: u64,
+}
+
+/// What keeps a fence from standing.
+#[derive(Debug)]
+pub(super) enum InFront {
+    /// Locks of these behind it.
+    Holders(Vec<Owner>),
+    /// The fence of this one.
+    Fence(Owner),
+}
+
+/// What a fence is put up around.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ground {
+    /// Ascending.
+    pub(crate) keys: Arc<[LockKey]>,
+    /// Ranges.
+    pub(crate) ranges: Arc<[KeyRange]>,
+}
+
+impl Ground {
+    /// Whether the key lies there.
+    pub(crate) fn holds(&self, key: &LockKey) -> bool {
+        self.ranges.iter().any(|range| range.holds(key)) || self.keys.binary_search(key).is_ok()
+    }
+
+    /// Whether a single key of one lies in the other.
+    fn excludes(&self, other: &Ground) -> bool {
+        self.keys.iter().any(|key| other.holds(key)) || other.keys.iter().any(|key| self.holds(key))
+    }
+}
 
 /// All fences of a database.
 #[derive(Debug, Default)]
@@ -27,8 +73,18 @@ pub(super) struct Fences {
     count: AtomicUsize,
     /// How many wait for locks to be released.
     waiting: AtomicUsize,
-    /// A fence was taken down, or a lock was released while somebody waited for that.
+    /// One of the marks was set.
     changed: Condvar,
+}
+
+/// Somebody who wants a fence: whoever releases a lock tells.
+#[derive(Debug)]
+pub(super) struct Wanting<'f>(&'f Fences);
+
+impl Drop for Wanting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A fence. It goes with the value.
@@ -41,23 +97,23 @@ pub(crate) struct Fence<'f> {
 impl Drop for Fence<'_> {
     fn drop(&mut self) {
         let mut standing = self.fences.standing.lock();
-        let before = standing.len();
-        standing.retain(|(owner, _)| *owner != self.owner);
-        if standing.len() < before {
-            self.fences.count.fetch_sub(1, Ordering::Relaxed);
-            self.fences.changed.notify_all();
-        }
+        standing.fences.retain(|(owner, _)| *owner != self.owner);
+        standing.marks.taken_down += 1;
+        self.fences.count.fetch_sub(1, Ordering::Relaxed);
+        self.fences.changed.notify_all();
     }
 }
 
 impl Fences {
-    /// Puts a fence up around `ranges`, which may be none. An owner has one fence at a time.
-    pub(super) fn put_up(&self, owner: Owner, ranges: &Arc<[KeyRange]>) -> Fence<'_> {
-        if !ranges.is_empty() {
-            self.standing.lock().push((owner, ranges.clone()));
-            self.count.fetch_add(1, Ordering::Relaxed);
+    /// Puts a fence up around `ground`, or names who has one that keeps it out. An owner has one fence at a time.
+    pub(super) fn put_up(&self, owner: Owner, ground: &Ground) -> Result<Fence<'_>, Owner> {
+        let mut standing = self.standing.lock();
+        if let Some((of, _)) = standing.fences.iter().find(|(_, other)| other.excludes(ground)) {
+            return Err(*of);
         }
-        Fence { fences: self, owner }
+        standing.fences.push((owner, ground.clone()));
+        self.count.fetch_add(1, Ordering::Relaxed);
+        Ok(Fence { fences: self, owner })
     }
 
     /// Whether `key` is behind a fence that `owner` has not put up.
@@ -67,8 +123,8 @@ impl Fences {
     }
 
     fn has_fence(standing: &Standing, owner: Owner, key: &LockKey) -> Option<Owner> {
-        let others = standing.iter().filter(|(of, _)| *of != owner);
-        others.filter(|(_, ranges)| ranges.iter().any(|range| range.holds(key))).map(|(of, _)| *of).next()
+        let others = standing.fences.iter().filter(|(of, _)| *of != owner);
+        others.filter(|(_, ground)| ground.holds(key)).map(|(of, _)| *of).next()
     }
 
     /// Waits until no fence keeps `owner` from `key`.
@@ -81,18 +137,41 @@ impl Fences {
         Ok(())
     }
 
-    /// Waits for a moment, or until a lock was released.
-    pub(super) fn wait_for_release(&self, patience: &Patience<'_>) -> Waited {
+    /// Announces that somebody wants a fence. What is released from now on shows in [`Fences::marks`].
+    pub(super) fn want(&self) -> Wanting<'_> {
+        // Before the shards are looked through under their mutexes: who releases a lock that was seen there sees this.
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let waited = patience.wait(&self.changed, &mut self.standing.lock());
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        waited
+        Wanting(self)
     }
 
-    /// Tells who waits that a lock was released. Whoever begins to wait just now looks again soon enough.
+    /// To be taken before a try to put up a fence.
+    pub(super) fn marks(&self) -> Marks {
+        self.standing.lock().marks
+    }
+
+    /// Waits until what was in front may have gone since `seen`.
+    pub(super) fn wait_behind(&self, in_front: InFront, seen: Marks, patience: &Patience<'_>) -> Waited {
+        let mut standing = self.standing.lock();
+        let is_there = |now: Marks| match in_front {
+            InFront::Holders(_) => now.releases == seen.releases,
+            InFront::Fence(_) => now.taken_down == seen.taken_down,
+        };
+        while is_there(standing.marks) {
+            if let Err(refusal) = patience.wait(&self.changed, &mut standing) {
+                return Err(refusal.in_front(match in_front {
+                    InFront::Holders(owners) => owners,
+                    InFront::Fence(owner) => vec![owner],
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells those who want a fence that a lock was released.
     #[inline]
     pub(super) fn released(&self) {
         if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.standing.lock().marks.releases += 1;
             self.changed.notify_all();
         }
     }
@@ -129,6 +208,7 @@ mod tests {
         let key = |text: &str| LockKey::new(TableId(1), text.as_bytes());
         let bounds = Bounds { lower: Bound::Included(b"b".to_vec()), upper: Bound::Excluded(b"d".to_vec()) };
         let ranges: Arc<[KeyRange]> = [KeyRange { table: TableId(1), bounds }].into();
+        let ranges = Ground { keys: Arc::default(), ranges };
         let table = LockTable::new();
         let exclusive = LockMode::Exclusive;
 
@@ -148,5 +228,13 @@ mod tests {
         assert_eq!(table.acquire(1, &key("c"), exclusive, &impatient), Err(Refusal::TimedOut(vec![3])));
         drop(second);
         table.acquire(1, &key("c"), exclusive, &impatient).unwrap();
+        table.release(1, &[key("c")]);
+
+        let replaced = Ground { keys: [key("c")].into(), ..ranges.clone() };
+        let fence = table.fence(4, &replaced, &impatient).unwrap();
+        let refused = table.fence(5, &replaced, &impatient).map(drop);
+        assert_eq!(refused, Err(Refusal::TimedOut(vec![4])), "both have the same key");
+        drop(fence);
+        drop(table.fence(5, &replaced, &impatient).unwrap());
     }
 }

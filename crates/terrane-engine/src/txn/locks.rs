@@ -25,8 +25,7 @@ use terrane_base::TableId;
 use terrane_base::env::Env;
 use terrane_base::sync::{Condvar, Mutex, MutexGuard, unlocked};
 
-use crate::txn::fences::{Fence, Fences};
-use crate::txn::range::KeyRange;
+use crate::txn::fences::{Fence, Fences, Ground, InFront};
 use crate::txn::waits::{Edge, Waits};
 
 /// Maps of locks, each under a mutex of its own.
@@ -277,31 +276,36 @@ impl LockTable {
         shard.changed.notify_all();
     }
 
-    /// Keeps everybody but `owner` from locks of keys in `ranges` as long as the fence is there. Requires: `owner` holds
+    /// Keeps everybody but `owner` from locks of keys in `ground` as long as the fence is there. Requires: `owner` holds
     /// nothing.
     pub(crate) fn fence(
         &self,
         owner: Owner,
-        ranges: &Arc<[KeyRange]>,
+        ground: &Ground,
         patience: &Patience<'_>,
     ) -> Result<Fence<'_>, Refusal> {
+        let _wanting = self.fences.want();
         loop {
-            let fence = self.fences.put_up(owner, ranges);
-            let holders = self.holders_in(ranges);
-            if holders.is_empty() {
-                return Ok(fence);
-            }
-            drop(fence);
-            self.fences.wait_for_release(patience).map_err(|refusal| refusal.in_front(holders))?;
+            let seen = self.fences.marks();
+            let in_front = match self.fences.put_up(owner, ground) {
+                Ok(fence) => {
+                    let holders = self.holders_in(ground);
+                    if holders.is_empty() {
+                        return Ok(fence);
+                    }
+                    InFront::Holders(holders)
+                }
+                Err(other) => InFront::Fence(other),
+            };
+            self.fences.wait_behind(in_front, seen, patience)?;
         }
     }
 
-    fn holders_in(&self, ranges: &[KeyRange]) -> Vec<Owner> {
+    fn holders_in(&self, ground: &Ground) -> Vec<Owner> {
         let mut holders = Vec::new();
-        let is_in = |key: &LockKey| ranges.iter().any(|range| range.holds(key));
-        for shard in self.shards.iter().filter(|_| !ranges.is_empty()) {
+        for shard in &self.shards {
             let locks = shard.locks.lock();
-            let held = locks.iter().filter(|(key, _)| is_in(key)).flat_map(|(_, lock)| &lock.holders);
+            let held = locks.iter().filter(|(key, _)| ground.holds(key)).flat_map(|(_, lock)| &lock.holders);
             holders.extend(held.map(|(owner, _)| *owner));
         }
         holders.sort_unstable();

@@ -9,7 +9,8 @@ use terrane_base::{SeqNo, TableId};
 
 use crate::scan::Bounds;
 use crate::txn::locks::{LockMode, LockTable, Owner};
-use crate::txn::window::{Footprint, KeyRange, Window};
+use crate::txn::range::KeyRange;
+use crate::txn::window::{Footprint, Window};
 use crate::{ENDLESS, env, explore, key, patience};
 
 /// Commits in the order of their numbers, which begin at 1: the keys that each wrote.
@@ -55,6 +56,7 @@ fn footprint(plan: &Plan) -> Footprint {
     Footprint {
         writes: plan.writes.iter().map(|&name| key(name)).collect(),
         ranges: plan.scans.into_iter().map(range).collect(),
+        ..Footprint::default()
     }
 }
 

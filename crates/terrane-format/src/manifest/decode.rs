@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Error, ExtentId, Result, SegmentId, SeqNo, TableId, key};
+use terrane_base::{Error, ExtentId, Result, SegmentId, SeqNo, TableId};
 
 use super::edit::{
     Edit, EditOp, LEVEL_MAX, NAME_BYTES_MAX, NextIds, OPTION_BYTES_MAX, OPTIONS_MAX, Place, Seal,
     SegmentSpec, TableOptions,
 };
 use crate::extent::ExtentMeta;
+use crate::range_deletes::END_BYTES_MAX;
 use crate::wire::Fields;
 
 /// Names in errors what is decoded.
@@ -52,7 +53,7 @@ impl EditOp {
                 table: get_table(fields)?,
                 place: get_place(fields)?,
                 id: ExtentId { file: fields.varint()?, slot: fields.varint()? },
-                smallest: get_bytes(fields, key::KEY_BYTES_MAX)?.to_vec(),
+                smallest: get_bytes(fields, END_BYTES_MAX)?.to_vec(),
             },
             6 => EditOp::AddSegment(SegmentSpec {
                 id: get_segment(fields)?,
