@@ -94,7 +94,12 @@ impl GlobalIndex {
         for entry in std::iter::successors(Some(head), |entry| entry.older()) {
             let record_bytes = entry.view().len as u64;
             bytes += record_bytes;
-            if needs_older || newer.is_none_or(|newer| is_seen(entry.seq(), newer.seq(), snapshots)) {
+            // A single delete stays behind a newer put, which may vanish with a single delete of its own.
+            let is_single = entry.seq_kind.kind() == Some(RecordKind::SingleDelete);
+            if is_single
+                || needs_older
+                || newer.is_none_or(|newer| is_seen(entry.seq(), newer.seq(), snapshots))
+            {
                 needs_older = needs_what_is_older(entry.seq_kind);
                 let segment = &frozen.pinned(entry.record().segment()).memory;
                 // SAFETY: the record is valid, as it was for `frozen`, and lies in this segment.

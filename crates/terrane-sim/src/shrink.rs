@@ -63,6 +63,10 @@ impl Search {
         let mut is_better = false;
         for index in (0..self.best.options.len()).rev() {
             let mut shorter = self.best.clone();
+            if shorter.options[index].0 == crate::special::operator().0 {
+                // Without it merges fail, and that is another failure.
+                continue;
+            }
             shorter.options.remove(index);
             // Some need each other: not every subset is a configuration.
             is_better |= crate::run::accepts(&shorter) && self.try_script(shorter);
