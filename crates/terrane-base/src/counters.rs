@@ -68,6 +68,9 @@ read_counters! {
     filter_probes, "probes", "Filters that point reads asked.";
     filter_negatives, "probes", "Filters that said no: nothing more of the extent was looked at.";
     filter_positives_false, "probes", "Filters that said yes where the extent had no version of the key to show.";
+    prefix_probes, "probes", "Filters that scans within one prefix asked for it before they looked into an extent.";
+    prefix_negatives, "probes", "Filters that said no: the scan passed the extent by.";
+    prefix_positives_false, "probes", "Filters that said yes where a seek met no key with the prefix in the extent.";
     index_blocks_searched, "blocks", "Index blocks searched, by point reads and seeks.";
     data_blocks_searched, "blocks", "Data blocks searched by point reads and seeks, and entered by steps.";
     cache_misses, "blocks", "Filters, index blocks and data blocks that were not in the cache.";

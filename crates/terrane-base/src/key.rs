@@ -68,6 +68,15 @@ pub fn successor(key: &[u8]) -> Vec<u8> {
     next
 }
 
+/// The least key that is greater than every key that begins with `prefix`; `None` if there is none.
+#[must_use]
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=kept].to_vec();
+    end[kept] += 1;
+    Some(end)
+}
+
 /// Bytes that `left` and `right` have in common from the front.
 #[inline]
 #[must_use]

@@ -10,7 +10,7 @@ mod tables;
 
 pub use kinds::{AdaptiveShape, Compression, IoUring, JournalMode};
 pub use search::{BlockEncoding, BlockMemory, SearchKernel};
-pub use tables::{OperatorName, TimeToLive};
+pub use tables::{ExtractorName, OperatorName, OrderName, TimeToLive};
 
 use crate::{Error, Result};
 
@@ -158,6 +158,8 @@ options! {
         "Where cached blocks lie: in chunks of 2 MiB on huge pages, if the cache has 40 MiB of its own or more, or each on the heap.";
     filter_bits_per_key: u64 = 10, "0 (no filter) to 30", |v| *v <= 30,
         "Memory of a filter per key, in bits; 10 gives about one false positive in a hundred.";
+    prefix_extractor: ExtractorName = ExtractorName::none(), "none, fixed:BYTES, capped:BYTES, until:DELIMITER, or the name of one that is given at opening", |_| true,
+        "Which front part of a key filters hold beside the key, so that scans within one prefix pass by extents without it.";
     memtable_filter: bool = true, "true, false", |_| true,
         "Keep a filter over the keys of each memtable, about 2 bytes for each, so that reads of other keys pass it by.";
     adaptive_filters: bool = true, "true, false", |_| true,
@@ -200,6 +202,8 @@ options! {
         "Steps by which threads for flush and compaction give way to other threads.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
         "Where commits are recorded before they are acknowledged.";
+    key_order: OrderName = OrderName::bytewise(), "bytewise, reverse, or the name of one that is given at opening", |_| true,
+        "How the keys of a table are ordered; stored with the table when it is created, and never changed.";
     merge_operator: OperatorName = OperatorName::none(), "none, counter, append, append:SEPARATOR, max, min, json_merge_patch, or the name of one that is given at opening", |_| true,
         "How operands of merges become a value in a table; stored with the table when it is created, and never changed.";
     time_to_live: TimeToLive = TimeToLive::NONE, "none, or 1ms to 3650000d, such as 90s, 15m, 12h or 30d", |v| v.is_possible(),

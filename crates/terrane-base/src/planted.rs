@@ -68,6 +68,7 @@ bugs! {
     VeilHidesNewer: "range deletes: scans", "a scan passes over what was written after a range delete", "terrane range_deletes point_reads_and_scans";
     WrongUpperBound: "ranges", "an excluded upper bound is included", "terrane-sim model tiny_limits_many_keys";
     FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format filter no_key_is_denied";
+    AskForeignFilter: "filters: whose prefixes", "a filter with prefixes of another extractor is asked", "terrane prefixes scans_within_prefixes";
     FillStaleRow: "row cache: stamps", "a read fills the row cache though records came down from memory meanwhile", "terrane-table row_cache a_fill_that_comes_late";
     KeepForgottenRow: "row cache: forgetting", "a row stays in the row cache when a newer version comes down from memory", "terrane-engine row_cache no_read_gets_an_old_value";
     MemtableFilterForgets: "filters", "the filter of a memtable forgets its keys", "terrane-memtable filter no_key_is_denied";
@@ -83,6 +84,7 @@ bugs! {
     FoldTwice: "merges: operands in two places", "an operand that lies in two places counts twice", "terrane-base merging what_lies_in_two";
     DropOperands: "merges: what is older counts", "the index drops operands that newer ones lie over", "terrane merge_operators every_way_of_reading";
     FoldAcrossSnapshot: "merges: snapshots", "a compaction folds operands across a snapshot", "terrane-compaction folding readers_see_the_same";
+    ForgetKeyOrder: "key orders: a table keeps its order", "the order that the database gives a new table is not stored with it", "terrane key_orders an_order_is_stored";
     ReadExpired: "time to live: reads", "what has expired is shown until a compaction drops it", "terrane time_to_live what_has_expired";
     DropExpired: "time to live: what is older", "what has expired is dropped where older versions lie below", "terrane time_to_live nothing_older";
     SingleDeleteTooDeep: "single delete", "a single delete vanishes with a put that may lie deeper as well", "terrane-compaction folding a_single_delete_stays";

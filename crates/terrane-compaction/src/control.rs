@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use terrane_base::env::Clock;
+use terrane_base::prefix_extractor::Extractor;
 use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, Kind, MergeOperator, Moment, Result};
 
@@ -80,6 +81,7 @@ pub struct JobControl {
     limiter: Option<Arc<RateLimiter>>,
     work: AtomicWork,
     operator: OnceLock<Arc<dyn MergeOperator>>,
+    extractor: OnceLock<Arc<Extractor>>,
 }
 
 macro_rules! atomic_work {
@@ -128,6 +130,7 @@ impl JobControl {
             limiter,
             work: AtomicWork::default(),
             operator: OnceLock::new(),
+            extractor: OnceLock::new(),
         }
     }
 
@@ -140,6 +143,16 @@ impl JobControl {
     /// What the job folds operands with.
     pub(crate) fn operator(&self) -> Option<&Arc<dyn MergeOperator>> {
         self.operator.get()
+    }
+
+    /// Lets the job put prefixes of keys into the filters that it builds.
+    pub fn filter_prefixes(&self, extractor: Arc<Extractor>) {
+        let _ = self.extractor.set(extractor);
+    }
+
+    /// Whose prefixes filters get.
+    pub(crate) fn extractor(&self) -> Option<&Arc<Extractor>> {
+        self.extractor.get()
     }
 
     /// The moment by which a job decides what has expired.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Error, MergeOperators, Result, SeqNo};
+use terrane_base::{Error, Functions, Result, SeqNo};
 use terrane_compaction::{JobControl, LocalCompactor, RateLimiter, Work};
 use terrane_device::{Disk, DiskLock};
 use terrane_journal::Journal;
@@ -73,8 +73,8 @@ pub struct Engine {
     pub(crate) catalog: Catalog,
     /// Transactions that live.
     pub(crate) txn: Transactions,
-    /// Merge operators that were given at opening.
-    pub(crate) operators: MergeOperators,
+    /// What was given at opening for tables to name.
+    pub(crate) functions: Functions,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
     /// What writers brought that did not wait.
@@ -205,8 +205,11 @@ impl Engine {
         JobControl::new(self.env.clock.clone(), Some(self.limiter.clone()))
     }
 
-    /// Lets a job fold the operands of its table, and counts what it did.
-    pub(crate) fn give_operator(&self, table: &Table, control: &JobControl) {
+    /// Gives a job the functions of its table: what folds operands, and what extracts prefixes.
+    pub(crate) fn give_functions(&self, table: &Table, control: &JobControl) {
+        if let Some(extractor) = table.sense.extractor() {
+            control.filter_prefixes(extractor);
+        }
         if let Some(operator) = table.sense.operator().filter(|_| self.options.operand_folding) {
             control.fold_with(operator.clone());
         }

@@ -175,7 +175,7 @@ impl Engine {
     /// Merges the oldest generation of `table` into its levels.
     pub(crate) fn flush_generation(&self, table: &Table, control: &Arc<JobControl>) -> Result<()> {
         let started = self.env.clock.now();
-        self.give_operator(table, control);
+        self.give_functions(table, control);
         let generation = self.take_generation(table);
         let flushed = match &generation {
             Some(generation) => self.draining.during(control, generation, started, || {

@@ -80,7 +80,7 @@ pub use engine::Engine;
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;
-pub use repair::{Loss, RepairReport, repair, repair_on};
+pub use repair::{Loss, RepairReport, repair, repair_on, repair_with, repair_with_on};
 pub use scan::{Bounds, Scan};
 pub use sense::Sense;
 pub use settings::{TABLE_OPTIONS, check_table_option};

@@ -15,7 +15,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Error, Kind, MergeOperators, Result, SeqNo, TableId};
+use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
 use terrane_compaction::{LocalCompactor, RateLimiter};
 use terrane_device::{Disk, DiskLock, PosixDisk};
 use terrane_format::manifest::{Edit, EditOp};
@@ -40,7 +40,7 @@ use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
-use crate::settings::{MemoryPlan, TableSettings, check_operator_of_default, stored_options};
+use crate::settings::{MemoryPlan, TableSettings, check_default, stored_options};
 use crate::stats::{Counters, add};
 use crate::table::Table;
 use crate::txn::Transactions;
@@ -62,17 +62,17 @@ impl Engine {
         Engine::open_on(Arc::new(PosixDisk::new()), dir, options, env)
     }
 
-    /// Opens the database in `dir` on the files of the operating system, with merge operators that are not built in.
+    /// Opens the database in `dir` on the files of the operating system, with functions that are not built in.
     ///
     /// # Errors
-    /// As [`Engine::open`], and `Invalid` for a table whose merge operator is not at hand.
+    /// As [`Engine::open`], and `Invalid` for a table that names a function that is not at hand.
     pub fn open_with(
         dir: &Path,
         options: &Options,
         env: Env,
-        operators: MergeOperators,
+        functions: impl Into<Functions>,
     ) -> Result<Arc<Engine>> {
-        Engine::open_with_on(Arc::new(PosixDisk::new()), dir, options, env, operators)
+        Engine::open_with_on(Arc::new(PosixDisk::new()), dir, options, env, functions)
     }
 
     /// Opens the database in `dir` on any device.
@@ -80,7 +80,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::open`].
     pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
-        Engine::open_with_on(disk, dir, options, env, MergeOperators::new())
+        Engine::open_with_on(disk, dir, options, env, Functions::default())
     }
 
     /// [`Engine::open_with`] on any device.
@@ -92,15 +92,15 @@ impl Engine {
         dir: &Path,
         options: &Options,
         env: Env,
-        operators: MergeOperators,
+        functions: impl Into<Functions>,
     ) -> Result<Arc<Engine>> {
-        let start = env.clock.now();
-        let options = settle(options, &env, &operators)?;
+        let (start, functions) = (env.clock.now(), functions.into());
+        let options = settle(options, &env, &functions)?;
         let flows = Flows::default();
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
         let extents = open_store(&disk, dir, &options, &state)?;
         let store = flows.user(&extents);
-        let tables = open_tables(&state, &options, &store, &operators, &env)?;
+        let tables = open_tables(&state, &options, &store, &functions, &env)?;
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
         let journal = recover::Recovery {
             disk: &flows.journal(&disk),
@@ -124,7 +124,7 @@ impl Engine {
             freed_watch: FreedWatch::default(),
             catalog: Catalog::new(tables),
             txn: Transactions::new(plan.write_bytes),
-            operators,
+            functions,
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             pressure: Pressure::default(),
@@ -231,9 +231,11 @@ fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env)
 }
 
 /// The options as they hold from now on: what is left to the engine is chosen.
-fn settle(options: &Options, env: &Env, operators: &MergeOperators) -> Result<Options> {
+fn settle(options: &Options, env: &Env, functions: &Functions) -> Result<Options> {
     // Before a database is made with it.
-    options.merge_operator.get().map(|name| operators.find(name)).transpose()?;
+    options.merge_operator.get().map(|name| functions.operators.find(name)).transpose()?;
+    options.key_order.get().map(|name| functions.orders.find(name)).transpose()?;
+    options.prefix_extractor.get().map(|name| functions.extractors.find(name)).transpose()?;
     terrane_format::rank::choose(options.search_kernel)?;
     options.resolve(env.spawn.parallelism())
 }
@@ -289,7 +291,7 @@ fn open_tables(
     state: &State,
     options: &Options,
     store: &Arc<dyn Store>,
-    operators: &MergeOperators,
+    functions: &Functions,
     env: &Env,
 ) -> Result<Vec<Arc<Table>>> {
     let live = state.tables.values().filter(|table| !table.dropped);
@@ -297,9 +299,9 @@ fn open_tables(
         let settings = TableSettings::new(options, &table.options)
             .map_err(|error| error.context(format!("stored options of table {:?}", table.name)))?;
         if table.id == TableId::DEFAULT {
-            check_operator_of_default(options, &table.options)?;
+            check_default(options, &table.options)?;
         }
-        let sense = settings.sense(&table.name, operators, &env.clock)?;
+        let sense = settings.sense(&table.name, functions, &env.clock)?;
         let tree = table.extents.try_map(|meta| Ok(Extent::new(meta.as_ref().clone(), store.clone())))?;
         // The memtable takes every replayed number; those in the levels are left out by the recovery.
         let first_seq = SeqNo(0);

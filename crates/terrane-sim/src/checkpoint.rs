@@ -49,7 +49,7 @@ impl Runner {
         let options = Options { create_if_missing: false, ..self.options() };
         let _aside = unwatched();
         let seen = self.undisturbed(|| {
-            let db = Db::open_on(Arc::new(disk), dir(name), &options, self.world.env())?;
+            let db = crate::order::open(Arc::new(disk), dir(name), &options, self.world.env())?;
             judge(&db, &self.model.borrow(), &allowed)?;
             check(&db)?;
             Ok(db.close()?)
@@ -95,7 +95,7 @@ impl Runner {
 fn is_whole(image: &MemDisk, name: u64, options: &Options) -> Result<(), Error> {
     // A world of its own: this is looked at in the middle of a call of the other.
     let env = World::new(name).env();
-    let db = Db::open_on(Arc::new(image.kill()), dir(name), options, env)?;
+    let db = crate::order::open(Arc::new(image.kill()), dir(name), options, env)?;
     match check(&db) {
         Ok(()) => db.close(),
         Err(Verdict::Unread(error)) => Err(error),

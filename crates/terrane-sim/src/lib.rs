@@ -31,6 +31,7 @@ mod numbers;
 mod onward;
 mod op;
 mod options;
+mod order;
 mod panics;
 pub mod prepared;
 mod read;

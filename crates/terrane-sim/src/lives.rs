@@ -179,7 +179,7 @@ impl Runner {
         }
         self.is_opening.set(true);
         let options = self.options.borrow().clone();
-        let opened = Db::open_on(Arc::new(disk.clone()), DIR, &options, self.world.env());
+        let opened = crate::order::open(Arc::new(disk.clone()), DIR, &options, self.world.env());
         self.is_opening.set(false);
         match opened {
             _ if disk.has_crashed() => {

@@ -61,11 +61,16 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     ] {
         options.push((name.to_owned(), aside.one_in(2).to_string()));
     }
+    let extractor = *aside.pick(&["none", "none", "fixed:1", "fixed:8", "capped:3", "until:/"]);
+    options.push(("prefix_extractor".to_owned(), extractor.to_owned()));
     options
 }
 
 /// Options that a table has for itself, at random.
 pub(crate) fn random_table_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     let all = random_options(numbers).into_iter();
-    all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2)).collect()
+    let own = all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2));
+    let mut own: Vec<_> = own.collect();
+    own.extend(numbers.one_in(3).then(crate::order::option));
+    own
 }

@@ -7,7 +7,7 @@
 //!   [`load_many()`]: what they lacked. [`heat`]: how often it is read.
 //! * [`row_cache`]: single rows, beside the blocks.
 //! * [`cursor`], [`level_cursor`]: in order over an extent, over a list of disjoint extents. [`merge`]: over any
-//!   sources.
+//!   sources. [`Scope`]: what a scan within one prefix is confined to.
 //! * [`ExtentWriter`]: builds extents. [`scanner`]: whole extents past the cache, for compaction. [`verify`]:
 //!   everything that can be checked. [`Inheritance`]: what new extents take over of the cache.
 
@@ -25,6 +25,7 @@ mod read_ahead;
 mod replace;
 pub mod row_cache;
 pub mod scanner;
+mod scope;
 mod shared_prefix;
 pub mod swip;
 pub mod verify;
@@ -41,6 +42,7 @@ pub use probe_many::{Answer, Lookup, probe_many};
 pub use replace::Inheritance;
 pub use row_cache::{RowCache, Stamp};
 pub use scanner::ExtentScanner;
+pub use scope::Scope;
 pub use swip::{Epoch, enter};
 pub use verify::verify_extent;
 pub use writer::{ExtentWriter, WriterSettings};

@@ -41,6 +41,11 @@ impl Batch {
     /// `Invalid` if key, value or batch is beyond its limit, or if the batch holds changes of another database; the batch
     /// is unchanged then.
     pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        table.encoding(key, |key| self.put_encoded(table, key, value))
+    }
+
+    /// [`Batch::put`] of a key as the table keeps it.
+    pub(crate) fn put_encoded(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.change(table, |records, _| table.add_put(records, key, value))
     }
 
@@ -50,7 +55,7 @@ impl Batch {
     /// As [`Batch::put`], and `Invalid` for less than a millisecond.
     pub fn put_with_ttl(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
         let until = table.moment_in(ttl)?;
-        self.change(table, |records, id| records.put_until(id, key, value, until))
+        table.encoding(key, |key| self.change(table, |records, id| records.put_until(id, key, value, until)))
     }
 
     /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see [`Table::put_until`].
@@ -58,7 +63,8 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn put_until(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
-        self.change(table, |records, id| records.put_until(id, key, value, crate::table::moment_at(until)))
+        let until = crate::table::moment_at(until);
+        table.encoding(key, |key| self.change(table, |records, id| records.put_until(id, key, value, until)))
     }
 
     /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`].
@@ -66,7 +72,7 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`], and `Invalid` if the table has no merge operator.
     pub fn merge(&mut self, table: &Table, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.change(table, |records, _| table.add_merge(records, key, operand))
+        table.encoding(key, |key| self.change(table, |records, _| table.add_merge(records, key, operand)))
     }
 
     /// Removes `key`, which was put at most once since it was last removed, from `table`; see [`Table::single_delete`].
@@ -74,7 +80,7 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn single_delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        self.change(table, |records, id| records.single_delete(id, key))
+        table.encoding(key, |key| self.change(table, |records, id| records.single_delete(id, key)))
     }
 
     /// Removes `key` from `table`; fine if it is not there.
@@ -82,6 +88,11 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+        table.encoding(key, |key| self.delete_encoded(table, key))
+    }
+
+    /// [`Batch::delete`] of a key as the table keeps it.
+    pub(crate) fn delete_encoded(&mut self, table: &Table, key: &[u8]) -> Result<()> {
         self.change(table, |records, id| records.delete(id, key))
     }
 
@@ -90,7 +101,9 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`], and `Invalid` if `start` is not less than `end`.
     pub fn delete_range(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
-        self.change(table, |records, id| records.delete_range(id, start, end))
+        table.encoding(start, |start| {
+            table.encoding(end, |end| self.change(table, |records, id| records.delete_range(id, start, end)))
+        })
     }
 
     /// How many changes the batch holds.

@@ -77,7 +77,9 @@
 mod batch;
 pub mod cores;
 mod db;
+mod functions;
 mod iter;
+mod keys;
 mod operate;
 mod repair;
 mod snapshot;
@@ -89,18 +91,21 @@ mod value;
 pub use batch::Batch;
 pub use db::{Db, Sync};
 pub use iter::{Cursor, Iter, Row};
-pub use repair::repair;
+pub use repair::{repair, repair_with_functions};
 pub use snapshot::Snapshot;
 pub use table::Table;
 pub use table_options::TableOptions;
 pub use terrane_base::counters::{ReadCounters, read_counters};
 pub use terrane_base::env::Env;
 pub use terrane_base::error::{Place, WaitsFor};
+pub use terrane_base::key_order::{KeyOrder, KeyOrders};
 pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, counter};
 pub use terrane_base::options::{
-    Compression, IoUring, JournalMode, OperatorName, OptionInfo, Options, TimeToLive,
+    Compression, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo, Options, OrderName,
+    TimeToLive,
 };
-pub use terrane_base::{Error, Kind, Result, SeqNo};
+pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
+pub use terrane_base::{Error, Functions, Kind, Result, SeqNo};
 pub use terrane_engine::{
     CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, Progress, RepairReport,
     Shape, Stats, TableShape, TransactionOptions, Values,

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use terrane_base::Result;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
+use terrane_base::{Functions, Result};
 use terrane_engine::RepairReport;
 
 /// Brings what can be proven readable of the database in `source` into a new one in `target`, a directory that is missing
@@ -27,5 +27,19 @@ use terrane_engine::RepairReport;
 /// `NotFound` if there is no database at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
 /// `target`; those of writing the new database. Damage of the old one is no error.
 pub fn repair(source: impl AsRef<Path>, target: impl AsRef<Path>, options: &Options) -> Result<RepairReport> {
-    terrane_engine::repair(source.as_ref(), target.as_ref(), options, Env::real())
+    repair_with_functions(source, target, options, Functions::default())
+}
+
+/// [`repair`] of a database whose tables name functions that are not built in. Without the order of its keys a table is not
+/// repaired; another function that is missing is a loss of the report: the table is made without options of its own.
+///
+/// # Errors
+/// As [`repair`], and `Invalid` for a table whose key order is not at hand.
+pub fn repair_with_functions(
+    source: impl AsRef<Path>,
+    target: impl AsRef<Path>,
+    options: &Options,
+    functions: impl Into<Functions>,
+) -> Result<RepairReport> {
+    terrane_engine::repair_with(source.as_ref(), target.as_ref(), options, Env::real(), functions)
 }

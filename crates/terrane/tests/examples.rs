@@ -4,12 +4,28 @@
 #[path = "../examples/checkpoint.rs"]
 mod checkpoint;
 
+#[path = "../examples/key_orders.rs"]
+mod key_orders;
+
+#[path = "../examples/prefixes.rs"]
+mod prefixes;
+
 #[path = "../examples/pressure.rs"]
 mod pressure;
 
 #[test]
 fn pressure_runs() {
     pressure::main().unwrap();
+}
+
+#[test]
+fn key_orders_runs() {
+    key_orders::main().unwrap();
+}
+
+#[test]
+fn prefixes_runs() {
+    prefixes::main().unwrap();
 }
 
 #[test]

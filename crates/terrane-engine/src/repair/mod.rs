@@ -16,16 +16,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::env::Env;
-use terrane_base::options::{OperatorName, Options, Setting as _};
+use terrane_base::key_order::BYTEWISE;
+use terrane_base::options::Options;
 use terrane_base::record::Record;
-use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, Stored, TableId};
+use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, SeqNo, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
 use terrane_levels::directory::LOCK;
 use terrane_levels::manifest::{Salvaged, salvage};
 
 use crate::catalog::{DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
-use crate::settings::MERGE_OPERATOR;
+use crate::settings::{KEPT, KEY_ORDER};
 
 /// Bytes of the batches that fill the new database.
 const BATCH_BYTES: usize = 256 << 10;
@@ -141,7 +142,22 @@ struct Repair<'a> {
 /// `NotFound` if there is nothing at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
 /// `target`; those of writing the new database. Damage of the old one is no error: it is in the report.
 pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Result<RepairReport> {
-    repair_on(&(Arc::new(PosixDisk::new()) as Arc<dyn Disk>), source, target, options, env)
+    repair_with(source, target, options, env, Functions::default())
+}
+
+/// [`repair`], with functions that tables name and that are not built in.
+///
+/// # Errors
+/// As [`repair`], and `Invalid` for a table whose key order is not at hand.
+pub fn repair_with(
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    env: Env,
+    functions: impl Into<Functions>,
+) -> Result<RepairReport> {
+    let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
+    repair_with_on(&disk, source, target, options, env, functions)
 }
 
 /// [`repair`] on any device.
@@ -155,6 +171,22 @@ pub fn repair_on(
     options: &Options,
     env: Env,
 ) -> Result<RepairReport> {
+    repair_with_on(disk, source, target, options, env, Functions::default())
+}
+
+/// [`repair_with`] on any device.
+///
+/// # Errors
+/// As [`repair_with`].
+pub fn repair_with_on(
+    disk: &Arc<dyn Disk>,
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    env: Env,
+    functions: impl Into<Functions>,
+) -> Result<RepairReport> {
+    let functions = functions.into();
     let lock = disk.lock_shared(&source.join(LOCK))?;
     let Salvaged { state, errors, doubt } = salvage(&**disk, source)?;
     if state.is_none() && !disk.exists(&source.join(terrane_levels::directory::JOURNAL))? {
@@ -163,8 +195,11 @@ pub fn repair_on(
     }
     let options =
         Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
-    let options = with_operator_of_default(options, state.as_ref());
-    let target = Engine::open_on(disk.clone(), target, &options, env)?;
+    if let Some(state) = &state {
+        check_orders(state, &functions)?;
+    }
+    let options = with_functions_of_default(options, state.as_ref());
+    let target = Engine::open_with_on(disk.clone(), target, &options, env, functions)?;
     let mut repair = Repair {
         disk,
         source,
@@ -191,15 +226,28 @@ pub fn repair_on(
     repair.finish()
 }
 
-/// The options with the merge operator that the default table was made with.
-fn with_operator_of_default(mut options: Options, state: Option<&terrane_levels::State>) -> Options {
+/// The options with the functions that the default table was made with.
+fn with_functions_of_default(mut options: Options, state: Option<&terrane_levels::State>) -> Options {
     let stored = state.and_then(|state| state.tables.get(&TableId::DEFAULT));
-    let stored = stored.and_then(|table| table.options.iter().find(|(name, _)| name == MERGE_OPERATOR));
-    if let Some((name, value)) = stored {
-        // A name that cannot be read is none: the table's operands are brought over, and cannot be read either.
-        let _ = options.set(name, value);
+    for (name, value) in stored.iter().flat_map(|table| &table.options) {
+        if KEPT.iter().any(|(kept, _)| name == kept) {
+            // A name that cannot be read is none: the table's operands are brought over, and cannot be read either.
+            let _ = options.set(name, value);
+        }
     }
     options
+}
+
+/// Checks that the key orders of all tables are at hand: without its order a table would have other keys.
+fn check_orders(state: &terrane_levels::State, functions: &Functions) -> Result<()> {
+    for table in state.tables.values().filter(|table| !table.dropped) {
+        let order = table.options.iter().find(|(name, value)| name == KEY_ORDER && value != BYTEWISE);
+        if let Some((_, order)) = order {
+            let found = functions.orders.find(order);
+            found.map_err(|error| error.context(format!("table {:?}", table.name)))?;
+        }
+    }
+    Ok(())
 }
 
 impl Repair<'_> {
@@ -212,9 +260,11 @@ impl Repair<'_> {
                 continue;
             }
             let mut options = table.options.clone();
-            if !options.iter().any(|(name, _)| name == MERGE_OPERATOR) {
-                // Not the one of the new database, which is that of the default table.
-                options.push((MERGE_OPERATOR.to_owned(), OperatorName::none().show()));
+            for (kept, otherwise) in KEPT {
+                if !options.iter().any(|(name, _)| name == kept) {
+                    // Not that of the new database, which is that of the default table.
+                    options.push((kept.to_owned(), otherwise.to_owned()));
+                }
             }
             let made = match self.target.create_table(&table.name, &options) {
                 Err(error) if error.kind() == Kind::Invalid => {

@@ -2,6 +2,8 @@
 
 use std::ops::Bound;
 
+use terrane_base::key;
+
 /// Where a scan begins and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -31,11 +33,22 @@ impl Bounds {
     /// All keys that begin with `prefix`.
     #[must_use]
     pub fn prefix(prefix: &[u8]) -> Self {
-        let upper = match prefix_end(prefix) {
+        let upper = match key::prefix_end(prefix) {
             Some(end) => Bound::Excluded(end),
             None => Bound::Unbounded,
         };
         Bounds { lower: Bound::Included(prefix.to_vec()), upper }
+    }
+
+    /// Whether every key within the bounds begins with `prefix`.
+    pub(crate) fn are_within(&self, prefix: &[u8]) -> bool {
+        let (Bound::Included(lower) | Bound::Excluded(lower)) = &self.lower else { return prefix.is_empty() };
+        lower.starts_with(prefix)
+            && key::prefix_end(prefix).is_none_or(|end| match &self.upper {
+                Bound::Included(upper) => upper.starts_with(prefix),
+                Bound::Excluded(upper) => *upper <= end,
+                Bound::Unbounded => false,
+            })
     }
 
     /// Whether `key` is at or above the lower bound.
@@ -60,12 +73,4 @@ impl Bounds {
             Bound::Unbounded => true,
         }
     }
-}
-
-/// The least key that is greater than every key with this prefix; `None` if there is none.
-fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
-    let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;
-    let mut end = prefix[..=kept].to_vec();
-    end[kept] += 1;
-    Some(end)
 }

@@ -6,7 +6,7 @@ use std::ops::{Bound, Range, RangeBounds};
 use terrane_base::{Result, SeqNo, TableId};
 use terrane_engine::Bounds;
 
-use crate::snapshot::to_bounds;
+use crate::snapshot::Pin;
 use crate::transaction::iter::BatchIter;
 use crate::{Batch, Db, Snapshot, Sync, Table, Value};
 
@@ -68,10 +68,12 @@ impl IndexedBatch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.batch.put(table, key, value)?;
-        let end = self.batch.bytes();
-        self.note(table.id(), key, Some(end - value.len()..end));
-        Ok(())
+        table.encoding(key, |key| {
+            self.batch.put_encoded(table, key, value)?;
+            let end = self.batch.bytes();
+            self.note(table.id(), key, Some(end - value.len()..end));
+            Ok(())
+        })
     }
 
     /// Removes `key` from `table`; fine if it is not there.
@@ -79,11 +81,14 @@ impl IndexedBatch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        self.batch.delete(table, key)?;
-        self.note(table.id(), key, None);
-        Ok(())
+        table.encoding(key, |key| {
+            self.batch.delete_encoded(table, key)?;
+            self.note(table.id(), key, None);
+            Ok(())
+        })
     }
 
+    /// Notes what becomes of an encoded key.
     fn note(&mut self, table: TableId, key: &[u8], change: Change) {
         let before = self.index.entry(table).or_default().insert(key.to_vec(), change);
         self.key_count += u64::from(before.is_none());
@@ -175,7 +180,10 @@ impl IndexedBatch {
         if !self.batch.is_of(table) {
             return None;
         }
-        self.index.get(&table.id())?.get(key).map(|change| self.value_of(change))
+        let index = self.index.get(&table.id())?;
+        // A key that cannot be encoded was not changed.
+        let change = table.encoding(key, |key| Ok(index.get(key))).ok()?;
+        change.map(|change| self.value_of(change))
     }
 
     pub(crate) fn value_of(&self, change: &Change) -> Option<&[u8]> {
@@ -206,8 +214,7 @@ impl IndexedBatch {
 
     /// The rows of a range as they will be once the batch is written to the latest state, from both ends.
     pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> BatchIter<'_> {
-        let bounds = to_bounds(&range);
-        BatchIter::new(table.range(range), self.changes(table, &bounds), self)
+        self.rows(table, table.bounds(&range), table.pin())
     }
 
     /// The rows of a range of a snapshot under the batch, from both ends.
@@ -217,11 +224,19 @@ impl IndexedBatch {
         table: &Table,
         range: impl RangeBounds<&'k [u8]>,
     ) -> BatchIter<'_> {
-        let bounds = to_bounds(&range);
-        BatchIter::new(snapshot.range(table, range), self.changes(table, &bounds), self)
+        self.rows(table, table.bounds(&range), snapshot.pin.clone())
     }
 
-    /// The batch's own changes of a range.
+    /// The rows within encoded bounds, as a pin sees them, under the batch.
+    pub(crate) fn rows(&self, table: &Table, bounds: Result<Bounds>, pin: Pin) -> BatchIter<'_> {
+        let sources = bounds.map(|bounds| {
+            let changes = self.changes(table, &bounds);
+            (table.encoded_iter_at(bounds, pin), changes)
+        });
+        BatchIter::new(sources, table.order.clone(), self)
+    }
+
+    /// The batch's own changes within encoded bounds.
     pub(crate) fn changes(&self, table: &Table, bounds: &Bounds) -> Changes<'_> {
         let index = self.index.get(&table.id()).filter(|_| self.batch.is_of(table))?;
         let (lower, upper) = (as_slice(&bounds.lower), as_slice(&bounds.upper));

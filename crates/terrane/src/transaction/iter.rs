@@ -6,13 +6,16 @@
 //! empty.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use terrane_base::Result;
+use terrane_base::key_order::Order;
+use terrane_base::{Error, Result};
 use terrane_engine::{Bounds, ScanId};
 
+use crate::Row;
+use crate::iter::{EncodedIter, decoded};
 use crate::transaction::Transaction;
 use crate::transaction::indexed::{Changes, IndexedBatch};
-use crate::{Iter, Row};
 
 /// A change as the iterator holds it: the key, and the value or a delete.
 type Changed<'b> = (&'b [u8], Option<&'b [u8]>);
@@ -26,7 +29,10 @@ struct Ahead<'b> {
 
 /// The rows of a range under the changes of a batch, in key order, from both ends. After an error it ends.
 pub struct BatchIter<'b> {
-    rows: Iter,
+    /// None where there is nothing but an error.
+    rows: Option<EncodedIter>,
+    failed: Option<Error>,
+    order: Option<Arc<Order>>,
     changes: Changes<'b>,
     batch: &'b IndexedBatch,
     front: Ahead<'b>,
@@ -35,9 +41,20 @@ pub struct BatchIter<'b> {
 }
 
 impl<'b> BatchIter<'b> {
-    pub(crate) fn new(rows: Iter, changes: Changes<'b>, batch: &'b IndexedBatch) -> Self {
+    /// The rows of both sources, which have encoded keys, or an error alone.
+    pub(crate) fn new(
+        sources: Result<(EncodedIter, Changes<'b>)>,
+        order: Option<Arc<Order>>,
+        batch: &'b IndexedBatch,
+    ) -> Self {
+        let (rows, changes, failed) = match sources {
+            Ok((rows, changes)) => (Some(rows), changes, None),
+            Err(error) => (None, None, Some(error)),
+        };
         BatchIter {
             rows,
+            failed,
+            order,
             changes,
             batch,
             front: Ahead::default(),
@@ -48,7 +65,7 @@ impl<'b> BatchIter<'b> {
 
     fn fill_front(&mut self) -> Result<()> {
         if self.front.row.is_none() {
-            let next = self.rows.next().transpose()?;
+            let next = self.rows.as_mut().and_then(Iterator::next).transpose()?;
             self.front.row = next.or_else(|| self.back.row.take());
         }
         if self.front.change.is_none() {
@@ -61,7 +78,7 @@ impl<'b> BatchIter<'b> {
 
     fn fill_back(&mut self) -> Result<()> {
         if self.back.row.is_none() {
-            let next = self.rows.next_back().transpose()?;
+            let next = self.rows.as_mut().and_then(DoubleEndedIterator::next_back).transpose()?;
             self.back.row = next.or_else(|| self.front.row.take());
         }
         if self.back.change.is_none() {
@@ -99,13 +116,32 @@ impl<'b> BatchIter<'b> {
         }
     }
 
-    fn step(&mut self, forward: bool) -> Option<Result<Row>> {
+    /// The next row with its key as it is kept.
+    fn encoded_step(&mut self, forward: bool) -> Option<Result<Row>> {
         if self.is_finished {
             return None;
         }
-        let row = self.advance(forward).transpose();
+        let row = match self.failed.take() {
+            Some(error) => Some(Err(error)),
+            None => self.advance(forward).transpose(),
+        };
         self.is_finished = !matches!(row, Some(Ok(_)));
         row
+    }
+}
+
+impl BatchIter<'_> {
+    /// A row with its key as users know it. After an error the iterator ends.
+    fn decoded(&mut self, row: Result<Row>) -> Result<Row> {
+        let Some(order) = &self.order else { return row };
+        let row = row.and_then(|row| decoded(order, row));
+        self.is_finished |= row.is_err();
+        row
+    }
+
+    fn step(&mut self, forward: bool) -> Option<Result<Row>> {
+        let row = self.encoded_step(forward)?;
+        Some(self.decoded(row))
     }
 }
 
@@ -130,20 +166,21 @@ pub struct TransactionIter<'t> {
     pub(super) scan: Option<ScanId>,
     /// The whole range.
     pub(super) bounds: Bounds,
-    /// The last key from the front and from the back.
+    /// The last key from the front and from the back, encoded.
     pub(super) seen: [Option<Vec<u8>>; 2],
     pub(super) is_whole: bool,
 }
 
 impl TransactionIter<'_> {
-    fn note(&mut self, end: usize, row: Option<Result<Row>>) -> Option<Result<Row>> {
+    fn step(&mut self, end: usize) -> Option<Result<Row>> {
+        let row = self.rows.encoded_step(end == 0);
         match &row {
             Some(Ok((key, _))) if self.scan.is_some() => self.seen[end] = Some(key.clone()),
             Some(_) => {}
             // The ends have met: nothing is in between.
             None => self.is_whole = true,
         }
-        row
+        row.map(|row| self.rows.decoded(row))
     }
 }
 
@@ -151,15 +188,13 @@ impl Iterator for TransactionIter<'_> {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let row = self.rows.next();
-        self.note(0, row)
+        self.step(0)
     }
 }
 
 impl DoubleEndedIterator for TransactionIter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let row = self.rows.next_back();
-        self.note(1, row)
+        self.step(1)
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use terrane_base::{Error, Result, SeqNo, TableId};
+use terrane_base::{Error, Result, SeqNo};
 use terrane_engine::{
     Bounds, LockMode, ScanId, Snapshot as EngineSnapshot, Transaction as Core, TransactionOptions,
 };
@@ -15,7 +15,6 @@ use terrane_engine::{
 pub use indexed::IndexedBatch;
 pub use iter::{BatchIter, TransactionIter};
 
-use crate::snapshot::to_bounds;
 use crate::{Db, Snapshot, Sync, Table, Value};
 
 /// A transaction: reads and changes that take effect together at the commit, or not at all. Dropped without a commit,
@@ -117,7 +116,7 @@ impl Transaction {
         terrane_base::key::check_key(key)?;
         let mut core = self.checked(table)?;
         self.check_limits(&core, key.len() + value_len + 1)?;
-        core.before_write(table.id(), key)
+        table.encoding(key, |key| core.before_write(table.id(), key))
     }
 
     /// The value of `key`: the transaction's own, or what it sees.
@@ -125,7 +124,7 @@ impl Transaction {
     /// # Errors
     /// As [`Table::get`]; `Full` beyond the limits of the transaction. Where it locks, as [`Transaction::put`].
     pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
-        self.read(table, key, |core, table| core.before_read(table, key))
+        self.read(table, key, |core, key| core.before_read(table.id(), key))
     }
 
     /// The value of `key`, and nobody changes it until this transaction has ended; `exclusive`: nobody else gets it for
@@ -139,7 +138,7 @@ impl Transaction {
         {
             // Also of a key that it has changed itself: the lock may be what is wanted.
             let mut core = self.checked(table)?;
-            core.before_read_for_update(table.id(), key, mode)?;
+            table.encoding(key, |key| core.before_read_for_update(table.id(), key, mode))?;
         }
         self.read(table, key, |_, _| Ok(()))
     }
@@ -148,7 +147,7 @@ impl Transaction {
         &self,
         table: &Table,
         key: &[u8],
-        before: impl FnOnce(&mut Core, TableId) -> Result<()>,
+        before: impl FnOnce(&mut Core, &[u8]) -> Result<()>,
     ) -> Result<Option<Value>> {
         terrane_base::key::check_key(key)?;
         let at = {
@@ -156,7 +155,7 @@ impl Transaction {
             if let Some(own) = self.batch.changed(table, key) {
                 return Ok(own.map(|bytes| Value::new(bytes.to_vec())));
             }
-            before(&mut core, table.id())?;
+            table.encoding(key, |key| before(&mut core, key))?;
             self.check_limits(&core, 0)?;
             core.snapshot().map(|snapshot| snapshot.seq())
         };
@@ -174,7 +173,7 @@ impl Transaction {
             let mut core = self.checked(table)?;
             for key in &others {
                 terrane_base::key::check_key(key)?;
-                core.before_read(table.id(), key)?;
+                table.encoding(key, |key| core.before_read(table.id(), key))?;
                 self.check_limits(&core, 0)?;
             }
             core.snapshot().map(|snapshot| snapshot.seq())
@@ -193,7 +192,7 @@ impl Transaction {
     /// # Errors
     /// `Invalid` for a table of another database, `NotFound` if it was dropped, `Full` beyond the limits.
     pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<TransactionIter<'_>> {
-        self.scan(table, to_bounds(&range))
+        self.scan(table, table.bounds(&range)?)
     }
 
     /// The rows whose keys begin with `prefix`.
@@ -201,7 +200,7 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::range`].
     pub fn prefix(&self, table: &Table, prefix: &[u8]) -> Result<TransactionIter<'_>> {
-        self.scan(table, Bounds::prefix(prefix))
+        self.scan(table, table.prefix_bounds(prefix)?)
     }
 
     fn scan(&self, table: &Table, bounds: Bounds) -> Result<TransactionIter<'_>> {
@@ -212,8 +211,7 @@ impl Transaction {
             let pin = core.snapshot().cloned();
             (scan, pin.unwrap_or_else(|| Arc::new(EngineSnapshot::new(table.engine.clone()))))
         };
-        let changes = self.batch.changes(table, &bounds);
-        let rows = BatchIter::new(table.iter_at(bounds.clone(), pin), changes, &self.batch);
+        let rows = self.batch.rows(table, Ok(bounds.clone()), pin);
         Ok(TransactionIter { rows, transaction: self, scan, bounds, seen: [None, None], is_whole: false })
     }
 
