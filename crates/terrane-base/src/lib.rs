@@ -27,6 +27,7 @@ pub mod ids;
 pub mod key;
 pub mod lane;
 pub mod merge_operator;
+pub mod metrics;
 pub mod options;
 pub mod planted;
 pub mod prefetch;

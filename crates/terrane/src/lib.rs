@@ -78,6 +78,7 @@ mod batch;
 pub mod cores;
 mod db;
 mod iter;
+mod observe;
 mod operate;
 mod repair;
 mod snapshot;
@@ -97,13 +98,15 @@ pub use terrane_base::counters::{ReadCounters, read_counters};
 pub use terrane_base::env::Env;
 pub use terrane_base::error::{Place, WaitsFor};
 pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, counter};
+pub use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 pub use terrane_base::options::{
     Compression, IoUring, JournalMode, OperatorName, OptionInfo, Options, TimeToLive,
 };
 pub use terrane_base::{Error, Kind, Result, SeqNo};
 pub use terrane_engine::{
-    CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, Progress, RepairReport,
-    Shape, Stats, TableShape, TransactionOptions, Values,
+    CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, MetricValue, Progress,
+    RepairReport, Sample, Shape, Statistics, Stats, TableShape, TableStatistics, TableStats,
+    TransactionOptions, Values, metrics,
 };
 pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

@@ -7,6 +7,14 @@ mod checkpoint;
 #[path = "../examples/pressure.rs"]
 mod pressure;
 
+#[path = "../examples/statistics.rs"]
+mod statistics;
+
+#[test]
+fn statistics_runs() {
+    statistics::main().unwrap();
+}
+
 #[test]
 fn pressure_runs() {
     pressure::main().unwrap();
