@@ -30,6 +30,7 @@ pub mod key;
 pub mod key_order;
 pub mod lane;
 pub mod merge_operator;
+pub mod metrics;
 pub mod options;
 pub mod planted;
 pub mod prefetch;

@@ -328,8 +328,11 @@ pub struct Stats {
     /// Directory of the database
     pub database: PathBuf,
     /// One JSON object
-    #[arg(long)]
+    #[arg(long, conflicts_with = "prometheus")]
     pub json: bool,
+    /// The text format of Prometheus, version 0.0.4
+    #[arg(long)]
+    pub prometheus: bool,
 }
 
 /// `check`.

@@ -76,6 +76,8 @@ impl Engine {
         self.count_settled(&work);
         add(&self.counters.compaction_bytes_read, work.bytes_read);
         add(&self.counters.compaction_bytes_written, work.bytes_written);
+        add(&table.counters.table_compaction_bytes_read, work.bytes_read);
+        add(&table.counters.table_compaction_bytes_written, work.bytes_written);
         add(&self.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
         done?;
         if spec.kind == JobKind::Manual {
@@ -83,6 +85,7 @@ impl Engine {
         }
         self.store.reclaim()?;
         add(&self.counters.compactions, 1);
+        add(&table.counters.table_compactions, 1);
         Ok(())
     }
 }

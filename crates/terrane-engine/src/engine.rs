@@ -30,7 +30,7 @@ use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::MemoryPlan;
-use crate::stats::{Counters, Stats, add};
+use crate::stats::{Counters, Histograms, Stats, add};
 use crate::table::Table;
 use crate::txn::Transactions;
 use crate::yielding::Yielding;
@@ -89,6 +89,8 @@ pub struct Engine {
     pub(crate) yielding: Yielding,
     /// What was counted.
     pub(crate) counters: Counters,
+    /// What was measured.
+    pub(crate) histograms: Histograms,
     /// Background work.
     pub(crate) scheduler: Arc<Scheduler>,
     /// When jobs that only reads gain by stop and begin.
@@ -171,7 +173,17 @@ impl Engine {
         stats.device_ring_reads = self.disk.ring_reads();
         self.txn.show(&mut stats);
         stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
+        stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
+        let store = self.store.usage();
+        (stats.store_bytes, stats.store_live_bytes) = (store.file_bytes, store.live_bytes);
+        stats.pressure_permille = (self.pressure.debt() * 1000.0) as u64;
         stats
+    }
+
+    /// Notes how much memory is in use; returns the most that ever was.
+    pub(crate) fn note_memory(&self, bytes: u64) -> u64 {
+        // Relaxed: a measure.
+        self.counters.memory_bytes_max.fetch_max(bytes, Ordering::Relaxed).max(bytes)
     }
 
     /// Makes every commit so far durable.
@@ -213,6 +225,12 @@ impl Engine {
         if let Some(operator) = table.sense.operator().filter(|_| self.options.operand_folding) {
             control.fold_with(operator.clone());
         }
+    }
+
+    /// Counts what a flush of `table` wrote.
+    pub(crate) fn count_flushed(&self, table: &Table, bytes: u64) {
+        add(&self.counters.flush_bytes_written, bytes);
+        add(&table.counters.table_flush_bytes_written, bytes);
     }
 
     /// Counts what a job did with operands and with what had expired.

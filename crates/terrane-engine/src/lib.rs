@@ -86,7 +86,7 @@ pub use sense::Sense;
 pub use settings::{TABLE_OPTIONS, check_table_option};
 pub use shape::{LevelShape, Shape, TableShape};
 pub use snapshot::Snapshot;
-pub use stats::Stats;
+pub use stats::{MetricValue, Sample, Statistics, Stats, TableStatistics, TableStats, metrics};
 pub use table::Table;
 pub use txn::{Concurrency, Isolation, LockMode, ScanId, Transaction, TransactionOptions};
 pub use values::Values;

@@ -19,6 +19,7 @@ use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
 use terrane_compaction::{LocalCompactor, RateLimiter};
 use terrane_device::{Disk, DiskLock, PosixDisk};
 use terrane_format::manifest::{Edit, EditOp};
+use terrane_journal::Journal;
 use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK};
 use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::{LocalStore, Store, StoreSettings};
@@ -41,7 +42,7 @@ use crate::recover;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::{MemoryPlan, TableSettings, check_default, stored_options};
-use crate::stats::{Counters, add};
+use crate::stats::{Counters, Histograms, add};
 use crate::table::Table;
 use crate::txn::Transactions;
 use crate::yielding::Yielding;
@@ -102,17 +103,8 @@ impl Engine {
         let store = flows.user(&extents);
         let tables = open_tables(&state, &options, &store, &functions, &env)?;
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
-        let journal = recover::Recovery {
-            disk: &flows.journal(&disk),
-            dir: &dir.join(JOURNAL),
-            options: &options,
-            env: &env,
-            manifest: &manifest,
-            state: &state,
-            tables: &tables,
-            counters: &counters,
-        }
-        .run()?;
+        let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
+        let journal = recover_journal(doors, dir, &options, found, &tables, &counters)?;
         let (plan, cache) = divide_memory(&options);
         let engine = Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
@@ -153,6 +145,7 @@ impl Engine {
             manifest,
             journal,
             counters,
+            histograms: Histograms::default(),
         });
         engine.begin(start)?;
         Ok(engine)
@@ -228,6 +221,19 @@ fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env)
     };
     let state = forget_dropped(&manifest, state)?;
     Ok(Opened { manifest, state, lock: Some(lock) })
+}
+
+/// Replays what the journal of the database in `dir` holds into the tables.
+fn recover_journal(
+    (disk, env): (&Arc<dyn Disk>, &Env),
+    dir: &Path,
+    options: &Options,
+    (manifest, state): (&Arc<Manifest>, &State),
+    tables: &[Arc<Table>],
+    counters: &Counters,
+) -> Result<Box<dyn Journal>> {
+    let dir = &dir.join(JOURNAL);
+    recover::Recovery { disk, dir, options, env, manifest, state, tables, counters }.run()
 }
 
 /// The options as they hold from now on: what is left to the engine is chosen.

@@ -22,6 +22,7 @@ use crate::filter_use::FilterUse;
 use crate::heat::TableLoad;
 use crate::sense::Sense;
 use crate::settings::TableSettings;
+use crate::stats::TableCounters;
 
 /// Everything a read of one table may have to look at, newest first.
 #[derive(Clone)]
@@ -127,6 +128,8 @@ pub struct Table {
     requests: Mutex<Requests>,
     /// What its reads did, by samples.
     pub(crate) load: TableLoad,
+    /// What was counted of it.
+    pub(crate) counters: TableCounters,
 }
 
 /// Requests for compaction, served in order.
@@ -187,6 +190,7 @@ impl Table {
             filter_use: FilterUse::default(),
             requests: Mutex::default(),
             load: TableLoad::default(),
+            counters: TableCounters::default(),
         })
     }
 

@@ -164,7 +164,7 @@ impl Loader<'_> {
             false => None,
         };
         count(|cells| {
-            add(&cells.cache_misses, 1);
+            add(&cells.blocks_missed, 1);
             add(&cells.blocks_decoded, 1);
         });
         let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored.to_vec())?;
@@ -190,7 +190,7 @@ impl Loader<'_> {
 /// Counts a miss that reads `bytes` from the store.
 fn count_miss(bytes: u64, part: &Part) {
     count(|cells| {
-        add(&cells.cache_misses, 1);
+        add(&cells.blocks_missed, 1);
         add(&cells.device_reads, 1);
         add(&cells.device_bytes_read, bytes);
         add(&cells.blocks_decoded, u64::from(matches!(part, Part::Block { .. })));

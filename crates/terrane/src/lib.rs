@@ -80,6 +80,7 @@ mod db;
 mod functions;
 mod iter;
 mod keys;
+mod observe;
 mod operate;
 mod repair;
 mod snapshot;
@@ -100,6 +101,7 @@ pub use terrane_base::env::Env;
 pub use terrane_base::error::{Place, WaitsFor};
 pub use terrane_base::key_order::{KeyOrder, KeyOrders};
 pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, counter};
+pub use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 pub use terrane_base::options::{
     Compression, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo, Options, OrderName,
     TimeToLive,
@@ -107,8 +109,9 @@ pub use terrane_base::options::{
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use terrane_base::{Error, Functions, Kind, Result, SeqNo};
 pub use terrane_engine::{
-    CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, Progress, RepairReport,
-    Shape, Stats, TableShape, TransactionOptions, Values,
+    CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, MetricValue, Progress,
+    RepairReport, Sample, Shape, Statistics, Stats, TableShape, TableStatistics, TableStats,
+    TransactionOptions, Values, metrics,
 };
 pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

@@ -13,6 +13,14 @@ mod prefixes;
 #[path = "../examples/pressure.rs"]
 mod pressure;
 
+#[path = "../examples/statistics.rs"]
+mod statistics;
+
+#[test]
+fn statistics_runs() {
+    statistics::main().unwrap();
+}
+
 #[test]
 fn pressure_runs() {
     pressure::main().unwrap();
