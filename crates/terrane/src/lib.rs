@@ -75,8 +75,10 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod bulk;
 pub mod cores;
 mod db;
+mod ingest;
 mod iter;
 mod operate;
 mod repair;
@@ -88,6 +90,7 @@ mod value;
 
 pub use batch::Batch;
 pub use db::{Db, Sync};
+pub use ingest::{ExtentFileInfo, ExtentFileWriter, inspect_extent_file};
 pub use iter::{Cursor, Iter, Row};
 pub use repair::repair;
 pub use snapshot::Snapshot;
@@ -102,8 +105,9 @@ pub use terrane_base::options::{
 };
 pub use terrane_base::{Error, Kind, Result, SeqNo};
 pub use terrane_engine::{
-    CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, Progress, RepairReport,
-    Shape, Stats, TableShape, TransactionOptions, Values,
+    CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate, ExternalSummary, Finding, IngestOptions,
+    Ingested, Isolation, LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape,
+    TransactionOptions, Values,
 };
 pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

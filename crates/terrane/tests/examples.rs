@@ -1,6 +1,9 @@
 //! Every example of the tour runs to its end.
 #![allow(clippy::unwrap_used, reason = "an example that fails ends the test")]
 
+#[path = "../examples/bulk.rs"]
+mod bulk;
+
 #[path = "../examples/checkpoint.rs"]
 mod checkpoint;
 
@@ -15,4 +18,9 @@ fn pressure_runs() {
 #[test]
 fn checkpoint_runs() {
     checkpoint::main().unwrap();
+}
+
+#[test]
+fn bulk_runs() {
+    bulk::main().unwrap();
 }
