@@ -61,6 +61,13 @@ bugs! {
     ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction merge a_flush_goes";
     PartWithinExtent: "merge: parts", "a part of a job ends within an extent of its target", "terrane-compaction model parts_of_jobs";
     RangeDeleteForgetsSnapshots: "merge: snapshots", "what a range delete hides is dropped though a snapshot sees it", "terrane range_deletes point_reads_and_scans";
+    DropUnderSnapshot: "dropped extents: snapshots", "extents are dropped that a snapshot sees", "terrane bulk a_snapshot_keeps";
+    DropNewerExtent: "dropped extents: order", "an extent is dropped from above older ones that stay", "terrane bulk nothing_older_comes_to_light";
+    ForgetNumber: "external files: numbers", "blocks of an extent that is numbered as a whole keep the number that they were written with", "terrane ingest newest_wins";
+    CopyNumberedBlock: "external files: numbers", "a block of an extent that is numbered as a whole is copied undecoded", "terrane ingest newest_wins";
+    IngestOverMemory: "external files: order", "extents come in though memory has older versions of their keys", "terrane ingest newest_wins";
+    IngestTooDeep: "external files: order", "extents come in beneath older versions of their keys", "terrane ingest newest_wins";
+    KeepIngestedRow: "row cache: forgetting", "a row stays in the row cache when extents with a newer version come in", "terrane ingest rows_that_are_cached";
     SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction model jobs_side_by_side";
     SnapshotSeesNewer: "snapshot reads", "a snapshot sees what was written later", "terrane-sim model tiny_limits_few_keys";
     SkipLevelInRead: "point reads", "a read leaves the deepest level out", "terrane-sim model tiny_limits_many_keys";

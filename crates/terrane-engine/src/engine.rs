@@ -269,7 +269,7 @@ impl Engine {
 
 /// Destroys what replaced pictures leave to their epoch, unless a reader is in it now: a closed database should not
 /// keep files mapped until some other database of the process moves the epoch on.
-fn forget_garbage() {
+pub(crate) fn forget_garbage() {
     // Garbage of an epoch may be destroyed two epochs later; each turn advances by one.
     for _ in 0..4 {
         terrane_base::epoch::pin().flush();

@@ -12,11 +12,14 @@
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
 //! * second databases: `checkpoint/`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
+//! * bulk: `approximate.rs` (how much is in a range), `drop_extents.rs` (whole extents at once), `ingest/` (extents
+//!   that do not pass through memory)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
 //!
 //! Never names a transport, a file format or a system call.
 
 mod adapt;
+mod approximate;
 mod backlog;
 mod catalog;
 mod check;
@@ -25,6 +28,7 @@ mod compact;
 mod debt;
 mod division;
 mod draining;
+mod drop_extents;
 mod engine;
 mod epoch_cell;
 mod failures;
@@ -37,6 +41,7 @@ mod freeze;
 mod heat;
 mod idle;
 mod inflow;
+mod ingest;
 mod inherit;
 mod install;
 mod iterate;
@@ -73,10 +78,13 @@ mod workers;
 mod write;
 mod yielding;
 
+pub use approximate::{Estimate, RangeEstimate};
 pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};
 pub use checkpoint::Checkpoint;
+pub use drop_extents::DroppedExtents;
 pub use engine::Engine;
+pub use ingest::{IngestFile, IngestOptions, Ingested, Loader};
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;
@@ -88,5 +96,6 @@ pub use shape::{LevelShape, Shape, TableShape};
 pub use snapshot::Snapshot;
 pub use stats::{MetricValue, Sample, Statistics, Stats, TableStatistics, TableStats, metrics};
 pub use table::Table;
+pub use terrane_table::{ExternalFile, ExternalSummary, ExternalWriter, WriterSettings};
 pub use txn::{Concurrency, Isolation, LockMode, ScanId, Transaction, TransactionOptions};
 pub use values::Values;

@@ -95,6 +95,9 @@ numbers! {
     bytes_reused, counter, "bytes", "Bytes that flush and compaction took over undecoded: re-linked extents, copied blocks.";
     operands_folded, counter, "operands", "Operands of merges that flush and compaction folded, with others or with a value.";
     folds_failed, counter, "folds", "Times that a merge operator failed or panicked in flush or compaction: its operands stayed.";
+    files_ingested, counter, "files", "External files taken in.";
+    extents_ingested, counter, "extents", "Extents that came in without passing through memory: of external files and bulk loads.";
+    extents_dropped, counter, "extents", "Extents dropped whole because they lay within a range that was given up.";
     entries_expired, counter, "entries", "Entries that flush and compaction dropped, or turned to deletes, because they had expired.";
     adaptive_switches, counter, "switches", "Times that the tree of a table began or ceased to be kept for reads alone.";
     adaptive_flushes, counter, "flushes", "Flushes asked for because a table is mostly read.";

@@ -9,6 +9,7 @@ pub mod checksum;
 pub mod codec;
 pub mod dump;
 pub mod extent;
+pub mod external;
 pub mod filter;
 mod heads;
 pub mod index;

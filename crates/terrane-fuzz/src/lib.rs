@@ -15,6 +15,7 @@ pub mod database;
 pub mod directory;
 pub mod engine;
 pub mod extent;
+pub mod external;
 pub mod import;
 pub mod input;
 pub mod manifest;
@@ -57,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "codec", run: parts::codec, seeds: parts::codec_seeds, smoke: 4000 },
     Target { name: "meta", run: parts::meta, seeds: parts::meta_seeds, smoke: 4000 },
     Target { name: "extent", run: extent::run, seeds: extent::seeds, smoke: 1500 },
+    Target { name: "external", run: external::run, seeds: external::seeds, smoke: 3000 },
     Target { name: "segment", run: segment::run, seeds: segment::seeds, smoke: 4000 },
     Target { name: "replay", run: replay::run, seeds: replay::seeds, smoke: 1500 },
     Target { name: "edit", run: manifest::edit, seeds: manifest::edit_seeds, smoke: 4000 },

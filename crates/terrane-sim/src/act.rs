@@ -25,6 +25,10 @@ impl Runner {
             Op::Once { table, key, value } => self.put_or_single_delete(table, *key, *value),
             Op::PutFor { table, key, value, millis } => self.put_for(table, *key, *value, *millis),
             Op::Batch { edits, sync } => self.write_batch(edits, *sync),
+            Op::Ingest { tables, seed } => self.ingest(tables, *seed),
+            Op::Load { table, seed } => self.load(table, *seed),
+            Op::DropExtents { table, from, to } => self.drop_extents(table, *from, *to),
+            Op::Estimate { table, from, to } => self.estimate(table, *from, *to),
             Op::Create { table, options } => self.create(table, *options),
             Op::Drop { table } => self.drop_table(table),
             Op::Snapshot { name } => self.take_snapshot(*name),
@@ -80,7 +84,7 @@ impl Runner {
     }
 
     /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well.
-    fn delete_range(&self, table: &str, from: u64, to: u64) {
+    pub(crate) fn delete_range(&self, table: &str, from: u64, to: u64) {
         let (start, end) = (key(from), key(to));
         if !self.model.borrow().has_table(table) || start >= end {
             return;

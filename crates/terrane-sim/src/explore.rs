@@ -27,7 +27,7 @@ use crate::script::Script;
 type Kind = (&'static str, fn(u64) -> Vec<Op>);
 
 /// What can happen in a history.
-const KINDS: [Kind; 20] = [
+const KINDS: [Kind; 22] = [
     ("put", |stamp| vec![put(1, 40, stamp, false)]),
     ("put sync", |stamp| vec![put(2, 40, stamp, true)]),
     ("put of pages", |stamp| vec![put(3, 9_000, stamp, true)]),
@@ -48,6 +48,10 @@ const KINDS: [Kind; 20] = [
     ("quiesce", |_| vec![Op::Quiesce]),
     ("rest", |_| vec![Op::Rest]),
     ("checkpoint", |_| vec![Op::Checkpoint { name: 0 }]),
+    ("ingest", |stamp| {
+        vec![Op::Ingest { tables: vec!["default".to_owned(), "other".to_owned()], seed: stamp }]
+    }),
+    ("drop extents", |_| vec![Op::DropExtents { table: "default".to_owned(), from: 1, to: 7 }]),
 ];
 
 /// How many kinds of operation there are.

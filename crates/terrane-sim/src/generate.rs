@@ -81,8 +81,14 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     };
     let mut draft = Draft { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
     let mut special = Numbers::part(seed, 9);
+    let mut bulk = Numbers::part(seed, 10);
     while (draft.ops.len() as u64) < operations {
         draft.add_op();
+        // Where calls are refused an edit may be in the manifest though it failed, and no commit of the journal tells.
+        if matches!(climate, Climate::Fair | Climate::Crashes) && bulk.one_in(30) {
+            let op = crate::bulk::draw(&mut bulk, &draft.tables);
+            draft.ops.push(op);
+        }
         if special.one_in(8) {
             let op = crate::special::draw(&mut special, &draft.tables);
             draft.ops.push(op);

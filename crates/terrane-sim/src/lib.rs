@@ -13,6 +13,7 @@
 mod act;
 mod alone;
 mod aside;
+mod bulk;
 pub mod campaign;
 mod checkpoint;
 mod disk;

@@ -122,6 +122,14 @@ pub(crate) enum Op {
     Once { table: String, key: u64, value: Value },
     /// Sets a key for so long, and another one for good, as one.
     PutFor { table: String, key: u64, value: Value, millis: u64 },
+    /// Takes files in that a seed stands for, one for each table, as one.
+    Ingest { tables: Vec<String>, seed: u64 },
+    /// Loads sorted rows that a seed stands for.
+    Load { table: String, seed: u64 },
+    /// Deletes a range and drops its extents.
+    DropExtents { table: String, from: u64, to: u64 },
+    /// Asks how much there is in a range.
+    Estimate { table: String, from: u64, to: u64 },
     /// Writes a batch.
     Batch { edits: Vec<Edit>, sync: bool },
     /// Creates a table; with options of its own drawn from the seed, unless it is 0.

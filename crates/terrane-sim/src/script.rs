@@ -17,6 +17,7 @@ use std::str::FromStr;
 
 use terrane_device::Call;
 
+use crate::bulk;
 use crate::fault::{Crash, Fault, Harm};
 use crate::op::{Edit, Op, Span, Value, Way};
 
@@ -89,6 +90,7 @@ impl fmt::Display for Op {
                 }
                 f.write_str(mark(*sync, "sync"))
             }
+            op if bulk::is_one(op) => bulk::show(op, f),
             Op::Create { table, options: 0 } => write!(f, "create {table}"),
             Op::Create { table, options } => write!(f, "create {table} {options}"),
             Op::Drop { table } => write!(f, "drop {table}"),
@@ -219,7 +221,7 @@ fn show_harm(harm: Harm) -> String {
     }
 }
 
-fn parse(text: &str) -> Result<u64, String> {
+pub(crate) fn parse(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("{text:?} is not a whole number"))
 }
 
@@ -246,6 +248,7 @@ fn op(words: &[&str]) -> Result<Op, String> {
         }
         ["batch", edits @ .., "sync"] => Op::Batch { edits: edits_of(edits)?, sync: true },
         ["batch", edits @ ..] => Op::Batch { edits: edits_of(edits)?, sync: false },
+        ["ingest" | "load" | "dropextents" | "estimate", ..] => bulk::read(words)?,
         ["create", table] => Op::Create { table: name(table), options: 0 },
         ["create", table, options] => Op::Create { table: name(table), options: parse(options)? },
         ["drop", table] => Op::Drop { table: name(table) },

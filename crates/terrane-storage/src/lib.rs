@@ -5,7 +5,8 @@
 //!
 //! * [`store`]: the trait [`Store`]. [`conformance`]: the suite that every implementation passes.
 //! * [`metered`]: a view of a store that counts.
-//! * [`local`]: data files in a directory; `copy.rs` of it: another directory with the same extents. [`space`]: which of their slots are taken.
+//! * [`local`]: data files in a directory; `copy.rs` of it: another directory with the same extents, `adopt.rs`:
+//!   files that come from outside. [`space`]: which of their slots are taken.
 
 pub mod conformance;
 mod data_file;

@@ -90,6 +90,10 @@ impl Store for MeteredStore {
         self.inner.copy_to(dir, live)
     }
 
+    fn adopt(&self, path: &Path, extents: &[(u32, u32)]) -> Result<Option<u32>> {
+        self.inner.adopt(path, extents)
+    }
+
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
         self.inner.restore(live)
     }

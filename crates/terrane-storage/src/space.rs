@@ -262,17 +262,46 @@ impl Space {
     /// enough, or a new one.
     #[must_use]
     pub fn plan_growth(&self, slots: u32) -> Growth {
-        let mut unused = 1;
         for (&number, file) in &self.files {
-            if number == unused {
-                unused += 1;
-            }
             let needed = slots.saturating_sub(file.tail());
             if !file.is_sealed && file.len + needed <= FILE_SLOTS {
                 return Growth::new(number, file.len, needed);
             }
         }
-        Growth::new(unused, 0, slots)
+        Growth::new(self.unused_file(), 0, slots)
+    }
+
+    /// The lowest number that no data file has.
+    #[must_use]
+    pub fn unused_file(&self) -> u32 {
+        let mut unused = 1;
+        for &number in self.files.keys() {
+            if number == unused {
+                unused += 1;
+            }
+        }
+        unused
+    }
+
+    /// Adds a file that comes from outside, all of whose slots are held; it is sealed. Its extents are (first slot, slots).
+    ///
+    /// # Errors
+    /// `Corrupt` if they lie over each other or outside; nothing changes then. `Invalid` if the number is not free.
+    pub fn adopt(&mut self, file: u32, len: u32, extents: &[(u32, u32)]) -> Result<()> {
+        if self.files.contains_key(&file) {
+            return Err(Error::invalid(format!("data file {file} is there already")));
+        }
+        let mut alone = Space::new();
+        alone.add_file(file, len);
+        extents.iter().try_for_each(|&(slot, slots)| alone.restore(ExtentId { file, slot }, slots))?;
+        let mut slots = alone.files.remove(&file).expect("added just now");
+        slots.held.insert(0..slots.len);
+        self.counts.total += alone.counts.total;
+        self.counts.taken += alone.counts.taken;
+        self.counts.files += 1;
+        self.files.insert(file, slots);
+        self.seal(file);
+        Ok(())
     }
 
     /// Notes that a data file has grown to `len` slots, the new ones with real space.

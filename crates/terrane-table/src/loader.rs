@@ -239,7 +239,11 @@ fn open_filter(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Result<Fil
 
 fn open_index(meta: &ExtentMeta, store: &dyn Store, bytes: Vec<u8>) -> Result<IndexBlock> {
     check_handle(meta, store, meta.index, &bytes)?;
-    let rows = IndexBlock::decode(bytes).map_err(|error| placed(meta, store, meta.index.offset, error))?;
+    let mut rows =
+        IndexBlock::decode(bytes).map_err(|error| placed(meta, store, meta.index.offset, error))?;
+    if meta.is_numbered() {
+        rows.number(meta.seq_min).map_err(|error| placed(meta, store, meta.index.offset, error))?;
+    }
     if rows.len() != meta.blocks as usize || rows.data_bytes() > u64::from(meta.bytes) {
         let error = Error::corrupt(format!(
             "index block of {} blocks and {} bytes: expected {} blocks within {} bytes",
@@ -260,7 +264,8 @@ pub(crate) fn open_block(
     row: &IndexRow<'_>,
     stored: Vec<u8>,
 ) -> Result<Block> {
-    row.open_block(stored).map_err(|error| placed(meta, store, row.offset, error))
+    let block = if meta.is_numbered() { row.open_numbered_block(stored) } else { row.open_block(stored) };
+    block.map_err(|error| placed(meta, store, row.offset, error))
 }
 
 /// Checks bytes against the manifest's own copy of their checksum: a whole, but older, extent in the same place is

@@ -75,9 +75,11 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod bulk;
 pub mod cores;
 mod db;
 mod functions;
+mod ingest;
 mod iter;
 mod keys;
 mod observe;
@@ -91,6 +93,7 @@ mod value;
 
 pub use batch::Batch;
 pub use db::{Db, Sync};
+pub use ingest::{ExtentFileInfo, ExtentFileWriter, inspect_extent_file};
 pub use iter::{Cursor, Iter, Row};
 pub use repair::{repair, repair_with_functions};
 pub use snapshot::Snapshot;
@@ -109,9 +112,9 @@ pub use terrane_base::options::{
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use terrane_base::{Error, Functions, Kind, Result, SeqNo};
 pub use terrane_engine::{
-    CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, MetricValue, Progress,
-    RepairReport, Sample, Shape, Statistics, Stats, TableShape, TableStatistics, TableStats,
-    TransactionOptions, Values, metrics,
+    CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate, ExternalSummary, Finding, IngestOptions,
+    Ingested, Isolation, LevelShape, Loss, MetricValue, Progress, RepairReport, Sample, Shape, Statistics, Stats,
+    TableShape, TableStatistics, TableStats, TransactionOptions, Values, metrics,
 };
 pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

@@ -1,6 +1,9 @@
 //! Every example of the tour runs to its end.
 #![allow(clippy::unwrap_used, reason = "an example that fails ends the test")]
 
+#[path = "../examples/bulk.rs"]
+mod bulk;
+
 #[path = "../examples/checkpoint.rs"]
 mod checkpoint;
 
@@ -39,4 +42,9 @@ fn prefixes_runs() {
 #[test]
 fn checkpoint_runs() {
     checkpoint::main().unwrap();
+}
+
+#[test]
+fn bulk_runs() {
+    bulk::main().unwrap();
 }

@@ -9,7 +9,7 @@
 //! Whoever grants a lock looks for fences under the mutex of the lock's shard; a fence is put up before the shards are
 //! looked through under their mutexes. So one of the two sees the other, and `count` may be read relaxed: the shard's
 //! mutex orders it. A fence keeps out another one that has a single key behind it; of two deletes of a range either may
-//! come first.
+//! come first. Where extents come in, no delete may come in between: that fence is alone on its ranges.
 
 use std::sync::Arc;
 
@@ -51,6 +51,8 @@ pub(crate) struct Ground {
     pub(crate) keys: Arc<[LockKey]>,
     /// Ranges.
     pub(crate) ranges: Arc<[KeyRange]>,
+    /// Whether nobody else may delete keys in the ranges meanwhile.
+    pub(crate) is_alone: bool,
 }
 
 impl Ground {
@@ -59,8 +61,12 @@ impl Ground {
         self.ranges.iter().any(|range| range.holds(key)) || self.keys.binary_search(key).is_ok()
     }
 
-    /// Whether a single key of one lies in the other.
+    /// Whether a single key of one lies in the other, or ranges meet of which one must be alone.
     fn excludes(&self, other: &Ground) -> bool {
+        let meet = || self.ranges.iter().any(|range| other.ranges.iter().any(|other| range.meets(other)));
+        if (self.is_alone || other.is_alone) && meet() {
+            return true;
+        }
         self.keys.iter().any(|key| other.holds(key)) || other.keys.iter().any(|key| self.holds(key))
     }
 }
@@ -208,7 +214,7 @@ mod tests {
         let key = |text: &str| LockKey::new(TableId(1), text.as_bytes());
         let bounds = Bounds { lower: Bound::Included(b"b".to_vec()), upper: Bound::Excluded(b"d".to_vec()) };
         let ranges: Arc<[KeyRange]> = [KeyRange { table: TableId(1), bounds }].into();
-        let ranges = Ground { keys: Arc::default(), ranges };
+        let ranges = Ground { ranges, ..Ground::default() };
         let table = LockTable::new();
         let exclusive = LockMode::Exclusive;
 
@@ -230,6 +236,11 @@ mod tests {
         table.acquire(1, &key("c"), exclusive, &impatient).unwrap();
         table.release(1, &[key("c")]);
 
+        let alone = Ground { is_alone: true, ..ranges.clone() };
+        let fence = table.fence(4, &alone, &impatient).unwrap();
+        let refused = table.fence(5, &ranges, &impatient).map(drop);
+        assert_eq!(refused, Err(Refusal::TimedOut(vec![4])), "one must be alone there");
+        drop(fence);
         let replaced = Ground { keys: [key("c")].into(), ..ranges.clone() };
         let fence = table.fence(4, &replaced, &impatient).unwrap();
         let refused = table.fence(5, &replaced, &impatient).map(drop);

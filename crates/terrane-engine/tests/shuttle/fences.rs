@@ -16,7 +16,11 @@ use crate::{ENDLESS, env, explore, key, patience};
 /// From b to d, and the key.
 fn ground(name: u8) -> Ground {
     let bounds = Bounds { lower: Bound::Included(b"b".to_vec()), upper: Bound::Included(b"d".to_vec()) };
-    Ground { keys: [key(name)].into(), ranges: [KeyRange { table: TableId(1), bounds }].into() }
+    Ground {
+        keys: [key(name)].into(),
+        ranges: [KeyRange { table: TableId(1), bounds }].into(),
+        is_alone: false,
+    }
 }
 
 /// Everybody ends, whoever comes first, and nobody is within while somebody else is alone there.
