@@ -27,7 +27,7 @@ use crate::script::Script;
 type Kind = (&'static str, fn(u64) -> Vec<Op>);
 
 /// What can happen in a history.
-const KINDS: [Kind; 20] = [
+const KINDS: [Kind; 21] = [
     ("put", |stamp| vec![put(1, 40, stamp, false)]),
     ("put sync", |stamp| vec![put(2, 40, stamp, true)]),
     ("put of pages", |stamp| vec![put(3, 9_000, stamp, true)]),
@@ -48,6 +48,7 @@ const KINDS: [Kind; 20] = [
     ("quiesce", |_| vec![Op::Quiesce]),
     ("rest", |_| vec![Op::Rest]),
     ("checkpoint", |_| vec![Op::Checkpoint { name: 0 }]),
+    ("backup", |_| vec![Op::Backup { keep: 1, seed: 0 }]),
 ];
 
 /// How many kinds of operation there are.
@@ -303,6 +304,7 @@ impl Scout {
 
     fn judge_one(&self, image: MemDisk, allowed: &Allowed, goes_on: bool) -> Result<(), String> {
         self.runner.judge_checkpoints(&image)?;
+        self.runner.judge_backups(&image)?;
         let mut model = self.runner.model.borrow().clone();
         let recovered = onward::recover(image, &self.options, self.seed, &model, allowed)?;
         let done = if goes_on {

@@ -63,6 +63,11 @@
 //! [`Db::transaction`] reads and writes as if nobody else were there, optimistic or with locks, with the isolation that
 //! [`Isolation`] says; [`Transaction::prepare`] is the first of two phases. [`IndexedBatch`] is a batch that can be read.
 //!
+//! # Backups
+//!
+//! [`Db::checkpoint`] makes a second database of this moment at once, on the same disk; [`Backups`] keeps incremental, verified
+//! backups elsewhere.
+//!
 //! # Servers
 //!
 //! Every handle is usable from any thread. A server with many requests at hand can give tables and ranges to cores
@@ -74,6 +79,7 @@
 //! [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
 #![forbid(unsafe_code)]
 
+mod backup;
 mod batch;
 pub mod cores;
 mod db;
@@ -86,6 +92,7 @@ mod table_options;
 mod transaction;
 mod value;
 
+pub use backup::Backups;
 pub use batch::Batch;
 pub use db::{Db, Sync};
 pub use iter::{Cursor, Iter, Row};
@@ -101,6 +108,10 @@ pub use terrane_base::options::{
     Compression, IoUring, JournalMode, OperatorName, OptionInfo, Options, TimeToLive,
 };
 pub use terrane_base::{Error, Kind, Result, SeqNo};
+pub use terrane_engine::backup::{
+    BackupFinding, BackupInfo, BackupList, BackupOptions, BackupPlace, BackupProgress, DirectoryPlace,
+    Removed, RestoreOptions, Restored, VerifyReport,
+};
 pub use terrane_engine::{
     CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, Progress, RepairReport,
     Shape, Stats, TableShape, TransactionOptions, Values,

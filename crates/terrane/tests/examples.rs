@@ -16,3 +16,11 @@ fn pressure_runs() {
 fn checkpoint_runs() {
     checkpoint::main().unwrap();
 }
+
+#[path = "../examples/backup.rs"]
+mod backup;
+
+#[test]
+fn backup_runs() {
+    backup::main().unwrap();
+}
