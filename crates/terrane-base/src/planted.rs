@@ -149,6 +149,10 @@ bugs! {
     WaitForItself: "writes on threads of the engine", "a worker may wait for itself", "terrane-engine terrane_engine own_threads";
     WriteThoughHeldBack: "writes that do not wait", "a write whose time is over is let in", "terrane-engine patience what_would_wait";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage copy what_is_freed_meanwhile";
+    NameUnsettledBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine backup a_cut_at_any_call";
+    CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine backup what_backups_share";
+    BelieveBackupObject: "backup: every object is checked", "a restore believes objects whose checksum is wrong", "terrane-engine backup no_flipped_byte";
+    RestoreKeepsId: "backup: a database of its own", "a restored database has the id of its source", "terrane-engine backup a_backup_is_restored";
 }
 
 /// Whether `bug` is the one that the environment names.

@@ -97,6 +97,9 @@ pub enum Command {
     /// Make a second database, of this moment, without copying data files
     #[command(after_help = backup::CHECKPOINT_HELP)]
     Checkpoint(backup::Checkpoint),
+    /// Keep incremental, verified backups in a directory; restore them
+    #[command(after_help = backup::BACKUP_HELP)]
+    Backup(backup::Backup),
     /// List the options of the engine: default, range and meaning
     Options,
     /// Print the completions of a shell

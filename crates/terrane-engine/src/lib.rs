@@ -10,7 +10,7 @@
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
-//! * second databases: `checkpoint/`
+//! * second databases: `checkpoint/`; kept elsewhere: `backup/`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * bulk: `approximate.rs` (how much is in a range), `drop_extents.rs` (whole extents at once), `ingest/` (extents
 //!   that do not pass through memory)
@@ -21,6 +21,7 @@
 mod adapt;
 mod approximate;
 mod backlog;
+pub mod backup;
 mod catalog;
 mod check;
 mod checkpoint;

@@ -10,6 +10,7 @@
 //! sets the checksums right first ([`repair`]): a right checksum proves nothing about who wrote the bytes.
 #![forbid(unsafe_code)]
 
+pub mod backup;
 pub mod corpus;
 pub mod database;
 pub mod directory;
@@ -65,6 +66,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "manifest", run: manifest::file, seeds: manifest::file_seeds, smoke: 1500 },
     Target { name: "directory", run: directory::run, seeds: directory::seeds, smoke: 4000 },
     Target { name: "prepared", run: prepared::run, seeds: prepared::seeds, smoke: 4000 },
+    Target { name: "backup", run: backup::run, seeds: backup::seeds, smoke: 600 },
     Target { name: "store", run: store::run, seeds: store::seeds, smoke: 1500 },
     Target { name: "options", run: options::run, seeds: options::seeds, smoke: 4000 },
     Target { name: "text", run: options::text, seeds: options::text_seeds, smoke: 4000 },

@@ -32,7 +32,7 @@ use terrane_base::{Batch, Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
 pub use terrane_format::segment::ChainLink;
 
-pub use excerpt::{Excerpt, LiveMemory, WrittenSegment};
+pub use excerpt::{Excerpt, LiveMemory, SegmentWriter, WrittenSegment};
 pub use file::FileJournal;
 pub use journal::RingJournal;
 pub use medium::{Medium, NewSegment, SealedEnd};

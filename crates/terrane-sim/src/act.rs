@@ -51,6 +51,7 @@ impl Runner {
             }
             Op::Check => self.check_all(),
             Op::Checkpoint { name } => self.checkpoint(*name),
+            Op::Backup { keep, seed } => self.backup(*keep, *seed),
             Op::Through(op) => self.go_through_cores(op),
             op => self.read(op),
         }

@@ -27,7 +27,7 @@ use crate::script::Script;
 type Kind = (&'static str, fn(u64) -> Vec<Op>);
 
 /// What can happen in a history.
-const KINDS: [Kind; 22] = [
+const KINDS: [Kind; 23] = [
     ("put", |stamp| vec![put(1, 40, stamp, false)]),
     ("put sync", |stamp| vec![put(2, 40, stamp, true)]),
     ("put of pages", |stamp| vec![put(3, 9_000, stamp, true)]),
@@ -52,6 +52,7 @@ const KINDS: [Kind; 22] = [
         vec![Op::Ingest { tables: vec!["default".to_owned(), "other".to_owned()], seed: stamp }]
     }),
     ("drop extents", |_| vec![Op::DropExtents { table: "default".to_owned(), from: 1, to: 7 }]),
+    ("backup", |_| vec![Op::Backup { keep: 1, seed: 0 }]),
 ];
 
 /// How many kinds of operation there are.
@@ -307,6 +308,7 @@ impl Scout {
 
     fn judge_one(&self, image: MemDisk, allowed: &Allowed, goes_on: bool) -> Result<(), String> {
         self.runner.judge_checkpoints(&image)?;
+        self.runner.judge_backups(&image)?;
         let mut model = self.runner.model.borrow().clone();
         let recovered = onward::recover(image, &self.options, self.seed, &model, allowed)?;
         let done = if goes_on {

@@ -171,6 +171,9 @@ impl Draft {
             62..64 => Op::Pause,
             64..68 => Op::Resume,
             68 if self.numbers.one_in(2) => Op::Checkpoint { name: self.numbers.below(CHECKPOINTS) },
+            68 if self.numbers.one_in(2) => {
+                Op::Backup { keep: 1 + self.numbers.below(3), seed: self.numbers.below(4) }
+            }
             68 => Op::Cancel,
             69..74 => Op::Reopen { options: if self.numbers.one_in(2) { self.numbers.draw() } else { 0 } },
             _ => self.weather(),

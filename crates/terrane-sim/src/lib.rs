@@ -13,6 +13,7 @@
 mod act;
 mod alone;
 mod aside;
+mod backup;
 mod bulk;
 pub mod campaign;
 mod checkpoint;

@@ -127,6 +127,7 @@ impl Runner {
             self.peek_at(image.kill(), &captured);
         }
         self.adopt_checkpoints(&image);
+        self.adopt_backups(&image);
         self.next_life(image);
         self.open(&captured, armed.and_then(|(_, again)| again));
     }

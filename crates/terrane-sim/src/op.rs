@@ -186,6 +186,8 @@ pub(crate) enum Op {
     Peek,
     /// Makes a checkpoint of this name, one of a few.
     Checkpoint { name: u64 },
+    /// Makes a backup in a way that the seed draws, and removes all but the newest `keep`.
+    Backup { keep: u64, seed: u64 },
     /// Brings what the death of the process would leave now into a new database, and looks at that.
     Repair,
     /// Closes and opens again; with options changed by the seed, unless it is 0.

@@ -58,7 +58,7 @@ impl Runner {
         let (options, life, disk) = (self.options(), self.life.borrow(), self.disk());
         let is_calm = self.struck().sum() == 0 && disk.faults().is_empty() && !self.is_damaged.get();
         let is_free = !(life.is_paused || life.is_cramped || life.was_cramped) && life.snapshots.is_empty();
-        let is_alone = !self.has_checkpoints();
+        let is_alone = !self.has_checkpoints() && !self.has_backups();
         options.idle_reclaim && self.has_journal && is_calm && is_free && is_alone && !disk.has_crashed()
     }
 

@@ -206,6 +206,8 @@ pub(crate) struct Runner {
     pub(crate) has_journal: bool,
     /// Checkpoints that were made.
     pub(crate) made: RefCell<BTreeSet<u64>>,
+    /// The newest backup that was made; 0 if there is none.
+    pub(crate) newest_backup: Cell<u64>,
 }
 
 impl Runner {
@@ -232,6 +234,7 @@ impl Runner {
             is_through: Cell::new(false),
             has_journal,
             made: RefCell::default(),
+            newest_backup: Cell::new(0),
         }
     }
 

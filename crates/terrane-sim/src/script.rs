@@ -129,6 +129,7 @@ impl fmt::Display for Op {
                 mark(fault.lasting, "lasting")
             ),
             Op::Checkpoint { name } => write!(f, "checkpoint {name}"),
+            Op::Backup { keep, seed } => write!(f, "backup {keep} {seed}"),
             Op::Room { bytes } => write!(f, "room {bytes}"),
             Op::Rot { seed, path_part } => write!(f, "rot {seed} {path_part}"),
             Op::Decay { seed } => write!(f, "decay {seed}"),
@@ -285,6 +286,7 @@ fn world_op(words: &[&str]) -> Result<Op, String> {
         ["snapshot", name] => Op::Snapshot { name: parse(name)? },
         ["release", name] => Op::Release { name: parse(name)? },
         ["checkpoint", name] => Op::Checkpoint { name: parse(name)? },
+        ["backup", keep, seed] => Op::Backup { keep: parse(keep)?, seed: parse(seed)? },
         ["flush"] => Op::Flush,
         ["scrub"] => Op::Scrub,
         ["peek"] => Op::Peek,

@@ -63,6 +63,11 @@
 //! [`Db::transaction`] reads and writes as if nobody else were there, optimistic or with locks, with the isolation that
 //! [`Isolation`] says; [`Transaction::prepare`] is the first of two phases. [`IndexedBatch`] is a batch that can be read.
 //!
+//! # Backups
+//!
+//! [`Db::checkpoint`] makes a second database of this moment at once, on the same disk; [`Backups`] keeps incremental, verified
+//! backups elsewhere.
+//!
 //! # Servers
 //!
 //! Every handle is usable from any thread. A server with many requests at hand can give tables and ranges to cores
@@ -74,6 +79,7 @@
 //! [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
 #![forbid(unsafe_code)]
 
+mod backup;
 mod batch;
 mod bulk;
 pub mod cores;
@@ -91,6 +97,7 @@ mod table_options;
 mod transaction;
 mod value;
 
+pub use backup::Backups;
 pub use batch::Batch;
 pub use db::{Db, Sync};
 pub use ingest::{ExtentFileInfo, ExtentFileWriter, inspect_extent_file};
@@ -111,6 +118,10 @@ pub use terrane_base::options::{
 };
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use terrane_base::{Error, Functions, Kind, Result, SeqNo};
+pub use terrane_engine::backup::{
+    BackupFinding, BackupInfo, BackupList, BackupOptions, BackupPlace, BackupProgress, DirectoryPlace,
+    Removed, RestoreOptions, Restored, VerifyReport,
+};
 pub use terrane_engine::{
     CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate, ExternalSummary, Finding, IngestOptions,
     Ingested, Isolation, LevelShape, Loss, MetricValue, Progress, RepairReport, Sample, Shape, Statistics, Stats,

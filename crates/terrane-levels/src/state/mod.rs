@@ -4,6 +4,7 @@
 //! accepted once is accepted always. Cloning shares everything large.
 
 mod apply;
+mod image;
 mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,8 +119,13 @@ impl State {
 
     /// Every extent with its number of slots, dropped tables included: what a store keeps.
     pub fn extents(&self) -> impl Iterator<Item = (ExtentId, u32)> {
+        self.metas().map(|meta| (meta.id, meta.slots))
+    }
+
+    /// What is known of every extent, dropped tables included.
+    pub fn metas(&self) -> impl Iterator<Item = &Arc<ExtentMeta>> {
         let levels = self.tables.values().flat_map(|table| table.extents.places());
-        levels.flat_map(|(_, level)| level.iter()).map(|meta| (meta.id, meta.slots))
+        levels.flat_map(|(_, level)| level.iter())
     }
 
     /// The highest sequence number that anything in the state mentions; later commits have higher ones.
