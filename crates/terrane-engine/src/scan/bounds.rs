@@ -2,6 +2,8 @@
 
 use std::ops::Bound;
 
+use terrane_base::key::prefix_end;
+
 /// Where a scan begins and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -60,12 +62,4 @@ impl Bounds {
             Bound::Unbounded => true,
         }
     }
-}
-
-/// The least key that is greater than every key with this prefix; `None` if there is none.
-fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
-    let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;
-    let mut end = prefix[..=kept].to_vec();
-    end[kept] += 1;
-    Some(end)
 }
