@@ -53,19 +53,7 @@ pub fn at_or_after(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() <= KEY_BYTES_MAX {
         return Some(key.to_vec());
     }
-    let kept = key[..KEY_BYTES_MAX].iter().rposition(|&byte| byte != 0xff)?;
-    let mut next = key[..=kept].to_vec();
-    next[kept] += 1;
-    Some(next)
-}
-
-/// The least key that is greater than `key`. It may be one byte longer than a user's key can be.
-#[must_use]
-pub fn successor(key: &[u8]) -> Vec<u8> {
-    let mut next = Vec::with_capacity(key.len() + 1);
-    next.extend_from_slice(key);
-    next.push(0);
-    next
+    prefix_end(&key[..KEY_BYTES_MAX])
 }
 
 /// The least key that is greater than every key that begins with `prefix`; `None` if there is none.
@@ -75,6 +63,15 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix[..=kept].to_vec();
     end[kept] += 1;
     Some(end)
+}
+
+/// The least key that is greater than `key`. It may be one byte longer than a user's key can be.
+#[must_use]
+pub fn successor(key: &[u8]) -> Vec<u8> {
+    let mut next = Vec::with_capacity(key.len() + 1);
+    next.extend_from_slice(key);
+    next.push(0);
+    next
 }
 
 /// Bytes that `left` and `right` have in common from the front.
@@ -137,6 +134,18 @@ mod tests {
     fn keys() -> Vec<Vec<u8>> {
         let bytes = |len: usize, other: usize| (0..len).map(move |at| if at == other { 7 } else { 200 });
         (0..20).flat_map(|len| (0..=len).map(move |other| bytes(len, other).collect())).collect()
+    }
+
+    #[test]
+    fn the_end_of_a_prefix_is_the_least_key_behind_all_that_begin_with_it() {
+        assert_eq!(prefix_end(b"ab").as_deref(), Some(&b"ac"[..]));
+        assert_eq!(prefix_end(b"a\xff\xff").as_deref(), Some(&b"b"[..]));
+        assert_eq!((prefix_end(b""), prefix_end(b"\xff")), (None, None));
+        let longest = [7; KEY_BYTES_MAX];
+        assert_eq!(at_or_after(&longest).as_deref(), Some(&longest[..]));
+        let end = at_or_after(&successor(&longest));
+        assert_eq!(end, prefix_end(&longest));
+        assert_eq!(at_or_after(&[0xff; KEY_BYTES_MAX + 1]), None);
     }
 
     #[test]

@@ -16,11 +16,10 @@
 //!
 //! Invariant: decoding is total, and never reads beyond what it is given.
 
-use crate::{Error, RecordKind, Result, SeqKind, SeqNo};
+use crate::{Error, RecordKind, Result, SeqKind, SeqNo, varint};
 
 /// Most bytes in front of a value: two varints.
-pub const PREFIX_BYTES_MAX: usize = 2 * VARINT_BYTES_MAX;
-const VARINT_BYTES_MAX: usize = 10;
+pub const PREFIX_BYTES_MAX: usize = 2 * varint::LONG_BYTES_MAX;
 
 /// A moment in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,19 +102,11 @@ impl<'a> Stored<'a> {
 
     #[inline]
     fn take(&mut self) -> Result<u64> {
-        let mut number = 0u64;
-        for (at, &byte) in self.value.iter().take(VARINT_BYTES_MAX).enumerate() {
-            let part = u64::from(byte & 0x7f);
-            if at == VARINT_BYTES_MAX - 1 && byte > 1 {
-                break;
-            }
-            number |= part << (7 * at);
-            if byte < 0x80 {
-                self.value = &self.value[at + 1..];
-                return Ok(number);
-            }
-        }
-        Err(Error::corrupt("value is too short for its kind: the number in front of it is cut or too long"))
+        let (number, taken) = varint::get_long(self.value).ok_or_else(|| {
+            Error::corrupt("value is too short for its kind: the number in front of it is cut or too long")
+        })?;
+        self.value = &self.value[taken..];
+        Ok(number)
     }
 }
 
@@ -125,22 +116,14 @@ impl<'a> Stored<'a> {
 pub fn put_prefix(out: &mut Vec<u8>, expires_at: Moment, span: Option<u64>) -> RecordKind {
     let expires = expires_at != Moment::NEVER;
     if expires {
-        put_varint(out, expires_at.0);
+        varint::put_long(out, expires_at.0);
     }
     match (span, expires) {
         (None, false) => RecordKind::Put,
         (None, true) => RecordKind::PutUntil,
         (Some(span), _) => {
-            put_varint(out, span);
+            varint::put_long(out, span);
             if expires { RecordKind::MergeUntil } else { RecordKind::Merge }
         }
     }
-}
-
-fn put_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }

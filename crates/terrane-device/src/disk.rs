@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_base::{Error, Result};
@@ -58,6 +58,15 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// `Io`.
     fn exists(&self, path: &Path) -> Result<bool>;
+
+    /// The path from the root to what `path` leads to, without links, `.` and `..`. What does not exist stands there as it was
+    /// named, and a `..` behind it leads back.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn real_path(&self, path: &Path) -> Result<PathBuf> {
+        Ok(resolved(Path::new("/"), path))
+    }
 
     /// Renames a file or directory, replacing a file at `to`.
     ///
@@ -243,4 +252,20 @@ pub(crate) fn copy_through(
         done += piece.len() as u64;
     }
     Ok(())
+}
+
+/// `path` from `base` on, without `.` and `..`, if nothing of it is a link.
+pub(crate) fn resolved(base: &Path, path: &Path) -> PathBuf {
+    let mut whole = base.to_owned();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                whole.pop();
+            }
+            Component::RootDir => whole = PathBuf::from("/"),
+            part => whole.push(part),
+        }
+    }
+    whole
 }

@@ -216,6 +216,10 @@ impl Disk for FaultyDisk {
         self.inner.exists(path)
     }
 
+    fn real_path(&self, path: &Path) -> Result<PathBuf> {
+        self.inner.real_path(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         self.check(Call::Rename, from)?;
         self.inner.rename(from, to)

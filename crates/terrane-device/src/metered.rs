@@ -44,6 +44,10 @@ impl Disk for MeteredDisk {
         self.inner.exists(path)
     }
 
+    fn real_path(&self, path: &Path) -> Result<PathBuf> {
+        self.inner.real_path(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         self.inner.rename(from, to)
     }

@@ -4,13 +4,14 @@
 //! that is a symbolic link, a pipe or a device is refused; a directory may be reached by links.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use terrane_base::{Error, Kind, Result};
 
+use crate::disk::resolved;
 use crate::posix_batch;
 use crate::posix_file::PosixFile;
 use crate::posix_lock::PosixLock;
@@ -84,6 +85,23 @@ impl Disk for PosixDisk {
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
             Err(error) => Err(refused("look up", path, error)),
         }
+    }
+
+    fn real_path(&self, path: &Path) -> Result<PathBuf> {
+        let failed = |error: io::Error| Error::io(format!("cannot look up {}", path.display()), error);
+        let (mut whole, mut parts) = (std::env::current_dir().map_err(failed)?, path.components());
+        // Part by part, for `..` behind a link leads to where the link's target lies.
+        while let Some(part) = parts.next() {
+            let next = resolved(&whole, part.as_ref());
+            whole = match next.canonicalize() {
+                Ok(real) => real,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(resolved(&next, parts.as_path()));
+                }
+                Err(error) => return Err(failed(error)),
+            };
+        }
+        Ok(whole)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {

@@ -346,3 +346,28 @@ fn a_link_is_durable_with_its_directory_and_shares_what_is_durable() {
     disk.remove(Path::new("b/f")).unwrap();
     assert_eq!(disk.used_bytes(), 0);
 }
+
+#[test]
+fn a_directory_that_is_durably_gone_names_nothing() {
+    let disk = MemDisk::new();
+    for dir in ["a", "b"] {
+        disk.create_dir(Path::new(dir)).unwrap();
+    }
+    let file = disk.open(Path::new("a/f"), OpenMode::Create, false).unwrap();
+    file.write_at(0, &[7; 4096]).unwrap();
+    file.sync().unwrap();
+    disk.sync_dir(Path::new("a")).unwrap();
+    assert!(disk.link(Path::new("a/f"), Path::new("b/f")).unwrap());
+    disk.sync_dir(Path::new("b")).unwrap();
+    disk.remove(Path::new("b/f")).unwrap();
+    disk.remove(Path::new("b")).unwrap();
+    disk.sync_dir(Path::new("")).unwrap();
+    for number in 0..disk.outcomes() {
+        let after = disk.crash_as(number);
+        assert!(!after.exists(Path::new("b")).unwrap());
+        let file = after.open(Path::new("a/f"), OpenMode::Read, false).unwrap();
+        assert_eq!(file.names().unwrap(), 1, "outcome {number}");
+        after.remove(Path::new("a/f")).unwrap();
+        assert_eq!(after.used_bytes(), 0, "outcome {number}");
+    }
+}

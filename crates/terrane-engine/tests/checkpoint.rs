@@ -318,3 +318,26 @@ fn on_real_files_linked_and_deleted() {
         Some(vec![2; 300])
     );
 }
+
+#[test]
+fn no_name_leads_a_checkpoint_into_the_database() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("db");
+    let engine = open_at(PosixDisk::new(), dir.to_str().unwrap(), &small_options()).unwrap();
+    std::fs::create_dir_all(root.path().join("beside/below")).unwrap();
+    std::os::unix::fs::symlink(&dir, root.path().join("link")).unwrap();
+    std::os::unix::fs::symlink(dir.join("data"), root.path().join("beside/data")).unwrap();
+    for inside in ["db/x", "link/x", "beside/../db/x", "beside/data/../x", "new/../link/a/b", "db"] {
+        let error = engine.checkpoint(&root.path().join(inside)).unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid, "{inside}: {error}");
+        assert!(error.to_string().contains("inside the database"), "{inside}: {error}");
+    }
+    assert!(!root.path().join("new").exists(), "nothing was made");
+    for outside in ["db/../one", "link/../two", "beside/below/../three", "db-four"] {
+        engine.checkpoint(&root.path().join(outside)).unwrap();
+    }
+    for made in ["one", "two", "beside/three", "db-four"] {
+        assert!(root.path().join(made).join("CURRENT").exists(), "{made}");
+    }
+    engine.close().unwrap();
+}

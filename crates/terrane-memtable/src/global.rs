@@ -51,6 +51,9 @@ impl GlobalIndex {
     ) -> bool {
         debug_assert!(snapshots.is_sorted());
         let mut dropped = Dropped::default();
+        // First: were the merge cancelled and the generation flushed with keys alone, operands among them would be folded with
+        // what the range deletes hide.
+        self.merge_ranges(frozen);
         let (mut passed, mut reported) = (0, 0);
         let mut walk = frozen.walk();
         walk.seek_first();
@@ -64,7 +67,6 @@ impl GlobalIndex {
             }
             walk.next_key();
         }
-        self.merge_ranges(frozen);
         // Only now, so that a merge that is begun twice counts what it drops once.
         dropped.count(frozen, &self.index);
         self.first_seq.fetch_min(frozen.first_seq().0, Ordering::Relaxed);

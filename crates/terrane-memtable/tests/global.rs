@@ -135,3 +135,20 @@ fn records_stay_readable_when_only_the_global_index_is_left() {
     assert_eq!(rows.len(), 200);
     assert!(rows.iter().all(|(key, _, value)| value == if key[1] == 1 { &b"first"[..] } else { b"second" }));
 }
+
+/// A generation may be flushed as a cancelled merge left it: with keys alone it would be as if what the range deletes hide were
+/// below them.
+#[test]
+fn a_cancelled_merge_has_the_range_deletes() {
+    let mut segments = Segments::new(64 << 10);
+    let first = [segments.put(1, b"key", b"old")];
+    let mut second = vec![segments.append(2, RecordKind::RangeDelete, b"a", b"z")];
+    second.extend((3..60).map(|seq| segments.put(seq, format!("key{seq}").as_bytes(), &[7; 4096])));
+    let (global, frozen) = (GlobalIndex::from_frozen(memtable_of(&first)), memtable_of(&second));
+    assert!(!global.merge(&frozen, &[], &mut |_| false), "cancelled");
+    assert!(global.entry_count() > 2 && global.entry_count() < 50, "{} were taken in", global.entry_count());
+    assert_eq!(global.index().hidden(b"key", SeqNo::MAX), Some(SeqNo(2)));
+    assert!(global.merge(&frozen, &[], &mut |_| true));
+    assert_eq!(global.entry_count(), 59, "each once");
+    assert_eq!(global.index().range_deletes().unwrap().len(), 1);
+}

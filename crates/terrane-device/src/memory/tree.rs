@@ -257,9 +257,27 @@ impl Tree {
             }
         });
         let mut tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeMap::new() };
+        tree.forget_lost();
         tree.count_names();
         tree.sweep();
         tree
+    }
+
+    /// Empties the directories that no path leads to any more, as the next mount does: the removal of a directory was durable,
+    /// and those of the names in it were not. Requires: no change is under way.
+    fn forget_lost(&mut self) {
+        let (mut reached, mut next) = (BTreeSet::from([ROOT]), vec![ROOT]);
+        while let Some(id) = next.pop() {
+            let entries = self.dir(id).into_iter().flat_map(|dir| dir.entries.values());
+            next.extend(entries.copied().filter(|id| reached.insert(*id)));
+        }
+        for (id, node) in &mut self.nodes {
+            if let Node::Dir(dir) = node
+                && !reached.contains(id)
+            {
+                *dir = Dir::default();
+            }
+        }
     }
 
     /// Counts how many current entries name each file, and gives back the space of those that none names.

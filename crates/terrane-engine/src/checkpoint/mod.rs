@@ -51,7 +51,7 @@ impl Engine {
     /// sync of its parent failed: then a whole checkpoint is there that a loss of power may take away.
     pub fn checkpoint(&self, path: &Path) -> Result<Checkpoint> {
         self.refuse_if_read_only()?;
-        if path.starts_with(&self.dir) {
+        if self.disk.real_path(path)?.starts_with(self.disk.real_path(&self.dir)?) {
             let message = format!("{} is inside the database: choose a directory beside it", path.display());
             return Err(Error::invalid(message));
         }
