@@ -7,6 +7,7 @@ use terrane_memtable::MemtableCursor;
 use terrane_table::{CursorOptions, LevelCursor, MergeCursor};
 
 use crate::engine::Engine;
+use crate::passed::Passed;
 use crate::scan::{Bounds, Scan};
 use crate::table::{Picture, Table};
 use crate::veil::{Ranges, Veiled};
@@ -94,7 +95,7 @@ impl Engine {
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
-        let sources = MergeCursor::new(self.sources(&picture, shown, seq));
+        let sources = MergeCursor::new(self.sources(&picture, &table.passed, shown, seq));
         let scan = Scan::new(sources, seq, bounds, table.sense.clone());
         RenewableScan { scan, picture, shown }
     }
@@ -107,18 +108,18 @@ impl Engine {
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
-        let sense = table.sense.clone();
+        let (sense, passed) = (table.sense.clone(), table.passed.clone());
         let open = move || {
-            let sources = MergeCursor::new(engine.sources(&picture, shown, seq));
+            let sources = MergeCursor::new(engine.sources(&picture, &passed, shown, seq));
             Scan::new(sources, seq, bounds.clone(), sense.clone())
         };
         RangeIter { front: open(), back: None, open_back: Box::new(open), ends: Ends::default() }
     }
 
     /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones.
-    fn sources(&self, picture: &Picture, shown: u64, seq: SeqNo) -> Vec<Source> {
+    fn sources(&self, picture: &Picture, passed: &Arc<Passed>, shown: u64, seq: SeqNo) -> Vec<Source> {
         if picture.is_ranged() {
-            return self.veiled_sources(picture, shown, seq);
+            return self.veiled_sources(picture, passed, shown, seq);
         }
         let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
         let memtables = std::iter::once(&picture.active).chain(&picture.frozen).enumerate();
@@ -137,7 +138,7 @@ impl Engine {
 
     /// As [`Engine::sources`], where some have range deletes: those and all behind them are veiled.
     #[cold]
-    fn veiled_sources(&self, picture: &Picture, shown: u64, seq: SeqNo) -> Vec<Source> {
+    fn veiled_sources(&self, picture: &Picture, passed: &Arc<Passed>, shown: u64, seq: SeqNo) -> Vec<Source> {
         let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
         let memory = std::iter::once(&picture.active).chain(&picture.frozen);
         let memory = memory.chain(picture.generations.iter().map(|generation| generation.index()));
@@ -149,14 +150,14 @@ impl Engine {
         let options = CursorOptions { fill_cache: true, read_ahead_bytes };
         let levels = picture.tree.places().filter(|(_, level)| !level.is_empty()).map(|(_, level)| {
             let cursor = LevelCursor::new(level.clone(), self.cache.clone(), options);
-            (Source::Level(cursor), Ranges::of_level(level, seq))
+            (Source::Level(cursor), Ranges::of_level(level, seq, &self.cache))
         });
         let mut newer: Vec<Ranges> = Vec::new();
         let veil = |(source, own): (Source, Option<Ranges>)| {
             if newer.is_empty() && own.is_none() {
                 return source;
             }
-            let veiled = Veiled::new(source, newer.clone(), own.clone());
+            let veiled = Veiled::new(source, newer.clone(), own.clone(), passed);
             newer.extend(own);
             Source::Veiled(Box::new(veiled))
         };
@@ -202,7 +203,7 @@ impl RenewableScan {
         }
         let picture = picture.clone();
         drop(guard);
-        let sources = engine.sources(&picture, shown, seq);
+        let sources = engine.sources(&picture, &table.passed, shown, seq);
         self.shown = shown;
         self.picture = picture;
         self.scan.replace(MergeCursor::new(sources), seq);

@@ -52,6 +52,7 @@ counters! {
     entries_expired, "entries", "Entries that flush and compaction dropped, or turned to deletes, because they had expired.";
     adaptive_switches, "switches", "Times that the tree of a table began or ceased to be kept for reads alone.";
     adaptive_flushes, "flushes", "Flushes asked for because a table is mostly read.";
+    scan_flushes, "flushes", "Flushes asked for because scans stepped over more versions in memory than are there.";
     adaptive_jobs, "jobs", "Compaction jobs that only gave reads fewer sorted runs; among the jobs committed.";
     background_errors, "errors", "Background jobs that failed and will be tried again.";
     scrub_extents, "extents", "Extents that scrubbing verified.";
@@ -59,7 +60,7 @@ counters! {
     scrub_passes, "passes", "Times that scrubbing went through every table.";
     scrub_findings, "findings", "Damaged parts of extents that scrubbing found.";
     segments_trimmed, "segments", "Journal segments given back because all their records are in the levels.";
-    cache_bytes, "bytes", "Memory of cached blocks, index blocks and filters now.";
+    cache_bytes, "bytes", "Memory of cached blocks, index blocks, filters and range deletes now.";
     blocks_replaced, "blocks", "Blocks written by flush and compaction that took the place of cached ones.";
     cache_misses, "blocks", "Blocks, index blocks and filters read from the store.";
     memory_bytes, "bytes", "All memory under the ceiling that is in use now.";

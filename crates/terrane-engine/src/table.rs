@@ -20,6 +20,7 @@ use terrane_memtable::{GlobalIndex, Memtable};
 use crate::epoch_cell::EpochCell;
 use crate::filter_use::FilterUse;
 use crate::heat::TableLoad;
+use crate::passed::Passed;
 use crate::sense::Sense;
 use crate::settings::TableSettings;
 
@@ -127,6 +128,8 @@ pub struct Table {
     requests: Mutex<Requests>,
     /// What its reads did, by samples.
     pub(crate) load: TableLoad,
+    /// What its scans stepped over in memory.
+    pub(crate) passed: Arc<Passed>,
 }
 
 /// Requests for compaction, served in order.
@@ -187,6 +190,7 @@ impl Table {
             filter_use: FilterUse::default(),
             requests: Mutex::default(),
             load: TableLoad::default(),
+            passed: Arc::default(),
         })
     }
 

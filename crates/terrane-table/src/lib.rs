@@ -32,7 +32,7 @@ mod writer;
 
 pub use cache::{Cache, CacheUsage, ObjectKind};
 pub use cursor::{CursorOptions, ExtentCursor};
-pub use extent::{Extent, Probe};
+pub use extent::{Extent, Probe, RangeDeletes};
 pub use heat::Heat;
 pub use level_cursor::{ExtentList, LevelCursor};
 pub use load_many::{BATCH_READS, Loaded, Need, load_many};

@@ -89,7 +89,7 @@ mod value;
 pub use batch::Batch;
 pub use db::{Db, Sync};
 pub use iter::{Cursor, Iter, Row};
-pub use repair::repair;
+pub use repair::{repair, repair_with_operators};
 pub use snapshot::Snapshot;
 pub use table::Table;
 pub use table_options::TableOptions;

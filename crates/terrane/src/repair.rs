@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use terrane_base::Result;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
+use terrane_base::{MergeOperators, Result};
 use terrane_engine::RepairReport;
 
 /// Brings what can be proven readable of the database in `source` into a new one in `target`, a directory that is missing
@@ -27,5 +27,19 @@ use terrane_engine::RepairReport;
 /// `NotFound` if there is no database at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
 /// `target`; those of writing the new database. Damage of the old one is no error.
 pub fn repair(source: impl AsRef<Path>, target: impl AsRef<Path>, options: &Options) -> Result<RepairReport> {
-    terrane_engine::repair(source.as_ref(), target.as_ref(), options, Env::real())
+    repair_with_operators(source, target, options, MergeOperators::new())
+}
+
+/// [`repair`] of a database with merge operators that are not built in. A table whose operator is not at hand has none in the
+/// new database: its operands are brought over and cannot be read there, and the report says so.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_with_operators(
+    source: impl AsRef<Path>,
+    target: impl AsRef<Path>,
+    options: &Options,
+    operators: MergeOperators,
+) -> Result<RepairReport> {
+    terrane_engine::repair(source.as_ref(), target.as_ref(), options, Env::real(), operators)
 }

@@ -10,6 +10,7 @@
 mod journal;
 mod levels;
 mod prepared;
+mod reached;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use terrane_base::env::Env;
 use terrane_base::options::{OperatorName, Options, Setting as _};
 use terrane_base::record::Record;
-use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, Stored, TableId};
+use terrane_base::{Batch, Error, Kind, MergeOperators, RecordKind, Result, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
 use terrane_levels::directory::LOCK;
 use terrane_levels::manifest::{Salvaged, salvage};
@@ -26,6 +27,7 @@ use terrane_levels::manifest::{Salvaged, salvage};
 use crate::catalog::{DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
 use crate::settings::MERGE_OPERATOR;
+use reached::Reached;
 
 /// Bytes of the batches that fill the new database.
 const BATCH_BYTES: usize = 256 << 10;
@@ -126,25 +128,33 @@ struct Repair<'a> {
     /// The table of prepared transactions in the new database.
     prepared: Option<TableId>,
     batch: Batch,
-    /// The greatest number that was copied of each key of a table with a merge operator, by the table's old id: what lies in
-    /// two places must not be folded twice.
-    reached: BTreeMap<(TableId, Vec<u8>), SeqNo>,
+    reached: Reached,
+    /// Tables below this number that are not in `tables` were dropped.
+    gone_below: TableId,
     /// What makes the groups of the database's segments its own, if that is known.
     salt: Option<u32>,
     report: RepairReport,
 }
 
 /// Brings what can be read of the database in `source` into a new one in `target`, a directory that is missing or empty.
-/// `options` are those of the new database.
+/// `options` are those of the new database; `operators` are the merge operators of its tables that are not built in. A table
+/// whose operator is not at hand has none in the new database, and its operands cannot be read there: that is a loss.
 ///
 /// # Errors
 /// `NotFound` if there is nothing at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
 /// `target`; those of writing the new database. Damage of the old one is no error: it is in the report.
-pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Result<RepairReport> {
-    repair_on(&(Arc::new(PosixDisk::new()) as Arc<dyn Disk>), source, target, options, env)
+pub fn repair(
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    env: Env,
+    operators: MergeOperators,
+) -> Result<RepairReport> {
+    let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
+    repair_with_on(&disk, source, target, options, env, operators)
 }
 
-/// [`repair`] on any device.
+/// [`repair`] on any device, with built-in operators only.
 ///
 /// # Errors
 /// As [`repair`].
@@ -155,6 +165,21 @@ pub fn repair_on(
     options: &Options,
     env: Env,
 ) -> Result<RepairReport> {
+    repair_with_on(disk, source, target, options, env, MergeOperators::new())
+}
+
+/// [`repair`] on any device.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_with_on(
+    disk: &Arc<dyn Disk>,
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    env: Env,
+    operators: MergeOperators,
+) -> Result<RepairReport> {
     let lock = disk.lock_shared(&source.join(LOCK))?;
     let Salvaged { state, errors, doubt } = salvage(&**disk, source)?;
     if state.is_none() && !disk.exists(&source.join(terrane_levels::directory::JOURNAL))? {
@@ -163,8 +188,8 @@ pub fn repair_on(
     }
     let options =
         Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
-    let options = with_operator_of_default(options, state.as_ref());
-    let target = Engine::open_on(disk.clone(), target, &options, env)?;
+    let (options, missing) = with_operator_of_default(options, state.as_ref(), &operators);
+    let target = Engine::open_with_on(disk.clone(), target, &options, env, operators)?;
     let mut repair = Repair {
         disk,
         source,
@@ -172,11 +197,13 @@ pub fn repair_on(
         tables: BTreeMap::from([(TableId::DEFAULT, TableId::DEFAULT)]),
         prepared: None,
         batch: Batch::new(),
-        reached: BTreeMap::new(),
+        reached: Reached::new(),
+        gone_below: state.as_ref().map_or(TableId(0), |state| state.next.table),
         salt: None,
         report: RepairReport::default(),
     };
     errors.into_iter().for_each(|error| repair.report.lose(None, error));
+    missing.into_iter().for_each(|error| repair.report.lose(Some(DEFAULT_NAME), error));
     doubt.into_iter().for_each(|doubt| repair.report.doubt(doubt));
     if let Some(state) = &state {
         repair.make_tables(state)?;
@@ -191,15 +218,23 @@ pub fn repair_on(
     repair.finish()
 }
 
-/// The options with the merge operator that the default table was made with.
-fn with_operator_of_default(mut options: Options, state: Option<&terrane_levels::State>) -> Options {
+/// The options with the merge operator that the default table was made with, or why it has none.
+fn with_operator_of_default(
+    mut options: Options,
+    state: Option<&terrane_levels::State>,
+    operators: &MergeOperators,
+) -> (Options, Option<Error>) {
     let stored = state.and_then(|state| state.tables.get(&TableId::DEFAULT));
     let stored = stored.and_then(|table| table.options.iter().find(|(name, _)| name == MERGE_OPERATOR));
-    if let Some((name, value)) = stored {
-        // A name that cannot be read is none: the table's operands are brought over, and cannot be read either.
-        let _ = options.set(name, value);
+    let Some((name, value)) = stored else { return (options, None) };
+    let missing = match options.set(name, value) {
+        Ok(()) => options.merge_operator.get().and_then(|name| operators.find(name).err()),
+        Err(error) => Some(error),
+    };
+    if missing.is_some() {
+        options.merge_operator = OperatorName::none();
     }
-    options
+    (options, missing.map(|error| error.context("the table has no merge operator any more")))
 }
 
 impl Repair<'_> {
@@ -211,22 +246,41 @@ impl Repair<'_> {
                 self.prepared = Some(made);
                 continue;
             }
+            let operator = (MERGE_OPERATOR.to_owned(), self.operator_of(table));
             let mut options = table.options.clone();
-            if !options.iter().any(|(name, _)| name == MERGE_OPERATOR) {
-                // Not the one of the new database, which is that of the default table.
-                options.push((MERGE_OPERATOR.to_owned(), OperatorName::none().show()));
-            }
+            options.retain(|(name, _)| name != MERGE_OPERATOR);
+            options.push(operator.clone());
             let made = match self.target.create_table(&table.name, &options) {
                 Err(error) if error.kind() == Kind::Invalid => {
                     let error = error.context("the table's own options are left out");
                     self.report.lose(Some(&table.name), error);
-                    self.target.create_table(&table.name, &[])?
+                    self.target.create_table(&table.name, &[operator])?
                 }
                 made => made?,
             };
             self.tables.insert(table.id, made.id);
         }
         Ok(())
+    }
+
+    /// The merge operator that a table has in the new database: its own, not that of the default table, or none.
+    fn operator_of(&mut self, table: &terrane_levels::Table) -> String {
+        let none = OperatorName::none().show();
+        let stored = table.options.iter().find(|(name, _)| name == MERGE_OPERATOR).map(|(_, value)| value);
+        let Some(name) = stored.filter(|name| **name != none) else { return none };
+        match self.target.operators.find(name) {
+            Ok(_) => name.clone(),
+            Err(error) => {
+                let error = error.context("the table has no merge operator any more");
+                self.report.lose(Some(&table.name), error);
+                none
+            }
+        }
+    }
+
+    /// Whether a table of the old database was dropped there.
+    fn is_gone(&self, old: TableId) -> bool {
+        old < self.gone_below && !self.tables.contains_key(&old)
     }
 
     /// The table of the new database for one of the old; made if nothing is known of it but its id.
