@@ -133,6 +133,8 @@ options! {
         "While reads beside writers do not find their blocks in the cache, writers do with half of their memory.";
     idle_flush: bool = true, "true, false", |_| true,
         "When nobody writes and the cache is full, flush what is left in memory, so that the memory serves reads.";
+    scan_flush: bool = true, "true, false", |_| true,
+        "Flush a table when scans have stepped over more versions that range deletes hide in its memory than it has records there.";
     return_freed_memory: bool = true, "true, false", |_| true,
         "Have the allocator give back to the system what it keeps of freed memory, when the cache gave up some.";
     idle_reclaim: bool = true, "true, false", |_| true,

@@ -91,6 +91,7 @@ bugs! {
     FoldTwice: "merges: operands in two places", "an operand that lies in two places counts twice", "terrane-base merging what_lies_in_two";
     DropOperands: "merges: what is older counts", "the index drops operands that newer ones lie over", "terrane merge_operators every_way_of_reading";
     FoldAcrossSnapshot: "merges: snapshots", "a compaction folds operands across a snapshot", "terrane-compaction folding readers_see_the_same";
+    FoldAcrossRangeDelete: "merges: range deletes", "a compaction folds an operand with what a range delete hides", "terrane merge_operators a_range_delete_ends";
     ForgetKeyOrder: "key orders: a table keeps its order", "the order that the database gives a new table is not stored with it", "terrane key_orders an_order_is_stored";
     ReadExpired: "time to live: reads", "what has expired is shown until a compaction drops it", "terrane time_to_live what_has_expired";
     DropExpired: "time to live: what is older", "what has expired is dropped where older versions lie below", "terrane time_to_live nothing_older";

@@ -11,7 +11,9 @@ use terrane_compaction::{
     plan_dump, plan_flush,
 };
 use terrane_format::manifest::Place;
+use terrane_format::range_deletes::Fragment;
 use terrane_storage::SLOT_BYTES;
+use terrane_table::Extent;
 
 fn key(number: usize) -> String {
     format!("key-{number:08}")
@@ -359,4 +361,37 @@ fn an_empty_generation_flushes_to_nothing() {
     let mut cursor = RowCursor::new(Vec::new());
     cursor.seek_first().unwrap();
     assert!(cursor.entry().is_none());
+}
+
+/// Each is nearly half a mebibyte: of two that touch, none ends before the other begins as bounds of extents go.
+#[test]
+fn long_fragments_that_touch_each_other_are_cut_and_come_to_an_end() {
+    let world = World::new();
+    let count = 60_000;
+    let mut spec = plan_dump(&world.shape(), &world.limits, 1);
+    spec.snapshots = (0..count).map(SeqNo).collect();
+    spec.below = vec![KeyRange::all()];
+    let key = |number: u64| format!("key{number}").into_bytes();
+    let fragment = |number: u64| Fragment {
+        start: key(number),
+        end: key(number + 1),
+        seqs: (number..count).rev().map(SeqNo).collect(),
+    };
+    let fragments: Vec<Fragment> = (1..6).map(fragment).collect();
+    assert!(fragments.iter().all(|fragment| fragment.encoded_len() > 450_000));
+    let mut cursor = RowCursor::new(Vec::new());
+    let result = world.compactor.dump_run(&spec, &mut cursor, fragments.clone(), &World::control()).unwrap();
+    assert!(result.added.len() <= fragments.len(), "{} extents", result.added.len());
+    assert!(result.added.is_sorted_by(|left, right| left.largest < right.smallest));
+    let mut pieces = Vec::new();
+    for meta in &result.added {
+        let extent = Extent::new((**meta).clone(), world.store.clone());
+        pieces.extend(extent.read_range_deletes().unwrap().unwrap().all().iter().cloned());
+    }
+    assert!(pieces.windows(2).all(|pair| pair[0].end == pair[1].start), "nothing is left out");
+    assert_eq!((&pieces[0].start, &pieces[pieces.len() - 1].end), (&key(1), &key(6)));
+    for piece in &pieces {
+        let whole = fragments.iter().find(|whole| whole.start <= piece.start && piece.end <= whole.end);
+        assert_eq!(whole.unwrap().seqs, piece.seqs);
+    }
 }

@@ -89,16 +89,13 @@ impl Disk for PosixDisk {
 
     fn real_path(&self, path: &Path) -> Result<PathBuf> {
         let failed = |error: io::Error| Error::io(format!("cannot look up {}", path.display()), error);
-        let (mut whole, mut parts) = (std::env::current_dir().map_err(failed)?, path.components());
+        let mut whole = std::env::current_dir().map_err(failed)?;
         // Part by part, for `..` behind a link leads to where the link's target lies.
-        while let Some(part) = parts.next() {
+        for part in path.components() {
             let next = resolved(&whole, part.as_ref());
             whole = match next.canonicalize() {
-                Ok(real) => real,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(resolved(&next, parts.as_path()));
-                }
-                Err(error) => return Err(failed(error)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => next,
+                real => real.map_err(failed)?,
             };
         }
         Ok(whole)

@@ -36,6 +36,7 @@ impl Engine {
             }
         });
         table.full.store(false, Ordering::Release);
+        table.passed.forget();
         if frozen {
             add(&self.counters.memtables_frozen, 1);
         }

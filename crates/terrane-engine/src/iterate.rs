@@ -9,6 +9,7 @@ use terrane_memtable::MemtableCursor;
 use terrane_table::{CursorOptions, LevelCursor, MergeCursor, Scope};
 
 use crate::engine::Engine;
+use crate::passed::Passed;
 use crate::scan::{Bounds, Scan};
 use crate::table::{Picture, Table};
 use crate::veil::{Ranges, Veiled};
@@ -97,7 +98,7 @@ impl Engine {
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
         let scope = scope_of(table, &bounds);
-        let sources = MergeCursor::new(self.sources(&picture, shown, seq, scope.as_ref()));
+        let sources = MergeCursor::new(self.sources(&picture, &table.passed, shown, seq, scope.as_ref()));
         let scan = Scan::new(sources, seq, bounds, table.sense.clone());
         RenewableScan { scan, picture, shown, scope }
     }
@@ -111,8 +112,9 @@ impl Engine {
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
         let (sense, scope) = (table.sense.clone(), scope_of(table, &bounds));
+        let passed = table.passed.clone();
         let open = move || {
-            let sources = MergeCursor::new(engine.sources(&picture, shown, seq, scope.as_ref()));
+            let sources = MergeCursor::new(engine.sources(&picture, &passed, shown, seq, scope.as_ref()));
             Scan::new(sources, seq, bounds.clone(), sense.clone())
         };
         RangeIter { front: open(), back: None, open_back: Box::new(open), ends: Ends::default() }
@@ -120,9 +122,16 @@ impl Engine {
 
     /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones. Those on disk
     /// stay within `scope`, if there is one.
-    fn sources(&self, picture: &Picture, shown: u64, seq: SeqNo, scope: Option<&Arc<Scope>>) -> Vec<Source> {
+    fn sources(
+        &self,
+        picture: &Picture,
+        passed: &Arc<Passed>,
+        shown: u64,
+        seq: SeqNo,
+        scope: Option<&Arc<Scope>>,
+    ) -> Vec<Source> {
         if picture.is_ranged() {
-            return self.veiled_sources(picture, shown, seq, scope);
+            return self.veiled_sources(picture, passed, shown, seq, scope);
         }
         let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
         let memtables = std::iter::once(&picture.active).chain(&picture.frozen).enumerate();
@@ -152,6 +161,7 @@ impl Engine {
     fn veiled_sources(
         &self,
         picture: &Picture,
+        passed: &Arc<Passed>,
         shown: u64,
         seq: SeqNo,
         scope: Option<&Arc<Scope>>,
@@ -164,14 +174,15 @@ impl Engine {
             .filter(|(at, _)| is_shown(*at))
             .map(|(_, memtable)| (Source::Memory(memtable.cursor()), Ranges::of_memory(memtable, seq)));
         let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
-        let levels = levels
-            .map(|(_, level)| (Source::Level(self.level_cursor(level, scope)), Ranges::of_level(level, seq)));
+        let levels = levels.map(|(_, level)| {
+            (Source::Level(self.level_cursor(level, scope)), Ranges::of_level(level, seq, &self.cache))
+        });
         let mut newer: Vec<Ranges> = Vec::new();
         let veil = |(source, own): (Source, Option<Ranges>)| {
             if newer.is_empty() && own.is_none() {
                 return source;
             }
-            let veiled = Veiled::new(source, newer.clone(), own.clone());
+            let veiled = Veiled::new(source, newer.clone(), own.clone(), passed);
             newer.extend(own);
             Source::Veiled(Box::new(veiled))
         };
@@ -226,7 +237,7 @@ impl RenewableScan {
         }
         let picture = picture.clone();
         drop(guard);
-        let sources = engine.sources(&picture, shown, seq, self.scope.as_ref());
+        let sources = engine.sources(&picture, &table.passed, shown, seq, self.scope.as_ref());
         self.shown = shown;
         self.picture = picture;
         self.scan.replace(MergeCursor::new(sources), seq);

@@ -51,6 +51,7 @@ mod maintain;
 mod multi_get;
 mod open;
 mod own_threads;
+mod passed;
 mod patience;
 mod place;
 mod pressure;

@@ -17,7 +17,7 @@ use terrane_base::{Result, SeqKind, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::{Memtable, Version};
-use terrane_table::{Answer, Epoch, Lookup, Need, enter, probe_many};
+use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
 
 use crate::engine::Engine;
 use crate::fetch::Missing;
@@ -309,22 +309,31 @@ impl<'g> Group<'g> {
             }
             lookups.clear();
             let (mut open, mut asked) = (Open::none(), Open::none());
+            // By lookup, up to the last one that is under a range delete. Asked once: it may leave the cache meanwhile.
+            let mut hidden_by: Vec<Option<SeqNo>> = Vec::new();
             for at in self.open.iter() {
-                match find_extent(tree, run, self.key(at)) {
-                    Some(extent) if extent.is_ranged() && extent.loaded_range_deletes().is_none() => {
-                        let (at, hash) = self.keys[at];
-                        missing.push(Missing { at, hash, run, need: Need::RangeDeletes });
-                    }
-                    Some(extent) => {
+                let Some(extent) = find_extent(tree, run, self.key(at)) else {
+                    open.push(at);
+                    continue;
+                };
+                match hidden_in(epoch, extent, self.key(at), self.batch.seq) {
+                    Ok(hidden) => {
+                        if hidden.is_some() {
+                            hidden_by.resize(lookups.len(), None);
+                            hidden_by.push(hidden);
+                        }
                         let hash = self.reading(at).hash_for(tree, run);
                         lookups.push(Lookup::new(extent, self.key(at), hash));
                         asked.push(at);
                     }
-                    None => open.push(at),
+                    Err(need) => {
+                        let (at, hash) = self.keys[at];
+                        missing.push(Missing { at, hash, run, need });
+                    }
                 }
             }
             probe_many(epoch, lookups, self.batch.seq);
-            for (at, lookup) in asked.iter().zip(lookups.iter()) {
+            for (number, (at, lookup)) in asked.iter().zip(lookups.iter()).enumerate() {
                 let answer = lookup.answer();
                 if let Answer::Unknown(need) = answer {
                     let (at, hash) = self.keys[at];
@@ -334,9 +343,7 @@ impl<'g> Group<'g> {
                 self.runs += 1;
                 self.reading(at).count_answer(tree, run, matches!(answer, Answer::Refused));
                 let found = if let Answer::Found(entry) = answer { Some(entry.seq_kind) } else { None };
-                if let Ok(hidden) = hidden_in(lookup.extent, lookup.key, self.batch.seq)
-                    && is_hidden(found, hidden)
-                {
+                if is_hidden(found, hidden_by.get(number).copied().flatten()) {
                     continue;
                 }
                 match answer {

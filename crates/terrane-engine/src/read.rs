@@ -204,7 +204,7 @@ impl Engine {
             let hash = reading.hash_for(tree, run);
             let start = value.len();
             let found = extent.get_hashed(&self.cache, reading.key, hash, reading.seq, value)?;
-            let hidden = if extent.is_ranged() { extent.hidden(reading.key, reading.seq)? } else { None };
+            let hidden = extent.hidden(&self.cache, reading.key, reading.seq)?;
             if is_hidden(found, hidden) {
                 value.truncate(start);
                 return Ok(None);
@@ -235,11 +235,16 @@ pub(crate) fn is_hidden(found: Option<SeqKind>, hidden: Option<SeqNo>) -> bool {
 
 /// The range delete over the key of a read that an extent has, if that is known without its store.
 #[inline]
-pub(crate) fn hidden_in(extent: &Extent, key: &[u8], seq: SeqNo) -> std::result::Result<Option<SeqNo>, Need> {
+pub(crate) fn hidden_in(
+    epoch: &Epoch,
+    extent: &Extent,
+    key: &[u8],
+    seq: SeqNo,
+) -> std::result::Result<Option<SeqNo>, Need> {
     if !extent.is_ranged() {
         return Ok(None);
     }
-    let fragments = extent.loaded_range_deletes().ok_or(Need::RangeDeletes)?;
+    let fragments = extent.cached_range_deletes(epoch).ok_or(Need::RangeDeletes)?;
     Ok(fragments.covering(key).and_then(|fragment| fragment.newest(seq)))
 }
 
@@ -265,7 +270,7 @@ pub(crate) fn get_cached(
     for run in first..tree_len(tree) {
         let Some(extent) = find_extent(tree, run, reading.key) else { continue };
         let hash = reading.hash_for(tree, run);
-        let hidden = match hidden_in(extent, reading.key, reading.seq) {
+        let hidden = match hidden_in(epoch, extent, reading.key, reading.seq) {
             Ok(hidden) => hidden,
             Err(need) => return Walk::Missing(run, need),
         };

@@ -111,7 +111,7 @@ impl Engine {
         let Some(extent) = find_extent(tree, run, reading.key) else { return Ok(true) };
         count(|cells| add(&cells.runs_searched, 1));
         let hash = reading.hash_for(tree, run);
-        let hidden = extent.hidden(reading.key, reading.seq)?;
+        let hidden = extent.hidden(&self.cache, reading.key, reading.seq)?;
         let mut bytes = Vec::new();
         let mut seq = Some(reading.seq);
         while let Some(at) = seq {

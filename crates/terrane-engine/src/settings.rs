@@ -147,6 +147,18 @@ fn kept_options(database: &Options) -> [((&'static str, &'static str), Option<&s
     [(operator, database.merge_operator.get()), (order, database.key_order.get())]
 }
 
+/// Checks that a function which a table keeps by this option is at hand.
+///
+/// # Errors
+/// `Invalid`, naming the function.
+pub(crate) fn is_at_hand(option: &str, value: &str, functions: &Functions) -> Result<()> {
+    match option {
+        MERGE_OPERATOR if value != "none" => functions.operators.find(value).map(drop),
+        KEY_ORDER if value != BYTEWISE => functions.orders.find(value).map(drop),
+        _ => Ok(()),
+    }
+}
+
 /// Checks that the default table, which exists, has the functions that the database is opened with.
 ///
 /// # Errors

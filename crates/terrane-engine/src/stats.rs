@@ -101,6 +101,7 @@ numbers! {
     entries_expired, counter, "entries", "Entries that flush and compaction dropped, or turned to deletes, because they had expired.";
     adaptive_switches, counter, "switches", "Times that the tree of a table began or ceased to be kept for reads alone.";
     adaptive_flushes, counter, "flushes", "Flushes asked for because a table is mostly read.";
+    scan_flushes, counter, "flushes", "Flushes asked for because scans stepped over more versions in memory than are there.";
     adaptive_jobs, counter, "jobs", "Compaction jobs that only gave reads fewer sorted runs; among the jobs committed.";
     background_errors, counter, "errors", "Background jobs that failed and will be tried again.";
     scrub_extents, counter, "extents", "Extents that scrubbing verified.";
@@ -108,7 +109,7 @@ numbers! {
     scrub_passes, counter, "passes", "Times that scrubbing went through every table.";
     scrub_findings, counter, "findings", "Damaged parts of extents that scrubbing found.";
     segments_trimmed, counter, "segments", "Journal segments given back because all their records are in the levels.";
-    cache_bytes, gauge, "bytes", "Memory of cached blocks, index blocks and filters now.";
+    cache_bytes, gauge, "bytes", "Memory of cached blocks, index blocks, filters and range deletes now.";
     blocks_replaced, counter, "blocks", "Blocks written by flush and compaction that took the place of cached ones.";
     cache_misses, counter, "blocks", "Blocks, index blocks and filters read from the store.";
     memory_bytes, gauge, "bytes", "All memory under the ceiling that is in use now.";

@@ -20,6 +20,7 @@ use terrane_memtable::{GlobalIndex, Memtable};
 use crate::epoch_cell::EpochCell;
 use crate::filter_use::FilterUse;
 use crate::heat::TableLoad;
+use crate::passed::Passed;
 use crate::sense::Sense;
 use crate::settings::TableSettings;
 use crate::stats::TableCounters;
@@ -130,6 +131,8 @@ pub struct Table {
     pub(crate) load: TableLoad,
     /// What was counted of it.
     pub(crate) counters: TableCounters,
+    /// What its scans stepped over in memory.
+    pub(crate) passed: Arc<Passed>,
 }
 
 /// Requests for compaction, served in order.
@@ -191,6 +194,7 @@ impl Table {
             requests: Mutex::default(),
             load: TableLoad::default(),
             counters: TableCounters::default(),
+            passed: Arc::default(),
         })
     }
 

@@ -3,7 +3,8 @@
 //! A source of a scan is *veiled*: it shows no version that a range delete of its own or of a newer source hides. What a newer
 //! source deletes is older here, all of it, so the source is sought past the end of the whole stretch: a scan over a
 //! deleted range costs as much as there are stretches, not as there are keys. What its own source deletes is stepped over version by version,
-//! for it may have newer ones of the same keys; there are few such, for they go when a source is written.
+//! for it may have newer ones of the same keys; such are in memory, which is flushed where scans pass
+//! many (`passed.rs`), or kept for snapshots.
 //!
 //! A veil remembers the *region* around the last key that it looked up, in which its answer stays the same, so that a scan
 //! of keys that nothing hides compares each with two keys and looks nothing up.
@@ -17,16 +18,18 @@ use terrane_base::key::successor;
 use terrane_base::{Cursor, Entry, Result, SeqNo};
 use terrane_levels::Level;
 use terrane_memtable::{Around, Memtable, RangeView};
+use terrane_table::Cache;
 
 use crate::iterate::Source;
+use crate::passed::Passed;
 
 /// The range deletes of one source, as a scan at one number sees them.
 #[derive(Clone, Debug)]
 pub(crate) enum Ranges {
     /// Of a memtable or generation.
     Memory(RangeView),
-    /// Of an overflow run or level, at a number.
-    Level(Arc<Level>, SeqNo),
+    /// Of an overflow run or level, at a number, read through the cache.
+    Level(Arc<Level>, SeqNo, Arc<Cache>),
 }
 
 /// What one source says of a key.
@@ -45,8 +48,8 @@ impl Ranges {
     }
 
     /// Those of a level, if there are any.
-    pub(crate) fn of_level(level: &Arc<Level>, at: SeqNo) -> Option<Ranges> {
-        (level.totals().range_deletes > 0).then(|| Ranges::Level(level.clone(), at))
+    pub(crate) fn of_level(level: &Arc<Level>, at: SeqNo, cache: &Arc<Cache>) -> Option<Ranges> {
+        (level.totals().range_deletes > 0).then(|| Ranges::Level(level.clone(), at, cache.clone()))
     }
 
     fn word(&self, key: &[u8]) -> Result<Word> {
@@ -57,12 +60,12 @@ impl Ranges {
                     Word::Clear(from.map_or_else(Vec::new, |from| from.to_vec()), to.map(|to| to.to_vec()))
                 }
             }),
-            Ranges::Level(level, at) => word_of_level(level, key, *at),
+            Ranges::Level(level, at, cache) => word_of_level(level, key, *at, cache),
         }
     }
 }
 
-fn word_of_level(level: &Level, key: &[u8], at: SeqNo) -> Result<Word> {
+fn word_of_level(level: &Level, key: &[u8], at: SeqNo, cache: &Arc<Cache>) -> Result<Word> {
     let index = level.find(key);
     if index >= level.len() {
         return Ok(Word::Clear(key.to_vec(), None));
@@ -73,7 +76,7 @@ fn word_of_level(level: &Level, key: &[u8], at: SeqNo) -> Result<Word> {
         return Ok(Word::Clear(key.to_vec(), Some(smallest.clone())));
     }
     let behind = || Some(successor(largest));
-    let Some(fragments) = extent.range_deletes()? else {
+    let Some(fragments) = extent.range_deletes(cache)? else {
         return Ok(Word::Clear(smallest.clone(), behind()));
     };
     let found = fragments.find(key);
@@ -134,11 +137,15 @@ pub struct Veiled {
     newer: Vec<Ranges>,
     own: Option<Ranges>,
     region: Option<Region>,
+    /// Where steps over what the source itself hides are counted.
+    passed: Option<Arc<Passed>>,
 }
 
 impl Veiled {
-    pub(crate) fn new(inner: Source, newer: Vec<Ranges>, own: Option<Ranges>) -> Self {
-        Veiled { inner, newer, own, region: None }
+    /// `passed` counts what is stepped over of a source in memory.
+    pub(crate) fn new(inner: Source, newer: Vec<Ranges>, own: Option<Ranges>, passed: &Arc<Passed>) -> Self {
+        let passed = matches!(own, Some(Ranges::Memory(_))).then(|| passed.clone());
+        Veiled { inner, newer, own, region: None, passed }
     }
 
     /// Moves on to the first entry from here on that is not hidden.
@@ -147,6 +154,9 @@ impl Veiled {
         let settled = self.settle_counting(backward, &mut skipped);
         if skipped > 0 {
             count(|cells| add(&cells.versions_skipped, skipped));
+            if let Some(passed) = &self.passed {
+                passed.add(skipped);
+            }
         }
         settled
     }

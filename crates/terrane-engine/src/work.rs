@@ -72,7 +72,8 @@ impl Work {
 }
 
 impl Engine {
-    /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, in this order.
+    /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what scans
+    /// step over, in this order.
     pub(crate) fn next_memory_work(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Work> {
         for table in tables {
             if table.is_full() && !schedule.is_held("freeze", table.id) {
@@ -85,7 +86,7 @@ impl Engine {
             }
         }
         let flush = self.table_to_flush(tables, schedule).map(Work::Flush);
-        flush.or_else(|| self.relief(tables, schedule))
+        flush.or_else(|| self.relief(tables, schedule)).or_else(|| self.flush_for_scans(tables, schedule))
     }
 
     /// Giving segments back, if there are such and nobody does it or waits to try it again.

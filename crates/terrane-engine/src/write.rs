@@ -21,11 +21,26 @@ const BATCH_SHARE: u64 = 4;
 /// Bytes written between two looks at what memory is in use.
 const DEBT_QUANTUM_BYTES: u64 = 256 * 1024;
 
-/// How long a write that is no part of a transaction waits for locks of transactions.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a write that is no part of a transaction and has no deadline waits for locks of transactions.
+pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long the background must have had nothing to do before a writer that waits for memory stops waiting.
 const IDLE_MAX: Duration = Duration::from_millis(500);
+
+/// Bytes of the write memory that are reserved for a batch; given back with the value, also where its commit panics.
+struct Admitted<'e> {
+    engine: &'e Engine,
+    bytes: u64,
+}
+
+impl Drop for Admitted<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.engine.admitted.fetch_sub(self.bytes, Ordering::AcqRel);
+        }
+    }
+}
 
 impl Engine {
     /// Commits `batch`. On return it is visible to every later read; with `sync` it is also durable.
@@ -33,17 +48,25 @@ impl Engine {
     /// # Errors
     /// `Invalid` for a batch beyond the limits or for an unknown table, `Full`, `Poisoned`, `Io`.
     pub fn write(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
-        self.commit_admitted(batch, sync, LOCK_TIMEOUT, |engine| engine.admit(batch))
+        self.commit_admitted(batch, sync, None, |engine| engine.admit(batch))
+    }
+
+    /// As [`Engine::write`], but does not wait for locks of transactions: for who has waited for them already.
+    ///
+    /// # Errors
+    /// `TimedOut` if there is one on a key of the batch; otherwise as [`Engine::write`].
+    pub fn write_unless_locked(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
+        self.commit_admitted(batch, sync, Some(Duration::ZERO), |engine| engine.admit(batch))
     }
 
     /// Commits `batch` once `admit` has let it in; it says how many bytes are reserved for it. Where a transaction has a
-    /// lock of one of its keys, it waits so long.
+    /// lock of one of its keys, it waits until this moment of the clock, or as long as any write does.
     #[inline]
     pub(crate) fn commit_admitted(
         &self,
         batch: &Batch,
         sync: bool,
-        lock_timeout: Duration,
+        until: Option<Duration>,
         admit: impl FnOnce(&Engine) -> Result<u64>,
     ) -> Result<SeqNo> {
         if batch.is_empty() {
@@ -55,7 +78,7 @@ impl Engine {
         let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trimming.lock());
         self.write_by(batch, admit, || match self.txn.watch.pass() {
             Some(_unseen) => self.commit_batch(batch, sync),
-            None => self.commit_watched(batch, sync, lock_timeout),
+            None => self.commit_watched(batch, sync, until),
         })
     }
 
@@ -67,11 +90,9 @@ impl Engine {
         admit: impl FnOnce(&Engine) -> Result<u64>,
         commit: impl FnOnce() -> Result<SeqNo>,
     ) -> Result<SeqNo> {
-        let admitted = admit(self)?;
+        let admitted = Admitted { engine: self, bytes: admit(self)? };
         let committed = commit();
-        if admitted > 0 {
-            self.admitted.fetch_sub(admitted, Ordering::AcqRel);
-        }
+        drop(admitted);
         let seq = committed?;
         let count = u64::from(batch.record_count());
         add(&self.counters.batches_written, 1);

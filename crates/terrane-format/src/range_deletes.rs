@@ -125,6 +125,7 @@ impl Fragments {
                 fragments.len()
             )));
         }
+        fragments.shrink_to_fit();
         Ok(Fragments(fragments))
     }
 

@@ -6,9 +6,9 @@ use terrane::{Batch, Error, Kind, Sync, TableOptions};
 use terrane_base::env::Clock as _;
 
 use crate::judge::Event;
-use crate::model::Change;
+use crate::model::{Change, EXPIRING as EXPIRING_PREFIX};
 use crate::numbers::Numbers;
-use crate::op::{Edit, Op, Span, Value, all_keys, key};
+use crate::op::{Edit, MARK, Op, Span, Value, all_keys, key};
 use crate::run::Runner;
 
 /// From here on writers may wait for memory: a background that is paused would never give it.
@@ -84,23 +84,35 @@ impl Runner {
         self.write(vec![change], sync, |changes| write(&changes[0]));
     }
 
-    /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well.
+    /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well. Where keys that
+    /// expire are among them, a mark is put with it: a print tells nothing of such.
     pub(crate) fn delete_range(&self, table: &str, from: u64, to: u64) {
         let (start, end) = (key(from), key(to));
         if !self.model.borrow().has_table(table) || start >= end {
             return;
         }
         let keys = all_keys().filter(|key| (&start..&end).contains(&key));
-        let changes: Vec<Change> = keys.map(|key| (table.to_owned(), key, None)).collect();
+        let mut changes: Vec<Change> = keys.map(|key| (table.to_owned(), key, None)).collect();
+        let mark = changes.iter().any(|(_, key, _)| key.starts_with(EXPIRING_PREFIX)).then(|| {
+            let stamp = self.model.borrow().now() | 1 << 62;
+            (key(MARK), Value { len: 8, stamp }.bytes())
+        });
+        changes.extend(mark.iter().map(|(key, value)| (table.to_owned(), key.clone(), Some(value.clone()))));
         let db = self.db();
         self.write(changes, false, |_| {
             let table = db.table(table)?;
-            if !self.is_through.get() {
+            if mark.is_none() && !self.is_through.get() {
                 return table.delete_range(&start, &end);
             }
             let mut batch = Batch::new();
             batch.delete_range(&table, &start, &end)?;
-            self.write_batch_through(&batch)
+            if let Some((key, value)) = &mark {
+                batch.put(&table, key, value)?;
+            }
+            if self.is_through.get() {
+                return self.write_batch_through(&batch);
+            }
+            db.write(&batch, Sync::No).map(drop)
         });
     }
 

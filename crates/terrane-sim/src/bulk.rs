@@ -93,9 +93,9 @@ impl Runner {
         let options =
             IngestOptions { copy: numbers.one_in(4), remove: !numbers.one_in(4), ..IngestOptions::default() };
         let mut paths = Vec::new();
-        for (number, (_, rows)) in files.iter().enumerate() {
+        for (number, (table, rows)) in files.iter().enumerate() {
             let path = format!("/{seed:016x}-{number}.extents");
-            if let Err(error) = self.write_file(&path, rows) {
+            if let Err(error) = self.write_file(&path, table, rows) {
                 return self.met_outside(&error);
             }
             paths.push(path);
@@ -114,8 +114,16 @@ impl Runner {
         });
     }
 
-    fn write_file(&self, path: &str, rows: &BTreeMap<Vec<u8>, Option<Vec<u8>>>) -> terrane::Result<()> {
-        let mut file = ExtentFileWriter::create_on(Arc::new(self.disk()), path, &self.options())?;
+    fn write_file(
+        &self,
+        path: &str,
+        table: &str,
+        rows: &BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    ) -> terrane::Result<()> {
+        let mut options = self.options();
+        options.set("key_order", self.db().table(table)?.key_order())?;
+        let orders = crate::order::orders()?;
+        let mut file = ExtentFileWriter::create_on(Arc::new(self.disk()), path, &options, &orders)?;
         for (key, value) in rows {
             match value {
                 Some(value) => file.put(key, value)?,

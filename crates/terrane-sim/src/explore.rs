@@ -18,7 +18,7 @@ use crate::disk::{Watcher, watch};
 use crate::fault::Crash;
 use crate::judge::{Allowed, adopt};
 use crate::onward;
-use crate::op::{Edit, Op, Span, Value};
+use crate::op::{EXPIRING, Edit, MERGED, ONCE, Op, Span, Value};
 use crate::panics;
 use crate::run::Runner;
 use crate::script::Script;
@@ -27,7 +27,7 @@ use crate::script::Script;
 type Kind = (&'static str, fn(u64) -> Vec<Op>);
 
 /// What can happen in a history.
-const KINDS: [Kind; 23] = [
+const KINDS: [Kind; 28] = [
     ("put", |stamp| vec![put(1, 40, stamp, false)]),
     ("put sync", |stamp| vec![put(2, 40, stamp, true)]),
     ("put of pages", |stamp| vec![put(3, 9_000, stamp, true)]),
@@ -53,6 +53,13 @@ const KINDS: [Kind; 23] = [
     }),
     ("drop extents", |_| vec![Op::DropExtents { table: "default".to_owned(), from: 1, to: 7 }]),
     ("backup", |_| vec![Op::Backup { keep: 1, seed: 0 }]),
+    ("delete range", |_| vec![Op::DeleteRange { table: "default".to_owned(), from: 1, to: 6 }]),
+    ("delete range of kinds", |_| {
+        vec![Op::DeleteRange { table: "default".to_owned(), from: MERGED, to: EXPIRING + 1 }]
+    }),
+    ("merge", |stamp| vec![merge(stamp, false), merge(stamp + 1, true)]),
+    ("put once, delete", |stamp| vec![once(stamp), once(stamp + 1)]),
+    ("put for", |stamp| vec![put_for(stamp), Op::Wait { millis: 1_000 }]),
 ];
 
 /// How many kinds of operation there are.
@@ -62,6 +69,18 @@ const ALL: Span = Span { lower: Bound::Unbounded, upper: Bound::Unbounded };
 
 fn put(key: u64, len: u64, stamp: u64, sync: bool) -> Op {
     Op::Put { table: "default".to_owned(), key, value: Value { len, stamp }, sync }
+}
+
+fn merge(stamp: u64, sync: bool) -> Op {
+    Op::Merge { table: "default".to_owned(), key: MERGED, value: Value { len: 20, stamp }, sync }
+}
+
+fn once(stamp: u64) -> Op {
+    Op::Once { table: "default".to_owned(), key: ONCE, value: Value { len: 20, stamp } }
+}
+
+fn put_for(stamp: u64) -> Op {
+    Op::PutFor { table: "default".to_owned(), key: EXPIRING, value: Value { len: 20, stamp }, millis: 1_500 }
 }
 
 fn batch(stamp: u64, sync: bool) -> Op {
@@ -137,7 +156,8 @@ impl Explorer {
             ("level_fanout", 2),
             ("background_threads", 1),
         ];
-        let options = options.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec();
+        let mut options = options.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec();
+        options.push(crate::special::operator());
         (names.join(", "), Script { seed: number, options, ops })
     }
 }

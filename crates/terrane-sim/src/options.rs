@@ -58,6 +58,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
         "adaptive_memory",
         "return_freed_memory",
         "write_memory_yields",
+        "scan_flush",
     ] {
         options.push((name.to_owned(), aside.one_in(2).to_string()));
     }

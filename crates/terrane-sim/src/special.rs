@@ -21,7 +21,13 @@ pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
     let mut key = |kind: u64| kind + numbers.below(KEYS_OF_KIND);
     let (merged, once, expiring) = (key(MERGED), key(ONCE), key(EXPIRING));
     let value = Value { len: numbers.skewed(40), stamp: numbers.draw() | 1 << 63 };
-    match numbers.below(16) {
+    let choice = numbers.below(16);
+    // What came later moves none of the numbers that are drawn behind it.
+    let mut aside = numbers.aside();
+    if aside.one_in(10) {
+        return draw_range_delete(&mut aside, table);
+    }
+    match choice {
         0..5 => Op::Merge { table, key: merged, value, sync: numbers.one_in(12) },
         5 => Op::Put { table, key: merged, value, sync: false },
         6 => Op::Delete { table, key: merged },
@@ -32,6 +38,17 @@ pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
         14 => Op::MultiGet { table, keys: vec![once, expiring, merged], at: None },
         _ => Op::Wait { millis: numbers.skewed(2_000) },
     }
+}
+
+/// A range delete around keys of one kind, or from one kind to another.
+fn draw_range_delete(numbers: &mut Numbers, table: String) -> Op {
+    // As the keys are ordered.
+    const KINDS: [u64; 4] = [MERGED, MARK, ONCE, EXPIRING];
+    let first = numbers.below(KINDS.len() as u64) as usize;
+    let last = if numbers.one_in(2) { first } else { numbers.below(KINDS.len() as u64) as usize };
+    let (from, to) = (numbers.below(KEYS_OF_KIND), numbers.below(KEYS_OF_KIND));
+    let (from, to) = (KINDS[first.min(last)] + from.min(to), KINDS[first.max(last)] + from.max(to) + 1);
+    Op::DeleteRange { table, from, to }
 }
 
 impl Runner {

@@ -64,7 +64,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 23] = [
+const FOUND: [&str; 25] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -133,6 +133,13 @@ const FOUND: [&str; 23] = [
      put default 1 1111:349\nbatch default:21:1297:350\nbatch default:13:1498:351\nput default 13 1293:415\n\
      put default 25 809:438\nput default 1 406:439\nput default 3 1010:441\nput default 23 922:442\n\
      put default 30 813:443\nput default 37 661:444\nput default 5 813:445\nput default 1 650:446\nrest",
+    "seed 9705585\nonce default 2199023255555 0:13806575483205699145\nsnapshot 2\nroom 214537\n\
+     run default\nonce default 2199023255555 0:9350361956069733122\n\
+     once default 2199023255555 9:10473687914875321767\nonce default 2199023255555 37:9554171306988891863\nflush\n\
+     room 18446744073709551615\nreopen 0\ncheck",
+    "seed 9706255\noption memtable_bytes=262144\ncreate t0 11274403545735765052\nput t0 4 7:43\n\
+     reopen 2822498810425868400\nrun t0\nfault Rename broken * skip 0\nbatch t0:3:3:176 default:2:10:177\nsteps 4\n\
+     checkpoint 2\ncrash power:9914886174516784338 after 2 again 16\ncompact t0 (2 ]2\nrest",
 ];
 
 #[test]

@@ -1,5 +1,5 @@
-//! [`Extent`]: what a metasnapshot names, with swips for its index block and its filter. The swips of its data
-//! blocks lie in the cached index block.
+//! [`Extent`]: what a metasnapshot names, with swips for its index block, its filter and its range deletes. The swips of
+//! its data blocks lie in the cached index block.
 //!
 //! Steps of a point read: 1. filter, 2. index block, 3. data block, each by its swip, under one epoch. At the first
 //! null swip the epoch is left; the read starts over with references of its own, loading what is missing.
@@ -7,11 +7,12 @@
 //! Invariants:
 //! 1. No epoch is held across a read of the store.
 //! 2. Nothing on the hit path writes, but reference bits that are clear.
-//! 3. What a lookup needs first lies in the extent's first cache line: both swips, how long the filter is, the
+//! 3. What a lookup needs first lies in the extent's first cache line: two swips, how long the filter is, the
 //!    smallest number.
 //! 4. When an extent is dropped its objects leave the cache; if it is obsolete its slots go back to the store.
 //!    Whoever reads holds it (or the metasnapshot it is in), so nobody reads slots that were given back.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -22,7 +23,7 @@ use terrane_format::filter;
 use terrane_format::range_deletes::Fragments;
 use terrane_storage::Store;
 
-use crate::cache::{Cache, Home};
+use crate::cache::{Cache, Home, ObjectRef};
 use crate::heat::Heat;
 use crate::load_many::Need;
 use crate::loader::{Loader, read_range_deletes};
@@ -56,10 +57,21 @@ pub struct Extent {
     /// The cache that its objects are in; the first one it is read through.
     cache: OnceLock<Arc<Cache>>,
     is_obsolete: AtomicBool,
-    /// Loaded by the first read that needs them.
-    range_deletes: OnceLock<Box<Fragments>>,
+    pub(crate) ranges: Home,
     /// How often it is read.
     pub heat: Heat,
+}
+
+/// The range deletes of an extent, held by whoever asked for them.
+#[derive(Clone, Debug)]
+pub struct RangeDeletes(ObjectRef);
+
+impl Deref for RangeDeletes {
+    type Target = Fragments;
+
+    fn deref(&self) -> &Fragments {
+        self.0.ranges()
+    }
 }
 
 /// What can be said without reading from the store.
@@ -89,7 +101,7 @@ impl Extent {
             store,
             cache: OnceLock::new(),
             is_obsolete: AtomicBool::new(false),
-            range_deletes: OnceLock::new(),
+            ranges: Home::default(),
             heat: Heat::default(),
         })
     }
@@ -109,27 +121,33 @@ impl Extent {
         self.is_ranged
     }
 
-    /// The range deletes, if they were loaded.
+    /// The range deletes, if they are in the cache.
     #[inline]
     #[must_use]
-    pub fn loaded_range_deletes(&self) -> Option<&Fragments> {
-        self.range_deletes.get().map(|fragments| &**fragments)
+    pub fn cached_range_deletes<'e>(&self, epoch: &'e Epoch) -> Option<&'e Fragments> {
+        let object = self.ranges.swip.load(epoch)?;
+        object.touch();
+        Some(object.ranges())
     }
 
-    /// The range deletes; none if there are none. They stay in memory for as long as the extent is in use.
+    /// The range deletes; none if there are none. Loads them through the cache.
     ///
     /// # Errors
     /// `Corrupt`, naming file and offset; `Io`.
-    pub fn range_deletes(&self) -> Result<Option<&Fragments>> {
+    pub fn range_deletes(&self, cache: &Arc<Cache>) -> Result<Option<RangeDeletes>> {
         if !self.is_ranged {
             return Ok(None);
         }
-        if let Some(fragments) = self.loaded_range_deletes() {
-            return Ok(Some(fragments));
-        }
-        let fragments = Box::new(read_range_deletes(&self.meta, &*self.store)?);
-        count(|cells| add(&cells.device_reads, 1));
-        Ok(Some(self.range_deletes.get_or_init(|| fragments)))
+        let loader = Loader { extent: self, cache: self.bind(cache), fill_cache: true };
+        Ok(loader.ranges()?.map(RangeDeletes))
+    }
+
+    /// The range deletes, read past the cache; none if there are none.
+    ///
+    /// # Errors
+    /// As [`Extent::range_deletes`].
+    pub fn read_range_deletes(&self) -> Result<Option<Fragments>> {
+        self.is_ranged.then(|| read_range_deletes(&self.meta, &*self.store)).transpose()
     }
 
     /// The number of the newest range delete over `key` that a read at `seq` sees. Loads what is missing.
@@ -137,11 +155,11 @@ impl Extent {
     /// # Errors
     /// As [`Extent::range_deletes`].
     #[inline]
-    pub fn hidden(&self, key: &[u8], seq: SeqNo) -> Result<Option<SeqNo>> {
+    pub fn hidden(&self, cache: &Arc<Cache>, key: &[u8], seq: SeqNo) -> Result<Option<SeqNo>> {
         if !self.is_ranged {
             return Ok(None);
         }
-        Ok(self.range_deletes()?.and_then(|fragments| fragments.covering(key)?.newest(seq)))
+        Ok(self.range_deletes(cache)?.and_then(|fragments| fragments.covering(key)?.newest(seq)))
     }
 
     /// Looks for the newest version of `key` with a number up to `seq`, and appends its value (nothing for a
@@ -362,6 +380,7 @@ impl Drop for Extent {
             let epoch = swip::enter();
             cache.remove(&self.index, &epoch);
             cache.remove(&self.filter, &epoch);
+            cache.remove(&self.ranges, &epoch);
         }
         let free = || self.store.free(self.meta.id, self.meta.slots);
         if *self.is_obsolete.get_mut() && free().is_err() {

@@ -36,7 +36,7 @@ mod writer;
 
 pub use cache::{Cache, CacheUsage, ObjectKind};
 pub use cursor::{CursorOptions, ExtentCursor};
-pub use extent::{Extent, Probe};
+pub use extent::{Extent, Probe, RangeDeletes};
 pub use external::{ExternalFile, ExternalSummary, ExternalWriter};
 pub use heat::Heat;
 pub use level_cursor::{ExtentList, LevelCursor};

@@ -26,7 +26,7 @@ const BATCH_BYTES: usize = 2 << 20;
 /// The part of an extent that a lookup lacks; in the order in which a lookup needs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// Its range deletes, which each reads alone.
+    /// Its range deletes.
     RangeDeletes,
     /// Its filter.
     Filter,
@@ -92,7 +92,7 @@ pub fn load_many(cache: &Arc<Cache>, needs: &[(&Extent, Need)]) -> Vec<Option<Lo
 /// `None` if the index block, which says where the part is, has left the cache again.
 fn part_of(extent: &Extent, need: Need) -> Option<Part> {
     Some(match need {
-        Need::RangeDeletes => return None,
+        Need::RangeDeletes => Part::Ranges,
         Need::Filter => Part::Filter,
         Need::Index => Part::Index,
         Need::Block(at) => Part::Block { owner: extent.index.swip.load_owned(&swip::enter())?, at },

@@ -23,7 +23,7 @@ use crate::swip;
 pub(crate) struct Loader<'a> {
     pub(crate) extent: &'a Extent,
     pub(crate) cache: &'a Arc<Cache>,
-    /// Whether data blocks that are read enter the cache. Index blocks and filters always do.
+    /// Whether data blocks that are read enter the cache. Index blocks, filters and range deletes always do.
     pub(crate) fill_cache: bool,
 }
 
@@ -32,6 +32,7 @@ pub(crate) struct Loader<'a> {
 pub(crate) enum Part {
     Filter,
     Index,
+    Ranges,
     /// Data block `at` of the index block `owner`.
     Block {
         owner: ObjectRef,
@@ -59,6 +60,17 @@ impl Loader<'_> {
         }
     }
 
+    /// The range deletes; `None` if the extent has none.
+    pub(crate) fn ranges(&self) -> Result<Option<ObjectRef>> {
+        if !self.extent.is_ranged() {
+            return Ok(None);
+        }
+        match cached(&self.extent.ranges) {
+            Some(ranges) => Ok(Some(ranges)),
+            None => self.load(&Part::Ranges).map(Some),
+        }
+    }
+
     /// Data block `at` of the index block `owner`.
     pub(crate) fn block(&self, owner: &ObjectRef, at: usize) -> Result<ObjectRef> {
         match self.cached_block(owner, at) {
@@ -72,6 +84,7 @@ impl Loader<'_> {
         match part {
             Part::Filter => cached(&self.extent.filter),
             Part::Index => cached(&self.extent.index),
+            Part::Ranges => cached(&self.extent.ranges),
             Part::Block { owner, at } => self.cached_block(owner, *at),
         }
     }
@@ -92,6 +105,10 @@ impl Loader<'_> {
         let (offset, len) = match part {
             Part::Filter => (meta.filter.offset, meta.filter.len),
             Part::Index => (meta.index.offset, meta.index.len),
+            Part::Ranges => {
+                let part = meta.range_deletes.as_ref().map_or_else(Handle::default, |section| section.part);
+                (part.offset, part.len)
+            }
             Part::Block { owner, at } => {
                 let row = owner.index().rows.row(*at);
                 (row.offset, row.stored_len)
@@ -118,6 +135,11 @@ impl Loader<'_> {
                 let bytes = memory::index_bytes(meta.index.len as usize, meta.blocks as usize);
                 self.cache.reserve(ObjectKind::Index, bytes)
             }
+            Part::Ranges => {
+                let section = meta.range_deletes.as_ref()?;
+                let bytes = memory::ranges_bytes(section.part.len as usize, section.fragments as usize);
+                self.cache.reserve(ObjectKind::Ranges, bytes)
+            }
             Part::Block { owner, at } => {
                 let bytes = memory::block_bytes(owner.index().rows.row(*at).raw_len as usize);
                 let may_publish = self.fill_cache && owner.accepts_tenants();
@@ -136,6 +158,10 @@ impl Loader<'_> {
             Part::Index => {
                 let rows = open_index(&extent.meta, store, bytes)?;
                 self.publish(&extent.index, None, memory::index(&rows, charge))
+            }
+            Part::Ranges => {
+                let fragments = open_range_deletes(&extent.meta, store, &bytes)?;
+                self.publish(&extent.ranges, None, memory::ranges(fragments, charge))
             }
             Part::Block { owner, at } => {
                 let index = owner.index();
@@ -219,10 +245,14 @@ pub(crate) fn read_index(meta: &ExtentMeta, store: &dyn Store) -> Result<IndexBl
 /// Reads and checks an extent's range deletes, and that they are those of its meta. Requires: it has some.
 pub(crate) fn read_range_deletes(meta: &ExtentMeta, store: &dyn Store) -> Result<Fragments> {
     let Some(section) = &meta.range_deletes else { return Ok(Fragments::default()) };
+    open_range_deletes(meta, store, &read(meta, store, section.part.offset, section.part.len)?)
+}
+
+fn open_range_deletes(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Result<Fragments> {
+    let Some(section) = &meta.range_deletes else { return Ok(Fragments::default()) };
     let at = section.part.offset;
-    let bytes = read(meta, store, at, section.part.len)?;
-    check_handle(meta, store, section.part, &bytes)?;
-    let fragments = Fragments::decode(&bytes).map_err(|error| placed(meta, store, at, error))?;
+    check_handle(meta, store, section.part, bytes)?;
+    let fragments = Fragments::decode(bytes).map_err(|error| placed(meta, store, at, error))?;
     let (first, last) = (fragments.all().first(), fragments.all().last());
     let ends = first.zip(last).map(|(first, last)| (&first.start, &last.end));
     if ends != Some((&section.start, &section.end)) || fragments.all().len() != section.fragments as usize {

@@ -6,7 +6,6 @@ use terrane_base::Result;
 use terrane_engine::{DroppedExtents, Estimate};
 
 use crate::Table;
-use crate::snapshot::to_bounds;
 
 impl Table {
     /// Bytes that a range takes, about, and how far off that can be: extents as stored, with their part of indexes and
@@ -35,7 +34,7 @@ impl Table {
     /// `NotFound` if the table was dropped, `Io` or `Corrupt` from the store.
     pub fn approximate_size<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Estimate> {
         self.refuse_if_dropped()?;
-        Ok(self.engine.approximate(&self.inner, &to_bounds(&range))?.bytes)
+        Ok(self.engine.approximate(&self.inner, &self.bounds(&range)?)?.bytes)
     }
 
     /// How many versions of keys a range has, about, and how far off that can be: as [`Table::approximate_size`]. Deletes
@@ -46,7 +45,7 @@ impl Table {
     /// As [`Table::approximate_size`].
     pub fn approximate_count<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Estimate> {
         self.refuse_if_dropped()?;
-        Ok(self.engine.approximate(&self.inner, &to_bounds(&range))?.entries)
+        Ok(self.engine.approximate(&self.inner, &self.bounds(&range)?)?.entries)
     }
 
     /// Drops, at once and durably, the extents whose keys all lie within a range: for data that nobody needs any more,
@@ -80,6 +79,6 @@ impl Table {
     /// compaction works on it. `NotFound` if the table was dropped, `Cancelled` when the database closes, `Poisoned`, `Io`.
     pub fn delete_files_in_range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<DroppedExtents> {
         self.refuse_if_dropped()?;
-        self.engine.drop_extents(&self.inner, &to_bounds(&range))
+        self.engine.drop_extents(&self.inner, &self.bounds(&range)?)
     }
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrane_base::key_order::{Order, encoded};
 use terrane_base::options::Options;
-use terrane_base::{Error, Moment, Result};
+use terrane_base::{Error, KeyOrders, Moment, Result};
 use terrane_device::{Disk, PosixDisk};
 use terrane_engine::{
     Engine, ExternalFile, ExternalSummary, ExternalWriter, IngestFile, IngestOptions, Ingested,
@@ -41,20 +42,33 @@ use crate::{Db, Table};
 /// ```
 pub struct ExtentFileWriter {
     inner: ExternalWriter,
+    order: Option<Arc<Order>>,
 }
 
 impl ExtentFileWriter {
     /// A writer of the file `path`, which must not exist. Of the options those count that say how extents are built:
-    /// `block_bytes`, `block_encoding`, `filter_bits_per_key` and `compression_last`, and `merge_operator`: with one the file
-    /// may have operands, and only tables with the same one take it in.
+    /// `block_bytes`, `block_encoding`, `filter_bits_per_key` and `compression_last`; `key_order`, by which keys come and which only tables with the same one
+    /// take in; and `merge_operator`: with one the file may have operands, and only tables with the same one take it in.
     ///
     /// # Errors
-    /// `Invalid` if there is something at `path`, or an option is out of range; `Io`.
+    /// `Invalid` if there is something at `path`, an option is out of range, or the order is not a built-in one; `Io`.
     pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<ExtentFileWriter> {
-        ExtentFileWriter::create_on(Arc::new(PosixDisk::new()), path, options)
+        ExtentFileWriter::create_on(Arc::new(PosixDisk::new()), path, options, &KeyOrders::new())
     }
 
-    /// [`ExtentFileWriter::create`] on another device: for simulators and tests.
+    /// [`ExtentFileWriter::create`] with orders of keys that are not built in.
+    ///
+    /// # Errors
+    /// As [`ExtentFileWriter::create`].
+    pub fn create_with_orders(
+        path: impl AsRef<Path>,
+        options: &Options,
+        orders: &KeyOrders,
+    ) -> Result<ExtentFileWriter> {
+        ExtentFileWriter::create_on(Arc::new(PosixDisk::new()), path, options, orders)
+    }
+
+    /// [`ExtentFileWriter::create_with_orders`] on another device: for simulators and tests.
     ///
     /// # Errors
     /// As [`ExtentFileWriter::create`].
@@ -62,7 +76,9 @@ impl ExtentFileWriter {
         disk: Arc<dyn Disk>,
         path: impl AsRef<Path>,
         options: &Options,
+        orders: &KeyOrders,
     ) -> Result<ExtentFileWriter> {
+        let order = options.key_order.get().map(|name| orders.find(name)).transpose()?;
         let settings = WriterSettings {
             block_bytes: usize::try_from(options.block_bytes).unwrap_or(usize::MAX),
             block_encoding: options.block_encoding,
@@ -70,9 +86,9 @@ impl ExtentFileWriter {
             compression: options.compression_last,
             ..WriterSettings::default()
         };
-        let operator = options.merge_operator.get();
-        let inner = ExternalWriter::create(disk, path.as_ref(), settings, operator)?;
-        Ok(ExtentFileWriter { inner })
+        let names = (order.as_deref().map(Order::name), options.merge_operator.get());
+        let inner = ExternalWriter::create(disk, path.as_ref(), settings, names)?;
+        Ok(ExtentFileWriter { inner, order })
     }
 
     /// Adds a value. The time to live of the table does not hold for it: see [`ExtentFileWriter::put_until`].
@@ -81,7 +97,7 @@ impl ExtentFileWriter {
     /// `Invalid` if the key does not come after the one before it, or beyond the limits; `Full` if the file has 1 GiB already,
     /// or the device no room; `Io`.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.inner.put(key, value, Moment::NEVER)
+        self.inner.put(&encoded(self.order.as_deref(), key)?, value, Moment::NEVER)
     }
 
     /// As [`ExtentFileWriter::put`], until a moment that is counted from the beginning of 1970.
@@ -89,7 +105,7 @@ impl ExtentFileWriter {
     /// # Errors
     /// As [`ExtentFileWriter::put`].
     pub fn put_until(&mut self, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
-        self.inner.put(key, value, moment_at(until))
+        self.inner.put(&encoded(self.order.as_deref(), key)?, value, moment_at(until))
     }
 
     /// Adds a delete: it removes what the table has of the key.
@@ -97,7 +113,7 @@ impl ExtentFileWriter {
     /// # Errors
     /// As [`ExtentFileWriter::put`].
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
-        self.inner.delete(key)
+        self.inner.delete(&encoded(self.order.as_deref(), key)?)
     }
 
     /// Adds an operand for the merge operator that the file was made with.
@@ -105,7 +121,7 @@ impl ExtentFileWriter {
     /// # Errors
     /// As [`ExtentFileWriter::put`], and `Invalid` for a file without a merge operator.
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.inner.merge(key, operand)
+        self.inner.merge(&encoded(self.order.as_deref(), key)?, operand)
     }
 
     /// Bytes of the file so far, about.
@@ -135,9 +151,9 @@ impl fmt::Debug for ExtentFileWriter {
 pub struct ExtentFileInfo {
     /// What it was written for: the order of keys (`comparator`), the merge operator if it has one.
     pub options: Vec<(String, String)>,
-    /// First key.
+    /// First key, as it is kept: encoded, if the order of keys is not that of bytes.
     pub first: Vec<u8>,
-    /// Last key.
+    /// Last key, as the first.
     pub last: Vec<u8>,
     /// Extents.
     pub extents: u64,
@@ -224,7 +240,9 @@ impl Db {
         self.refuse_other(table)?;
         table.refuse_if_dropped()?;
         let mut loader = self.engine().begin_load(&table.inner)?;
-        rows.into_iter().try_for_each(|(key, value)| loader.put(key.as_ref(), value.as_ref()))?;
+        rows.into_iter().try_for_each(|(key, value)| {
+            table.encoding(key.as_ref(), |key| loader.put(key, value.as_ref()))
+        })?;
         loader.finish()
     }
 

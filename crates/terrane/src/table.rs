@@ -5,7 +5,7 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::key_order::Order;
+use terrane_base::key_order::{BYTEWISE, Order};
 use terrane_base::{Error, Kind, Moment, Result, SeqNo, TableId};
 use terrane_engine::{Bounds, Engine, ReadMode, Snapshot as EngineSnapshot};
 
@@ -52,6 +52,12 @@ impl Table {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
+    }
+
+    /// The name of the order of its keys (`key_order`), which it was made with.
+    #[must_use]
+    pub fn key_order(&self) -> &str {
+        self.order.as_ref().map_or(BYTEWISE, |order| order.name())
     }
 
     pub(crate) fn id(&self) -> TableId {

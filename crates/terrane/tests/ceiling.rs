@@ -181,3 +181,41 @@ fn readers_share_a_database_and_keep_writers_out() {
     drop(readers);
     assert!(Db::open(&path).unwrap().contains(b"k").unwrap());
 }
+
+/// What an extent says of range deletes is decoded when it is read; it counts as what is cached of it does, and goes where
+/// something else needs the room.
+#[test]
+fn range_deletes_that_reads_load_stay_under_the_ceiling() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, &[("memory_bytes", "16MiB"), ("row_cache", "0")]);
+    let table = db.default_table();
+    let key = |number: u64| [&[b'k'; 40][..], &number.to_be_bytes()].concat();
+    let count = 60_000;
+    for number in 0..count {
+        db.put(&key(2 * number), b"old").unwrap();
+    }
+    db.flush().unwrap();
+    db.compact_range(table, ..).unwrap();
+    // A snapshot keeps what they hide, and so the range deletes as well.
+    let snapshot = db.snapshot();
+    for number in 0..count {
+        table.delete_range(&key(2 * number), &key(2 * number + 1)).unwrap();
+    }
+    db.flush_to_run(table).unwrap();
+    let ceiling = 16 * MIB / 8 * 7;
+    let (mut before, mut most) = (db.stats().cache_bytes, 0);
+    for round in 0..2 {
+        for number in (0..count).step_by(100) {
+            assert!(db.get(&key(2 * number)).unwrap().is_none());
+            let stats = db.stats();
+            assert!(stats.memory_bytes <= ceiling, "round {round}: {} bytes counted", stats.memory_bytes);
+            most = most.max(stats.cache_bytes);
+            before = before.min(stats.cache_bytes);
+        }
+        assert_eq!(table.iter().count(), 0);
+    }
+    // 160 bytes each at least: keys, a number and what holds them.
+    let (counted, decoded) = (most - before, count * 160);
+    assert!(counted > decoded.min(2 * MIB), "{counted} of some {decoded} bytes are counted");
+    assert_eq!(snapshot.iter(table).count() as u64, count);
+}

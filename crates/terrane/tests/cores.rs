@@ -289,3 +289,27 @@ fn errors_are_those_of_their_requests() {
     let again = db.create_table("dropped", &TableOptions::new()).unwrap();
     assert_eq!(session.get(&again, b"k").unwrap_err().kind(), Kind::Invalid, "another table of that name");
 }
+
+#[test]
+fn a_lock_holds_up_no_request_that_needs_it_not() {
+    let (_dir, db) = open();
+    let table = db.default_table();
+    let cores = Cores::builder(&db).cores(1).table(table).build().unwrap();
+    let mut session = cores.session().unwrap();
+    let concurrency = terrane::Concurrency::Pessimistic;
+    let options = terrane::TransactionOptions { concurrency, ..Default::default() };
+    let transaction = db.transaction(&options).unwrap();
+    transaction.get_for_update(table, b"locked", true).unwrap();
+    let keys: [&[u8]; 4] = [b"a", b"locked", b"b", b"c"];
+    let tickets = keys.map(|key| session.put(table, key, b"v", Sync::No).unwrap());
+    session.finish(&mut |ticket, answer| match answer {
+        Ok(_) => assert_ne!(ticket, tickets[1]),
+        Err(error) => assert_eq!((ticket, error.kind()), (tickets[1], Kind::TimedOut), "{error}"),
+    });
+    let is_there = keys.map(|key| db.get(key).unwrap().is_some());
+    assert_eq!(is_there, [true, false, true, true]);
+    drop(transaction);
+    session.put(table, b"locked", b"v", Sync::No).unwrap();
+    session.finish(&mut |_, answer| assert!(answer.is_ok()));
+    assert!(db.get(b"locked").unwrap().is_some());
+}

@@ -315,3 +315,86 @@ fn puts_and_single_deletes_in_turns() {
     let entries: u64 = db.shape().tables[0].levels.iter().map(|level| level.entries).sum();
     assert_eq!((table.iter().count(), entries), (0, 0));
 }
+
+#[test]
+fn a_range_delete_ends_a_chain() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open_with(dir.path().join("db"), &options()).unwrap();
+    let table = table(&db, "counter");
+    let add = |key: &[u8], number| table.merge(key, &counter::encode(number)).unwrap();
+    let expected = [(b"k1".to_vec(), 2), (b"k2".to_vec(), 20)];
+    for round in 0..3 {
+        add(b"k1", 1);
+        add(b"k2", 10);
+        match round {
+            0 => {}
+            1 => db.flush_to_run(&table).unwrap(),
+            _ => db.compact_range(&table, ..).unwrap(),
+        }
+        table.delete_range(b"k", b"l").unwrap();
+        add(b"k1", 2);
+        add(b"k2", 20);
+        check(&table, &expected);
+        db.flush().unwrap();
+        check(&table, &expected);
+        db.compact_range(&table, ..).unwrap();
+        check(&table, &expected);
+    }
+}
+
+/// Joins operands with a bar; no program has it by itself.
+#[derive(Debug)]
+struct Barred;
+
+impl MergeOperator for Barred {
+    fn name(&self) -> &str {
+        "test.barred"
+    }
+
+    fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+        let all: Vec<&[u8]> = base.into_iter().chain(operands.iter().copied()).collect();
+        out.extend_from_slice(&all.join(&b'|'));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_repair_needs_the_operators_of_the_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let operators = || MergeOperators::new().with(Arc::new(Barred)).unwrap();
+    let mut options = options();
+    options.set("merge_operator", "test.barred").unwrap();
+    let db = Db::open_with_operators(path("db"), &options, operators()).unwrap();
+    let none = TableOptions::new().set("merge_operator", "none").unwrap();
+    let (barred, plain) = (table(&db, "test.barred"), db.create_table("plain", &none).unwrap());
+    let tables = [db.default_table().clone(), barred.clone()];
+    for table in &tables {
+        table.put(b"put", b"a").unwrap();
+        for operand in [b"b", b"c"] {
+            table.merge(b"put", operand).unwrap();
+            table.merge(b"merged", operand).unwrap();
+            db.flush_to_run(table).unwrap();
+        }
+        table.merge(b"put", b"d").unwrap();
+    }
+    plain.put(b"put", b"a").unwrap();
+    drop((tables, barred, plain));
+    db.close().unwrap();
+
+    let bare = Options { merge_operator: Default::default(), ..options.clone() };
+    let report = terrane::repair_with_functions(path("db"), path("whole"), &bare, operators()).unwrap();
+    assert!(report.is_whole(), "{report:?}");
+    let db = Db::open_with_operators(path("whole"), &bare, operators()).unwrap();
+    for table in [db.default_table().clone(), db.table("t").unwrap()] {
+        assert_eq!(&*table.get(b"put").unwrap().unwrap(), b"a|b|c|d");
+        assert_eq!(&*table.get(b"merged").unwrap().unwrap(), b"b|c");
+    }
+    let report = terrane::repair(path("db"), path("part"), &bare).unwrap();
+    let lost: Vec<_> = report.losses.iter().map(|loss| loss.table.as_deref().unwrap()).collect();
+    assert_eq!(lost, ["default", "t"], "{report:?}");
+    assert!(report.losses.iter().all(|loss| loss.error.to_string().contains("test.barred")));
+    let db = Db::open_with(path("part"), &bare).unwrap();
+    assert_eq!(&*db.table("plain").unwrap().get(b"put").unwrap().unwrap(), b"a");
+    assert_eq!(db.table("t").unwrap().get(b"put").unwrap_err().kind(), Kind::Invalid);
+}

@@ -295,3 +295,31 @@ fn a_hundred_thousand_range_deletes() {
     }
     assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
 }
+
+/// A queue: what was taken is deleted in the memtable that it was put into.
+#[test]
+fn what_scans_step_over_in_memory_is_flushed() {
+    for is_on in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Options { memory_bytes: 64 << 20, ..Options::default() };
+        options.set("scan_flush", if is_on { "true" } else { "false" }).unwrap();
+        let db = Db::open_with(dir.path().join("db"), &options).unwrap();
+        let table = db.default_table();
+        for number in 0..20_000 {
+            db.put(&number_key(number), b"value").unwrap();
+        }
+        table.delete_range(&number_key(0), &number_key(19_990)).unwrap();
+        for number in 20_000..20_010 {
+            db.put(&number_key(number), b"value").unwrap();
+        }
+        for _ in 0..4 {
+            assert_eq!(table.iter().count(), 20);
+            db.wait_until_quiescent().unwrap();
+        }
+        assert_eq!(db.stats().scan_flushes, u64::from(is_on));
+        let before = terrane::read_counters();
+        assert_eq!(table.iter().count(), 20);
+        let skipped = (terrane::read_counters() - before).versions_skipped;
+        assert_eq!(skipped < 100, is_on, "{skipped} versions were stepped over");
+    }
+}

@@ -135,12 +135,25 @@ impl<'a> Output<'a> {
         let Some(next) = self.ranges.get(self.next_range) else { return Ok(()) };
         let (bytes, held) = (next.encoded_len(), self.writer.range_delete_bytes());
         let is_full = held > 0 && held + bytes > RANGE_BYTES_MAX;
-        if !self.writer.is_empty() && (is_full || self.open_bytes() + bytes > SLOT_BYTES) {
+        if !self.writer.is_empty()
+            && (is_full || self.open_bytes() + bytes > SLOT_BYTES)
+            && !self.would_come_back(&next.start)
+        {
             let start = next.start.clone();
             // What was cut off in front of it comes first.
             return self.close(Some(&start), work);
         }
         self.push_range()
+    }
+
+    /// Whether an extent that ended before `start` would have nothing but a piece of one range delete, and leave the rest in
+    /// front of `start`: so it would go on without end. Two of them fit: of a
+    /// fragment's bytes keys are at most 128 KiB, and the rest are numbers that as many snapshots keep.
+    fn would_come_back(&self, start: &[u8]) -> bool {
+        let Some(last) = self.next_range.checked_sub(1).map(|taken| &self.ranges[taken]) else {
+            return false;
+        };
+        self.writer.range_delete_count() == 1 && !self.writer.has_entries() && last.last_key() >= start
     }
 
     /// Puts the range deletes that begin up to `key` into the present extent.

@@ -41,7 +41,8 @@ impl Ranges {
         for meta in spec.inputs.iter().flat_map(|input| &input.extents) {
             if meta.range_deletes.is_some() {
                 let extent = extents.extent(meta)?;
-                memory.extend(extent.range_deletes()?.iter().flat_map(|fragments| fragments.all()).cloned());
+                let fragments = extent.read_range_deletes()?.unwrap_or_default();
+                memory.extend(fragments.all().iter().cloned());
             }
         }
         let mut snapshots = spec.snapshots.clone();

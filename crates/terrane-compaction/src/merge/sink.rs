@@ -62,7 +62,10 @@ impl<'a> Sink<'a> {
             }
         }
         if !self.ranges.is_empty() && self.ranges.hides(entry.key, entry.seq_kind.seq()) {
-            return Ok(());
+            let folds = self.folding.waiting == Waiting::Operands;
+            if !(folds && terrane_base::planted!(FoldAcrossRangeDelete)) {
+                return Ok(());
+            }
         }
         if entry.seq_kind.0 as u8 > RecordKind::Put as u8 || self.folding.waiting != Waiting::Nothing {
             return self.take_special(entry);

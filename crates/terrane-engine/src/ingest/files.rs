@@ -158,8 +158,9 @@ fn check_purpose(file: &ExternalFile, table: &Table) -> Result<()> {
         )))
     };
     let comparator = file.contents().option(COMPARATOR).unwrap_or(BYTEWISE);
-    if comparator != BYTEWISE {
-        return refuse(COMPARATOR, comparator, BYTEWISE);
+    let order = table.sense.order().map_or(BYTEWISE, |order| order.name());
+    if comparator != order {
+        return refuse(COMPARATOR, comparator, order);
     }
     let wanted = table.settings.merge_operator.get();
     match file.contents().option(MERGE_OPERATOR) {

@@ -153,8 +153,7 @@ impl Repair<'_> {
     ) -> Result<()> {
         let mut records = Vec::new();
         let read = batch.records(segment, |_, seq, record| {
-            let reached = self.reached.get(&(record.table, record.key.to_vec()));
-            if is_wanted(state, record.table, seq) && reached.is_none_or(|reached| seq > *reached) {
+            if is_wanted(state, record.table, seq) && seq > self.reached.of(record.table, record.key, 0) {
                 records.push(*record);
             }
             Ok(())

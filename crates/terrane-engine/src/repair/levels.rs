@@ -80,6 +80,11 @@ impl Repair<'_> {
                     self.find_holes(&table.name, place, meta, &store, &mut holes);
                 }
             }
+            if folds(table) {
+                let open = |meta: &Arc<ExtentMeta>| Extent::new(meta.as_ref().clone(), store.clone());
+                let opened = places.iter().map(|extents| extents.iter().map(open).collect());
+                self.reached.add(table.id, opened.collect());
+            }
             let target = self.table(table.id)?;
             // Deepest first: the same key in a newer place is written over it.
             for (place, extents) in places.iter().enumerate().rev() {
@@ -89,7 +94,7 @@ impl Repair<'_> {
                 let newer: Vec<&Hole> = holes.list.iter().filter(|hole| hole.place < place).collect();
                 let mut last_key = None;
                 for meta in extents {
-                    let copied = Copying { old: table.id, target, folds: folds(table), newer: &newer };
+                    let copied = Copying { old: table.id, target, place, folds: folds(table), newer: &newer };
                     self.copy_extent(&copied, meta, &store, &mut last_key)?;
                 }
             }
@@ -122,7 +127,7 @@ impl Repair<'_> {
                 return lose(&meta.smallest, &meta.largest, meta.entries, error);
             }
         };
-        if let Err(error) = scanner.extent().range_deletes() {
+        if let Err(error) = scanner.extent().read_range_deletes() {
             let error = error.context(format!("extent {}: its range deletes cannot be read", meta.id));
             lose(&meta.smallest, &meta.largest, 0, error);
         }
@@ -143,7 +148,7 @@ impl Repair<'_> {
     ) -> Result<()> {
         let extent = Extent::new(meta.clone(), store.clone());
         // What cannot be read is a loss already.
-        let Ok(Some(fragments)) = extent.range_deletes() else { return Ok(()) };
+        let Ok(Some(fragments)) = extent.read_range_deletes() else { return Ok(()) };
         for fragment in fragments.all() {
             let (start, end) = (key::at_or_after(&fragment.start), key::at_or_after(&fragment.end));
             match (start, end) {
@@ -173,6 +178,7 @@ impl Repair<'_> {
         let Ok(mut scanner) = scanner(meta, store) else { return Ok(()) };
         let near = |hole: &&&Hole| hole.first <= meta.largest && hole.last >= meta.smallest;
         let newer: Vec<&Hole> = copying.newer.iter().filter(near).copied().collect();
+        let range_deletes = scanner.extent().read_range_deletes().ok().flatten().unwrap_or_default();
         let mut versions = Versions::default();
         self.report.extents += 1;
         for at in 0..scanner.rows().len() {
@@ -180,7 +186,7 @@ impl Repair<'_> {
             let mut cursor = BlockCursor::new();
             cursor.seek_first(&block);
             while let Some(entry) = cursor.entry(&block) {
-                let hidden = scanner.extent().hidden(entry.key, SeqNo::MAX).unwrap_or_default();
+                let hidden = range_deletes.covering(entry.key).and_then(|over| over.newest(SeqNo::MAX));
                 let is_shown = hidden.is_none_or(|by| by < entry.seq_kind.seq());
                 if copying.folds && is_shown {
                     if versions.key != entry.key {
@@ -207,17 +213,17 @@ impl Repair<'_> {
 
     /// Writes the versions of a key that make its value, oldest first, but what was written from a deeper place.
     fn write_versions(&mut self, copying: &Copying<'_>, versions: &mut Versions) -> Result<()> {
-        let Some((newest, _)) = versions.list.first() else { return Ok(()) };
-        let name = (copying.old, std::mem::take(&mut versions.key));
-        let reached = self.reached.get(&name).copied().unwrap_or_default();
-        let newest = newest.seq();
+        if versions.list.is_empty() {
+            return Ok(());
+        }
+        let key = std::mem::take(&mut versions.key);
+        let reached = self.reached.of(copying.old, &key, copying.place + 1);
         for (seq_kind, value) in
             versions.list.drain(..).rev().filter(|(seq_kind, _)| seq_kind.seq() > reached)
         {
             let kind = seq_kind.kind().expect("a block with other kinds is refused");
-            self.write_or_lose(copying.target, &name.1, kind, &value)?;
+            self.write_or_lose(copying.target, &key, kind, &value)?;
         }
-        self.reached.insert(name, newest.max(reached));
         Ok(())
     }
 
@@ -239,6 +245,8 @@ struct Copying<'h> {
     old: TableId,
     /// The table in the new one.
     target: TableId,
+    /// 0 is the newest place of the table.
+    place: usize,
     /// Whether more than the newest version may count.
     folds: bool,
     /// Holes of newer places.

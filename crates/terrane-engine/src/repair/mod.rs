@@ -10,6 +10,7 @@
 mod journal;
 mod levels;
 mod prepared;
+mod reached;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,14 +20,15 @@ use terrane_base::env::Env;
 use terrane_base::key_order::BYTEWISE;
 use terrane_base::options::Options;
 use terrane_base::record::Record;
-use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, SeqNo, Stored, TableId};
+use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
 use terrane_levels::directory::LOCK;
 use terrane_levels::manifest::{Salvaged, salvage};
 
 use crate::catalog::{DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
-use crate::settings::{KEPT, KEY_ORDER};
+use crate::settings::{KEPT, KEY_ORDER, is_at_hand};
+use reached::Reached;
 
 /// Bytes of the batches that fill the new database.
 const BATCH_BYTES: usize = 256 << 10;
@@ -127,9 +129,9 @@ struct Repair<'a> {
     /// The table of prepared transactions in the new database.
     prepared: Option<TableId>,
     batch: Batch,
-    /// The greatest number that was copied of each key of a table with a merge operator, by the table's old id: what lies in
-    /// two places must not be folded twice.
-    reached: BTreeMap<(TableId, Vec<u8>), SeqNo>,
+    reached: Reached,
+    /// Tables below this number that are not in `tables` were dropped.
+    gone_below: TableId,
     /// What makes the groups of the database's segments its own, if that is known.
     salt: Option<u32>,
     report: RepairReport,
@@ -145,7 +147,8 @@ pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Resu
     repair_with(source, target, options, env, Functions::default())
 }
 
-/// [`repair`], with functions that tables name and that are not built in.
+/// [`repair`], with functions that tables name and that are not built in. A table whose merge operator or prefix extractor is not
+/// at hand has none in the new database, and its operands cannot be read there: that is a loss.
 ///
 /// # Errors
 /// As [`repair`], and `Invalid` for a table whose key order is not at hand.
@@ -198,7 +201,7 @@ pub fn repair_with_on(
     if let Some(state) = &state {
         check_orders(state, &functions)?;
     }
-    let options = with_functions_of_default(options, state.as_ref());
+    let (options, missing) = with_functions_of_default(options, state.as_ref(), &functions);
     let target = Engine::open_with_on(disk.clone(), target, &options, env, functions)?;
     let mut repair = Repair {
         disk,
@@ -207,11 +210,13 @@ pub fn repair_with_on(
         tables: BTreeMap::from([(TableId::DEFAULT, TableId::DEFAULT)]),
         prepared: None,
         batch: Batch::new(),
-        reached: BTreeMap::new(),
+        reached: Reached::new(),
+        gone_below: state.as_ref().map_or(TableId(0), |state| state.next.table),
         salt: None,
         report: RepairReport::default(),
     };
     errors.into_iter().for_each(|error| repair.report.lose(None, error));
+    missing.into_iter().for_each(|error| repair.report.lose(Some(DEFAULT_NAME), error));
     doubt.into_iter().for_each(|doubt| repair.report.doubt(doubt));
     if let Some(state) = &state {
         repair.make_tables(state)?;
@@ -226,16 +231,38 @@ pub fn repair_with_on(
     repair.finish()
 }
 
-/// The options with the functions that the default table was made with.
-fn with_functions_of_default(mut options: Options, state: Option<&terrane_levels::State>) -> Options {
-    let stored = state.and_then(|state| state.tables.get(&TableId::DEFAULT));
-    for (name, value) in stored.iter().flat_map(|table| &table.options) {
-        if KEPT.iter().any(|(kept, _)| name == kept) {
-            // A name that cannot be read is none: the table's operands are brought over, and cannot be read either.
-            let _ = options.set(name, value);
-        }
+/// The options with the functions that the default table was made with, and why it lacks some.
+fn with_functions_of_default(
+    mut options: Options,
+    state: Option<&terrane_levels::State>,
+    functions: &Functions,
+) -> (Options, Vec<Error>) {
+    let Some(stored) = state.and_then(|state| state.tables.get(&TableId::DEFAULT)) else {
+        return (options, Vec::new());
+    };
+    let (kept, mut missing) = kept_of(stored, functions);
+    for (name, value) in kept {
+        missing.extend(options.set(&name, &value).err());
     }
-    options
+    (options, missing)
+}
+
+/// What a table of the new database keeps as it was made: not that of the default table where it had none. Nothing in the
+/// place of a function that is not at hand, and an error for each.
+fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(String, String)>, Vec<Error>) {
+    let mut missing = Vec::new();
+    let kept = KEPT.iter().map(|(kept, otherwise)| {
+        let value = stored.options.iter().find(|(name, _)| name == kept).map(|(_, value)| value.as_str());
+        let value = value.filter(|value| match is_at_hand(kept, value, functions) {
+            Ok(()) => true,
+            Err(error) => {
+                missing.push(error.context(format!("the table has no {kept} any more")));
+                false
+            }
+        });
+        ((*kept).to_owned(), value.unwrap_or(otherwise).to_owned())
+    });
+    (kept.collect(), missing)
 }
 
 /// Checks that the key orders of all tables are at hand: without its order a table would have other keys.
@@ -259,24 +286,27 @@ impl Repair<'_> {
                 self.prepared = Some(made);
                 continue;
             }
+            let (kept, missing) = kept_of(table, &self.target.functions);
+            missing.into_iter().for_each(|error| self.report.lose(Some(&table.name), error));
             let mut options = table.options.clone();
-            for (kept, otherwise) in KEPT {
-                if !options.iter().any(|(name, _)| name == kept) {
-                    // Not that of the new database, which is that of the default table.
-                    options.push((kept.to_owned(), otherwise.to_owned()));
-                }
-            }
+            options.retain(|(name, _)| !kept.iter().any(|(kept, _)| name == kept));
+            options.extend_from_slice(&kept);
             let made = match self.target.create_table(&table.name, &options) {
                 Err(error) if error.kind() == Kind::Invalid => {
                     let error = error.context("the table's own options are left out");
                     self.report.lose(Some(&table.name), error);
-                    self.target.create_table(&table.name, &[])?
+                    self.target.create_table(&table.name, &kept)?
                 }
                 made => made?,
             };
             self.tables.insert(table.id, made.id);
         }
         Ok(())
+    }
+
+    /// Whether a table of the old database was dropped there.
+    fn is_gone(&self, old: TableId) -> bool {
+        old < self.gone_below && !self.tables.contains_key(&old)
     }
 
     /// The table of the new database for one of the old; made if nothing is known of it but its id.

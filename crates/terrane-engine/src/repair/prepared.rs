@@ -1,4 +1,5 @@
-//! Prepared transactions: their records name tables by the ids of the damaged database.
+//! Prepared transactions: their records name tables by the ids of the damaged database. What they hold of a table that was
+//! dropped would change nothing: it stays behind.
 
 use terrane_base::record::Record;
 use terrane_base::{Batch, RecordKind, Result};
@@ -25,6 +26,8 @@ impl Repair<'_> {
     /// A record of the hidden table, as the new database has it.
     fn renumber(&mut self, record: &[u8]) -> Result<Vec<u8>> {
         let mut stored = Prepared::decode(record)?;
+        stored.claims.retain(|claim| !self.is_gone(claim.table));
+        stored.scans.retain(|scan| !self.is_gone(scan.table));
         for claim in &mut stored.claims {
             claim.table = self.table(claim.table)?;
         }
@@ -34,8 +37,10 @@ impl Repair<'_> {
         let (mut batch, mut rest) = (Batch::new(), stored.batch);
         while !rest.is_empty() {
             let (record, len) = Record::decode(rest)?;
-            batch.push(Record { table: self.table(record.table)?, ..record })?;
             rest = &rest[len..];
+            if !self.is_gone(record.table) {
+                batch.push(Record { table: self.table(record.table)?, ..record })?;
+            }
         }
         stored.batch = batch.bytes();
         Ok(stored.encode())

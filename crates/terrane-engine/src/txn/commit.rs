@@ -13,6 +13,7 @@ use crate::txn::fences::Ground;
 use crate::txn::locks::{LockKey, LockMode, LockTable, Owner, Patience, Refusal, Waited};
 use crate::txn::range::{KeyRange, deletes_of};
 use crate::txn::window::{FlightId, Footprint, Look, Stale, Verdict, Window};
+use crate::write::LOCK_TIMEOUT;
 
 /// Locks that go with the value.
 pub(crate) struct Held<'l> {
@@ -84,37 +85,39 @@ pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
 }
 
 impl Engine {
-    /// Commits a batch that belongs to no transaction while transactions live.
+    /// Commits a batch that belongs to no transaction while transactions live. Waits for their locks until this moment of the
+    /// clock, or as long as any write does.
     #[cold]
-    pub(crate) fn commit_watched(&self, batch: &Batch, sync: bool, lock_timeout: Duration) -> Result<SeqNo> {
-        let committed = self.commit_plain(batch, sync, lock_timeout);
+    pub(crate) fn commit_watched(&self, batch: &Batch, sync: bool, until: Option<Duration>) -> Result<SeqNo> {
+        let mut patience = self.patience(LOCK_TIMEOUT);
+        patience.until = until.unwrap_or(patience.until);
+        let committed = self.commit_plain(batch, sync, &patience);
         self.txn.watch.passed();
         committed
     }
 
-    fn commit_plain(&self, batch: &Batch, sync: bool, lock_timeout: Duration) -> Result<SeqNo> {
+    fn commit_plain(&self, batch: &Batch, sync: bool, patience: &Patience<'_>) -> Result<SeqNo> {
         let writes = keys_of(batch);
         let owner = self.txn.new_owner();
-        let patience = self.patience(lock_timeout);
         let deletes = deletes_of(batch);
         let mut held = Held::new(&self.txn.locks, owner);
         // All at once where there are ranges; keys alone one by one, in an order that all keep.
         let _fence =
             if deletes.is_empty() {
                 for key in writes.iter() {
-                    let taken = held.acquire(key, LockMode::Exclusive, &patience);
+                    let taken = held.acquire(key, LockMode::Exclusive, patience);
                     taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
                 }
                 None
             } else {
                 let ground = Ground { keys: writes.clone(), ranges: deletes.clone(), is_alone: false };
-                let fence = self.txn.locks.fence(owner, &ground, &patience);
+                let fence = self.txn.locks.fence(owner, &ground, patience);
                 Some(fence.map_err(|refusal| {
                     self.refused(refusal, deletes.first().map(KeyRange::first).as_ref())
                 })?)
             };
         let footprint = Footprint { writes, deletes, ..Footprint::default() };
-        let flight = self.enter_window(&footprint, false, &patience)?;
+        let flight = self.enter_window(&footprint, false, patience)?;
         let seq = self.commit_batch(batch, sync)?;
         flight.land(seq);
         Ok(seq)

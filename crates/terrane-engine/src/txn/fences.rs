@@ -58,7 +58,12 @@ pub(crate) struct Ground {
 impl Ground {
     /// Whether the key lies there.
     pub(crate) fn holds(&self, key: &LockKey) -> bool {
-        self.ranges.iter().any(|range| range.holds(key)) || self.keys.binary_search(key).is_ok()
+        self.deletes(key) || self.keys.binary_search(key).is_ok()
+    }
+
+    /// Whether the key lies in one of the ranges.
+    pub(crate) fn deletes(&self, key: &LockKey) -> bool {
+        self.ranges.iter().any(|range| range.holds(key))
     }
 
     /// Whether a single key of one lies in the other, or ranges meet of which one must be alone.

@@ -303,9 +303,15 @@ impl LockTable {
 
     fn holders_in(&self, ground: &Ground) -> Vec<Owner> {
         let mut holders = Vec::new();
+        for key in ground.keys.iter() {
+            let locks = self.shard(key).locks.lock();
+            holders.extend(locks.get(key).iter().flat_map(|lock| &lock.holders).map(|(owner, _)| *owner));
+        }
+        // Locks are ordered by hashes: all of them may lie in a range.
         for shard in &self.shards {
             let locks = shard.locks.lock();
-            let held = locks.iter().filter(|(key, _)| ground.holds(key)).flat_map(|(_, lock)| &lock.holders);
+            let held =
+                locks.iter().filter(|(key, _)| ground.deletes(key)).flat_map(|(_, lock)| &lock.holders);
             holders.extend(held.map(|(owner, _)| *owner));
         }
         holders.sort_unstable();

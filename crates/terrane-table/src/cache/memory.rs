@@ -5,7 +5,10 @@
 //! data    Object | bytes of the block
 //! index   Object | bytes of the index, places of its rows, heads of its keys | homes of its blocks
 //! filter  Object | lines
+//! ranges  Object
 //! ```
+//!
+//! Range deletes are fragments on the heap of their own.
 //!
 //! Each part begins with a cache line.
 //!
@@ -26,6 +29,7 @@ use terrane_base::sync::atomic::Ordering;
 use terrane_format::block::Block;
 use terrane_format::filter::Filter;
 use terrane_format::index::{self, IndexBlock};
+use terrane_format::range_deletes::{Fragment, Fragments};
 
 use super::object::{Charge, Home, Index, Object, Payload};
 use crate::swip::Reference;
@@ -52,6 +56,13 @@ pub(crate) fn filter_bytes(len: usize) -> usize {
 pub(crate) fn index_bytes(len: usize, blocks: usize) -> usize {
     let [bytes, places, heads] = index::part_lens(len, blocks);
     object_bytes(&[bytes, places, heads, blocks.saturating_mul(size_of::<Home>())])
+}
+
+/// Bytes that cached range deletes take at most: so many fragments that take `len` bytes in their extent.
+pub(crate) fn ranges_bytes(len: usize, fragments: usize) -> usize {
+    // Start, end and numbers are three pieces of the heap.
+    const FRAGMENT_BYTES: usize = size_of::<Fragment>() + 3 * 16;
+    HEAD_BYTES.saturating_add(len).saturating_add(fragments.saturating_mul(FRAGMENT_BYTES))
 }
 
 /// Bytes behind an object's header.
@@ -261,13 +272,18 @@ pub(crate) fn index(rows: &IndexBlock<impl AsRef<[u8]>>, charge: Option<Charge>)
     })
 }
 
+/// Range deletes as an object.
+pub(crate) fn ranges(fragments: Fragments, charge: Option<Charge>) -> ObjectRef {
+    build(HEAD_BYTES, charge, |_| Payload::Ranges(Box::new(fragments)))
+}
+
 impl Object {
     /// The object in another place, with a charge of its own; `None` if it cannot be moved.
     pub(super) fn copy(&self, charge: Charge) -> Option<ObjectRef> {
         match &self.payload {
             Payload::Data(data) => Some(block(data, Some(charge))),
             Payload::Filter(lines) => Some(filter(lines, Some(charge))),
-            Payload::Index(_) => None,
+            Payload::Index(_) | Payload::Ranges(_) => None,
         }
     }
 }

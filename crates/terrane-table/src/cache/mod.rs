@@ -1,4 +1,4 @@
-//! The manager of memory for data blocks, index blocks and filters. Readers do not come here on a hit: they
+//! The manager of memory for data blocks, index blocks, filters and range deletes. Readers do not come here on a hit: they
 //! follow swips. The cache decides what may be behind them.
 //!
 //! Steps of a miss: 1. `reserve` bytes, evicting if need be, before anything is read; 2. read, check, decode;

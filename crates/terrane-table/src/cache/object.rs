@@ -17,6 +17,7 @@ use terrane_base::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, 
 use terrane_format::block::Block;
 use terrane_format::filter::{self, Filter};
 use terrane_format::index::IndexBlock;
+use terrane_format::range_deletes::Fragments;
 
 use super::Cache;
 use super::arena::Spot;
@@ -34,12 +35,19 @@ pub enum ObjectKind {
     Filter = 2,
     /// A part of the row cache.
     Rows = 3,
+    /// An extent's range deletes.
+    Ranges = 4,
 }
 
 impl ObjectKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [ObjectKind; 4] =
-        [ObjectKind::Data, ObjectKind::Index, ObjectKind::Filter, ObjectKind::Rows];
+    pub const ALL: [ObjectKind; 5] =
+        [ObjectKind::Data, ObjectKind::Index, ObjectKind::Filter, ObjectKind::Rows, ObjectKind::Ranges];
+
+    /// Whether its bytes never lie in the arena: they are not in one piece, or not the cache's to lay out.
+    pub(super) fn lies_outside(self) -> bool {
+        matches!(self, ObjectKind::Rows | ObjectKind::Ranges)
+    }
 }
 
 /// A swip, and when its object was last evicted.
@@ -56,6 +64,7 @@ pub(crate) enum Payload {
     Data(Block<Tail>),
     Index(Index),
     Filter(Filter<Tail>),
+    Ranges(Box<Fragments>),
 }
 
 /// What an index block says.
@@ -152,6 +161,15 @@ impl Object {
         match &self.payload {
             Payload::Filter(filter) => filter,
             _ => unreachable!("an extent's home for its filter holds nothing else"),
+        }
+    }
+
+    /// The range deletes, if these are some.
+    #[inline]
+    pub(crate) fn ranges(&self) -> &Fragments {
+        match &self.payload {
+            Payload::Ranges(fragments) => fragments,
+            _ => unreachable!("an extent's home for its range deletes holds nothing else"),
         }
     }
 

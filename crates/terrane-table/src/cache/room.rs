@@ -72,7 +72,7 @@ impl Cache {
 
     /// Takes memory for an object if there is some within the limit.
     fn charge_object(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
-        let arena = self.arena.as_ref().filter(|arena| kind != ObjectKind::Rows && arena.takes(bytes));
+        let arena = self.arena.as_ref().filter(|arena| !kind.lies_outside() && arena.takes(bytes));
         let books = books_bytes(kind) as u64;
         let (bytes, spot) = match arena {
             None => (self.charge(bytes as u64 + books).then_some(bytes)?, None),
@@ -148,7 +148,7 @@ impl Cache {
 
     /// Whether an object finds no room in gaps that evictions leave, but only where a chunk was.
     fn needs_chunks(&self, kind: ObjectKind, bytes: usize) -> bool {
-        let is_outside = |arena: &Arena| kind == ObjectKind::Rows || !arena.takes(bytes);
+        let is_outside = |arena: &Arena| kind.lies_outside() || !arena.takes(bytes);
         self.arena.as_ref().is_some_and(|arena| is_outside(arena) || group_of(kind) == Group::Fixed)
     }
 

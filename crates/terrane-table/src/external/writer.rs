@@ -42,8 +42,8 @@ pub struct ExternalWriter {
 }
 
 impl ExternalWriter {
-    /// A writer of the file `path`, which must not exist. `operator` is what folds operands of merges, if there are to be
-    /// any.
+    /// A writer of the file `path`, which must not exist. Keys come encoded by `order`, if
+    /// there is one; `operator` is what folds operands of merges, if there are to be any.
     ///
     /// # Errors
     /// `Invalid` if there is something at `path` or a setting is out of range; `Io`.
@@ -51,11 +51,11 @@ impl ExternalWriter {
         disk: Arc<dyn Disk>,
         path: &Path,
         settings: WriterSettings,
-        operator: Option<&str>,
+        (order, operator): (Option<&str>, Option<&str>),
     ) -> Result<ExternalWriter> {
         let writer = ExtentWriter::new(WriterSettings { table: ANY_TABLE, ..settings })?;
         let file = disk.open(path, OpenMode::Create, false)?;
-        let mut options = vec![(COMPARATOR.to_owned(), BYTEWISE.to_owned())];
+        let mut options = vec![(COMPARATOR.to_owned(), order.unwrap_or(BYTEWISE).to_owned())];
         options.extend(operator.map(|operator| (MERGE_OPERATOR.to_owned(), operator.to_owned())));
         Ok(ExternalWriter {
             disk,

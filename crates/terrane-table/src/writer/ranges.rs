@@ -22,6 +22,12 @@ impl ExtentWriter {
         Ok(())
     }
 
+    /// How many range deletes there are so far.
+    #[must_use]
+    pub fn range_delete_count(&self) -> usize {
+        self.range_deletes.len()
+    }
+
     /// Bytes of the range deletes so far.
     #[must_use]
     pub fn range_delete_bytes(&self) -> usize {

@@ -190,6 +190,17 @@ impl Owner {
             Err(error) if error.kind() == Kind::Invalid => {
                 writes.iter().for_each(|write| self.commit_alone(slot_mut(lanes, *write)));
             }
+            // A transaction keeps a key of one of them, and nothing was written: the others need not wait for it. Who needs
+            // the key has waited for as long as a write does.
+            Err(error) if matches!(error.kind(), Kind::TimedOut | Kind::Deadlock) => {
+                for write in writes {
+                    let slot = slot_mut(lanes, *write);
+                    match self.db.engine().write_unless_locked(&slot.batch, slot.is_synced) {
+                        Ok(seq) => slot.seq = seq,
+                        Err(error) => slot.error = Some(error),
+                    }
+                }
+            }
             Err(error) => {
                 writes.iter().for_each(|write| slot_mut(lanes, *write).error = Some(error.clone()));
             }

@@ -162,3 +162,25 @@ fn a_repair_brings_prepared_transactions_over() {
     db.commit_prepared("one", Sync::Yes).unwrap();
     assert_eq!(db.table("kept").unwrap().get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
 }
+
+#[test]
+fn a_repair_makes_no_table_of_a_dropped_one_that_a_prepared_transaction_names() {
+    let (dir, db) = open();
+    let (kept, gone) = (db.table_or_create("kept").unwrap(), db.table_or_create("gone").unwrap());
+    let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
+    transaction.get(&gone, b"read").unwrap();
+    transaction.range(&gone, b"r".as_slice()..).unwrap().for_each(|row| drop(row.unwrap()));
+    transaction.put(&gone, b"k", b"v").unwrap();
+    transaction.put(&kept, b"k", b"v").unwrap();
+    transaction.prepare("one").unwrap();
+    drop((kept, gone));
+    db.drop_table("gone").unwrap();
+    db.close().unwrap();
+    let target = dir.path().join("repaired");
+    let report = terrane::repair(dir.path().join("db"), &target, &Options::default()).unwrap();
+    assert!(report.is_whole(), "{report:?}");
+    let db = Db::open(&target).unwrap();
+    assert_eq!(db.tables(), ["default", "kept"]);
+    db.commit_prepared("one", Sync::Yes).unwrap();
+    assert_eq!(db.table("kept").unwrap().get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+}

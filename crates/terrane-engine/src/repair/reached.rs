@@ -1,0 +1,46 @@
+//! How far a repair has come with each key of a table with a merge operator: what lies in two places must not be folded twice.
+//!
+//! Places are copied deepest first, and the journal behind them. So what was copied of a key is what the deeper places have of
+//! it, and is looked up there, in the damaged database: that takes the memory of a small cache, however many keys there are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrane_base::{SeqNo, TableId};
+use terrane_table::{Cache, Extent};
+
+/// Of blocks, indexes and filters: neighbours are asked for one after the other.
+const CACHE_BYTES: u64 = 8 << 20;
+
+/// See the [module](self).
+pub(super) struct Reached {
+    /// Of each table the extents of its places, newest place first.
+    tables: BTreeMap<TableId, Vec<Vec<Arc<Extent>>>>,
+    cache: Arc<Cache>,
+}
+
+impl Reached {
+    pub(super) fn new() -> Self {
+        Reached { tables: BTreeMap::new(), cache: Cache::new(CACHE_BYTES) }
+    }
+
+    /// Tells of the places of a table, newest first.
+    pub(super) fn add(&mut self, table: TableId, places: Vec<Vec<Arc<Extent>>>) {
+        self.tables.insert(table, places);
+    }
+
+    /// The greatest number of a version of `key` that can be read in the places of a table from the `first`-th on; 0 if there is
+    /// none.
+    pub(super) fn of(&self, table: TableId, key: &[u8], first: usize) -> SeqNo {
+        let places = self.tables.get(&table).into_iter().flatten().skip(first);
+        places.filter_map(|extents| self.newest(extents, key)).max().unwrap_or_default()
+    }
+
+    fn newest(&self, extents: &[Arc<Extent>], key: &[u8]) -> Option<SeqNo> {
+        let at = extents.partition_point(|extent| extent.meta.largest.as_slice() < key);
+        let extent = extents.get(at).filter(|extent| extent.meta.smallest.as_slice() <= key)?;
+        // What cannot be read was not copied.
+        let found = extent.get(&self.cache, key, SeqNo::MAX, &mut Vec::new()).ok()?;
+        found.map(|seq_kind| seq_kind.seq())
+    }
+}
