@@ -333,7 +333,8 @@ impl<C: Cursor> Scan<C> {
                 self.value.extend_from_slice(entry.value);
             } else {
                 is_operand = entry.seq_kind.is_merge();
-                let prefix = if is_operand { None } else { self.meaning.prefix(entry.seq_kind, entry.value)? };
+                let prefix =
+                    if is_operand { None } else { self.meaning.prefix(entry.seq_kind, entry.value)? };
                 is_value = prefix.is_some();
                 self.value.extend_from_slice(&entry.value[prefix.unwrap_or(0)..]);
             }

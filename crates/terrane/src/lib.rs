@@ -124,8 +124,8 @@ pub use terrane_engine::backup::{
 };
 pub use terrane_engine::{
     CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate, ExternalSummary, Finding, IngestOptions,
-    Ingested, Isolation, LevelShape, Loss, MetricValue, Progress, RepairReport, Sample, Shape, Statistics, Stats,
-    TableShape, TableStatistics, TableStats, TransactionOptions, Values, metrics,
+    Ingested, Isolation, LevelShape, Loss, MetricValue, Progress, RepairReport, Sample, Shape, Statistics,
+    Stats, TableShape, TableStatistics, TableStats, TransactionOptions, Values, metrics,
 };
 pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

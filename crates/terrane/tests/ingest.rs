@@ -253,7 +253,7 @@ fn a_file_is_linked_and_its_space_is_given_back() {
     let how = IngestOptions { copy: true, remove: true, ..IngestOptions::default() };
     assert!(db.ingest(&[(table, &copied)], how).unwrap().bytes_copied > 0);
     assert!(!copied.exists());
-    assert_eq!(table.iter().count(), KEYS.into());
+    assert_eq!(table.iter().count(), usize::from(KEYS));
 }
 
 #[test]
