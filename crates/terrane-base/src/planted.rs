@@ -140,6 +140,9 @@ bugs! {
     WaitForItself: "writes on threads of the engine", "a worker may wait for itself", "terrane-engine terrane_engine own_threads";
     WriteThoughHeldBack: "writes that do not wait", "a write whose time is over is let in", "terrane-engine patience what_would_wait";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage copy what_is_freed_meanwhile";
+    ReuseHistory: "history: files are kept", "the file of a segment that is history is reused", "terrane changes batches_are_told_whole";
+    KeepBrokenHistory: "history: no gap", "history stays though what was committed behind it is not in the journal", "terrane changes a_journal_that_was_off";
+    TellPrepared: "changes: when committed", "readers of changes are told of the row of a prepared transaction", "terrane changes what_is_prepared_shows";
 }
 
 /// Whether `bug` is the one that the environment names.

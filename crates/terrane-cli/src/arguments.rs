@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub mod backup;
 pub mod bench;
+pub mod changes;
 
 use crate::exit;
 use crate::import;
@@ -87,6 +88,9 @@ pub enum Command {
     /// Make a second database, of this moment, without copying data files
     #[command(after_help = backup::CHECKPOINT_HELP)]
     Checkpoint(backup::Checkpoint),
+    /// Print what was committed, batch by batch, and follow it; also beside a process that writes
+    #[command(after_help = changes::HELP)]
+    Changes(changes::Changes),
     /// List the options of the engine: default, range and meaning
     Options,
     /// Print the completions of a shell

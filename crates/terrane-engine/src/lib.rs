@@ -10,6 +10,7 @@
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
+//! * what changed: `feed/` (readers of changes), `history.rs` (segments that are kept for them)
 //! * second databases: `checkpoint/`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
@@ -28,6 +29,7 @@ mod draining;
 mod engine;
 mod epoch_cell;
 mod failures;
+mod feed;
 mod fetch;
 mod filter_use;
 mod flows;
@@ -35,6 +37,7 @@ mod flush;
 mod freed;
 mod freeze;
 mod heat;
+mod history;
 mod idle;
 mod inflow;
 mod inherit;
@@ -77,6 +80,7 @@ pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};
 pub use checkpoint::Checkpoint;
 pub use engine::Engine;
+pub use feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;

@@ -59,6 +59,10 @@ counters! {
     scrub_passes, "passes", "Times that scrubbing went through every table.";
     scrub_findings, "findings", "Damaged parts of extents that scrubbing found.";
     segments_trimmed, "segments", "Journal segments given back because all their records are in the levels.";
+    segments_kept, "segments", "Of these, segments that became history for readers of changes.";
+    history_segments, "segments", "Segments that are history now.";
+    history_bytes, "bytes", "Bytes of their files.";
+    batches_told, "batches", "Batches that readers of changes were given.";
     cache_bytes, "bytes", "Memory of cached blocks, index blocks and filters now.";
     blocks_replaced, "blocks", "Blocks written by flush and compaction that took the place of cached ones.";
     cache_misses, "blocks", "Blocks, index blocks and filters read from the store.";

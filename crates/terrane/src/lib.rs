@@ -63,6 +63,11 @@
 //! [`Db::transaction`] reads and writes as if nobody else were there, optimistic or with locks, with the isolation that
 //! [`Isolation`] says; [`Transaction::prepare`] is the first of two phases. [`IndexedBatch`] is a batch that can be read.
 //!
+//! # Changes
+//!
+//! [`Db::changes`] tells every committed batch from a number on, and goes on with those to come: for replicas, indexes and
+//! caches. The option `history_bytes` keeps the journal for it.
+//!
 //! # Servers
 //!
 //! Every handle is usable from any thread. A server with many requests at hand can give tables and ranges to cores
@@ -75,6 +80,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod changes;
 pub mod cores;
 mod db;
 mod iter;
@@ -87,6 +93,7 @@ mod transaction;
 mod value;
 
 pub use batch::Batch;
+pub use changes::Changes;
 pub use db::{Db, Sync};
 pub use iter::{Cursor, Iter, Row};
 pub use repair::repair;
@@ -98,12 +105,12 @@ pub use terrane_base::env::Env;
 pub use terrane_base::error::{Place, WaitsFor};
 pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, counter};
 pub use terrane_base::options::{
-    Compression, IoUring, JournalMode, OperatorName, OptionInfo, Options, TimeToLive,
+    AsStored, Compression, IoUring, JournalMode, OperatorName, OptionInfo, Options, TimeToLive,
 };
 pub use terrane_base::{Error, Kind, Result, SeqNo};
 pub use terrane_engine::{
-    CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, Progress, RepairReport,
-    Shape, Stats, TableShape, TransactionOptions, Values,
+    Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, FeedOptions, Finding, Isolation,
+    LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape, TransactionOptions, Values,
 };
 pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

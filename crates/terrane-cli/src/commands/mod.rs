@@ -2,6 +2,7 @@
 
 mod backup;
 mod bench;
+mod changes;
 mod check;
 mod compact;
 mod dump;
@@ -51,6 +52,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Bench(command) => bench::run(engine, command, out),
         Command::Sim(command) => sim::run(command, out),
         Command::Checkpoint(command) => backup::checkpoint(engine, command, out),
+        Command::Changes(command) => changes::run(command, out),
         Command::Options => options::run(out),
         Command::Completions { shell } => generate::completions(*shell, out),
         Command::Man { directory } => generate::manual(directory.as_deref(), out),
