@@ -154,6 +154,9 @@ bugs! {
     CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine backup what_backups_share";
     BelieveBackupObject: "backup: every object is checked", "a restore believes objects whose checksum is wrong", "terrane-engine backup no_flipped_byte";
     RestoreKeepsId: "backup: a database of its own", "a restored database has the id of its source", "terrane-engine backup a_backup_is_restored";
+    ReuseHistory: "history: files are kept", "the file of a segment that is history is reused", "terrane changes batches_are_told_whole";
+    KeepBrokenHistory: "history: no gap", "history stays though what was committed behind it is not in the journal", "terrane changes a_journal_that_was_off";
+    TellPrepared: "changes: when committed", "readers of changes are told of the row of a prepared transaction", "terrane changes what_is_prepared_shows";
 }
 
 /// Whether `bug` is the one that the environment names.

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 pub mod backup;
 pub mod bench;
 pub mod bulk;
+pub mod changes;
 
 use crate::exit;
 use crate::import;
@@ -100,6 +101,9 @@ pub enum Command {
     /// Keep incremental, verified backups in a directory; restore them
     #[command(after_help = backup::BACKUP_HELP)]
     Backup(backup::Backup),
+    /// Print what was committed, batch by batch, and follow it; also beside a process that writes
+    #[command(after_help = changes::HELP)]
+    Changes(changes::Changes),
     /// List the options of the engine: default, range and meaning
     Options,
     /// Print the completions of a shell

@@ -20,6 +20,7 @@ use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::draining::Draining;
+use crate::feed::Feeds;
 use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
@@ -111,6 +112,8 @@ pub struct Engine {
     pub(crate) next_run: AtomicU64,
     /// Only one thread trims at a time.
     pub(crate) trimming: Mutex<()>,
+    /// Who waits for changes.
+    pub(crate) feeds: Feeds,
     /// Set when the database begins to close.
     pub(crate) closing: AtomicBool,
     /// Refuses a second opener while it lives; readers share it.
@@ -172,6 +175,8 @@ impl Engine {
         self.flows.show(self.journal.appended(), &mut stats);
         stats.device_ring_reads = self.disk.ring_reads();
         self.txn.show(&mut stats);
+        let state = self.manifest.state();
+        (stats.history_segments, stats.history_bytes) = (state.history.len() as u64, state.history_bytes());
         stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();
@@ -192,7 +197,9 @@ impl Engine {
     /// `Poisoned` or `Io` from the journal.
     pub fn sync(&self) -> Result<()> {
         self.refuse_if_read_only()?;
-        self.journal.sync()
+        self.journal.sync()?;
+        self.feeds.wake_if_waiting();
+        Ok(())
     }
 
     /// Segments, indexes over them, and what is kept of commits for transactions, in bytes.
@@ -259,6 +266,7 @@ impl Engine {
             return Ok(());
         }
         self.pressure.wake();
+        self.feeds.wake();
         self.scheduler.close();
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         self.lock.lock().take();

@@ -10,6 +10,7 @@
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
+//! * what changed: `feed/` (readers of changes), `history.rs` (segments that are kept for them)
 //! * second databases: `checkpoint/`; kept elsewhere: `backup/`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * bulk: `approximate.rs` (how much is in a range), `drop_extents.rs` (whole extents at once), `ingest/` (extents
@@ -33,6 +34,7 @@ mod drop_extents;
 mod engine;
 mod epoch_cell;
 mod failures;
+mod feed;
 mod fetch;
 mod filter_use;
 mod flows;
@@ -40,6 +42,7 @@ mod flush;
 mod freed;
 mod freeze;
 mod heat;
+mod history;
 mod idle;
 mod inflow;
 mod ingest;
@@ -86,6 +89,7 @@ pub use check::{CheckReport, Finding};
 pub use checkpoint::Checkpoint;
 pub use drop_extents::DroppedExtents;
 pub use engine::Engine;
+pub use feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
 pub use ingest::{IngestFile, IngestOptions, Ingested, Loader};
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;

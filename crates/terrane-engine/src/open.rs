@@ -31,6 +31,7 @@ use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::draining::Draining;
 use crate::engine::Engine;
+use crate::feed::Feeds;
 use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
@@ -134,6 +135,7 @@ impl Engine {
             flows,
             admitted: AtomicU64::new(0),
             trimming: Mutex::new(()),
+            feeds: Feeds::default(),
             closing: AtomicBool::new(false),
             lock: Mutex::new(lock),
             dir: dir.to_owned(),
@@ -167,6 +169,7 @@ impl Engine {
         if self.options.read_only {
             return Ok(());
         }
+        self.settle_history()?;
         self.start_workers()?;
         for table in self.catalog.all() {
             let picture = table.pinned();

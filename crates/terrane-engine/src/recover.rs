@@ -8,6 +8,7 @@
 //! A crash inside this is harmless: until the edit of step 3 is durable the next recovery starts over, after it
 //! the next one finds the same ends.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -80,8 +81,10 @@ impl Recovery<'_> {
     /// heard of shows that the manifest lost its last edits, or is an older copy.
     fn check_registered(&self) -> Result<()> {
         let names = self.disk.list(self.dir).map_err(|error| crate::open::lost(error, self.dir))?;
+        let history: HashSet<u32> = self.state.history.values().map(|kept| kept.spec.file).collect();
         for name in names {
-            if file_number(&name).is_none() {
+            // History was registered when it was live: an opening reads none of it, however long it is.
+            if file_number(&name).is_none_or(|number| history.contains(&number)) {
                 continue;
             }
             let path = self.dir.join(&name);
@@ -199,7 +202,10 @@ impl Recovery<'_> {
     /// Where the journal goes on. Segment files that no live segment uses are spare.
     fn start(&self, mut replayed: Replayed, last_seq: SeqNo, is_overtaken: bool) -> Result<JournalStart> {
         let state = self.manifest.state();
-        let used = |file: u32| state.segments.values().any(|segment| segment.spec.file == file);
+        let history: HashSet<u32> = state.history.values().map(|kept| kept.spec.file).collect();
+        let used = |file: u32| {
+            history.contains(&file) || state.segments.values().any(|segment| segment.spec.file == file)
+        };
         let mut spare_files = Vec::new();
         let mut next_file = state.next.segment_file.max(1);
         for name in self.disk.list(self.dir)? {

@@ -109,6 +109,10 @@ numbers! {
     scrub_passes, counter, "passes", "Times that scrubbing went through every table.";
     scrub_findings, counter, "findings", "Damaged parts of extents that scrubbing found.";
     segments_trimmed, counter, "segments", "Journal segments given back because all their records are in the levels.";
+    segments_kept, counter, "segments", "Of these, segments that became history for readers of changes.";
+    history_segments, gauge, "segments", "Segments that are history now.";
+    history_bytes, gauge, "bytes", "Bytes of their files.";
+    batches_told, counter, "batches", "Batches that readers of changes were given.";
     cache_bytes, gauge, "bytes", "Memory of cached blocks, index blocks, filters and range deletes now.";
     blocks_replaced, counter, "blocks", "Blocks written by flush and compaction that took the place of cached ones.";
     cache_misses, counter, "blocks", "Blocks, index blocks and filters read from the store.";

@@ -92,7 +92,7 @@ impl Engine {
     /// Giving segments back, if there are such and nobody does it or waits to try it again.
     pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Work> {
         let is_held = schedule.is_running_anywhere("trim") || schedule.failures.holds(("trim", None));
-        (!is_held && self.trimmable().is_some()).then_some(Work::Trim)
+        (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Work::Trim)
     }
 
     /// Notes how long a piece of work took.

@@ -66,7 +66,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     let mut options = random_options(&mut numbers);
     options.push(crate::special::operator());
     if !has_journal {
-        options.push(("journal".to_owned(), "off".to_owned()));
+        crate::options::without_journal(&mut options);
     }
     let is_wide = numbers.one_in(8);
     let habit = Habit {

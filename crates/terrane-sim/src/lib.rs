@@ -21,6 +21,7 @@ mod disk;
 mod during;
 pub mod explore;
 mod fault;
+mod follow;
 pub mod generate;
 mod heal;
 pub mod history;

@@ -67,7 +67,8 @@ impl Runner {
     fn change_options(&self, seed: u64) {
         let mut options = self.options.borrow_mut();
         let mut numbers = Numbers::new(seed);
-        for (name, value) in crate::options::random_options(&mut numbers) {
+        let drawn = crate::options::random_options(&mut numbers).into_iter();
+        for (name, value) in drawn.filter(|(name, _)| self.has_journal || name != "history_bytes") {
             options.set(&name, &value).expect("generated options are valid");
         }
         options.create_if_missing = numbers.one_in(2);

@@ -64,7 +64,20 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     }
     let extractor = *aside.pick(&["none", "none", "fixed:1", "fixed:8", "capped:3", "until:/"]);
     options.push(("prefix_extractor".to_owned(), extractor.to_owned()));
+    let history = [
+        ("history_bytes", ["stored", "0", "1MiB", "16MiB"]),
+        ("history_age", ["stored", "none", "none", "none"]),
+    ];
+    for (name, values) in history {
+        options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
+    }
     options
+}
+
+/// The journal off, and with it what only a journal can keep.
+pub(crate) fn without_journal(options: &mut Vec<(String, String)>) {
+    options.retain(|(name, _)| name != "history_bytes");
+    options.push(("journal".to_owned(), "off".to_owned()));
 }
 
 /// Options that a table has for itself, at random.

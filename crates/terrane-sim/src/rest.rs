@@ -62,12 +62,17 @@ impl Runner {
         options.idle_reclaim && self.has_journal && is_calm && is_free && is_alone && !disk.has_crashed()
     }
 
-    /// What the device holds is what is in use: extents, listed segments, the manifest, and the rest of a page for each file.
+    /// What the device holds is what is in use: extents, listed segments, history, the manifest, and the rest of a page for each file.
     fn judge_space(&self) {
         let (device, shape) = (self.disk().device().clone(), self.db().shape());
         let data = Path::new(DIR).join("data");
-        let files = device.list(&data).unwrap_or_default().len() as u64 + shape.segments;
-        let in_use = shape.store_live_bytes + shape.segment_bytes + files * PAGE_BYTES + beside(&device);
+        let files =
+            device.list(&data).unwrap_or_default().len() as u64 + shape.segments + shape.history_segments;
+        let in_use = shape.store_live_bytes
+            + shape.segment_bytes
+            + shape.history_bytes
+            + files * PAGE_BYTES
+            + beside(&device);
         let used = device.used_bytes();
         if used > in_use {
             let files = files_of(&device);

@@ -17,6 +17,7 @@ use terrane_device::MemDisk;
 
 use crate::disk::{SimDisk, watch};
 use crate::fault::{Crash, Struck};
+use crate::follow::Follower;
 use crate::judge::{Allowed, Event};
 use crate::model::{Change, Model};
 use crate::numbers::Trace;
@@ -204,6 +205,8 @@ pub(crate) struct Runner {
     /// Whether writes and point reads go through cores.
     pub(crate) is_through: Cell<bool>,
     pub(crate) has_journal: bool,
+    /// What changes make of nothing.
+    pub(crate) follower: RefCell<Follower>,
     /// Checkpoints that were made.
     pub(crate) made: RefCell<BTreeSet<u64>>,
     /// The newest backup that was made; 0 if there is none.
@@ -233,6 +236,7 @@ impl Runner {
             is_plain: Cell::new(false),
             is_through: Cell::new(false),
             has_journal,
+            follower: RefCell::default(),
             made: RefCell::default(),
             newest_backup: Cell::new(0),
         }
@@ -276,8 +280,12 @@ impl Runner {
         self.model.borrow_mut().set_clock(self.world.wall().as_millis() as u64);
         self.count(|outcome| outcome.operations += 1);
         self.act(op);
+        if matches!(op, Op::Check | Op::Peek | Op::Reopen { .. } | Op::Flush) {
+            self.follow();
+        }
         if self.disk().has_crashed() && self.failure.borrow().is_none() {
             self.recover();
+            self.follow();
         }
     }
 

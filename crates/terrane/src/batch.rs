@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use terrane_base::{Error, Result, TableId};
+use terrane_base::{Error, Moment, Result, TableId};
+use terrane_engine::{Change, ChangeKind};
 
 use crate::Table;
 
@@ -103,6 +104,31 @@ impl Batch {
     pub fn delete_range(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
         table.encoding(start, |start| {
             table.encoding(end, |end| self.change(table, |records, id| records.delete_range(id, start, end)))
+        })
+    }
+
+    /// Adds a change that was told of another database ([`Db::changes`](crate::Db::changes)), as it was made: with its
+    /// own expiry, not that of `table`.
+    ///
+    /// # Errors
+    /// As [`Batch::put`], and `Invalid` for a merge if `table` has no merge operator, or a kind of change that this version
+    /// does not know.
+    pub fn add_change(&mut self, table: &Table, change: &Change<'_>) -> Result<()> {
+        let until = change.expires_at.map_or(Moment::NEVER, Moment);
+        self.change(table, |records, id| match change.kind {
+            ChangeKind::Put { key, value } if until == Moment::NEVER => records.put(id, key, value),
+            ChangeKind::Put { key, value } => records.put_until(id, key, value, until),
+            ChangeKind::Delete { key } => records.delete(id, key),
+            ChangeKind::SingleDelete { key } => records.single_delete(id, key),
+            ChangeKind::Merge { key, operand } => {
+                table.require_operator()?;
+                records.merge(id, key, operand, until)
+            }
+            ChangeKind::DeleteRange { start, end } => records.delete_range(id, start, end),
+            _ => Err(Error::invalid(format!(
+                "a change of kind {} cannot be added to a batch",
+                change.kind.as_str()
+            ))),
         })
     }
 

@@ -67,6 +67,10 @@
 //!
 //! [`Db::checkpoint`] makes a second database of this moment at once, on the same disk; [`Backups`] keeps incremental, verified
 //! backups elsewhere.
+//! # Changes
+//!
+//! [`Db::changes`] tells every committed batch from a number on, and goes on with those to come: for replicas, indexes and
+//! caches. The option `history_bytes` keeps the journal for it.
 //!
 //! # Servers
 //!
@@ -82,6 +86,7 @@
 mod backup;
 mod batch;
 mod bulk;
+mod changes;
 pub mod cores;
 mod db;
 mod functions;
@@ -99,6 +104,7 @@ mod value;
 
 pub use backup::Backups;
 pub use batch::Batch;
+pub use changes::Changes;
 pub use db::{Db, Sync};
 pub use ingest::{ExtentFileInfo, ExtentFileWriter, inspect_extent_file};
 pub use iter::{Cursor, Iter, Row};
@@ -113,7 +119,7 @@ pub use terrane_base::key_order::{KeyOrder, KeyOrders};
 pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, counter};
 pub use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 pub use terrane_base::options::{
-    Compression, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo, Options, OrderName,
+    AsStored, Compression, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo, Options, OrderName,
     TimeToLive,
 };
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
@@ -123,9 +129,10 @@ pub use terrane_engine::backup::{
     Removed, RestoreOptions, Restored, VerifyReport,
 };
 pub use terrane_engine::{
-    CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate, ExternalSummary, Finding, IngestOptions,
-    Ingested, Isolation, LevelShape, Loss, MetricValue, Progress, RepairReport, Sample, Shape, Statistics,
-    Stats, TableShape, TableStatistics, TableStats, TransactionOptions, Values, metrics,
+    Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate,
+    ExternalSummary, FeedOptions, Finding, IngestOptions, Ingested, Isolation, LevelShape, Loss, MetricValue,
+    Progress, RepairReport, Sample, Shape, Statistics, Stats, TableShape, TableStatistics, TableStats,
+    TransactionOptions, Values, metrics,
 };
 pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

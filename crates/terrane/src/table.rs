@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::key_order::{BYTEWISE, Order};
-use terrane_base::{Error, Kind, Moment, Result, SeqNo, TableId};
+use terrane_base::{Error, Kind, MergeOperator, Moment, Result, SeqNo, TableId};
 use terrane_engine::{Bounds, Engine, ReadMode, Snapshot as EngineSnapshot};
 
 use crate::snapshot::Pin;
@@ -188,13 +188,18 @@ impl Table {
         key: &[u8],
         operand: &[u8],
     ) -> Result<()> {
-        if self.inner.sense.operator().is_none() {
-            return Err(Error::invalid(format!(
+        self.require_operator()?;
+        records.merge(self.id(), key, operand, self.inner.sense.expiry_of_operand())
+    }
+
+    /// The merge operator.
+    pub(crate) fn require_operator(&self) -> Result<&Arc<dyn MergeOperator>> {
+        self.inner.sense.operator().ok_or_else(|| {
+            Error::invalid(format!(
                 "table {:?} has no merge operator: create one with the option merge_operator",
                 self.name()
-            )));
-        }
-        records.merge(self.id(), key, operand, self.inner.sense.expiry_of_operand())
+            ))
+        })
     }
 
     /// The moment that lies so far ahead.

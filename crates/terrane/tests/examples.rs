@@ -15,6 +15,7 @@ macro_rules! example {
 
 example!("../examples/backup.rs", backup, backup_runs);
 example!("../examples/bulk.rs", bulk, bulk_runs);
+example!("../examples/changes.rs", changes, changes_runs);
 example!("../examples/checkpoint.rs", checkpoint, checkpoint_runs);
 example!("../examples/key_orders.rs", key_orders, key_orders_runs);
 example!("../examples/prefixes.rs", prefixes, prefixes_runs);

@@ -3,6 +3,7 @@
 mod backup;
 mod bench;
 mod bulk;
+mod changes;
 mod check;
 mod compact;
 mod dump;
@@ -57,6 +58,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Sim(command) => sim::run(command, out),
         Command::Checkpoint(command) => backup::checkpoint(engine, command, out),
         Command::Backup(command) => backup::run(engine, &command.command, out),
+        Command::Changes(command) => changes::run(command, out),
         Command::Options => options::run(out),
         Command::Completions { shell } => generate::completions(*shell, out),
         Command::Man { directory } => generate::manual(directory.as_deref(), out),

@@ -103,6 +103,12 @@ impl State {
                 self.clean_close = Some(*last_seq);
                 Ok(())
             }
+            EditOp::KeepSegment { id, kept } => self.keep_segment(*id, *kept),
+            EditOp::ForgetSegment { id } => self.forget_segment(*id),
+            EditOp::SetHistory(rule) => {
+                self.history_rule = *rule;
+                Ok(())
+            }
         }
     }
 
@@ -249,7 +255,7 @@ fn raise(number: &mut SeqNo, to: SeqNo) -> Result<()> {
     Ok(())
 }
 
-fn check_seq(seq: SeqNo) -> Result<()> {
+pub(super) fn check_seq(seq: SeqNo) -> Result<()> {
     if seq > SeqNo::MAX {
         Err(Error::invalid(format!("sequence number {seq} is beyond 56 bits")))
     } else {
@@ -277,6 +283,6 @@ fn no_table(id: TableId) -> Error {
 }
 
 #[cold]
-fn no_segment(id: SegmentId) -> Error {
+pub(super) fn no_segment(id: SegmentId) -> Error {
     Error::invalid(format!("there is no live segment {id}"))
 }
