@@ -26,8 +26,9 @@ impl Default for Follower {
 }
 
 impl Follower {
-    fn apply(&mut self, change: &Change<'_>) {
-        let Some(table) = change.table else { return };
+    /// Returns whether that was all: what came in as extents is not told.
+    fn apply(&mut self, change: &Change<'_>) -> bool {
+        let Some(table) = change.table else { return true };
         let rows = self.rows.entry(table.to_owned()).or_default();
         match change.kind {
             ChangeKind::Put { key, value } => drop(rows.insert(key.to_vec(), value.to_vec())),
@@ -37,13 +38,17 @@ impl Follower {
             ChangeKind::DeleteRange { start, end } => {
                 rows.retain(|key, _| key.as_slice() < start || key.as_slice() >= end)
             }
+            ChangeKind::Ingest => return false,
             _ => {}
         }
+        true
     }
 
     /// Begins with a copy.
     fn copy(&mut self, db: &Db) -> Result<()> {
         let snapshot = db.snapshot();
+        // What was copied must not be lost, or the replica would be ahead.
+        db.sync()?;
         self.rows.clear();
         for name in db.tables() {
             let rows = snapshot.iter(&db.table(&name)?).collect::<Result<_>>()?;
@@ -61,7 +66,11 @@ impl Follower {
             if batch.first_seq() < self.next {
                 return Ok(Some(format!("batch {} was told twice", batch.first_seq())));
             }
-            batch.changes().for_each(|change| self.apply(&change));
+            let mut is_whole = true;
+            batch.changes().for_each(|change| is_whole &= self.apply(&change));
+            if !is_whole {
+                return self.copy(db).map(|()| None);
+            }
             self.next = SeqNo(batch.last_seq().0 + 1);
         }
         self.next = changes.position();

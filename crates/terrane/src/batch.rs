@@ -115,20 +115,31 @@ impl Batch {
     /// does not know.
     pub fn add_change(&mut self, table: &Table, change: &Change<'_>) -> Result<()> {
         let until = change.expires_at.map_or(Moment::NEVER, Moment);
-        self.change(table, |records, id| match change.kind {
-            ChangeKind::Put { key, value } if until == Moment::NEVER => records.put(id, key, value),
-            ChangeKind::Put { key, value } => records.put_until(id, key, value, until),
-            ChangeKind::Delete { key } => records.delete(id, key),
-            ChangeKind::SingleDelete { key } => records.single_delete(id, key),
-            ChangeKind::Merge { key, operand } => {
-                table.require_operator()?;
-                records.merge(id, key, operand, until)
-            }
-            ChangeKind::DeleteRange { start, end } => records.delete_range(id, start, end),
-            _ => Err(Error::invalid(format!(
-                "a change of kind {} cannot be added to a batch",
+        let (ChangeKind::Put { key, .. }
+        | ChangeKind::Delete { key }
+        | ChangeKind::SingleDelete { key }
+        | ChangeKind::Merge { key, .. }
+        | ChangeKind::DeleteRange { start: key, .. }) = change.kind
+        else {
+            return Err(Error::invalid(format!(
+                "a change of kind {} is no record and cannot be added to a batch: take the files in, or begin with a copy",
                 change.kind.as_str()
-            ))),
+            )));
+        };
+        if let ChangeKind::DeleteRange { start, end } = change.kind {
+            return self.delete_range(table, start, end);
+        }
+        if let ChangeKind::Merge { .. } = change.kind {
+            table.require_operator()?;
+        }
+        table.encoding(key, |key| {
+            self.change(table, |records, id| match change.kind {
+                ChangeKind::Put { value, .. } if until == Moment::NEVER => records.put(id, key, value),
+                ChangeKind::Put { value, .. } => records.put_until(id, key, value, until),
+                ChangeKind::SingleDelete { .. } => records.single_delete(id, key),
+                ChangeKind::Merge { operand, .. } => records.merge(id, key, operand, until),
+                _ => records.delete(id, key),
+            })
         })
     }
 

@@ -2,23 +2,28 @@
 
 use std::sync::Arc;
 
+use terrane_base::key_order::Order;
 use terrane_base::record::Record;
-use terrane_base::{Moment, RecordKind, SeqNo, Stored, TableId};
+use terrane_base::{Moment, RecordKind, Result, SeqNo, Stored, TableId};
 use terrane_journal::ReadBatch;
+
+use crate::ingest::mark;
 
 /// A committed batch: whole, with all that it changed in tables that users have.
 #[derive(Clone, Debug)]
 pub struct ChangeBatch {
     batch: ReadBatch,
+    /// Its records with keys as the user knows them, if they are not so in the journal.
+    decoded: Option<Arc<[u8]>>,
     /// The tables that it names; no name for one that was dropped since.
     tables: Arc<[(TableId, TableName)]>,
 }
 
 /// What is known of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum TableName {
-    /// Its name.
-    Known(Arc<str>),
+    /// Its name, and the order that its keys are encoded by.
+    Known(Arc<str>, Option<Arc<Order>>),
     /// It was dropped.
     Dropped,
     /// It is one of the engine's own.
@@ -41,7 +46,7 @@ pub struct Change<'b> {
     pub expires_at: Option<u64>,
 }
 
-/// What a change did. More may come: what changes a table by whole files and not by records will be a kind of its own.
+/// What a change did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeKind<'b> {
@@ -76,10 +81,13 @@ pub enum ChangeKind<'b> {
         /// The first key behind it.
         end: &'b [u8],
     },
+    /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record tells what is in them. Who
+    /// follows the table takes the files in as well, or begins anew with a copy.
+    Ingest,
 }
 
 impl ChangeKind<'_> {
-    /// One word: put, delete, single-delete, merge, delete-range.
+    /// One word: put, delete, single-delete, merge, delete-range, ingest.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -88,25 +96,29 @@ impl ChangeKind<'_> {
             ChangeKind::SingleDelete { .. } => "single-delete",
             ChangeKind::Merge { .. } => "merge",
             ChangeKind::DeleteRange { .. } => "delete-range",
+            ChangeKind::Ingest => "ingest",
         }
     }
 }
 
 impl ChangeBatch {
     /// `None` if all that it changed is the engine's own.
+    ///
+    /// # Errors
+    /// `Corrupt` for a key that its table's order does not know.
     pub(super) fn new(
         batch: ReadBatch,
-        name_of: &mut dyn FnMut(TableId) -> TableName,
-    ) -> Option<ChangeBatch> {
+        name_of: &mut dyn FnMut(TableId) -> Result<TableName>,
+    ) -> Result<Option<ChangeBatch>> {
         let mut tables: Vec<(TableId, TableName)> = Vec::new();
-        for record in records(&batch) {
-            if tables.iter().all(|(id, _)| *id != record.table) {
-                tables.push((record.table, name_of(record.table)));
+        for id in records(batch.records()).flat_map(|record| tables_of(&record)) {
+            if tables.iter().all(|(known, _)| *known != id) {
+                tables.push((id, name_of(id)?));
             }
         }
-        let shows =
-            tables.iter().any(|(_, name)| *name != TableName::Hidden || terrane_base::planted!(TellPrepared));
-        shows.then(|| ChangeBatch { batch, tables: tables.into() })
+        let shows = tables.iter().any(|(_, name)| name.shows());
+        let decoded = decode(&batch, &tables)?;
+        Ok(shows.then(|| ChangeBatch { batch, decoded, tables: tables.into() }))
     }
 
     /// Number of its first record.
@@ -123,14 +135,17 @@ impl ChangeBatch {
 
     /// The changes, in the order in which they were added to the batch.
     pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
-        let numbered = (self.first_seq().0..).map(SeqNo).zip(records(&self.batch));
-        numbered.filter_map(|(seq, record)| self.change(seq, &record))
+        let records = records(self.decoded.as_deref().unwrap_or(self.batch.records()));
+        let numbered = (self.first_seq().0..).map(SeqNo).zip(records);
+        numbered.flat_map(move |(seq, record)| {
+            tables_of(&record).filter_map(move |table| self.change(seq, table, &record))
+        })
     }
 
-    fn change<'b>(&'b self, seq: SeqNo, record: &Record<'b>) -> Option<Change<'b>> {
-        let (_, name) = self.tables.iter().find(|(id, _)| *id == record.table)?;
+    fn change<'b>(&'b self, seq: SeqNo, id: TableId, record: &Record<'b>) -> Option<Change<'b>> {
+        let (_, name) = self.tables.iter().find(|(known, _)| *known == id)?;
         let table = match name {
-            TableName::Known(name) => Some(&**name),
+            TableName::Known(name, _) => Some(&**name),
             TableName::Dropped => None,
             TableName::Hidden if terrane_base::planted!(TellPrepared) => None,
             TableName::Hidden => return None,
@@ -138,6 +153,7 @@ impl ChangeBatch {
         let key = record.key;
         let stored = Stored::decode(record.kind, record.value).ok()?;
         let kind = match record.kind {
+            _ if record.table == TableId::NONE => ChangeKind::Ingest,
             RecordKind::Put | RecordKind::PutUntil => ChangeKind::Put { key, value: stored.value },
             RecordKind::Delete => ChangeKind::Delete { key },
             RecordKind::SingleDelete => ChangeKind::SingleDelete { key },
@@ -147,13 +163,55 @@ impl ChangeBatch {
             _ => return None,
         };
         let expires_at = Some(stored.expires_at).filter(|at| *at != Moment::NEVER).map(|at| at.0);
-        Some(Change { seq, table_id: record.table.0, table, kind, expires_at })
+        Some(Change { seq, table_id: id.0, table, kind, expires_at })
     }
 }
 
+impl TableName {
+    /// Whether readers are told of it.
+    fn shows(&self) -> bool {
+        !matches!(self, TableName::Hidden) || terrane_base::planted!(TellPrepared)
+    }
+
+    fn order(&self) -> Option<&Order> {
+        match self {
+            TableName::Known(_, order) => order.as_deref(),
+            TableName::Dropped | TableName::Hidden => None,
+        }
+    }
+}
+
+/// The tables that a record changed.
+fn tables_of<'r>(record: &Record<'r>) -> impl Iterator<Item = TableId> + use<'r> {
+    let own = Some(record.table).filter(|table| *table != TableId::NONE);
+    own.into_iter().chain(mark::tables_of(record))
+}
+
+/// The records with decoded keys, if one of the tables has an order of its own.
+fn decode(batch: &ReadBatch, tables: &[(TableId, TableName)]) -> Result<Option<Arc<[u8]>>> {
+    if tables.iter().all(|(_, name)| name.order().is_none()) {
+        return Ok(None);
+    }
+    let (mut decoded, mut key, mut end) = (Vec::new(), Vec::new(), Vec::new());
+    for record in records(batch.records()) {
+        let table = tables.iter().find(|(id, _)| *id == record.table);
+        let Some(order) = table.and_then(|(_, name)| name.order()) else {
+            record.encode(&mut decoded);
+            continue;
+        };
+        order.decode_into(record.key, &mut key)?;
+        let mut told = Record { key: &key, ..record };
+        if record.kind == RecordKind::RangeDelete {
+            order.decode_into(record.value, &mut end)?;
+            told.value = &end;
+        }
+        told.encode(&mut decoded);
+    }
+    Ok(Some(decoded.into()))
+}
+
 /// The records of a batch whose checksum holds.
-fn records(batch: &ReadBatch) -> impl Iterator<Item = Record<'_>> {
-    let mut rest = batch.records();
+fn records(mut rest: &[u8]) -> impl Iterator<Item = Record<'_>> {
     std::iter::from_fn(move || {
         let (record, len) = Record::decode(rest).ok()?;
         rest = &rest[len..];

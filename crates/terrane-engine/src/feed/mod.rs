@@ -19,14 +19,16 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use terrane_base::env::Env;
+use terrane_base::key_order::BYTEWISE;
 use terrane_base::options::JournalMode;
-use terrane_base::{Error, Kind, Result, SeqNo, TableId};
+use terrane_base::{Error, KeyOrders, Kind, Result, SeqNo, TableId, epoch};
 use terrane_device::Disk;
 use terrane_levels::directory::JOURNAL;
 use terrane_levels::{Manifest, State};
 
-use crate::catalog::{HIDDEN_PREFIX, name_of};
+use crate::catalog::HIDDEN_PREFIX;
 use crate::engine::Engine;
+use crate::settings::KEY_ORDER;
 use crate::stats::add;
 use change::TableName;
 pub use change::{Change, ChangeBatch, ChangeKind};
@@ -130,20 +132,41 @@ impl Files {
     /// What the manifest knows of a table, read again if it is one that was not there.
     fn name_of(&mut self, id: TableId) -> Result<TableName> {
         if !self.names.contains_key(&id) {
+            // A table that was dropped since may have gone by its name before.
+            self.names.clear();
             let state = self.state()?;
-            self.names =
-                state.tables.values().map(|table| (table.id, named(&table.name, table.dropped))).collect();
-            self.names.entry(id).or_insert(TableName::Dropped);
+            let name = state.tables.get(&id).map_or(Ok(TableName::Dropped), |table| Files::named(table))?;
+            self.names.insert(id, name);
         }
         Ok(self.names[&id].clone())
     }
 }
 
-fn named(name: &str, is_dropped: bool) -> TableName {
-    match name {
-        _ if name.starts_with(HIDDEN_PREFIX) => TableName::Hidden,
-        _ if is_dropped => TableName::Dropped,
-        name => TableName::Known(name.into()),
+impl Files {
+    /// What the manifest says of a table. Functions of a program are not at hand here.
+    fn named(table: &terrane_levels::Table) -> Result<TableName> {
+        match table.name.as_str() {
+            name if name.starts_with(HIDDEN_PREFIX) => return Ok(TableName::Hidden),
+            _ if table.dropped => return Ok(TableName::Dropped),
+            name => {
+                let order = table.options.iter().find(|(option, _)| option == KEY_ORDER);
+                let order = order.map(|(_, order)| order.as_str()).filter(|order| *order != BYTEWISE);
+                let order = order.map(|order| KeyOrders::new().find(order)).transpose();
+                let order = order.map_err(|error| error.context(format!("table {name:?}")))?;
+                Ok(TableName::Known(name.into(), order))
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// What the open database knows of a table.
+    fn table_named(&self, id: TableId) -> TableName {
+        match self.catalog.get(id, &epoch::pin()) {
+            None => TableName::Dropped,
+            Some(table) if table.name.starts_with(HIDDEN_PREFIX) => TableName::Hidden,
+            Some(table) => TableName::Known(table.name.as_str().into(), table.sense.order().cloned()),
+        }
     }
 }
 
@@ -218,23 +241,13 @@ impl Feed {
                     let Some(batch) = self.trail.next_batch(engine.may_tell(*options), true, &state)? else {
                         return Ok(None);
                     };
-                    ChangeBatch::new(batch, &mut |id| match name_of(&engine.catalog, id) {
-                        Some(name) => named(&name, false),
-                        None => TableName::Dropped,
-                    })
+                    ChangeBatch::new(batch, &mut |id| Ok(engine.table_named(id)))?
                 }
                 Source::Files(files) => {
                     let Some(batch) = self.trail.next_batch(SeqNo::MAX, false, &|| files.state())? else {
                         return Ok(None);
                     };
-                    let mut failed = None;
-                    let batch = ChangeBatch::new(batch, &mut |id| {
-                        files.name_of(id).unwrap_or_else(|error| {
-                            failed = Some(error);
-                            TableName::Dropped
-                        })
-                    });
-                    failed.map_or(Ok(batch), Err)?
+                    ChangeBatch::new(batch, &mut |id| files.name_of(id))?
                 }
             };
             if let Some(batch) = batch {

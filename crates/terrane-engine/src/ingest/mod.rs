@@ -8,6 +8,7 @@
 
 mod files;
 mod load;
+pub(crate) mod mark;
 mod publish;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 //!    since is flushed again.
 //! 3. Places: the deepest level above which, and in which, nothing overlaps, or an overflow run of its own. Flushes of the
 //!    table are held, so that runs come in order, and the places are claimed as a job claims them.
-//! 4. A commit of one record that changes nothing (it is of [`TableId::NONE`]), synced: its number is that of every entry. In its
+//! 4. A commit of one record that changes nothing (`mark.rs`), synced: its number is that of every entry. In its
 //!    turn, before it or any later commit is visible: one edit with all extents and the number up to which the journal is
 //!    durable, then the next pictures. So whoever sees the number, or a later one, has a picture with the extents; whoever
 //!    has an older number does not see them, whatever the picture.
@@ -19,15 +19,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::record::Record;
-use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, TableId};
+use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
 use terrane_compaction::{Claim, ClaimId, KeyRange as ClaimRange};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::{EditOp, Place};
 use terrane_levels::{Change, Metasnapshot};
 use terrane_table::Extent;
 
-use super::Arrival;
+use super::{Arrival, mark};
 use crate::engine::Engine;
 use crate::stats::add;
 use crate::table::{Picture, Table};
@@ -149,7 +148,7 @@ impl Engine {
         tables: &[&Arc<Table>],
     ) -> Result<SeqNo> {
         let mut marker = Batch::new();
-        marker.push(Record { kind: RecordKind::Put, table: TableId::NONE, key: b"ingest", value: b"" })?;
+        marker.push(mark::record(&mark::value(tables.iter().map(|table| table.id))))?;
         let mut entered = Err(Error::new(Kind::Cancelled, "the commit did not come to its turn"));
         let seq = self.journal.commit(&marker, true, &mut |placed| {
             entered = self.enter(arrivals, places, tables, placed.first_seq);
