@@ -5,7 +5,7 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::key_order::Order;
+use terrane_base::key_order::{BYTEWISE, Order};
 use terrane_base::{Error, Kind, Moment, Result, SeqNo, TableId};
 use terrane_engine::{Bounds, Engine, ReadMode, Snapshot as EngineSnapshot};
 
@@ -52,6 +52,12 @@ impl Table {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
+    }
+
+    /// The name of the order of its keys: the option `key_order` that it was made with.
+    #[must_use]
+    pub fn key_order(&self) -> &str {
+        self.order.as_ref().map_or(BYTEWISE, |order| order.name())
     }
 
     pub(crate) fn id(&self) -> TableId {
@@ -329,6 +335,15 @@ impl Table {
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.cursor_at(Bounds::all(), self.pin())
+    }
+
+    /// A cursor over the rows whose keys begin with `prefix`, as the table is now: it goes no further. It passes by extents
+    /// as [`Table::prefix`] does, wherever it seeks.
+    ///
+    /// # Errors
+    /// `Invalid` if the table has an order in which such keys do not lie together.
+    pub fn prefix_cursor(&self, prefix: &[u8]) -> Result<Cursor> {
+        Ok(self.cursor_at(self.prefix_bounds(prefix)?, self.pin()))
     }
 
     /// Adds a put to `batch`; the same as [`Batch::put`].
