@@ -75,7 +75,7 @@ bugs! {
     VeilHidesNewer: "range deletes: scans", "a scan passes over what was written after a range delete", "terrane range_deletes point_reads_and_scans";
     WrongUpperBound: "ranges", "an excluded upper bound is included", "terrane-sim model tiny_limits_many_keys";
     FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format filter no_key_is_denied";
-    AskForeignFilter: "filters: whose prefixes", "a filter with prefixes of another extractor is asked", "terrane prefixes scans_within_prefixes";
+    AskForeignFilter: "filters: whose prefixes", "a filter with prefixes of another extractor is asked", "terrane prefixes filters_of_another";
     FillStaleRow: "row cache: stamps", "a read fills the row cache though records came down from memory meanwhile", "terrane-table row_cache a_fill_that_comes_late";
     KeepForgottenRow: "row cache: forgetting", "a row stays in the row cache when a newer version comes down from memory", "terrane-engine row_cache no_read_gets_an_old_value";
     MemtableFilterForgets: "filters", "the filter of a memtable forgets its keys", "terrane-memtable filter no_key_is_denied";

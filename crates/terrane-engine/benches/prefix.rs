@@ -37,11 +37,15 @@ struct Data {
 fn data(memory: &str, extractor: &str) -> Data {
     let dir = tempfile::tempdir().unwrap();
     let mut options = Options::default();
-    let settings = [("memory_bytes", memory), ("prefix_extractor", extractor), ("overflow_runs_max", "64")];
+    let settings = [("memory_bytes", "1GiB"), ("prefix_extractor", extractor), ("overflow_runs_max", "64")];
     settings.into_iter().for_each(|(name, value)| options.set(name, value).unwrap());
-    let engine = Engine::open(&dir.path().join("data"), &options, Env::real()).unwrap();
-    engine.set_background_paused(true);
-    let table = engine.catalog().require("default").unwrap();
+    let open = |options: &Options| {
+        let engine = Engine::open(&dir.path().join("data"), options, Env::real()).unwrap();
+        engine.set_background_paused(true);
+        let table = engine.catalog().require("default").unwrap();
+        (engine, table)
+    };
+    let (engine, table) = open(&options);
     for run in 0..RUNS {
         for number in (run..prefixes()).step_by(RUNS as usize) {
             let mut batch = Batch::new();
@@ -53,6 +57,11 @@ fn data(memory: &str, extractor: &str) -> Data {
         }
         engine.flush_to_run(&table).unwrap();
     }
+    drop(table);
+    engine.close().unwrap();
+    drop(engine);
+    options.set("memory_bytes", memory).unwrap();
+    let (engine, table) = open(&options);
     let data = Data { _dir: dir, engine, table };
     (0..prefixes()).for_each(|number| assert_eq!(seek(&data, number), KEYS_OF_PREFIX as usize));
     data

@@ -91,21 +91,25 @@ impl Runner {
         if !self.model.borrow().has_table(table) || start >= end {
             return;
         }
-        let keys = all_keys().filter(|key| (&start..&end).contains(&key));
+        let db = self.db();
+        let is_turned = db.table(table).is_ok_and(|table| crate::order::is_turned(&table));
+        // In the order of the table: there the range may begin at the greater key, and then that is in it.
+        let (first, behind) = if is_turned { (&end, &start) } else { (&start, &end) };
+        let is_within = |key: &Vec<u8>| (start < *key && *key < end) || key == first;
+        let keys = all_keys().filter(is_within);
         let mut changes: Vec<Change> = keys.map(|key| (table.to_owned(), key, None)).collect();
         let mark = changes.iter().any(|(_, key, _)| key.starts_with(EXPIRING_PREFIX)).then(|| {
             let stamp = self.model.borrow().now() | 1 << 62;
             (key(MARK), Value { len: 8, stamp }.bytes())
         });
         changes.extend(mark.iter().map(|(key, value)| (table.to_owned(), key.clone(), Some(value.clone()))));
-        let db = self.db();
         self.write(changes, false, |_| {
             let table = db.table(table)?;
             if mark.is_none() && !self.is_through.get() {
-                return table.delete_range(&start, &end);
+                return table.delete_range(first, behind);
             }
             let mut batch = Batch::new();
-            batch.delete_range(&table, &start, &end)?;
+            batch.delete_range(&table, first, behind)?;
             if let Some((key, value)) = &mark {
                 batch.put(&table, key, value)?;
             }

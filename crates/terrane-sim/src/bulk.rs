@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Bound;
 use std::sync::Arc;
 
-use terrane::{ExtentFileWriter, IngestOptions, Kind};
+use terrane::{ExtentFileWriter, IngestOptions, Kind, Table};
 
 use crate::model::Change;
 use crate::numbers::Numbers;
+use crate::order::{is_turned, turned};
 use crate::op::{KEYS_MAX, Op, Value, all_keys, key};
 use crate::run::Runner;
 use crate::script::parse;
@@ -80,6 +82,14 @@ fn rows_of(seed: u64, has_deletes: bool) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
     rows.collect()
 }
 
+/// The rows in the order of a table.
+fn sorted<'r>(
+    table: &Table,
+    rows: &'r BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+) -> Box<dyn Iterator<Item = (&'r Vec<u8>, &'r Option<Vec<u8>>)> + 'r> {
+    if is_turned(table) { Box::new(rows.iter().rev()) } else { Box::new(rows.iter()) }
+}
+
 impl Runner {
     /// Writes files on the same device and takes them in as one.
     pub(crate) fn ingest(&self, names: &[String], seed: u64) {
@@ -124,7 +134,7 @@ impl Runner {
         options.set("key_order", self.db().table(table)?.key_order())?;
         let orders = crate::order::orders()?;
         let mut file = ExtentFileWriter::create_on(Arc::new(self.disk()), path, &options, &orders)?;
-        for (key, value) in rows {
+        for (key, value) in sorted(&self.db().table(table)?, rows) {
             match value {
                 Some(value) => file.put(key, value)?,
                 None => file.delete(key)?,
@@ -150,8 +160,9 @@ impl Runner {
             rows.iter().map(|(key, value)| (name.to_owned(), key.clone(), value.clone())).collect();
         let db = self.db();
         self.write(changes, true, |_| {
-            let rows = rows.iter().map(|(key, value)| (key, value.as_deref().unwrap_or_default()));
-            db.bulk_load(&db.table(name)?, rows).map(drop)
+            let table = db.table(name)?;
+            let rows = sorted(&table, &rows);
+            db.bulk_load(&table, rows.map(|(key, value)| (key, value.as_deref().unwrap_or_default()))).map(drop)
         });
     }
 
@@ -163,7 +174,10 @@ impl Runner {
             return;
         }
         let db = self.db();
-        let dropped = db.table(name).and_then(|table| table.delete_files_in_range(&start[..]..&end[..]));
+        let dropped = db.table(name).and_then(|table| {
+            let (first, behind) = if is_turned(&table) { (&end, &start) } else { (&start, &end) };
+            table.delete_files_in_range(&first[..]..&behind[..])
+        });
         match dropped {
             // Snapshots, and iterators of what goes on around this.
             Err(error) if error.kind() == Kind::Busy => {
@@ -184,7 +198,8 @@ impl Runner {
         }
         let (start, end) = (key(from), key(to));
         let db = self.db();
-        let estimate = db.table(name).and_then(|table| table.approximate_count(&start[..]..&end[..]));
+        let range = (Bound::Included(&start[..]), Bound::Excluded(&end[..]));
+        let estimate = db.table(name).and_then(|table| table.approximate_count(turned(&table, range)));
         if self.disk().has_crashed() {
             return;
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use terrane::{Change, ChangeKind, Db, FeedOptions, Kind, Result, SeqNo};
 
+use crate::order::facing;
 use crate::run::Runner;
 
 /// Keys that expire at moments of their own; whether they are there is asked elsewhere.
@@ -36,7 +37,12 @@ impl Follower {
             // The tables' operator appends.
             ChangeKind::Merge { key, operand } => rows.entry(key.to_vec()).or_default().extend(operand),
             ChangeKind::DeleteRange { start, end } => {
-                rows.retain(|key, _| key.as_slice() < start || key.as_slice() >= end)
+                // In the table's order, which may be the reverse one.
+                let is_within = |key: &[u8]| match start < end {
+                    true => start <= key && key < end,
+                    false => end < key && key <= start,
+                };
+                rows.retain(|key, _| !is_within(key));
             }
             ChangeKind::Ingest => return false,
             _ => {}
@@ -82,7 +88,8 @@ impl Follower {
             let own = self.rows.entry(name.clone()).or_default();
             let lives = |key: &[u8]| !key.starts_with(EXPIRING);
             let mut expected = own.iter().filter(|(key, _)| lives(key));
-            for row in snapshot.iter(&db.table(&name)?) {
+            let table = db.table(&name)?;
+            for row in facing(&table, snapshot.iter(&table)) {
                 let (key, value) = row?;
                 if lives(&key) && expected.next() != Some((&key, &value)) {
                     return Ok(Some(format!(

@@ -85,6 +85,8 @@ pub(crate) fn random_table_options(numbers: &mut Numbers) -> Vec<(String, String
     let all = random_options(numbers).into_iter();
     let own = all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2));
     let mut own: Vec<_> = own.collect();
-    own.extend(numbers.one_in(3).then(crate::order::option));
+    if numbers.one_in(3) {
+        own.push(crate::order::draw(numbers));
+    }
     own
 }

@@ -1,15 +1,89 @@
-//! An order of keys for tables of a run: every byte takes two. It is the order of bytes, so that the model needs no other,
-//! but no key is kept as it is: one that passes the border uncoded in either direction is found.
+//! Orders of keys for tables of a run. The model knows the order of bytes alone.
+//!
+//! * One in which every byte takes two. It is the order of bytes, but no key is kept as it is: one that passes the border
+//!   uncoded in either direction is found.
+//! * The reverse order, looked at from its end.
 
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane::{Db, Env, Error, KeyOrder, KeyOrders, Options, Result};
+use terrane::{Cursor, Db, Env, Error, Iter, KeyOrder, KeyOrders, Options, Result, Row, Table};
 use terrane_device::Disk;
 
-/// The option of a table that has it.
-pub(crate) fn option() -> (String, String) {
-    ("key_order".to_owned(), Halves.name().to_owned())
+use crate::numbers::Numbers;
+
+const REVERSE: &str = "reverse";
+
+/// The option of a table that has one of them.
+pub(crate) fn draw(numbers: &mut Numbers) -> (String, String) {
+    let name = if numbers.one_in(2) { REVERSE } else { Halves.name() };
+    ("key_order".to_owned(), name.to_owned())
+}
+
+/// Whether a table has the reverse order.
+pub(crate) fn is_turned(table: &Table) -> bool {
+    table.key_order() == REVERSE
+}
+
+/// Rows in the order of bytes, from both ends.
+pub(crate) type Rows = Box<dyn DoubleEndedIterator<Item = Result<Row>>>;
+
+/// The rows of a table in the order of bytes.
+pub(crate) fn facing(table: &Table, rows: Iter) -> Rows {
+    if is_turned(table) { Box::new(rows.rev()) } else { Box::new(rows) }
+}
+
+/// A range of keys.
+type Range<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
+
+/// A range of the order of bytes, in that of a table.
+pub(crate) fn turned<'k>(table: &Table, (lower, upper): Range<'k>) -> Range<'k> {
+    if is_turned(table) { (upper, lower) } else { (lower, upper) }
+}
+
+/// A cursor that goes by the order of bytes.
+pub(crate) struct Facing {
+    cursor: Cursor,
+    is_turned: bool,
+}
+
+impl Facing {
+    pub(crate) fn new(table: &Table, cursor: Cursor) -> Self {
+        Facing { cursor, is_turned: is_turned(table) }
+    }
+
+    pub(crate) fn refresh(&mut self) {
+        self.cursor.refresh();
+    }
+
+    pub(crate) fn row(&self) -> Option<(&[u8], &[u8])> {
+        self.cursor.row()
+    }
+
+    pub(crate) fn next(&mut self) -> Result<()> {
+        if self.is_turned { self.cursor.prev() } else { self.cursor.next() }
+    }
+
+    pub(crate) fn prev(&mut self) -> Result<()> {
+        if self.is_turned { self.cursor.next() } else { self.cursor.prev() }
+    }
+
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
+        if self.is_turned { self.cursor.seek_back(key) } else { self.cursor.seek(key) }
+    }
+
+    pub(crate) fn seek_back(&mut self, key: &[u8]) -> Result<()> {
+        if self.is_turned { self.cursor.seek(key) } else { self.cursor.seek_back(key) }
+    }
+
+    pub(crate) fn seek_first(&mut self) -> Result<()> {
+        if self.is_turned { self.cursor.seek_last() } else { self.cursor.seek_first() }
+    }
+
+    pub(crate) fn seek_last(&mut self) -> Result<()> {
+        if self.is_turned { self.cursor.seek_first() } else { self.cursor.seek_last() }
+    }
 }
 
 /// Opens a database of a run.

@@ -54,7 +54,7 @@ impl Table {
         &self.inner.name
     }
 
-    /// The name of the order of its keys (`key_order`), which it was made with.
+    /// The name of the order of its keys: the option `key_order` that it was made with.
     #[must_use]
     pub fn key_order(&self) -> &str {
         self.order.as_ref().map_or(BYTEWISE, |order| order.name())
@@ -340,6 +340,15 @@ impl Table {
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.cursor_at(Bounds::all(), self.pin())
+    }
+
+    /// A cursor over the rows whose keys begin with `prefix`, as the table is now: it goes no further. It passes by extents
+    /// as [`Table::prefix`] does, wherever it seeks.
+    ///
+    /// # Errors
+    /// `Invalid` if the table has an order in which such keys do not lie together.
+    pub fn prefix_cursor(&self, prefix: &[u8]) -> Result<Cursor> {
+        Ok(self.cursor_at(self.prefix_bounds(prefix)?, self.pin()))
     }
 
     /// Adds a put to `batch`; the same as [`Batch::put`].

@@ -114,6 +114,7 @@ fn check(table: &Table, model: &Model, probes: &[Vec<u8>]) {
         backward.reverse();
         assert_eq!(backward, expected, "prefix {prefix:?}, backward");
         let other = &probes[(at + 1) % probes.len()];
+        seek_within(table, prefix, other, &expected);
         let upper = [prefix.as_slice(), other].concat();
         let range = (Bound::Excluded(prefix.as_slice()), Bound::Included(upper.as_slice()));
         let expected: Rows = model
@@ -123,6 +124,30 @@ fn check(table: &Table, model: &Model, probes: &[Vec<u8>]) {
             .collect();
         assert_eq!(rows(table.range(range)), expected, "above {prefix:?} to {upper:?}");
         to_and_fro(table, prefix, &upper, &expected);
+    }
+}
+
+/// A cursor within a prefix, from keys in it and beside it.
+fn seek_within(table: &Table, prefix: &[u8], other: &[u8], expected: &Rows) {
+    let mut cursor = table.prefix_cursor(prefix).unwrap();
+    let here = |cursor: &terrane::Cursor| cursor.row().map(|(key, _)| key.to_vec());
+    for target in [[prefix, other].concat(), other.to_vec()] {
+        let at = expected.partition_point(|(key, _)| *key < target);
+        let key = |at: Option<usize>| at.and_then(|at| expected.get(at)).map(|(key, _)| key.clone());
+        cursor.seek(&target).unwrap();
+        assert_eq!(here(&cursor), key(Some(at)), "{target:?} within {prefix:?}");
+        if cursor.row().is_some() {
+            cursor.prev().unwrap();
+            assert_eq!(here(&cursor), key(at.checked_sub(1)), "before {target:?} within {prefix:?}");
+        }
+        let behind = expected.partition_point(|(key, _)| *key <= target);
+        cursor.seek_back(&target).unwrap();
+        assert_eq!(here(&cursor), key(behind.checked_sub(1)), "{target:?} back within {prefix:?}");
+        if cursor.row().is_some() {
+            cursor.next().unwrap();
+            assert_eq!(here(&cursor), key(Some(behind)), "behind {target:?} within {prefix:?}");
+        }
+        cursor.refresh();
     }
 }
 
