@@ -36,6 +36,8 @@ pub enum Kind {
     TooOld,
     /// Try again later or allow more time: a lock was held by somebody else for as long as the caller would wait.
     TimedOut,
+    /// Catch up and read again: what this view of a followed database reads is no longer kept by its primary.
+    Behind,
 }
 
 impl Kind {
@@ -61,6 +63,7 @@ impl Kind {
             Kind::Deadlock => "deadlock",
             Kind::TooOld => "too old",
             Kind::TimedOut => "timed out",
+            Kind::Behind => "behind",
         }
     }
 }

@@ -10,7 +10,7 @@
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
-//! * second databases: `checkpoint/`; kept elsewhere: `backup/`
+//! * second databases: `checkpoint/`; kept elsewhere: `backup/`; views of one that another process writes: `follow.rs`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
 //!
@@ -33,6 +33,7 @@ mod fetch;
 mod filter_use;
 mod flows;
 mod flush;
+mod follow;
 mod freed;
 mod freeze;
 mod heat;
@@ -78,6 +79,7 @@ pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};
 pub use checkpoint::Checkpoint;
 pub use engine::Engine;
+pub use follow::last_commit;
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;

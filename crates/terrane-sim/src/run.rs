@@ -300,6 +300,7 @@ impl Runner {
             Op::Rest => self.rest(),
             Op::Peek => self.peek(),
             Op::Repair => self.repair(),
+            Op::Follow => self.follow(),
             Op::During { after, op } => self.life.borrow_mut().during.push((*after, (**op).clone())),
             op => self.use_database(op),
         }

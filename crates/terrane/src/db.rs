@@ -106,7 +106,7 @@ impl Db {
         Ok(Db::from_engine(Engine::open_on(disk, path.as_ref(), options, env)?))
     }
 
-    fn from_engine(engine: Arc<Engine>) -> Db {
+    pub(crate) fn from_engine(engine: Arc<Engine>) -> Db {
         let inner = engine.catalog().require("default").expect("every database has the default table");
         let default_table = Table::new(engine.clone(), inner);
         Db { handle: Arc::new(Handle { engine, default_table }) }

@@ -68,6 +68,11 @@
 //! [`Db::checkpoint`] makes a second database of this moment at once, on the same disk; [`Backups`] keeps incremental, verified
 //! backups elsewhere.
 //!
+//! # Tests and readers
+//!
+//! [`Db::open_in_memory`] and [`MemoryDevice`] are databases that touch no file; [`Db::open_follower`] reads what another process
+//! writes.
+//!
 //! # Servers
 //!
 //! Every handle is usable from any thread. A server with many requests at hand can give tables and ranges to cores
@@ -83,7 +88,9 @@ mod backup;
 mod batch;
 pub mod cores;
 mod db;
+mod follower;
 mod iter;
+mod memory;
 mod operate;
 mod repair;
 mod snapshot;
@@ -95,7 +102,9 @@ mod value;
 pub use backup::Backups;
 pub use batch::Batch;
 pub use db::{Db, Sync};
+pub use follower::{Follower, FollowerStats};
 pub use iter::{Cursor, Iter, Row};
+pub use memory::MemoryDevice;
 pub use repair::repair;
 pub use snapshot::Snapshot;
 pub use table::Table;

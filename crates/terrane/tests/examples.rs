@@ -24,3 +24,19 @@ mod backup;
 fn backup_runs() {
     backup::main().unwrap();
 }
+
+#[path = "../examples/in_memory.rs"]
+mod in_memory;
+
+#[test]
+fn in_memory_runs() {
+    in_memory::main().unwrap();
+}
+
+#[path = "../examples/follower.rs"]
+mod follower;
+
+#[test]
+fn follower_runs() {
+    follower::main().unwrap();
+}

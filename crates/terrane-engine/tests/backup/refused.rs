@@ -12,9 +12,7 @@ use terrane_engine::Engine;
 use terrane_engine::backup::{BackupOptions, BackupProgress, Backups, DirectoryPlace, RestoreOptions};
 
 use crate::support::{DIR, small_options};
-use crate::{
-    PLACE, TARGET, assert_verified, backups, check, create, filled, go_on, restore, rows_in, write,
-};
+use crate::{PLACE, TARGET, assert_verified, backups, check, create, filled, go_on, restore, rows_in, write};
 
 #[test]
 fn no_flipped_byte_is_restored_and_a_recheck_heals() {
