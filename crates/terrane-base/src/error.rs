@@ -40,6 +40,8 @@ pub enum Kind {
     TimedOut,
     /// Begin anew from a copy of the present state: the history that was asked for is no longer kept ([`Error::oldest`]).
     Gone,
+    /// Catch up and read again: what this view of a followed database reads is no longer kept by its primary.
+    Behind,
 }
 
 impl Kind {
@@ -66,6 +68,7 @@ impl Kind {
             Kind::TooOld => "too old",
             Kind::TimedOut => "timed out",
             Kind::Gone => "gone",
+            Kind::Behind => "behind",
         }
     }
 }

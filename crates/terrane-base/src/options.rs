@@ -4,6 +4,7 @@
 //! and the documentation print. A path and [`Options::memory_bytes`] are enough to run well; a size of 0 means
 //! "derive it from the memory budget", and [`Options::resolve`] does so.
 
+mod in_memory;
 mod kinds;
 mod search;
 mod stored;

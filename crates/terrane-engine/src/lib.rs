@@ -11,7 +11,7 @@
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
 //! * what changed: `feed/` (readers of changes), `history.rs` (segments that are kept for them)
-//! * second databases: `checkpoint/`; kept elsewhere: `backup/`
+//! * second databases: `checkpoint/`; kept elsewhere: `backup/`; views of one that another process writes: `follow.rs`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * bulk: `approximate.rs` (how much is in a range), `drop_extents.rs` (whole extents at once), `ingest/` (extents
 //!   that do not pass through memory)
@@ -39,6 +39,7 @@ mod fetch;
 mod filter_use;
 mod flows;
 mod flush;
+mod follow;
 mod freed;
 mod freeze;
 mod heat;
@@ -90,6 +91,7 @@ pub use checkpoint::Checkpoint;
 pub use drop_extents::DroppedExtents;
 pub use engine::Engine;
 pub use feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
+pub use follow::last_commit;
 pub use ingest::{IngestFile, IngestOptions, Ingested, Loader};
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;

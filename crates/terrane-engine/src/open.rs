@@ -33,6 +33,7 @@ use crate::draining::Draining;
 use crate::engine::Engine;
 use crate::feed::Feeds;
 use crate::flows::Flows;
+use crate::follow::{Following, KnownExtents};
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
@@ -96,17 +97,33 @@ impl Engine {
         env: Env,
         functions: impl Into<Functions>,
     ) -> Result<Arc<Engine>> {
-        let (start, functions) = (env.clock.now(), functions.into());
+        Engine::open_as(disk, dir, options, env, functions.into(), None)
+    }
+
+    /// [`Engine::open_with_on`], or a view of what another process has open.
+    pub(crate) fn open_as(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        functions: Functions,
+        following: Option<&Following<'_>>,
+    ) -> Result<Arc<Engine>> {
+        let start = env.clock.now();
         let options = settle(options, &env, &functions)?;
         let flows = Flows::default();
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
         let extents = open_store(&disk, dir, &options, &state)?;
+        let extents =
+            following.map_or_else(|| extents.clone(), |following| following.store(&extents, &state));
         let store = flows.user(&extents);
-        let tables = open_tables(&state, &options, &store, &functions, &env)?;
+        let known = following.map(Following::known_extents).unwrap_or_default();
+        let tables = open_tables(&state, &options, &store, &functions, &env, &known)?;
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
-        let journal = recover_journal(doors, dir, &options, found, &tables, &counters)?;
-        let (plan, cache) = divide_memory(&options);
+        let journal =
+            recover_journal(doors, dir, &options, found, &tables, &counters, following.is_some())?;
+        let (plan, cache) = divide_memory(&options, following.and_then(Following::cache));
         let engine = Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
@@ -234,9 +251,10 @@ fn recover_journal(
     (manifest, state): (&Arc<Manifest>, &State),
     tables: &[Arc<Table>],
     counters: &Counters,
+    follows: bool,
 ) -> Result<Box<dyn Journal>> {
     let dir = &dir.join(JOURNAL);
-    recover::Recovery { disk, dir, options, env, manifest, state, tables, counters }.run()
+    recover::Recovery { disk, dir, options, env, manifest, state, tables, counters, follows }.run()
 }
 
 /// The options as they hold from now on: what is left to the engine is chosen.
@@ -250,8 +268,11 @@ fn settle(options: &Options, env: &Env, functions: &Functions) -> Result<Options
 }
 
 /// Whose memory is whose, and the cache.
-fn divide_memory(options: &Options) -> (MemoryPlan, Arc<Cache>) {
+fn divide_memory(options: &Options, shared: Option<Arc<Cache>>) -> (MemoryPlan, Arc<Cache>) {
     let plan = MemoryPlan::new(options);
+    if let Some(cache) = shared {
+        return (plan, cache);
+    }
     let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
     (plan, cache)
 }
@@ -302,6 +323,7 @@ fn open_tables(
     store: &Arc<dyn Store>,
     functions: &Functions,
     env: &Env,
+    known: &KnownExtents,
 ) -> Result<Vec<Arc<Table>>> {
     let live = state.tables.values().filter(|table| !table.dropped);
     live.map(|table| {
@@ -311,7 +333,10 @@ fn open_tables(
             check_default(options, &table.options)?;
         }
         let sense = settings.sense(&table.name, functions, &env.clock)?;
-        let tree = table.extents.try_map(|meta| Ok(Extent::new(meta.as_ref().clone(), store.clone())))?;
+        let tree = table.extents.try_map(|meta| {
+            let same = known.get(&meta.id).filter(|extent| extent.meta == **meta);
+            Ok(same.cloned().unwrap_or_else(|| Extent::new(meta.as_ref().clone(), store.clone())))
+        })?;
         // The memtable takes every replayed number; those in the levels are left out by the recovery.
         let first_seq = SeqNo(0);
         let (name, tree) = (table.name.clone(), Arc::new(tree));

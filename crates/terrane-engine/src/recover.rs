@@ -42,6 +42,8 @@ pub(crate) struct Recovery<'a> {
     /// Tables with empty memtables; replayed records go there.
     pub(crate) tables: &'a [Arc<Table>],
     pub(crate) counters: &'a Counters,
+    /// Somebody writes meanwhile: what the journal knows of later edits is no loss.
+    pub(crate) follows: bool,
 }
 
 impl Recovery<'_> {
@@ -50,10 +52,14 @@ impl Recovery<'_> {
     /// # Errors
     /// `Corrupt` if something durable is damaged, naming file and offset; `Io`, `Full`.
     pub(crate) fn run(&self) -> Result<Box<dyn Journal>> {
-        self.check_registered()?;
+        if !self.follows {
+            self.check_registered()?;
+        }
         let replayed = self.replay()?;
         let at_dir = |error: Error| error.at(self.dir.display().to_string(), 0);
-        self.manifest.check_reached(replayed.edit).map_err(at_dir)?;
+        if !self.follows {
+            self.manifest.check_reached(replayed.edit).map_err(at_dir)?;
+        }
         add(&self.counters.segment_bytes_recovered, replayed.bytes);
         // Records in the levels may be newer than what the journal still holds; all it holds is in the levels then.
         let is_overtaken = self.state.last_seq() > replayed.last_seq;

@@ -234,7 +234,7 @@ impl Runner {
 
     fn drop_table(&self, name: &str) {
         if name != "default" && self.model.borrow().has_table(name) {
-            self.follower.borrow_mut().dropped.insert(name.to_owned());
+            self.replica.borrow_mut().dropped.insert(name.to_owned());
             self.change_table(name, false, || self.db().drop_table(name));
         }
     }

@@ -174,6 +174,7 @@ impl Draft {
             68 if self.numbers.one_in(2) => {
                 Op::Backup { keep: 1 + self.numbers.below(3), seed: self.numbers.below(4) }
             }
+            68 if self.numbers.one_in(2) => Op::Follow,
             68 => Op::Cancel,
             69..74 => Op::Reopen { options: if self.numbers.one_in(2) { self.numbers.draw() } else { 0 } },
             _ => self.weather(),

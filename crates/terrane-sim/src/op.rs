@@ -188,6 +188,8 @@ pub(crate) enum Op {
     Checkpoint { name: u64 },
     /// Makes a backup in a way that the seed draws, and removes all but the newest `keep`.
     Backup { keep: u64, seed: u64 },
+    /// Has a follower look at the open database.
+    Follow,
     /// Brings what the death of the process would leave now into a new database, and looks at that.
     Repair,
     /// Closes and opens again; with options changed by the seed, unless it is 0.

@@ -17,7 +17,7 @@ use terrane_device::MemDisk;
 
 use crate::disk::{SimDisk, watch};
 use crate::fault::{Crash, Struck};
-use crate::follow::Follower;
+use crate::replica::Replica;
 use crate::judge::{Allowed, Event};
 use crate::model::{Change, Model};
 use crate::numbers::Trace;
@@ -206,7 +206,7 @@ pub(crate) struct Runner {
     pub(crate) is_through: Cell<bool>,
     pub(crate) has_journal: bool,
     /// What changes make of nothing.
-    pub(crate) follower: RefCell<Follower>,
+    pub(crate) replica: RefCell<Replica>,
     /// Checkpoints that were made.
     pub(crate) made: RefCell<BTreeSet<u64>>,
     /// The newest backup that was made; 0 if there is none.
@@ -236,7 +236,7 @@ impl Runner {
             is_plain: Cell::new(false),
             is_through: Cell::new(false),
             has_journal,
-            follower: RefCell::default(),
+            replica: RefCell::default(),
             made: RefCell::default(),
             newest_backup: Cell::new(0),
         }
@@ -281,11 +281,11 @@ impl Runner {
         self.count(|outcome| outcome.operations += 1);
         self.act(op);
         if matches!(op, Op::Check | Op::Peek | Op::Reopen { .. } | Op::Flush) {
-            self.follow();
+            self.replicate();
         }
         if self.disk().has_crashed() && self.failure.borrow().is_none() {
             self.recover();
-            self.follow();
+            self.replicate();
         }
     }
 
@@ -308,6 +308,7 @@ impl Runner {
             Op::Rest => self.rest(),
             Op::Peek => self.peek(),
             Op::Repair => self.repair(),
+            Op::Follow => self.follow(),
             Op::During { after, op } => self.life.borrow_mut().during.push((*after, (**op).clone())),
             op => self.use_database(op),
         }

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{ExtentId, Result};
+use terrane_base::{Error, ExtentId, Result};
 use terrane_device::{Flow, PendingRead};
 
 use crate::store::{ReadRequest, Store, StoreCopy, StoreUsage};
@@ -108,6 +108,10 @@ impl Store for MeteredStore {
 
     fn usage(&self) -> StoreUsage {
         self.inner.usage()
+    }
+
+    fn explain(&self, id: ExtentId, error: Error) -> Error {
+        self.inner.explain(id, error)
     }
 
     fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {

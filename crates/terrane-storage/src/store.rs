@@ -200,6 +200,13 @@ pub trait Store: Send + Sync + Debug {
     /// How much space is used.
     fn usage(&self) -> StoreUsage;
 
+    /// The error to tell where something of the extent could not be read or is not what it should be: a store whose extents
+    /// may vanish under their reader says so instead.
+    fn explain(&self, id: ExtentId, error: Error) -> Error {
+        let _ = id;
+        error
+    }
+
     /// Where a byte of an extent lies, for messages: the file's path and the offset in it.
     fn place(&self, id: ExtentId, offset: u32) -> (String, u64);
 }

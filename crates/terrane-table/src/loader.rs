@@ -327,5 +327,5 @@ pub(crate) fn read(meta: &ExtentMeta, store: &dyn Store, offset: u32, len: u32) 
 #[cold]
 pub(crate) fn placed(meta: &ExtentMeta, store: &dyn Store, offset: u32, error: Error) -> Error {
     let (file, offset) = store.place(meta.id, offset);
-    error.context(format!("extent {}", meta.id)).at(file, offset)
+    store.explain(meta.id, error.context(format!("extent {}", meta.id)).at(file, offset))
 }

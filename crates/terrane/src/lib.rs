@@ -67,10 +67,16 @@
 //!
 //! [`Db::checkpoint`] makes a second database of this moment at once, on the same disk; [`Backups`] keeps incremental, verified
 //! backups elsewhere.
+//!
 //! # Changes
 //!
 //! [`Db::changes`] tells every committed batch from a number on, and goes on with those to come: for replicas, indexes and
 //! caches. The option `history_bytes` keeps the journal for it.
+//!
+//! # Tests and readers
+//!
+//! [`Db::open_in_memory`] and [`MemoryDevice`] are databases that touch no file; [`Db::open_follower`] reads what another process
+//! writes.
 //!
 //! # Servers
 //!
@@ -89,10 +95,12 @@ mod bulk;
 mod changes;
 pub mod cores;
 mod db;
+mod follower;
 mod functions;
 mod ingest;
 mod iter;
 mod keys;
+mod memory;
 mod observe;
 mod operate;
 mod repair;
@@ -106,8 +114,10 @@ pub use backup::Backups;
 pub use batch::Batch;
 pub use changes::Changes;
 pub use db::{Db, Sync};
+pub use follower::{Follower, FollowerStats};
 pub use ingest::{ExtentFileInfo, ExtentFileWriter, inspect_extent_file};
 pub use iter::{Cursor, Iter, Row};
+pub use memory::MemoryDevice;
 pub use repair::{repair, repair_with_functions};
 pub use snapshot::Snapshot;
 pub use table::Table;

@@ -17,6 +17,8 @@ example!("../examples/backup.rs", backup, backup_runs);
 example!("../examples/bulk.rs", bulk, bulk_runs);
 example!("../examples/changes.rs", changes, changes_runs);
 example!("../examples/checkpoint.rs", checkpoint, checkpoint_runs);
+example!("../examples/follower.rs", follower, follower_runs);
+example!("../examples/in_memory.rs", in_memory, in_memory_runs);
 example!("../examples/key_orders.rs", key_orders, key_orders_runs);
 example!("../examples/prefixes.rs", prefixes, prefixes_runs);
 example!("../examples/pressure.rs", pressure, pressure_runs);
