@@ -1,21 +1,63 @@
 //! Rows of a batch over rows of the database, merged from both ends.
 //!
-//! Each end has one row of the database and one change ahead. Where both are of one key, the change wins; a delete shows
-//! nothing. The ends share the two sources, so a source that one end has emptied may still be ahead at the other: the
-//! sources themselves never give a row twice, and what an end has ahead the other end takes over when its source is
-//! empty.
+//! Each end has one row of the database and one change ahead. Where both are of one key, the change wins, or is folded with
+//! the row; a delete shows nothing. What the batch deletes by range is not read at all. The ends share the two sources, so a
+//! source that one end has emptied may still be ahead at the other: the sources themselves never give a row twice, and what
+//! an end has ahead the other end takes over when its source is empty.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
 use terrane_base::Result;
 use terrane_engine::{Bounds, ScanId};
 
+use crate::snapshot::Pin;
 use crate::transaction::Transaction;
-use crate::transaction::indexed::{Changes, IndexedBatch};
-use crate::{Iter, Row};
+use crate::transaction::indexed::{Change, Changes, IndexedBatch};
+use crate::{Iter, Row, Table};
 
-/// A change as the iterator holds it: the key, and the value or a delete.
-type Changed<'b> = (&'b [u8], Option<&'b [u8]>);
+/// A change as the iterator holds it: the key, and what is done to it.
+type Changed<'b> = (&'b [u8], &'b Change);
+
+/// The rows of several ranges, in order, from both ends.
+struct Parts {
+    table: Table,
+    pin: Pin,
+    /// Those that neither end has begun.
+    left: VecDeque<Bounds>,
+    front: Option<Iter>,
+    back: Option<Iter>,
+}
+
+impl Parts {
+    fn open(&self, bounds: Bounds) -> Iter {
+        self.table.iter_at(bounds, self.pin.clone())
+    }
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        loop {
+            if let Some(row) = self.front.as_mut().and_then(Iterator::next) {
+                return Some(row);
+            }
+            match self.left.pop_front() {
+                Some(bounds) => self.front = Some(self.open(bounds)),
+                None => return self.back.as_mut()?.next(),
+            }
+        }
+    }
+
+    fn next_back(&mut self) -> Option<Result<Row>> {
+        loop {
+            if let Some(row) = self.back.as_mut().and_then(DoubleEndedIterator::next_back) {
+                return Some(row);
+            }
+            match self.left.pop_back() {
+                Some(bounds) => self.back = Some(self.open(bounds)),
+                None => return self.front.as_mut()?.next_back(),
+            }
+        }
+    }
+}
 
 /// What is next at one end.
 #[derive(Default)]
@@ -26,7 +68,7 @@ struct Ahead<'b> {
 
 /// The rows of a range under the changes of a batch, in key order, from both ends. After an error it ends.
 pub struct BatchIter<'b> {
-    rows: Iter,
+    rows: Parts,
     changes: Changes<'b>,
     batch: &'b IndexedBatch,
     front: Ahead<'b>,
@@ -35,9 +77,11 @@ pub struct BatchIter<'b> {
 }
 
 impl<'b> BatchIter<'b> {
-    pub(crate) fn new(rows: Iter, changes: Changes<'b>, batch: &'b IndexedBatch) -> Self {
+    pub(crate) fn new(batch: &'b IndexedBatch, table: &Table, bounds: Bounds, pin: Pin) -> Self {
+        let changes = batch.changes(table, &bounds);
+        let left = batch.rest_of(table, bounds).into();
         BatchIter {
-            rows,
+            rows: Parts { table: table.clone(), pin, left, front: None, back: None },
             changes,
             batch,
             front: Ahead::default(),
@@ -53,7 +97,7 @@ impl<'b> BatchIter<'b> {
         }
         if self.front.change.is_none() {
             let next = self.changes.as_mut().and_then(Iterator::next);
-            let next = next.map(|(key, change)| (key.as_slice(), self.batch.value_of(change)));
+            let next = next.map(|(key, change)| (key.as_slice(), change));
             self.front.change = next.or_else(|| self.back.change.take());
         }
         Ok(())
@@ -66,7 +110,7 @@ impl<'b> BatchIter<'b> {
         }
         if self.back.change.is_none() {
             let next = self.changes.as_mut().and_then(DoubleEndedIterator::next_back);
-            let next = next.map(|(key, change)| (key.as_slice(), self.batch.value_of(change)));
+            let next = next.map(|(key, change)| (key.as_slice(), change));
             self.back.change = next.or_else(|| self.front.change.take());
         }
         Ok(())
@@ -90,11 +134,11 @@ impl<'b> BatchIter<'b> {
             if order == Ordering::Less {
                 return Ok(end.row.take());
             }
-            if order == Ordering::Equal {
-                end.row = None;
-            }
-            if let Some((key, Some(value))) = end.change.take() {
-                return Ok(Some((key.to_vec(), value.to_vec())));
+            let row = if order == Ordering::Equal { end.row.take() } else { None };
+            let Some((key, change)) = end.change.take() else { return Ok(None) };
+            let below = row.map(|(_, value)| value);
+            if let Some(value) = self.batch.value_of(&self.rows.table, key, change, below)? {
+                return Ok(Some((key.to_vec(), value)));
             }
         }
     }
