@@ -141,6 +141,11 @@ bugs! {
     GrantToAll: "transactions: locks exclude", "a lock is granted whoever else holds it", "terrane transactions locks_exclude";
     GoThroughFence: "transactions: a range is deleted behind a fence", "a transaction locks keys of a range that is being deleted", "terrane-engine terrane_engine nobody_else_gets_a_lock";
     ForgetDeletedRanges: "transactions: range deletes are validated against", "validation does not look at the ranges that commits deleted", "terrane transactions range_deletes_conflict";
+    ReadBesideSnapshot: "transactions: one moment", "a transaction with a snapshot reads the latest state", "terrane transactions histories_of_snapshots";
+    ForgetClaims: "transactions: what is read for update stays", "a commit does not look whether what was read for update has changed", "terrane transactions histories_that_read";
+    SkipDeleteValidation: "transactions: a range delete is a write", "a transaction deletes a range though keys of it were changed after its snapshot", "terrane transactions a_range_delete_is_a_write";
+    ForgetBelow: "transactions: own operands are folded over what is seen", "a read within a transaction folds its own operands alone", "terrane transactions a_transaction_folds_its_own";
+    ScanOwnDeletes: "transactions: own range deletes are seen", "a scan within a transaction shows what its own range delete removes", "terrane transactions a_transaction_sees_its_own_range";
     ForgetPreparedLocks: "transactions: what is prepared can be committed", "an opening does not take the locks of prepared transactions again", "terrane transactions prepared_transactions_keep_their_locks";
     KeepPrepared: "transactions: prepared once, committed once", "the commit of a prepared transaction leaves its record", "terrane transactions a_crash_leaves_it_prepared";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";

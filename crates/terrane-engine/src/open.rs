@@ -121,8 +121,7 @@ impl Engine {
         let tables = open_tables(&state, &options, &store, &functions, &env, &known)?;
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
-        let journal =
-            recover_journal(doors, dir, &options, found, &tables, &counters, following.is_some())?;
+        let journal = recover_journal(doors, dir, &options, found, &tables, &counters, following.is_some())?;
         let (plan, cache) = divide_memory(&options, following.and_then(Following::cache));
         let engine = Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use support::{DIR, Numbers, get, number_from_env, open, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Batch, Kind, MergeOperators, Result, SeqNo};
+use terrane_base::{Batch, Functions, Kind, Result, SeqNo};
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
 use terrane_engine::{Bounds, Engine, Row, last_commit};
 
 fn follow(disk: impl Disk + 'static, dir: &Path, previous: Option<&Arc<Engine>>) -> Result<Arc<Engine>> {
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let options = small_options();
-    Ok(Engine::follow_on(&disk, dir, &options, &Env::real(), &MergeOperators::new(), previous)?.0)
+    Ok(Engine::follow_on(&disk, dir, &options, &Env::real(), &Functions::default(), previous)?.0)
 }
 
 /// Sets `count` keys in both tables, each pair in one batch.

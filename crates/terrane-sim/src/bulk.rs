@@ -9,8 +9,8 @@ use terrane::{ExtentFileWriter, IngestOptions, Kind, Table};
 
 use crate::model::Change;
 use crate::numbers::Numbers;
-use crate::order::{is_turned, turned};
 use crate::op::{KEYS_MAX, Op, Value, all_keys, key};
+use crate::order::{is_turned, turned};
 use crate::run::Runner;
 use crate::script::parse;
 
@@ -162,7 +162,8 @@ impl Runner {
         self.write(changes, true, |_| {
             let table = db.table(name)?;
             let rows = sorted(&table, &rows);
-            db.bulk_load(&table, rows.map(|(key, value)| (key, value.as_deref().unwrap_or_default()))).map(drop)
+            db.bulk_load(&table, rows.map(|(key, value)| (key, value.as_deref().unwrap_or_default())))
+                .map(drop)
         });
     }
 

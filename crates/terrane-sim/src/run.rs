@@ -17,12 +17,12 @@ use terrane_device::MemDisk;
 
 use crate::disk::{SimDisk, watch};
 use crate::fault::{Crash, Struck};
-use crate::replica::Replica;
 use crate::judge::{Allowed, Event};
 use crate::model::{Change, Model};
 use crate::numbers::Trace;
 use crate::op::Op;
 use crate::panics;
+use crate::replica::Replica;
 use crate::script::Script;
 use crate::world::{OPERATION_MILLIS, World};
 

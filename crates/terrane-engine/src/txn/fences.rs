@@ -2,8 +2,10 @@
 //!
 //! A fence is put up around the deleted ranges and the single keys of the batch together, and stands if nobody holds a lock
 //! behind it ([`crate::txn::locks::LockTable::fence`]); else it is taken down, and put up again when some lock was released.
-//! Who wants a lock behind a fence waits in front of it, with no place in the lock's queue; who puts one up has nothing until
-//! it has everything. So no circle of waiters goes through a fence.
+//! Who wants a lock behind a fence waits in front of it, with no place in the lock's queue. A plain batch, and an optimistic
+//! transaction at its commit, has nothing until it has everything, so no circle goes through its fence. A pessimistic
+//! transaction holds locks and fences while it wants another: whoever waits for it, or it for others, is in the graph of
+//! waiters as those are who wait for locks. A fence that is only tried stands in nobody's way for long, and has no edge.
 //!
 //! # Ordering
 //! Whoever grants a lock looks for fences under the mutex of the lock's shard; a fence is put up before the shards are
@@ -19,9 +21,19 @@ use terrane_base::sync::{Condvar, Mutex};
 use crate::txn::locks::{LockKey, Owner, Patience, Refusal, Waited};
 use crate::txn::range::KeyRange;
 
+#[derive(Debug)]
+struct Post {
+    number: u64,
+    owner: Owner,
+    ground: Ground,
+    /// Nobody else holds a lock behind it, so it stays.
+    stands: bool,
+}
+
 #[derive(Debug, Default)]
 struct Standing {
-    fences: Vec<(Owner, Ground)>,
+    fences: Vec<Post>,
+    next_number: u64,
     marks: Marks,
 }
 
@@ -30,18 +42,29 @@ struct Standing {
 pub(super) struct Marks {
     /// A lock was released.
     releases: u64,
-    /// A fence was taken down. Apart: who finds a lock behind its fence takes it down again, and wakes nobody but those whom
-    /// the fence kept out.
-    taken_down: u64,
+    /// A fence was taken down, or stands now. Apart: who finds a lock behind its fence takes it down again, and wakes nobody
+    /// but those whom the fence kept out.
+    moved: u64,
 }
 
-/// What keeps a fence from standing.
-#[derive(Debug)]
+/// What keeps somebody from a lock or a fence.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum InFront {
     /// Locks of these behind it.
     Holders(Vec<Owner>),
-    /// The fence of this one.
-    Fence(Owner),
+    /// The fence of this one, and whether it stands.
+    Fence(Owner, bool),
+}
+
+impl InFront {
+    /// For whom one waits, until that has ended.
+    pub(super) fn owners(&self) -> Vec<Owner> {
+        match self {
+            InFront::Holders(owners) => owners.clone(),
+            InFront::Fence(owner, true) => vec![*owner],
+            InFront::Fence(_, false) => Vec::new(),
+        }
+    }
 }
 
 /// What a fence is put up around.
@@ -64,6 +87,12 @@ impl Ground {
     /// Whether the key lies in one of the ranges.
     pub(crate) fn deletes(&self, key: &LockKey) -> bool {
         self.ranges.iter().any(|range| range.holds(key))
+    }
+
+    /// A key to name it by.
+    pub(super) fn first(&self) -> LockKey {
+        let range = || self.ranges.first().map(KeyRange::first);
+        self.keys.first().cloned().or_else(range).expect("a fence is put up around something")
     }
 
     /// Whether a single key of one lies in the other, or ranges meet of which one must be alone.
@@ -102,48 +131,90 @@ impl Drop for Wanting<'_> {
 #[derive(Debug)]
 pub(crate) struct Fence<'f> {
     fences: &'f Fences,
-    owner: Owner,
+    number: u64,
+}
+
+impl Fence<'_> {
+    /// Nobody else holds a lock behind it.
+    pub(super) fn stand(&self) {
+        let mut standing = self.fences.standing.lock();
+        let own = standing.fences.iter_mut().find(|post| post.number == self.number);
+        own.expect("a fence is there until it is dropped").stands = true;
+        // Those in front of it wait for its owner from now on, and have to say so.
+        standing.marks.moved += 1;
+        self.fences.changed.notify_all();
+    }
+
+    /// Leaves it standing until its owner's are taken down.
+    pub(crate) fn keep(self) {
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for Fence<'_> {
     fn drop(&mut self) {
-        let mut standing = self.fences.standing.lock();
-        standing.fences.retain(|(owner, _)| *owner != self.owner);
-        standing.marks.taken_down += 1;
-        self.fences.count.fetch_sub(1, Ordering::Relaxed);
-        self.fences.changed.notify_all();
+        self.fences.remove(|post| post.number == self.number);
     }
 }
 
 impl Fences {
-    /// Puts a fence up around `ground`, or names who has one that keeps it out. An owner has one fence at a time.
-    pub(super) fn put_up(&self, owner: Owner, ground: &Ground) -> Result<Fence<'_>, Owner> {
+    /// Puts a fence up around `ground`, or names who has one that keeps it out.
+    pub(super) fn put_up(&self, owner: Owner, ground: &Ground) -> Result<Fence<'_>, InFront> {
         let mut standing = self.standing.lock();
-        if let Some((of, _)) = standing.fences.iter().find(|(_, other)| other.excludes(ground)) {
-            return Err(*of);
+        let mut others = standing.fences.iter().filter(|post| post.owner != owner);
+        if let Some(other) = others.find(|post| post.ground.excludes(ground)) {
+            return Err(InFront::Fence(other.owner, other.stands));
         }
-        standing.fences.push((owner, ground.clone()));
+        standing.next_number += 1;
+        let number = standing.next_number;
+        standing.fences.push(Post { number, owner, ground: ground.clone(), stands: false });
         self.count.fetch_add(1, Ordering::Relaxed);
-        Ok(Fence { fences: self, owner })
+        Ok(Fence { fences: self, number })
+    }
+
+    /// Takes down every fence of `owner`.
+    pub(super) fn take_down(&self, owner: Owner) {
+        self.remove(|post| post.owner == owner);
+    }
+
+    fn remove(&self, is_meant: impl Fn(&Post) -> bool) {
+        let mut standing = self.standing.lock();
+        let before = standing.fences.len();
+        standing.fences.retain(|post| !is_meant(post));
+        standing.marks.moved += 1;
+        self.count.fetch_sub(before - standing.fences.len(), Ordering::Relaxed);
+        self.changed.notify_all();
     }
 
     /// Whether `key` is behind a fence that `owner` has not put up.
     #[inline]
     pub(super) fn keeps_out(&self, owner: Owner, key: &LockKey) -> bool {
-        self.count.load(Ordering::Relaxed) > 0 && Self::has_fence(&self.standing.lock(), owner, key).is_some()
+        self.count.load(Ordering::Relaxed) > 0 && self.in_front_of(owner, key).is_some()
     }
 
-    fn has_fence(standing: &Standing, owner: Owner, key: &LockKey) -> Option<Owner> {
-        let others = standing.fences.iter().filter(|(of, _)| *of != owner);
-        others.filter(|(_, ground)| ground.holds(key)).map(|(of, _)| *of).next()
+    /// The fence that keeps `owner` from `key`.
+    pub(super) fn in_front_of(&self, owner: Owner, key: &LockKey) -> Option<InFront> {
+        Self::find(&self.standing.lock(), owner, key)
     }
 
-    /// Waits until no fence keeps `owner` from `key`.
+    fn find(standing: &Standing, owner: Owner, key: &LockKey) -> Option<InFront> {
+        let mut others = standing.fences.iter().filter(|post| post.owner != owner && post.ground.holds(key));
+        others.next().map(|post| InFront::Fence(post.owner, post.stands))
+    }
+
+    /// Waits while the fence that was `seen` keeps `owner` from `key`.
     #[cold]
-    pub(super) fn wait_outside(&self, owner: Owner, key: &LockKey, patience: &Patience<'_>) -> Waited {
+    pub(super) fn wait_outside(
+        &self,
+        owner: Owner,
+        key: &LockKey,
+        seen: &InFront,
+        patience: &Patience<'_>,
+    ) -> Waited {
         let mut standing = self.standing.lock();
-        while let Some(of) = Self::has_fence(&standing, owner, key) {
-            patience.wait(&self.changed, &mut standing).map_err(|refusal| refusal.in_front(vec![of]))?;
+        while Self::find(&standing, owner, key).as_ref() == Some(seen) {
+            let waited = patience.wait(&self.changed, &mut standing);
+            waited.map_err(|refusal| refusal.in_front_of(seen))?;
         }
         Ok(())
     }
@@ -161,19 +232,15 @@ impl Fences {
     }
 
     /// Waits until what was in front may have gone since `seen`.
-    pub(super) fn wait_behind(&self, in_front: InFront, seen: Marks, patience: &Patience<'_>) -> Waited {
+    pub(super) fn wait_behind(&self, in_front: &InFront, seen: Marks, patience: &Patience<'_>) -> Waited {
         let mut standing = self.standing.lock();
         let is_there = |now: Marks| match in_front {
             InFront::Holders(_) => now.releases == seen.releases,
-            InFront::Fence(_) => now.taken_down == seen.taken_down,
+            InFront::Fence(..) => now.moved == seen.moved,
         };
         while is_there(standing.marks) {
-            if let Err(refusal) = patience.wait(&self.changed, &mut standing) {
-                return Err(refusal.in_front(match in_front {
-                    InFront::Holders(owners) => owners,
-                    InFront::Fence(owner) => vec![owner],
-                }));
-            }
+            let waited = patience.wait(&self.changed, &mut standing);
+            waited.map_err(|refusal| refusal.in_front_of(in_front))?;
         }
         Ok(())
     }
@@ -195,6 +262,13 @@ impl Refusal {
             Refusal::TimedOut(_) => Refusal::TimedOut(owners),
             other => other,
         }
+    }
+
+    fn in_front_of(self, in_front: &InFront) -> Refusal {
+        self.in_front(match in_front {
+            InFront::Holders(owners) => owners.clone(),
+            InFront::Fence(owner, _) => vec![*owner],
+        })
     }
 }
 

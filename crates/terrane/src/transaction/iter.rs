@@ -1,24 +1,64 @@
 //! Rows of a batch over rows of the database, merged from both ends.
 //!
-//! Each end has one row of the database and one change ahead. Where both are of one key, the change wins; a delete shows
-//! nothing. The ends share the two sources, so a source that one end has emptied may still be ahead at the other: the
-//! sources themselves never give a row twice, and what an end has ahead the other end takes over when its source is
-//! empty.
+//! Each end has one row of the database and one change ahead. Where both are of one key, the change wins, or is folded with
+//! the row; a delete shows nothing. What the batch deletes by range is not read at all. The ends share the two sources, so a
+//! source that one end has emptied may still be ahead at the other: the sources themselves never give a row twice, and what
+//! an end has ahead the other end takes over when its source is empty.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::collections::VecDeque;
 
-use terrane_base::key_order::Order;
 use terrane_base::{Error, Result};
 use terrane_engine::{Bounds, ScanId};
 
-use crate::Row;
 use crate::iter::{EncodedIter, decoded};
+use crate::snapshot::Pin;
 use crate::transaction::Transaction;
-use crate::transaction::indexed::{Changes, IndexedBatch};
+use crate::transaction::indexed::{Change, Changes, IndexedBatch};
+use crate::{Row, Table};
 
-/// A change as the iterator holds it: the key, and the value or a delete.
-type Changed<'b> = (&'b [u8], Option<&'b [u8]>);
+/// A change as the iterator holds it: the key, and what is done to it.
+type Changed<'b> = (&'b [u8], &'b Change);
+
+/// The rows of several ranges, with keys as they are kept, in order, from both ends.
+struct Parts {
+    table: Table,
+    pin: Pin,
+    /// Those that neither end has begun.
+    left: VecDeque<Bounds>,
+    front: Option<EncodedIter>,
+    back: Option<EncodedIter>,
+}
+
+impl Parts {
+    fn open(&self, bounds: Bounds) -> EncodedIter {
+        self.table.encoded_iter_at(bounds, self.pin.clone())
+    }
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        loop {
+            if let Some(row) = self.front.as_mut().and_then(Iterator::next) {
+                return Some(row);
+            }
+            match self.left.pop_front() {
+                Some(bounds) => self.front = Some(self.open(bounds)),
+                None => return self.back.as_mut()?.next(),
+            }
+        }
+    }
+
+    fn next_back(&mut self) -> Option<Result<Row>> {
+        loop {
+            if let Some(row) = self.back.as_mut().and_then(DoubleEndedIterator::next_back) {
+                return Some(row);
+            }
+            match self.left.pop_back() {
+                Some(bounds) => self.back = Some(self.open(bounds)),
+                None => return self.front.as_mut()?.next_back(),
+            }
+        }
+    }
+}
 
 /// What is next at one end.
 #[derive(Default)]
@@ -30,9 +70,9 @@ struct Ahead<'b> {
 /// The rows of a range under the changes of a batch, in key order, from both ends. After an error it ends.
 pub struct BatchIter<'b> {
     /// None where there is nothing but an error.
-    rows: Option<EncodedIter>,
+    rows: Option<Parts>,
     failed: Option<Error>,
-    order: Option<Arc<Order>>,
+    table: Table,
     changes: Changes<'b>,
     batch: &'b IndexedBatch,
     front: Ahead<'b>,
@@ -41,20 +81,21 @@ pub struct BatchIter<'b> {
 }
 
 impl<'b> BatchIter<'b> {
-    /// The rows of both sources, which have encoded keys, or an error alone.
-    pub(crate) fn new(
-        sources: Result<(EncodedIter, Changes<'b>)>,
-        order: Option<Arc<Order>>,
-        batch: &'b IndexedBatch,
-    ) -> Self {
-        let (rows, changes, failed) = match sources {
-            Ok((rows, changes)) => (Some(rows), changes, None),
+    /// The rows within encoded bounds, as a pin sees them, under the batch, or an error alone.
+    pub(crate) fn new(batch: &'b IndexedBatch, table: &Table, bounds: Result<Bounds>, pin: Pin) -> Self {
+        let (rows, changes, failed) = match bounds {
+            Ok(bounds) => {
+                let changes = batch.changes(table, &bounds);
+                let left = batch.rest_of(table, bounds).into();
+                let rows = Parts { table: table.clone(), pin, left, front: None, back: None };
+                (Some(rows), changes, None)
+            }
             Err(error) => (None, None, Some(error)),
         };
         BatchIter {
             rows,
             failed,
-            order,
+            table: table.clone(),
             changes,
             batch,
             front: Ahead::default(),
@@ -65,12 +106,12 @@ impl<'b> BatchIter<'b> {
 
     fn fill_front(&mut self) -> Result<()> {
         if self.front.row.is_none() {
-            let next = self.rows.as_mut().and_then(Iterator::next).transpose()?;
+            let next = self.rows.as_mut().and_then(Parts::next).transpose()?;
             self.front.row = next.or_else(|| self.back.row.take());
         }
         if self.front.change.is_none() {
             let next = self.changes.as_mut().and_then(Iterator::next);
-            let next = next.map(|(key, change)| (key.as_slice(), self.batch.value_of(change)));
+            let next = next.map(|(key, change)| (key.as_slice(), change));
             self.front.change = next.or_else(|| self.back.change.take());
         }
         Ok(())
@@ -78,12 +119,12 @@ impl<'b> BatchIter<'b> {
 
     fn fill_back(&mut self) -> Result<()> {
         if self.back.row.is_none() {
-            let next = self.rows.as_mut().and_then(DoubleEndedIterator::next_back).transpose()?;
+            let next = self.rows.as_mut().and_then(Parts::next_back).transpose()?;
             self.back.row = next.or_else(|| self.front.row.take());
         }
         if self.back.change.is_none() {
             let next = self.changes.as_mut().and_then(DoubleEndedIterator::next_back);
-            let next = next.map(|(key, change)| (key.as_slice(), self.batch.value_of(change)));
+            let next = next.map(|(key, change)| (key.as_slice(), change));
             self.back.change = next.or_else(|| self.front.change.take());
         }
         Ok(())
@@ -107,11 +148,11 @@ impl<'b> BatchIter<'b> {
             if order == Ordering::Less {
                 return Ok(end.row.take());
             }
-            if order == Ordering::Equal {
-                end.row = None;
-            }
-            if let Some((key, Some(value))) = end.change.take() {
-                return Ok(Some((key.to_vec(), value.to_vec())));
+            let row = if order == Ordering::Equal { end.row.take() } else { None };
+            let Some((key, change)) = end.change.take() else { return Ok(None) };
+            let below = row.map(|(_, value)| value);
+            if let Some(value) = self.batch.value_of(&self.table, key, change, below)? {
+                return Ok(Some((key.to_vec(), value)));
             }
         }
     }
@@ -133,7 +174,7 @@ impl<'b> BatchIter<'b> {
 impl BatchIter<'_> {
     /// A row with its key as users know it. After an error the iterator ends.
     fn decoded(&mut self, row: Result<Row>) -> Result<Row> {
-        let Some(order) = &self.order else { return row };
+        let Some(order) = &self.table.order else { return row };
         let row = row.and_then(|row| decoded(order, row));
         self.is_finished |= row.is_err();
         row

@@ -1,7 +1,9 @@
 //! Transactions: changes that are made beside those of others as if nobody else were there.
 
+mod deleted;
 mod indexed;
 mod iter;
+mod write;
 
 use std::fmt;
 use std::ops::RangeBounds;
@@ -92,33 +94,6 @@ impl Transaction {
         core.check_limits(self.batch.len() as u64 + more, (self.batch.bytes() + more_bytes) as u64)
     }
 
-    /// Sets `key` to `value` in `table`.
-    ///
-    /// # Errors
-    /// `Full` beyond the limits of the transaction, `Invalid` beyond those of keys and values or for a table of another
-    /// database, `NotFound` if the table was dropped. Where it locks: `Conflict`, `Deadlock`, `TooOld`, `TimedOut`.
-    /// Nothing was changed then.
-    pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.before_write(table, key, value.len())?;
-        self.batch.put(table, key, value)
-    }
-
-    /// Removes `key` from `table`; fine if it is not there.
-    ///
-    /// # Errors
-    /// As [`Transaction::put`].
-    pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        self.before_write(table, key, 0)?;
-        self.batch.delete(table, key)
-    }
-
-    fn before_write(&self, table: &Table, key: &[u8], value_len: usize) -> Result<()> {
-        terrane_base::key::check_key(key)?;
-        let mut core = self.checked(table)?;
-        self.check_limits(&core, key.len() + value_len + 1)?;
-        table.encoding(key, |key| core.before_write(table.id(), key))
-    }
-
     /// The value of `key`: the transaction's own, or what it sees.
     ///
     /// # Errors
@@ -152,14 +127,13 @@ impl Transaction {
         terrane_base::key::check_key(key)?;
         let at = {
             let mut core = self.checked(table)?;
-            if let Some(own) = self.batch.changed(table, key) {
-                return Ok(own.map(|bytes| Value::new(bytes.to_vec())));
+            if self.batch.is_open(table, key)? {
+                table.encoding(key, |key| before(&mut core, key))?;
+                self.check_limits(&core, 0)?;
             }
-            table.encoding(key, |key| before(&mut core, key))?;
-            self.check_limits(&core, 0)?;
             core.snapshot().map(|snapshot| snapshot.seq())
         };
-        table.get_at(key, at)
+        self.batch.get_over(table, key, at)
     }
 
     /// The values of several keys, in their order; of one moment, but for the transaction's own.
@@ -167,8 +141,12 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::get`].
     pub fn multi_get(&self, table: &Table, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
-        let others: Vec<&[u8]> =
-            keys.iter().copied().filter(|key| self.batch.changed(table, key).is_none()).collect();
+        let mut others = Vec::with_capacity(keys.len());
+        for key in keys {
+            if self.batch.is_open(table, key)? {
+                others.push(*key);
+            }
+        }
         let at = {
             let mut core = self.checked(table)?;
             for key in &others {
@@ -179,11 +157,14 @@ impl Transaction {
             core.snapshot().map(|snapshot| snapshot.seq())
         };
         let mut read = table.multi_get_at(&others, at)?.into_iter();
-        let values = keys.iter().map(|key| match self.batch.changed(table, key) {
-            Some(own) => own.map(|bytes| Value::new(bytes.to_vec())),
-            None => read.next().flatten(),
+        let values = keys.iter().map(|key| {
+            table.encoding(key, |key| {
+                let own = self.batch.own(table, key);
+                let below = if own.is_open() { read.next().flatten() } else { None };
+                Ok(self.batch.resolve(table, key, &own, below.map(Value::into_vec))?.map(Value::new))
+            })
         });
-        Ok(values.collect())
+        values.collect()
     }
 
     /// The rows of a range: its own changes over what it sees. A serializable transaction keeps the part that was seen, as
@@ -211,7 +192,7 @@ impl Transaction {
             let pin = core.snapshot().cloned();
             (scan, pin.unwrap_or_else(|| Arc::new(EngineSnapshot::new(table.engine.clone()))))
         };
-        let rows = self.batch.rows(table, Ok(bounds.clone()), pin);
+        let rows = BatchIter::new(&self.batch, table, Ok(bounds.clone()), pin);
         Ok(TransactionIter { rows, transaction: self, scan, bounds, seen: [None, None], is_whole: false })
     }
 
