@@ -158,7 +158,6 @@ bugs! {
     NameUnsettledBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine backup a_cut_at_any_call";
     CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine backup what_backups_share";
     BelieveBackupObject: "backup: every object is checked", "a restore believes objects whose checksum is wrong", "terrane-engine backup no_flipped_byte";
-    FollowInPlace: "follower: views do not change", "a view reads journal segments in place, where the primary writes them", "terrane-engine follow a_view_stays";
     BelieveGoneExtent: "follower: what is gone is said to be", "what the primary gave up is told as damage", "terrane-engine follow what_the_primary_gave_up";
     RestoreKeepsId: "backup: a database of its own", "a restored database has the id of its source", "terrane-engine backup a_backup_is_restored";
     ReuseHistory: "history: files are kept", "the file of a segment that is history is reused", "terrane changes batches_are_told_whole";

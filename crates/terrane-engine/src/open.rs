@@ -111,11 +111,23 @@ impl Engine {
     ) -> Result<Arc<Engine>> {
         let start = env.clock.now();
         let options = settle(options, &env, &functions)?;
+        let engine = Engine::assemble(disk, dir, options, env, functions, following)?;
+        engine.begin(start)?;
+        Ok(engine)
+    }
+
+    /// Steps 2 to 7, and the journal. Requires: the options are settled.
+    fn assemble(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: Options,
+        env: Env,
+        functions: Functions,
+        following: Option<&Following<'_>>,
+    ) -> Result<Arc<Engine>> {
         let flows = Flows::default();
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
-        let extents = open_store(&disk, dir, &options, &state)?;
-        let extents =
-            following.map_or_else(|| extents.clone(), |following| following.store(&extents, &state));
+        let extents = open_store(&disk, dir, &options, &state, following)?;
         let store = flows.user(&extents);
         let known = following.map(Following::known_extents).unwrap_or_default();
         let tables = open_tables(&state, &options, &store, &functions, &env, &known)?;
@@ -123,7 +135,7 @@ impl Engine {
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
         let journal = recover_journal(doors, dir, &options, found, &tables, &counters, following.is_some())?;
         let (plan, cache) = divide_memory(&options, following.and_then(Following::cache));
-        let engine = Arc::new(Engine {
+        Ok(Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
             cache,
@@ -164,9 +176,7 @@ impl Engine {
             journal,
             counters,
             histograms: Histograms::default(),
-        });
-        engine.begin(start)?;
-        Ok(engine)
+        }))
     }
 
     /// Ends the opening that began at `start`.
@@ -293,7 +303,13 @@ fn forget_dropped(manifest: &Manifest, state: State) -> Result<State> {
     Ok(State::clone(&manifest.state()))
 }
 
-fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State) -> Result<Arc<dyn Store>> {
+fn open_store(
+    disk: &Arc<dyn Disk>,
+    dir: &Path,
+    options: &Options,
+    state: &State,
+    following: Option<&Following<'_>>,
+) -> Result<Arc<dyn Store>> {
     let settings = StoreSettings {
         direct_io: options.direct_io,
         read_only: options.read_only,
@@ -302,7 +318,8 @@ fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State
     let data = dir.join(DATA);
     let store = LocalStore::open(disk.clone(), &data, settings).map_err(|error| lost(error, &data))?;
     store.restore(&mut state.extents())?;
-    Ok(Arc::new(store))
+    let store: Arc<dyn Store> = Arc::new(store);
+    Ok(following.map_or_else(|| store.clone(), |following| following.store(&store, state)))
 }
 
 /// A directory of a database that is not there was lost: it is made before the database is one.
