@@ -95,8 +95,7 @@ impl Engine {
         env: Env,
         operators: MergeOperators,
     ) -> Result<Arc<Engine>> {
-        let start = env.clock.now();
-        let options = settle(options, &env, &operators)?;
+        let (start, options) = (env.clock.now(), settle(options, &env, &operators)?);
         let flows = Flows::default();
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
         let extents = open_store(&disk, dir, &options, &state)?;
