@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::time::Duration;
 
-use terrane::{IndexedBatch, Kind, Row, Sync};
+use terrane::{IndexedBatch, Kind, Row, Sync, Table};
 
 use crate::support::{Dice, open, open_appending};
 
@@ -23,6 +24,44 @@ fn taken(mut rows: impl DoubleEndedIterator<Item = terrane::Result<Row>>, dice: 
     front
 }
 
+/// One change of any kind, in the batch and in the model; the table appends what is merged.
+fn change(
+    batch: &mut IndexedBatch,
+    model: &mut Rows,
+    table: &Table,
+    dice: &mut Dice,
+    key: Vec<u8>,
+    step: u8,
+) {
+    match dice.roll(11) {
+        0..4 => {
+            batch.put(table, &key, &[step]).unwrap();
+            model.insert(key, vec![step]);
+        }
+        4..6 => {
+            batch.delete(table, &key).unwrap();
+            model.remove(&key);
+        }
+        6 | 7 => {
+            batch.merge(table, &key, &[step]).unwrap();
+            model.entry(key).or_default().push(step);
+        }
+        8 => {
+            let end = vec![key[0] + 1 + dice.roll(6) as u8];
+            batch.delete_range(table, &key, &end).unwrap();
+            model.retain(|other, _| *other < key || *other >= end);
+        }
+        9 => {
+            batch.put_until(table, &key, &[step], Duration::from_secs(1)).unwrap();
+            model.remove(&key);
+        }
+        _ => {
+            batch.put_until(table, &key, &[step], Duration::from_secs(1 << 33)).unwrap();
+            model.insert(key, vec![step]);
+        }
+    }
+}
+
 #[test]
 fn an_indexed_batch_reads_as_if_it_were_written() {
     for seed in 0..60 {
@@ -39,43 +78,19 @@ fn an_indexed_batch_reads_as_if_it_were_written() {
         for step in 0..80u8 {
             let key = vec![dice.roll(20) as u8];
             match dice.roll(16) {
-                0..4 => {
-                    batch.put(table, &key, &[step]).unwrap();
-                    model.insert(key, vec![step]);
-                }
-                4..6 => {
-                    batch.delete(table, &key).unwrap();
-                    model.remove(&key);
-                }
-                6 => {
+                0..10 => change(&mut batch, &mut model, table, &mut dice, key, step),
+                10 => {
                     batch.set_savepoint();
                     savepoints.push(model.clone());
                 }
-                7 => match savepoints.pop() {
+                11 => match savepoints.pop() {
                     Some(before) => {
                         batch.rollback_to_savepoint().unwrap();
                         model = before;
                     }
                     None => assert_eq!(batch.rollback_to_savepoint().unwrap_err().kind(), Kind::Invalid),
                 },
-                10 | 11 => {
-                    batch.merge(table, &key, &[step]).unwrap();
-                    model.entry(key).or_default().push(step);
-                }
-                12 => {
-                    let end = vec![key[0] + 1 + dice.roll(6) as u8];
-                    batch.delete_range(table, &key, &end).unwrap();
-                    model.retain(|other, _| *other < key || *other >= end);
-                }
-                13 => {
-                    batch.put_until(table, &key, &[step], std::time::Duration::from_secs(1)).unwrap();
-                    model.remove(&key);
-                }
-                14 => {
-                    batch.put_until(table, &key, &[step], std::time::Duration::from_secs(1 << 33)).unwrap();
-                    model.insert(key, vec![step]);
-                }
-                8 => assert_eq!(batch.pop_savepoint().is_ok(), savepoints.pop().is_some()),
+                12 => assert_eq!(batch.pop_savepoint().is_ok(), savepoints.pop().is_some()),
                 _ => {
                     let (low, high) = (vec![dice.roll(21) as u8], vec![dice.roll(21) as u8]);
                     let bounds = (Bound::Included(low.as_slice()), Bound::Excluded(high.as_slice()));
