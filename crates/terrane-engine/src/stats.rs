@@ -53,6 +53,7 @@ counters! {
     extents_ingested, "extents", "Extents that came in without passing through memory: of external files and bulk loads.";
     extents_dropped, "extents", "Extents dropped whole because they lay within a range that was given up.";
     entries_expired, "entries", "Entries that flush and compaction dropped, or turned to deletes, because they had expired.";
+    entries_filtered, "rows", "Rows that compaction filters took out or changed.";
     adaptive_switches, "switches", "Times that the tree of a table began or ceased to be kept for reads alone.";
     adaptive_flushes, "flushes", "Flushes asked for because a table is mostly read.";
     adaptive_jobs, "jobs", "Compaction jobs that only gave reads fewer sorted runs; among the jobs committed.";

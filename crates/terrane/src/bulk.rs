@@ -1,8 +1,9 @@
 //! What is done with whole ranges at once, without a look at each row.
 
 use std::ops::RangeBounds;
+use std::sync::Arc;
 
-use terrane_base::Result;
+use terrane_base::{CompactionFilter, Result};
 use terrane_engine::{DroppedExtents, Estimate};
 
 use crate::Table;
@@ -81,5 +82,40 @@ impl Table {
     pub fn delete_files_in_range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<DroppedExtents> {
         self.refuse_if_dropped()?;
         self.engine.drop_extents(&self.inner, &to_bounds(&range))
+    }
+
+    /// Has compactions of the table that begin from now on show rows to `filter`, which may take them out or change them; to
+    /// nobody with `None`. It belongs to the open database and is not stored: an opening without it compacts without it.
+    /// [`CompactionFilter`] has the rules, those about snapshots first of all.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// use terrane::FilterDecision;
+    /// #[derive(Debug)]
+    /// struct NoDrafts;
+    /// impl terrane::CompactionFilter for NoDrafts {
+    ///     fn name(&self) -> &str {
+    ///         "no-drafts"
+    ///     }
+    ///     fn filter(&self, _key: &[u8], value: &[u8]) -> FilterDecision {
+    ///         if value == b"draft" { FilterDecision::Remove } else { FilterDecision::Keep }
+    ///     }
+    ///     fn sees_all(&self) -> bool {
+    ///         true
+    ///     }
+    /// }
+    /// let table = db.default_table();
+    /// table.set_compaction_filter(Some(std::sync::Arc::new(NoDrafts)));
+    /// table.put(b"a", b"draft")?;
+    /// table.put(b"b", b"text")?;
+    /// db.compact_range(table, ..)?;
+    /// assert_eq!(table.iter().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_compaction_filter(&self, filter: Option<Arc<dyn CompactionFilter>>) {
+        self.inner.set_compaction_filter(filter);
     }
 }

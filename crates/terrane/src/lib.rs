@@ -103,7 +103,7 @@ pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, counter};
 pub use terrane_base::options::{
     Compression, IoUring, JournalMode, OperatorName, OptionInfo, Options, TimeToLive,
 };
-pub use terrane_base::{Error, Kind, Result, SeqNo};
+pub use terrane_base::{CompactionFilter, Error, FilterDecision, Kind, Result, SeqNo};
 pub use terrane_engine::{
     CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate, ExternalSummary, Finding, IngestOptions,
     Ingested, Isolation, LevelShape, Loss, Progress, RepairReport, Shape, Stats, TableShape,
