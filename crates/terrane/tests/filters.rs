@@ -80,7 +80,7 @@ fn rows_are_taken_out_and_changed() {
     table.set_compaction_filter(Some(filter.clone()));
     db.compact_range(table, ..).unwrap();
     let keys: BTreeSet<_> = filter.keys.lock().unwrap().iter().cloned().collect();
-    assert!(!keys.contains(&key(7).to_vec()) && keys.len() == 199, "not deletes: {}", keys.len());
+    assert!(!keys.contains(key(7).as_slice()) && keys.len() == 199, "not deletes: {}", keys.len());
     let rows: Vec<_> = table.iter().map(|row| row.unwrap()).collect();
     assert_eq!(rows.len(), 149);
     for (key, value) in &rows {
