@@ -1,6 +1,6 @@
 //! External files and bulk loads against a model, over every state of the tree beneath them.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test, with files of the user")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
