@@ -19,6 +19,7 @@
 pub mod assertion;
 pub mod batch;
 pub mod chain;
+pub mod compaction_filter;
 pub mod counters;
 pub mod cursor;
 pub mod env;
@@ -44,6 +45,7 @@ pub mod varint;
 pub mod watch;
 
 pub use batch::Batch;
+pub use compaction_filter::{CompactionFilter, FilterDecision};
 pub use counters::ReadCounters;
 pub use cursor::{Cursor, Entry};
 pub use error::{Error, Kind, Result, WaitsFor};

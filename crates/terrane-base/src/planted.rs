@@ -68,6 +68,7 @@ bugs! {
     IngestOverMemory: "external files: order", "extents come in though memory has older versions of their keys", "terrane ingest newest_wins";
     IngestTooDeep: "external files: order", "extents come in beneath older versions of their keys", "terrane ingest newest_wins";
     KeepIngestedRow: "row cache: forgetting", "a row stays in the row cache when extents with a newer version come in", "terrane ingest rows_that_are_cached";
+    FilterUnderSnapshot: "compaction filters: snapshots", "a compaction filter takes out what a snapshot sees", "terrane filters a_snapshot_keeps";
     SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction model jobs_side_by_side";
     SnapshotSeesNewer: "snapshot reads", "a snapshot sees what was written later", "terrane-sim model tiny_limits_few_keys";
     SkipLevelInRead: "point reads", "a read leaves the deepest level out", "terrane-sim model tiny_limits_many_keys";

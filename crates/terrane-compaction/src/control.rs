@@ -10,7 +10,7 @@ use std::time::Duration;
 use terrane_base::env::Clock;
 use terrane_base::prefix_extractor::Extractor;
 use terrane_base::sync::{Condvar, Mutex};
-use terrane_base::{Error, Kind, MergeOperator, Moment, Result};
+use terrane_base::{CompactionFilter, Error, Kind, MergeOperator, Moment, Result, SeqNo};
 
 use crate::job::Work;
 
@@ -82,6 +82,15 @@ pub struct JobControl {
     work: AtomicWork,
     operator: OnceLock<Arc<dyn MergeOperator>>,
     extractor: OnceLock<Arc<Extractor>>,
+    filtering: OnceLock<Filtering>,
+}
+
+/// A compaction filter, and what it is not asked about.
+#[derive(Clone, Debug)]
+pub(crate) struct Filtering {
+    pub(crate) filter: Arc<dyn CompactionFilter>,
+    /// What has this number or a smaller one.
+    pub(crate) seen: SeqNo,
 }
 
 macro_rules! atomic_work {
@@ -114,6 +123,7 @@ atomic_work!(
     entries_out,
     entries_dropped,
     entries_expired,
+    entries_filtered,
     operands_folded,
     folds_failed
 );
@@ -131,6 +141,7 @@ impl JobControl {
             work: AtomicWork::default(),
             operator: OnceLock::new(),
             extractor: OnceLock::new(),
+            filtering: OnceLock::new(),
         }
     }
 
@@ -138,6 +149,17 @@ impl JobControl {
     pub fn fold_with(&self, operator: Arc<dyn MergeOperator>) {
         // A control is of one job: whoever comes second brings the same.
         let _ = self.operator.set(operator);
+    }
+
+    /// Has the job show rows to a compaction filter, but for what has the number `seen` or a smaller one.
+    pub fn filter_with(&self, filter: Arc<dyn CompactionFilter>, seen: SeqNo) {
+        // As above.
+        let _ = self.filtering.set(Filtering { filter, seen });
+    }
+
+    /// What the job shows rows to.
+    pub(crate) fn filtering(&self) -> Option<&Filtering> {
+        self.filtering.get()
     }
 
     /// What the job folds operands with.

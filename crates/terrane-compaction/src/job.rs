@@ -282,6 +282,8 @@ pub struct Work {
     pub entries_dropped: u64,
     /// Entries that had expired.
     pub entries_expired: u64,
+    /// Rows that a compaction filter took out or changed.
+    pub entries_filtered: u64,
     /// Operands that were folded, with others or with a value.
     pub operands_folded: u64,
     /// Times that a merge operator failed: its operands stayed as they were.

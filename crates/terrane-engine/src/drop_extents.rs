@@ -208,6 +208,6 @@ pub(crate) fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
     }
     Err(Error::new(
         Kind::Busy,
-        "a compaction that works on the range is paused: let the background go on, or cancel its compactions",
+        "background work on the table is paused on the way: let the background go on, or cancel its compactions",
     ))
 }

@@ -230,39 +230,6 @@ impl Scheduler {
         }
     }
 
-    /// Keeps flushes of these tables from beginning, until [`Scheduler::resume_flushes`]; waits for those that run.
-    ///
-    /// # Errors
-    /// As [`Scheduler::wait_until`].
-    pub(crate) fn hold_flushes(&self, tables: &[TableId], control: &Arc<JobControl>) -> Result<Vec<u64>> {
-        let mut held = Vec::new();
-        self.wait_until(|schedule| {
-            if tables.iter().any(|table| schedule.is_running("flush", *table)) {
-                return Ok(false);
-            }
-            for table in tables {
-                schedule.next_id += 1;
-                held.push(schedule.next_id);
-                schedule.running.push(Running {
-                    id: schedule.next_id,
-                    name: "flush",
-                    table: Some(*table),
-                    claim: None,
-                    advance: None,
-                    control: control.clone(),
-                });
-            }
-            Ok(true)
-        })?;
-        Ok(held)
-    }
-
-    /// Ends what [`Scheduler::hold_flushes`] began.
-    pub(crate) fn resume_flushes(&self, held: &[u64]) {
-        self.schedule.lock().running.retain(|running| !held.contains(&running.id));
-        self.wake();
-    }
-
     /// How many wake-ups there were.
     pub(crate) fn signals(&self) -> u64 {
         self.signals.load(Ordering::Acquire)
@@ -416,5 +383,6 @@ impl Engine {
     }
 }
 
+mod hold;
 #[cfg(test)]
 mod tests;

@@ -99,6 +99,7 @@ numbers! {
     extents_ingested, counter, "extents", "Extents that came in without passing through memory: of external files and bulk loads.";
     extents_dropped, counter, "extents", "Extents dropped whole because they lay within a range that was given up.";
     entries_expired, counter, "entries", "Entries that flush and compaction dropped, or turned to deletes, because they had expired.";
+    entries_filtered, counter, "rows", "Rows that compaction filters took out or changed.";
     adaptive_switches, counter, "switches", "Times that the tree of a table began or ceased to be kept for reads alone.";
     adaptive_flushes, counter, "flushes", "Flushes asked for because a table is mostly read.";
     scan_flushes, counter, "flushes", "Flushes asked for because scans stepped over more versions in memory than are there.";

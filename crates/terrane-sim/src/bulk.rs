@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 
 use terrane::{ExtentFileWriter, IngestOptions, Kind, Table};
+use terrane_device::Disk as _;
 
 use crate::model::Change;
 use crate::numbers::Numbers;
@@ -148,6 +150,12 @@ impl Runner {
         if error.kind() != Kind::Invalid {
             self.met("write an external file", error);
         }
+    }
+
+    /// Whether any file is left that was written to be taken in.
+    pub(crate) fn has_external_files(&self) -> bool {
+        let names = self.disk().device().list(Path::new("/"));
+        names.is_ok_and(|names| names.iter().any(|name| name.ends_with(".extents")))
     }
 
     /// Loads sorted rows past memory.

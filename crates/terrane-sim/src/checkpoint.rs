@@ -57,10 +57,12 @@ impl Runner {
         self.judge_look("checkpoint", seen);
     }
 
-    /// Whether there are some, or parts of some: they take space, and data files that they share keep free room.
+    /// Whether there are some, or parts of some, or external files: they take space, and data files that they share keep
+    /// free room.
     pub(crate) fn has_checkpoints(&self) -> bool {
         let is_there = |dir: String| self.disk().device().exists(Path::new(&dir)).unwrap_or(true);
         (0..CHECKPOINTS).map(dir).any(|dir| is_there(format!("{dir}.unfinished")) || is_there(dir))
+            || self.has_external_files()
     }
 
     /// Looks at the checkpoints that a crash left.

@@ -1,8 +1,10 @@
 //! What is done with whole ranges at once, without a look at each row.
 
 use std::ops::RangeBounds;
+use std::sync::Arc;
 
-use terrane_base::Result;
+use terrane_base::key_order::Order;
+use terrane_base::{CompactionFilter, FilterDecision, Result};
 use terrane_engine::{DroppedExtents, Estimate};
 
 use crate::Table;
@@ -80,5 +82,73 @@ impl Table {
     pub fn delete_files_in_range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<DroppedExtents> {
         self.refuse_if_dropped()?;
         self.engine.drop_extents(&self.inner, &self.bounds(&range)?)
+    }
+
+    /// Has compactions of the table that begin from now on show rows to `filter`, which may take them out or change them; to
+    /// nobody with `None`. It belongs to the open database and is not stored: an opening without it compacts without it.
+    /// [`CompactionFilter`] has the rules, those about snapshots first of all.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// use terrane::FilterDecision;
+    /// #[derive(Debug)]
+    /// struct NoDrafts;
+    /// impl terrane::CompactionFilter for NoDrafts {
+    ///     fn name(&self) -> &str {
+    ///         "no-drafts"
+    ///     }
+    ///     fn filter(&self, _key: &[u8], value: &[u8]) -> FilterDecision {
+    ///         if value == b"draft" { FilterDecision::Remove } else { FilterDecision::Keep }
+    ///     }
+    ///     fn sees_all(&self) -> bool {
+    ///         true
+    ///     }
+    /// }
+    /// let table = db.default_table();
+    /// table.set_compaction_filter(Some(std::sync::Arc::new(NoDrafts)));
+    /// table.put(b"a", b"draft")?;
+    /// table.put(b"b", b"text")?;
+    /// db.compact_range(table, ..)?;
+    /// assert_eq!(table.iter().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_compaction_filter(&self, filter: Option<Arc<dyn CompactionFilter>>) {
+        let filter = filter.map(|filter| match &self.order {
+            None => filter,
+            Some(order) => Arc::new(FilterInOrder { filter, order: order.clone() }),
+        });
+        self.inner.set_compaction_filter(filter);
+    }
+}
+
+/// A filter of a table with an order: it is shown keys as the user knows them.
+#[derive(Debug)]
+struct FilterInOrder {
+    filter: Arc<dyn CompactionFilter>,
+    order: Arc<Order>,
+}
+
+impl CompactionFilter for FilterInOrder {
+    fn name(&self) -> &str {
+        self.filter.name()
+    }
+
+    /// A key that cannot be decoded stays: whoever reads it is told.
+    fn filter(&self, key: &[u8], value: &[u8]) -> FilterDecision {
+        let Ok(key) = self.order.decode(key) else { return FilterDecision::Keep };
+        match self.filter.filter(&key, value) {
+            FilterDecision::RemoveUntil(end) => match self.order.encode(&end) {
+                Ok(end) => FilterDecision::RemoveUntil(end),
+                Err(_) => FilterDecision::Remove,
+            },
+            decision => decision,
+        }
+    }
+
+    fn sees_all(&self) -> bool {
+        self.filter.sees_all()
     }
 }
