@@ -108,7 +108,7 @@ fn a_backup_is_restored_as_a_database_of_its_own() {
         let made = backups.create(&engine, &BackupOptions::default().flush(flush), &mut go_on).unwrap();
         assert_eq!((made.id, made.last_seq), (1, engine.visible()));
         assert!(made.extents > 0 && (flush || made.journal_bytes > 0), "{journal:?}");
-        assert_eq!(backups.list().unwrap().backups, [made.clone()]);
+        assert_eq!(backups.list().unwrap().backups, std::slice::from_ref(&made));
         assert_verified(&backups, 1);
         write(&engine, 0, 400, 3);
         let restored = restore(&backups, &disk, 1, TARGET).unwrap();

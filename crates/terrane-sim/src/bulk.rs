@@ -69,8 +69,14 @@ pub(crate) fn read(words: &[&str]) -> Result<Op, String> {
     })
 }
 
+/// Keys with their values; `None` is a delete.
+type Rows = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+/// One of them.
+type Row<'r> = (&'r Vec<u8>, &'r Option<Vec<u8>>);
+
 /// Sorted rows of a load or a file that a seed stands for; `None` is a delete.
-fn rows_of(seed: u64, has_deletes: bool) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
+fn rows_of(seed: u64, has_deletes: bool) -> Rows {
     let mut numbers = Numbers::new(seed);
     let (first, width) = (numbers.below(KEYS_MAX), 1 + numbers.skewed(KEYS_MAX));
     let value_bytes = *numbers.pick(&[10, 100, 2_000]);
@@ -85,10 +91,7 @@ fn rows_of(seed: u64, has_deletes: bool) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
 }
 
 /// The rows in the order of a table.
-fn sorted<'r>(
-    table: &Table,
-    rows: &'r BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-) -> Box<dyn Iterator<Item = (&'r Vec<u8>, &'r Option<Vec<u8>>)> + 'r> {
+fn sorted<'r>(table: &Table, rows: &'r Rows) -> Box<dyn Iterator<Item = Row<'r>> + 'r> {
     if is_turned(table) { Box::new(rows.iter().rev()) } else { Box::new(rows.iter()) }
 }
 
@@ -126,12 +129,7 @@ impl Runner {
         });
     }
 
-    fn write_file(
-        &self,
-        path: &str,
-        table: &str,
-        rows: &BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    ) -> terrane::Result<()> {
+    fn write_file(&self, path: &str, table: &str, rows: &Rows) -> terrane::Result<()> {
         let mut options = self.options();
         options.set("key_order", self.db().table(table)?.key_order())?;
         let orders = crate::order::orders()?;

@@ -146,8 +146,8 @@ impl Files {
     /// What the manifest says of a table. Functions of a program are not at hand here.
     fn named(table: &terrane_levels::Table) -> Result<TableName> {
         match table.name.as_str() {
-            name if name.starts_with(HIDDEN_PREFIX) => return Ok(TableName::Hidden),
-            _ if table.dropped => return Ok(TableName::Dropped),
+            name if name.starts_with(HIDDEN_PREFIX) => Ok(TableName::Hidden),
+            _ if table.dropped => Ok(TableName::Dropped),
             name => {
                 let order = table.options.iter().find(|(option, _)| option == KEY_ORDER);
                 let order = order.map(|(_, order)| order.as_str()).filter(|order| *order != BYTEWISE);

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use crate::bulk;
 use crate::fault::{Crash, Harm};
-use crate::op::{Op, Span, Value, Way};
+use crate::op::{Edit, Op, Span, Value, Way};
 
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
