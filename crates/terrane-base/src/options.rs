@@ -206,6 +206,8 @@ options! {
         "How long what is written to a table from now on lives, unless a write says otherwise; then it is as if deleted.";
     operand_folding: bool = true, "true, false", |_| true,
         "Let flush and compaction fold operands of merges; off, only reads do.";
+    write_wait_max_ms: u64 = 0, "0 (no limit: as long as memory comes back) to 86400000", |v| *v <= 86_400_000,
+        "Milliseconds for which pacing and memory together hold a write back before it is refused as busy, unwritten.";
     create_if_missing: bool = true, "true, false", |_| true,
         "Create the database if the directory is missing or empty.";
     error_if_exists: bool = false, "true, false", |_| true,

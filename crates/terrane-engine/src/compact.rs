@@ -66,7 +66,7 @@ impl Engine {
     /// Runs a compaction job and makes its result part of the table.
     pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &Arc<JobControl>) -> Result<()> {
         self.give_operator(table, control);
-        let done = self.while_sinking(spec, control, || {
+        let done = self.while_sinking(table, spec, control, || {
             let mut publish = |part: JobResult| self.install(table, &part, Vec::new(), |_| ());
             let result = self.compactor.run_in_parts(spec, control, &mut publish)?;
             self.install(table, &result, Vec::new(), |_| ()).map(|()| result.work)

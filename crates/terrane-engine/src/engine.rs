@@ -25,7 +25,6 @@ use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::lending::JobMemory;
-use crate::patience::Unpaid;
 use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
@@ -77,8 +76,6 @@ pub struct Engine {
     pub(crate) operators: MergeOperators,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
-    /// What writers brought that did not wait.
-    pub(crate) unpaid: Unpaid,
     /// What the levels owe.
     pub(crate) backlog: Backlog,
     /// Flushes under way.

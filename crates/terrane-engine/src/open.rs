@@ -36,7 +36,6 @@ use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::lending::JobMemory;
-use crate::patience::Unpaid;
 use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
@@ -120,7 +119,6 @@ impl Engine {
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             pressure: Pressure::default(),
-            unpaid: Unpaid::default(),
             backlog: Backlog::default(),
             draining: Draining::default(),
             inflow: Inflow::default(),

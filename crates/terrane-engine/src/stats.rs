@@ -147,6 +147,7 @@ numbers! {
 }
 
 histograms! {
+    write_wait_micros, histogram, "microseconds", "Time that pacing and the wait for memory held back each write that they held back at all; locks and the device not counted.";
     flush_micros, histogram, "microseconds", "Time that each flush took, failed and cancelled ones included.";
     compaction_micros, histogram, "microseconds", "Time that each compaction job took, failed and cancelled ones included.";
 }

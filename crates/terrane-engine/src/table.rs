@@ -20,6 +20,7 @@ use terrane_memtable::{GlobalIndex, Memtable};
 use crate::epoch_cell::EpochCell;
 use crate::filter_use::FilterUse;
 use crate::heat::TableLoad;
+use crate::pressure::TablePressure;
 use crate::sense::Sense;
 use crate::settings::TableSettings;
 use crate::stats::TableCounters;
@@ -66,6 +67,14 @@ impl Picture {
         self.active.index_bytes()
             + self.frozen.iter().map(|memtable| memtable.index_bytes()).sum::<u64>()
             + self.generations.iter().map(|generation| generation.index_bytes()).sum::<u64>()
+    }
+
+    /// Bytes of the records that are only in memory, and of the indexes over them.
+    pub fn memory_bytes(&self) -> u64 {
+        let memtables = std::iter::once(&self.active).chain(&self.frozen);
+        self.index_bytes()
+            + memtables.map(|memtable| memtable.record_bytes()).sum::<u64>()
+            + self.generations.iter().map(|generation| generation.record_bytes()).sum::<u64>()
     }
 
     /// The oldest segment that any source in memory points into.
@@ -130,6 +139,8 @@ pub struct Table {
     pub(crate) load: TableLoad,
     /// What was counted of it.
     pub(crate) counters: TableCounters,
+    /// How far its writers are held back.
+    pub(crate) pressure: TablePressure,
 }
 
 /// Requests for compaction, served in order.
@@ -191,6 +202,7 @@ impl Table {
             requests: Mutex::default(),
             load: TableLoad::default(),
             counters: TableCounters::default(),
+            pressure: TablePressure::default(),
         })
     }
 

@@ -61,6 +61,9 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     ] {
         options.push((name.to_owned(), aside.one_in(2).to_string()));
     }
+    // Longer than any history holds a write back while memory comes back at all.
+    let wait = *aside.pick(&[0, 0, 86_400_000]);
+    options.push(("write_wait_max_ms".to_owned(), wait.to_string()));
     options
 }
 
