@@ -11,6 +11,7 @@ impl Engine {
     /// Computes the debt anew and tells the writers. Called when memory or levels changed.
     pub(crate) fn refresh_debt(&self) {
         self.stop_for_writers();
+        self.look_at_stall();
         self.look_at_yielding();
         let balance = self.balance_memory();
         // What the cache has not given back yet is waited for like memory that is not flushed yet.

@@ -5,11 +5,12 @@
 //! * write: `write.rs` (admit, commit, index), `patience.rs` (without waiting), `own_threads.rs` (who must not) → `freeze.rs` (switch memtables)
 //! * read: `read.rs` (point reads), `multi_get.rs` (many at once, into `values.rs`), `filter_use.rs` (which filters are
 //!   asked), `sense.rs` and `resolve.rs` (what records mean: operands, expiry), `scan.rs` and `iterate.rs` (ranges), `veil.rs`
-//!   (what range deletes hide of them), `snapshot.rs`
+//!   (what range deletes hide of them), `snapshot.rs`, `readers.rs` (who sees the past)
 //! * transactions: `txn/` (locks, conflict window, two-phase commit)
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs`, `pressure.rs` and `pace.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
+//! * told to others: `events.rs` (listeners), `stalls.rs`, `watching.rs` (work), `slow.rs` (slow operations)
 //! * second databases: `checkpoint/`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
@@ -27,6 +28,7 @@ mod division;
 mod draining;
 mod engine;
 mod epoch_cell;
+mod events;
 mod failures;
 mod fetch;
 mod filter_use;
@@ -51,6 +53,7 @@ mod place;
 mod pressure;
 mod quarantine;
 mod read;
+mod readers;
 mod recover;
 mod repair;
 mod resolve;
@@ -62,13 +65,16 @@ mod segments;
 mod sense;
 mod settings;
 mod shape;
+mod slow;
 mod snapshot;
+mod stalls;
 mod stats;
 mod table;
 mod tables;
 mod txn;
 mod values;
 mod veil;
+mod watching;
 mod work;
 mod workers;
 mod write;
@@ -78,9 +84,11 @@ pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};
 pub use checkpoint::Checkpoint;
 pub use engine::Engine;
+pub use events::{JobBegan, JobEnded, Listener, StallBegan, StallCause, StallEnded, WorkFailed};
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;
+pub use readers::{Hold, LiveReader, Origin, PinnedRange, ReaderKind};
 pub use repair::{Loss, RepairReport, repair, repair_on};
 pub use scan::{Bounds, Scan};
 pub use sense::Sense;

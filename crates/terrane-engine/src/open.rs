@@ -37,10 +37,12 @@ use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::lending::JobMemory;
 use crate::pressure::Pressure;
+use crate::readers::Readers;
 use crate::recover;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::{MemoryPlan, TableSettings, check_operator_of_default, stored_options};
+use crate::stalls::Stalls;
 use crate::stats::{Counters, Histograms, add};
 use crate::table::Table;
 use crate::txn::Transactions;
@@ -96,7 +98,7 @@ impl Engine {
     ) -> Result<Arc<Engine>> {
         let start = env.clock.now();
         let options = settle(options, &env, &operators)?;
-        let flows = Flows::default();
+        let flows = Flows::new(&env.clock);
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
         let extents = open_store(&disk, dir, &options, &state)?;
         let store = flows.user(&extents);
@@ -118,7 +120,10 @@ impl Engine {
             operators,
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
+            readers: Readers::new(options.reader_age_max_ms),
             pressure: Pressure::default(),
+            stalls: Stalls::default(),
+            events: Arc::default(),
             backlog: Backlog::default(),
             draining: Draining::default(),
             inflow: Inflow::default(),

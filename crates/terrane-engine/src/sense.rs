@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::env::Clock;
 use terrane_base::options::TimeToLive;
-use terrane_base::{MergeOperator, Moment, Result, SeqKind, Stored};
+use terrane_base::{Error, Kind, MergeOperator, Moment, Result, SeqKind, Stored};
 
 /// Steps in which the operands of a table with a time to live expire: those of one step can be folded.
 const OPERAND_STEPS: u64 = 16;
@@ -22,6 +22,59 @@ pub struct Sense {
     clock: Arc<dyn Clock>,
     /// In milliseconds; 0 for ever.
     time_to_live: AtomicU64,
+    skips: Skips,
+}
+
+/// Versions that one placement or step of a scan passes by without showing one.
+#[derive(Debug)]
+pub(crate) struct Skips {
+    /// Name of the table.
+    pub(crate) table: String,
+    /// At most so many; `u64::MAX` is any number.
+    pub(crate) limit: u64,
+    /// The most that any did.
+    pub(crate) most: AtomicU64,
+}
+
+impl Skips {
+    /// Refuses to go on when so many were passed.
+    ///
+    /// # Errors
+    /// `Full`, naming the option.
+    #[inline]
+    pub(crate) fn check(&self, skipped: u64) -> Result<()> {
+        if skipped > self.limit { Err(self.too_many()) } else { Ok(()) }
+    }
+
+    /// Notes that so many were passed, and refuses to go on where they are too many.
+    ///
+    /// # Errors
+    /// As [`Skips::check`].
+    pub(crate) fn pass(&self, skipped: u64) -> Result<()> {
+        self.note(skipped);
+        self.check(skipped)
+    }
+
+    #[cold]
+    fn too_many(&self) -> Error {
+        let Skips { table, limit, .. } = self;
+        Error::new(
+            Kind::Full,
+            format!(
+                "a scan of table {table:?} passed more than skipped_versions_max={limit} versions that are deleted, expired \
+                 or hidden: compact the range, delete whole ranges by delete_range, or raise the option"
+            ),
+        )
+    }
+
+    /// Notes how many one placement or step has passed.
+    #[inline]
+    pub(crate) fn note(&self, skipped: u64) {
+        // Relaxed: a measure. Most steps pass none, and write nothing that others read.
+        if skipped > self.most.load(Ordering::Relaxed) {
+            self.most.fetch_max(skipped, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Sense {
@@ -30,8 +83,16 @@ impl Sense {
         operator: Option<Arc<dyn MergeOperator>>,
         clock: Arc<dyn Clock>,
         time_to_live: TimeToLive,
+        skips: Skips,
     ) -> Arc<Sense> {
-        Arc::new(Sense { operator, clock, time_to_live: AtomicU64::new(time_to_live.millis().unwrap_or(0)) })
+        let time_to_live = AtomicU64::new(time_to_live.millis().unwrap_or(0));
+        Arc::new(Sense { operator, clock, time_to_live, skips })
+    }
+
+    /// What its scans pass by.
+    #[inline]
+    pub(crate) fn skips(&self) -> &Skips {
+        &self.skips
     }
 
     /// What folds the table's operands.

@@ -1,6 +1,7 @@
 //! Options made ready for use: those of the database, resolved, and those of one table on top of them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use terrane_base::env::Clock;
 use terrane_base::options::{BlockMemory, OperatorName, Options, Setting, TimeToLive};
@@ -9,7 +10,8 @@ use terrane_compaction::Limits;
 use terrane_device::HUGE_PAGE_BYTES;
 use terrane_format::codec::Encoder;
 
-use crate::sense::Sense;
+use crate::catalog::HIDDEN_NAME;
+use crate::sense::{Sense, Skips};
 
 /// Names of the options that a table may set for itself.
 pub const TABLE_OPTIONS: [&str; 10] = [
@@ -57,6 +59,8 @@ pub struct TableSettings {
     pub merge_operator: OperatorName,
     /// How long what is written lives, at first.
     pub time_to_live: TimeToLive,
+    /// Hidden versions that one step of a scan may pass; 0 is any number.
+    pub skipped_versions_max: u64,
 }
 
 impl TableSettings {
@@ -86,6 +90,7 @@ impl TableSettings {
             memtable_filter: options.memtable_filter,
             merge_operator: options.merge_operator,
             time_to_live: options.time_to_live,
+            skipped_versions_max: options.skipped_versions_max,
         })
     }
 
@@ -101,7 +106,11 @@ impl TableSettings {
     ) -> Result<Arc<Sense>> {
         let operator = self.merge_operator.get().map(|operator| operators.find(operator)).transpose();
         let operator = operator.map_err(|error| error.context(format!("table {name:?}")))?;
-        Ok(Sense::new(operator, clock.clone(), self.time_to_live))
+        // What the engine scans for itself must come to its end.
+        let is_bounded = self.skipped_versions_max > 0 && name != HIDDEN_NAME;
+        let limit = if is_bounded { self.skipped_versions_max } else { u64::MAX };
+        let skips = Skips { table: name.to_owned(), limit, most: AtomicU64::new(0) };
+        Ok(Sense::new(operator, clock.clone(), self.time_to_live, skips))
     }
 }
 

@@ -39,6 +39,12 @@ pub struct Picture {
 }
 
 impl Picture {
+    /// A picture without sources.
+    pub(crate) fn nothing() -> Picture {
+        let active = Memtable::new(SeqNo::MAX);
+        Picture { active, frozen: Vec::new(), generations: Vec::new(), tree: Arc::default() }
+    }
+
     /// The memtable that takes a record with this number.
     pub fn memtable_for(&self, seq: SeqNo) -> Option<&Arc<Memtable>> {
         if seq >= self.active.first_seq() {

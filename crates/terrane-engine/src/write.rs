@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use terrane_base::epoch::Guard;
 use terrane_base::record::Header;
+use terrane_base::timing::{self, Part};
 use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 use terrane_journal::Placed;
 
 use crate::engine::Engine;
+use crate::events::StallCause;
 use crate::pace::PAUSE_MIN;
 use crate::place;
 use crate::stats::add;
@@ -68,6 +70,28 @@ impl Engine {
         admit: impl FnOnce(&Engine) -> Result<u64>,
         commit: impl FnOnce() -> Result<SeqNo>,
     ) -> Result<SeqNo> {
+        if self.options.slow_write_micros > 0 {
+            let size = (batch.record_count(), batch.bytes().len());
+            return self.watched_write(size, |time| {
+                let commit = || {
+                    let start = self.env.clock.now();
+                    let committed = commit();
+                    time.0 = self.env.clock.now().saturating_sub(start);
+                    committed
+                };
+                self.write_unwatched(batch, admit, commit)
+            });
+        }
+        self.write_unwatched(batch, admit, commit)
+    }
+
+    #[inline]
+    fn write_unwatched(
+        &self,
+        batch: &Batch,
+        admit: impl FnOnce(&Engine) -> Result<u64>,
+        commit: impl FnOnce() -> Result<SeqNo>,
+    ) -> Result<SeqNo> {
         let admitted = admit(self)?;
         let committed = commit();
         if admitted > 0 {
@@ -115,6 +139,7 @@ impl Engine {
         // What is less than the shortest pause is the look at what is owed.
         if waited >= PAUSE_MIN {
             self.histograms.write_wait_micros.observe(waited.as_micros() as u64);
+            timing::add(Part::HeldBack, waited);
         }
     }
 
@@ -189,7 +214,11 @@ impl Engine {
                     is_alone.get()
                 }
         };
-        *waited += self.pressure.wait_for_memory(&self.env, until, &fits, &gives_up);
+        let took = self.pressure.wait_for_memory(&self.env, until, &fits, &gives_up);
+        if took >= PAUSE_MIN {
+            self.note_stall(took, || StallCause::Memory);
+        }
+        *waited += took;
         if is_reserved.get() || is_alone.get() {
             return Ok(bytes);
         }

@@ -1,7 +1,7 @@
 //! Ranges of a table: an iterator of owned rows, and a cursor that lends them.
 
 use terrane_base::Result;
-use terrane_engine::{RangeIter, RenewableScan};
+use terrane_engine::{Hold, PinnedRange, RenewableScan, TableScan};
 
 use crate::Table;
 use crate::snapshot::{self, Pin};
@@ -11,11 +11,10 @@ pub type Row = (Vec<u8>, Vec<u8>);
 
 /// The rows of a range in key order, from both ends; owns what it needs, so it may outlive every handle.
 ///
-/// It sees the table as it was when the iterator was made. After an error it ends.
+/// It sees the table as it was when the iterator was made. After an error it ends; one is `TooOld`, if it is older than the
+/// option `reader_age_max_ms` allows.
 pub struct Iter {
-    pub(crate) inner: RangeIter,
-    /// Keeps the versions that the iterator sees.
-    pub(crate) _pin: Pin,
+    pub(crate) inner: PinnedRange,
 }
 
 impl Iterator for Iter {
@@ -53,6 +52,8 @@ impl DoubleEndedIterator for Iter {
 pub struct Cursor {
     pub(crate) inner: RenewableScan,
     pub(crate) table: Table,
+    /// Tells what the scan holds.
+    pub(crate) hold: Hold,
     /// Keeps the versions that the cursor sees.
     pub(crate) pin: Pin,
 }
@@ -75,10 +76,25 @@ impl Cursor {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn refresh(&mut self) {
         // First the number, then the picture: what the number sees cannot go meanwhile.
-        snapshot::renew(&mut self.pin);
-        self.inner.renew(self.pin.engine(), self.table.engine_table(), self.pin.seq());
+        let is_other = snapshot::renew(&mut self.pin);
+        let table = self.table.engine_table();
+        if self.inner.renew(self.pin.engine(), table, self.pin.seq()) || is_other {
+            self.hold = self.pin.hold_scan(table, &self.inner);
+        }
+    }
+
+    /// Moves the position, unless the cursor is too old: then it lets go of what it holds.
+    #[inline]
+    fn step(&mut self, step: impl FnOnce(&mut TableScan) -> Result<()>) -> Result<()> {
+        self.pin.check().inspect_err(|_| self.inner.release())?;
+        let engine = self.pin.engine();
+        if engine.watches_scans() {
+            return engine.watched_scan(self.table.engine_table(), || step(&mut self.inner.scan));
+        }
+        step(&mut self.inner.scan)
     }
 
     /// The key and value at the position; `None` before it is placed and past either end.
@@ -91,9 +107,10 @@ impl Cursor {
     /// Goes to the first key.
     ///
     /// # Errors
-    /// `Io` or `Corrupt` from the store.
+    /// `Io` or `Corrupt` from the store; `TooOld` if the cursor is older than the option `reader_age_max_ms` allows, until it
+    /// is refreshed.
     pub fn seek_first(&mut self) -> Result<()> {
-        self.inner.scan.seek_first()
+        self.step(|scan| scan.seek_first())
     }
 
     /// Goes to the last key.
@@ -101,7 +118,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_last(&mut self) -> Result<()> {
-        self.inner.scan.seek_last()
+        self.step(|scan| scan.seek_last())
     }
 
     /// Goes to the first key at or after `key`.
@@ -109,7 +126,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.inner.scan.seek(key)
+        self.step(|scan| scan.seek(key))
     }
 
     /// Goes to the last key at or before `key`.
@@ -117,7 +134,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
-        self.inner.scan.seek_back(key)
+        self.step(|scan| scan.seek_back(key))
     }
 
     /// Goes to the next key; stays without a position if there is none.
@@ -127,7 +144,7 @@ impl Cursor {
     #[expect(clippy::should_implement_trait, reason = "a lending cursor is not an Iterator")]
     #[inline]
     pub fn next(&mut self) -> Result<()> {
-        self.inner.scan.next()
+        self.step(|scan| scan.next())
     }
 
     /// Goes to the previous key; stays without a position if there is none.
@@ -136,6 +153,6 @@ impl Cursor {
     /// As [`Cursor::seek_first`].
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
-        self.inner.scan.prev()
+        self.step(|scan| scan.prev())
     }
 }

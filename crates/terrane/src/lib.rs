@@ -104,9 +104,10 @@ pub use terrane_base::options::{
 };
 pub use terrane_base::{Error, Kind, Result, SeqNo};
 pub use terrane_engine::{
-    CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, MetricValue, Progress,
-    RepairReport, Sample, Shape, Statistics, Stats, TableShape, TableStatistics, TableStats,
-    TransactionOptions, Values, metrics,
+    CheckReport, Checkpoint, Concurrency, Finding, Isolation, JobBegan, JobEnded, LevelShape, Listener,
+    LiveReader, Loss, MetricValue, Origin, Progress, ReaderKind, RepairReport, Sample, Shape, StallBegan,
+    StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats, TransactionOptions,
+    Values, WorkFailed, metrics,
 };
 pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

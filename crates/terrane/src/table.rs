@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::{Error, Kind, Moment, Result, SeqNo, TableId};
-use terrane_engine::{Bounds, Engine, ReadMode, Snapshot as EngineSnapshot};
+use terrane_engine::{Bounds, Engine, Origin, PinnedRange, ReadMode, ReaderKind};
 
-use crate::snapshot::{Pin, to_bounds};
+use crate::snapshot::{self, Pin, to_bounds};
 use crate::{Batch, Cursor, Iter, Sync, Value, Values};
 
 /// A table of an open database. Cheap to clone; usable from any thread.
@@ -296,24 +296,28 @@ impl Table {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Iter {
         self.iter_at(to_bounds(&range), self.pin())
     }
 
     /// The rows whose keys begin with `prefix`.
     #[must_use]
+    #[track_caller]
     pub fn prefix(&self, prefix: &[u8]) -> Iter {
         self.iter_at(Bounds::prefix(prefix), self.pin())
     }
 
     /// All rows.
     #[must_use]
+    #[track_caller]
     pub fn iter(&self) -> Iter {
         self.iter_at(Bounds::all(), self.pin())
     }
 
     /// A cursor over the table as it is now.
     #[must_use]
+    #[track_caller]
     pub fn cursor(&self) -> Cursor {
         self.cursor_at(Bounds::all(), self.pin())
     }
@@ -330,8 +334,9 @@ impl Table {
         ReadMode { at, filters: self.filters }
     }
 
+    #[track_caller]
     fn pin(&self) -> Pin {
-        Arc::new(EngineSnapshot::new(self.engine.clone()))
+        snapshot::pin(&self.engine, Origin::here(ReaderKind::Scan))
     }
 
     pub(crate) fn get_at(&self, key: &[u8], at: Option<SeqNo>) -> Result<Option<Value>> {
@@ -358,14 +363,16 @@ impl Table {
     }
 
     pub(crate) fn iter_at(&self, bounds: Bounds, pin: Pin) -> Iter {
-        Iter { inner: self.engine.range(&self.inner, bounds, pin.seq()), _pin: pin }
+        Iter { inner: PinnedRange::new(&self.inner, bounds, pin) }
     }
 
     pub(crate) fn cursor_at(&self, bounds: Bounds, pin: Pin) -> Cursor {
-        Cursor { inner: self.engine.renewable_scan(&self.inner, bounds, pin.seq()), table: self.clone(), pin }
+        let inner = self.engine.renewable_scan(&self.inner, bounds, pin.seq());
+        let hold = pin.hold_scan(&self.inner, &inner);
+        Cursor { inner, table: self.clone(), hold, pin }
     }
 
-    pub(crate) fn engine_table(&self) -> &terrane_engine::Table {
+    pub(crate) fn engine_table(&self) -> &Arc<terrane_engine::Table> {
         &self.inner
     }
 

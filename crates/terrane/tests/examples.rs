@@ -10,6 +10,22 @@ mod pressure;
 #[path = "../examples/statistics.rs"]
 mod statistics;
 
+#[path = "../examples/live_readers.rs"]
+mod live_readers;
+
+#[path = "../examples/listeners.rs"]
+mod listeners;
+
+#[test]
+fn listeners_runs() {
+    listeners::main().unwrap();
+}
+
+#[test]
+fn live_readers_runs() {
+    live_readers::main().unwrap();
+}
+
 #[test]
 fn statistics_runs() {
     statistics::main().unwrap();

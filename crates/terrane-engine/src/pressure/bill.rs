@@ -8,6 +8,7 @@ use terrane_base::Batch;
 use terrane_base::record::Header;
 
 use crate::engine::Engine;
+use crate::events::StallCause;
 use crate::pace::Pace;
 use crate::pressure::PAY_MAX;
 use crate::stats::add;
@@ -49,12 +50,14 @@ impl Engine {
         for (table, bytes) in &bill.tables {
             let left = end.saturating_sub(clock.now());
             table.pressure.pace.pay(*bytes, left.min(pressure.longest()), clock);
-            add(&table.counters.table_writes_paused_micros, ended(false).as_micros() as u64);
+            let took = ended(false);
+            add(&table.counters.table_writes_paused_micros, took.as_micros() as u64);
+            self.note_stall(took, || StallCause::Backlog(table.name.clone()));
         }
         if pays_for_memory {
             let left = end.saturating_sub(clock.now());
             pressure.memory.pay(memory_bytes, left.min(pressure.longest()), clock);
-            ended(true);
+            self.note_stall(ended(true), || StallCause::Memory);
         }
         now - start
     }

@@ -50,6 +50,7 @@ table_numbers! {
     table_entries, gauge, "entries", "Versions in these extents.";
     table_deletes, gauge, "entries", "Deletes among them.";
     table_range_deletes, gauge, "fragments", "Range deletes in memory and fragments of them in extents.";
+    table_versions_skipped_max, gauge, "versions", "The most deleted, expired or hidden versions that one placement or step of a scan passed by; of scans backward, keys.";
     table_backlog_permille, gauge, "thousandths", "How far the levels are behind, from where writers of the table begin to be slowed (0) to the end (1000) and beyond.";
     table_write_rate, gauge, "bytes per second", "Rate that the backlog of the table allows to its writers; 0 is any.";
     table_writes_paused_micros, counter, "microseconds", "Time writers were held back because of the backlog of the table.";
@@ -70,6 +71,7 @@ impl Table {
         stats.table_memory_bytes = picture.memory_bytes();
         stats.table_memory_entries = memtables.map(|memtable| memtable.entry_count()).sum::<u64>()
             + picture.generations.iter().map(|generation| generation.entry_count()).sum::<u64>();
+        stats.table_versions_skipped_max = self.sense.skips().most.load(Ordering::Relaxed);
         stats.table_backlog_permille = self.pressure.backlog_permille();
         stats.table_write_rate = self.pressure.rate().map_or(0, |rate| rate as u64);
         stats.table_overflow_runs = picture.tree.runs.len() as u64;
