@@ -101,22 +101,25 @@ fn listeners_hear_what_happens_in_its_order() {
     assert!(db.create_table("default", &TableOptions::new()).is_err());
     db.close().unwrap();
     // A close waits until everything is told.
-    assert_eq!(
-        recorder.heard(),
-        [
-            "created users",
-            "flush began users",
-            "flush ended users true true",
-            "flush began users",
-            "flush ended users true true",
-            "flush began users",
-            "flush ended users true true",
-            "compaction began users",
-            "compaction ended users true",
-            "checkpoint copy",
-            "dropped users",
-        ]
-    );
+    let expected = [
+        "created users",
+        "flush began users",
+        "flush ended users true true",
+        "flush began users",
+        "flush ended users true true",
+        "flush began users",
+        "flush ended users true true",
+        "compaction began users",
+        "compaction ended users true",
+        "checkpoint copy",
+        "dropped users",
+    ];
+    // Stalls and compactions of the background's own may come between two of them.
+    let heard = recorder.heard();
+    let mut left = heard.iter();
+    for event in expected {
+        assert!(left.any(|text| text == event), "{event} in its order: {heard:?}");
+    }
 }
 
 /// Panics whenever a flush has ended.

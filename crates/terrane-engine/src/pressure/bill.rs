@@ -137,7 +137,7 @@ impl Engine {
         let (sum, count) =
             (bytes.iter().sum::<u64>(), bytes.iter().filter(|bytes| **bytes > 0).count() as u64);
         for (table, bytes) in tables.iter().zip(bytes) {
-            table.pressure.set_light(bytes.saturating_mul(count * LIGHT_SHARE) < sum);
+            table.pressure.set_light(bytes.saturating_mul(count * LIGHT_SHARE) <= sum);
         }
     }
 }
