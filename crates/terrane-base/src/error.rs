@@ -33,8 +33,8 @@ pub enum Kind {
     Conflict,
     /// Run the transaction again from its beginning: it and others wait for each other ([`Error::cycle`]).
     Deadlock,
-    /// Run the transaction again from its beginning, and sooner to its end: what is needed to tell whether it
-    /// conflicts is no longer kept.
+    /// Begin again, and sooner to the end: what a transaction needs to tell whether it conflicts is no longer kept, or a
+    /// snapshot, scan or transaction has reached the greatest age that the options allow.
     TooOld,
     /// Try again later or allow more time: a lock was held by somebody else for as long as the caller would wait.
     TimedOut,

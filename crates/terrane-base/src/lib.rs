@@ -10,7 +10,8 @@
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
-//!   [`sampling`]: which of them are looked at closely.
+//!   [`sampling`]: which of them are looked at closely. [`metrics`]: what a metric is. [`timing`]: where the time of an
+//!   operation goes.
 //! * [`mod@planted`]: bugs that are switched on to test the tests.
 //! * [`mod@prefetch`]: asking for memory ahead. [`lane`]: requests from one thread to another.
 //! * [`mod@watch`]: what those pass by who need not stop while nobody looks.
@@ -41,6 +42,7 @@ pub mod sampling;
 pub mod sequence;
 pub mod stored;
 pub mod sync;
+pub mod timing;
 pub mod varint;
 pub mod watch;
 

@@ -120,6 +120,7 @@ macro_rules! options {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
+const HOUR_MICROS: u64 = 3_600_000_000;
 /// A scan holds two windows for each sorted run, outside of caches: a part of the ceiling that several scans
 /// at once do not notice.
 const READ_AHEAD_SHARE: u64 = 64;
@@ -221,6 +222,20 @@ options! {
         "How long what is written to a table from now on lives, unless a write says otherwise; then it is as if deleted.";
     operand_folding: bool = true, "true, false", |_| true,
         "Let flush and compaction fold operands of merges; off, only reads do.";
+    write_wait_max_ms: u64 = 0, "0 (no limit: as long as memory comes back) to 86400000", |v| *v <= 86_400_000,
+        "Milliseconds for which pacing and memory together hold a write back before it is refused as busy, unwritten.";
+    reader_age_max_ms: u64 = 0, "0 (any age) to 31536000000", |v| *v <= 31_536_000_000,
+        "Milliseconds after which reads through a snapshot, scan or transaction are refused, and what it pins is given up.";
+    skipped_versions_max: u64 = 0, "0 (no limit) or at least 100", |v| *v == 0 || *v >= 100,
+        "Versions that are deleted, expired or hidden which one placement or step of a scan may pass before it is refused.";
+    slow_read_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
+        "Microseconds from which on a point read or multi_get is logged as slow, with where its time went.";
+    slow_write_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
+        "Microseconds from which on a write is logged as slow, with where its time went.";
+    slow_scan_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
+        "Microseconds from which on one placement or step of a scan is logged as slow, with where its time went.";
+    slow_job_micros: u64 = 0, "0 (off) to 3600000000", |v| *v <= HOUR_MICROS,
+        "Microseconds from which on a piece of background work is logged as slow.";
     create_if_missing: bool = true, "true, false", |_| true,
         "Create the database if the directory is missing or empty.";
     error_if_exists: bool = false, "true, false", |_| true,

@@ -1,10 +1,16 @@
 //! What passed through a door: calls and bytes of one stream.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrane_base::env::Clock;
+use terrane_base::timing::{self, Part};
 
 /// Calls and bytes of one stream, counted where they pass. A failed call counts as made, its bytes do not.
 #[derive(Debug, Default)]
 pub struct Flow {
+    /// Where the waits for it are added up.
+    timed: Option<(Part, Arc<dyn Clock>)>,
     reads: AtomicU64,
     bytes_read: AtomicU64,
     batches: AtomicU64,
@@ -31,6 +37,21 @@ pub struct FlowCounts {
 }
 
 impl Flow {
+    /// A stream whose waits are a part of the time of operations that somebody watches ([`terrane_base::timing`]).
+    #[must_use]
+    pub fn timed(part: Part, clock: Arc<dyn Clock>) -> Self {
+        Flow { timed: Some((part, clock)), ..Flow::default() }
+    }
+
+    /// Makes a call that waits for the device.
+    #[inline]
+    pub fn wait<R>(&self, call: impl FnOnce() -> R) -> R {
+        match &self.timed {
+            Some((part, clock)) => timing::time(*part, &**clock, call),
+            None => call(),
+        }
+    }
+
     /// Counts a read of `bytes`.
     pub fn note_read<T, E>(&self, bytes: usize, result: &Result<T, E>) {
         note(&self.reads, &self.bytes_read, bytes, result);

@@ -62,7 +62,7 @@ impl Disk for MeteredDisk {
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
         self.flow.note_sync();
-        self.inner.sync_dir(path)
+        self.flow.wait(|| self.inner.sync_dir(path))
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn DiskLock>> {
@@ -123,14 +123,14 @@ impl File for MeteredFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        let result = self.inner.write_at(offset, bytes);
+        let result = self.flow.wait(|| self.inner.write_at(offset, bytes));
         self.flow.note_write(bytes.len(), &result);
         result
     }
 
     fn sync(&self) -> Result<()> {
         self.flow.note_sync();
-        self.inner.sync()
+        self.flow.wait(|| self.inner.sync())
     }
 
     fn set_len(&self, len: u64) -> Result<()> {

@@ -7,11 +7,9 @@
 //! All bytes here are bytes as writers brought them. A run of compressed blocks takes about half of them, and writers that
 //! were held to the rate at which *its* bytes sink would go half as fast as the levels can follow, until nothing is owed.
 
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-use parking_lot::Mutex;
 use terrane_base::{Result, TableId};
 use terrane_compaction::{JobControl, JobSpec, debt_bytes};
 use terrane_format::manifest::Place;
@@ -30,8 +28,6 @@ const BROUGHT_PERMILLE_MAX: u64 = 20_000;
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     moving: Mutex<Vec<Moving>>,
-    /// Since when there is something to sink that has not been counted.
-    since: Mutex<Option<Duration>>,
     /// Bytes of the last generation that was dumped: of a full one only a part, the rest was its index.
     run_bytes: AtomicU64,
     /// Bytes that writers brought for a thousand bytes of runs, averaged over the last dumps; 0 before the first.
@@ -78,19 +74,6 @@ impl Backlog {
         stored as f64 * if permille == 0 { 1.0 } else { permille as f64 / 1000.0 }
     }
 
-    /// Notes whether runs are due to sink.
-    fn look(&self, now: Duration, is_due: bool) {
-        let mut since = self.since.lock();
-        if !is_due || since.is_none() {
-            *since = Some(now);
-        }
-    }
-
-    /// The time that what sank until `now` took, other jobs in between included: they take their part of it every time.
-    fn took(&self, now: Duration) -> Duration {
-        now.saturating_sub(self.since.lock().replace(now).unwrap_or(now))
-    }
-
     /// Runs a job that changes the runs of `table` by `bytes` and reads `entries`.
     fn during<R>(&self, moving: Moving, job: impl FnOnce() -> R) -> R {
         struct Leave<'a>(&'a Backlog, Arc<JobControl>);
@@ -130,6 +113,7 @@ impl Engine {
     /// Runs a compaction and makes its result a part of the tree. What it takes from overflow runs counts as it goes.
     pub(crate) fn while_sinking<T>(
         &self,
+        table: &Table,
         spec: &JobSpec,
         control: &Arc<JobControl>,
         compaction: impl FnOnce() -> Result<T>,
@@ -145,21 +129,27 @@ impl Engine {
         let moving = Moving { table: spec.table, control: control.clone(), entries, bytes: -brought };
         let done = self.backlog.during(moving, compaction);
         if done.is_ok() {
-            self.pressure.sank(brought as u64, self.backlog.took(self.env.clock.now()));
+            table.pressure.sank(brought as u64, self.env.clock.now());
         }
         // It counted twice since it was installed, or is there again.
         self.refresh_debt();
         done
     }
 
-    /// How far the levels are from where writers begin to be slowed (0) to their limit (1), of the table that has most.
-    pub(crate) fn largest_backlog(&self) -> f64 {
-        let tables = self.catalog.all();
-        let is_due = |table: &Arc<Table>| {
-            table.pinned().tree.runs.len() as u64 >= table.settings.limits.overflow_runs_trigger
-        };
-        self.backlog.look(self.env.clock.now(), tables.iter().any(is_due));
-        tables.iter().map(|table| self.backlog_of(table)).fold(f64::MIN, f64::max)
+    /// Looks how far the levels of each table are from where its writers begin to be slowed (0) to their limit (1).
+    /// Returns the most, and whether writers of any table are slowed.
+    pub(crate) fn refresh_backlogs(&self, tables: &[Arc<Table>]) -> (f64, bool) {
+        let now = self.env.clock.now();
+        let (mut most, mut slows) = (f64::MIN, false);
+        for table in tables {
+            let runs = table.pinned().tree.runs.len() as u64;
+            table.pressure.look(now, runs >= table.settings.limits.overflow_runs_trigger);
+            let own = self.backlog_of(table);
+            let backlog = if terrane_base::planted!(SlowEverybody) { most.max(own) } else { own };
+            slows |= table.pressure.set_backlog(backlog);
+            most = most.max(backlog);
+        }
+        (most, slows)
     }
 
     fn backlog_of(&self, table: &Table) -> f64 {
@@ -191,17 +181,5 @@ mod tests {
         assert!((backlog.brought(1000) - 3000.0).abs() < 1e-6, "averaged");
         backlog.dumped(u64::MAX, 0);
         assert!(backlog.brought(1000) < 8000.0, "one run without anything in it says little");
-    }
-
-    #[test]
-    fn the_time_that_runs_sink_in_begins_when_they_are_due() {
-        let (backlog, at) = (Backlog::default(), Duration::from_secs);
-        // Opened with runs: not since the clock began.
-        backlog.look(at(1000), true);
-        backlog.look(at(1001), true);
-        assert_eq!(backlog.took(at(1002)), at(2));
-        assert_eq!(backlog.took(at(1005)), at(3));
-        backlog.look(at(1009), false);
-        assert_eq!(backlog.took(at(1010)), at(1));
     }
 }

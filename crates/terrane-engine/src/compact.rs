@@ -78,7 +78,7 @@ impl Engine {
             }
             false => spec,
         };
-        let done = self.while_sinking(spec, control, || {
+        let done = self.while_sinking(table, spec, control, || {
             let mut publish = |part: JobResult| self.install(table, &part, Vec::new(), |_| ());
             let result = self.compactor.run_in_parts(spec, control, &mut publish)?;
             self.install(table, &result, Vec::new(), |_| ()).map(|()| result.work)

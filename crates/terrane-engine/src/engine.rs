@@ -20,17 +20,19 @@ use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::draining::Draining;
+use crate::events::Events;
 use crate::feed::Feeds;
 use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::lending::JobMemory;
-use crate::patience::Unpaid;
 use crate::pressure::Pressure;
+use crate::readers::Readers;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::MemoryPlan;
+use crate::stalls::Stalls;
 use crate::stats::{Counters, Histograms, Stats, add};
 use crate::table::Table;
 use crate::txn::Transactions;
@@ -68,8 +70,10 @@ pub struct Engine {
     pub(crate) idle_watch: IdleWatch,
     /// Segments and the order of commits.
     pub(crate) journal: Box<dyn Journal>,
-    /// Live snapshots.
+    /// The moments that live snapshots see.
     pub(crate) pins: Pins,
+    /// Who sees them.
+    pub(crate) readers: Readers,
     /// The tables.
     pub(crate) catalog: Catalog,
     /// Transactions that live.
@@ -78,8 +82,10 @@ pub struct Engine {
     pub(crate) functions: Functions,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
-    /// What writers brought that did not wait.
-    pub(crate) unpaid: Unpaid,
+    /// Whether anybody is held back.
+    pub(crate) stalls: Stalls,
+    /// What happens, and who hears it.
+    pub(crate) events: Arc<Events>,
     /// What the levels owe.
     pub(crate) backlog: Backlog,
     /// Flushes under way.
@@ -177,6 +183,8 @@ impl Engine {
         self.txn.show(&mut stats);
         let state = self.manifest.state();
         (stats.history_segments, stats.history_bytes) = (state.history.len() as u64, state.history_bytes());
+        self.show_readers(&mut stats);
+        (stats.events_dropped, stats.listener_panics) = self.events.counts();
         stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();
@@ -268,6 +276,7 @@ impl Engine {
         self.pressure.wake();
         self.feeds.wake();
         self.scheduler.close();
+        self.events.close(self.instance);
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         self.lock.lock().take();
         forget_garbage();

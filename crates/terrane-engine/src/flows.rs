@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use terrane_base::env::Clock;
+use terrane_base::timing::Part;
 use terrane_device::{Disk, Flow, MeteredDisk};
 use terrane_journal::Appended;
 use terrane_storage::{MeteredStore, Store};
@@ -24,6 +26,15 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
+    /// Streams whose waits show in the times of operations, by this clock.
+    pub(crate) fn new(clock: &Arc<dyn Clock>) -> Flows {
+        Flows {
+            journal: Arc::new(Flow::timed(Part::Persist, clock.clone())),
+            user: Arc::new(Flow::timed(Part::DeviceReads, clock.clone())),
+            ..Flows::default()
+        }
+    }
+
     /// The disk as the journal sees it.
     pub(crate) fn journal(&self, disk: &Arc<dyn Disk>) -> Arc<dyn Disk> {
         Arc::new(MeteredDisk::new(disk.clone(), self.journal.clone()))

@@ -94,7 +94,7 @@ impl Engine {
     /// [`Engine::scan`], with what it takes to renew it.
     #[must_use]
     pub fn renewable_scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RenewableScan {
-        let picture = table.pinned();
+        let picture = Arc::new(table.pinned());
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
         let scope = scope_of(table, &bounds);
@@ -108,16 +108,23 @@ impl Engine {
     pub fn range(self: &Arc<Self>, table: &Table, bounds: Bounds, seq: SeqNo) -> RangeIter {
         let engine = self.clone();
         // Both ends read the same picture; the second end is opened only if it is used.
-        let picture = table.pinned();
+        let picture = Arc::new(table.pinned());
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
+        let kept = picture.clone();
         let (sense, scope) = (table.sense.clone(), scope_of(table, &bounds));
         let passed = table.passed.clone();
         let open = move || {
             let sources = MergeCursor::new(engine.sources(&picture, &passed, shown, seq, scope.as_ref()));
             Scan::new(sources, seq, bounds.clone(), sense.clone())
         };
-        RangeIter { front: open(), back: None, open_back: Box::new(open), ends: Ends::default() }
+        RangeIter {
+            front: open(),
+            back: None,
+            open_back: Box::new(open),
+            picture: kept,
+            ends: Ends::default(),
+        }
     }
 
     /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones. Those on disk
@@ -216,15 +223,27 @@ pub struct RenewableScan {
     /// The scan.
     pub scan: TableScan,
     /// What its sources were taken from.
-    picture: Picture,
+    picture: Arc<Picture>,
     shown: u64,
     scope: Option<Arc<Scope>>,
 }
 
 impl RenewableScan {
+    /// What its sources are taken from.
+    pub(crate) fn picture(&self) -> &Arc<Picture> {
+        &self.picture
+    }
+
+    /// Lets go of everything that the scan holds; it has no position and no rows until it is renewed.
+    pub fn release(&mut self) {
+        self.picture = Arc::new(Picture::nothing());
+        self.shown = 0;
+        self.scan.replace(MergeCursor::new(Vec::new()), SeqNo(0));
+    }
+
     /// Makes the scan see `table`, the one it was made of, at `seq`; it has no position then. Costs little where
-    /// only the memtable has grown since.
-    pub fn renew(&mut self, engine: &Engine, table: &Table, seq: SeqNo) {
+    /// only the memtable has grown since. Returns whether it holds other sources now.
+    pub fn renew(&mut self, engine: &Engine, table: &Table, seq: SeqNo) -> bool {
         let guard = terrane_base::epoch::pin();
         let picture = table.picture(&guard);
         let shown = shown_memory(picture, seq);
@@ -233,14 +252,16 @@ impl RenewableScan {
         let is_ranged = picture.is_ranged() || self.picture.is_ranged();
         let is_same = shown == self.shown && self.picture.is_same(picture) && !is_ranged;
         if is_same || terrane_base::planted!(KeepOldPicture) {
-            return self.scan.renew(seq);
+            self.scan.renew(seq);
+            return false;
         }
-        let picture = picture.clone();
+        let picture = Arc::new(picture.clone());
         drop(guard);
         let sources = engine.sources(&picture, &table.passed, shown, seq, self.scope.as_ref());
         self.shown = shown;
         self.picture = picture;
         self.scan.replace(MergeCursor::new(sources), seq);
+        true
     }
 }
 
@@ -251,6 +272,7 @@ pub struct RangeIter {
     front: TableScan,
     back: Option<TableScan>,
     open_back: Box<dyn Fn() -> TableScan + Send>,
+    picture: Arc<Picture>,
     ends: Ends,
 }
 
@@ -267,6 +289,11 @@ struct Ends {
 pub type Row = (Vec<u8>, Vec<u8>);
 
 impl RangeIter {
+    /// What its sources are taken from.
+    pub(crate) fn picture(&self) -> &Arc<Picture> {
+        &self.picture
+    }
+
     fn advance(&mut self) -> Result<Option<Row>> {
         if self.ends.front_placed {
             self.front.next()?;

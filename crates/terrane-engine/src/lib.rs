@@ -5,12 +5,13 @@
 //! * write: `write.rs` (admit, commit, index), `patience.rs` (without waiting), `own_threads.rs` (who must not) → `freeze.rs` (switch memtables)
 //! * read: `read.rs` (point reads), `multi_get.rs` (many at once, into `values.rs`), `filter_use.rs` (which filters are
 //!   asked), `sense.rs` and `resolve.rs` (what records mean: operands, expiry), `scan.rs` and `iterate.rs` (ranges), `veil.rs`
-//!   (what range deletes hide of them), `snapshot.rs`
+//!   (what range deletes hide of them), `snapshot.rs`, `readers.rs` (who sees the past)
 //! * transactions: `txn/` (locks, conflict window, two-phase commit)
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
-//!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs` and `pressure.rs` (pacing),
+//!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs`, `pressure.rs` and `pace.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
 //! * what changed: `feed/` (readers of changes), `history.rs` (segments that are kept for them)
+//! * told to others: `events.rs` (listeners), `stalls.rs`, `watching.rs` (work), `slow.rs` (slow operations)
 //! * second databases: `checkpoint/`; kept elsewhere: `backup/`; views of one that another process writes: `follow.rs`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
 //! * bulk: `approximate.rs` (how much is in a range), `drop_extents.rs` (whole extents at once), `ingest/` (extents
@@ -33,6 +34,7 @@ mod draining;
 mod drop_extents;
 mod engine;
 mod epoch_cell;
+mod events;
 mod failures;
 mod feed;
 mod fetch;
@@ -55,12 +57,14 @@ mod maintain;
 mod multi_get;
 mod open;
 mod own_threads;
+mod pace;
 mod passed;
 mod patience;
 mod place;
 mod pressure;
 mod quarantine;
 mod read;
+mod readers;
 mod recover;
 mod repair;
 mod resolve;
@@ -72,13 +76,16 @@ mod segments;
 mod sense;
 mod settings;
 mod shape;
+mod slow;
 mod snapshot;
+mod stalls;
 mod stats;
 mod table;
 mod tables;
 mod txn;
 mod values;
 mod veil;
+mod watching;
 mod work;
 mod workers;
 mod write;
@@ -90,12 +97,14 @@ pub use check::{CheckReport, Finding};
 pub use checkpoint::Checkpoint;
 pub use drop_extents::DroppedExtents;
 pub use engine::Engine;
+pub use events::{JobBegan, JobEnded, Listener, StallBegan, StallCause, StallEnded, WorkFailed};
 pub use feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
 pub use follow::last_commit;
 pub use ingest::{IngestFile, IngestOptions, Ingested, Loader};
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;
+pub use readers::{Hold, LiveReader, Origin, PinnedRange, ReaderKind};
 pub use repair::{Loss, RepairReport, repair, repair_on, repair_with, repair_with_on};
 pub use scan::{Bounds, Scan};
 pub use sense::Sense;

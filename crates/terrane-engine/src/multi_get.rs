@@ -58,10 +58,14 @@ impl Engine {
         mode: ReadMode,
         values: &mut Values,
     ) -> Result<()> {
-        if self.samples_now() {
-            return self.sampled(table, keys, mode, || self.multi_get_unsampled(table, keys, mode, values));
-        }
-        self.multi_get_unsampled(table, keys, mode, values)
+        let mut read = || {
+            if self.samples_now() {
+                return self
+                    .sampled(table, keys, mode, || self.multi_get_unsampled(table, keys, mode, values));
+            }
+            self.multi_get_unsampled(table, keys, mode, values)
+        };
+        if self.watches_reads() { self.watched_read(table, keys.len(), read) } else { read() }
     }
 
     fn multi_get_unsampled(

@@ -38,12 +38,13 @@ use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
 use crate::lending::JobMemory;
-use crate::patience::Unpaid;
 use crate::pressure::Pressure;
+use crate::readers::Readers;
 use crate::recover;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::{MemoryPlan, TableSettings, check_default, stored_options};
+use crate::stalls::Stalls;
 use crate::stats::{Counters, Histograms, add};
 use crate::table::Table;
 use crate::txn::Transactions;
@@ -125,7 +126,7 @@ impl Engine {
         functions: Functions,
         following: Option<&Following<'_>>,
     ) -> Result<Arc<Engine>> {
-        let flows = Flows::default();
+        let flows = Flows::new(&env.clock);
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
         let extents = open_store(&disk, dir, &options, &state, following)?;
         let store = flows.user(&extents);
@@ -148,8 +149,10 @@ impl Engine {
             functions,
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
+            readers: Readers::new(options.reader_age_max_ms),
             pressure: Pressure::default(),
-            unpaid: Unpaid::default(),
+            stalls: Stalls::default(),
+            events: Arc::default(),
             backlog: Backlog::default(),
             draining: Draining::default(),
             inflow: Inflow::default(),

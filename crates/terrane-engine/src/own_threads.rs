@@ -19,7 +19,12 @@ pub(crate) struct Working(u64);
 
 impl Working {
     pub(crate) fn begin(engine: &Engine) -> Working {
-        Working(WORKS_FOR.replace(engine.instance))
+        Working::of(engine.instance)
+    }
+
+    /// As [`Working::begin`], for the engine of this number.
+    pub(crate) fn of(instance: u64) -> Working {
+        Working(WORKS_FOR.replace(instance))
     }
 }
 
@@ -29,6 +34,11 @@ impl Drop for Working {
     }
 }
 
+/// Whether this thread is one of the background of the engine with this number.
+pub(crate) fn works_for(instance: u64) -> bool {
+    WORKS_FOR.get() == instance
+}
+
 impl Engine {
     /// Refuses a call that could wait for the thread that makes it.
     ///
@@ -36,7 +46,7 @@ impl Engine {
     /// `Invalid` on a thread of this database's background.
     #[inline]
     pub(crate) fn refuse_on_own_thread(&self) -> Result<()> {
-        if WORKS_FOR.get() == self.instance && !terrane_base::planted!(WaitForItself) {
+        if works_for(self.instance) && !terrane_base::planted!(WaitForItself) {
             Err(on_own_thread())
         } else {
             Ok(())

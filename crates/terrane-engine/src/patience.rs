@@ -5,22 +5,11 @@
 //! the rate that is allowed, too, and none is refused without end. What cannot be let in by the deadline is refused at
 //! once, before anything was written.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use terrane_base::env::Env;
 use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 
 use crate::engine::Engine;
-
-/// Bytes that are paid for at once.
-const QUANTUM_BYTES: u64 = 64 * 1024;
-/// Time between two looks at what is awaited.
-const LOOK: Duration = Duration::from_millis(1);
-
-/// Until when, in microseconds of the clock, what impatient writers brought is not paid.
-#[derive(Debug, Default)]
-pub(crate) struct Unpaid(AtomicU64);
 
 impl Engine {
     /// As [`Engine::write`], but held back until `patience` is over at most; with none, not at all. Bounds how long
@@ -31,51 +20,40 @@ impl Engine {
     /// written. Otherwise as [`Engine::write`].
     pub fn write_within(&self, batch: &Batch, sync: bool, patience: Duration) -> Result<SeqNo> {
         let until = self.env.clock.now().saturating_add(patience);
-        self.commit_admitted(batch, sync, Some(until), |engine| engine.admit_within(batch, patience, until))
+        self.commit_admitted(batch, sync, Some(until), |engine| engine.admit_within(batch, patience, Some(until)))
     }
 
-    fn admit_within(&self, batch: &Batch, patience: Duration, until: Duration) -> Result<u64> {
+    /// Lets the batch in by `until`, or if that is not given by the end of its patience, which begins now.
+    pub(crate) fn admit_within(
+        &self,
+        batch: &Batch,
+        patience: Duration,
+        until: Option<Duration>,
+    ) -> Result<u64> {
         let bytes = self.check_batch(batch)?;
-        if !self.pay_within(bytes, until) {
+        if !self.pressure.is_slowing() && !self.needs_room(bytes) {
+            return Ok(0);
+        }
+        let start = self.env.clock.now();
+        let until = until.unwrap_or_else(|| start.saturating_add(patience));
+        let admitted = self.admit_until(batch, bytes, patience, until);
+        self.note_held_back(self.env.clock.now().saturating_sub(start));
+        admitted
+    }
+
+    #[cold]
+    fn admit_until(&self, batch: &Batch, bytes: u64, patience: Duration, until: Duration) -> Result<u64> {
+        if !self.pay_within(batch, until) {
             return Err(self.held_back(patience, "the background has to catch up"));
         }
         if !self.needs_room(bytes) {
             return Ok(0);
         }
-        let room = self.room_for(bytes);
-        while !self.try_reserve(room) {
-            if self.is_closing() {
-                return Err(Error::new(Kind::Cancelled, "the database is closing"));
-            }
-            self.journal.check()?;
-            if !wait(&self.env, until) {
-                if terrane_base::planted!(WriteThoughHeldBack) {
-                    return Ok(0);
-                }
-                return Err(self.held_back(patience, "write memory is full"));
-            }
-        }
-        Ok(room)
-    }
-
-    /// Pays for `bytes` by the time that follows, as soon as what is unpaid is paid; false if that is later than `until`.
-    fn pay_within(&self, bytes: u64, until: Duration) -> bool {
-        let micros = |time: Duration| time.as_micros() as u64;
-        loop {
-            let Some(rate) = self.pressure.rate() else { return true };
-            let (now, unpaid) = (micros(self.env.clock.now()), self.unpaid.0.load(Ordering::Relaxed));
-            // A batch less than a quantum may come early: pauses are that coarse elsewhere, too.
-            let grace = (QUANTUM_BYTES as f64 / rate * 1e6) as u64;
-            if unpaid <= now.saturating_add(grace) {
-                let paid = unpaid.max(now) + (bytes as f64 / rate * 1e6) as u64;
-                let taken =
-                    self.unpaid.0.compare_exchange(unpaid, paid, Ordering::Relaxed, Ordering::Relaxed);
-                if taken.is_ok() {
-                    return true;
-                }
-            } else if unpaid - grace > micros(until) || !wait(&self.env, until) {
-                return false;
-            }
+        let mut waited = Duration::ZERO;
+        match self.reserve(bytes, Some(until), &mut waited) {
+            Err(error) if error.kind() == Kind::Busy && terrane_base::planted!(WriteThoughHeldBack) => Ok(0),
+            Err(error) if error.kind() == Kind::Busy => Err(self.held_back(patience, error.message())),
+            reserved => reserved,
         }
     }
 
@@ -89,27 +67,14 @@ impl Engine {
     }
 }
 
-/// Lets a little time pass; false if `until` is over.
-fn wait(env: &Env, until: Duration) -> bool {
-    let now = env.clock.now();
-    let time = until.saturating_sub(now).min(LOOK);
-    if time.is_zero() {
-        return false;
-    }
-    match env.spawn.stepper() {
-        Some(stepper) => stepper.pass(time),
-        None => env.clock.sleep(time),
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use terrane_base::TableId;
-    use terrane_base::env::Clock;
+    use terrane_base::env::{Clock, Env};
     use terrane_base::options::Options;
     use terrane_device::MemDisk;
 

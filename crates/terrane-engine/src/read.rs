@@ -79,6 +79,14 @@ impl Engine {
     /// # Errors
     /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
     pub fn get(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
+        if self.watches_reads() {
+            return self.watched_read(table, 1, || self.get_unwatched(table, key, mode, value));
+        }
+        self.get_unwatched(table, key, mode, value)
+    }
+
+    #[inline]
+    fn get_unwatched(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
         if self.samples_now() {
             return self.sampled(table, &[key], mode, || self.get_unsampled(table, key, mode, value));
         }

@@ -241,6 +241,7 @@ impl<C: Cursor> Scan<C> {
         let mut skipped = 0;
         let settled = self.pass_hidden(skip, &mut skipped);
         count_skipped(skipped);
+        self.meaning.sense.skips().note(skipped);
         settled
     }
 
@@ -271,6 +272,7 @@ impl<C: Cursor> Scan<C> {
                     return Ok(());
                 }
                 *skipped += 1;
+                self.meaning.sense.skips().check(*skipped)?;
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
                 skip = true;
@@ -279,6 +281,7 @@ impl<C: Cursor> Scan<C> {
                 continue;
             }
             *skipped += 1;
+            self.meaning.sense.skips().check(*skipped)?;
             steps += 1;
             if steps <= STEPS_BEFORE_SEEK {
                 if decided { self.cursor.next_key()? } else { self.cursor.next()? }
@@ -298,6 +301,7 @@ impl<C: Cursor> Scan<C> {
     /// Moves the cursor backward over whole keys until one has a visible version, and copies that.
     fn settle_backward(&mut self) -> Result<()> {
         self.place = Place::Nowhere;
+        let mut skipped = 0;
         while let Some(entry) = self.cursor.entry() {
             if !self.bounds.above_lower(entry.key) {
                 return Ok(());
@@ -308,6 +312,8 @@ impl<C: Cursor> Scan<C> {
                 self.place = Place::Backward;
                 return Ok(());
             }
+            skipped += 1;
+            self.meaning.sense.skips().pass(skipped)?;
         }
         Ok(())
     }

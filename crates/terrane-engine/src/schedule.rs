@@ -272,6 +272,8 @@ impl Scheduler {
 impl Engine {
     /// Runs one piece of work, if there is one. Ends when the pool closes.
     pub(crate) fn work_step(&self) -> Step {
+        self.expire_readers();
+        self.look_at_stall();
         let Some((id, work, control)) = self.take_work() else {
             return if self.scheduler.inspect(|schedule| schedule.closing) {
                 Step::Ended
@@ -280,8 +282,8 @@ impl Engine {
             };
         };
         let subject = (work.name(), work.table());
+        let watched = self.begin_watch(&work);
         // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
-        let started = self.env.clock.now();
         let run = std::panic::AssertUnwindSafe(|| {
             let run = || self.run_work(&work, &control);
             if work.needs_memory() { self.with_job_memory(run) } else { run() }
@@ -292,13 +294,13 @@ impl Engine {
                 format!("background work panicked ({}): reopen the database", work.name()),
             ))
         });
-        let now = self.env.clock.now();
-        self.observe_work(&work, now - started);
         let is_failed = result.as_ref().is_err_and(|error| error.kind() != Kind::Cancelled);
         if is_failed {
             // Before anyone can see that the work has ended.
             add(&self.counters.background_errors, 1);
         }
+        let now = self.env.clock.now();
+        self.end_watch(watched, &work, &control, &result, now);
         self.return_freed_memory();
         self.scheduler.finish(id, subject, result, now);
         if is_failed {

@@ -13,7 +13,7 @@ use terrane_base::env::Clock;
 use terrane_base::key_order::Order;
 use terrane_base::options::TimeToLive;
 use terrane_base::prefix_extractor::Extractor;
-use terrane_base::{MergeOperator, Moment, Result, SeqKind, Stored};
+use terrane_base::{Error, Kind, MergeOperator, Moment, Result, SeqKind, Stored};
 
 /// Steps in which the operands of a table with a time to live expire: those of one step can be folded.
 const OPERAND_STEPS: u64 = 16;
@@ -27,6 +27,59 @@ pub struct Sense {
     clock: Arc<dyn Clock>,
     /// In milliseconds; 0 for ever.
     time_to_live: AtomicU64,
+    skips: Skips,
+}
+
+/// Versions that one placement or step of a scan passes by without showing one.
+#[derive(Debug)]
+pub(crate) struct Skips {
+    /// Name of the table.
+    pub(crate) table: String,
+    /// At most so many; `u64::MAX` is any number.
+    pub(crate) limit: u64,
+    /// The most that any did.
+    pub(crate) most: AtomicU64,
+}
+
+impl Skips {
+    /// Refuses to go on when so many were passed.
+    ///
+    /// # Errors
+    /// `Full`, naming the option.
+    #[inline]
+    pub(crate) fn check(&self, skipped: u64) -> Result<()> {
+        if skipped > self.limit { Err(self.too_many()) } else { Ok(()) }
+    }
+
+    /// Notes that so many were passed, and refuses to go on where they are too many.
+    ///
+    /// # Errors
+    /// As [`Skips::check`].
+    pub(crate) fn pass(&self, skipped: u64) -> Result<()> {
+        self.note(skipped);
+        self.check(skipped)
+    }
+
+    #[cold]
+    fn too_many(&self) -> Error {
+        let Skips { table, limit, .. } = self;
+        Error::new(
+            Kind::Full,
+            format!(
+                "a scan of table {table:?} passed more than skipped_versions_max={limit} versions that are deleted, expired \
+                 or hidden: compact the range, delete whole ranges by delete_range, or raise the option"
+            ),
+        )
+    }
+
+    /// Notes how many one placement or step has passed.
+    #[inline]
+    pub(crate) fn note(&self, skipped: u64) {
+        // Relaxed: a measure. Most steps pass none, and write nothing that others read.
+        if skipped > self.most.load(Ordering::Relaxed) {
+            self.most.fetch_max(skipped, Ordering::Relaxed);
+        }
+    }
 }
 
 /// The functions of a table that never change.
@@ -45,9 +98,16 @@ impl Sense {
         extractor: Option<Arc<Extractor>>,
         clock: Arc<dyn Clock>,
         time_to_live: TimeToLive,
+        skips: Skips,
     ) -> Arc<Sense> {
         let time_to_live = AtomicU64::new(time_to_live.millis().unwrap_or(0));
-        Arc::new(Sense { meaning, extractor: RwLock::new(extractor), clock, time_to_live })
+        Arc::new(Sense { meaning, extractor: RwLock::new(extractor), clock, time_to_live, skips })
+    }
+
+    /// What its scans pass by.
+    #[inline]
+    pub(crate) fn skips(&self) -> &Skips {
+        &self.skips
     }
 
     /// What folds the table's operands.

@@ -1,6 +1,7 @@
 //! Options made ready for use: those of the database, resolved, and those of one table on top of them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use terrane_base::env::Clock;
 use terrane_base::key_order::{BYTEWISE, OperatorInOrder};
@@ -13,7 +14,8 @@ use terrane_compaction::Limits;
 use terrane_device::HUGE_PAGE_BYTES;
 use terrane_format::codec::Encoder;
 
-use crate::sense::{Meaning, Sense};
+use crate::catalog::HIDDEN_NAME;
+use crate::sense::{Meaning, Sense, Skips};
 
 /// Names of the options that a table may set for itself.
 pub const TABLE_OPTIONS: [&str; 12] = [
@@ -71,6 +73,8 @@ pub struct TableSettings {
     pub time_to_live: TimeToLive,
     /// Whose prefixes filters hold, at first.
     pub prefix_extractor: ExtractorName,
+    /// Hidden versions that one step of a scan may pass; 0 is any number.
+    pub skipped_versions_max: u64,
 }
 
 impl TableSettings {
@@ -103,6 +107,7 @@ impl TableSettings {
             key_order: options.key_order,
             time_to_live: options.time_to_live,
             prefix_extractor: options.prefix_extractor,
+            skipped_versions_max: options.skipped_versions_max,
         })
     }
 
@@ -125,7 +130,11 @@ impl TableSettings {
             None => operator,
         });
         let extractor = find_extractor(&self.prefix_extractor, functions).map_err(of_table)?;
-        Ok(Sense::new(Meaning { operator, order }, extractor, clock.clone(), self.time_to_live))
+        // What the engine scans for itself must come to its end.
+        let is_bounded = self.skipped_versions_max > 0 && name != HIDDEN_NAME;
+        let limit = if is_bounded { self.skipped_versions_max } else { u64::MAX };
+        let skips = Skips { table: name.to_owned(), limit, most: AtomicU64::new(0) };
+        Ok(Sense::new(Meaning { operator, order }, extractor, clock.clone(), self.time_to_live, skips))
     }
 }
 

@@ -104,6 +104,10 @@ numbers! {
     adaptive_flushes, counter, "flushes", "Flushes asked for because a table is mostly read.";
     scan_flushes, counter, "flushes", "Flushes asked for because scans stepped over more versions in memory than are there.";
     adaptive_jobs, counter, "jobs", "Compaction jobs that only gave reads fewer sorted runs; among the jobs committed.";
+    stalls, counter, "stalls", "Times that writers began to be held back after nobody was for a second.";
+    events_dropped, counter, "events", "Events that no listener heard because too many waited.";
+    listener_panics, counter, "calls", "Calls of listeners that panicked.";
+    slow_operations, counter, "operations", "Operations that took longer than the options slow_read_micros, slow_write_micros, slow_scan_micros and slow_job_micros say.";
     background_errors, counter, "errors", "Background jobs that failed and will be tried again.";
     scrub_extents, counter, "extents", "Extents that scrubbing verified.";
     scrub_bytes, counter, "bytes", "Bytes that scrubbing read and verified.";
@@ -152,10 +156,14 @@ numbers! {
     transactions_live, gauge, "transactions", "Transactions that are running or prepared now.";
     transactions_prepared, gauge, "transactions", "Transactions that are prepared now.";
     transaction_window_bytes, gauge, "bytes", "Memory of what is kept of commits for the checks of transactions now.";
+    readers_live, gauge, "readers", "Snapshots, transactions, and scans with a moment of their own.";
+    readers_expired, counter, "readers", "Readers that got older than the option reader_age_max_ms allows.";
+    reader_age_micros, gauge, "microseconds", "Age of the oldest reader.";
     open_micros, gauge, "microseconds", "Time the open took.";
 }
 
 histograms! {
+    write_wait_micros, histogram, "microseconds", "Time that pacing and the wait for memory held back each write that they held back at all; locks and the device not counted.";
     flush_micros, histogram, "microseconds", "Time that each flush took, failed and cancelled ones included.";
     compaction_micros, histogram, "microseconds", "Time that each compaction job took, failed and cancelled ones included.";
 }

@@ -21,6 +21,7 @@ use crate::epoch_cell::EpochCell;
 use crate::filter_use::FilterUse;
 use crate::heat::TableLoad;
 use crate::passed::Passed;
+use crate::pressure::TablePressure;
 use crate::sense::Sense;
 use crate::settings::TableSettings;
 use crate::stats::TableCounters;
@@ -39,6 +40,12 @@ pub struct Picture {
 }
 
 impl Picture {
+    /// A picture without sources.
+    pub(crate) fn nothing() -> Picture {
+        let active = Memtable::new(SeqNo::MAX);
+        Picture { active, frozen: Vec::new(), generations: Vec::new(), tree: Arc::default() }
+    }
+
     /// The memtable that takes a record with this number.
     pub fn memtable_for(&self, seq: SeqNo) -> Option<&Arc<Memtable>> {
         if seq >= self.active.first_seq() {
@@ -67,6 +74,14 @@ impl Picture {
         self.active.index_bytes()
             + self.frozen.iter().map(|memtable| memtable.index_bytes()).sum::<u64>()
             + self.generations.iter().map(|generation| generation.index_bytes()).sum::<u64>()
+    }
+
+    /// Bytes of the records that are only in memory, and of the indexes over them.
+    pub fn memory_bytes(&self) -> u64 {
+        let memtables = std::iter::once(&self.active).chain(&self.frozen);
+        self.index_bytes()
+            + memtables.map(|memtable| memtable.record_bytes()).sum::<u64>()
+            + self.generations.iter().map(|generation| generation.record_bytes()).sum::<u64>()
     }
 
     /// The oldest segment that any source in memory points into.
@@ -135,6 +150,8 @@ pub struct Table {
     pub(crate) passed: Arc<Passed>,
     /// What its compactions show rows to.
     filter: Mutex<Option<Arc<dyn CompactionFilter>>>,
+    /// How far its writers are held back.
+    pub(crate) pressure: TablePressure,
 }
 
 /// Requests for compaction, served in order.
@@ -198,6 +215,7 @@ impl Table {
             counters: TableCounters::default(),
             passed: Arc::default(),
             filter: Mutex::default(),
+            pressure: TablePressure::default(),
         })
     }
 

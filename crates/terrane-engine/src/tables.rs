@@ -10,6 +10,7 @@ use terrane_memtable::Memtable;
 
 use crate::catalog::{CatalogChange, DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
+use crate::events::Event;
 use crate::settings::{Changed, TableSettings, changed_options, stored_options};
 use crate::table::Table;
 
@@ -127,6 +128,9 @@ impl Engine {
             first_seq,
         );
         change.insert(table.clone());
+        if name != HIDDEN_NAME {
+            self.events.tell(|| Event::TableCreated(name.to_owned()));
+        }
         Ok(table)
     }
 
@@ -175,6 +179,7 @@ impl Engine {
         drop(tree);
         self.idle_watch.reclaim_again();
         self.scheduler.wake();
+        self.events.tell(|| Event::TableDropped(name.to_owned()));
         Ok(())
     }
 

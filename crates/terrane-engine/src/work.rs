@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use terrane_base::{Error, TableId};
 use terrane_compaction::JobSpec;
@@ -38,12 +37,17 @@ pub(crate) enum Work {
 
 impl Work {
     /// The table it is for, if it is for one.
-    pub(crate) fn table(&self) -> Option<TableId> {
+    pub(crate) fn on(&self) -> Option<&Arc<Table>> {
         match self {
-            Work::Freeze(table) | Work::Settle(table) | Work::Flush(table) => Some(table.id),
-            Work::Compact(table, _) | Work::Adapt(table, _) => Some(table.id),
+            Work::Freeze(table) | Work::Settle(table) | Work::Flush(table) => Some(table),
+            Work::Compact(table, _) | Work::Adapt(table, _) => Some(table),
             Work::Scrub | Work::Trim | Work::Reclaim => None,
         }
+    }
+
+    /// The number of that table.
+    pub(crate) fn table(&self) -> Option<TableId> {
+        self.on().map(|table| table.id)
     }
 
     /// Whether space is free behind it that was not before. What only reads gain by says so itself, once none is left.
@@ -93,16 +97,6 @@ impl Engine {
     pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Work> {
         let is_held = schedule.is_running_anywhere("trim") || schedule.failures.holds(("trim", None));
         (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Work::Trim)
-    }
-
-    /// Notes how long a piece of work took.
-    pub(crate) fn observe_work(&self, work: &Work, took: Duration) {
-        let histogram = match work {
-            Work::Flush(_) => &self.histograms.flush_micros,
-            Work::Compact(..) | Work::Adapt(..) => &self.histograms.compaction_micros,
-            Work::Freeze(_) | Work::Settle(_) | Work::Scrub | Work::Trim | Work::Reclaim => return,
-        };
-        histogram.observe(took.as_micros() as u64);
     }
 
     /// How many pieces of background work have failed.

@@ -8,10 +8,13 @@ use std::time::Duration;
 
 use terrane_base::epoch::Guard;
 use terrane_base::record::Header;
+use terrane_base::timing::{self, Part};
 use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 use terrane_journal::Placed;
 
 use crate::engine::Engine;
+use crate::events::StallCause;
+use crate::pace::PAUSE_MIN;
 use crate::place;
 use crate::stats::add;
 use crate::table::Table;
@@ -90,6 +93,28 @@ impl Engine {
         admit: impl FnOnce(&Engine) -> Result<u64>,
         commit: impl FnOnce() -> Result<SeqNo>,
     ) -> Result<SeqNo> {
+        if self.options.slow_write_micros > 0 {
+            let size = (batch.record_count(), batch.bytes().len());
+            return self.watched_write(size, |time| {
+                let commit = || {
+                    let start = self.env.clock.now();
+                    let committed = commit();
+                    time.0 = self.env.clock.now().saturating_sub(start);
+                    committed
+                };
+                self.write_unwatched(batch, admit, commit)
+            });
+        }
+        self.write_unwatched(batch, admit, commit)
+    }
+
+    #[inline]
+    fn write_unwatched(
+        &self,
+        batch: &Batch,
+        admit: impl FnOnce(&Engine) -> Result<u64>,
+        commit: impl FnOnce() -> Result<SeqNo>,
+    ) -> Result<SeqNo> {
         let admitted = Admitted { engine: self, bytes: admit(self)? };
         let committed = commit();
         drop(admitted);
@@ -121,12 +146,24 @@ impl Engine {
     /// Refuses what cannot be committed and holds back what the background cannot follow. Returns how many bytes
     /// were reserved for the batch: all of a large one, whose room must be there before it comes.
     pub(crate) fn admit(&self, batch: &Batch) -> Result<u64> {
-        let bytes = self.check_batch(batch)?;
-        self.pressure.pay(bytes, &*self.env.clock);
-        if self.needs_room(bytes) {
-            return self.reserve(bytes);
+        if self.options.write_wait_max_ms > 0 {
+            return self.admit_within(batch, Duration::from_millis(self.options.write_wait_max_ms), None);
         }
-        Ok(0)
+        let bytes = self.check_batch(batch)?;
+        let mut waited = self.pay(batch);
+        let reserved = if self.needs_room(bytes) { self.reserve(bytes, None, &mut waited) } else { Ok(0) };
+        self.note_held_back(waited);
+        reserved
+    }
+
+    /// Notes how long pacing and the wait for memory held one write back.
+    #[inline]
+    pub(crate) fn note_held_back(&self, waited: Duration) {
+        // What is less than the shortest pause is the look at what is owed.
+        if waited >= PAUSE_MIN {
+            self.histograms.write_wait_micros.observe(waited.as_micros() as u64);
+            timing::add(Part::HeldBack, waited);
+        }
     }
 
     /// Refuses what cannot be committed; returns the bytes of the batch.
@@ -163,10 +200,10 @@ impl Engine {
         if is_oversized { bytes + self.options.segment_bytes } else { bytes }
     }
 
-    /// Waits while the write memory has no room for a batch of `bytes`, then reserves it; fails only when the
-    /// background cannot bring memory back. Returns what was reserved.
+    /// Waits while the write memory has no room for a batch of `bytes`, then reserves it; fails when the background cannot
+    /// bring memory back, or has not `until` then. Returns what was reserved, and adds how long it waited.
     #[cold]
-    fn reserve(&self, bytes: u64) -> Result<u64> {
+    pub(crate) fn reserve(&self, bytes: u64, until: Option<Duration>, waited: &mut Duration) -> Result<u64> {
         let bytes = self.room_for(bytes);
         self.give_up_adapting();
         let is_reserved = Cell::new(false);
@@ -174,7 +211,7 @@ impl Engine {
             is_reserved.set(is_reserved.get() || self.try_reserve(bytes));
             is_reserved.get()
         };
-        let (idle_since, is_alone) = (Cell::new(None), Cell::new(false));
+        let (idle_since, is_alone, is_late) = (Cell::new(None), Cell::new(false), Cell::new(false));
         // Kept: by the time it is told, the work may have begun again.
         let (failure, failures_seen) = (Cell::new(None), self.failures_seen());
         let has_failed = || {
@@ -189,17 +226,29 @@ impl Engine {
             let is_idle = self.scheduler.inspect(|schedule| self.has_nothing_to_do(schedule));
             let now = self.env.clock.now();
             idle_since.set(if is_idle { idle_since.get().or(Some(now)) } else { None });
-            self.closing.load(Ordering::Relaxed) || has_failed() || self.journal.check().is_err() || {
-                let is_stuck = idle_since.get().is_some_and(|since| now - since > IDLE_MAX);
-                is_alone.set(is_stuck && self.try_reserve_alone(bytes));
-                is_alone.get()
-            }
+            is_late.set(until.is_some_and(|until| now >= until));
+            is_late.get()
+                || self.closing.load(Ordering::Relaxed)
+                || has_failed()
+                || self.journal.check().is_err()
+                || {
+                    let is_stuck = idle_since.get().is_some_and(|since| now - since > IDLE_MAX);
+                    is_alone.set(is_stuck && self.try_reserve_alone(bytes));
+                    is_alone.get()
+                }
         };
-        self.pressure.wait_for_memory(&self.env, &fits, &gives_up);
+        let took = self.pressure.wait_for_memory(&self.env, until, &fits, &gives_up);
+        if took >= PAUSE_MIN {
+            self.note_stall(took, || StallCause::Memory);
+        }
+        *waited += took;
         if is_reserved.get() || is_alone.get() {
             return Ok(bytes);
         }
         self.journal.check()?;
+        if is_late.get() && !self.is_closing() {
+            return Err(Error::new(Kind::Busy, "write memory is full"));
+        }
         Err(match failure.take() {
             Some(cause) => {
                 let kind = cause.kind();

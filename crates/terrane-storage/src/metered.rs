@@ -44,13 +44,13 @@ impl Store for MeteredStore {
     }
 
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
-        let result = self.inner.read(id, offset, buf);
+        let result = self.flow.wait(|| self.inner.read(id, offset, buf));
         self.flow.note_read(buf.len(), &result);
         result
     }
 
     fn read_batch(&self, reads: &mut [ReadRequest<'_>]) {
-        self.inner.read_batch(reads);
+        self.flow.wait(|| self.inner.read_batch(reads));
         self.flow.note_batch();
         for read in reads {
             self.flow.note_read(read.buf.len(), &read.result);

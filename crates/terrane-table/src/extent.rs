@@ -106,6 +106,12 @@ impl Extent {
         })
     }
 
+    /// Whether no later metasnapshot names the extent: only readers keep it.
+    #[must_use]
+    pub fn is_obsolete(&self) -> bool {
+        self.is_obsolete.load(Ordering::Acquire)
+    }
+
     /// Notes that no later metasnapshot names the extent: when the last one that does is gone, its slots go back
     /// to the store. Requires: the durable manifest does not name it either.
     pub fn mark_obsolete(&self) {

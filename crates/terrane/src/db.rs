@@ -9,8 +9,9 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Result, SeqNo};
 use terrane_device::Disk;
-use terrane_engine::{CheckReport, Engine, Finding, Progress, Shape, Snapshot as EngineSnapshot, Stats};
+use terrane_engine::{CheckReport, Engine, Finding, Origin, Progress, ReaderKind, Shape, Stats};
 
+use crate::snapshot::pin;
 use crate::{Batch, Snapshot, Table, TableOptions, Value};
 
 /// Whether a write waits until it is on disk.
@@ -205,8 +206,9 @@ impl Db {
 
     /// A view of the database as it is now.
     #[must_use]
+    #[track_caller]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { pin: Arc::new(EngineSnapshot::new(self.engine().clone())) }
+        Snapshot { pin: pin(self.engine(), Origin::here(ReaderKind::Snapshot)) }
     }
 
     /// Makes every write so far durable.
@@ -328,12 +330,6 @@ impl Db {
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.engine().shape()
-    }
-
-    /// How far the background is behind: 0 is not at all, 1 is the limit at which writers wait.
-    #[must_use]
-    pub fn pressure(&self) -> f64 {
-        self.engine().debt()
     }
 
     /// Verifies every checksum and every invariant of what is stored; `progress` is told bytes done and in all.

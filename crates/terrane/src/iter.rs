@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use terrane_base::key_order::Order;
 use terrane_base::{Error, Result};
-use terrane_engine::{RangeIter, RenewableScan, TableScan};
+use terrane_engine::{Hold, PinnedRange, RenewableScan, TableScan};
 
 use crate::Table;
 use crate::snapshot::{self, Pin};
@@ -14,39 +14,19 @@ pub type Row = (Vec<u8>, Vec<u8>);
 
 /// The rows of a range in key order, from both ends; owns what it needs, so it may outlive every handle.
 ///
-/// It sees the table as it was when the iterator was made. After an error it ends.
+/// It sees the table as it was when the iterator was made. After an error it ends; one is `TooOld`, if it is older than the
+/// option `reader_age_max_ms` allows.
 pub struct Iter {
     /// None once it has ended by an error of its own.
-    rows: Option<EncodedIter>,
+    rows: Option<PinnedRange>,
     /// What keeps it from showing anything.
     failed: Option<Error>,
     order: Option<Arc<Order>>,
 }
 
-/// The rows of a range, with keys as the table keeps them.
-pub(crate) struct EncodedIter {
-    pub(crate) inner: RangeIter,
-    /// Keeps the versions that the iterator sees.
-    pub(crate) _pin: Pin,
-}
-
-impl Iterator for EncodedIter {
-    type Item = Result<Row>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.inner.next()
-    }
-}
-
-impl DoubleEndedIterator for EncodedIter {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        self.inner.next_back()
-    }
-}
-
 impl Iter {
     /// The rows with their keys decoded, or the error alone.
-    pub(crate) fn new(rows: Result<EncodedIter>, order: Option<Arc<Order>>) -> Self {
+    pub(crate) fn new(rows: Result<PinnedRange>, order: Option<Arc<Order>>) -> Self {
         match rows {
             Ok(rows) => Iter { rows: Some(rows), failed: None, order },
             Err(error) => Iter { rows: None, failed: Some(error), order },
@@ -54,7 +34,7 @@ impl Iter {
     }
 
     #[inline]
-    fn step(&mut self, step: impl FnOnce(&mut EncodedIter) -> Option<Result<Row>>) -> Option<Result<Row>> {
+    fn step(&mut self, step: impl FnOnce(&mut PinnedRange) -> Option<Result<Row>>) -> Option<Result<Row>> {
         let Some(rows) = &mut self.rows else { return self.failed.take().map(Err) };
         let row = step(rows)?;
         let Some(order) = &self.order else { return Some(row) };
@@ -108,6 +88,8 @@ impl DoubleEndedIterator for Iter {
 pub struct Cursor {
     pub(crate) inner: RenewableScan,
     pub(crate) table: Table,
+    /// Tells what the scan holds.
+    pub(crate) hold: Hold,
     /// Keeps the versions that the cursor sees.
     pub(crate) pin: Pin,
     /// The key at the position, decoded; only where the table has an order. None if it could not be decoded.
@@ -116,13 +98,25 @@ pub struct Cursor {
 
 impl Cursor {
     pub(crate) fn new(inner: RenewableScan, table: Table, pin: Pin) -> Self {
-        Cursor { inner, table, pin, key: None }
+        let hold = pin.hold_scan(table.engine_table(), &inner);
+        Cursor { inner, table, hold, pin, key: None }
+    }
+
+    /// Moves the position, unless the cursor is too old: then it lets go of what it holds.
+    #[inline]
+    fn step(&mut self, step: impl FnOnce(&mut TableScan) -> Result<()>) -> Result<()> {
+        self.pin.check().inspect_err(|_| self.inner.release())?;
+        let engine = self.pin.engine();
+        if engine.watches_scans() {
+            return engine.watched_scan(self.table.engine_table(), || step(&mut self.inner.scan));
+        }
+        step(&mut self.inner.scan)
     }
 
     /// Takes a step, and decodes the key that it leads to.
     #[inline]
     fn go(&mut self, step: impl FnOnce(&mut TableScan) -> Result<()>) -> Result<()> {
-        step(&mut self.inner.scan)?;
+        self.step(step)?;
         let Some(order) = &self.table.order else { return Ok(()) };
         let mut key = self.key.take().unwrap_or_default();
         if let Some((encoded, _)) = self.inner.scan.entry() {
@@ -136,7 +130,7 @@ impl Cursor {
     #[inline]
     fn go_to(&mut self, key: &[u8], step: impl FnOnce(&mut TableScan, &[u8]) -> Result<()>) -> Result<()> {
         match self.table.order.clone() {
-            None => step(&mut self.inner.scan, key),
+            None => self.step(|scan| step(scan, key)),
             Some(order) => {
                 let key = order.encode(key)?;
                 self.go(|scan| step(scan, &key))
@@ -161,10 +155,14 @@ impl Cursor {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn refresh(&mut self) {
         // First the number, then the picture: what the number sees cannot go meanwhile.
-        snapshot::renew(&mut self.pin);
-        self.inner.renew(self.pin.engine(), self.table.engine_table(), self.pin.seq());
+        let is_other = snapshot::renew(&mut self.pin);
+        let table = self.table.engine_table();
+        if self.inner.renew(self.pin.engine(), table, self.pin.seq()) || is_other {
+            self.hold = self.pin.hold_scan(table, &self.inner);
+        }
     }
 
     /// The key and value at the position; `None` before it is placed and past either end.
@@ -178,7 +176,8 @@ impl Cursor {
     /// Goes to the first key.
     ///
     /// # Errors
-    /// `Io` or `Corrupt` from the store.
+    /// `Io` or `Corrupt` from the store; `TooOld` if the cursor is older than the option `reader_age_max_ms` allows, until it
+    /// is refreshed.
     pub fn seek_first(&mut self) -> Result<()> {
         self.go(TableScan::seek_first)
     }

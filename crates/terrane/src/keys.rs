@@ -5,9 +5,8 @@ use std::ops::{Bound, RangeBounds};
 
 use terrane_base::key_order::encoded;
 use terrane_base::{Result, SeqNo};
-use terrane_engine::Bounds;
+use terrane_engine::{Bounds, PinnedRange};
 
-use crate::iter::EncodedIter;
 use crate::snapshot::Pin;
 use crate::{Cursor, Iter, Table, Value, Values};
 
@@ -53,8 +52,8 @@ impl Table {
     }
 
     /// The rows within encoded bounds, with their keys as they are kept.
-    pub(crate) fn encoded_iter_at(&self, bounds: Bounds, pin: Pin) -> EncodedIter {
-        EncodedIter { inner: self.engine.range(&self.inner, bounds, pin.seq()), _pin: pin }
+    pub(crate) fn encoded_iter_at(&self, bounds: Bounds, pin: Pin) -> PinnedRange {
+        PinnedRange::new(&self.inner, bounds, pin)
     }
 
     pub(crate) fn cursor_at(&self, bounds: Bounds, pin: Pin) -> Cursor {

@@ -1,8 +1,12 @@
-//! What an operator looks at: statistics.
+//! What an operator looks at: statistics, events, live readers.
 
-use terrane_engine::Statistics;
+use std::sync::Arc;
 
-use crate::Db;
+use terrane_base::Result;
+use terrane_engine::{Listener, LiveReader, Origin, ReaderKind, Statistics};
+
+use crate::snapshot::pin;
+use crate::{Db, Snapshot};
 
 impl Db {
     /// All metrics of the database and of each of its tables at this moment, by name. [`metrics`](crate::metrics) lists what
@@ -24,5 +28,68 @@ impl Db {
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.engine().statistics()
+    }
+
+    /// How far the background is behind: 0 is not at all, 1 is the limit at which writers wait.
+    #[must_use]
+    pub fn pressure(&self) -> f64 {
+        self.engine().debt()
+    }
+
+    /// As [`Db::snapshot`], with a name that shows in [`Db::live_readers`] and in errors.
+    #[must_use]
+    #[track_caller]
+    pub fn snapshot_labelled(&self, label: &str) -> Snapshot {
+        let origin = Origin { label: Some(label.to_owned()), ..Origin::here(ReaderKind::Snapshot) };
+        Snapshot { pin: pin(self.engine(), origin) }
+    }
+
+    /// Tells `listener` what happens from now on: flushes, compactions, stalls, failures of the background, tables and
+    /// checkpoints. See [`Listener`] for what may be done there. It is kept until the database is closed, which waits for
+    /// events that are still to be told.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// struct Prints;
+    /// impl terrane::Listener for Prints {
+    ///     fn flush_ended(&self, job: &terrane::JobEnded) {
+    ///         println!("flushed {} bytes of {} in {:?}", job.bytes_written, job.table, job.took);
+    ///     }
+    /// }
+    /// db.add_listener(std::sync::Arc::new(Prints))?;
+    /// db.put(b"k", b"v")?;
+    /// db.flush()?;
+    /// db.close()
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Cancelled` after a close, `Io` if no thread can be started.
+    pub fn add_listener(&self, listener: Arc<dyn Listener>) -> Result<()> {
+        self.engine().add_listener(listener)
+    }
+
+    /// The snapshots, transactions and scans that live now, oldest first: where each was made, how old it is, and what it
+    /// keeps from being freed. The option `reader_age_max_ms` sets an end to them.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let report = db.snapshot_labelled("nightly report");
+    /// db.put(b"k", b"v")?;
+    /// let readers = db.live_readers();
+    /// assert_eq!(readers[0].origin.label.as_deref(), Some("nightly report"));
+    /// assert_eq!(readers[0].records_since, 1);
+    /// println!("made at {}, {:?} ago", readers[0].origin.place, readers[0].age);
+    /// # drop(report);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn live_readers(&self) -> Vec<LiveReader> {
+        self.engine().live_readers()
     }
 }

@@ -4,18 +4,31 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use terrane_base::{Result, SeqNo};
-use terrane_engine::Bounds;
+use terrane_engine::{Bounds, Engine, Origin, ReaderKind};
 
 use crate::{Cursor, Iter, Table, Value, Values};
 
 /// What keeps the versions that a reader sees; shared by a snapshot and the iterators made from it.
 pub(crate) type Pin = Arc<terrane_engine::Snapshot>;
 
-/// Moves a pin to what is visible now; others that share it keep theirs.
-pub(crate) fn renew(pin: &mut Pin) {
+/// Pins what is visible now, as a reader of this origin.
+pub(crate) fn pin(engine: &Arc<Engine>, origin: Origin) -> Pin {
+    Arc::new(terrane_engine::Snapshot::from(engine.clone(), origin))
+}
+
+/// Moves a pin to what is visible now; others that share it keep theirs. Returns whether it is another one now.
+#[track_caller]
+pub(crate) fn renew(pin: &mut Pin) -> bool {
     match Arc::get_mut(pin) {
-        Some(pin) => pin.renew(),
-        None => *pin = Arc::new(terrane_engine::Snapshot::new(pin.engine().clone())),
+        Some(pin) => {
+            pin.renew();
+            false
+        }
+        None => {
+            let (engine, origin) = (pin.engine().clone(), Origin::here(ReaderKind::Scan));
+            *pin = Arc::new(terrane_engine::Snapshot::from(engine, origin));
+            true
+        }
     }
 }
 
@@ -48,9 +61,11 @@ impl Snapshot {
     /// The value of `key`.
     ///
     /// # Errors
-    /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
+    /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store; `TooOld` if the snapshot is older than the
+    /// option `reader_age_max_ms` allows.
     pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
-        table.get_at(key, Some(self.seq()))
+        let value = table.get_at(key, Some(self.seq()))?;
+        self.pin.check().map(|()| value)
     }
 
     /// Whether `key` has a value.
@@ -66,7 +81,8 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn multi_get(&self, table: &Table, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
-        table.multi_get_at(keys, Some(self.seq()))
+        let values = table.multi_get_at(keys, Some(self.seq()))?;
+        self.pin.check().map(|()| values)
     }
 
     /// As [`Table::multi_get_into`].
@@ -74,7 +90,8 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn multi_get_into(&self, table: &Table, keys: &[&[u8]], values: &mut Values) -> Result<()> {
-        table.multi_get_into_at(keys, Some(self.seq()), values)
+        table.multi_get_into_at(keys, Some(self.seq()), values)?;
+        self.pin.check()
     }
 
     /// The rows of a range.

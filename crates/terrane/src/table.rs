@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use terrane_base::key_order::{BYTEWISE, Order};
 use terrane_base::{Error, Kind, MergeOperator, Moment, Result, SeqNo, TableId};
-use terrane_engine::{Bounds, Engine, ReadMode, Snapshot as EngineSnapshot};
+use terrane_engine::{Bounds, Engine, Origin, ReadMode, ReaderKind};
 
-use crate::snapshot::Pin;
+use crate::snapshot::{self, Pin};
 use crate::{Batch, Cursor, Iter, Sync, Value, Values};
 
 /// A table of an open database. Cheap to clone; usable from any thread.
@@ -319,6 +319,7 @@ impl Table {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Iter {
         self.iter_at(self.bounds(&range), self.pin())
     }
@@ -326,18 +327,21 @@ impl Table {
     /// The rows whose keys begin with `prefix`. With a `prefix_extractor` that knows it, extents without such keys are passed
     /// by after a look at their filters, as for every range within one prefix.
     #[must_use]
+    #[track_caller]
     pub fn prefix(&self, prefix: &[u8]) -> Iter {
         self.iter_at(self.prefix_bounds(prefix), self.pin())
     }
 
     /// All rows.
     #[must_use]
+    #[track_caller]
     pub fn iter(&self) -> Iter {
         self.iter_at(Ok(Bounds::all()), self.pin())
     }
 
     /// A cursor over the table as it is now.
     #[must_use]
+    #[track_caller]
     pub fn cursor(&self) -> Cursor {
         self.cursor_at(Bounds::all(), self.pin())
     }
@@ -347,6 +351,7 @@ impl Table {
     ///
     /// # Errors
     /// `Invalid` if the table has an order in which such keys do not lie together.
+    #[track_caller]
     pub fn prefix_cursor(&self, prefix: &[u8]) -> Result<Cursor> {
         Ok(self.cursor_at(self.prefix_bounds(prefix)?, self.pin()))
     }
@@ -363,8 +368,9 @@ impl Table {
         ReadMode { at, filters: self.filters }
     }
 
+    #[track_caller]
     pub(crate) fn pin(&self) -> Pin {
-        Arc::new(EngineSnapshot::new(self.engine.clone()))
+        snapshot::pin(&self.engine, Origin::here(ReaderKind::Scan))
     }
 
     pub(crate) fn get_at(&self, key: &[u8], at: Option<SeqNo>) -> Result<Option<Value>> {
@@ -374,7 +380,7 @@ impl Table {
         Ok(found.then(|| Value::new(value)))
     }
 
-    pub(crate) fn engine_table(&self) -> &terrane_engine::Table {
+    pub(crate) fn engine_table(&self) -> &Arc<terrane_engine::Table> {
         &self.inner
     }
 

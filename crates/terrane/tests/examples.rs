@@ -20,6 +20,8 @@ example!("../examples/checkpoint.rs", checkpoint, checkpoint_runs);
 example!("../examples/follower.rs", follower, follower_runs);
 example!("../examples/in_memory.rs", in_memory, in_memory_runs);
 example!("../examples/key_orders.rs", key_orders, key_orders_runs);
+example!("../examples/listeners.rs", listeners, listeners_runs);
+example!("../examples/live_readers.rs", live_readers, live_readers_runs);
 example!("../examples/prefixes.rs", prefixes, prefixes_runs);
 example!("../examples/pressure.rs", pressure, pressure_runs);
 example!("../examples/statistics.rs", statistics, statistics_runs);

@@ -21,6 +21,7 @@ use terrane_levels::directory::{DATA, JOURNAL};
 use terrane_levels::{Manifest, State};
 
 use crate::engine::Engine;
+use crate::events::Event;
 use moment::Moment;
 use unfinished::Unfinished;
 
@@ -57,7 +58,11 @@ impl Engine {
         }
         let unfinished = Unfinished::begin(&self.disk, path)?;
         match self.fill_checkpoint(&unfinished, path) {
-            Ok(checkpoint) => unfinished.finish().map(|()| checkpoint),
+            Ok(checkpoint) => {
+                unfinished.finish()?;
+                self.events.tell(|| Event::CheckpointMade(checkpoint.clone()));
+                Ok(checkpoint)
+            }
             Err(error) => {
                 unfinished.abandon();
                 Err(error)

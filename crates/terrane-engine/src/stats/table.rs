@@ -50,6 +50,10 @@ table_numbers! {
     table_entries, gauge, "entries", "Versions in these extents.";
     table_deletes, gauge, "entries", "Deletes among them.";
     table_range_deletes, gauge, "fragments", "Range deletes in memory and fragments of them in extents.";
+    table_versions_skipped_max, gauge, "versions", "The most deleted, expired or hidden versions that one placement or step of a scan passed by; of scans backward, keys.";
+    table_backlog_permille, gauge, "thousandths", "How far the levels are behind, from where writers of the table begin to be slowed (0) to the end (1000) and beyond.";
+    table_write_rate, gauge, "bytes per second", "Rate that the backlog of the table allows to its writers; 0 is any.";
+    table_writes_paused_micros, counter, "microseconds", "Time writers were held back because of the backlog of the table.";
     table_flushes, counter, "generations", "Generations of the global index merged into the levels of the table.";
     table_flush_bytes_written, counter, "bytes", "Bytes that flushes of the table wrote.";
     table_compactions, counter, "jobs", "Compaction jobs of the table that were committed.";
@@ -64,15 +68,12 @@ impl Table {
         let picture = self.pinned();
         let mut stats = self.counters.snapshot();
         let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
-        let (bytes, entries): (Vec<u64>, Vec<u64>) =
-            memtables.map(|memtable| (memtable.record_bytes(), memtable.entry_count())).unzip();
-        let (run_bytes, run_entries): (Vec<u64>, Vec<u64>) = picture
-            .generations
-            .iter()
-            .map(|generation| (generation.record_bytes(), generation.entry_count()))
-            .unzip();
-        stats.table_memory_bytes = bytes.iter().chain(&run_bytes).sum::<u64>() + picture.index_bytes();
-        stats.table_memory_entries = entries.iter().chain(&run_entries).sum();
+        stats.table_memory_bytes = picture.memory_bytes();
+        stats.table_memory_entries = memtables.map(|memtable| memtable.entry_count()).sum::<u64>()
+            + picture.generations.iter().map(|generation| generation.entry_count()).sum::<u64>();
+        stats.table_versions_skipped_max = self.sense.skips().most.load(Ordering::Relaxed);
+        stats.table_backlog_permille = self.pressure.backlog_permille();
+        stats.table_write_rate = self.pressure.rate().map_or(0, |rate| rate as u64);
         stats.table_overflow_runs = picture.tree.runs.len() as u64;
         stats.table_levels = picture.tree.levels.iter().filter(|level| !level.is_empty()).count() as u64;
         stats.table_sorted_runs = (1 + picture.frozen.len() + picture.generations.len()) as u64

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
 
 use crate::engine::Engine;
+use crate::readers::{Origin, ReaderKind};
 use crate::scan::Bounds;
 use crate::snapshot::Snapshot;
 use crate::stats::add;
@@ -39,6 +40,8 @@ pub struct Transaction {
     engine: Arc<Engine>,
     id: Owner,
     options: TransactionOptions,
+    /// Where it comes from.
+    origin: Origin,
     /// What all reads see; `None` where each sees its own moment.
     snapshot: Option<Arc<Snapshot>>,
     /// Registered with the window: what is committed above is kept there.
@@ -65,6 +68,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `Invalid` if the database is open for reading only, `Cancelled` if it is closing.
+    #[track_caller]
     pub fn begin(engine: Arc<Engine>, options: TransactionOptions) -> Result<Transaction> {
         engine.refuse_if_read_only()?;
         if engine.closing.load(std::sync::atomic::Ordering::Relaxed) {
@@ -72,13 +76,16 @@ impl Transaction {
         }
         let txn = &engine.txn;
         txn.watch.begin();
-        let (since, snapshot) = txn.window.register(|| take_snapshot(&engine, options.isolation));
+        let origin = Origin::here(ReaderKind::Transaction);
+        let (since, snapshot) =
+            txn.window.register(|| take_snapshot(&engine, options.isolation, origin.clone()));
         let id = txn.new_owner();
         add(&engine.counters.transactions_begun, 1);
         Ok(Transaction {
             engine,
             id,
             options,
+            origin,
             snapshot,
             since,
             has_begun: false,
@@ -248,7 +255,8 @@ impl Transaction {
     /// Moves what it sees to this moment. Requires: it has seen nothing.
     fn renew(&mut self) {
         let window = &self.engine.txn.window;
-        let (since, snapshot) = window.register(|| take_snapshot(&self.engine, self.options.isolation));
+        let take = || take_snapshot(&self.engine, self.options.isolation, self.origin.clone());
+        let (since, snapshot) = window.register(take);
         window.unregister(self.since);
         self.since = since;
         self.snapshot = snapshot;
@@ -320,11 +328,15 @@ impl Transaction {
 }
 
 /// A position, and the snapshot that keeps it readable where all reads see one.
-fn take_snapshot(engine: &Arc<Engine>, isolation: Isolation) -> (SeqNo, Option<Arc<Snapshot>>) {
+fn take_snapshot(
+    engine: &Arc<Engine>,
+    isolation: Isolation,
+    origin: Origin,
+) -> (SeqNo, Option<Arc<Snapshot>>) {
     if isolation == Isolation::ReadCommitted {
         return (engine.visible(), None);
     }
-    let snapshot = Snapshot::new(engine.clone());
+    let snapshot = Snapshot::from(engine.clone(), origin);
     (snapshot.seq(), Some(Arc::new(snapshot)))
 }
 

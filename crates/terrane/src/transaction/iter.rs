@@ -9,9 +9,9 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use terrane_base::{Error, Result};
-use terrane_engine::{Bounds, ScanId};
+use terrane_engine::{Bounds, PinnedRange, ScanId};
 
-use crate::iter::{EncodedIter, decoded};
+use crate::iter::decoded;
 use crate::snapshot::Pin;
 use crate::transaction::Transaction;
 use crate::transaction::indexed::{Change, Changes, IndexedBatch};
@@ -26,12 +26,12 @@ struct Parts {
     pin: Pin,
     /// Those that neither end has begun.
     left: VecDeque<Bounds>,
-    front: Option<EncodedIter>,
-    back: Option<EncodedIter>,
+    front: Option<PinnedRange>,
+    back: Option<PinnedRange>,
 }
 
 impl Parts {
-    fn open(&self, bounds: Bounds) -> EncodedIter {
+    fn open(&self, bounds: Bounds) -> PinnedRange {
         self.table.encoded_iter_at(bounds, self.pin.clone())
     }
 

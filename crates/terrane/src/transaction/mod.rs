@@ -7,16 +7,15 @@ mod write;
 
 use std::fmt;
 use std::ops::RangeBounds;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use terrane_base::{Error, Result, SeqNo};
-use terrane_engine::{
-    Bounds, LockMode, ScanId, Snapshot as EngineSnapshot, Transaction as Core, TransactionOptions,
-};
+use terrane_engine::{Bounds, LockMode, Origin, ReaderKind, ScanId, Transaction as Core, TransactionOptions};
 
 pub use indexed::IndexedBatch;
 pub use iter::{BatchIter, TransactionIter};
 
+use crate::snapshot;
 use crate::{Db, Snapshot, Sync, Table, Value};
 
 /// A transaction: reads and changes that take effect together at the commit, or not at all. Dropped without a commit,
@@ -54,6 +53,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
+    #[track_caller]
     pub(crate) fn begin(db: &Db, options: &TransactionOptions) -> Result<Transaction> {
         let core = Core::begin(db.engine().clone(), options.clone())?;
         let (id, limits) = (core.id(), options.clone());
@@ -133,7 +133,13 @@ impl Transaction {
             }
             core.snapshot().map(|snapshot| snapshot.seq())
         };
-        self.batch.get_over(table, key, at)
+        let value = self.batch.get_over(table, key, at)?;
+        self.check_age().map(|()| value)
+    }
+
+    /// Refuses what was read if what it sees may not be kept any more.
+    fn check_age(&self) -> Result<()> {
+        self.core().snapshot().map_or(Ok(()), |snapshot| snapshot.check())
     }
 
     /// The values of several keys, in their order; of one moment, but for the transaction's own.
@@ -157,6 +163,7 @@ impl Transaction {
             core.snapshot().map(|snapshot| snapshot.seq())
         };
         let mut read = table.multi_get_at(&others, at)?.into_iter();
+        self.check_age()?;
         let values = keys.iter().map(|key| {
             table.encoding(key, |key| {
                 let own = self.batch.own(table, key);
@@ -190,7 +197,7 @@ impl Transaction {
             let scan = core.before_scan(table.id(), &bounds);
             self.check_limits(&core, 0)?;
             let pin = core.snapshot().cloned();
-            (scan, pin.unwrap_or_else(|| Arc::new(EngineSnapshot::new(table.engine.clone()))))
+            (scan, pin.unwrap_or_else(|| snapshot::pin(&table.engine, Origin::here(ReaderKind::Transaction))))
         };
         let rows = BatchIter::new(&self.batch, table, Ok(bounds.clone()), pin);
         Ok(TransactionIter { rows, transaction: self, scan, bounds, seen: [None, None], is_whole: false })
@@ -270,6 +277,7 @@ impl Db {
     ///
     /// # Errors
     /// `Invalid` if the database is open for reading only, `Cancelled` after a close.
+    #[track_caller]
     pub fn transaction(&self, options: &TransactionOptions) -> Result<Transaction> {
         Transaction::begin(self, options)
     }
@@ -294,6 +302,7 @@ impl Db {
     ///
     /// # Errors
     /// Those of `body` and of [`Transaction::commit`].
+    #[track_caller]
     pub fn transact<T>(
         &self,
         options: &TransactionOptions,

@@ -99,7 +99,8 @@ impl IndexedBatch {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn get_at(&self, snapshot: &Snapshot, table: &Table, key: &[u8]) -> Result<Option<Value>> {
-        self.get_over(table, key, Some(snapshot.seq()))
+        let value = self.get_over(table, key, Some(snapshot.seq()))?;
+        snapshot.pin.check().map(|()| value)
     }
 
     pub(crate) fn get_over(&self, table: &Table, key: &[u8], at: Option<SeqNo>) -> Result<Option<Value>> {
@@ -114,6 +115,7 @@ impl IndexedBatch {
     }
 
     /// The rows of a range as they will be once the batch is written to the latest state, from both ends.
+    #[track_caller]
     pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> BatchIter<'_> {
         BatchIter::new(self, table, table.bounds(&range), table.pin())
     }

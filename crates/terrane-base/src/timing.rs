@@ -1,0 +1,120 @@
+//! Where the time of one operation goes: what its thread waits for is added up, part by part, while somebody [watches](watch).
+//!
+//! Cells of the thread without a destructor, as in [`crate::counters`]. The parts look whether they are watched before they
+//! ask the clock, so that nobody pays for what nobody wants to know.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use crate::env::Clock;
+
+/// What an operation waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The background: pacing, and memory.
+    HeldBack,
+    /// The journal's device: what a commit makes durable. Of commits that go together, only the thread that does it.
+    Persist,
+    /// Reads of the store.
+    DeviceReads,
+}
+
+/// The time of one operation by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Timing {
+    /// Held back by pacing, or for memory.
+    pub held_back: Duration,
+    /// Made its group of commits durable.
+    pub persist: Duration,
+    /// Read from the store.
+    pub device_reads: Duration,
+}
+
+struct Cells {
+    is_watched: Cell<bool>,
+    sums: Cell<Timing>,
+}
+
+thread_local! {
+    static CELLS: Cells = const {
+        let none = Timing { held_back: Duration::ZERO, persist: Duration::ZERO, device_reads: Duration::ZERO };
+        Cells { is_watched: Cell::new(false), sums: Cell::new(none) }
+    };
+}
+
+/// Ends the watch also when the operation panics; what a watch around it had counted goes on.
+struct Ends(bool, Timing);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        CELLS.with(|cells| {
+            cells.is_watched.set(self.0);
+            cells.sums.set(self.1);
+        });
+    }
+}
+
+/// Runs `operation`; returns what it did and where the time of this thread went meanwhile.
+pub fn watch<R>(operation: impl FnOnce() -> R) -> (R, Timing) {
+    let before =
+        CELLS.with(|cells| Ends(cells.is_watched.replace(true), cells.sums.replace(Timing::default())));
+    let done = operation();
+    let timing = CELLS.with(|cells| cells.sums.get());
+    drop(before);
+    (done, timing)
+}
+
+/// Adds to a part, if this thread is watched.
+pub fn add(part: Part, took: Duration) {
+    CELLS.with(|cells| {
+        if cells.is_watched.get() {
+            let mut sums = cells.sums.get();
+            match part {
+                Part::HeldBack => sums.held_back += took,
+                Part::Persist => sums.persist += took,
+                Part::DeviceReads => sums.device_reads += took,
+            }
+            cells.sums.set(sums);
+        }
+    });
+}
+
+/// Runs `call`; adds the time that it takes to a part, if this thread is watched.
+#[inline]
+pub fn time<R>(part: Part, clock: &dyn Clock, call: impl FnOnce() -> R) -> R {
+    if !CELLS.with(|cells| cells.is_watched.get()) {
+        return call();
+    }
+    let start = clock.now();
+    let done = call();
+    add(part, clock.now().saturating_sub(start));
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_add_up_while_somebody_watches() {
+        let millis = Duration::from_millis;
+        add(Part::Persist, millis(1));
+        let (inner, timing) = watch(|| {
+            add(Part::Persist, millis(2));
+            let ((), inner) = watch(|| add(Part::DeviceReads, millis(4)));
+            add(Part::Persist, millis(3));
+            std::thread::scope(|scope| scope.spawn(|| add(Part::Persist, millis(50))).join().expect("ends"));
+            inner
+        });
+        assert_eq!((timing.persist, timing.device_reads), (millis(5), Duration::ZERO));
+        assert_eq!((inner.persist, inner.device_reads), (Duration::ZERO, millis(4)));
+        assert_eq!(watch(|| ()).1, Timing::default());
+    }
+
+    #[test]
+    fn a_panic_ends_the_watch() {
+        let panicked = std::panic::catch_unwind(|| watch(|| panic!("on purpose")));
+        assert!(panicked.is_err() && !CELLS.with(|cells| cells.is_watched.get()));
+    }
+}

@@ -1,0 +1,308 @@
+//! Listeners: what happens to a database, told to whoever wants to hear it.
+//!
+//! Whoever meets an event puts it into a queue, which takes a short lock and waits for nothing. One thread of its own takes
+//! events out in order and calls the listeners, outside of every lock and epoch. So a listener that is slow delays nobody but
+//! the listeners; where it is too slow, events are left out and counted. One that panics is left out of that event alone.
+//! The thread counts as one of the background ([`crate::own_threads`]): what would wait for the background is refused there.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use terrane_base::env::{Joiner, Step};
+use terrane_base::{Error, Result};
+
+use crate::checkpoint::Checkpoint;
+use crate::engine::Engine;
+use crate::own_threads::{Working, works_for};
+
+/// Events that wait at most; what comes beyond is left out.
+const QUEUE_MAX: usize = 4096;
+
+/// A flush or a compaction, at its beginning.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct JobBegan {
+    /// Name of the table.
+    pub table: String,
+    /// One word: flush, compact or adapt.
+    pub work: &'static str,
+}
+
+/// A flush or a compaction, at its end.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct JobEnded {
+    /// Name of the table.
+    pub table: String,
+    /// One word: flush, compact or adapt.
+    pub work: &'static str,
+    /// How long it took.
+    pub took: Duration,
+    /// Bytes that it read.
+    pub bytes_read: u64,
+    /// Bytes that it wrote.
+    pub bytes_written: u64,
+    /// Why it did not come to its end; `Cancelled` is no failure.
+    pub error: Option<Error>,
+}
+
+/// What holds writers back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StallCause {
+    /// What all tables have in memory.
+    Memory,
+    /// What the levels of the table of this name owe.
+    Backlog(String),
+}
+
+/// Writers begin to be held back, after nobody was for a second.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StallBegan {
+    /// What held back the first of them.
+    pub cause: StallCause,
+    /// How far the background is behind.
+    pub pressure: f64,
+}
+
+/// Nobody was held back for a second.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StallEnded {
+    /// From the first to the last moment at which somebody was held back.
+    pub lasted: Duration,
+    /// How long writers were held back in that time, added up.
+    pub held_back: Duration,
+}
+
+/// Work of the background that failed. It is tried again, or left alone if it met damage.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WorkFailed {
+    /// Name of the table, if it was for one.
+    pub table: Option<String>,
+    /// One word: freeze, settle, flush, compact, adapt, trim, scrub, reclaim.
+    pub work: &'static str,
+    /// Why.
+    pub error: Error,
+}
+
+/// Hears what happens to a database. Every method does nothing unless it is written.
+///
+/// Methods are called one after the other, in the order of events, on one thread of the background. Reading the database is
+/// fine there; a call that changes it, or waits for its background, is refused with `Invalid`: hand it to a thread of your
+/// own. Whoever keeps the database in a listener keeps it open.
+pub trait Listener: Send + Sync {
+    /// A flush begins.
+    fn flush_began(&self, _job: &JobBegan) {}
+    /// A flush has ended.
+    fn flush_ended(&self, _job: &JobEnded) {}
+    /// A compaction begins.
+    fn compaction_began(&self, _job: &JobBegan) {}
+    /// A compaction has ended.
+    fn compaction_ended(&self, _job: &JobEnded) {}
+    /// Writers begin to be held back.
+    fn stall_began(&self, _stall: &StallBegan) {}
+    /// Writers are not held back any more.
+    fn stall_ended(&self, _stall: &StallEnded) {}
+    /// Work of the background has failed.
+    fn work_failed(&self, _failure: &WorkFailed) {}
+    /// A table was created.
+    fn table_created(&self, _name: &str) {}
+    /// A table was dropped.
+    fn table_dropped(&self, _name: &str) {}
+    /// A checkpoint was made.
+    fn checkpoint_made(&self, _checkpoint: &Checkpoint) {}
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    JobBegan(JobBegan),
+    JobEnded(JobEnded),
+    StallBegan(StallBegan),
+    StallEnded(StallEnded),
+    WorkFailed(WorkFailed),
+    TableCreated(String),
+    TableDropped(String),
+    CheckpointMade(Checkpoint),
+}
+
+impl Event {
+    fn tell(&self, listener: &dyn Listener) {
+        match self {
+            Event::JobBegan(job) if job.work == "flush" => listener.flush_began(job),
+            Event::JobBegan(job) => listener.compaction_began(job),
+            Event::JobEnded(job) if job.work == "flush" => listener.flush_ended(job),
+            Event::JobEnded(job) => listener.compaction_ended(job),
+            Event::StallBegan(stall) => listener.stall_began(stall),
+            Event::StallEnded(stall) => listener.stall_ended(stall),
+            Event::WorkFailed(failure) => listener.work_failed(failure),
+            Event::TableCreated(name) => listener.table_created(name),
+            Event::TableDropped(name) => listener.table_dropped(name),
+            Event::CheckpointMade(checkpoint) => listener.checkpoint_made(checkpoint),
+        }
+    }
+}
+
+/// Events that wait, and who hears them.
+#[derive(Default)]
+pub(crate) struct Events {
+    /// Whether anybody listens: all that an event costs where nobody does.
+    is_heard: AtomicBool,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    dropped: AtomicU64,
+    panics: AtomicU64,
+    thread: Mutex<Option<Box<dyn Joiner>>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Event>,
+    listeners: Vec<Arc<dyn Listener>>,
+    is_closing: bool,
+}
+
+impl Events {
+    /// Puts an event into the queue if anybody listens. May be called under locks: nothing is waited for.
+    #[inline]
+    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
+        // Relaxed: a listener hears what happens after it was added, by the clock of whoever adds it.
+        if self.is_heard.load(Ordering::Relaxed) {
+            self.enqueue(event());
+        }
+    }
+
+    #[cold]
+    fn enqueue(&self, event: Event) {
+        let mut queue = self.queue.lock();
+        if queue.is_closing || queue.waiting.len() >= QUEUE_MAX {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        queue.waiting.push_back(event);
+        self.changed.notify_all();
+    }
+
+    /// Events that were left out, and listeners that panicked.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.dropped.load(Ordering::Relaxed), self.panics.load(Ordering::Relaxed))
+    }
+
+    /// Tells the next event. `Ended` once the queue is closed and empty; `Idle` if it is empty.
+    fn step(&self, instance: u64) -> Step {
+        let (event, listeners) = {
+            let mut queue = self.queue.lock();
+            match queue.waiting.pop_front() {
+                Some(event) => (event, queue.listeners.clone()),
+                None if queue.is_closing => return Step::Ended,
+                None => return Step::Idle,
+            }
+        };
+        let _working = Working::of(instance);
+        for listener in listeners {
+            let call = std::panic::AssertUnwindSafe(|| event.tell(&*listener));
+            if std::panic::catch_unwind(call).is_err() {
+                self.panics.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(target: "terrane::listener", event = ?event, "a listener panicked");
+            }
+        }
+        Step::Worked
+    }
+
+    /// Tells events until the queue is closed.
+    fn run(&self, instance: u64) {
+        loop {
+            match self.step(instance) {
+                Step::Worked => {}
+                Step::Ended => return,
+                Step::Idle => {
+                    let mut queue = self.queue.lock();
+                    if queue.waiting.is_empty() && !queue.is_closing {
+                        self.changed.wait(&mut queue);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes no more events, and waits until those that wait are told, unless a listener closes.
+    pub(crate) fn close(&self, instance: u64) {
+        self.queue.lock().is_closing = true;
+        self.changed.notify_all();
+        let thread = self.thread.lock().take();
+        if let Some(thread) = thread
+            && !works_for(instance)
+        {
+            thread.join();
+        }
+    }
+}
+
+impl Engine {
+    /// Tells `listener` what happens from now on.
+    ///
+    /// # Errors
+    /// `Cancelled` after a close, `Io` if no thread can be started.
+    pub fn add_listener(&self, listener: Arc<dyn Listener>) -> Result<()> {
+        let mut thread = self.events.thread.lock();
+        if self.is_closing() {
+            return Err(Error::new(terrane_base::Kind::Cancelled, "the database is closing"));
+        }
+        if !self.events.is_heard.load(Ordering::Relaxed) {
+            let (events, instance) = (self.events.clone(), self.instance);
+            match self.env.spawn.stepper() {
+                Some(stepper) => stepper.add("terrane-events", Box::new(move || events.step(instance))),
+                None => {
+                    let body = Box::new(move || events.run(instance));
+                    *thread = Some(self.env.spawn.spawn("terrane-events", body)?);
+                }
+            }
+        }
+        self.events.queue.lock().listeners.push(listener);
+        self.events.is_heard.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Names(Mutex<Vec<String>>);
+
+    impl Listener for Names {
+        fn table_created(&self, name: &str) {
+            self.0.lock().push(name.to_owned());
+        }
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_what_is_left_out_counts() {
+        let (events, names) = (Events::default(), Arc::new(Names::default()));
+        events.tell(|| panic!("nobody listens"));
+        events.queue.lock().listeners.push(names.clone());
+        events.is_heard.store(true, Ordering::Relaxed);
+        for number in 0..QUEUE_MAX + 3 {
+            events.tell(|| Event::TableCreated(number.to_string()));
+        }
+        assert_eq!(events.counts(), (3, 0));
+        while events.step(u64::MAX) == Step::Worked {}
+        let heard: Vec<_> = (0..QUEUE_MAX).map(|number| number.to_string()).collect();
+        assert_eq!(*names.0.lock(), heard, "in order");
+        assert_eq!(events.step(u64::MAX), Step::Idle);
+        events.tell(|| Event::TableCreated("last".to_owned()));
+        events.close(u64::MAX);
+        assert_eq!(
+            (events.step(u64::MAX), events.step(u64::MAX)),
+            (Step::Worked, Step::Ended),
+            "what waits is told"
+        );
+    }
+}

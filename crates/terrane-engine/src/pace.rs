@@ -1,0 +1,150 @@
+//! A pace: the rate at which some writers may go, all together, and what they pay to keep to it.
+//!
+//! There is one for memory, which all tables share, and one for each table, for what its levels owe ([`crate::pressure`]).
+//! Writers pay one after the other, for many bytes at once: what is left of a payment is for all of them. Who may not
+//! wait is let in if what was let in so before is paid by now, and what it brings has to be paid by the time that follows
+//! ([`crate::patience`]).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use terrane_base::env::{Clock, Env};
+
+/// Least rate at which writers go on, in bytes per second.
+pub(crate) const RATE_FLOOR: f64 = 256.0 * 1024.0;
+/// Shortest single pause: less is lost in the sleep.
+pub(crate) const PAUSE_MIN: Duration = Duration::from_micros(10);
+/// Longest single pause, so that a changed rate is noticed.
+const PAUSE_MAX: Duration = Duration::from_millis(10);
+/// Writers pay for this many bytes at once: a pause per record would cost more than it holds back.
+pub(crate) const QUANTUM_BYTES: u64 = 64 * 1024;
+/// Most that writers earn by working between two payments, in bytes.
+const EARNED_BYTES_MAX: f64 = 2.0 * QUANTUM_BYTES as f64;
+/// Time between two looks at what is awaited.
+const LOOK: Duration = Duration::from_millis(1);
+/// Stands for a rate without a limit.
+const FREE: u64 = u64::MAX;
+
+/// How fast some writers may go.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// The rate that is allowed, in bytes per second, or [`FREE`]; set by whoever looks at what is owed.
+    rate: AtomicU64,
+    /// Bytes that writers may still bring before they pay again.
+    credit: AtomicU64,
+    /// Held by the writer that pays; no other work takes it. When the last payment ended: what writers needed for their
+    /// own work since then is a part of the next one, or they would go slower than the rate that is meant.
+    turn: Mutex<Duration>,
+    /// Until when, in microseconds of the clock, what impatient writers brought is not paid.
+    unpaid: AtomicU64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace {
+            rate: AtomicU64::new(FREE),
+            credit: AtomicU64::new(0),
+            turn: Mutex::new(Duration::ZERO),
+            unpaid: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Pace {
+    /// Sets the rate in bytes per second; `None` is any.
+    pub(crate) fn set(&self, rate: Option<f64>) {
+        // Relaxed, here and below: a measure that is soon replaced by the next.
+        self.rate.store(rate.map_or(FREE, |rate| rate.max(RATE_FLOOR) as u64), Ordering::Relaxed);
+    }
+
+    /// The rate that is allowed, in bytes per second; `None` is any.
+    #[inline]
+    pub(crate) fn rate(&self) -> Option<f64> {
+        let rate = self.rate.load(Ordering::Relaxed);
+        (rate != FREE).then_some(rate as f64)
+    }
+
+    /// Takes `bytes` of what others have paid too much.
+    pub(crate) fn takes_credit(&self, bytes: u64) -> bool {
+        let take = |credit: u64| credit.checked_sub(bytes);
+        self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    /// Pays for `bytes` that a writer is about to bring: pauses as long as that takes at the rate, for `longest` at most.
+    pub(crate) fn pay(&self, bytes: u64, longest: Duration, clock: &dyn Clock) {
+        if self.rate().is_none() || self.takes_credit(bytes) {
+            return;
+        }
+        let mut turn = self.turn.lock();
+        // The writers before may have left enough.
+        if !self.takes_credit(bytes) {
+            let bought = bytes.max(QUANTUM_BYTES);
+            self.credit.fetch_add(bought - bytes, Ordering::Relaxed);
+            *turn = self.pause_for(bought, *turn, longest, clock);
+        }
+    }
+
+    /// Pauses until bringing `bytes` took, from the end of the last payment on, as long as it does at the rate that is
+    /// allowed, as it changes meanwhile. What a sleep lasted longer than it was to is credit. Returns the time.
+    fn pause_for(&self, bytes: u64, last: Duration, longest: Duration, clock: &dyn Clock) -> Duration {
+        let (mut owed, mut now) = (bytes as f64, clock.now());
+        if let Some(rate) = self.rate() {
+            // Who comes back after a while has no more in hand than who always writes.
+            owed -= (rate * now.saturating_sub(last).as_secs_f64()).min(EARNED_BYTES_MAX);
+        }
+        let end = now + longest;
+        while owed >= 1.0
+            && now < end
+            && let Some(rate) = self.rate()
+        {
+            let left = end.saturating_sub(now).max(PAUSE_MIN);
+            clock.sleep(Duration::from_secs_f64(owed / rate).clamp(PAUSE_MIN, PAUSE_MAX).min(left));
+            let before = std::mem::replace(&mut now, clock.now());
+            owed -= rate * (now - before).as_secs_f64();
+        }
+        self.credit.fetch_add((-owed).clamp(0.0, QUANTUM_BYTES as f64) as u64, Ordering::Relaxed);
+        now
+    }
+
+    /// Pays for `bytes` by the time that follows, as soon as what is unpaid is paid. Returns what was paid, to be given
+    /// [back](Pace::give_back) if the write does not come; `None` if it is not paid by `until`.
+    pub(crate) fn pay_within(&self, bytes: u64, until: Duration, env: &Env) -> Option<u64> {
+        let micros = |time: Duration| time.as_micros() as u64;
+        loop {
+            let Some(rate) = self.rate() else { return Some(0) };
+            let (now, unpaid) = (micros(env.clock.now()), self.unpaid.load(Ordering::Relaxed));
+            // A batch less than a quantum may come early: pauses are that coarse elsewhere, too.
+            let grace = (QUANTUM_BYTES as f64 / rate * 1e6) as u64;
+            if unpaid <= now.saturating_add(grace) {
+                let price = (bytes as f64 / rate * 1e6) as u64;
+                let paid = unpaid.max(now) + price;
+                let taken = self.unpaid.compare_exchange(unpaid, paid, Ordering::Relaxed, Ordering::Relaxed);
+                if taken.is_ok() {
+                    return Some(price);
+                }
+            } else if unpaid - grace > micros(until) || !wait(env, until) {
+                return None;
+            }
+        }
+    }
+
+    /// Takes a payment back.
+    pub(crate) fn give_back(&self, price: u64) {
+        self.unpaid.fetch_sub(price, Ordering::Relaxed);
+    }
+}
+
+/// Lets a little time pass; false if `until` is over.
+fn wait(env: &Env, until: Duration) -> bool {
+    let now = env.clock.now();
+    let time = until.saturating_sub(now).min(LOOK);
+    if time.is_zero() {
+        return false;
+    }
+    match env.spawn.stepper() {
+        Some(stepper) => stepper.pass(time),
+        None => env.clock.sleep(time),
+    }
+    true
+}

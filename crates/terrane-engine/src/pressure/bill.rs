@@ -1,0 +1,143 @@
+//! What a batch pays: at the pace of each table that it changes, and at that of memory for those that owe it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use terrane_base::Batch;
+use terrane_base::record::Header;
+
+use crate::engine::Engine;
+use crate::events::StallCause;
+use crate::pace::Pace;
+use crate::pressure::PAY_MAX;
+use crate::stats::add;
+use crate::table::Table;
+
+/// A table that has less than one part in so many of the mean of what tables have in memory does not owe it.
+const LIGHT_SHARE: u64 = 2;
+
+/// What a batch has to pay for: bytes at the pace of each table that slows, and at that of memory.
+struct Bill {
+    tables: Vec<(Arc<Table>, u64)>,
+    memory_bytes: u64,
+}
+
+impl Engine {
+    /// Pays for a batch that a writer is about to bring; pauses in proportion to what its tables owe. Returns how long.
+    #[inline]
+    pub(crate) fn pay(&self, batch: &Batch) -> Duration {
+        if self.pressure.is_slowing() { self.pay_slowly(batch) } else { Duration::ZERO }
+    }
+
+    #[cold]
+    fn pay_slowly(&self, batch: &Batch) -> Duration {
+        let (clock, pressure) = (&*self.env.clock, &self.pressure);
+        let bill = self.bill(batch, true);
+        let memory_bytes = bill.memory_bytes;
+        let pays_for_memory = memory_bytes > 0 && !pressure.memory.takes_credit(memory_bytes);
+        if bill.tables.is_empty() && !pays_for_memory {
+            return Duration::ZERO;
+        }
+        let start = clock.now();
+        let (mut now, end) = (start, start + PAY_MAX);
+        let mut ended = |for_memory: bool| {
+            let took = clock.now() - now;
+            now += took;
+            pressure.note_paused(took, for_memory);
+            took
+        };
+        for (table, bytes) in &bill.tables {
+            let left = end.saturating_sub(clock.now());
+            table.pressure.pace.pay(*bytes, left.min(pressure.longest()), clock);
+            let took = ended(false);
+            add(&table.counters.table_writes_paused_micros, took.as_micros() as u64);
+            self.note_stall(took, || StallCause::Backlog(table.name.clone()));
+        }
+        if pays_for_memory {
+            let left = end.saturating_sub(clock.now());
+            pressure.memory.pay(memory_bytes, left.min(pressure.longest()), clock);
+            self.note_stall(ended(true), || StallCause::Memory);
+        }
+        now - start
+    }
+
+    /// As [`Engine::pay`], but waits until `until` at most; false if that was not enough.
+    pub(crate) fn pay_within(&self, batch: &Batch, until: Duration) -> bool {
+        if !self.pressure.is_slowing() {
+            return true;
+        }
+        let bill = self.bill(batch, false);
+        let mut paces: Vec<(&Pace, u64)> =
+            bill.tables.iter().map(|(table, bytes)| (&table.pressure.pace, *bytes)).collect();
+        if bill.memory_bytes > 0 {
+            paces.push((&self.pressure.memory, bill.memory_bytes));
+        }
+        let mut paid = Vec::new();
+        for (pace, bytes) in paces {
+            match pace.pay_within(bytes, until, &self.env) {
+                Some(price) => paid.push((pace, price)),
+                None => {
+                    // Or those who are refused again and again would pay for nobody.
+                    paid.into_iter().for_each(|(pace, price)| pace.give_back(price));
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// What the batch has to pay for. With `by_credit`, what others have paid too much for its tables is taken first.
+    fn bill(&self, batch: &Batch, by_credit: bool) -> Bill {
+        let guard = terrane_base::epoch::pin();
+        let mut bill = Bill { tables: Vec::new(), memory_bytes: 0 };
+        let owes_memory = self.pressure.memory.rate().is_some();
+        let mut charge = |id, bytes: u64| {
+            // A table that was dropped meanwhile takes no record.
+            let Some(table) = self.catalog.get(id, &guard) else { return };
+            if owes_memory && !table.pressure.is_light.load(Ordering::Relaxed) {
+                bill.memory_bytes += bytes;
+            }
+            let pace = &table.pressure.pace;
+            if pace.rate().is_none() || by_credit && pace.takes_credit(bytes) {
+                return;
+            }
+            match bill.tables.iter_mut().find(|(charged, _)| Arc::ptr_eq(charged, table)) {
+                Some((_, charged)) => *charged += bytes,
+                None => bill.tables.push((table.clone(), bytes)),
+            }
+        };
+        let (bytes, mut at, mut run) = (batch.bytes(), 0, None);
+        while at < bytes.len() {
+            let header = Header::decode(&bytes[at..]).expect("a batch holds whole records");
+            let len = header.record_len();
+            at += len;
+            run = match run {
+                Some((id, sum)) if id == header.table => Some((id, sum + len as u64)),
+                before => {
+                    before.into_iter().for_each(|(id, sum)| charge(id, sum));
+                    Some((header.table, len as u64))
+                }
+            };
+        }
+        run.into_iter().for_each(|(id, sum)| charge(id, sum));
+        bill
+    }
+
+    /// How long writers were held back for memory, or by the backlog of this table, in microseconds.
+    pub(crate) fn paused_micros_of(&self, table: &Table) -> u64 {
+        // Relaxed: a measure.
+        let by_backlog = table.counters.table_writes_paused_micros.load(Ordering::Relaxed);
+        self.pressure.paused_for_memory_micros() + by_backlog
+    }
+
+    /// Looks which tables have so little in memory that they do not owe it.
+    pub(crate) fn share_memory_debt(&self, tables: &[Arc<Table>]) {
+        let bytes: Vec<u64> = tables.iter().map(|table| table.pinned().memory_bytes()).collect();
+        let (sum, count) =
+            (bytes.iter().sum::<u64>(), bytes.iter().filter(|bytes| **bytes > 0).count() as u64);
+        for (table, bytes) in tables.iter().zip(bytes) {
+            table.pressure.set_light(bytes.saturating_mul(count * LIGHT_SHARE) <= sum);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Pieces of background work as others see them: a span of `tracing`, events for listeners, time, failures.
+
+use std::time::Duration;
+
+use terrane_base::{Kind, Result};
+use terrane_compaction::JobControl;
+use tracing::span::EnteredSpan;
+
+use crate::engine::Engine;
+use crate::events::{Event, JobBegan, JobEnded, WorkFailed};
+use crate::slow::micros;
+use crate::work::Work;
+
+/// A piece of work that is being watched.
+pub(crate) struct Watched {
+    started: Duration,
+    _span: EnteredSpan,
+}
+
+impl Engine {
+    /// To be called before a piece of work runs, on its thread.
+    pub(crate) fn begin_watch(&self, work: &Work) -> Watched {
+        let (name, table) = (work.name(), work.on().map(|table| &*table.name));
+        let span = tracing::info_span!(target: "terrane::job", "job", work = name, table);
+        if is_job(work) {
+            self.events.tell(|| {
+                Event::JobBegan(JobBegan { table: table.unwrap_or_default().to_owned(), work: name })
+            });
+        }
+        Watched { started: self.env.clock.now(), _span: span.entered() }
+    }
+
+    /// To be called when it has ended, before anyone who waits for it can know.
+    pub(crate) fn end_watch(
+        &self,
+        watched: Watched,
+        work: &Work,
+        control: &JobControl,
+        result: &Result<()>,
+        now: Duration,
+    ) {
+        let took = now.saturating_sub(watched.started);
+        let (name, table) = (work.name(), work.on().map(|table| &*table.name));
+        if is_job(work) {
+            let histogram = match work {
+                Work::Flush(_) => &self.histograms.flush_micros,
+                _ => &self.histograms.compaction_micros,
+            };
+            histogram.observe(micros(took));
+            let done = control.work();
+            self.events.tell(|| {
+                Event::JobEnded(JobEnded {
+                    table: table.unwrap_or_default().to_owned(),
+                    work: name,
+                    took,
+                    bytes_read: done.bytes_read,
+                    bytes_written: done.bytes_written,
+                    error: result.as_ref().err().cloned(),
+                })
+            });
+        }
+        if self.is_slow(took, self.options.slow_job_micros) {
+            tracing::warn!(
+                target: "terrane::slow",
+                operation = name,
+                table,
+                micros = micros(took),
+                bytes_read = control.work().bytes_read,
+                bytes_written = control.work().bytes_written,
+                "slow background work"
+            );
+        }
+        if let Err(error) = result
+            && error.kind() != Kind::Cancelled
+        {
+            tracing::error!(target: "terrane::job", work = name, table, %error, "background work failed");
+            self.events.tell(|| {
+                Event::WorkFailed(WorkFailed {
+                    table: table.map(str::to_owned),
+                    work: name,
+                    error: error.clone(),
+                })
+            });
+        }
+    }
+}
+
+/// Whether it is a flush or a compaction.
+fn is_job(work: &Work) -> bool {
+    matches!(work, Work::Flush(_) | Work::Compact(..) | Work::Adapt(..))
+}

@@ -1,0 +1,35 @@
+//! Who holds old versions back, and an end to it.
+
+use std::time::Duration;
+
+use terrane::{Db, Env, Kind, Options, Result};
+
+pub(crate) fn main() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    // Nobody may read at the same moment for longer than a tenth of a second; a server would say an hour.
+    let options = Options { reader_age_max_ms: 100, ..Options::default() };
+    let db = Db::open_with(dir.path().join("data"), &options)?;
+    db.put(b"k", b"old")?;
+    let report = db.snapshot_labelled("nightly report");
+    db.put(b"k", b"new")?;
+    for reader in db.live_readers() {
+        println!(
+            "{:?} {:?} made at {}: {:?} old, {} records behind",
+            reader.origin.kind, reader.origin.label, reader.origin.place, reader.age, reader.records_since
+        );
+    }
+    // The report takes too long. What it reads is refused from then on; what it kept is free.
+    let clock = Env::real().clock;
+    let error = loop {
+        match report.get(db.default_table(), b"k") {
+            Ok(value) => assert_eq!(value.as_deref(), Some(&b"old"[..])),
+            Err(error) => break error,
+        }
+        clock.sleep(Duration::from_millis(10));
+    };
+    assert_eq!(error.kind(), Kind::TooOld);
+    println!("{error}");
+    // The remedy: begin again.
+    assert_eq!(db.snapshot().get(db.default_table(), b"k")?.as_deref(), Some(&b"new"[..]));
+    db.close()
+}

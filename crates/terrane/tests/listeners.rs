@@ -1,0 +1,220 @@
+//! Listeners: what they hear, and that they hurt nobody.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic and wait")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use terrane::{
+    Checkpoint, Db, JobBegan, JobEnded, Kind, Listener, Options, StallBegan, StallCause, StallEnded, Sync,
+    TableOptions, WorkFailed,
+};
+
+/// Writes down what it hears.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<String>>);
+
+impl Recorder {
+    fn note(&self, text: String) {
+        self.0.lock().unwrap().push(text);
+    }
+
+    fn heard(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Waits until something that begins so was heard.
+    fn until(&self, start: &str) -> String {
+        loop {
+            if let Some(found) = self.heard().into_iter().find(|text| text.starts_with(start)) {
+                return found;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Listener for Recorder {
+    fn flush_began(&self, job: &JobBegan) {
+        self.note(format!("flush began {}", job.table));
+    }
+
+    fn flush_ended(&self, job: &JobEnded) {
+        self.note(format!("flush ended {} {} {}", job.table, job.bytes_written > 0, job.error.is_none()));
+    }
+
+    fn compaction_began(&self, job: &JobBegan) {
+        self.note(format!("compaction began {}", job.table));
+    }
+
+    fn compaction_ended(&self, job: &JobEnded) {
+        self.note(format!("compaction ended {} {}", job.table, job.bytes_read > 0));
+    }
+
+    fn stall_began(&self, stall: &StallBegan) {
+        self.note(format!("stall began {:?} {}", stall.cause, stall.pressure > 0.0));
+    }
+
+    fn stall_ended(&self, stall: &StallEnded) {
+        self.note(format!("stall ended {}", !stall.held_back.is_zero()));
+    }
+
+    fn work_failed(&self, failure: &WorkFailed) {
+        self.note(format!("failed {} {:?}", failure.work, failure.error.kind()));
+    }
+
+    fn table_created(&self, name: &str) {
+        self.note(format!("created {name}"));
+    }
+
+    fn table_dropped(&self, name: &str) {
+        self.note(format!("dropped {name}"));
+    }
+
+    fn checkpoint_made(&self, checkpoint: &Checkpoint) {
+        self.note(format!("checkpoint {}", checkpoint.path.file_name().unwrap().display()));
+    }
+}
+
+fn small() -> Options {
+    Options { memory_bytes: 16 << 20, ..Options::default() }
+}
+
+#[test]
+fn listeners_hear_what_happens_in_its_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open_with(dir.path().join("data"), &small()).unwrap();
+    let recorder = Arc::new(Recorder::default());
+    db.add_listener(recorder.clone()).unwrap();
+    let users = db.create_table("users", &TableOptions::new()).unwrap();
+    for round in 0..2u8 {
+        users.put(b"k", &[round]).unwrap();
+        db.flush().unwrap();
+    }
+    db.wait_until_quiescent().unwrap();
+    db.pause_background();
+    users.put(b"k", b"in a run").unwrap();
+    db.flush_to_run(&users).unwrap();
+    db.compact_level(&users, 0).unwrap();
+    db.resume_background();
+    db.checkpoint(dir.path().join("copy")).unwrap();
+    db.drop_table("users").unwrap();
+    assert!(db.create_table("default", &TableOptions::new()).is_err());
+    db.close().unwrap();
+    // A close waits until everything is told.
+    let expected = [
+        "created users",
+        "flush began users",
+        "flush ended users true true",
+        "flush began users",
+        "flush ended users true true",
+        "flush began users",
+        "flush ended users true true",
+        "compaction began users",
+        "compaction ended users true",
+        "checkpoint copy",
+        "dropped users",
+    ];
+    // Stalls and compactions of the background's own may come between two of them.
+    let heard = recorder.heard();
+    let mut left = heard.iter();
+    for event in expected {
+        assert!(left.any(|text| text == event), "{event} in its order: {heard:?}");
+    }
+}
+
+/// Panics whenever a flush has ended.
+struct Panics;
+
+impl Listener for Panics {
+    fn flush_ended(&self, _job: &JobEnded) {
+        panic!("a listener that panics on purpose");
+    }
+}
+
+#[test]
+fn a_listener_that_panics_hurts_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open_with(dir.path().join("data"), &small()).unwrap();
+    let recorder = Arc::new(Recorder::default());
+    db.add_listener(Arc::new(Panics)).unwrap();
+    db.add_listener(recorder.clone()).unwrap();
+    for round in 0..3u8 {
+        db.put(b"k", &[round]).unwrap();
+        db.flush().unwrap();
+        recorder.until("flush ended");
+    }
+    assert!(db.background_errors().is_empty());
+    let stats = db.clone();
+    db.close().unwrap();
+    assert_eq!(stats.stats().listener_panics, 3);
+    assert_eq!(recorder.heard().iter().filter(|text| text.starts_with("flush ended")).count(), 3);
+}
+
+/// Does with the database what a listener must not do, and reads it, which it may.
+struct Meddles(Db, Mutex<Vec<Kind>>);
+
+impl Listener for Meddles {
+    fn flush_ended(&self, _job: &JobEnded) {
+        let db = &self.0;
+        assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+        let mut batch = terrane::Batch::new();
+        batch.put(db.default_table(), b"k", b"other").unwrap();
+        let kinds = [
+            db.put(b"k", b"other").unwrap_err().kind(),
+            db.try_write(&batch, Sync::No).unwrap_err().kind(),
+            db.flush().unwrap_err().kind(),
+            db.create_table("t", &TableOptions::new()).unwrap_err().kind(),
+        ];
+        self.1.lock().unwrap().extend(kinds);
+    }
+
+    fn table_created(&self, _name: &str) {
+        // It must not wait for the thread that it is on.
+        self.0.clone().close().unwrap();
+    }
+}
+
+#[test]
+fn a_listener_cannot_change_the_database_and_may_close_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open_with(dir.path().join("data"), &small()).unwrap();
+    let meddles = Arc::new(Meddles(db.clone(), Mutex::default()));
+    db.add_listener(meddles.clone()).unwrap();
+    db.put(b"k", b"v").unwrap();
+    db.flush().unwrap();
+    while meddles.1.lock().unwrap().is_empty() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(*meddles.1.lock().unwrap(), [Kind::Invalid; 4]);
+    assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    db.create_table("last", &TableOptions::new()).unwrap();
+    while db.put(b"k", b"v").is_ok() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(db.put(b"k", b"v").unwrap_err().kind(), Kind::Cancelled);
+    assert_eq!(db.add_listener(Arc::new(Panics)).unwrap_err().kind(), Kind::Cancelled);
+}
+
+#[test]
+fn stalls_have_a_beginning_a_cause_and_an_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { overflow_runs_max: 2, ..small() };
+    let db = Db::open_with(dir.path().join("data"), &options).unwrap();
+    let recorder = Arc::new(Recorder::default());
+    db.add_listener(recorder.clone()).unwrap();
+    db.pause_background();
+    for run in 0..6u8 {
+        db.put(b"k", &[run]).unwrap();
+        db.flush_to_run(db.default_table()).unwrap();
+    }
+    for number in 0..300u32 {
+        db.put(&number.to_be_bytes(), &[7; 1000]).unwrap();
+    }
+    let began = format!("stall began {:?} true", StallCause::Backlog("default".to_owned()));
+    recorder.until(&began);
+    assert_eq!(db.stats().stalls, 1);
+    db.resume_background();
+    db.wait_until_quiescent().unwrap();
+    assert_eq!(recorder.until("stall ended"), "stall ended true");
+    db.close().unwrap();
+}
