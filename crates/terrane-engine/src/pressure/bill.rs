@@ -12,7 +12,7 @@ use crate::events::StallCause;
 use crate::pace::Pace;
 use crate::pressure::PAY_MAX;
 use crate::stats::add;
-use crate::table::Table;
+use crate::table::{Picture, Table};
 
 /// A table that has less than one part in so many of the mean of what tables have in memory does not owe it.
 const LIGHT_SHARE: u64 = 2;
@@ -133,7 +133,9 @@ impl Engine {
 
     /// Looks which tables have so little in memory that they do not owe it.
     pub(crate) fn share_memory_debt(&self, tables: &[Arc<Table>]) {
-        let bytes: Vec<u64> = tables.iter().map(|table| table.pinned().memory_bytes()).collect();
+        // An index that is empty has its size, too, and would make all tables that have nothing equal.
+        let bytes_of = |picture: Picture| if picture.memory_is_empty() { 0 } else { picture.memory_bytes() };
+        let bytes: Vec<u64> = tables.iter().map(|table| bytes_of(table.pinned())).collect();
         let (sum, count) =
             (bytes.iter().sum::<u64>(), bytes.iter().filter(|bytes| **bytes > 0).count() as u64);
         for (table, bytes) in tables.iter().zip(bytes) {
