@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
-pub use crossbeam_epoch::{Atomic, Guard, Owned};
+pub use crossbeam_epoch::{Atomic, Guard, Owned, Shared};
 use crossbeam_epoch::{Collector, LocalHandle};
 
 fn shared() -> &'static Collector {

@@ -140,6 +140,7 @@ impl Engine {
     /// Returns the most, and whether writers of any table are slowed.
     pub(crate) fn refresh_backlogs(&self, tables: &[Arc<Table>]) -> (f64, bool) {
         let now = self.env.clock.now();
+        self.readers.tick(now);
         let (mut most, mut slows) = (f64::MIN, false);
         for table in tables {
             let runs = table.pinned().tree.runs.len() as u64;

@@ -1,15 +1,16 @@
 //! A shared value that readers load with one pointer and writers replace whole.
 //!
 //! Ownership rules:
-//! 1. The cell's pointer is never null while the cell lives; it is only ever swapped for another owned value.
-//! 2. Readers use what they load only while their epoch guard lives.
-//! 3. A replaced value is destroyed after every guard that existed at the swap is gone.
+//! 1. The cell's pointer is that of an `Arc` and never null while the cell lives; the cell has one count of it.
+//! 2. Readers use what they load only while their epoch guard lives, unless they take a count of their own.
+//! 3. The cell's count of a replaced value is given up after every guard that existed at the swap is gone.
 //! 4. Dropping the cell needs `&mut`, so no reader can load from it any more.
 #![expect(unsafe_code, reason = "the value is reached through an epoch-protected pointer")]
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use terrane_base::epoch::{Atomic, Guard, Owned};
+use terrane_base::epoch::{Atomic, Guard, Shared};
 
 /// A value that is read under an epoch and replaced as a whole.
 pub(crate) struct EpochCell<T: Send + Sync + 'static> {
@@ -19,7 +20,7 @@ pub(crate) struct EpochCell<T: Send + Sync + 'static> {
 impl<T: Send + Sync + 'static> EpochCell<T> {
     /// A cell that holds `value`.
     pub(crate) fn new(value: T) -> Self {
-        EpochCell { pointer: Atomic::new(value) }
+        EpochCell { pointer: Atomic::from(Arc::into_raw(Arc::new(value))) }
     }
 
     /// The current value, alive while `guard` is.
@@ -31,12 +32,24 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
         unsafe { shared.deref() }
     }
 
+    /// The current value, alive as long as it is wanted.
+    #[inline]
+    pub(crate) fn share(&self, guard: &Guard) -> Arc<T> {
+        let value: *const T = self.load(guard);
+        // SAFETY: the pointer is that of an `Arc` by rule 1, and the guard keeps the cell's count by rule 3.
+        unsafe {
+            Arc::increment_strong_count(value);
+            Arc::from_raw(value)
+        }
+    }
+
     /// Makes `next` the current value.
     pub(crate) fn replace(&self, next: T) {
         let guard = terrane_base::epoch::pin();
-        let old = self.pointer.swap(Owned::new(next), Ordering::AcqRel, &guard);
-        // SAFETY: `old` is unlinked by the swap and destroyed once, here, by rule 3.
-        unsafe { guard.defer_destroy(old) };
+        let next = Shared::from(Arc::into_raw(Arc::new(next)));
+        let old = self.pointer.swap(next, Ordering::AcqRel, &guard).as_raw();
+        // SAFETY: `old` is that of an `Arc` by rule 1, unlinked by the swap; its count is given up once, here, by rule 3.
+        unsafe { guard.defer_unchecked(move || drop(Arc::from_raw(old))) };
         // Values here hold memtables and extents: get them freed soon instead of after more garbage has come.
         guard.flush();
     }
@@ -44,8 +57,9 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
 
 impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
     fn drop(&mut self) {
-        let pointer = std::mem::replace(&mut self.pointer, Atomic::null());
-        // SAFETY: rule 4: nobody can load the pointer; it is not null by rule 1.
-        drop(unsafe { pointer.into_owned() });
+        let guard = terrane_base::epoch::pin();
+        let last = self.pointer.load(Ordering::Relaxed, &guard).as_raw();
+        // SAFETY: rule 4: nobody can load the pointer; it is that of an `Arc` whose count is the cell's, by rule 1.
+        drop(unsafe { Arc::from_raw(last) });
     }
 }

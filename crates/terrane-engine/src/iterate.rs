@@ -94,7 +94,7 @@ impl Engine {
     /// [`Engine::scan`], with what it takes to renew it.
     #[must_use]
     pub fn renewable_scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RenewableScan {
-        let picture = Arc::new(table.pinned());
+        let picture = table.shared(&terrane_base::epoch::pin());
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
         let scope = scope_of(table, &bounds);
@@ -108,7 +108,7 @@ impl Engine {
     pub fn range(self: &Arc<Self>, table: &Table, bounds: Bounds, seq: SeqNo) -> RangeIter {
         let engine = self.clone();
         // Both ends read the same picture; the second end is opened only if it is used.
-        let picture = Arc::new(table.pinned());
+        let picture = table.shared(&terrane_base::epoch::pin());
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
         let kept = picture.clone();
@@ -248,14 +248,18 @@ impl RenewableScan {
         let picture = table.picture(&guard);
         let shown = shown_memory(picture, seq);
         engine.sample_scan(table, picture, shown.count_ones());
+        // A picture is never changed, and this one lives.
+        let is_it = std::ptr::eq(picture, &*self.picture);
         // A veil is of one number.
-        let is_ranged = picture.is_ranged() || self.picture.is_ranged();
-        let is_same = shown == self.shown && self.picture.is_same(picture) && !is_ranged;
+        let is_ranged = picture.is_ranged() || (!is_it && self.picture.is_ranged());
+        let is_same = shown == self.shown && (is_it || self.picture.is_same(picture)) && !is_ranged;
         if is_same || terrane_base::planted!(KeepOldPicture) {
             self.scan.renew(seq);
             return false;
         }
-        let picture = Arc::new(picture.clone());
+        // It may be another one by now.
+        let picture = table.shared(&guard);
+        let shown = shown_memory(&picture, seq);
         drop(guard);
         let sources = engine.sources(&picture, &table.passed, shown, seq, self.scope.as_ref());
         self.shown = shown;

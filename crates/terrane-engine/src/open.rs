@@ -186,6 +186,7 @@ impl Engine {
     fn begin(self: &Arc<Self>, start: Duration) -> Result<()> {
         // What a thread reads of this database is then sampled alike each time.
         terrane_base::sampling::restart();
+        self.readers.tick(self.env.clock.now());
         // The workers must not hold the lock of a database that nobody has.
         self.go_on().and_then(|()| self.restore_prepared()).inspect_err(|_| drop(self.close()))?;
         add(&self.counters.open_micros, (self.env.clock.now() - start).as_micros() as u64);

@@ -20,7 +20,9 @@ impl Engine {
     /// written. Otherwise as [`Engine::write`].
     pub fn write_within(&self, batch: &Batch, sync: bool, patience: Duration) -> Result<SeqNo> {
         let until = self.env.clock.now().saturating_add(patience);
-        self.commit_admitted(batch, sync, Some(until), |engine| engine.admit_within(batch, patience, Some(until)))
+        self.commit_admitted(batch, sync, Some(until), |engine| {
+            engine.admit_within(batch, patience, Some(until))
+        })
     }
 
     /// Lets the batch in by `until`, or if that is not given by the end of its patience, which begins now.

@@ -272,7 +272,7 @@ impl Scheduler {
 impl Engine {
     /// Runs one piece of work, if there is one. Ends when the pool closes.
     pub(crate) fn work_step(&self) -> Step {
-        self.expire_readers();
+        self.look_at_readers();
         self.look_at_stall();
         let Some((id, work, control)) = self.take_work() else {
             return if self.scheduler.inspect(|schedule| schedule.closing) {

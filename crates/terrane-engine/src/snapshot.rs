@@ -1,17 +1,18 @@
 //! A fixed position in the commit order that keeps what it sees.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use terrane_base::{Result, SeqNo};
+use terrane_levels::Pin;
 
 use crate::engine::Engine;
-use crate::iterate::RenewableScan;
-use crate::readers::{Entry, Hold, Origin, ReaderKind, Release};
-use crate::table::{Picture, Table};
+use crate::readers::{Held, Origin, ReaderKind, Since, Slot};
 
 /// Keeps every version that is the newest at its number, until dropped, or until it has expired.
 pub struct Snapshot {
-    entry: Arc<Entry>,
+    slot: Slot,
+    kind: ReaderKind,
+    since: Since,
     /// What the snapshot sees must not be closed under it in memory.
     engine: Arc<Engine>,
 }
@@ -27,12 +28,20 @@ impl Snapshot {
     /// As [`Snapshot::new`], listed as of this origin.
     #[must_use]
     pub fn from(engine: Arc<Engine>, origin: Origin) -> Self {
-        Snapshot { entry: engine.readers.enter(&engine, origin), engine }
+        let pin = engine.pins.pin(|| engine.journal.visible());
+        Snapshot::listed(engine, pin, origin, None)
+    }
+
+    /// A snapshot of what is pinned, listed with the first thing that it holds.
+    pub(crate) fn listed(engine: Arc<Engine>, pin: Pin, origin: Origin, held: Option<Held>) -> Self {
+        let kind = origin.kind;
+        let since = Since { seq: pin.seq(), time: engine.reader_time(kind) };
+        Snapshot { slot: engine.readers.enter(since, pin, origin, held), kind, since, engine }
     }
 
     /// Moves the snapshot to everything that is visible now, also if it has expired.
     pub fn renew(&mut self) {
-        self.entry.renew(&self.engine);
+        self.since = self.engine.renew_reader(self.slot, self.kind, self.since);
     }
 
     /// What the snapshot is of.
@@ -42,9 +51,20 @@ impl Snapshot {
     }
 
     /// The position: records with this number and below are seen.
+    #[inline]
     #[must_use]
     pub fn seq(&self) -> SeqNo {
-        self.entry.seq()
+        self.since.seq
+    }
+
+    /// What it sees, and since when.
+    pub(crate) fn since(&self) -> Since {
+        self.since
+    }
+
+    /// Where it is listed.
+    pub(crate) fn slot(&self) -> Slot {
+        self.slot
     }
 
     /// To be called after each read at [`Snapshot::seq`], before anybody sees what was read.
@@ -55,28 +75,13 @@ impl Snapshot {
     pub fn check(&self) -> Result<()> {
         match self.engine.readers.age_max() {
             None => Ok(()),
-            Some(age_max) => self.engine.check_reader(&self.entry, age_max),
+            Some(age_max) => self.engine.check_reader(self, age_max),
         }
-    }
-
-    /// Notes what a scan at this position holds, until that is dropped.
-    #[must_use]
-    pub fn hold_scan(&self, table: &Arc<Table>, scan: &RenewableScan) -> Hold {
-        self.hold(table, scan.picture(), None)
-    }
-
-    pub(crate) fn hold(
-        &self,
-        table: &Arc<Table>,
-        picture: &Arc<Picture>,
-        release: Option<Weak<dyn Release>>,
-    ) -> Hold {
-        self.entry.hold(table, picture, release)
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.engine.readers.leave(&self.entry);
+        self.engine.readers.leave(self.slot);
     }
 }

@@ -235,6 +235,12 @@ impl Table {
         self.picture(&terrane_base::epoch::pin()).clone()
     }
 
+    /// The current picture for a scan, which keeps what it reads.
+    #[inline]
+    pub(crate) fn shared(&self, guard: &Guard) -> Arc<Picture> {
+        self.picture.share(guard)
+    }
+
     /// Takes the right to change the picture. Never hold it across I/O.
     pub fn edit(&self) -> TableEdit<'_> {
         TableEdit { table: self, _lock: self.edit.lock() }

@@ -7,7 +7,7 @@ use terrane_base::{Error, Result};
 use terrane_engine::{Hold, PinnedRange, RenewableScan, TableScan};
 
 use crate::Table;
-use crate::snapshot::{self, Pin};
+use crate::snapshot::Pin;
 
 /// A key and its value.
 pub type Row = (Vec<u8>, Vec<u8>);
@@ -88,25 +88,24 @@ impl DoubleEndedIterator for Iter {
 pub struct Cursor {
     pub(crate) inner: RenewableScan,
     pub(crate) table: Table,
-    /// Tells what the scan holds.
-    pub(crate) hold: Hold,
-    /// Keeps the versions that the cursor sees.
-    pub(crate) pin: Pin,
+    /// Keeps the versions that the cursor sees, and tells what the scan holds.
+    hold: Hold,
     /// The key at the position, decoded; only where the table has an order. None if it could not be decoded.
     key: Option<Vec<u8>>,
 }
 
 impl Cursor {
     pub(crate) fn new(inner: RenewableScan, table: Table, pin: Pin) -> Self {
-        let hold = pin.hold_scan(table.engine_table(), &inner);
-        Cursor { inner, table, hold, pin, key: None }
+        let hold = Hold::new(pin, table.engine_table(), &inner);
+        Cursor { inner, table, hold, key: None }
     }
 
     /// Moves the position, unless the cursor is too old: then it lets go of what it holds.
     #[inline]
     fn step(&mut self, step: impl FnOnce(&mut TableScan) -> Result<()>) -> Result<()> {
-        self.pin.check().inspect_err(|_| self.inner.release())?;
-        let engine = self.pin.engine();
+        let pin = self.hold.snapshot();
+        pin.check().inspect_err(|_| self.inner.release())?;
+        let engine = pin.engine();
         if engine.watches_scans() {
             return engine.watched_scan(self.table.engine_table(), || step(&mut self.inner.scan));
         }
@@ -158,10 +157,10 @@ impl Cursor {
     #[track_caller]
     pub fn refresh(&mut self) {
         // First the number, then the picture: what the number sees cannot go meanwhile.
-        let is_other = snapshot::renew(&mut self.pin);
-        let table = self.table.engine_table();
-        if self.inner.renew(self.pin.engine(), table, self.pin.seq()) || is_other {
-            self.hold = self.pin.hold_scan(table, &self.inner);
+        let is_other = self.hold.renew();
+        let (table, pin) = (self.table.engine_table(), self.hold.snapshot());
+        if self.inner.renew(pin.engine(), table, pin.seq()) || is_other {
+            self.hold.note(table, &self.inner);
         }
     }
 

@@ -5,7 +5,7 @@ use std::ops::{Bound, RangeBounds};
 
 use terrane_base::key_order::encoded;
 use terrane_base::{Result, SeqNo};
-use terrane_engine::{Bounds, PinnedRange};
+use terrane_engine::{Bounds, Origin, PinnedRange};
 
 use crate::snapshot::Pin;
 use crate::{Cursor, Iter, Table, Value, Values};
@@ -49,6 +49,12 @@ impl Table {
     /// The rows within encoded bounds; none but the error where there are no such bounds.
     pub(crate) fn iter_at(&self, bounds: Result<Bounds>, pin: Pin) -> Iter {
         Iter::new(bounds.map(|bounds| self.encoded_iter_at(bounds, pin)), self.order.clone())
+    }
+
+    /// As [`Table::iter_at`], as they are now: a reader of its own.
+    pub(crate) fn iter_now(&self, bounds: Result<Bounds>, origin: Origin) -> Iter {
+        let rows = bounds.map(|bounds| PinnedRange::own(&self.engine, &self.inner, bounds, origin));
+        Iter::new(rows, self.order.clone())
     }
 
     /// The rows within encoded bounds, with their keys as they are kept.

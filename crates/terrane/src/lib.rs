@@ -140,9 +140,9 @@ pub use terrane_engine::backup::{
 };
 pub use terrane_engine::{
     Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate,
-    ExternalSummary, FeedOptions, Finding, IngestOptions, Ingested, Isolation, JobBegan, JobEnded, LevelShape,
-    Listener, LiveReader, Loss, MetricValue, Origin, Progress, ReaderKind, RepairReport, Sample, Shape,
-    StallBegan, StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats,
+    ExternalSummary, FeedOptions, Finding, IngestOptions, Ingested, Isolation, JobBegan, JobEnded,
+    LevelShape, Listener, LiveReader, Loss, MetricValue, Origin, Progress, ReaderKind, RepairReport, Sample,
+    Shape, StallBegan, StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats,
     TransactionOptions, Values, WorkFailed, metrics,
 };
 pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};

@@ -4,7 +4,7 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use terrane_base::{Result, SeqNo};
-use terrane_engine::{Bounds, Engine, Origin, ReaderKind};
+use terrane_engine::{Bounds, Engine, Origin};
 
 use crate::{Cursor, Iter, Table, Value, Values};
 
@@ -14,22 +14,6 @@ pub(crate) type Pin = Arc<terrane_engine::Snapshot>;
 /// Pins what is visible now, as a reader of this origin.
 pub(crate) fn pin(engine: &Arc<Engine>, origin: Origin) -> Pin {
     Arc::new(terrane_engine::Snapshot::from(engine.clone(), origin))
-}
-
-/// Moves a pin to what is visible now; others that share it keep theirs. Returns whether it is another one now.
-#[track_caller]
-pub(crate) fn renew(pin: &mut Pin) -> bool {
-    match Arc::get_mut(pin) {
-        Some(pin) => {
-            pin.renew();
-            false
-        }
-        None => {
-            let (engine, origin) = (pin.engine().clone(), Origin::here(ReaderKind::Scan));
-            *pin = Arc::new(terrane_engine::Snapshot::from(engine, origin));
-            true
-        }
-    }
 }
 
 /// The database as it was at one moment, over all tables. Cheap to make and to clone; keeps the versions that it

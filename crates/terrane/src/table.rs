@@ -321,7 +321,7 @@ impl Table {
     /// ```
     #[track_caller]
     pub fn range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Iter {
-        self.iter_at(self.bounds(&range), self.pin())
+        self.iter_now(self.bounds(&range), Origin::here(ReaderKind::Scan))
     }
 
     /// The rows whose keys begin with `prefix`. With a `prefix_extractor` that knows it, extents without such keys are passed
@@ -329,14 +329,14 @@ impl Table {
     #[must_use]
     #[track_caller]
     pub fn prefix(&self, prefix: &[u8]) -> Iter {
-        self.iter_at(self.prefix_bounds(prefix), self.pin())
+        self.iter_now(self.prefix_bounds(prefix), Origin::here(ReaderKind::Scan))
     }
 
     /// All rows.
     #[must_use]
     #[track_caller]
     pub fn iter(&self) -> Iter {
-        self.iter_at(Ok(Bounds::all()), self.pin())
+        self.iter_now(Ok(Bounds::all()), Origin::here(ReaderKind::Scan))
     }
 
     /// A cursor over the table as it is now.

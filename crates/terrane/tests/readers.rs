@@ -5,19 +5,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use terrane::{Compression, Db, Env, Kind, LiveReader, Options, ReaderKind, Table, TransactionOptions};
+use terrane::{
+    Compression, Db, Env, Follower, Functions, JobEnded, Kind, Listener, LiveReader, MemoryDevice, Options,
+    ReaderKind, Table, TransactionOptions,
+};
 use terrane_base::env::Clock;
+use terrane_device::PosixDisk;
 
 /// The real clock, set forward by hand.
 #[derive(Debug)]
 struct Hand {
     real: Arc<dyn Clock>,
     ahead_ms: AtomicU64,
+    looks: AtomicU64,
+}
+
+impl Hand {
+    fn new() -> Arc<Hand> {
+        Arc::new(Hand { real: Env::real().clock, ahead_ms: AtomicU64::new(0), looks: AtomicU64::new(0) })
+    }
 }
 
 impl Clock for Hand {
     fn now(&self) -> Duration {
-        self.real.now() + Duration::from_millis(self.ahead_ms.load(Ordering::SeqCst))
+        // Every look takes a microsecond, so that everything takes time.
+        let looks = Duration::from_micros(self.looks.fetch_add(1, Ordering::SeqCst));
+        self.real.now() + looks + Duration::from_millis(self.ahead_ms.load(Ordering::SeqCst))
     }
 
     fn wall(&self) -> Duration {
@@ -45,7 +58,7 @@ impl World {
 
     fn with(options: Options) -> World {
         let dir = tempfile::tempdir().unwrap();
-        let hand = Arc::new(Hand { real: Env::real().clock, ahead_ms: AtomicU64::new(0) });
+        let hand = Hand::new();
         let options = Options { memory_bytes: 16 << 20, ..options };
         let env = Env { clock: hand.clone(), ..Env::real() };
         let db = Db::open_in(dir.path().join("db"), &options, env).unwrap();
@@ -62,6 +75,8 @@ impl World {
 
     fn pass(&self, millis: u64) {
         self.hand.ahead_ms.fetch_add(millis, Ordering::SeqCst);
+        // Where readers may have any age, that of a scan counts from the last look at the clock; this is one.
+        let _ = self.db.stats();
     }
 
     /// Everything into the levels, without a version that nobody sees.
@@ -217,4 +232,134 @@ fn without_the_option_readers_may_be_of_any_age() {
     assert_eq!(snapshot.get(world.table(), &0u32.to_be_bytes()).unwrap().as_deref(), Some(&b"old"[..]));
     assert!(iter.all(|row| row.unwrap().1 == b"old"));
     assert_eq!(world.db.stats().readers_expired, 0);
+}
+
+#[test]
+fn many_short_readers_of_many_threads_come_and_go() {
+    const THREADS: u64 = 4;
+    let world = World::with(Options::default());
+    world.fill(b"old");
+    let done = AtomicU64::new(0);
+    let seen = std::thread::scope(|scope| {
+        for number in 0..THREADS {
+            let (world, done) = (&world, &done);
+            scope.spawn(move || {
+                let mut cursor = world.table().cursor();
+                for round in 0..2000u32 {
+                    let snapshot = world.db.snapshot_labelled(&format!("{number}"));
+                    let key = (round % 1000).to_be_bytes();
+                    let (first, second) =
+                        (snapshot.iter(world.table()), world.table().range(key.as_slice()..));
+                    // Of two scans of one snapshot either may be the last to go.
+                    let mut of_snapshot = snapshot.cursor(world.table());
+                    drop(snapshot);
+                    world.db.put(&key, b"new").unwrap();
+                    of_snapshot.refresh();
+                    cursor.refresh();
+                    cursor.seek(&key).unwrap();
+                    assert!(
+                        cursor.row().is_some() && first.take(2).count() == 2 && second.take(1).count() == 1
+                    );
+                    if round % 100 == number as u32 {
+                        world.db.flush().unwrap();
+                    }
+                }
+                done.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        let mut seen = std::collections::HashMap::new();
+        while done.load(Ordering::SeqCst) < THREADS {
+            for reader in world.db.live_readers() {
+                let place = (reader.origin.place.line(), reader.origin.label.clone());
+                let before = seen.insert(reader.id, place.clone());
+                assert!(before.is_none_or(|before| before == place), "a number is given once");
+                assert!(reader.tables.iter().all(|table| table == "default") && reader.tables.len() <= 2);
+            }
+        }
+        seen
+    });
+    assert!(!seen.is_empty());
+    assert!(world.db.live_readers().is_empty());
+    assert_eq!(world.db.stats().readers_live, 0);
+    // Nothing is pinned: what is hidden goes.
+    world.settle();
+    assert_eq!(world.db.shape().tables[0].levels.iter().map(|level| level.entries).sum::<u64>(), 1000);
+}
+
+#[test]
+fn a_view_of_a_follower_has_readers_that_expire_and_slow_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let primary = Db::open(dir.path().join("data")).unwrap();
+    (0..1000u32).for_each(|key| primary.put(&key.to_be_bytes(), b"value").unwrap());
+    let hand = Hand::new();
+    let env = Env { clock: hand.clone(), ..Env::real() };
+    let options = Options {
+        memory_bytes: 16 << 20,
+        reader_age_max_ms: HOUR,
+        slow_read_micros: 1,
+        slow_scan_micros: 1,
+        ..Options::default()
+    };
+    let disk = Arc::new(PosixDisk::new());
+    let follower =
+        Follower::open(disk, dir.path().join("data"), &options, Functions::default(), env).unwrap();
+    let view = follower.view();
+    let table = view.default_table();
+    let (snapshot, mut iter, mut cursor) = (view.snapshot(), table.iter(), table.cursor());
+    assert!(snapshot.get(table, &[0; 4]).unwrap().is_some() && iter.next().is_some());
+    cursor.seek_first().unwrap();
+    assert!(view.stats().slow_operations >= 3, "each took a look at the clock");
+    assert_eq!(view.live_readers().len(), 3);
+    assert!(primary.live_readers().is_empty(), "a view has readers of its own");
+    let heard = Arc::new(Flushes::default());
+    view.add_listener(heard.clone()).unwrap();
+
+    // Nobody works for a view: a reader finds out by itself.
+    hand.ahead_ms.fetch_add(2 * HOUR, Ordering::SeqCst);
+    assert_eq!(snapshot.get(table, &[0; 4]).unwrap_err().kind(), Kind::TooOld);
+    assert_eq!(iter.next().unwrap().unwrap_err().kind(), Kind::TooOld);
+    assert_eq!(cursor.next().unwrap_err().kind(), Kind::TooOld);
+    assert_eq!(view.stats().readers_expired, 3);
+    cursor.refresh();
+    cursor.seek_first().unwrap();
+    primary.put(b"more", b"value").unwrap();
+    follower.catch_up().unwrap();
+    assert!(follower.view().snapshot().get(follower.view().default_table(), b"more").unwrap().is_some());
+    drop((snapshot, iter, cursor));
+    assert!(view.live_readers().is_empty());
+    view.close().unwrap();
+    assert_eq!(heard.0.load(Ordering::SeqCst), 0, "a view flushes nothing");
+}
+
+/// Counts flushes.
+#[derive(Default)]
+struct Flushes(AtomicU64);
+
+impl Listener for Flushes {
+    fn flush_ended(&self, _job: &JobEnded) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_database_in_memory_has_readers_listeners_and_slow_operations() {
+    let hand = Hand::new();
+    let env = Env { clock: hand.clone(), ..Env::real() };
+    let options = Options { reader_age_max_ms: HOUR, slow_write_micros: 1, ..Options::in_memory() };
+    let db = Db::open_on(MemoryDevice::new(64 << 20).disk(), "/data", &options, env).unwrap();
+    let heard = Arc::new(Flushes::default());
+    db.add_listener(heard.clone()).unwrap();
+    db.put(b"k", b"old").unwrap();
+    assert!(db.stats().slow_operations > 0, "it took a look at the clock");
+    let (snapshot, iter) = (db.snapshot(), db.default_table().iter());
+    db.put(b"k", b"new").unwrap();
+    db.flush().unwrap();
+    hand.ahead_ms.fetch_add(2 * HOUR, Ordering::SeqCst);
+    while db.stats().readers_expired < 2 {
+        hand.real.sleep(Duration::from_millis(1));
+    }
+    assert_eq!(snapshot.get(db.default_table(), b"k").unwrap_err().kind(), Kind::TooOld);
+    assert!(iter.last().unwrap().is_err());
+    db.close().unwrap();
+    assert!(heard.0.load(Ordering::SeqCst) > 0, "a close waits until everything is told");
 }

@@ -5,8 +5,9 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use terrane_base::Result;
 
+use super::{Held, Hold, Origin, Release};
+use crate::engine::Engine;
 use crate::iterate::{RangeIter, Row};
-use crate::readers::{Hold, Release};
 use crate::scan::Bounds;
 use crate::snapshot::Snapshot;
 use crate::table::Table;
@@ -16,10 +17,9 @@ use crate::table::Table;
 /// After an error it ends. Where readers expire, the background can take its sources away.
 pub struct PinnedRange {
     rows: Rows,
-    pin: Arc<Snapshot>,
+    hold: Hold,
     table: Arc<Table>,
     is_over: bool,
-    _hold: Hold,
 }
 
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each scan")]
@@ -31,6 +31,20 @@ enum Rows {
 
 struct Shared(Mutex<Option<RangeIter>>);
 
+impl Rows {
+    /// The rows of a scan of `table`, and what it holds.
+    fn new(engine: &Engine, table: &Table, own: RangeIter) -> (Rows, Held) {
+        if engine.readers.age_max().is_none() {
+            let held = Held::new(table.id, own.picture(), None);
+            return (Rows::Own(own), held);
+        }
+        let picture = own.picture().clone();
+        let shared = Arc::new(Shared(Mutex::new(Some(own))));
+        let weak: Weak<dyn Release> = Arc::downgrade(&shared) as Weak<dyn Release>;
+        (Rows::Shared(shared), Held::new(table.id, &picture, Some(weak)))
+    }
+}
+
 impl Release for Shared {
     fn release(&self) {
         // Who is in the middle of a step finds out at the next one.
@@ -40,27 +54,26 @@ impl Release for Shared {
 }
 
 impl PinnedRange {
-    /// The rows of `table` within `bounds` as `pin` sees them.
+    /// The rows of `table` within `bounds` as `snapshot` sees them.
     #[must_use]
-    pub fn new(table: &Arc<Table>, bounds: Bounds, pin: Arc<Snapshot>) -> PinnedRange {
-        let engine = pin.engine();
-        let own = engine.range(table, bounds, pin.seq());
-        let picture = own.picture().clone();
-        let (rows, hold) = match engine.readers.age_max() {
-            None => (Rows::Own(own), pin.hold(table, &picture, None)),
-            Some(_) => {
-                let shared = Arc::new(Shared(Mutex::new(Some(own))));
-                let weak: Weak<dyn Release> = Arc::downgrade(&shared) as Weak<dyn Release>;
-                let hold = pin.hold(table, &picture, Some(weak));
-                (Rows::Shared(shared), hold)
-            }
-        };
-        PinnedRange { rows, pin, table: table.clone(), is_over: false, _hold: hold }
+    pub fn new(table: &Arc<Table>, bounds: Bounds, snapshot: Arc<Snapshot>) -> PinnedRange {
+        let engine = snapshot.engine();
+        let (rows, held) = Rows::new(engine, table, engine.range(table, bounds, snapshot.seq()));
+        PinnedRange { rows, table: table.clone(), is_over: false, hold: Hold::of(snapshot, held) }
+    }
+
+    /// The rows of `table` within `bounds` as they are now, listed as of this origin.
+    #[must_use]
+    pub fn own(engine: &Arc<Engine>, table: &Arc<Table>, bounds: Bounds, origin: Origin) -> PinnedRange {
+        let pin = engine.pins.pin(|| engine.journal.visible());
+        let (rows, held) = Rows::new(engine, table, engine.range(table, bounds, pin.seq()));
+        let snapshot = Arc::new(Snapshot::listed(engine.clone(), pin, origin, Some(held)));
+        PinnedRange { rows, table: table.clone(), is_over: false, hold: Hold::first(snapshot) }
     }
 
     fn step(&mut self, step: impl FnOnce(&mut RangeIter) -> Option<Result<Row>>) -> Option<Result<Row>> {
-        if self.pin.engine().watches_scans() {
-            let (engine, table) = (self.pin.engine().clone(), self.table.clone());
+        if self.hold.snapshot().engine().watches_scans() {
+            let (engine, table) = (self.hold.snapshot().engine().clone(), self.table.clone());
             return engine.watched_scan(&table, || self.step_unwatched(step));
         }
         self.step_unwatched(step)
@@ -78,11 +91,11 @@ impl PinnedRange {
         if self.is_over {
             return None;
         }
-        let row = match self.pin.check() {
+        let row = match self.hold.snapshot().check() {
             Ok(()) => match &mut *shared.0.lock() {
                 Some(rows) => step(rows),
                 // Taken away since the check.
-                None => self.pin.check().err().map(Err),
+                None => self.hold.snapshot().check().err().map(Err),
             },
             Err(error) => Some(Err(error)),
         };
