@@ -157,6 +157,7 @@ bugs! {
     WriteThoughHeldBack: "writes that do not wait", "a write whose time is over is let in", "terrane-engine patience what_would_wait";
     ReadThroughExpired: "live readers: an expired one is refused", "reads through a snapshot go on though what it pinned was given up", "terrane readers a_reader_that_is_too_old";
     SlowEverybody: "pacing: who owes pays", "writers of a table are slowed by what the levels of another one owe", "terrane-engine pacing who_owes_nothing";
+    KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine pacing a_flush_that_has_ended";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage copy what_is_freed_meanwhile";
     NameUnsettledBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine backup a_cut_at_any_call";
     CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine backup what_backups_share";

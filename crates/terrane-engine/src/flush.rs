@@ -189,7 +189,9 @@ impl Engine {
         };
         table.flushing.store(false, Ordering::Release);
         // All that was looked at in it counted it as under way: writers would keep to its pace though nothing waits any more.
-        self.refresh_debt();
+        if !terrane_base::planted!(KeepPaceOfFlush) {
+            self.refresh_debt();
+        }
         flushed?;
         if let Some(generation) = generation {
             add(&self.counters.flushes, 1);

@@ -103,6 +103,14 @@ impl Cursor {
     /// Moves the position, unless the cursor is too old: then it lets go of what it holds.
     #[inline]
     fn step(&mut self, step: impl FnOnce(&mut TableScan) -> Result<()>) -> Result<()> {
+        if self.hold.is_plain() {
+            return step(&mut self.inner.scan);
+        }
+        self.looked_at_step(step)
+    }
+
+    #[inline(never)]
+    fn looked_at_step(&mut self, step: impl FnOnce(&mut TableScan) -> Result<()>) -> Result<()> {
         let pin = self.hold.snapshot();
         pin.check().inspect_err(|_| self.inner.release())?;
         let engine = pin.engine();

@@ -46,7 +46,8 @@ impl Db {
 
     /// Tells `listener` what happens from now on: flushes, compactions, stalls, failures of the background, tables and
     /// checkpoints. See [`Listener`] for what may be done there. It is kept until the database is closed, which waits for
-    /// events that are still to be told.
+    /// events that are still to be told. In a database that is open for reading, the view of a follower as well, nothing
+    /// happens that could be told.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

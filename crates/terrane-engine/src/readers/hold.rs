@@ -11,26 +11,34 @@ use crate::table::Table;
 pub struct Hold {
     snapshot: Arc<Snapshot>,
     number: Option<u64>,
+    /// Whether nobody wants to know of steps, be it how old the reader is or how long they take. Kept here: a step is short.
+    is_plain: bool,
 }
 
 impl Hold {
     /// Notes what a scan of `table` at the snapshot holds.
     #[must_use]
     pub fn new(snapshot: Arc<Snapshot>, table: &Table, scan: &RenewableScan) -> Hold {
-        let mut hold = Hold { snapshot, number: None };
+        let mut hold = Hold::with(snapshot, None);
         hold.note(table, scan);
         hold
+    }
+
+    fn with(snapshot: Arc<Snapshot>, number: Option<u64>) -> Hold {
+        let engine = snapshot.engine();
+        let is_plain = engine.readers.age_max().is_none() && !engine.watches_scans();
+        Hold { snapshot, number, is_plain }
     }
 
     /// As [`Hold::new`], for whatever scan.
     pub(super) fn of(snapshot: Arc<Snapshot>, held: Held) -> Hold {
         let number = snapshot.engine().readers.with(snapshot.slot(), |entry| entry.hold(held));
-        Hold { snapshot, number: Some(number) }
+        Hold::with(snapshot, Some(number))
     }
 
     /// The note that a reader was listed with.
     pub(super) fn first(snapshot: Arc<Snapshot>) -> Hold {
-        Hold { snapshot, number: Some(0) }
+        Hold::with(snapshot, Some(0))
     }
 
     /// The moment.
@@ -38,6 +46,13 @@ impl Hold {
     #[must_use]
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
+    }
+
+    /// Whether steps of the scan need neither [`Snapshot::check`] nor [`Engine::watched_scan`](crate::Engine::watched_scan).
+    #[inline]
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// Moves to what is visible now; others that share the snapshot keep theirs. Returns whether what the scan holds has to
@@ -50,7 +65,7 @@ impl Hold {
         }
         let origin = Origin::here(ReaderKind::Scan);
         let snapshot = Arc::new(Snapshot::from(self.snapshot.engine().clone(), origin));
-        *self = Hold { snapshot, number: None };
+        *self = Hold::with(snapshot, None);
         true
     }
 

@@ -71,7 +71,19 @@ impl PinnedRange {
         PinnedRange { rows, table: table.clone(), is_over: false, hold: Hold::first(snapshot) }
     }
 
+    #[inline]
     fn step(&mut self, step: impl FnOnce(&mut RangeIter) -> Option<Result<Row>>) -> Option<Result<Row>> {
+        match &mut self.rows {
+            Rows::Own(rows) if self.hold.is_plain() => step(rows),
+            _ => self.looked_at_step(step),
+        }
+    }
+
+    #[inline(never)]
+    fn looked_at_step(
+        &mut self,
+        step: impl FnOnce(&mut RangeIter) -> Option<Result<Row>>,
+    ) -> Option<Result<Row>> {
         if self.hold.snapshot().engine().watches_scans() {
             let (engine, table) = (self.hold.snapshot().engine().clone(), self.table.clone());
             return engine.watched_scan(&table, || self.step_unwatched(step));
