@@ -97,6 +97,22 @@ impl Draining {
 }
 
 impl Engine {
+    /// Runs the flush of `generation`, and looks at the debt once more when it has ended.
+    pub(crate) fn while_draining<R>(
+        &self,
+        control: &Arc<JobControl>,
+        generation: &GlobalIndex,
+        started: Duration,
+        flush: impl FnOnce() -> R,
+    ) -> R {
+        let flushed = self.draining.during(control, generation, started, flush);
+        // All that was looked at in it counted it as under way: writers would keep to its pace though nothing waits any more.
+        if !terrane_base::planted!(KeepPaceOfFlush) {
+            self.refresh_debt();
+        }
+        flushed
+    }
+
     /// The rate at which writers fill the `room` that there is, a part of their memory, until what waits to be flushed is
     /// gone, in bytes per second; `None` where nothing is being flushed.
     pub(crate) fn rate_until_flushed(&self, room: f64) -> Option<f64> {

@@ -178,7 +178,7 @@ impl Engine {
         self.give_functions(table, control);
         let generation = self.take_generation(table);
         let flushed = match &generation {
-            Some(generation) => self.draining.during(control, generation, started, || {
+            Some(generation) => self.while_draining(control, generation, started, || {
                 if table.wants_run(generation.first_seq()) || self.must_overflow(table, generation) {
                     self.flush_as_run(table, generation, control)
                 } else {
@@ -188,10 +188,6 @@ impl Engine {
             None => Ok(()),
         };
         table.flushing.store(false, Ordering::Release);
-        // All that was looked at in it counted it as under way: writers would keep to its pace though nothing waits any more.
-        if !terrane_base::planted!(KeepPaceOfFlush) {
-            self.refresh_debt();
-        }
         flushed?;
         if let Some(generation) = generation {
             add(&self.counters.flushes, 1);

@@ -71,15 +71,20 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     for (name, values) in history {
         options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
     }
+    random_limits(&mut aside, &mut options);
+    options
+}
+
+/// Limits that no history reaches, and logs that some operations do.
+fn random_limits(numbers: &mut Numbers, options: &mut Vec<(String, String)>) {
     // Longer than any history holds a write back while memory comes back at all.
-    let wait = *aside.pick(&[0, 0, 86_400_000]);
+    let wait = *numbers.pick(&[0, 0, 86_400_000]);
     options.push(("write_wait_max_ms".to_owned(), wait.to_string()));
     for name in ["slow_read_micros", "slow_write_micros", "slow_scan_micros", "slow_job_micros"] {
-        options.push((name.to_owned(), aside.pick(&[0, 0, 0, 1, 1000]).to_string()));
+        options.push((name.to_owned(), numbers.pick(&[0, 0, 0, 1, 1000]).to_string()));
     }
-    options.push(("skipped_versions_max".to_owned(), aside.pick(&[0, 0, 1 << 40]).to_string()));
-    options.push(("reader_age_max_ms".to_owned(), aside.pick(&[0, 0, 31_536_000_000u64]).to_string()));
-    options
+    options.push(("skipped_versions_max".to_owned(), numbers.pick(&[0, 0, 1 << 40]).to_string()));
+    options.push(("reader_age_max_ms".to_owned(), numbers.pick(&[0, 0, 31_536_000_000u64]).to_string()));
 }
 
 /// The journal off, and with it what only a journal can keep.

@@ -5,9 +5,9 @@ use std::ops::{Bound, RangeBounds};
 
 use terrane_base::key_order::encoded;
 use terrane_base::{Result, SeqNo};
-use terrane_engine::{Bounds, Origin, PinnedRange};
+use terrane_engine::{Bounds, Origin, PinnedRange, ReaderKind};
 
-use crate::snapshot::Pin;
+use crate::snapshot::{self, Pin};
 use crate::{Cursor, Iter, Table, Value, Values};
 
 impl Table {
@@ -44,6 +44,12 @@ impl Table {
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let keys: Vec<&[u8]> = starts.zip(&ends).map(|(start, end)| &bytes[start..*end]).collect();
         self.engine.multi_get_into(&self.inner, &keys, self.mode(at), values)
+    }
+
+    /// Pins what is visible now, for a scan.
+    #[track_caller]
+    pub(crate) fn pin(&self) -> Pin {
+        snapshot::pin(&self.engine, Origin::here(ReaderKind::Scan))
     }
 
     /// The rows within encoded bounds; none but the error where there are no such bounds.

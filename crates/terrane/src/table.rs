@@ -9,7 +9,6 @@ use terrane_base::key_order::{BYTEWISE, Order};
 use terrane_base::{Error, Kind, MergeOperator, Moment, Result, SeqNo, TableId};
 use terrane_engine::{Bounds, Engine, Origin, ReadMode, ReaderKind};
 
-use crate::snapshot::{self, Pin};
 use crate::{Batch, Cursor, Iter, Sync, Value, Values};
 
 /// A table of an open database. Cheap to clone; usable from any thread.
@@ -366,11 +365,6 @@ impl Table {
 
     pub(crate) fn mode(&self, at: Option<SeqNo>) -> ReadMode {
         ReadMode { at, filters: self.filters }
-    }
-
-    #[track_caller]
-    pub(crate) fn pin(&self) -> Pin {
-        snapshot::pin(&self.engine, Origin::here(ReaderKind::Scan))
     }
 
     pub(crate) fn get_at(&self, key: &[u8], at: Option<SeqNo>) -> Result<Option<Value>> {
