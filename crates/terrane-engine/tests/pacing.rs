@@ -130,21 +130,24 @@ fn who_has_little_in_memory_does_not_pay_for_who_fills_it() {
 
 #[test]
 fn a_flush_that_has_ended_slows_nobody() {
-    let options = Options {
-        memory_bytes: 128 << 20,
-        write_memory_bytes: 64 << 20,
-        memtable_bytes: 1 << 20,
-        global_index_bytes: 4 << 20,
-        ..small_options()
-    };
+    let options = Options { memory_bytes: 128 << 20, write_memory_bytes: 64 << 20, ..small_options() };
     let engine = open(MemDisk::new(), &options).unwrap();
-    let table = engine.catalog().require("default").unwrap();
-    // So little that its flush is slow by its bytes.
-    engine.write(&batch(&[&table], 0, b"value"), false).unwrap();
-    engine.flush().unwrap();
-    engine.wait_until_quiescent().unwrap();
-    for number in 0..200 {
-        engine.write_within(&batch(&[&table], number, &[7; 1000]), false, Duration::ZERO).unwrap();
+    let flushed = engine.catalog().require("default").unwrap();
+    let other = engine.create_table("other", &[]).unwrap();
+    engine.set_background_paused(true);
+    engine.write(&batch(&[&other], 0, b"value"), false).unwrap();
+    // So little each time that flushes are slow by their bytes.
+    for run in 1..=30 {
+        engine.write(&batch(&[&flushed], run, b"value"), false).unwrap();
+        engine.flush_to_run(&flushed).unwrap();
+        // It is known to be flushed a little before the flush ends.
+        while engine.stats().flushes < run {
+            std::thread::yield_now();
+        }
     }
+    for number in 0..200 {
+        engine.write_within(&batch(&[&other], number, &[7; 1000]), false, Duration::ZERO).unwrap();
+    }
+    engine.set_background_paused(false);
     engine.close().unwrap();
 }
