@@ -70,10 +70,11 @@ impl Extractor {
         }
     }
 
-    /// The prefix that all keys beginning with `start` have, if the extractor knows one.
+    /// The prefix that all keys beginning with `start` have, if the extractor knows one. Never the empty one: every key
+    /// begins with it, so there is nothing to pass by.
     #[must_use]
     pub fn prefix_over<'k>(&self, start: &'k [u8]) -> Option<&'k [u8]> {
-        let prefix = self.prefix_of(start).ok().flatten()?;
+        let prefix = self.prefix_of(start).ok().flatten().filter(|prefix| !prefix.is_empty())?;
         let is_closed = catch_unwind(AssertUnwindSafe(|| self.function.is_closed(prefix)));
         is_closed.unwrap_or(false).then_some(prefix)
     }

@@ -51,13 +51,18 @@ impl Engine {
         if bounds.is_empty() {
             return Ok(DroppedExtents::default());
         }
-        let Some((chosen, claim)) = self.claim_within(table, bounds)? else {
-            return Ok(DroppedExtents::default());
-        };
-        let dropped = self.drop_claimed(table, &chosen);
-        self.scheduler.release(claim);
+        // Rows of a flush under way are in memory, too, until it ends: they would be there, then gone.
+        let held = self.scheduler.hold_flushes(&[table.id], &Arc::new(self.new_control()))?;
+        let dropped = self.claim_within(table, bounds).and_then(|claimed| match claimed {
+            None => Ok(DroppedExtents::default()),
+            Some((chosen, claim)) => {
+                let dropped = self.drop_claimed(table, &chosen);
+                self.scheduler.release(claim);
+                dropped
+            }
+        });
+        self.scheduler.resume_flushes(&held);
         let dropped = dropped?;
-        drop(chosen);
         // What only waits for its epoch goes now, so that the space is back on return if nobody reads it.
         crate::engine::forget_garbage();
         self.store.reclaim()?;

@@ -44,9 +44,15 @@ pub(crate) struct Following<'a> {
     disk: &'a Arc<dyn Disk>,
     dir: &'a Path,
     previous: Option<&'a Engine>,
+    attempt: u32,
 }
 
 impl Following<'_> {
+    /// Whether to wait for extents whose commit is in the journal. Not for ever: they may have failed to come in.
+    pub(crate) fn awaits_marks(&self) -> bool {
+        self.attempt < ATTEMPTS_MAX / 2
+    }
+
     /// The cache of the view before.
     pub(crate) fn cache(&self) -> Option<Arc<Cache>> {
         self.previous.map(|engine| engine.cache.clone())
@@ -94,9 +100,10 @@ impl Engine {
         let disk: Arc<dyn Disk> = Arc::new(FollowingDisk::new(disk.clone()));
         // A cache of rows belongs to one view; the next would begin with an empty one.
         let options = Options { read_only: true, create_if_missing: false, row_cache: 0, ..options.clone() };
-        let following = Following { disk: &disk, dir, previous: previous.map(|engine| &**engine) };
         let mut attempt = 1;
         loop {
+            let previous = previous.map(|engine| &**engine);
+            let following = Following { disk: &disk, dir, previous, attempt };
             let opened = Engine::open_as(
                 disk.clone(),
                 dir,

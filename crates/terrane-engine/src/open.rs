@@ -134,7 +134,7 @@ impl Engine {
         let tables = open_tables(&state, &options, &store, &functions, &env, &known)?;
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
-        let journal = recover_journal(doors, dir, &options, found, &tables, &counters, following.is_some())?;
+        let journal = recover_journal(doors, dir, &options, found, &tables, &counters, following)?;
         let (plan, cache) = divide_memory(&options, following.and_then(Following::cache));
         Ok(Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
@@ -264,10 +264,23 @@ fn recover_journal(
     (manifest, state): (&Arc<Manifest>, &State),
     tables: &[Arc<Table>],
     counters: &Counters,
-    follows: bool,
+    following: Option<&Following<'_>>,
 ) -> Result<Box<dyn Journal>> {
     let dir = &dir.join(JOURNAL);
-    recover::Recovery { disk, dir, options, env, manifest, state, tables, counters, follows }.run()
+    let (follows, awaits_marks) = (following.is_some(), following.is_some_and(Following::awaits_marks));
+    let recovery = recover::Recovery {
+        disk,
+        dir,
+        options,
+        env,
+        manifest,
+        state,
+        tables,
+        counters,
+        follows,
+        awaits_marks,
+    };
+    recovery.run()
 }
 
 /// The options as they hold from now on: what is left to the engine is chosen.

@@ -11,12 +11,13 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::record::Record;
-use terrane_base::{Error, RecordKind, Result, SegmentId, SeqNo, TableId};
+use terrane_base::{Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};
 use terrane_journal::{
@@ -26,6 +27,7 @@ use terrane_journal::{
 use terrane_levels::{Manifest, State};
 
 use crate::engine::Engine;
+use crate::ingest::mark;
 use crate::place;
 use crate::stats::{Counters, add};
 use crate::table::Table;
@@ -44,6 +46,8 @@ pub(crate) struct Recovery<'a> {
     pub(crate) counters: &'a Counters,
     /// Somebody writes meanwhile: what the journal knows of later edits is no loss.
     pub(crate) follows: bool,
+    /// Who follows wants no view that lacks extents which came in before commits that it has.
+    pub(crate) awaits_marks: bool,
 }
 
 impl Recovery<'_> {
@@ -127,8 +131,11 @@ impl Recovery<'_> {
             settle: !self.options.read_only,
             salt: self.state.database.segment_salt(),
         };
-        let ranges = Mutex::new(Vec::new());
+        let (ranges, last_mark) = (Mutex::new(Vec::new()), AtomicU64::new(0));
         let sink = |segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo| {
+            if self.awaits_marks && mark::tables_of(record).next().is_some() {
+                last_mark.fetch_max(seq.0, Ordering::Relaxed);
+            }
             if record.kind == RecordKind::RangeDelete {
                 ranges.lock().push((seq, record.table, segment.clone(), offset));
             } else {
@@ -137,6 +144,10 @@ impl Recovery<'_> {
             Ok(())
         };
         let replayed = replay(&**self.disk, self.dir, &listed, &settings, &*self.env.spawn, &sink)?;
+        // The edit that brings extents in says that all up to their number is durable.
+        if last_mark.into_inner() > self.state.durable.0 {
+            return Err(Error::new(Kind::Busy, "extents come in just now: catch up again"));
+        }
         // Segments are read side by side, but range deletes are indexed cheaply in order only.
         let mut ranges = ranges.into_inner();
         ranges.sort_unstable_by_key(|(seq, ..)| *seq);

@@ -40,7 +40,7 @@ pub(crate) const KEY_ORDER: &str = "key_order";
 pub(crate) const KEPT: [(&str, &str); 2] = [(MERGE_OPERATOR, "none"), (KEY_ORDER, BYTEWISE)];
 /// Names of the options that can be changed while the table is open.
 const TIME_TO_LIVE: &str = "time_to_live";
-const PREFIX_EXTRACTOR: &str = "prefix_extractor";
+pub(crate) const PREFIX_EXTRACTOR: &str = "prefix_extractor";
 
 /// Of the memory budget, the part that is left to jobs in flight.
 const JOB_SHARE: u64 = 8;
@@ -164,6 +164,7 @@ pub(crate) fn is_at_hand(option: &str, value: &str, functions: &Functions) -> Re
     match option {
         MERGE_OPERATOR if value != "none" => functions.operators.find(value).map(drop),
         KEY_ORDER if value != BYTEWISE => functions.orders.find(value).map(drop),
+        PREFIX_EXTRACTOR if value != "none" => functions.extractors.find(value).map(drop),
         _ => Ok(()),
     }
 }

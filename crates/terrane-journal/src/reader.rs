@@ -88,6 +88,10 @@ impl SegmentReader {
             opened => opened?,
         };
         let (found, expected) = (file.len()?, end.unwrap_or(spec.bytes));
+        if expected < SEGMENT_HEADER_BYTES as u64 {
+            let message = format!("segment {}: it cannot end at {expected}, within its header", spec.id);
+            return Err(Error::corrupt(message).at(path.display().to_string(), 0));
+        }
         if found < expected {
             let message = format!("segment {}: expected {expected} bytes, found {found}", spec.id);
             return Err(Error::corrupt(message).at(path.display().to_string(), found));

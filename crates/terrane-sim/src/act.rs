@@ -8,7 +8,7 @@ use terrane_base::env::Clock as _;
 use crate::judge::Event;
 use crate::model::{Change, EXPIRING as EXPIRING_PREFIX};
 use crate::numbers::Numbers;
-use crate::op::{Edit, MARK, Op, Span, Value, all_keys, key};
+use crate::op::{Edit, MARK, MARK_PREFIX, Op, Span, Value, all_keys, key};
 use crate::run::Runner;
 
 /// From here on writers may wait for memory: a background that is paused would never give it.
@@ -85,7 +85,7 @@ impl Runner {
     }
 
     /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well. Where keys that
-    /// expire are among them, a mark is put with it: a print tells nothing of such.
+    /// expire, or their marks, are among them, a mark is put with it: a print tells nothing of such.
     pub(crate) fn delete_range(&self, table: &str, from: u64, to: u64) {
         let (start, end) = (key(from), key(to));
         if !self.model.borrow().has_table(table) || start >= end {
@@ -98,7 +98,9 @@ impl Runner {
         let is_within = |key: &Vec<u8>| (start < *key && *key < end) || key == first;
         let keys = all_keys().filter(is_within);
         let mut changes: Vec<Change> = keys.map(|key| (table.to_owned(), key, None)).collect();
-        let mark = changes.iter().any(|(_, key, _)| key.starts_with(EXPIRING_PREFIX)).then(|| {
+        let needs_mark =
+            |key: &Vec<u8>| key.starts_with(EXPIRING_PREFIX) || key.starts_with(MARK_PREFIX.as_bytes());
+        let mark = changes.iter().any(|(_, key, _)| needs_mark(key)).then(|| {
             let stamp = self.model.borrow().now() | 1 << 62;
             (key(MARK), Value { len: 8, stamp }.bytes())
         });

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane::{BackupOptions, Backups, Db, DirectoryPlace, Kind, Options};
+use terrane::{BackupOptions, Backups, DirectoryPlace, Kind, Options};
 use terrane_device::{Disk, MemDisk};
 
 use crate::disk::unwatched;
@@ -66,7 +66,7 @@ impl Runner {
         let _aside = unwatched();
         let seen = self.undisturbed(|| {
             backups_on(Arc::new(place), target.clone(), &self.world).restore(id, TARGET)?;
-            let db = Db::open_on(target, TARGET, &options, self.world.env())?;
+            let db = crate::order::open(target, TARGET, &options, self.world.env())?;
             judge(&db, &self.model.borrow(), &allowed)?;
             let report = db.check(&mut |_, _| ())?;
             if let Some(finding) = report.findings.first() {

@@ -19,6 +19,8 @@ pub(crate) const ONCE: u64 = 2 * KIND;
 pub(crate) const EXPIRING: u64 = 3 * KIND;
 /// Keys that are put together with such.
 pub(crate) const MARK: u64 = 4 * KIND;
+/// How they begin.
+pub(crate) const MARK_PREFIX: &str = "mark/";
 /// Keys of each kind.
 pub(crate) const KEYS_OF_KIND: u64 = 5;
 
@@ -36,7 +38,7 @@ pub(crate) fn key(number: u64) -> Vec<u8> {
         1 => return format!("fold/{}", number % KIND).into_bytes(),
         2 => return format!("once/{}", number % KIND).into_bytes(),
         3 => return format!("ttl/{}", number % KIND).into_bytes(),
-        _ => return format!("mark/{}", number % KIND).into_bytes(),
+        _ => return format!("{MARK_PREFIX}{}", number % KIND).into_bytes(),
     }
     match mix(number) % 16 {
         0 => vec![0; (number % 8) as usize],

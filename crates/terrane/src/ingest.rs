@@ -179,8 +179,8 @@ pub fn inspect_extent_file(path: impl AsRef<Path>, verify: bool) -> Result<Exten
         first: first.to_vec(),
         last: last.to_vec(),
         extents: extents.len() as u64,
-        entries: extents.iter().map(|meta| meta.entries).sum(),
-        deletes: extents.iter().map(|meta| meta.deletes).sum(),
+        entries: extents.iter().map(|meta| meta.entries).fold(0, u64::saturating_add),
+        deletes: extents.iter().map(|meta| meta.deletes).fold(0, u64::saturating_add),
     })
 }
 
@@ -193,8 +193,8 @@ impl Db {
     /// nobody may write to it any more. Its own name may be removed at any time ([`IngestOptions::remove`] does); until
     /// then its space is not used again. Where it cannot be linked, its extents are copied.
     ///
-    /// Who writes into the ranges of the files meanwhile waits: for as long as it takes to flush what memory has there, and
-    /// to write one edit. Others go on.
+    /// Who writes into the ranges of the files meanwhile waits for as long as it takes to flush what memory has there and to
+    /// write one edit, but no longer than for any lock: then the write is refused as `TimedOut`. Others go on.
     ///
     /// # Errors
     /// `Invalid` for a file that was written for another order of keys or another merge operator than its table has, for two

@@ -332,3 +332,48 @@ fn readers_keep_up_with_writers() {
         scope.spawn(|| (0..5).for_each(|_| db.flush().unwrap()));
     });
 }
+
+/// A table keeps its keys encoded; who is told of changes knows nothing of that.
+#[test]
+fn keys_are_told_as_the_user_knows_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let reverse = || TableOptions::new().set("key_order", "reverse").unwrap();
+    let (db, replica) =
+        (Db::open(dir.path().join("source")).unwrap(), Db::open(dir.path().join("b")).unwrap());
+    let (table, copy) =
+        (db.create_table("t", &reverse()).unwrap(), replica.create_table("t", &reverse()).unwrap());
+    for key in [b"a", b"b", b"c", b"d"] {
+        table.put(key, b"v").unwrap();
+    }
+    table.delete_range(b"c", b"a").unwrap();
+    let batches = told(&mut db.changes(SeqNo(1)).unwrap());
+    let kinds: Vec<_> = batches.iter().flat_map(ChangeBatch::changes).map(|change| change.kind).collect();
+    assert_eq!(kinds[1], ChangeKind::Put { key: b"b", value: b"v" });
+    assert_eq!(kinds[4..], [ChangeKind::DeleteRange { start: b"c", end: b"a" }]);
+    for change in batches.iter().flat_map(ChangeBatch::changes) {
+        let mut batch = Batch::new();
+        batch.add_change(&copy, &change).unwrap();
+        replica.write(&batch, Sync::No).unwrap();
+    }
+    assert_eq!(rows(&db, "t"), rows(&replica, "t"));
+    let beside: Vec<_> =
+        Changes::beside(dir.path().join("source"), SeqNo(5)).unwrap().map(Result::unwrap).collect();
+    let beside = beside.iter().flat_map(ChangeBatch::changes).map(|change| change.kind);
+    assert!(beside.eq([ChangeKind::DeleteRange { start: b"c", end: b"a" }]));
+}
+
+/// No record says what came in as extents, but that it came in, and where.
+#[test]
+fn what_comes_in_as_extents_is_told_by_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db")).unwrap();
+    let table = db.create_table("t", &TableOptions::new()).unwrap();
+    db.bulk_load(&table, [(b"k", b"v")]).unwrap();
+    table.put(b"l", b"v").unwrap();
+    let batches = told(&mut db.changes(SeqNo(1)).unwrap());
+    let changes: Vec<_> = batches.iter().flat_map(ChangeBatch::changes).collect();
+    assert_eq!((changes[0].table, changes[0].kind), (Some("t"), ChangeKind::Ingest));
+    assert_eq!(changes[1].kind, ChangeKind::Put { key: b"l", value: b"v" });
+    let refused = Batch::new().add_change(&table, &changes[0]).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Invalid);
+}

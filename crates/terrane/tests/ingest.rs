@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use terrane::{
-    Concurrency, Db, ExtentFileWriter, IngestOptions, Kind, Options, Snapshot, Sync, Table, TableOptions,
-    TransactionOptions, counter, inspect_extent_file,
+    Backups, Concurrency, Db, ExtentFileWriter, IngestOptions, Kind, Options, Snapshot, Sync, Table,
+    TableOptions, TransactionOptions, counter, inspect_extent_file,
 };
 
 #[path = "ingest/edges.rs"]
@@ -316,6 +316,16 @@ fn copies_and_repairs_have_it() {
     let second = Db::open_with(&copy.path, &options("two-layer")).unwrap();
     check(second.default_table(), None, &expected);
     second.close().unwrap();
+    let backups = Backups::open(place.path.join("backups"));
+    let made = backups.create(db).unwrap();
+    assert!(backups.verify(made.id).unwrap().findings.is_empty());
+    backups.restore(made.id, place.path.join("restored")).unwrap();
+    let restored = Db::open_with(place.path.join("restored"), &options("two-layer")).unwrap();
+    check(restored.default_table(), None, &expected);
+    restored.close().unwrap();
+    let follower = Db::open_follower(place.path.join("data")).unwrap();
+    check(follower.view().default_table(), None, &expected);
+    drop(follower);
     db.clone().close().unwrap();
     let mended = place.path.join("mended");
     terrane::repair(place.path.join("data"), &mended, &options("two-layer")).unwrap();

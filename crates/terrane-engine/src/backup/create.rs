@@ -175,7 +175,7 @@ impl Making<'_, '_> {
         let store = &self.engine.store;
         store.read(meta.id, 0, &mut bytes)?;
         let found = check::verify(&bytes, meta.id, meta.slots);
-        let is_same = found.and_then(|found| match found == *meta {
+        let is_same = found.and_then(|found| match found == meta.as_written() {
             true => Ok(()),
             false => Err(Error::corrupt("it is not what the manifest says")),
         });

@@ -112,7 +112,7 @@ impl Backups {
             let object = self.read(ObjectKind::Extent, *name, meta.bytes.into())?;
             let found = check::inspect(body(&object), meta.id, meta.slots);
             match found {
-                Ok(found) if found == **meta => {}
+                Ok(found) if found == meta.as_written() => {}
                 _ if terrane_base::planted!(BelieveBackupObject) => {}
                 Ok(_) => return Err(Error::corrupt(format!("object {name:032x} is another extent"))),
                 Err(error) => return Err(error.context(format!("object {name:032x}"))),

@@ -61,7 +61,7 @@ impl Backups {
             let checked =
                 self.read(ObjectKind::Extent, *name, meta.bytes.into()).and_then(
                     |object| match check::verify(body(&object), meta.id, meta.slots)? {
-                        found if found == **meta => Ok(()),
+                        found if found == meta.as_written() => Ok(()),
                         _ => Err(Error::corrupt("it is another extent than the manifest says")),
                     },
                 );

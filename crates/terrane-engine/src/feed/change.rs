@@ -13,10 +13,17 @@ use crate::ingest::mark;
 #[derive(Clone, Debug)]
 pub struct ChangeBatch {
     batch: ReadBatch,
-    /// Its records with keys as the user knows them, if they are not so in the journal.
-    decoded: Option<Arc<[u8]>>,
+    /// For each record the keys as the user knows them, if they are not so in the journal; none if all are.
+    decoded: Arc<[Option<Decoded>]>,
     /// The tables that it names; no name for one that was dropped since.
     tables: Arc<[(TableId, TableName)]>,
+}
+
+/// The key of a record, and the end of the range that it deletes.
+#[derive(Debug)]
+struct Decoded {
+    key: Vec<u8>,
+    end: Vec<u8>,
 }
 
 /// What is known of a table.
@@ -135,9 +142,12 @@ impl ChangeBatch {
 
     /// The changes, in the order in which they were added to the batch.
     pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
-        let records = records(self.decoded.as_deref().unwrap_or(self.batch.records()));
-        let numbered = (self.first_seq().0..).map(SeqNo).zip(records);
-        numbered.flat_map(move |(seq, record)| {
+        let numbered = (self.first_seq().0..).map(SeqNo).zip(records(self.batch.records()));
+        numbered.enumerate().flat_map(move |(at, (seq, mut record))| {
+            if let Some(Some(Decoded { key, end })) = self.decoded.get(at) {
+                let is_range = record.kind == RecordKind::RangeDelete;
+                record = Record { key, value: if is_range { end } else { record.value }, ..record };
+            }
             tables_of(&record).filter_map(move |table| self.change(seq, table, &record))
         })
     }
@@ -187,27 +197,19 @@ fn tables_of<'r>(record: &Record<'r>) -> impl Iterator<Item = TableId> + use<'r>
     own.into_iter().chain(mark::tables_of(record))
 }
 
-/// The records with decoded keys, if one of the tables has an order of its own.
-fn decode(batch: &ReadBatch, tables: &[(TableId, TableName)]) -> Result<Option<Arc<[u8]>>> {
+/// The decoded keys of the records, if one of the tables has an order of its own.
+fn decode(batch: &ReadBatch, tables: &[(TableId, TableName)]) -> Result<Arc<[Option<Decoded>]>> {
     if tables.iter().all(|(_, name)| name.order().is_none()) {
-        return Ok(None);
+        return Ok(Arc::default());
     }
-    let (mut decoded, mut key, mut end) = (Vec::new(), Vec::new(), Vec::new());
-    for record in records(batch.records()) {
+    let decoded = records(batch.records()).map(|record| {
         let table = tables.iter().find(|(id, _)| *id == record.table);
-        let Some(order) = table.and_then(|(_, name)| name.order()) else {
-            record.encode(&mut decoded);
-            continue;
-        };
-        order.decode_into(record.key, &mut key)?;
-        let mut told = Record { key: &key, ..record };
-        if record.kind == RecordKind::RangeDelete {
-            order.decode_into(record.value, &mut end)?;
-            told.value = &end;
-        }
-        told.encode(&mut decoded);
-    }
-    Ok(Some(decoded.into()))
+        let Some(order) = table.and_then(|(_, name)| name.order()) else { return Ok(None) };
+        let is_range = record.kind == RecordKind::RangeDelete;
+        let end = if is_range { order.decode(record.value)? } else { Vec::new() };
+        Ok(Some(Decoded { key: order.decode(record.key)?, end }))
+    });
+    decoded.collect()
 }
 
 /// The records of a batch whose checksum holds.

@@ -241,13 +241,15 @@ impl Feed {
                     let Some(batch) = self.trail.next_batch(engine.may_tell(*options), true, &state)? else {
                         return Ok(None);
                     };
-                    ChangeBatch::new(batch, &mut |id| Ok(engine.table_named(id)))?
+                    let told = ChangeBatch::new(batch.clone(), &mut |id| Ok(engine.table_named(id)));
+                    told.inspect_err(|_| self.trail.put_back(batch))?
                 }
                 Source::Files(files) => {
                     let Some(batch) = self.trail.next_batch(SeqNo::MAX, false, &|| files.state())? else {
                         return Ok(None);
                     };
-                    ChangeBatch::new(batch, &mut |id| files.name_of(id))?
+                    let told = ChangeBatch::new(batch.clone(), &mut |id| files.name_of(id));
+                    told.inspect_err(|_| self.trail.put_back(batch))?
                 }
             };
             if let Some(batch) = batch {

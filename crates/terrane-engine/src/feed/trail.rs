@@ -94,6 +94,12 @@ impl Trail {
         }
     }
 
+    /// Takes back a batch that was not told after all.
+    pub(super) fn put_back(&mut self, batch: ReadBatch) {
+        self.next = batch.first_seq();
+        self.group.push_front(batch);
+    }
+
     /// Goes to the segment that has the next number; says whether that is another one than the present.
     fn move_on(&mut self, is_sure: bool, state: &dyn Fn() -> Result<Arc<State>>) -> Result<bool> {
         let mut seen = state()?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use terrane_base::{Error, Kind, Result};
 use terrane_format::dump;
 use terrane_format::external::{BYTEWISE, COMPARATOR, MERGE_OPERATOR};
+use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 use terrane_table::ExternalFile;
 
 use super::{Arrival, Ingested};
@@ -30,7 +31,8 @@ pub struct IngestOptions {
     pub copy: bool,
     /// Remove the files once they are in.
     pub remove: bool,
-    /// Read everything before and check every checksum; without it a block is checked when it is read.
+    /// Read everything before, check every checksum and what the file says of its extents; true unless it is set otherwise.
+    /// Without it the file is believed, and a block is checked when it is read: for files of one's own.
     pub verify: bool,
     /// How long to wait for transactions and writes that have locks on keys within the files.
     pub lock_timeout: Duration,
@@ -38,7 +40,7 @@ pub struct IngestOptions {
 
 impl Default for IngestOptions {
     fn default() -> Self {
-        IngestOptions { copy: false, remove: false, verify: false, lock_timeout: Duration::from_secs(10) }
+        IngestOptions { copy: false, remove: false, verify: true, lock_timeout: Duration::from_secs(10) }
     }
 }
 
@@ -85,6 +87,7 @@ impl Engine {
             }
             let opened = ExternalFile::open(&*self.disk, &file.path)?;
             check_purpose(&opened, &file.table)?;
+            check_slots(&opened)?;
             if options.verify
                 && let Some(error) = opened.verify().into_iter().next()
             {
@@ -110,7 +113,7 @@ impl Engine {
         let slots: Vec<_> = found.iter().map(|meta| (meta.id.slot, meta.slots)).collect();
         let linked = if options.copy { None } else { self.store.adopt(&file.path, &slots)? };
         ingested.extents += found.len() as u64;
-        ingested.entries += found.iter().map(|meta| meta.entries).sum::<u64>();
+        ingested.entries += found.iter().map(|meta| meta.entries).fold(0, u64::saturating_add);
         if let Some(number) = linked {
             ingested.files_linked += 1;
             arrival.extents.extend(found.iter().cloned());
@@ -146,6 +149,24 @@ impl Engine {
         })?;
         Ok(copied)
     }
+}
+
+/// No extent reaches further than a file can, nor has more bytes than its slots.
+fn check_slots(file: &ExternalFile) -> Result<()> {
+    for meta in &file.contents().extents {
+        let end = u64::from(meta.id.slot) + u64::from(meta.slots);
+        let room = u64::from(meta.slots) * SLOT_BYTES as u64;
+        if end > u64::from(EXTENT_SLOTS_MAX) || u64::from(meta.bytes) > room {
+            let message = format!(
+                "{}: an extent of {} bytes in {} slots up to slot {end}, where a file has {EXTENT_SLOTS_MAX} slots",
+                file.path().display(),
+                meta.bytes,
+                meta.slots
+            );
+            return Err(Error::corrupt(message));
+        }
+    }
+    Ok(())
 }
 
 /// A file is for tables that order keys as it does, and fold what it has to be folded.

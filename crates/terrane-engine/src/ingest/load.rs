@@ -39,13 +39,16 @@ impl Engine {
             return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)));
         }
         let output = OutputSettings::new(&table.settings.limits, true);
-        let writer = ExtentWriter::new(WriterSettings {
+        let mut writer = ExtentWriter::new(WriterSettings {
             table: table.id,
             block_bytes: output.block_bytes,
             block_encoding: output.block_encoding,
             filter_bits_per_key: output.filter_bits_per_key,
             compression: output.compression,
         })?;
+        if let Some(extractor) = table.sense.extractor() {
+            writer.filter_prefixes(extractor);
+        }
         Ok(Loader {
             engine: self.clone(),
             writer,

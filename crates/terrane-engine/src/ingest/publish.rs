@@ -64,6 +64,7 @@ impl Engine {
         let seq = self.publish_fenced(arrivals)?;
         fenced.land(seq);
         drop(watched);
+        self.feeds.wake_if_waiting();
         add(
             &self.counters.extents_ingested,
             arrivals.iter().map(|arrival| arrival.extents.len() as u64).sum(),
@@ -96,6 +97,8 @@ impl Engine {
         let held = self.scheduler.hold_flushes(&ids, &control)?;
         let placed = self.claim_places(arrivals);
         let published = placed.as_ref().map_err(Error::clone).and_then(|(places, _)| {
+            // No checkpoint or backup has the commit without the edit.
+            let _no_moment = self.trimming.lock();
             // A drop waits until edit and pictures agree again, or the edit finds the table dropped.
             let _installing: Vec<_> = tables.iter().map(|table| table.installing.lock()).collect();
             match tables.iter().find(|table| table.is_dropped()) {

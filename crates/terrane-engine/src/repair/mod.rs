@@ -27,7 +27,7 @@ use terrane_levels::manifest::{Salvaged, salvage};
 
 use crate::catalog::{DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
-use crate::settings::{KEPT, KEY_ORDER, is_at_hand};
+use crate::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, is_at_hand};
 use reached::Reached;
 
 /// Bytes of the batches that fill the new database.
@@ -290,6 +290,13 @@ impl Repair<'_> {
             missing.into_iter().for_each(|error| self.report.lose(Some(&table.name), error));
             let mut options = table.options.clone();
             options.retain(|(name, _)| !kept.iter().any(|(kept, _)| name == kept));
+            if let Some(at) = options.iter().position(|(name, _)| name == PREFIX_EXTRACTOR)
+                && let Err(error) = is_at_hand(PREFIX_EXTRACTOR, &options[at].1, &self.target.functions)
+            {
+                options.remove(at);
+                let error = error.context("the table has no prefix_extractor any more");
+                self.report.lose(Some(&table.name), error);
+            }
             options.extend_from_slice(&kept);
             let made = match self.target.create_table(&table.name, &options) {
                 Err(error) if error.kind() == Kind::Invalid => {

@@ -190,6 +190,13 @@ impl ExtentMeta {
         if self.is_numbered() { (UNNUMBERED_SEQ, UNNUMBERED_SEQ) } else { (self.seq_min, self.seq_max) }
     }
 
+    /// What its index and footer say of it: the meta without the number that it has as a whole.
+    #[must_use]
+    pub fn as_written(&self) -> ExtentMeta {
+        let (seq_min, seq_max) = self.written_seqs();
+        ExtentMeta { seq_min, seq_max, format_version: self.format_version & !NUMBERED, ..self.clone() }
+    }
+
     fn check(&self) -> Result<()> {
         let refuse = |is_wrong: bool, why: &str| {
             if is_wrong { Err(Error::corrupt(format!("extent {}: {why}", self.id))) } else { Ok(()) }

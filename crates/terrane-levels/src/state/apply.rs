@@ -8,6 +8,7 @@ use terrane_base::{Error, Result, SegmentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX};
 use terrane_format::manifest::{Edit, EditOp, NextIds, Place, Seal, SegmentSpec, TableOptions};
+use terrane_format::segment::SEGMENT_BYTES_MAX;
 
 use super::{Segment, State, Table};
 use crate::metasnapshot::{Change, Metasnapshot};
@@ -158,6 +159,10 @@ impl State {
     fn add_segment(&mut self, spec: SegmentSpec) -> Result<()> {
         if spec.id < self.next.segment {
             return Err(Error::invalid(format!("segment number {} was used before", spec.id)));
+        }
+        if spec.bytes > SEGMENT_BYTES_MAX {
+            let message = format!("segment {} of {} bytes: at most {SEGMENT_BYTES_MAX}", spec.id, spec.bytes);
+            return Err(Error::invalid(message));
         }
         if self.segment_files.contains(&spec.file) {
             let message = format!("segment {}: file {} belongs to another segment", spec.id, spec.file);

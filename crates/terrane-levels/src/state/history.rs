@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use terrane_base::{Error, Result, SegmentId};
 use terrane_format::manifest::Kept;
+use terrane_format::segment::SEGMENT_HEADER_BYTES;
 
 use super::apply::{check_seq, no_segment};
 use super::{KeptSegment, State};
@@ -14,7 +15,8 @@ impl State {
         check_seq(kept.last_seq)?;
         let live = self.segments.get(&id).ok_or_else(|| no_segment(id))?;
         let spec = live.spec;
-        if kept.end_offset > spec.bytes || kept.first_seq > kept.last_seq || kept.first_seq.0 == 0 {
+        let is_within = (SEGMENT_HEADER_BYTES as u64..=spec.bytes).contains(&kept.end_offset);
+        if !is_within || kept.first_seq > kept.last_seq || kept.first_seq.0 == 0 {
             let message = format!("segment {id} of {} bytes cannot be kept as {kept:?}", spec.bytes);
             return Err(Error::invalid(message));
         }

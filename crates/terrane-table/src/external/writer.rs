@@ -39,6 +39,8 @@ pub struct ExternalWriter {
     /// An operand or a value with what stands in front of it.
     stored: Vec<u8>,
     is_finished: bool,
+    /// Why an extent could not be written: the file is not whole any more.
+    failed: Option<Error>,
 }
 
 impl ExternalWriter {
@@ -67,6 +69,7 @@ impl ExternalWriter {
             last_key: None,
             stored: Vec::new(),
             is_finished: false,
+            failed: None,
         })
     }
 
@@ -117,6 +120,7 @@ impl ExternalWriter {
 
     fn add(&mut self, key: &[u8], kind: RecordKind, value: &[u8]) -> Result<()> {
         key::check_key(key)?;
+        self.check_room(key.len(), value.len())?;
         if let Some(last) = &mut self.last_key {
             if last.as_slice() >= key {
                 return Err(Error::invalid(format!(
@@ -139,6 +143,26 @@ impl ExternalWriter {
         Ok(())
     }
 
+    /// Checks that an entry has a place: what was taken can always be finished.
+    fn check_room(&self, key_len: usize, value_len: usize) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let is_open = !self.writer.is_empty();
+        // An extent is of one slot, but for an entry that needs more, which is alone in it; with index and filter.
+        let bytes = 3 * key_len + value_len + SLOT_BYTES / 16;
+        let joins = is_open && self.writer.fits(key_len, value_len);
+        let needed = if joins { 0 } else { 1 + bytes / SLOT_BYTES };
+        if self.slot as usize + usize::from(is_open) + needed <= EXTENT_SLOTS_MAX as usize {
+            return Ok(());
+        }
+        let message = format!(
+            "{}: a file holds {EXTENT_SLOTS_MAX} slots of {SLOT_BYTES} bytes at most: finish it and go on in another one",
+            self.path.display()
+        );
+        Err(Error::new(Kind::Full, message))
+    }
+
     /// Bytes that the file takes so far, about.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -153,17 +177,12 @@ impl ExternalWriter {
         let (bytes, meta) = self.writer.finish_bytes()?;
         let written = self.write_extent(&bytes, meta);
         self.writer.recycle(bytes);
+        self.failed = written.as_ref().err().cloned();
         written
     }
 
     fn write_extent(&mut self, bytes: &[u8], meta: ExtentMeta) -> Result<()> {
-        if self.slot + meta.slots > EXTENT_SLOTS_MAX {
-            let message = format!(
-                "{}: a file holds {EXTENT_SLOTS_MAX} slots of {SLOT_BYTES} bytes at most: go on in another one",
-                self.path.display()
-            );
-            return Err(Error::new(Kind::Full, message));
-        }
+        debug_assert!(self.slot + meta.slots <= EXTENT_SLOTS_MAX, "looked at before entries were taken");
         let at = slot_offset(self.slot);
         self.file.allocate(at, slot_offset(meta.slots))?;
         self.file.write_at(at, bytes)?;
@@ -176,8 +195,12 @@ impl ExternalWriter {
     /// Writes what is left and makes the file durable.
     ///
     /// # Errors
-    /// `Invalid` if nothing was added; `Full`, `Io`. Nothing is at the path then.
+    /// `Invalid` if nothing was added; `Full`, `Io`, those of an entry before included, but for a file that is full. Nothing is
+    /// at the path then.
     pub fn finish(mut self) -> Result<ExternalSummary> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         self.end_extent()?;
         if self.contents.extents.is_empty() {
             let message = format!("{}: an external file has an entry at least", self.path.display());
@@ -219,4 +242,34 @@ fn parent(path: &Path) -> &Path {
 
 fn slot_offset(slot: u32) -> u64 {
     u64::from(slot) * SLOT_BYTES as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_device::MemDisk;
+
+    use super::*;
+
+    /// What was taken is in the file, however full it is; what does not fit is refused before it is taken.
+    #[test]
+    fn a_full_file_has_all_that_it_took() {
+        let (disk, path): (Arc<dyn Disk>, _) = (Arc::new(MemDisk::new()), Path::new("/file"));
+        let mut writer =
+            ExternalWriter::create(disk.clone(), path, WriterSettings::default(), (None, None)).unwrap();
+        writer.slot = EXTENT_SLOTS_MAX - 2;
+        let mut taken = 0u64;
+        let refused = loop {
+            match writer.put(&taken.to_be_bytes(), &[7; 100_000], Moment::NEVER) {
+                Ok(()) => taken += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused.kind(), Kind::Full);
+        assert_eq!(
+            writer.put(&[0xff; 9], &[], Moment::NEVER).map_err(|error| error.kind()),
+            Ok(()),
+            "a small one fits"
+        );
+        assert_eq!(writer.finish().unwrap().entries, taken + 1);
+    }
 }

@@ -8,7 +8,7 @@ use super::session::{Session, Ticket};
 use crate::{Sync, Table};
 
 impl Session {
-    /// Asks for the value of `key`. Answer: [`Answer::Value`].
+    /// Asks for the value of `key`. Answer: [`Answer::Value`](super::Answer::Value).
     ///
     /// # Errors
     /// `Busy` if the ring of the core is full: collect answers and submit again. `Invalid` for a key beyond the limit
@@ -22,7 +22,7 @@ impl Session {
         })
     }
 
-    /// Asks for the values of several keys of one partition, of one moment. Answer: [`Answer::Values`].
+    /// Asks for the values of several keys of one partition, of one moment. Answer: [`Answer::Values`](super::Answer::Values).
     ///
     /// # Errors
     /// As [`Session::get`], and `Invalid` for keys of several partitions.
@@ -49,7 +49,7 @@ impl Session {
 
     /// Asks for up to `rows_max` rows from the first key at or after `start`, fewer once they pass
     /// [`SCAN_BYTES_MAX`](super::SCAN_BYTES_MAX). The core of `start` reads them, beyond its range too; there the
-    /// session's earlier writes may still be missing. Answer: [`Answer::Rows`].
+    /// session's earlier writes may still be missing. Answer: [`Answer::Rows`](super::Answer::Rows).
     ///
     /// # Errors
     /// As [`Session::get`].
@@ -76,7 +76,7 @@ impl Session {
         })
     }
 
-    /// Sets `key` to `value`. Answer: [`Answer::Written`].
+    /// Sets `key` to `value`. Answer: [`Answer::Written`](super::Answer::Written).
     ///
     /// # Errors
     /// As [`Session::get`], and `Invalid` for a value beyond the limit.
@@ -84,7 +84,7 @@ impl Session {
         self.write_key(table, key, sync, |batch, key| table.add_put(batch, key, value))
     }
 
-    /// Removes `key`; fine if it is not there. Answer: [`Answer::Written`].
+    /// Removes `key`; fine if it is not there. Answer: [`Answer::Written`](super::Answer::Written).
     ///
     /// # Errors
     /// As [`Session::get`].

@@ -1,7 +1,7 @@
 //! What is stored, what is refused, and what crosses the border of a table with an order in other ways.
 
 use terrane::cores::{Answer, Cores};
-use terrane::{Db, Kind, Sync, TableOptions};
+use terrane::{Db, ExtentFileWriter, IngestOptions, Kind, Options, Sync, TableOptions};
 
 use super::orders::functions;
 use super::{open, options, rows};
@@ -151,4 +151,31 @@ fn cores_divide_a_table_in_its_order() {
     });
     seen.sort();
     assert_eq!(seen, [vec![b"c".to_vec()], vec![b"c".to_vec(), b"a".to_vec()]]);
+}
+
+#[test]
+fn files_and_loads_are_in_the_order_of_their_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("db"));
+    let table = db.create_table("t", &own("reverse")).unwrap();
+    db.bulk_load(&table, [(b"d", b"1"), (b"c", b"1")]).unwrap();
+    assert_eq!(db.bulk_load(&table, [(b"a", b"1"), (b"b", b"1")]).unwrap_err().kind(), Kind::Invalid);
+    let path = dir.path().join("file");
+    let mut file = ExtentFileWriter::create(&path, &options_with("reverse")).unwrap();
+    file.put(b"b", b"2").unwrap();
+    assert_eq!(file.put(b"c", b"2").unwrap_err().kind(), Kind::Invalid, "it comes before");
+    file.put(b"a", b"2").unwrap();
+    file.finish().unwrap();
+    let refused = db.ingest(&[(db.default_table(), &path)], IngestOptions::default()).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Invalid, "the table has another order");
+    db.ingest(&[(&table, &path)], IngestOptions::default()).unwrap();
+    let keys: Vec<_> = table.iter().map(|row| row.unwrap().0).collect();
+    assert_eq!(keys, [b"d", b"c", b"b", b"a"]);
+    assert_eq!(table.approximate_count(&b"c"[..]..&b"a"[..]).unwrap().value, 2);
+}
+
+fn options_with(order: &str) -> Options {
+    let mut options = Options::default();
+    options.set("key_order", order).unwrap();
+    options
 }
