@@ -83,7 +83,7 @@ fn random_limits(numbers: &mut Numbers, options: &mut Vec<(String, String)>) {
     for name in ["slow_read_micros", "slow_write_micros", "slow_scan_micros", "slow_job_micros"] {
         options.push((name.to_owned(), numbers.pick(&[0, 0, 0, 1, 1000]).to_string()));
     }
-    options.push(("skipped_versions_max".to_owned(), numbers.pick(&[0, 0, 1 << 40]).to_string()));
+    options.push(("skipped_versions_max".to_owned(), numbers.pick(&[0, 0, 1u64 << 40]).to_string()));
     options.push(("reader_age_max_ms".to_owned(), numbers.pick(&[0, 0, 31_536_000_000u64]).to_string()));
 }
 
