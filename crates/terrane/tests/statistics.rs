@@ -41,6 +41,8 @@ fn tables_are_told_apart() {
     let memory = |table| number(&db, Some(table), "table_memory_entries");
     assert_eq!((memory("users"), memory("default")), (101, 1));
     db.flush().unwrap();
+    // A flush is counted at its very end.
+    db.wait_until_quiescent().unwrap();
     assert_eq!((memory("users"), memory("default")), (0, 0));
     let flushes = |table| number(&db, Some(table), "table_flushes");
     assert_eq!((flushes("users"), flushes("default")), (1, 1));
