@@ -20,6 +20,7 @@ const MIRI: &[(&str, &str)] = &[
     ("terrane-base", "--test lane"),
     ("terrane-memtable", "--test global"),
     ("terrane-table", "--test hostile a_meta_that_does_not_fit_is_an_error"),
+    ("terrane-engine", "--lib epoch_cell"),
 ];
 
 /// Tests that the sanitizers run.

@@ -35,7 +35,8 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     /// The current value, alive as long as it is wanted.
     #[inline]
     pub(crate) fn share(&self, guard: &Guard) -> Arc<T> {
-        let value: *const T = self.load(guard);
+        // Acquire: as in `load`. Not through a reference to the value, which does not reach the count beside it.
+        let value = self.pointer.load(Ordering::Acquire, guard).as_raw();
         // SAFETY: the pointer is that of an `Arc` by rule 1, and the guard keeps the cell's count by rule 3.
         unsafe {
             Arc::increment_strong_count(value);
@@ -61,5 +62,94 @@ impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
         let last = self.pointer.load(Ordering::Relaxed, &guard).as_raw();
         // SAFETY: rule 4: nobody can load the pointer; it is that of an `Arc` whose count is the cell's, by rule 1.
         drop(unsafe { Arc::from_raw(last) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    /// A number twice, and a count of those that are gone.
+    struct Twice(u64, Box<u64>, Arc<AtomicU64>);
+
+    impl Twice {
+        fn check(&self, least: u64) -> u64 {
+            assert_eq!(self.0, *self.1);
+            assert!(self.0 >= least, "{} after {least}", self.0);
+            self.0
+        }
+    }
+
+    impl Drop for Twice {
+        fn drop(&mut self) {
+            // What is read from memory that was given back would differ, or be found by Miri.
+            assert_eq!(self.0, *self.1);
+            self.2.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn numbers() -> (Arc<AtomicU64>, impl Fn(u64) -> Twice) {
+        let gone = Arc::new(AtomicU64::new(0));
+        let counted = gone.clone();
+        (gone, move |number| Twice(number, Box::new(number), counted.clone()))
+    }
+
+    /// Runs what was put off, until so many are gone.
+    fn until_gone(gone: &AtomicU64, count: u64) {
+        while gone.load(Ordering::Relaxed) < count {
+            terrane_base::epoch::pin().flush();
+            std::thread::yield_now();
+        }
+        assert_eq!(gone.load(Ordering::Relaxed), count);
+    }
+
+    #[test]
+    fn what_is_shared_lives_longer_than_the_cell() {
+        let (gone, number) = numbers();
+        let cell = EpochCell::new(number(1));
+        let (first, again) =
+            (cell.share(&terrane_base::epoch::pin()), cell.share(&terrane_base::epoch::pin()));
+        assert!(Arc::ptr_eq(&first, &again));
+        cell.replace(number(2));
+        let guard = terrane_base::epoch::pin();
+        let second = cell.load(&guard);
+        cell.replace(number(3));
+        assert_eq!((first.check(1), second.check(2), cell.load(&guard).check(3)), (1, 2, 3));
+        drop(guard);
+        until_gone(&gone, 1);
+        let third = cell.share(&terrane_base::epoch::pin());
+        drop((cell, again));
+        assert_eq!((first.check(1), third.check(3)), (1, 3));
+        assert_eq!(gone.load(Ordering::Relaxed), 1, "of the second alone nobody has a count");
+        drop((first, third));
+        until_gone(&gone, 3);
+    }
+
+    #[test]
+    fn readers_see_whole_values_while_others_replace_them() {
+        const VALUES: u64 = if cfg!(miri) { 30 } else { 3000 };
+        let (gone, number) = numbers();
+        let cell = EpochCell::new(number(0));
+        std::thread::scope(|threads| {
+            for _ in 0..2 {
+                threads.spawn(|| {
+                    let (mut last, mut kept) = (0, None);
+                    while last < VALUES {
+                        let guard = terrane_base::epoch::pin();
+                        last = cell.load(&guard).check(last);
+                        let shared = cell.share(&guard);
+                        drop(guard);
+                        last = shared.check(last);
+                        kept = Some(shared);
+                    }
+                    drop(kept);
+                });
+            }
+            (1..=VALUES).for_each(|next| cell.replace(number(next)));
+        });
+        drop(cell);
+        until_gone(&gone, VALUES + 1);
     }
 }

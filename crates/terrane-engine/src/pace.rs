@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use terrane_base::env::{Clock, Env};
+use terrane_base::env::Clock;
 
 /// Least rate at which writers go on, in bytes per second.
 pub(crate) const RATE_FLOOR: f64 = 256.0 * 1024.0;
@@ -21,8 +21,6 @@ const PAUSE_MAX: Duration = Duration::from_millis(10);
 pub(crate) const QUANTUM_BYTES: u64 = 64 * 1024;
 /// Most that writers earn by working between two payments, in bytes.
 const EARNED_BYTES_MAX: f64 = 2.0 * QUANTUM_BYTES as f64;
-/// Time between two looks at what is awaited.
-const LOOK: Duration = Duration::from_millis(1);
 /// Stands for a rate without a limit.
 const FREE: u64 = u64::MAX;
 
@@ -108,12 +106,19 @@ impl Pace {
     }
 
     /// Pays for `bytes` by the time that follows, as soon as what is unpaid is paid. Returns what was paid, to be given
-    /// [back](Pace::give_back) if the write does not come; `None` if it is not paid by `until`.
-    pub(crate) fn pay_within(&self, bytes: u64, until: Duration, env: &Env) -> Option<u64> {
+    /// [back](Pace::give_back) if the write does not come; `None` if it is not paid by `until`. Pays nothing once
+    /// `gives_up` says that no write will come.
+    pub(crate) fn pay_within(
+        &self,
+        bytes: u64,
+        until: Duration,
+        clock: &dyn Clock,
+        gives_up: &dyn Fn() -> bool,
+    ) -> Option<u64> {
         let micros = |time: Duration| time.as_micros() as u64;
         loop {
             let Some(rate) = self.rate() else { return Some(0) };
-            let (now, unpaid) = (micros(env.clock.now()), self.unpaid.load(Ordering::Relaxed));
+            let (now, unpaid) = (micros(clock.now()), self.unpaid.load(Ordering::Relaxed));
             // A batch less than a quantum may come early: pauses are that coarse elsewhere, too.
             let grace = (QUANTUM_BYTES as f64 / rate * 1e6) as u64;
             if unpaid <= now.saturating_add(grace) {
@@ -123,8 +128,14 @@ impl Pace {
                 if taken.is_ok() {
                     return Some(price);
                 }
-            } else if unpaid - grace > micros(until) || !wait(env, until) {
+            } else if unpaid - grace > micros(until) || now >= micros(until) {
                 return None;
+            } else if gives_up() {
+                return Some(0);
+            } else {
+                // It is time that pays; but the rate may change meanwhile.
+                let owed = Duration::from_micros(unpaid - grace - now);
+                clock.sleep(owed.clamp(PAUSE_MIN, PAUSE_MAX));
             }
         }
     }
@@ -133,18 +144,4 @@ impl Pace {
     pub(crate) fn give_back(&self, price: u64) {
         self.unpaid.fetch_sub(price, Ordering::Relaxed);
     }
-}
-
-/// Lets a little time pass; false if `until` is over.
-fn wait(env: &Env, until: Duration) -> bool {
-    let now = env.clock.now();
-    let time = until.saturating_sub(now).min(LOOK);
-    if time.is_zero() {
-        return false;
-    }
-    match env.spawn.stepper() {
-        Some(stepper) => stepper.pass(time),
-        None => env.clock.sleep(time),
-    }
-    true
 }

@@ -73,9 +73,11 @@ impl Engine {
         if bill.memory_bytes > 0 {
             paces.push((&self.pressure.memory, bill.memory_bytes));
         }
+        // The commit says why.
+        let is_hopeless = || self.is_closing() || self.journal.check().is_err();
         let mut paid = Vec::new();
         for (pace, bytes) in paces {
-            match pace.pay_within(bytes, until, &self.env) {
+            match pace.pay_within(bytes, until, &*self.env.clock, &is_hopeless) {
                 Some(price) => paid.push((pace, price)),
                 None => {
                     // Or those who are refused again and again would pay for nobody.
