@@ -139,9 +139,9 @@ impl Engine {
         let picture = table.pinned();
         let snapshots = self.pins.list(|| self.journal.visible());
         let shape = shape_of(table.id, &picture.tree, &snapshots);
-        let memory = memory_tier(&picture, self.options.global_index_bytes);
+        let memory = memory_tier(&picture, self.budget.generation_bytes());
         let policy = self.options.adaptive_shape;
-        let limits = &table.settings.limits;
+        let limits = &table.settings().limits;
         match pick_fewer_runs(&shape, memory, limits, &schedule.claims, load, policy)? {
             Fewer::Merge(spec) => Some(Work::Adapt(table.clone(), *spec)),
             Fewer::Flush => self.flush_for_reads(table, &picture, schedule),

@@ -144,7 +144,7 @@ impl Engine {
         let (mut most, mut slows) = (f64::MIN, false);
         for table in tables {
             let runs = table.pinned().tree.runs.len() as u64;
-            table.pressure.look(now, runs >= table.settings.limits.overflow_runs_trigger);
+            table.pressure.look(now, runs >= table.settings().limits.overflow_runs_trigger);
             let own = self.backlog_of(table);
             let backlog = if terrane_base::planted!(SlowEverybody) { most.max(own) } else { own };
             slows |= table.pressure.set_backlog(backlog);
@@ -155,15 +155,16 @@ impl Engine {
 
     fn backlog_of(&self, table: &Table) -> f64 {
         let tree = table.pinned().tree;
-        let limits = &table.settings.limits;
+        let settings = table.settings();
+        let limits = &settings.limits;
         let bytes: u64 = tree.runs.iter().map(|run| run.level.totals().bytes).sum();
         let bytes = (self.backlog.brought(bytes) + self.backlog.moved(table.id)).max(0.0);
         let run_bytes = self.backlog.run_bytes.load(Ordering::Relaxed).max(self.generation_limit() / 2);
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
-        let (start, end) = (limits.overflow_runs_trigger as f64, table.settings.overflow_runs_max as f64);
+        let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
         let of_runs = (generations - start) / (end - start).max(1.0);
         let owed = debt_bytes(&crate::compact::shape_of(table.id, &tree, &[]), limits) as f64;
-        let of_levels = owed / (DEBT_BASES * table.settings.level_base_bytes as f64);
+        let of_levels = owed / (DEBT_BASES * settings.level_base_bytes as f64);
         of_runs.max(of_levels * 2.0 - 1.0)
     }
 }

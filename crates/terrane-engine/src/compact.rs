@@ -29,7 +29,7 @@ impl Engine {
         for table in tables.iter().filter(|table| !schedule.failures.holds(("compact", Some(table.id)))) {
             let tree = table.pinned().tree;
             let shape = shape_of(table.id, &tree, &snapshots);
-            due.push((debt_bytes(&shape, &table.settings.limits), table, tree));
+            due.push((debt_bytes(&shape, &table.settings().limits), table, tree));
         }
         due.sort_by_key(|(debt, ..)| std::cmp::Reverse(*debt));
         due.into_iter().find_map(|(_, table, tree)| {
@@ -48,7 +48,8 @@ impl Engine {
         puts_off: bool,
     ) -> Option<JobSpec> {
         let mut shape = shape_of(table.id, tree, snapshots);
-        let limits = &table.settings.limits;
+        let settings = table.settings();
+        let limits = &settings.limits;
         shape.heats = self.heats(tree, limits);
         let served = table.serve_requests(schedule.is_paused(), |request| {
             pick_range(&shape, limits, &schedule.claims, request)

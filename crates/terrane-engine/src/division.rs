@@ -55,11 +55,11 @@ impl Engine {
     pub(crate) fn balance_memory(&self) -> Balance {
         let _looking = self.looking.0.lock();
         let write_bytes = self.write_memory_in_use();
-        if !self.plan.adaptive {
+        if !self.budget.plan().adaptive {
             return Balance { write_bytes, is_over: false };
         }
         self.freed_watch.note(self.cache.used_bytes());
-        self.cache.set_limit(self.plan.cache_limit(write_bytes, self.lent_bytes()));
+        self.cache.set_limit(self.budget.plan().cache_limit(write_bytes, self.lent_bytes()));
         self.cache.shrink_some(STEP_BYTES);
         Balance { write_bytes, is_over: write_bytes + self.cache.used_bytes() > self.bytes_max() }
     }
@@ -67,34 +67,41 @@ impl Engine {
     /// Sets the limit of the cache, and lets it give up all that is too much.
     pub(crate) fn shrink_cache(&self) {
         let _looking = self.looking.0.lock();
-        let limit = self.plan.cache_limit(self.write_memory_in_use(), self.lent_bytes());
+        let limit = self.budget.plan().cache_limit(self.write_memory_in_use(), self.lent_bytes());
         self.freed_watch.note(self.cache.used_bytes());
         self.cache.resize(limit);
     }
 
+    /// Changes how memory is divided, while nobody looks.
+    pub(crate) fn change_budget(&self, change: impl FnOnce()) {
+        let _looking = self.looking.0.lock();
+        change();
+    }
+
     /// What the cache has of the memory of jobs.
     fn lent_bytes(&self) -> u64 {
-        if self.job_memory.is_lent() { self.plan.lent_bytes } else { 0 }
+        if self.job_memory.is_lent() { self.budget.plan().lent_bytes } else { 0 }
     }
 
     /// What writers and the cache may hold together now.
     fn bytes_max(&self) -> u64 {
-        self.plan.shared_bytes() + if self.job_memory.is_out() { self.plan.lent_bytes } else { 0 }
+        self.budget.plan().shared_bytes()
+            + if self.job_memory.is_out() { self.budget.plan().lent_bytes } else { 0 }
     }
 
     /// Whether `reserved` bytes of batches find room, beside what writers and the cache hold; the cache makes some.
     pub(crate) fn has_room_for(&self, reserved: u64) -> bool {
         let balance = self.balance_memory();
         let wanted = balance.write_bytes + reserved;
-        if wanted > self.plan.write_bytes {
+        if wanted > self.budget.write_bytes() {
             return terrane_base::planted!(UnlimitedWriteMemory);
         }
         let has_room = || wanted + self.cache.used_bytes() <= self.bytes_max();
-        if !self.plan.adaptive || has_room() {
+        if !self.budget.plan().adaptive || has_room() {
             return true;
         }
         let _looking = self.looking.0.lock();
-        self.cache.set_limit(self.plan.cache_limit(wanted, self.lent_bytes()));
+        self.cache.set_limit(self.budget.plan().cache_limit(wanted, self.lent_bytes()));
         self.cache.shrink_some(reserved + STEP_BYTES);
         has_room()
     }

@@ -17,6 +17,7 @@ use terrane_table::{Cache, RowCache};
 
 use crate::adapt::Adapting;
 use crate::backlog::Backlog;
+use crate::budget::Budget;
 use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::draining::Draining;
@@ -31,7 +32,6 @@ use crate::pressure::Pressure;
 use crate::readers::Readers;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
-use crate::settings::MemoryPlan;
 use crate::stalls::Stalls;
 use crate::stats::{Counters, Histograms, Stats, add};
 use crate::table::Table;
@@ -50,8 +50,8 @@ pub struct Engine {
     pub(crate) dir: PathBuf,
     /// Options in force, resolved.
     pub(crate) options: Options,
-    /// How the memory budget is divided.
-    pub(crate) plan: MemoryPlan,
+    /// The memory ceiling, and how it is divided.
+    pub(crate) budget: Budget,
     /// Where extents live; reads through it are those of users.
     pub(crate) store: Arc<dyn Store>,
     /// Blocks in memory.
@@ -186,6 +186,7 @@ impl Engine {
         self.show_readers(&mut stats);
         (stats.events_dropped, stats.listener_panics) = self.events.counts();
         stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
+        stats.memory_limit_bytes = self.budget.memory_bytes();
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();
         (stats.store_bytes, stats.store_live_bytes) = (store.file_bytes, store.live_bytes);

@@ -222,7 +222,7 @@ impl Engine {
         is_ranged
             || !tree.runs.is_empty()
             || self.is_hurt(table.id)
-            || level_1 > OVERFLOW_FACTOR.saturating_mul(Targets::new(&sizes, &table.settings.limits).of(1))
+            || level_1 > OVERFLOW_FACTOR.saturating_mul(Targets::new(&sizes, &table.settings().limits).of(1))
             || (is_large && (had_to_wait || self.puts_off()))
     }
 
@@ -235,7 +235,7 @@ impl Engine {
         let run = self.next_run.fetch_add(1, Ordering::Relaxed);
         let snapshots = self.pins.list(|| self.journal.visible());
         let tree = table.pinned().tree;
-        let spec = plan_dump(&shape_of(table.id, &tree, &snapshots), &table.settings.limits, run);
+        let spec = plan_dump(&shape_of(table.id, &tree, &snapshots), &table.settings().limits, run);
         let size = (generation.record_bytes(), generation.entry_count());
         self.while_dumped(table.id, control, size, || {
             let ranges = ranges_of(generation, &snapshots);
@@ -327,7 +327,7 @@ impl Engine {
         self.scheduler.wait_until(|schedule| {
             let tree = table.pinned().tree;
             let shape = shape_of(table.id, &tree, &snapshots);
-            match plan_flush(&shape, &table.settings.limits, &schedule.claims, start, left) {
+            match plan_flush(&shape, &table.settings().limits, &schedule.claims, start, left) {
                 FlushPlan::Step(spec) => {
                     let claim =
                         schedule.claims.take(spec.claim()).expect("the plan respects what is claimed");

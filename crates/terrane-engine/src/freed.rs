@@ -42,7 +42,7 @@ impl Engine {
         if !self.options.return_freed_memory {
             return;
         }
-        let least = (self.options.memory_bytes / STEP_SHARE).max(STEP_BYTES_MIN);
+        let least = (self.budget.memory_bytes() / STEP_SHARE).max(STEP_BYTES_MIN);
         if self.freed_watch.take(self.cache.used_bytes(), least) {
             terrane_device::return_freed_memory();
         }

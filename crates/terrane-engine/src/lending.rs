@@ -88,7 +88,7 @@ impl JobMemory {
 impl Engine {
     /// Runs a job with the memory of jobs.
     pub(crate) fn with_job_memory<T>(&self, job: impl FnOnce() -> T) -> T {
-        if !self.plan.adaptive {
+        if !self.budget.plan().adaptive {
             return job();
         }
         if self.job_memory.begin() {
@@ -103,7 +103,7 @@ impl Engine {
 
     /// Lends the memory of jobs to the cache if none ran for a while. To be called from time to time.
     pub(crate) fn lend_job_memory(&self) {
-        if self.plan.adaptive && self.job_memory.lend(self.env.clock.now()) {
+        if self.budget.plan().adaptive && self.job_memory.lend(self.env.clock.now()) {
             self.balance_memory();
         }
     }

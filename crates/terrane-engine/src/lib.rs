@@ -9,7 +9,7 @@
 //! * transactions: `txn/` (locks, conflict window, two-phase commit)
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs`, `pressure.rs` and `pace.rs` (pacing),
-//!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
+//!   `budget.rs` and `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
 //! * what changed: `feed/` (readers of changes), `history.rs` (segments that are kept for them)
 //! * told to others: `events.rs` (listeners), `stalls.rs`, `watching.rs` (work), `slow.rs` (slow operations)
 //! * second databases: `checkpoint/`; kept elsewhere: `backup/`; views of one that another process writes: `follow.rs`
@@ -24,6 +24,7 @@ mod adapt;
 mod approximate;
 mod backlog;
 pub mod backup;
+mod budget;
 mod catalog;
 mod check;
 mod checkpoint;

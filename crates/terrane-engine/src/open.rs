@@ -27,6 +27,7 @@ use terrane_table::{Cache, Extent, RowCache};
 
 use crate::adapt::Adapting;
 use crate::backlog::Backlog;
+use crate::budget::Budget;
 use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::draining::Draining;
@@ -43,7 +44,7 @@ use crate::readers::Readers;
 use crate::recover;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
-use crate::settings::{MemoryPlan, TableSettings, check_default, stored_options};
+use crate::settings::{TableSettings, check_default, stored_options};
 use crate::stalls::Stalls;
 use crate::stats::{Counters, Histograms, add};
 use crate::table::Table;
@@ -111,17 +112,17 @@ impl Engine {
         following: Option<&Following<'_>>,
     ) -> Result<Arc<Engine>> {
         let start = env.clock.now();
-        let options = settle(options, &env, &functions)?;
-        let engine = Engine::assemble(disk, dir, options, env, functions, following)?;
+        let settled = settle(options, &env, &functions)?;
+        let engine = Engine::assemble(disk, dir, (options, settled), env, functions, following)?;
         engine.begin(start)?;
         Ok(engine)
     }
 
-    /// Steps 2 to 7, and the journal. Requires: the options are settled.
+    /// Steps 2 to 7, and the journal. Takes the options as they were given and settled.
     fn assemble(
         disk: Arc<dyn Disk>,
         dir: &Path,
-        options: Options,
+        (asked, options): (&Options, Options),
         env: Env,
         functions: Functions,
         following: Option<&Following<'_>>,
@@ -135,17 +136,17 @@ impl Engine {
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
         let journal = recover_journal(doors, dir, &options, found, &tables, &counters, following)?;
-        let (plan, cache) = divide_memory(&options, following.and_then(Following::cache));
+        let (budget, cache) = divide_memory(asked, &options, following.and_then(Following::cache));
         Ok(Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
-            rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
+            rows: RowCache::new(cache.clone(), budget.plan().cache_bytes / 100 * options.row_cache),
             cache,
             looking: Looking::default(),
             job_memory: JobMemory::default(),
             idle_watch: IdleWatch::default(),
             freed_watch: FreedWatch::default(),
             catalog: Catalog::new(tables),
-            txn: Transactions::new(plan.write_bytes),
+            txn: Transactions::new(budget.write_bytes()),
             functions,
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
@@ -173,7 +174,7 @@ impl Engine {
             env,
             disk,
             options,
-            plan,
+            budget,
             store,
             manifest,
             journal,
@@ -203,7 +204,7 @@ impl Engine {
         self.start_workers()?;
         for table in self.catalog.all() {
             let picture = table.pinned();
-            if picture.active.record_bytes() + picture.active.index_bytes() >= self.options.memtable_bytes {
+            if picture.active.record_bytes() + picture.active.index_bytes() >= self.budget.memtable_bytes() {
                 self.note_full(&table);
             }
         }
@@ -294,13 +295,14 @@ fn settle(options: &Options, env: &Env, functions: &Functions) -> Result<Options
 }
 
 /// Whose memory is whose, and the cache.
-fn divide_memory(options: &Options, shared: Option<Arc<Cache>>) -> (MemoryPlan, Arc<Cache>) {
-    let plan = MemoryPlan::new(options);
+fn divide_memory(asked: &Options, options: &Options, shared: Option<Arc<Cache>>) -> (Budget, Arc<Cache>) {
+    let budget = Budget::new(asked.clone(), options);
+    let plan = budget.plan();
     if let Some(cache) = shared {
-        return (plan, cache);
+        return (budget, cache);
     }
     let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
-    (plan, cache)
+    (budget, cache)
 }
 
 /// Finishes what a drop of a table began: its extents leave the manifest.

@@ -5,9 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use terrane_base::env::Clock;
 use terrane_base::key_order::{BYTEWISE, OperatorInOrder};
-use terrane_base::options::{
-    BlockMemory, ExtractorName, OperatorName, Options, OrderName, Setting, TimeToLive,
-};
+use terrane_base::options::{BlockMemory, ExtractorName, OperatorName, Options, OrderName, TimeToLive};
 use terrane_base::prefix_extractor::Extractor;
 use terrane_base::{Error, Functions, Result};
 use terrane_compaction::Limits;
@@ -38,7 +36,6 @@ pub(crate) const MERGE_OPERATOR: &str = "merge_operator";
 pub(crate) const KEY_ORDER: &str = "key_order";
 /// These, with what a table has that none is stored with.
 pub(crate) const KEPT: [(&str, &str); 2] = [(MERGE_OPERATOR, "none"), (KEY_ORDER, BYTEWISE)];
-/// Names of the options that can be changed while the table is open.
 const TIME_TO_LIVE: &str = "time_to_live";
 pub(crate) const PREFIX_EXTRACTOR: &str = "prefix_extractor";
 
@@ -190,41 +187,39 @@ fn find_extractor(name: &ExtractorName, functions: &Functions) -> Result<Option<
     name.get().map(|name| functions.extractors.find(name)).transpose()
 }
 
-/// What a change of an option means for the open table.
-pub(crate) enum Changed {
-    TimeToLive(TimeToLive),
-    Extractor(Option<Arc<Extractor>>),
+/// Options of a table with one of them changed while it is open.
+pub(crate) struct Changed {
+    /// What is stored with the table.
+    pub(crate) options: Vec<(String, String)>,
+    pub(crate) settings: TableSettings,
+    pub(crate) extractor: Option<Arc<Extractor>>,
 }
 
-/// Options of a table with one of them changed while it is open.
+/// Changes one of the options that are stored with a table.
 ///
 /// # Errors
 /// `Invalid` for an option that cannot be changed, a bad value, or a function that is not at hand.
 pub(crate) fn changed_options(
+    database: &Options,
     stored: &[(String, String)],
-    name: &str,
-    value: &str,
+    (name, value): (&str, &str),
     functions: &Functions,
-) -> Result<(Vec<(String, String)>, Changed)> {
+) -> Result<Changed> {
     check_table_option(name, value)?;
-    let mut options = Options::default();
-    options.set(name, value)?;
-    let (shown, changed) = match name {
-        TIME_TO_LIVE => (options.time_to_live.show(), Changed::TimeToLive(options.time_to_live)),
-        PREFIX_EXTRACTOR => {
-            let extractor = find_extractor(&options.prefix_extractor, functions)?;
-            (options.prefix_extractor.show(), Changed::Extractor(extractor))
-        }
-        _ => {
-            return Err(Error::invalid(format!(
-                "option {name}: of the options of a table only {TIME_TO_LIVE} and {PREFIX_EXTRACTOR} can be changed \
-                 while it is open"
-            )));
-        }
-    };
-    let mut all: Vec<_> = stored.iter().filter(|(known, _)| known != name).cloned().collect();
-    all.push((name.to_owned(), shown));
-    Ok((all, changed))
+    if KEPT.iter().any(|(kept, _)| *kept == name) {
+        return Err(Error::invalid(format!(
+            "option {name}: a table keeps it as it was made; all others of its options can be changed while it is open, such \
+             as {TIME_TO_LIVE}"
+        )));
+    }
+    let mut given = Options::default();
+    given.set(name, value)?;
+    let shown = given.show().into_iter().find(|(known, _)| *known == name).expect("it was set");
+    let mut options: Vec<_> = stored.iter().filter(|(known, _)| known != name).cloned().collect();
+    options.push((name.to_owned(), shown.1));
+    let settings = TableSettings::new(database, &options)?;
+    let extractor = find_extractor(&settings.prefix_extractor, functions)?;
+    Ok(Changed { options, settings, extractor })
 }
 
 /// Checks that a table may set this option to this value.
@@ -256,17 +251,25 @@ pub(crate) struct MemoryPlan {
     pub(crate) chunk_bytes: Option<usize>,
 }
 
+/// What the cache has of its own. `options` are resolved.
+fn cache_bytes(options: &Options) -> u64 {
+    options.memory_bytes - options.write_memory_bytes - options.memory_bytes / JOB_SHARE
+}
+
+/// Whether the cache has enough of its own for chunks of huge pages.
+pub(crate) fn has_arena(options: &Options) -> bool {
+    options.block_memory == BlockMemory::Arena && cache_bytes(options) >= CHUNKS_MIN * HUGE_PAGE_BYTES as u64
+}
+
 impl MemoryPlan {
     /// Divides `options.memory_bytes`; `options` are resolved.
     pub(crate) fn new(options: &Options) -> MemoryPlan {
         let job_bytes = options.memory_bytes / JOB_SHARE;
         let write_bytes = options.write_memory_bytes;
         let index_bytes = (write_bytes / 16).max(INDEX_SLACK_BYTES_MIN);
-        let cache_bytes = options.memory_bytes - write_bytes - job_bytes;
-        let has_arena =
-            options.block_memory == BlockMemory::Arena && cache_bytes >= CHUNKS_MIN * HUGE_PAGE_BYTES as u64;
+        let cache_bytes = cache_bytes(options);
         MemoryPlan {
-            chunk_bytes: has_arena.then_some(HUGE_PAGE_BYTES),
+            chunk_bytes: has_arena(options).then_some(HUGE_PAGE_BYTES),
             write_bytes,
             cache_bytes,
             lent_bytes: job_bytes / LENT_SHARE,

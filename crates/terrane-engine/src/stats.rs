@@ -122,6 +122,7 @@ numbers! {
     blocks_replaced, counter, "blocks", "Blocks written by flush and compaction that took the place of cached ones.";
     cache_misses, counter, "blocks", "Blocks, index blocks and filters read from the store.";
     memory_bytes, gauge, "bytes", "All memory under the ceiling that is in use now.";
+    memory_limit_bytes, gauge, "bytes", "The ceiling of that memory now: the option memory_bytes, or what it was changed to.";
     memory_bytes_max, gauge, "bytes", "The most of that memory that was in use at a moment when somebody looked: writers do every 256 KiB, and jobs at their end.";
     store_bytes, gauge, "bytes", "Bytes of the data files.";
     store_live_bytes, gauge, "bytes", "Bytes of extents in use, those that only readers of older pictures still need included.";

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use terrane_base::epoch::Guard;
 use terrane_base::{CompactionFilter, SegmentId, SeqNo, TableId};
 use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
@@ -114,8 +114,8 @@ pub struct Table {
     pub id: TableId,
     /// Name as the user gave it.
     pub name: String,
-    /// Options in force for this table.
-    pub settings: TableSettings,
+    /// Options in force for this table; they can change.
+    pub(crate) settings: RwLock<Arc<TableSettings>>,
     /// What its records mean.
     pub sense: Arc<Sense>,
     picture: EpochCell<Picture>,
@@ -196,7 +196,7 @@ impl Table {
         Arc::new(Table {
             id,
             name,
-            settings,
+            settings: RwLock::new(Arc::new(settings)),
             sense,
             picture: EpochCell::new(picture),
             edit: Mutex::new(()),
@@ -219,9 +219,15 @@ impl Table {
         })
     }
 
+    /// The options in force.
+    #[must_use]
+    pub fn settings(&self) -> Arc<TableSettings> {
+        self.settings.read().clone()
+    }
+
     /// An empty memtable for records from `first_seq` on.
     pub(crate) fn new_memtable(&self, first_seq: SeqNo) -> Arc<Memtable> {
-        Memtable::with_filter(first_seq, self.settings.memtable_filter)
+        Memtable::with_filter(first_seq, self.settings().memtable_filter)
     }
 
     /// The current picture, alive while `guard` is.

@@ -134,11 +134,10 @@ impl Engine {
         Ok(table)
     }
 
-    /// Changes an option of a table while it is open: `time_to_live`, for what is written from now on, or
-    /// `prefix_extractor`, for extents that are written from now on. Durable on return.
+    /// Changes an option of a table while it is open, for what is written, flushed or picked from now on. Durable on return.
     ///
     /// # Errors
-    /// `Invalid` for another option or a bad value, `NotFound` if the table was dropped, `Poisoned`, `Io`.
+    /// `Invalid` for an option that a table keeps as it was made, or a bad value, `NotFound` if the table was dropped, `Poisoned`, `Io`.
     pub fn set_table_option(&self, table: &Table, name: &str, value: &str) -> Result<()> {
         self.refuse_if_read_only()?;
         let _change = self.catalog.change();
@@ -146,12 +145,15 @@ impl Engine {
         let stored = state.tables.get(&table.id).filter(|stored| !stored.dropped);
         let stored = stored
             .ok_or_else(|| Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)))?;
-        let (options, changed) = changed_options(&stored.options, name, value, &self.functions)?;
+        let Changed { options, settings, extractor } =
+            changed_options(&self.options, &stored.options, (name, value), &self.functions)?;
         self.append_edit(vec![EditOp::SetOptions { id: table.id, options }])?;
-        match changed {
-            Changed::TimeToLive(time_to_live) => table.sense.set_time_to_live(time_to_live),
-            Changed::Extractor(extractor) => table.sense.set_extractor(extractor),
-        }
+        table.sense.set_time_to_live(settings.time_to_live);
+        table.sense.set_extractor(extractor);
+        *table.settings.write() = Arc::new(settings);
+        // What was within the limits may be due now.
+        self.refresh_debt();
+        self.scheduler.wake();
         Ok(())
     }
 

@@ -172,12 +172,12 @@ impl Engine {
     pub(crate) fn check_batch(&self, batch: &Batch) -> Result<u64> {
         self.refuse_if_read_only()?;
         let bytes = batch.bytes().len() as u64;
-        let limit = self.plan.write_bytes / BATCH_SHARE;
+        let limit = self.budget.write_bytes() / BATCH_SHARE;
         if bytes > limit {
             return Err(Error::invalid(format!(
                 "batch of {bytes} bytes: with memory_bytes={} the limit is {limit} bytes; split the batch or raise \
                  memory_bytes",
-                self.options.memory_bytes
+                self.budget.memory_bytes()
             )));
         }
         if self.is_closing() {

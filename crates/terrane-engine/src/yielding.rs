@@ -103,7 +103,7 @@ impl Yielding {
 impl Engine {
     /// Sets the share of writers by what was written and loaded of late.
     pub(crate) fn look_at_yielding(&self) {
-        if !self.options.write_memory_yields || !self.plan.adaptive {
+        if !self.options.write_memory_yields || !self.budget.plan().adaptive {
             return;
         }
         let bytes = self.counters.bytes_written.load(Ordering::Relaxed);
@@ -112,26 +112,26 @@ impl Engine {
         let loads = self.cache.misses(ObjectKind::Data).saturating_sub(replaced);
         self.yielding.look(self.env.clock.now(), bytes, loads, || {
             let data: u64 = self.catalog.all().iter().map(|table| table.pinned().tree.totals().bytes).sum();
-            self.plan.write_bytes / WHOLE * LEAST >= data / DATA_SHARE
+            self.budget.write_bytes() / WHOLE * LEAST >= data / DATA_SHARE
         });
     }
 
     /// Bytes of a memtable at which it is full now.
     #[inline]
     pub(crate) fn memtable_limit(&self) -> u64 {
-        self.yielding.of(self.options.memtable_bytes)
+        self.yielding.of(self.budget.memtable_bytes())
     }
 
     /// Bytes of a generation of the global index at which it is full now.
     pub(crate) fn generation_limit(&self) -> u64 {
-        self.yielding.of(self.options.global_index_bytes)
+        self.yielding.of(self.budget.generation_bytes())
     }
 
     /// The part of their memory that writers use, 1 at the limit. What they have beyond a smaller share is owed and does not
     /// stop them.
     pub(crate) fn debt_of(&self, write_bytes: u64) -> f64 {
-        let owed = write_bytes as f64 / self.plan.write_bytes as f64;
-        let of_share = write_bytes as f64 / self.yielding.of(self.plan.write_bytes) as f64;
+        let owed = write_bytes as f64 / self.budget.write_bytes() as f64;
+        let of_share = write_bytes as f64 / self.yielding.of(self.budget.write_bytes()) as f64;
         owed.max(of_share.min(OWED_MAX))
     }
 }

@@ -71,14 +71,17 @@ fn who_owes_nothing_is_not_slowed() {
     );
 
     // Who may wait pays in the one table only.
+    let before = engine.stats().writes_paused_micros;
     for number in 0..500 {
         engine.write(&batch(&[&free], number, &value), false).unwrap();
     }
-    assert_eq!(engine.stats().writes_paused_micros, 0);
-    for number in 0..200 {
-        engine.write(&batch(&[&owing], number, &value), false).unwrap();
-    }
-    assert!(owing.stats().table_writes_paused_micros > 0);
+    assert_eq!(engine.stats().writes_paused_micros, before);
+    // Time that a slow machine takes for its own work pays, too: so these are large, and few where it is fast.
+    let is_paused = |number| {
+        engine.write(&batch(&[&owing], number, &[7; 60_000]), false).unwrap();
+        owing.stats().table_writes_paused_micros > 0
+    };
+    assert!((0..400).any(is_paused));
     assert_eq!(free.stats().table_writes_paused_micros, 0);
     let paused = engine.stats().writes_paused_micros;
     let told = engine.statistics().get("write_wait_micros").unwrap();

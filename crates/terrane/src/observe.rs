@@ -36,6 +36,29 @@ impl Db {
         self.engine().debt()
     }
 
+    /// Changes the memory ceiling while the database is open, and with it every size that was left to the engine. A lower one
+    /// holds at once: the cache gives up what is too much before this returns, but for what readers have in hand, and writers
+    /// wait until what is too much of theirs is flushed. Segments, levels and the places of the row cache stay as they are until the
+    /// database is opened with it: [`Options::memory_bytes`](crate::Options) says what it was opened with, and the metric
+    /// `memory_limit_bytes` what holds now.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.set_memory_bytes(1 << 30)?;
+    /// assert_eq!(db.stats().memory_limit_bytes, 1 << 30);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` where it contradicts another option, such as segments that are too large for it, or the database was opened
+    /// read-only. Nothing has changed then.
+    pub fn set_memory_bytes(&self, memory_bytes: u64) -> Result<()> {
+        self.engine().set_memory_bytes(memory_bytes)
+    }
+
     /// As [`Db::snapshot`], with a name that shows in [`Db::live_readers`] and in errors.
     #[must_use]
     #[track_caller]

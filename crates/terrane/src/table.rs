@@ -161,11 +161,12 @@ impl Table {
         self.encoding(key, |key| self.engine.write_point(false, |batch| batch.single_delete(self.id(), key)))
     }
 
-    /// Changes an option of the table while it is open; durable on return. These can be changed: `time_to_live`, for what
-    /// is written from now on, and `prefix_extractor`, for extents that are written from now on.
+    /// Changes an option of the table while it is open, as [`crate::TableOptions::set`] names them; durable on return.
+    /// `time_to_live` holds for what is written from now on, what is said of blocks and filters for extents that are written
+    /// from now on, and what is said of levels and runs at once.
     ///
     /// # Errors
-    /// `Invalid` for another option or a bad value, `NotFound` if the table was dropped, `Poisoned`, `Io`.
+    /// `Invalid` for `merge_operator` and `key_order`, which a table keeps, and for a bad value, `NotFound` if the table was dropped, `Poisoned`, `Io`.
     pub fn set_option(&self, name: &str, value: &str) -> Result<()> {
         self.refuse_if_dropped()?;
         self.engine.set_table_option(&self.inner, name, value)

@@ -186,7 +186,7 @@ fn a_table_has_a_time_to_live_that_can_be_changed() {
     assert_eq!(seen(&table, &KEYS), [false, true, false, true]);
     assert!(db.default_table().contains(b"c").unwrap());
     for (name, value) in
-        [("time_to_live", "0s"), ("time_to_live", "soon"), ("block_bytes", "4KiB"), ("x", "1")]
+        [("time_to_live", "0s"), ("time_to_live", "soon"), ("key_order", "reverse"), ("x", "1")]
     {
         assert_eq!(table.set_option(name, value).unwrap_err().kind(), Kind::Invalid, "{name}={value}");
     }

@@ -183,7 +183,8 @@ fn check_purpose(file: &ExternalFile, table: &Table) -> Result<()> {
     if comparator != order {
         return refuse(COMPARATOR, comparator, order);
     }
-    let wanted = table.settings.merge_operator.get();
+    let settings = table.settings();
+    let wanted = settings.merge_operator.get();
     match file.contents().option(MERGE_OPERATOR) {
         Some(found) if wanted != Some(found) => refuse(MERGE_OPERATOR, found, wanted.unwrap_or("none")),
         _ => Ok(()),

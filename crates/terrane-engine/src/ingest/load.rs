@@ -38,7 +38,7 @@ impl Engine {
         if table.is_dropped() {
             return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)));
         }
-        let output = OutputSettings::new(&table.settings.limits, true);
+        let output = OutputSettings::new(&table.settings().limits, true);
         let mut writer = ExtentWriter::new(WriterSettings {
             table: table.id,
             block_bytes: output.block_bytes,

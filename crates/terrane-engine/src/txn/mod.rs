@@ -79,6 +79,11 @@ impl Transactions {
         stats.transaction_window_bytes = self.window_bytes();
     }
 
+    /// Changes the write memory, of which the window has a share.
+    pub(crate) fn set_write_bytes(&self, write_bytes: u64) {
+        self.window.set_bytes_max(write_bytes / WINDOW_SHARE);
+    }
+
     /// Bytes that the window holds.
     pub(crate) fn window_bytes(&self) -> u64 {
         self.window.bytes()

@@ -102,7 +102,7 @@ pub(crate) struct Window {
     inner: Mutex<Inner>,
     /// Some flight has ended.
     left: Condvar,
-    bytes_max: u64,
+    bytes_max: AtomicU64,
     /// What it holds, for those who count memory.
     bytes: AtomicU64,
 }
@@ -254,9 +254,14 @@ impl Window {
         Window {
             inner: Mutex::new(Inner::default()),
             left: Condvar::new(),
-            bytes_max,
+            bytes_max: AtomicU64::new(bytes_max),
             bytes: AtomicU64::new(0),
         }
+    }
+
+    /// Changes how much it takes at most, from the next commit on.
+    pub(crate) fn set_bytes_max(&self, bytes_max: u64) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
     }
 
     /// Bytes it holds.
@@ -337,7 +342,7 @@ impl Window {
     }
 
     fn tidy(&self, inner: &mut Inner) {
-        inner.cut(self.bytes_max);
+        inner.cut(self.bytes_max.load(Ordering::Relaxed));
         self.bytes.store(inner.bytes, Ordering::Relaxed);
     }
 }
