@@ -149,7 +149,7 @@ impl fmt::Debug for ExtentFileWriter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtentFileInfo {
-    /// What it was written for: the order of keys (`comparator`), the merge operator if it has one.
+    /// What it was written for: the order of keys (`key_order`), the merge operator if it has one.
     pub options: Vec<(String, String)>,
     /// First key, as it is kept: encoded, if the order of keys is not that of bytes.
     pub first: Vec<u8>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result};
 use terrane_format::dump;
-use terrane_format::external::{BYTEWISE, COMPARATOR, MERGE_OPERATOR};
+use terrane_format::external::{BYTEWISE, KEY_ORDER, MERGE_OPERATOR};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 use terrane_table::ExternalFile;
 
@@ -178,10 +178,10 @@ fn check_purpose(file: &ExternalFile, table: &Table) -> Result<()> {
             table.name
         )))
     };
-    let comparator = file.contents().option(COMPARATOR).unwrap_or(BYTEWISE);
+    let found = file.contents().option(KEY_ORDER).unwrap_or(BYTEWISE);
     let order = table.sense.order().map_or(BYTEWISE, |order| order.name());
-    if comparator != order {
-        return refuse(COMPARATOR, comparator, order);
+    if found != order {
+        return refuse(KEY_ORDER, found, order);
     }
     let wanted = table.settings.merge_operator.get();
     match file.contents().option(MERGE_OPERATOR) {
