@@ -194,7 +194,8 @@ impl Db {
     /// then its space is not used again. Where it cannot be linked, its extents are copied.
     ///
     /// Who writes into the ranges of the files meanwhile waits for as long as it takes to flush what memory has there and to
-    /// write one edit, but no longer than for any lock: then the write is refused as `TimedOut`. Others go on.
+    /// write one edit, which the device decides: as for pacing, no lock timeout bounds it, but the patience of
+    /// [`Db::write_with_deadline`] does. A transaction waits as for any lock. Others go on.
     ///
     /// # Errors
     /// `Invalid` for a file that was written for another order of keys or another merge operator than its table has, for two
