@@ -92,9 +92,9 @@ impl Runner {
             return;
         }
         let db = self.db();
-        let is_turned = db.table(table).is_ok_and(|table| crate::order::is_turned(&table));
         // In the order of the table: there the range may begin at the greater key, and then that is in it.
-        let (first, behind) = if is_turned { (&end, &start) } else { (&start, &end) };
+        let ends = (&start, &end);
+        let (first, behind) = db.table(table).map_or(ends, |table| crate::order::turned(&table, ends));
         let is_within = |key: &Vec<u8>| (start < *key && *key < end) || key == first;
         let keys = all_keys().filter(is_within);
         let mut changes: Vec<Change> = keys.map(|key| (table.to_owned(), key, None)).collect();

@@ -182,7 +182,7 @@ impl Runner {
         }
         let db = self.db();
         let dropped = db.table(name).and_then(|table| {
-            let (first, behind) = if is_turned(&table) { (&end, &start) } else { (&start, &end) };
+            let (first, behind) = turned(&table, (&start, &end));
             table.delete_files_in_range(&first[..]..&behind[..])
         });
         match dropped {

@@ -4,7 +4,6 @@
 //!   uncoded in either direction is found.
 //! * The reverse order, looked at from its end.
 
-use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -34,11 +33,8 @@ pub(crate) fn facing(table: &Table, rows: Iter) -> Rows {
     if is_turned(table) { Box::new(rows.rev()) } else { Box::new(rows) }
 }
 
-/// A range of keys.
-type Range<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
-
-/// A range of the order of bytes, in that of a table.
-pub(crate) fn turned<'k>(table: &Table, (lower, upper): Range<'k>) -> Range<'k> {
+/// The two ends of a range of the order of bytes, in that of a table.
+pub(crate) fn turned<T>(table: &Table, (lower, upper): (T, T)) -> (T, T) {
     if is_turned(table) { (upper, lower) } else { (lower, upper) }
 }
 

@@ -149,7 +149,7 @@ impl fmt::Debug for ExtentFileWriter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtentFileInfo {
-    /// What it was written for: the order of keys (`comparator`), the merge operator if it has one.
+    /// What it was written for: the order of keys (`key_order`), the merge operator if it has one.
     pub options: Vec<(String, String)>,
     /// First key, as it is kept: encoded, if the order of keys is not that of bytes.
     pub first: Vec<u8>,
@@ -194,7 +194,8 @@ impl Db {
     /// then its space is not used again. Where it cannot be linked, its extents are copied.
     ///
     /// Who writes into the ranges of the files meanwhile waits for as long as it takes to flush what memory has there and to
-    /// write one edit, but no longer than for any lock: then the write is refused as `TimedOut`. Others go on.
+    /// write one edit, which the device decides: as for pacing, no lock timeout bounds it, but the patience of
+    /// [`Db::write_with_deadline`] does. A transaction waits as for any lock. Others go on.
     ///
     /// # Errors
     /// `Invalid` for a file that was written for another order of keys or another merge operator than its table has, for two

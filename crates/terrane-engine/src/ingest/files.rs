@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result};
 use terrane_format::dump;
-use terrane_format::external::{BYTEWISE, COMPARATOR, MERGE_OPERATOR};
+use terrane_format::external::{BYTEWISE, KEY_ORDER, MERGE_OPERATOR};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 use terrane_table::ExternalFile;
 
+use super::edit_room::EditRoom;
 use super::{Arrival, Ingested};
 use crate::engine::Engine;
 use crate::stats::add;
@@ -49,7 +50,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Invalid` for a file that was written for another order of keys or another merge operator than its table has, for two
-    /// files of a table that overlap, or no file at all; `Corrupt`, naming file and offset; `TimedOut` if somebody keeps
+    /// files of a table that overlap, more extents than one commit can name (64 MiB of their first and last keys), or no file; `Corrupt`, naming file and offset; `TimedOut` if somebody keeps
     /// locks within the files; `NotFound` for a table that was dropped; `Full`, `Poisoned`, `Io`.
     pub fn ingest(&self, files: &[IngestFile], options: IngestOptions) -> Result<Ingested> {
         self.refuse_if_read_only()?;
@@ -97,6 +98,12 @@ impl Engine {
         });
         let opened = opened.collect::<Result<Vec<_>>>()?;
         check_apart(files, &opened)?;
+        let mut room = EditRoom::default();
+        for (file, opened) in files.iter().zip(&opened) {
+            for meta in &opened.contents().extents {
+                room.take(file.table.id, meta, "take in fewer files at once")?;
+            }
+        }
         Ok(opened)
     }
 
@@ -178,10 +185,10 @@ fn check_purpose(file: &ExternalFile, table: &Table) -> Result<()> {
             table.name
         )))
     };
-    let comparator = file.contents().option(COMPARATOR).unwrap_or(BYTEWISE);
+    let found = file.contents().option(KEY_ORDER).unwrap_or(BYTEWISE);
     let order = table.sense.order().map_or(BYTEWISE, |order| order.name());
-    if comparator != order {
-        return refuse(COMPARATOR, comparator, order);
+    if found != order {
+        return refuse(KEY_ORDER, found, order);
     }
     let wanted = table.settings.merge_operator.get();
     match file.contents().option(MERGE_OPERATOR) {
