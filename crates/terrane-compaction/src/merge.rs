@@ -247,10 +247,11 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             return run.open_block(&mut self.sink.work);
         }
         self.sink.settle()?;
+        let may_expire = run.meta().expiry.is_some();
         let (row, stored) = run.stored()?;
         self.sink.work.bytes_read += u64::from(row.stored_len);
         self.sink.work.entries_in += u64::from(row.entries);
-        self.sink.output.add_block(&row, stored, &mut self.sink.work)?;
+        self.sink.output.add_block(&row, stored, may_expire, &mut self.sink.work)?;
         run.skip_block();
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, Range};
 
-use terrane_base::{SeqNo, TableId};
+use terrane_base::{Moment, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_levels::{HasMeta, Level, Metasnapshot, Totals};
@@ -87,6 +87,8 @@ pub struct TableShape<'a> {
     pub runs: Vec<RunShape<'a>>,
     /// Levels; the first is L1.
     pub levels: Vec<&'a dyn LevelView>,
+    /// What has expired at this moment is there no more; [`Moment`] 0 if nothing can have.
+    pub now: Moment,
     /// Live snapshots, ascending.
     pub snapshots: &'a [SeqNo],
     /// How hot the extents of each level are, from L1 on; none for levels where nobody knows.
@@ -101,6 +103,7 @@ impl<'a> TableShape<'a> {
             table,
             runs: picture.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
             levels: picture.levels.iter().map(|level| &**level as &dyn LevelView).collect(),
+            now: Moment(0),
             snapshots,
             heats: Vec::new(),
         }

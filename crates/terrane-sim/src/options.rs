@@ -59,6 +59,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
         "return_freed_memory",
         "write_memory_yields",
         "scan_flush",
+        "expiry_compaction",
     ] {
         options.push((name.to_owned(), aside.one_in(2).to_string()));
     }

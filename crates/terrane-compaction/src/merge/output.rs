@@ -212,8 +212,14 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Adds a stored block. Requires: its keys are greater than all before.
-    pub(super) fn add_block(&mut self, row: &IndexRow<'_>, stored: &[u8], work: &mut Work) -> Result<()> {
+    /// Adds a stored block, of an extent that tells of entries that expire or not. Requires: its keys are greater than all before.
+    pub(super) fn add_block(
+        &mut self,
+        row: &IndexRow<'_>,
+        stored: &[u8],
+        may_expire: bool,
+        work: &mut Work,
+    ) -> Result<()> {
         self.take_ranges_before(row.first_key, work)?;
         let is_full = !self.writer.fits_block(row) || self.open_bytes() + stored.len() > self.limit;
         if !self.writer.is_empty() && (is_full || self.cut_is_due) {
@@ -223,7 +229,7 @@ impl<'a> Output<'a> {
             return Err(out_of_order());
         }
         self.take_ranges_to(row.first_key)?;
-        self.writer.add_block(row, stored)?;
+        self.writer.add_block(row, stored, may_expire)?;
         self.take_ranges_to(row.last_key)?;
         self.slack = 0;
         work.blocks_copied += 1;

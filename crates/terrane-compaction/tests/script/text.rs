@@ -91,6 +91,7 @@ fn parse_extent(line: &str, next_slot: &mut u32) -> ExtentMeta {
         index: Handle::default(),
         filter: Handle::default(),
         range_deletes: None,
+        expiry: None,
         format_version: extent::VERSION,
         compression,
     }
