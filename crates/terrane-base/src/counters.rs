@@ -10,8 +10,15 @@
 use std::cell::Cell;
 use std::ops::{Add, AddAssign, Sub};
 
+use crate::metrics::{Metric, MetricKind, MetricScope};
+
 macro_rules! read_counters {
-    ($( $name:ident, $unit:literal, $about:literal; )*) => {
+    ($( $name:ident, counter, $unit:literal, $about:literal; )*) => {
+        /// Every counter of a thread.
+        pub const METRICS: &[Metric] = &[ $(
+            Metric::new(stringify!($name), MetricScope::Thread, MetricKind::Counter, $unit, $about),
+        )* ];
+
         /// What the reads of one thread did; see the [module](self).
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
@@ -61,24 +68,26 @@ macro_rules! read_counters {
 }
 
 read_counters! {
-    reads, "reads", "Keys that point reads looked up; of equal keys in one multi_get the first alone.";
-    runs_searched, "runs", "Sorted runs that point reads looked into: memtables, generations, and each overflow run and \
-        level that has an extent around the key.";
-    rows_cached, "reads", "Point reads that the row cache answered.";
-    filter_probes, "probes", "Filters that point reads asked.";
-    filter_negatives, "probes", "Filters that said no: nothing more of the extent was looked at.";
-    filter_positives_false, "probes", "Filters that said yes where the extent had no version of the key to show.";
-    index_blocks_searched, "blocks", "Index blocks searched, by point reads and seeks.";
-    data_blocks_searched, "blocks", "Data blocks searched by point reads and seeks, and entered by steps.";
-    cache_misses, "blocks", "Filters, index blocks and data blocks that were not in the cache.";
-    blocks_decoded, "blocks", "Data blocks checked and decompressed after such a miss.";
-    device_reads, "calls", "Reads of the store that misses took.";
-    device_bytes_read, "bytes", "Stored bytes that these reads brought, before decompression.";
-    seeks, "seeks", "Placements of scans: seek, seek_back, seek_first, seek_last; the first row of an iterator is one.";
-    runs_sought, "runs", "Sorted runs that seeks placed a cursor in, those of steps past many versions of a key too.";
-    rows_stepped, "rows", "Steps of scans to the next or previous row.";
-    operands_folded, "operands", "Operands of merges that point reads and scans folded.";
-    versions_skipped, "versions", "Versions that scans passed one by one and did not show: too new, older, or deletes.";
+    reads, counter, "reads", "Keys that point reads looked up; of equal keys in one multi_get the first alone.";
+    runs_searched, counter, "runs", "Sorted runs that point reads looked into: memtables, generations, and each overflow run and level that has an extent around the key.";
+    rows_cached, counter, "reads", "Point reads that the row cache answered.";
+    filter_probes, counter, "probes", "Filters that point reads asked.";
+    filter_negatives, counter, "probes", "Filters that said no: nothing more of the extent was looked at.";
+    filter_positives_false, counter, "probes", "Filters that said yes where the extent had no version of the key to show.";
+    prefix_probes, counter, "probes", "Filters that scans within one prefix asked for it before they looked into an extent.";
+    prefix_negatives, counter, "probes", "Filters that said no: the scan passed the extent by.";
+    prefix_positives_false, counter, "probes", "Filters that said yes where a seek met no key with the prefix in the extent.";
+    index_blocks_searched, counter, "blocks", "Index blocks searched, by point reads and seeks.";
+    data_blocks_searched, counter, "blocks", "Data blocks searched by point reads and seeks, and entered by steps.";
+    blocks_missed, counter, "blocks", "Filters, index blocks and data blocks that were not in the cache.";
+    blocks_decoded, counter, "blocks", "Data blocks checked and decompressed after such a miss.";
+    device_reads, counter, "calls", "Reads of the store that misses took.";
+    device_bytes_read, counter, "bytes", "Stored bytes that these reads brought, before decompression.";
+    seeks, counter, "seeks", "Placements of scans: seek, seek_back, seek_first, seek_last; the first row of an iterator is one.";
+    runs_sought, counter, "runs", "Sorted runs that seeks placed a cursor in, those of steps past many versions of a key too.";
+    rows_stepped, counter, "rows", "Steps of scans to the next or previous row.";
+    operands_resolved, counter, "operands", "Operands of merges that point reads and scans folded.";
+    versions_skipped, counter, "versions", "Versions that scans passed one by one and did not show: too new, older, or deletes.";
 }
 
 impl AddAssign for ReadCounters {

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::SeqNo;
+
 /// The result of every fallible call of the engine.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -36,6 +38,10 @@ pub enum Kind {
     TooOld,
     /// Try again later or allow more time: a lock was held by somebody else for as long as the caller would wait.
     TimedOut,
+    /// Begin anew from a copy of the present state: the history that was asked for is no longer kept ([`Error::oldest`]).
+    Gone,
+    /// Catch up and read again: what this view of a followed database reads is no longer kept by its primary.
+    Behind,
 }
 
 impl Kind {
@@ -61,6 +67,8 @@ impl Kind {
             Kind::Deadlock => "deadlock",
             Kind::TooOld => "too old",
             Kind::TimedOut => "timed out",
+            Kind::Gone => "gone",
+            Kind::Behind => "behind",
         }
     }
 }
@@ -101,6 +109,7 @@ struct Inner {
     place: Option<Place>,
     source: Option<std::io::Error>,
     cycle: Vec<WaitsFor>,
+    oldest: Option<SeqNo>,
 }
 
 /// An error of the engine: a kind, a sentence, a place and a source. Cheap to clone and to pass on.
@@ -117,7 +126,8 @@ impl Error {
     /// Makes an error of `kind` that reads as `message`.
     #[cold]
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Error(Arc::new(Inner { kind, message: message.into(), place: None, source: None, cycle: Vec::new() }))
+        let message = message.into();
+        Error(Arc::new(Inner { kind, message, place: None, source: None, cycle: Vec::new(), oldest: None }))
     }
 
     /// The caller passed something that cannot be accepted; `message` names it and the remedy.
@@ -137,7 +147,18 @@ impl Error {
     pub fn deadlock(cycle: Vec<WaitsFor>) -> Self {
         let edges: Vec<_> = cycle.iter().map(WaitsFor::to_string).collect();
         let message = format!("deadlock: {}; run the transaction again", edges.join(", "));
-        Error(Arc::new(Inner { kind: Kind::Deadlock, message, place: None, source: None, cycle }))
+        let kind = Kind::Deadlock;
+        Error(Arc::new(Inner { kind, message, place: None, source: None, cycle, oldest: None }))
+    }
+
+    /// History from `wanted` on was asked for, and `oldest` is the first that is still kept.
+    #[cold]
+    pub fn gone(wanted: SeqNo, oldest: SeqNo) -> Self {
+        let message = format!(
+            "changes from {wanted} on are gone: oldest is {oldest}; begin anew from a copy, and keep more (history_bytes)"
+        );
+        let error = Error::new(Kind::Gone, message);
+        error.rebuild(|inner| inner.oldest = Some(oldest))
     }
 
     /// The operating system refused: `what` says what was attempted on which thing.
@@ -153,7 +174,7 @@ impl Error {
             _ => Kind::Io,
         };
         let (message, cycle) = (what.into(), Vec::new());
-        Error(Arc::new(Inner { kind, message, place: None, source: Some(source), cycle }))
+        Error(Arc::new(Inner { kind, message, place: None, source: Some(source), cycle, oldest: None }))
     }
 
     /// The same error with the file and byte offset at which it was seen.
@@ -178,8 +199,9 @@ impl Error {
 
     fn rebuild(self, change: impl FnOnce(&mut Inner)) -> Self {
         let source = self.0.source.as_ref().map(clone_io);
-        let (message, place) = (self.0.message.clone(), self.0.place.clone());
-        let mut inner = Inner { kind: self.0.kind, message, place, source, cycle: self.0.cycle.clone() };
+        let Inner { kind, message, place, cycle, oldest, .. } = &*self.0;
+        let (kind, message, place) = (*kind, message.clone(), place.clone());
+        let mut inner = Inner { kind, message, place, source, cycle: cycle.clone(), oldest: *oldest };
         change(&mut inner);
         Error(Arc::new(inner))
     }
@@ -200,6 +222,12 @@ impl Error {
     #[must_use]
     pub fn cycle(&self) -> &[WaitsFor] {
         &self.0.cycle
+    }
+
+    /// Where history is gone, the number of the oldest change that is still kept; `None` for every other error.
+    #[must_use]
+    pub fn oldest(&self) -> Option<SeqNo> {
+        self.0.oldest
     }
 
     /// File and offset, where the error is about stored bytes.

@@ -9,6 +9,8 @@ pub struct TableId(pub u32);
 impl TableId {
     /// The table that exists in every database.
     pub const DEFAULT: TableId = TableId(0);
+    /// No table: a record of it takes a number in the order of commits, and changes nothing.
+    pub const NONE: TableId = TableId(u32::MAX);
 }
 
 /// Names a segment of the journal; grows by one per segment, never reused.

@@ -5,7 +5,8 @@
 //! * [`error`]: the one error type and what its kinds ask of the caller.
 //! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
 //! * [`stored`]: what stands in front of values that expire or are operands. [`merge_operator`]: how operands become a value;
-//!   [`chain`]: the versions that do.
+//!   [`chain`]: the versions that do. [`prefix_extractor`]: what filters know of keys beside the keys.
+//!   [`key_order`]: keys in another order than that of their bytes. [`functions`]: all of these, as a program gives them.
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
@@ -18,18 +19,23 @@
 pub mod assertion;
 pub mod batch;
 pub mod chain;
+pub mod compaction_filter;
 pub mod counters;
 pub mod cursor;
 pub mod env;
 pub mod epoch;
 pub mod error;
+pub mod functions;
 pub mod ids;
 pub mod key;
+pub mod key_order;
 pub mod lane;
 pub mod merge_operator;
+pub mod metrics;
 pub mod options;
 pub mod planted;
 pub mod prefetch;
+pub mod prefix_extractor;
 pub mod record;
 pub mod sampling;
 pub mod sequence;
@@ -39,10 +45,14 @@ pub mod varint;
 pub mod watch;
 
 pub use batch::Batch;
+pub use compaction_filter::{CompactionFilter, FilterDecision};
 pub use counters::ReadCounters;
 pub use cursor::{Cursor, Entry};
 pub use error::{Error, Kind, Result, WaitsFor};
+pub use functions::Functions;
 pub use ids::{ExtentId, SegmentId, TableId};
+pub use key_order::{KeyOrder, KeyOrders};
 pub use merge_operator::{MergeOperator, MergeOperators};
+pub use prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use sequence::{RecordKind, SeqKind, SeqNo};
 pub use stored::{Moment, Stored};

@@ -4,13 +4,16 @@
 //! and the documentation print. A path and [`Options::memory_bytes`] are enough to run well; a size of 0 means
 //! "derive it from the memory budget", and [`Options::resolve`] does so.
 
+mod in_memory;
 mod kinds;
 mod search;
+mod stored;
 mod tables;
 
 pub use kinds::{AdaptiveShape, Compression, IoUring, JournalMode};
 pub use search::{BlockEncoding, BlockMemory, SearchKernel};
-pub use tables::{OperatorName, TimeToLive};
+pub use stored::AsStored;
+pub use tables::{ExtractorName, OperatorName, OrderName, TimeToLive};
 
 use crate::{Error, Result};
 
@@ -162,6 +165,8 @@ options! {
         "Where cached blocks lie: in chunks of 2 MiB on huge pages, if the cache has 40 MiB of its own or more, or each on the heap.";
     filter_bits_per_key: u64 = 10, "0 (no filter) to 30", |v| *v <= 30,
         "Memory of a filter per key, in bits; 10 gives about one false positive in a hundred.";
+    prefix_extractor: ExtractorName = ExtractorName::none(), "none, fixed:BYTES, capped:BYTES, until:DELIMITER, or the name of one that is given at opening", |_| true,
+        "Which front part of a key filters hold beside the key, so that scans within one prefix pass by extents without it.";
     memtable_filter: bool = true, "true, false", |_| true,
         "Keep a filter over the keys of each memtable, about 2 bytes for each, so that reads of other keys pass it by.";
     adaptive_filters: bool = true, "true, false", |_| true,
@@ -204,6 +209,14 @@ options! {
         "Steps by which threads for flush and compaction give way to other threads.";
     journal: JournalMode = JournalMode::File, "file, off", |_| true,
         "Where commits are recorded before they are acknowledged.";
+    history_bytes: AsStored<u64> = AsStored::STORED, "stored (as last set; 0 in a new database), 0 (none) or 64 KiB to 16 TiB",
+        |v| v.get().is_none_or(|v| *v == 0 || (64 * KIB..=16 * TIB).contains(v)),
+        "Most bytes of journal segments that are kept for whoever reads changes once their records are in the levels; stored with the database.";
+    history_age: AsStored<TimeToLive> = AsStored::STORED, "stored (as last set; none in a new database), none, or 1ms to 3650000d, such as 90s, 15m, 12h or 30d",
+        |v| v.get().is_none_or(|v| v.is_possible()),
+        "How long such segments are kept at most, within history_bytes; stored with the database.";
+    key_order: OrderName = OrderName::bytewise(), "bytewise, reverse, or the name of one that is given at opening", |_| true,
+        "How the keys of a table are ordered; stored with the table when it is created, and never changed.";
     merge_operator: OperatorName = OperatorName::none(), "none, counter, append, append:SEPARATOR, max, min, json_merge_patch, or the name of one that is given at opening", |_| true,
         "How operands of merges become a value in a table; stored with the table when it is created, and never changed.";
     time_to_live: TimeToLive = TimeToLive::NONE, "none, or 1ms to 3650000d, such as 90s, 15m, 12h or 30d", |v| v.is_possible(),
@@ -276,6 +289,15 @@ impl Options {
         refuse(
             self.global_index_bytes < self.memtable_bytes,
             "global_index_bytes is less than memtable_bytes: raise it or lower memtable_bytes",
+        )?;
+        let keeps = self.history_bytes.get().is_some_and(|bytes| *bytes > 0);
+        refuse(
+            keeps && self.journal == JournalMode::Off,
+            "history_bytes with journal=off keeps nothing: there are no segments",
+        )?;
+        refuse(
+            self.history_bytes.get().is_some_and(|bytes| *bytes > 0 && *bytes < self.segment_bytes),
+            "history_bytes is less than segment_bytes, so it keeps nothing: raise it or lower segment_bytes",
         )?;
         refuse(
             self.read_only && self.error_if_exists,

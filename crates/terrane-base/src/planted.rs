@@ -61,6 +61,14 @@ bugs! {
     ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction merge a_flush_goes";
     PartWithinExtent: "merge: parts", "a part of a job ends within an extent of its target", "terrane-compaction model parts_of_jobs";
     RangeDeleteForgetsSnapshots: "merge: snapshots", "what a range delete hides is dropped though a snapshot sees it", "terrane range_deletes point_reads_and_scans";
+    DropUnderSnapshot: "dropped extents: snapshots", "extents are dropped that a snapshot sees", "terrane bulk a_snapshot_keeps";
+    DropNewerExtent: "dropped extents: order", "an extent is dropped from above older ones that stay", "terrane bulk nothing_older_comes_to_light";
+    ForgetNumber: "external files: numbers", "blocks of an extent that is numbered as a whole keep the number that they were written with", "terrane ingest newest_wins";
+    CopyNumberedBlock: "external files: numbers", "a block of an extent that is numbered as a whole is copied undecoded", "terrane ingest newest_wins";
+    IngestOverMemory: "external files: order", "extents come in though memory has older versions of their keys", "terrane ingest newest_wins";
+    IngestTooDeep: "external files: order", "extents come in beneath older versions of their keys", "terrane ingest newest_wins";
+    KeepIngestedRow: "row cache: forgetting", "a row stays in the row cache when extents with a newer version come in", "terrane ingest rows_that_are_cached";
+    FilterUnderSnapshot: "compaction filters: snapshots", "a compaction filter takes out what a snapshot sees", "terrane filters a_snapshot_keeps";
     SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction model jobs_side_by_side";
     SnapshotSeesNewer: "snapshot reads", "a snapshot sees what was written later", "terrane-sim model tiny_limits_few_keys";
     SkipLevelInRead: "point reads", "a read leaves the deepest level out", "terrane-sim model tiny_limits_many_keys";
@@ -68,6 +76,7 @@ bugs! {
     VeilHidesNewer: "range deletes: scans", "a scan passes over what was written after a range delete", "terrane range_deletes point_reads_and_scans";
     WrongUpperBound: "ranges", "an excluded upper bound is included", "terrane-sim model tiny_limits_many_keys";
     FilterDenies: "filters", "a filter says no of a key that is there", "terrane-format filter no_key_is_denied";
+    AskForeignFilter: "filters: whose prefixes", "a filter with prefixes of another extractor is asked", "terrane prefixes filters_of_another";
     FillStaleRow: "row cache: stamps", "a read fills the row cache though records came down from memory meanwhile", "terrane-table row_cache a_fill_that_comes_late";
     KeepForgottenRow: "row cache: forgetting", "a row stays in the row cache when a newer version comes down from memory", "terrane-engine row_cache no_read_gets_an_old_value";
     MemtableFilterForgets: "filters", "the filter of a memtable forgets its keys", "terrane-memtable filter no_key_is_denied";
@@ -84,8 +93,10 @@ bugs! {
     DropOperands: "merges: what is older counts", "the index drops operands that newer ones lie over", "terrane merge_operators every_way_of_reading";
     FoldAcrossSnapshot: "merges: snapshots", "a compaction folds operands across a snapshot", "terrane-compaction folding readers_see_the_same";
     FoldAcrossRangeDelete: "merges: range deletes", "a compaction folds an operand with what a range delete hides", "terrane merge_operators a_range_delete_ends";
+    ForgetKeyOrder: "key orders: a table keeps its order", "the order that the database gives a new table is not stored with it", "terrane key_orders an_order_is_stored";
     ReadExpired: "time to live: reads", "what has expired is shown until a compaction drops it", "terrane time_to_live what_has_expired";
     DropExpired: "time to live: what is older", "what has expired is dropped where older versions lie below", "terrane time_to_live nothing_older";
+    ForgetExpiry: "time to live: space", "an extent does not tell of values that expire in blocks that it took over", "terrane time_to_live the_space_of_what_has_expired";
     SingleDeleteTooDeep: "single delete", "a single delete vanishes with a put that may lie deeper as well", "terrane-compaction folding a_single_delete_stays";
     DropHiddenSingle: "single deletes: what they hide stays hidden", "a merge drops a single delete behind a newer put", "terrane merge_operators puts_and_single_deletes_in_turns";
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";
@@ -132,6 +143,11 @@ bugs! {
     GrantToAll: "transactions: locks exclude", "a lock is granted whoever else holds it", "terrane transactions locks_exclude";
     GoThroughFence: "transactions: a range is deleted behind a fence", "a transaction locks keys of a range that is being deleted", "terrane-engine terrane_engine nobody_else_gets_a_lock";
     ForgetDeletedRanges: "transactions: range deletes are validated against", "validation does not look at the ranges that commits deleted", "terrane transactions range_deletes_conflict";
+    ReadBesideSnapshot: "transactions: one moment", "a transaction with a snapshot reads the latest state", "terrane transactions histories_of_snapshots";
+    ForgetClaims: "transactions: what is read for update stays", "a commit does not look whether what was read for update has changed", "terrane transactions histories_that_read";
+    SkipDeleteValidation: "transactions: a range delete is a write", "a transaction deletes a range though keys of it were changed after its snapshot", "terrane transactions a_range_delete_is_a_write";
+    ForgetBelow: "transactions: own operands are folded over what is seen", "a read within a transaction folds its own operands alone", "terrane transactions a_transaction_folds_its_own";
+    ScanOwnDeletes: "transactions: own range deletes are seen", "a scan within a transaction shows what its own range delete removes", "terrane transactions a_transaction_sees_its_own_range";
     ForgetPreparedLocks: "transactions: what is prepared can be committed", "an opening does not take the locks of prepared transactions again", "terrane transactions prepared_transactions_keep_their_locks";
     KeepPrepared: "transactions: prepared once, committed once", "the commit of a prepared transaction leaves its record", "terrane transactions a_crash_leaves_it_prepared";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";
@@ -141,6 +157,14 @@ bugs! {
     WaitForItself: "writes on threads of the engine", "a worker may wait for itself", "terrane-engine terrane_engine own_threads";
     WriteThoughHeldBack: "writes that do not wait", "a write whose time is over is let in", "terrane-engine patience what_would_wait";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage copy what_is_freed_meanwhile";
+    NameUnsettledBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine backup a_cut_at_any_call";
+    CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine backup what_backups_share";
+    BelieveBackupObject: "backup: every object is checked", "a restore believes objects whose checksum is wrong", "terrane-engine backup no_flipped_byte";
+    BelieveGoneExtent: "follower: what is gone is said to be", "what the primary gave up is told as damage", "terrane-engine follow what_the_primary_gave_up";
+    RestoreKeepsId: "backup: a database of its own", "a restored database has the id of its source", "terrane-engine backup a_backup_is_restored";
+    ReuseHistory: "history: files are kept", "the file of a segment that is history is reused", "terrane changes batches_are_told_whole";
+    KeepBrokenHistory: "history: no gap", "history stays though what was committed behind it is not in the journal", "terrane changes a_journal_that_was_off";
+    TellPrepared: "changes: when committed", "readers of changes are told of the row of a prepared transaction", "terrane changes what_is_prepared_shows";
 }
 
 /// Whether `bug` is the one that the environment names.

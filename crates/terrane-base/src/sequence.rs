@@ -102,6 +102,13 @@ impl SeqKind {
         self.0 as u8 & !(RecordKind::SingleDelete as u8) == RecordKind::Delete as u8
     }
 
+    /// Whether this sets the value for good, and what is stored is the value.
+    #[inline]
+    #[must_use]
+    pub fn is_plain_put(self) -> bool {
+        self.0 as u8 == RecordKind::Put as u8
+    }
+
     /// Whether what is stored is not simply the value: an operand, or something that expires ([`crate::stored`]).
     #[inline]
     #[must_use]

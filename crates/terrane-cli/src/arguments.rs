@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub mod backup;
 pub mod bench;
+pub mod bulk;
+pub mod changes;
 
 use crate::exit;
 use crate::import;
@@ -64,6 +66,8 @@ pub enum Command {
     Scan(Scan),
     /// Count the rows of a range
     Count(Count),
+    /// Tell how many rows and bytes a range has, about, without reading them
+    Estimate(Count),
     /// List the tables, or create or drop one
     Tables(Tables),
     /// Show the state of the trees: what a read has to search, and where the bytes are
@@ -76,7 +80,14 @@ pub enum Command {
     Repair(Repair),
     /// Merge a range of a table into its deepest level
     Compact(Compact),
-    /// Print any file of a database, or one extent, as annotated hexadecimal
+    /// Take external files into a table, all or none, without copying them
+    #[command(after_help = bulk::INGEST_HELP)]
+    Ingest(bulk::Ingest),
+    /// Drop the extents of a table that lie within a range, at once; no delete: what else is in the range stays
+    DropExtents(bulk::DropExtents),
+    /// Verify an external file, and say what is in it
+    Inspect(bulk::Inspect),
+    /// Print any file of a database, an external file, or one extent, as annotated hexadecimal
     Dump(Dump),
     /// Measure Terrane and its peers on this machine
     #[command(after_help = bench::HELP)]
@@ -87,6 +98,12 @@ pub enum Command {
     /// Make a second database, of this moment, without copying data files
     #[command(after_help = backup::CHECKPOINT_HELP)]
     Checkpoint(backup::Checkpoint),
+    /// Keep incremental, verified backups in a directory; restore them
+    #[command(after_help = backup::BACKUP_HELP)]
+    Backup(backup::Backup),
+    /// Print what was committed, batch by batch, and follow it; also beside a process that writes
+    #[command(after_help = changes::HELP)]
+    Changes(changes::Changes),
     /// List the options of the engine: default, range and meaning
     Options,
     /// Print the completions of a shell
@@ -328,8 +345,11 @@ pub struct Stats {
     /// Directory of the database
     pub database: PathBuf,
     /// One JSON object
-    #[arg(long)]
+    #[arg(long, conflicts_with = "prometheus")]
     pub json: bool,
+    /// The text format of Prometheus, version 0.0.4
+    #[arg(long)]
+    pub prometheus: bool,
 }
 
 /// `check`.
@@ -362,7 +382,7 @@ pub struct Compact {
 /// `dump`.
 #[derive(Clone, Debug, Args)]
 pub struct Dump {
-    /// A manifest, segment or data file of a database, or a file that holds one extent
+    /// A manifest, segment or data file of a database, an external file, or a file that holds one extent
     pub file: PathBuf,
     /// Print parts from this byte on
     #[arg(long, value_name = "BYTE", default_value_t = 0)]

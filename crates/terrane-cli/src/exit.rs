@@ -25,7 +25,7 @@ macro_rules! codes {
 
 codes! {
     Done = 0, "done; for `check`: everything is sound";
-    NotFound = 1, "the key, table, file or database does not exist";
+    NotFound = 1, "the key, table, file or database does not exist, or history is gone";
     Usage = 2, "an argument, option or input line cannot be accepted";
     Corrupt = 3, "stored bytes are not what was written: restore from a backup";
     Full = 4, "no space left: free some, nothing acknowledged is lost";
@@ -82,7 +82,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let code = match error.kind() {
-            Kind::NotFound => Code::NotFound,
+            Kind::NotFound | Kind::Gone => Code::NotFound,
             Kind::Invalid => Code::Usage,
             Kind::Corrupt => Code::Corrupt,
             Kind::Full => Code::Full,

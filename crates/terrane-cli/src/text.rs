@@ -200,3 +200,19 @@ pub fn count(number: u64) -> String {
 pub fn key_argument(typed: &str) -> Result<Vec<u8>, Failure> {
     parse_bytes(typed).map_err(|why| Failure::new(Code::Usage, format!("key {typed:?}: {why}")))
 }
+
+/// A moment, in milliseconds since the beginning of 1970, as date and time of day in UTC.
+#[must_use]
+pub fn utc(millis: u64) -> String {
+    let (days, second) = (millis / 86_400_000, millis / 1000 % 86_400);
+    // Years begin in March here, so that the day that comes and goes is the last one.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+}

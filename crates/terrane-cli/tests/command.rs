@@ -63,6 +63,8 @@ fn scans() {
     assert_eq!(shell.ok("count db"), "4\n");
     assert_eq!(shell.ok("count db --prefix b"), "2\n");
     assert_eq!(shell.run("scan db --prefix b --from c").status.code(), Some(2));
+    let estimate = shell.ok("estimate db --from b --to c");
+    assert!(estimate.starts_with("versions 2 +- 0\nbytes "), "{estimate}");
 }
 
 #[test]
@@ -242,4 +244,35 @@ fn a_checkpoint_is_a_second_database() {
     shell.ok("check second");
     shell.fails("checkpoint db second", 2, &["second", "exists"]);
     shell.fails("checkpoint nowhere third", 1, &["nowhere"]);
+}
+
+#[test]
+fn backups_are_made_verified_restored_and_purged() {
+    let shell = Shell::new();
+    shell.ok("put db k monday");
+    assert!(shell.ok("backup create place db --rate 100MiB").contains("backup 1 has every commit up to #1"));
+    shell.ok("put db k tuesday");
+    shell.ok("backup create place db --flush --recheck");
+    let list = shell.ok("backup list place");
+    assert_eq!(list.lines().count(), 2, "{list}");
+    assert!(shell.ok("backup list place --json").contains("\"last_seq\":2"));
+    let verified = shell.ok("backup verify place --all");
+    assert!(
+        verified.lines().count() == 2 && verified.lines().all(|line| line.ends_with(": 0 findings")),
+        "{verified}"
+    );
+    assert!(shell.ok("backup restore place monday --id 1").contains("backup 1"));
+    shell.ok("backup restore place newest");
+    assert_eq!(shell.ok("get monday k"), "monday");
+    assert_eq!(shell.ok("get newest k"), "tuesday");
+    shell.ok("check newest");
+    shell.fails("backup restore place db", 2, &["db", "exists"]);
+    shell.fails("backup restore place other --id 9", 1, &["no backup 9", "[1, 2]"]);
+    shell.fails("backup create place db --rate fast", 2, &["--rate fast"]);
+    shell.fails("backup create db db", 2, &["no place of backups"]);
+    shell.fails("backup list nowhere", 1, &["nowhere"]);
+    assert!(shell.ok("backup purge place --keep 1").contains("removed backups: 1"));
+    shell.ok("backup verify place");
+    shell.ok("backup delete place 2");
+    shell.fails("backup verify place", 1, &["no whole backup"]);
 }

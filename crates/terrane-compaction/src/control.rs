@@ -8,8 +8,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use terrane_base::env::Clock;
+use terrane_base::prefix_extractor::Extractor;
 use terrane_base::sync::{Condvar, Mutex};
-use terrane_base::{Error, Kind, MergeOperator, Moment, Result};
+use terrane_base::{CompactionFilter, Error, Kind, MergeOperator, Moment, Result, SeqNo};
 
 use crate::job::Work;
 
@@ -80,6 +81,16 @@ pub struct JobControl {
     limiter: Option<Arc<RateLimiter>>,
     work: AtomicWork,
     operator: OnceLock<Arc<dyn MergeOperator>>,
+    extractor: OnceLock<Arc<Extractor>>,
+    filtering: OnceLock<Filtering>,
+}
+
+/// A compaction filter, and what it is not asked about.
+#[derive(Clone, Debug)]
+pub(crate) struct Filtering {
+    pub(crate) filter: Arc<dyn CompactionFilter>,
+    /// What has this number or a smaller one.
+    pub(crate) seen: SeqNo,
 }
 
 macro_rules! atomic_work {
@@ -112,6 +123,7 @@ atomic_work!(
     entries_out,
     entries_dropped,
     entries_expired,
+    entries_filtered,
     operands_folded,
     folds_failed
 );
@@ -128,6 +140,8 @@ impl JobControl {
             limiter,
             work: AtomicWork::default(),
             operator: OnceLock::new(),
+            extractor: OnceLock::new(),
+            filtering: OnceLock::new(),
         }
     }
 
@@ -137,9 +151,30 @@ impl JobControl {
         let _ = self.operator.set(operator);
     }
 
+    /// Has the job show rows to a compaction filter, but for what has the number `seen` or a smaller one.
+    pub fn filter_with(&self, filter: Arc<dyn CompactionFilter>, seen: SeqNo) {
+        // As above.
+        let _ = self.filtering.set(Filtering { filter, seen });
+    }
+
+    /// What the job shows rows to.
+    pub(crate) fn filtering(&self) -> Option<&Filtering> {
+        self.filtering.get()
+    }
+
     /// What the job folds operands with.
     pub(crate) fn operator(&self) -> Option<&Arc<dyn MergeOperator>> {
         self.operator.get()
+    }
+
+    /// Lets the job put prefixes of keys into the filters that it builds.
+    pub fn filter_prefixes(&self, extractor: Arc<Extractor>) {
+        let _ = self.extractor.set(extractor);
+    }
+
+    /// Whose prefixes filters get.
+    pub(crate) fn extractor(&self) -> Option<&Arc<Extractor>> {
+        self.extractor.get()
     }
 
     /// The moment by which a job decides what has expired.

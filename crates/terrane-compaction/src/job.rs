@@ -166,7 +166,7 @@ impl JobSpec {
         let (Some(input), None) = (filled.next(), filled.next()) else { return false };
         let moves = |meta: &ExtentMeta| {
             meta.compression == self.output.compression
-                && !(self.drops_deletes && meta.deletes > 0)
+                && !(self.drops_deletes && (meta.deletes > 0 || meta.expiry.is_some()))
                 && meta.range_deletes.is_none()
         };
         input.place != self.target && !self.rewrites && input.extents.iter().all(moves)
@@ -282,6 +282,8 @@ pub struct Work {
     pub entries_dropped: u64,
     /// Entries that had expired.
     pub entries_expired: u64,
+    /// Rows that a compaction filter took out or changed.
+    pub entries_filtered: u64,
     /// Operands that were folded, with others or with a value.
     pub operands_folded: u64,
     /// Times that a merge operator failed: its operands stayed as they were.

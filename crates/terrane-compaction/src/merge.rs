@@ -20,6 +20,7 @@
 //! 4. A job in parts re-links no extent of an input that stays until its end: it would have two owners meanwhile.
 
 mod fold;
+mod judge;
 mod output;
 mod parts;
 mod ranges;

@@ -87,6 +87,11 @@ impl VersionFilter {
         &self.held
     }
 
+    /// Holds a version that was to stay back as a delete. Requires: it was decided last, and nothing deeper may hold the key.
+    pub fn hold(&mut self, delete: SeqKind) {
+        self.held.push(delete);
+    }
+
     /// Forgets the held deletes after they went out.
     #[inline]
     pub fn clear_held(&mut self) {

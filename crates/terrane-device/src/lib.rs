@@ -6,6 +6,7 @@
 //! * [`PosixDisk`]: the real device.
 //! * [`MemDisk`]: a strict one in memory, which can lose power.
 //! * [`MeteredDisk`]: wraps any of them and counts what passes.
+//! * [`FollowingDisk`]: only looks, at files that another process writes.
 //! * [`FaultyDisk`]: wraps any of them and fails the calls that a test chooses.
 
 mod batch;
@@ -13,6 +14,7 @@ mod call;
 mod disk;
 mod faulty;
 mod flow;
+mod following;
 mod mapping;
 mod memory;
 mod metered;
@@ -30,6 +32,7 @@ pub use call::Call;
 pub use disk::{Disk, DiskLock, File, OpenMode};
 pub use faulty::{Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};
+pub use following::FollowingDisk;
 pub use mapping::return_freed_memory;
 pub use memory::{MemDisk, SECTOR_BYTES};
 pub use metered::MeteredDisk;

@@ -12,6 +12,9 @@ use crate::mapping;
 /// Bytes of a huge page; smaller regions do not ask for them.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// Bytes that [`Region::filled`] fills at once.
+const FILL_BYTES: usize = 1 << 20;
+
 /// A run of memory with a stable address.
 ///
 /// # Who may touch what
@@ -56,6 +59,21 @@ impl Region {
         let region = unsafe { Region::from_raw(start, len, Box::new(owner)) };
         region.advise_huge();
         region
+    }
+
+    /// A region that belongs to no file, with what `fill` puts into it, piece by piece: it gets the offset and the bytes.
+    ///
+    /// # Errors
+    /// Of `fill`.
+    pub fn filled(len: usize, fill: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>) -> Result<Self> {
+        let region = Region::heap(len);
+        for offset in (0..len).step_by(FILL_BYTES) {
+            let piece = FILL_BYTES.min(len - offset);
+            // SAFETY: in bounds; the memory is writable, zeroed, and nobody else has the region yet.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(region.start.as_ptr().add(offset), piece) };
+            fill(offset as u64, bytes)?;
+        }
+        Ok(region)
     }
 
     /// Asks for huge pages where the region is large enough; without effect where the system has none.

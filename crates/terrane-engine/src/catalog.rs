@@ -20,7 +20,7 @@ pub const TABLES_MAX: usize = 65_536;
 pub const DEFAULT_NAME: &str = "default";
 
 /// Tables of the engine's own have names that begin so; users neither see nor make them.
-const HIDDEN_PREFIX: &str = "terrane:";
+pub(crate) const HIDDEN_PREFIX: &str = "terrane:";
 /// Name of the table of prepared transactions; it exists from the first one on.
 pub(crate) const HIDDEN_NAME: &str = "terrane:prepared";
 

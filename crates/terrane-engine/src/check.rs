@@ -73,6 +73,7 @@ impl Engine {
             }
         }
         self.check_segments(&mut report)?;
+        self.check_history(&mut report)?;
         Ok(report)
     }
 }

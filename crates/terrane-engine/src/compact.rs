@@ -69,7 +69,19 @@ impl Engine {
 
     /// Runs a compaction job and makes its result part of the table.
     pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &Arc<JobControl>) -> Result<()> {
-        self.give_operator(table, control);
+        self.give_functions(table, control);
+        let filter = table.compaction_filter();
+        if let Some(filter) = &filter {
+            control.filter_with(filter.clone(), self.pins.newest().unwrap_or_default());
+        }
+        let whole;
+        let spec = match filter.is_some_and(|filter| filter.sees_all()) {
+            true => {
+                whole = JobSpec { rewrites: true, ..spec.clone() };
+                &whole
+            }
+            false => spec,
+        };
         let done = self.while_sinking(spec, control, || {
             let mut publish = |part: JobResult| self.install(table, &part, Vec::new(), |_| ());
             let result = self.compactor.run_in_parts(spec, control, &mut publish)?;
@@ -78,8 +90,15 @@ impl Engine {
         // What a job did that came to no end was done, too.
         let work = done.as_ref().map_or_else(|_| control.work(), |work| *work);
         self.count_settled(&work);
+        if work.entries_filtered > 0 {
+            // What was newest in the levels is so no more, and rows of it may be cached.
+            self.forget_rows_within(table, spec.inputs.iter().flat_map(|input| &input.extents));
+            add(&self.counters.entries_filtered, work.entries_filtered);
+        }
         add(&self.counters.compaction_bytes_read, work.bytes_read);
         add(&self.counters.compaction_bytes_written, work.bytes_written);
+        add(&table.counters.table_compaction_bytes_read, work.bytes_read);
+        add(&table.counters.table_compaction_bytes_written, work.bytes_written);
         add(&self.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
         done?;
         if spec.kind == JobKind::Manual {
@@ -87,6 +106,7 @@ impl Engine {
         }
         self.store.reclaim()?;
         add(&self.counters.compactions, 1);
+        add(&table.counters.table_compactions, 1);
         Ok(())
     }
 }

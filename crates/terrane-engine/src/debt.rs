@@ -14,6 +14,7 @@ impl Engine {
         self.look_at_yielding();
         let balance = self.balance_memory();
         // What the cache has not given back yet is waited for like memory that is not flushed yet.
+        self.note_memory(balance.write_bytes + self.cache.used_bytes());
         let memory = if balance.is_over { 1.0 } else { self.debt_of(balance.write_bytes) };
         self.pressure.set_flush_rate(self.rate_until_flushed(1.0 - memory));
         self.pressure.set_debt(memory, self.largest_backlog());

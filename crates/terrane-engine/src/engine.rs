@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Error, MergeOperators, Result, SeqNo};
+use terrane_base::{Error, Functions, Result, SeqNo};
 use terrane_compaction::{JobControl, LocalCompactor, RateLimiter, Work};
 use terrane_device::{Disk, DiskLock};
 use terrane_journal::Journal;
@@ -20,6 +20,7 @@ use crate::backlog::Backlog;
 use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::draining::Draining;
+use crate::feed::Feeds;
 use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
@@ -30,7 +31,7 @@ use crate::pressure::Pressure;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::MemoryPlan;
-use crate::stats::{Counters, Stats, add};
+use crate::stats::{Counters, Histograms, Stats, add};
 use crate::table::Table;
 use crate::txn::Transactions;
 use crate::yielding::Yielding;
@@ -73,8 +74,8 @@ pub struct Engine {
     pub(crate) catalog: Catalog,
     /// Transactions that live.
     pub(crate) txn: Transactions,
-    /// Merge operators that were given at opening.
-    pub(crate) operators: MergeOperators,
+    /// What was given at opening for tables to name.
+    pub(crate) functions: Functions,
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
     /// What writers brought that did not wait.
@@ -89,6 +90,8 @@ pub struct Engine {
     pub(crate) yielding: Yielding,
     /// What was counted.
     pub(crate) counters: Counters,
+    /// What was measured.
+    pub(crate) histograms: Histograms,
     /// Background work.
     pub(crate) scheduler: Arc<Scheduler>,
     /// When jobs that only reads gain by stop and begin.
@@ -109,6 +112,8 @@ pub struct Engine {
     pub(crate) next_run: AtomicU64,
     /// Only one thread trims at a time.
     pub(crate) trimming: Mutex<()>,
+    /// Who waits for changes.
+    pub(crate) feeds: Feeds,
     /// Set when the database begins to close.
     pub(crate) closing: AtomicBool,
     /// Refuses a second opener while it lives; readers share it.
@@ -170,8 +175,20 @@ impl Engine {
         self.flows.show(self.journal.appended(), &mut stats);
         stats.device_ring_reads = self.disk.ring_reads();
         self.txn.show(&mut stats);
+        let state = self.manifest.state();
+        (stats.history_segments, stats.history_bytes) = (state.history.len() as u64, state.history_bytes());
         stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
+        stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
+        let store = self.store.usage();
+        (stats.store_bytes, stats.store_live_bytes) = (store.file_bytes, store.live_bytes);
+        stats.pressure_permille = (self.pressure.debt() * 1000.0) as u64;
         stats
+    }
+
+    /// Notes how much memory is in use; returns the most that ever was.
+    pub(crate) fn note_memory(&self, bytes: u64) -> u64 {
+        // Relaxed: a measure.
+        self.counters.memory_bytes_max.fetch_max(bytes, Ordering::Relaxed).max(bytes)
     }
 
     /// Makes every commit so far durable.
@@ -180,7 +197,9 @@ impl Engine {
     /// `Poisoned` or `Io` from the journal.
     pub fn sync(&self) -> Result<()> {
         self.refuse_if_read_only()?;
-        self.journal.sync()
+        self.journal.sync()?;
+        self.feeds.wake_if_waiting();
+        Ok(())
     }
 
     /// Segments, indexes over them, and what is kept of commits for transactions, in bytes.
@@ -205,11 +224,20 @@ impl Engine {
         JobControl::new(self.env.clock.clone(), Some(self.limiter.clone()))
     }
 
-    /// Lets a job fold the operands of its table, and counts what it did.
-    pub(crate) fn give_operator(&self, table: &Table, control: &JobControl) {
+    /// Gives a job the functions of its table: what folds operands, and what extracts prefixes.
+    pub(crate) fn give_functions(&self, table: &Table, control: &JobControl) {
+        if let Some(extractor) = table.sense.extractor() {
+            control.filter_prefixes(extractor);
+        }
         if let Some(operator) = table.sense.operator().filter(|_| self.options.operand_folding) {
             control.fold_with(operator.clone());
         }
+    }
+
+    /// Counts what a flush of `table` wrote.
+    pub(crate) fn count_flushed(&self, table: &Table, bytes: u64) {
+        add(&self.counters.flush_bytes_written, bytes);
+        add(&table.counters.table_flush_bytes_written, bytes);
     }
 
     /// Counts what a job did with operands and with what had expired.
@@ -238,6 +266,7 @@ impl Engine {
             return Ok(());
         }
         self.pressure.wake();
+        self.feeds.wake();
         self.scheduler.close();
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         self.lock.lock().take();
@@ -248,7 +277,7 @@ impl Engine {
 
 /// Destroys what replaced pictures leave to their epoch, unless a reader is in it now: a closed database should not
 /// keep files mapped until some other database of the process moves the epoch on.
-fn forget_garbage() {
+pub(crate) fn forget_garbage() {
     // Garbage of an epoch may be destroyed two epochs later; each turn advances by one.
     for _ in 0..4 {
         terrane_base::epoch::pin().flush();

@@ -175,7 +175,7 @@ impl Engine {
     /// Merges the oldest generation of `table` into its levels.
     pub(crate) fn flush_generation(&self, table: &Table, control: &Arc<JobControl>) -> Result<()> {
         let started = self.env.clock.now();
-        self.give_operator(table, control);
+        self.give_functions(table, control);
         let generation = self.take_generation(table);
         let flushed = match &generation {
             Some(generation) => self.draining.during(control, generation, started, || {
@@ -191,6 +191,7 @@ impl Engine {
         flushed?;
         if let Some(generation) = generation {
             add(&self.counters.flushes, 1);
+            add(&table.counters.table_flushes, 1);
             self.pressure.drained(generation.record_bytes(), self.env.clock.now() - started);
         }
         self.store.reclaim()?;
@@ -246,7 +247,7 @@ impl Engine {
                 None
             };
             add(&self.counters.overflow_runs_written, 1);
-            add(&self.counters.flush_bytes_written, result.work.bytes_written);
+            self.count_flushed(table, result.work.bytes_written);
             self.count_settled(&result.work);
             self.finish_flush(table, generation, &result, durable)?;
             Ok(result.work.bytes_written)
@@ -353,7 +354,7 @@ impl Engine {
         durable: Option<EditOp>,
     ) -> Result<Option<(Vec<u8>, u64)>> {
         add(&self.counters.flush_steps, 1);
-        add(&self.counters.flush_bytes_written, step.work.bytes_written);
+        self.count_flushed(table, step.work.bytes_written);
         self.count_settled(&step.work);
         add(&self.counters.bytes_reused, step.work.bytes_relinked + step.work.bytes_copied);
         match &step.next {

@@ -1,10 +1,12 @@
 //! Ranges: a scan over a merge of everything a picture holds, and the double-ended iterator on top of it.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use terrane_base::{Cursor, Entry, Result, SeqNo};
+use terrane_levels::Level;
 use terrane_memtable::MemtableCursor;
-use terrane_table::{CursorOptions, LevelCursor, MergeCursor};
+use terrane_table::{CursorOptions, LevelCursor, MergeCursor, Scope};
 
 use crate::engine::Engine;
 use crate::passed::Passed;
@@ -95,9 +97,10 @@ impl Engine {
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
-        let sources = MergeCursor::new(self.sources(&picture, &table.passed, shown, seq));
+        let scope = scope_of(table, &bounds);
+        let sources = MergeCursor::new(self.sources(&picture, &table.passed, shown, seq, scope.as_ref()));
         let scan = Scan::new(sources, seq, bounds, table.sense.clone());
-        RenewableScan { scan, picture, shown }
+        RenewableScan { scan, picture, shown, scope }
     }
 
     /// The rows of `table` within `bounds` at number `seq`, from both ends.
@@ -108,18 +111,27 @@ impl Engine {
         let picture = table.pinned();
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
-        let (sense, passed) = (table.sense.clone(), table.passed.clone());
+        let (sense, scope) = (table.sense.clone(), scope_of(table, &bounds));
+        let passed = table.passed.clone();
         let open = move || {
-            let sources = MergeCursor::new(engine.sources(&picture, &passed, shown, seq));
+            let sources = MergeCursor::new(engine.sources(&picture, &passed, shown, seq, scope.as_ref()));
             Scan::new(sources, seq, bounds.clone(), sense.clone())
         };
         RangeIter { front: open(), back: None, open_back: Box::new(open), ends: Ends::default() }
     }
 
-    /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones.
-    fn sources(&self, picture: &Picture, passed: &Arc<Passed>, shown: u64, seq: SeqNo) -> Vec<Source> {
+    /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones. Those on disk
+    /// stay within `scope`, if there is one.
+    fn sources(
+        &self,
+        picture: &Picture,
+        passed: &Arc<Passed>,
+        shown: u64,
+        seq: SeqNo,
+        scope: Option<&Arc<Scope>>,
+    ) -> Vec<Source> {
         if picture.is_ranged() {
-            return self.veiled_sources(picture, passed, shown, seq);
+            return self.veiled_sources(picture, passed, shown, seq, scope);
         }
         let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
         let memtables = std::iter::once(&picture.active).chain(&picture.frozen).enumerate();
@@ -129,16 +141,31 @@ impl Engine {
         let generations = generations.filter(move |(at, _)| is_shown(before + *at));
         let generations = generations.map(|(_, generation)| generation.cursor());
         let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
+        let levels = levels.map(|(_, level)| self.level_cursor(level, scope));
+        memtables.chain(generations).map(Source::Memory).chain(levels.map(Source::Level)).collect()
+    }
+
+    fn level_cursor(&self, level: &Arc<Level>, scope: Option<&Arc<Scope>>) -> LevelCursor {
         // At most 4 MiB by its range.
         let read_ahead_bytes = self.options.read_ahead_bytes as u32;
         let options = CursorOptions { fill_cache: true, read_ahead_bytes };
-        let levels = levels.map(|(_, level)| LevelCursor::new(level.clone(), self.cache.clone(), options));
-        memtables.chain(generations).map(Source::Memory).chain(levels.map(Source::Level)).collect()
+        let cursor = LevelCursor::new(level.clone(), self.cache.clone(), options);
+        match scope {
+            Some(scope) => cursor.within(scope.clone()),
+            None => cursor,
+        }
     }
 
     /// As [`Engine::sources`], where some have range deletes: those and all behind them are veiled.
     #[cold]
-    fn veiled_sources(&self, picture: &Picture, passed: &Arc<Passed>, shown: u64, seq: SeqNo) -> Vec<Source> {
+    fn veiled_sources(
+        &self,
+        picture: &Picture,
+        passed: &Arc<Passed>,
+        shown: u64,
+        seq: SeqNo,
+        scope: Option<&Arc<Scope>>,
+    ) -> Vec<Source> {
         let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
         let memory = std::iter::once(&picture.active).chain(&picture.frozen);
         let memory = memory.chain(picture.generations.iter().map(|generation| generation.index()));
@@ -146,11 +173,9 @@ impl Engine {
             .enumerate()
             .filter(|(at, _)| is_shown(*at))
             .map(|(_, memtable)| (Source::Memory(memtable.cursor()), Ranges::of_memory(memtable, seq)));
-        let read_ahead_bytes = self.options.read_ahead_bytes as u32;
-        let options = CursorOptions { fill_cache: true, read_ahead_bytes };
-        let levels = picture.tree.places().filter(|(_, level)| !level.is_empty()).map(|(_, level)| {
-            let cursor = LevelCursor::new(level.clone(), self.cache.clone(), options);
-            (Source::Level(cursor), Ranges::of_level(level, seq, &self.cache))
+        let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
+        let levels = levels.map(|(_, level)| {
+            (Source::Level(self.level_cursor(level, scope)), Ranges::of_level(level, seq, &self.cache))
         });
         let mut newer: Vec<Ranges> = Vec::new();
         let veil = |(source, own): (Source, Option<Ranges>)| {
@@ -163,6 +188,14 @@ impl Engine {
         };
         memory.chain(levels).map(veil).collect()
     }
+}
+
+/// What a scan within `bounds` is confined to, if all keys within them have one prefix that filters may know.
+fn scope_of(table: &Table, bounds: &Bounds) -> Option<Arc<Scope>> {
+    let extractor = table.sense.extractor()?;
+    let (Bound::Included(start) | Bound::Excluded(start)) = &bounds.lower else { return None };
+    let prefix = extractor.prefix_over(start).filter(|prefix| bounds.are_within(prefix))?;
+    Some(Arc::new(Scope::new(&extractor, prefix)))
 }
 
 /// Sources in memory that a mask tells of; those behind are always shown.
@@ -185,6 +218,7 @@ pub struct RenewableScan {
     /// What its sources were taken from.
     picture: Picture,
     shown: u64,
+    scope: Option<Arc<Scope>>,
 }
 
 impl RenewableScan {
@@ -203,7 +237,7 @@ impl RenewableScan {
         }
         let picture = picture.clone();
         drop(guard);
-        let sources = engine.sources(&picture, &table.passed, shown, seq);
+        let sources = engine.sources(&picture, &table.passed, shown, seq, self.scope.as_ref());
         self.shown = shown;
         self.picture = picture;
         self.scan.replace(MergeCursor::new(sources), seq);

@@ -10,14 +10,19 @@
 //! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs` and `pressure.rs` (pacing),
 //!   `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
-//! * second databases: `checkpoint/`
+//! * what changed: `feed/` (readers of changes), `history.rs` (segments that are kept for them)
+//! * second databases: `checkpoint/`; kept elsewhere: `backup/`; views of one that another process writes: `follow.rs`
 //! * damage: `quarantine.rs` (what is left alone), `scrub.rs` (what is looked for), `repair/` (what is brought over)
+//! * bulk: `approximate.rs` (how much is in a range), `drop_extents.rs` (whole extents at once), `ingest/` (extents
+//!   that do not pass through memory)
 //! * what users ask of it: `maintain.rs`; look: `stats.rs`, `flows.rs`, `shape.rs`, `check.rs`
 //!
 //! Never names a transport, a file format or a system call.
 
 mod adapt;
+mod approximate;
 mod backlog;
+pub mod backup;
 mod catalog;
 mod check;
 mod checkpoint;
@@ -25,18 +30,23 @@ mod compact;
 mod debt;
 mod division;
 mod draining;
+mod drop_extents;
 mod engine;
 mod epoch_cell;
 mod failures;
+mod feed;
 mod fetch;
 mod filter_use;
 mod flows;
 mod flush;
+mod follow;
 mod freed;
 mod freeze;
 mod heat;
+mod history;
 mod idle;
 mod inflow;
+mod ingest;
 mod inherit;
 mod install;
 mod iterate;
@@ -74,20 +84,26 @@ mod workers;
 mod write;
 mod yielding;
 
+pub use approximate::{Estimate, RangeEstimate};
 pub use catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
 pub use check::{CheckReport, Finding};
 pub use checkpoint::Checkpoint;
+pub use drop_extents::DroppedExtents;
 pub use engine::Engine;
+pub use feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
+pub use follow::last_commit;
+pub use ingest::{IngestFile, IngestOptions, Ingested, Loader};
 pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;
-pub use repair::{Loss, RepairReport, repair, repair_on, repair_with_on};
+pub use repair::{Loss, RepairReport, repair, repair_on, repair_with, repair_with_on};
 pub use scan::{Bounds, Scan};
 pub use sense::Sense;
 pub use settings::{TABLE_OPTIONS, check_table_option};
 pub use shape::{LevelShape, Shape, TableShape};
 pub use snapshot::Snapshot;
-pub use stats::Stats;
+pub use stats::{MetricValue, Sample, Statistics, Stats, TableStatistics, TableStats, metrics};
 pub use table::Table;
+pub use terrane_table::{ExternalFile, ExternalSummary, ExternalWriter, WriterSettings};
 pub use txn::{Concurrency, Isolation, LockMode, ScanId, Transaction, TransactionOptions};
 pub use values::Values;

@@ -52,7 +52,7 @@ impl Engine {
         upto
     }
 
-    fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
+    pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
         self.scheduler.wait_until(|schedule| {
             schedule.report_failure_or_pause(&MEMORY_WORK)?;
             Ok(tables.iter().all(|table| table.is_dropped() || table.is_flushed(upto)))

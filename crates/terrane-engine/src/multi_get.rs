@@ -98,8 +98,7 @@ impl Engine {
         let batch = |seq| Batch { engine: self, table, keys, mode, rows, seq, now: &now };
         let (picture, seq) = if distinct.len() <= EPOCH_KEYS {
             let epoch = enter();
-            let picture = table.picture(epoch.guard());
-            let seq = self.seq_of(mode);
+            let (picture, seq) = self.present(table, epoch.guard(), mode);
             batch(seq).answer(&epoch, picture, distinct, values, &mut rest);
             if rest.missing.is_empty() && rest.chains.is_empty() {
                 return Ok(());
@@ -107,8 +106,7 @@ impl Engine {
             (picture.clone(), seq)
         } else {
             // The number is of this picture: a later one may lack what the number sees.
-            let picture = table.pinned();
-            let seq = self.seq_of(mode);
+            let (picture, seq) = self.pinned_present(table, mode);
             for part in distinct.chunks(EPOCH_KEYS) {
                 batch(seq).answer(&enter(), &picture, part, values, &mut rest);
             }
@@ -125,8 +123,10 @@ impl Engine {
         batch.fetch(&tree, values, rest.missing)
     }
 
-    fn seq_of(&self, mode: ReadMode) -> SeqNo {
-        mode.at.unwrap_or_else(|| self.journal.visible())
+    fn pinned_present(&self, table: &Table, mode: ReadMode) -> (Picture, SeqNo) {
+        let guard = terrane_base::epoch::pin();
+        let (picture, seq) = self.present(table, &guard, mode);
+        (picture.clone(), seq)
     }
 
     /// One key after the other, in key order: what the steps side by side are measured against.
@@ -139,8 +139,8 @@ impl Engine {
         values: &mut Values,
     ) -> Result<()> {
         let (rows, now) = (self.rows_of(mode), Now::new(&table.sense));
-        let picture = table.pinned();
-        let batch = Batch { engine: self, table, keys, mode, rows, seq: self.seq_of(mode), now: &now };
+        let (picture, seq) = self.pinned_present(table, mode);
+        let batch = Batch { engine: self, table, keys, mode, rows, seq, now: &now };
         let mut order = distinct.to_vec();
         order.sort_unstable_by_key(|&(index, _)| keys[index]);
         order.into_iter().try_for_each(|(index, hash)| {

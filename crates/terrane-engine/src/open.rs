@@ -15,10 +15,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Error, Kind, MergeOperators, Result, SeqNo, TableId};
+use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
 use terrane_compaction::{LocalCompactor, RateLimiter};
 use terrane_device::{Disk, DiskLock, PosixDisk};
 use terrane_format::manifest::{Edit, EditOp};
+use terrane_journal::Journal;
 use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK};
 use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::{LocalStore, Store, StoreSettings};
@@ -30,7 +31,9 @@ use crate::catalog::Catalog;
 use crate::division::Looking;
 use crate::draining::Draining;
 use crate::engine::Engine;
+use crate::feed::Feeds;
 use crate::flows::Flows;
+use crate::follow::{Following, KnownExtents};
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
@@ -40,8 +43,8 @@ use crate::pressure::Pressure;
 use crate::recover;
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
-use crate::settings::{MemoryPlan, TableSettings, check_operator_of_default, stored_options};
-use crate::stats::{Counters, add};
+use crate::settings::{MemoryPlan, TableSettings, check_default, stored_options};
+use crate::stats::{Counters, Histograms, add};
 use crate::table::Table;
 use crate::txn::Transactions;
 use crate::yielding::Yielding;
@@ -62,17 +65,17 @@ impl Engine {
         Engine::open_on(Arc::new(PosixDisk::new()), dir, options, env)
     }
 
-    /// Opens the database in `dir` on the files of the operating system, with merge operators that are not built in.
+    /// Opens the database in `dir` on the files of the operating system, with functions that are not built in.
     ///
     /// # Errors
-    /// As [`Engine::open`], and `Invalid` for a table whose merge operator is not at hand.
+    /// As [`Engine::open`], and `Invalid` for a table that names a function that is not at hand.
     pub fn open_with(
         dir: &Path,
         options: &Options,
         env: Env,
-        operators: MergeOperators,
+        functions: impl Into<Functions>,
     ) -> Result<Arc<Engine>> {
-        Engine::open_with_on(Arc::new(PosixDisk::new()), dir, options, env, operators)
+        Engine::open_with_on(Arc::new(PosixDisk::new()), dir, options, env, functions)
     }
 
     /// Opens the database in `dir` on any device.
@@ -80,7 +83,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::open`].
     pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
-        Engine::open_with_on(disk, dir, options, env, MergeOperators::new())
+        Engine::open_with_on(disk, dir, options, env, Functions::default())
     }
 
     /// [`Engine::open_with`] on any device.
@@ -92,29 +95,47 @@ impl Engine {
         dir: &Path,
         options: &Options,
         env: Env,
-        operators: MergeOperators,
+        functions: impl Into<Functions>,
+    ) -> Result<Arc<Engine>> {
+        Engine::open_as(disk, dir, options, env, functions.into(), None)
+    }
+
+    /// [`Engine::open_with_on`], or a view of what another process has open.
+    pub(crate) fn open_as(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        functions: Functions,
+        following: Option<&Following<'_>>,
     ) -> Result<Arc<Engine>> {
         let start = env.clock.now();
-        let options = settle(options, &env, &operators)?;
+        let options = settle(options, &env, &functions)?;
+        let engine = Engine::assemble(disk, dir, options, env, functions, following)?;
+        engine.begin(start)?;
+        Ok(engine)
+    }
+
+    /// Steps 2 to 7, and the journal. Requires: the options are settled.
+    fn assemble(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: Options,
+        env: Env,
+        functions: Functions,
+        following: Option<&Following<'_>>,
+    ) -> Result<Arc<Engine>> {
         let flows = Flows::default();
         let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
-        let extents = open_store(&disk, dir, &options, &state)?;
+        let extents = open_store(&disk, dir, &options, &state, following)?;
         let store = flows.user(&extents);
-        let tables = open_tables(&state, &options, &store, &operators, &env)?;
+        let known = following.map(Following::known_extents).unwrap_or_default();
+        let tables = open_tables(&state, &options, &store, &functions, &env, &known)?;
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
-        let journal = recover::Recovery {
-            disk: &flows.journal(&disk),
-            dir: &dir.join(JOURNAL),
-            options: &options,
-            env: &env,
-            manifest: &manifest,
-            state: &state,
-            tables: &tables,
-            counters: &counters,
-        }
-        .run()?;
-        let (plan, cache) = divide_memory(&options);
-        let engine = Arc::new(Engine {
+        let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
+        let journal = recover_journal(doors, dir, &options, found, &tables, &counters, following)?;
+        let (plan, cache) = divide_memory(&options, following.and_then(Following::cache));
+        Ok(Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             rows: RowCache::new(cache.clone(), plan.cache_bytes / 100 * options.row_cache),
             cache,
@@ -124,7 +145,7 @@ impl Engine {
             freed_watch: FreedWatch::default(),
             catalog: Catalog::new(tables),
             txn: Transactions::new(plan.write_bytes),
-            operators,
+            functions,
             limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
             pins: Pins::new(),
             pressure: Pressure::default(),
@@ -142,6 +163,7 @@ impl Engine {
             flows,
             admitted: AtomicU64::new(0),
             trimming: Mutex::new(()),
+            feeds: Feeds::default(),
             closing: AtomicBool::new(false),
             lock: Mutex::new(lock),
             dir: dir.to_owned(),
@@ -153,9 +175,8 @@ impl Engine {
             manifest,
             journal,
             counters,
-        });
-        engine.begin(start)?;
-        Ok(engine)
+            histograms: Histograms::default(),
+        }))
     }
 
     /// Ends the opening that began at `start`.
@@ -174,6 +195,7 @@ impl Engine {
         if self.options.read_only {
             return Ok(());
         }
+        self.settle_history()?;
         self.start_workers()?;
         for table in self.catalog.all() {
             let picture = table.pinned();
@@ -230,17 +252,49 @@ fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env)
     Ok(Opened { manifest, state, lock: Some(lock) })
 }
 
+/// Replays what the journal of the database in `dir` holds into the tables.
+fn recover_journal(
+    (disk, env): (&Arc<dyn Disk>, &Env),
+    dir: &Path,
+    options: &Options,
+    (manifest, state): (&Arc<Manifest>, &State),
+    tables: &[Arc<Table>],
+    counters: &Counters,
+    following: Option<&Following<'_>>,
+) -> Result<Box<dyn Journal>> {
+    let dir = &dir.join(JOURNAL);
+    let (follows, awaits_marks) = (following.is_some(), following.is_some_and(Following::awaits_marks));
+    let recovery = recover::Recovery {
+        disk,
+        dir,
+        options,
+        env,
+        manifest,
+        state,
+        tables,
+        counters,
+        follows,
+        awaits_marks,
+    };
+    recovery.run()
+}
+
 /// The options as they hold from now on: what is left to the engine is chosen.
-fn settle(options: &Options, env: &Env, operators: &MergeOperators) -> Result<Options> {
+fn settle(options: &Options, env: &Env, functions: &Functions) -> Result<Options> {
     // Before a database is made with it.
-    options.merge_operator.get().map(|name| operators.find(name)).transpose()?;
+    options.merge_operator.get().map(|name| functions.operators.find(name)).transpose()?;
+    options.key_order.get().map(|name| functions.orders.find(name)).transpose()?;
+    options.prefix_extractor.get().map(|name| functions.extractors.find(name)).transpose()?;
     terrane_format::rank::choose(options.search_kernel)?;
     options.resolve(env.spawn.parallelism())
 }
 
 /// Whose memory is whose, and the cache.
-fn divide_memory(options: &Options) -> (MemoryPlan, Arc<Cache>) {
+fn divide_memory(options: &Options, shared: Option<Arc<Cache>>) -> (MemoryPlan, Arc<Cache>) {
     let plan = MemoryPlan::new(options);
+    if let Some(cache) = shared {
+        return (plan, cache);
+    }
     let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
     (plan, cache)
 }
@@ -262,7 +316,13 @@ fn forget_dropped(manifest: &Manifest, state: State) -> Result<State> {
     Ok(State::clone(&manifest.state()))
 }
 
-fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State) -> Result<Arc<dyn Store>> {
+fn open_store(
+    disk: &Arc<dyn Disk>,
+    dir: &Path,
+    options: &Options,
+    state: &State,
+    following: Option<&Following<'_>>,
+) -> Result<Arc<dyn Store>> {
     let settings = StoreSettings {
         direct_io: options.direct_io,
         read_only: options.read_only,
@@ -271,7 +331,8 @@ fn open_store(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, state: &State
     let data = dir.join(DATA);
     let store = LocalStore::open(disk.clone(), &data, settings).map_err(|error| lost(error, &data))?;
     store.restore(&mut state.extents())?;
-    Ok(Arc::new(store))
+    let store: Arc<dyn Store> = Arc::new(store);
+    Ok(following.map_or_else(|| store.clone(), |following| following.store(&store, state)))
 }
 
 /// A directory of a database that is not there was lost: it is made before the database is one.
@@ -289,18 +350,22 @@ fn open_tables(
     state: &State,
     options: &Options,
     store: &Arc<dyn Store>,
-    operators: &MergeOperators,
+    functions: &Functions,
     env: &Env,
+    known: &KnownExtents,
 ) -> Result<Vec<Arc<Table>>> {
     let live = state.tables.values().filter(|table| !table.dropped);
     live.map(|table| {
         let settings = TableSettings::new(options, &table.options)
             .map_err(|error| error.context(format!("stored options of table {:?}", table.name)))?;
         if table.id == TableId::DEFAULT {
-            check_operator_of_default(options, &table.options)?;
+            check_default(options, &table.options)?;
         }
-        let sense = settings.sense(&table.name, operators, &env.clock)?;
-        let tree = table.extents.try_map(|meta| Ok(Extent::new(meta.as_ref().clone(), store.clone())))?;
+        let sense = settings.sense(&table.name, functions, &env.clock)?;
+        let tree = table.extents.try_map(|meta| {
+            let same = known.get(&meta.id).filter(|extent| extent.meta == **meta);
+            Ok(same.cloned().unwrap_or_else(|| Extent::new(meta.as_ref().clone(), store.clone())))
+        })?;
         // The memtable takes every replayed number; those in the levels are left out by the recovery.
         let first_seq = SeqNo(0);
         let (name, tree) = (table.name.clone(), Arc::new(tree));

@@ -103,6 +103,12 @@ impl Engine {
                 if !kind.is_wrapped() {
                     return Ok(!kind.is_delete());
                 }
+                // An operand may be newer than extents that came in beneath it, which this picture lacks.
+                if mode.at.is_none() && !std::ptr::eq(picture, table.picture(epoch.guard())) {
+                    drop(epoch);
+                    value.truncate(start);
+                    return self.get_unsampled(table, key, mode, value);
+                }
                 let picture = picture.clone();
                 drop(epoch);
                 let sources = Sources { memory: Some(&picture), tree: &picture.tree };
@@ -134,6 +140,23 @@ impl Engine {
         let kind = self.get_from_store(&tree, run, &reading, value)?;
         rows.fill(&terrane_table::enter(), table.id, &reading, kind, &value[start..]);
         self.end_read(Sources { memory: None, tree: &tree }, &reading, kind, &now, (value, start))
+    }
+
+    /// A picture and a number for several reads: nothing that the number sees has come in, beneath memory, after the picture.
+    pub(crate) fn present<'g>(
+        &self,
+        table: &Table,
+        guard: &'g terrane_base::epoch::Guard,
+        mode: ReadMode,
+    ) -> (&'g Picture, SeqNo) {
+        loop {
+            let picture = table.picture(guard);
+            let seq = mode.at.unwrap_or_else(|| self.journal.visible());
+            // What is visible was in a picture before: if it was in none but a later one, there is one.
+            if mode.at.is_some() || std::ptr::eq(picture, table.picture(guard)) {
+                return (picture, seq);
+            }
+        }
     }
 
     /// A read from a picture that the caller keeps.

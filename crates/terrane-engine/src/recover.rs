@@ -8,14 +8,16 @@
 //! A crash inside this is harmless: until the edit of step 3 is durable the next recovery starts over, after it
 //! the next one finds the same ends.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::record::Record;
-use terrane_base::{Error, RecordKind, Result, SegmentId, SeqNo, TableId};
+use terrane_base::{Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};
 use terrane_journal::{
@@ -25,6 +27,7 @@ use terrane_journal::{
 use terrane_levels::{Manifest, State};
 
 use crate::engine::Engine;
+use crate::ingest::mark;
 use crate::place;
 use crate::stats::{Counters, add};
 use crate::table::Table;
@@ -41,6 +44,10 @@ pub(crate) struct Recovery<'a> {
     /// Tables with empty memtables; replayed records go there.
     pub(crate) tables: &'a [Arc<Table>],
     pub(crate) counters: &'a Counters,
+    /// Somebody writes meanwhile: what the journal knows of later edits is no loss.
+    pub(crate) follows: bool,
+    /// Who follows wants no view that lacks extents which came in before commits that it has.
+    pub(crate) awaits_marks: bool,
 }
 
 impl Recovery<'_> {
@@ -49,10 +56,14 @@ impl Recovery<'_> {
     /// # Errors
     /// `Corrupt` if something durable is damaged, naming file and offset; `Io`, `Full`.
     pub(crate) fn run(&self) -> Result<Box<dyn Journal>> {
-        self.check_registered()?;
+        if !self.follows {
+            self.check_registered()?;
+        }
         let replayed = self.replay()?;
         let at_dir = |error: Error| error.at(self.dir.display().to_string(), 0);
-        self.manifest.check_reached(replayed.edit).map_err(at_dir)?;
+        if !self.follows {
+            self.manifest.check_reached(replayed.edit).map_err(at_dir)?;
+        }
         add(&self.counters.segment_bytes_recovered, replayed.bytes);
         // Records in the levels may be newer than what the journal still holds; all it holds is in the levels then.
         let is_overtaken = self.state.last_seq() > replayed.last_seq;
@@ -80,8 +91,10 @@ impl Recovery<'_> {
     /// heard of shows that the manifest lost its last edits, or is an older copy.
     fn check_registered(&self) -> Result<()> {
         let names = self.disk.list(self.dir).map_err(|error| crate::open::lost(error, self.dir))?;
+        let history: HashSet<u32> = self.state.history.values().map(|kept| kept.spec.file).collect();
         for name in names {
-            if file_number(&name).is_none() {
+            // History was registered when it was live: an opening reads none of it, however long it is.
+            if file_number(&name).is_none_or(|number| history.contains(&number)) {
                 continue;
             }
             let path = self.dir.join(&name);
@@ -118,8 +131,11 @@ impl Recovery<'_> {
             settle: !self.options.read_only,
             salt: self.state.database.segment_salt(),
         };
-        let ranges = Mutex::new(Vec::new());
+        let (ranges, last_mark) = (Mutex::new(Vec::new()), AtomicU64::new(0));
         let sink = |segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo| {
+            if self.awaits_marks && mark::tables_of(record).next().is_some() {
+                last_mark.fetch_max(seq.0, Ordering::Relaxed);
+            }
             if record.kind == RecordKind::RangeDelete {
                 ranges.lock().push((seq, record.table, segment.clone(), offset));
             } else {
@@ -128,6 +144,10 @@ impl Recovery<'_> {
             Ok(())
         };
         let replayed = replay(&**self.disk, self.dir, &listed, &settings, &*self.env.spawn, &sink)?;
+        // The edit that brings extents in says that all up to their number is durable.
+        if last_mark.into_inner() > self.state.durable.0 {
+            return Err(Error::new(Kind::Busy, "extents come in just now: catch up again"));
+        }
         // Segments are read side by side, but range deletes are indexed cheaply in order only.
         let mut ranges = ranges.into_inner();
         ranges.sort_unstable_by_key(|(seq, ..)| *seq);
@@ -199,7 +219,10 @@ impl Recovery<'_> {
     /// Where the journal goes on. Segment files that no live segment uses are spare.
     fn start(&self, mut replayed: Replayed, last_seq: SeqNo, is_overtaken: bool) -> Result<JournalStart> {
         let state = self.manifest.state();
-        let used = |file: u32| state.segments.values().any(|segment| segment.spec.file == file);
+        let history: HashSet<u32> = state.history.values().map(|kept| kept.spec.file).collect();
+        let used = |file: u32| {
+            history.contains(&file) || state.segments.values().any(|segment| segment.spec.file == file)
+        };
         let mut spare_files = Vec::new();
         let mut next_file = state.next.segment_file.max(1);
         for name in self.disk.list(self.dir)? {

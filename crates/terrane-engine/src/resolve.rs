@@ -137,5 +137,5 @@ fn end_by_range_delete(chain: &mut Chain, hidden: Option<SeqNo>, now: &Now<'_>) 
 
 /// Counts what a read folds.
 pub(crate) fn count_folded(chain: &Chain) {
-    count(|cells| add(&cells.operands_folded, chain.operands().len() as u64));
+    count(|cells| add(&cells.operands_resolved, chain.operands().len() as u64));
 }

@@ -9,6 +9,7 @@
 //! they make is a copy. All rows of a scan are as of one moment: that at which it met its first record that expires.
 
 mod bounds;
+mod steps;
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Moment, Result, SeqKind, SeqNo, Stored};
 
 pub use self::bounds::Bounds;
+use self::steps::{count_skipped, is_same, seek_past, seek_to_last_version};
 use crate::resolve::count_folded;
 use crate::sense::Sense;
 
@@ -216,8 +218,26 @@ impl<C: Cursor> Scan<C> {
     }
 
     /// Moves the cursor forward to the first visible entry. With `skip`, versions of `self.key` are passed over.
+    ///
+    /// As a rule the cursor is there already: at a plain put of another key.
     #[inline]
     fn settle_forward(&mut self, skip: bool) -> Result<()> {
+        if let Some(entry) = self.cursor.entry()
+            && entry.seq_kind.is_plain_put()
+            && entry.seq_kind.seq() <= self.seq
+            && !(skip && is_same(entry.key, &self.key))
+            && self.bounds.below_upper(entry.key)
+        {
+            self.prefix = 0;
+            self.place = Place::Forward;
+            return Ok(());
+        }
+        self.look_forward(skip)
+    }
+
+    /// [`Scan::settle_forward`] where the cursor is at anything else.
+    #[inline(never)]
+    fn look_forward(&mut self, skip: bool) -> Result<()> {
         let mut skipped = 0;
         let settled = self.pass_hidden(skip, &mut skipped);
         count_skipped(skipped);
@@ -298,7 +318,8 @@ impl<C: Cursor> Scan<C> {
         let (mut is_value, mut is_operand) = (false, false);
         let mut steps = 0;
         while let Some(entry) = self.cursor.entry() {
-            if entry.key != self.key.as_slice() {
+            // The first is that of the key itself.
+            if steps > 0 && !is_same(entry.key, &self.key) {
                 break;
             }
             if entry.seq_kind.seq() > self.seq || steps > STEPS_BEFORE_SEEK {
@@ -306,11 +327,17 @@ impl<C: Cursor> Scan<C> {
                 count_skipped(u64::from(steps) - u64::from(is_value));
                 return self.jump_over_versions(is_value, is_operand || steps > STEPS_BEFORE_SEEK);
             }
-            is_operand = entry.seq_kind.is_merge();
-            let prefix = if is_operand { None } else { self.meaning.prefix(entry.seq_kind, entry.value)? };
-            is_value = prefix.is_some();
             self.value.clear();
-            self.value.extend_from_slice(&entry.value[prefix.unwrap_or(0)..]);
+            if entry.seq_kind.is_plain_put() {
+                (is_value, is_operand) = (true, false);
+                self.value.extend_from_slice(entry.value);
+            } else {
+                is_operand = entry.seq_kind.is_merge();
+                let prefix =
+                    if is_operand { None } else { self.meaning.prefix(entry.seq_kind, entry.value)? };
+                is_value = prefix.is_some();
+                self.value.extend_from_slice(&entry.value[prefix.unwrap_or(0)..]);
+            }
             steps += 1;
             self.cursor.prev()?;
         }
@@ -356,39 +383,5 @@ impl<C: Cursor> Scan<C> {
         }
         self.cursor.seek_before(&self.key)?;
         Ok(is_value)
-    }
-}
-
-/// Whether two keys are equal. Neighbours in key order differ near their ends, if they have the same length at all.
-#[inline]
-fn is_same(left: &[u8], right: &[u8]) -> bool {
-    match (left.last_chunk::<8>(), right.last_chunk::<8>()) {
-        (Some(left_end), Some(right_end)) if left_end != right_end => false,
-        _ => left == right,
-    }
-}
-
-fn count_skipped(versions: u64) {
-    if versions > 0 {
-        count(|cells| add(&cells.versions_skipped, versions));
-    }
-}
-
-/// Goes to the first entry of the key after `key`.
-fn seek_past<C: Cursor>(cursor: &mut C, key: &[u8]) -> Result<()> {
-    cursor.seek(key, SeqNo(0))?;
-    // Number 0 is never given to a record, but a damaged source must not make a scan loop.
-    while cursor.entry().is_some_and(|entry| entry.key == key) {
-        cursor.next()?;
-    }
-    Ok(())
-}
-
-/// Goes to the oldest version of `key`, or else to the last entry before where it would be.
-fn seek_to_last_version<C: Cursor>(cursor: &mut C, key: &[u8]) -> Result<()> {
-    seek_past(cursor, key)?;
-    match cursor.entry() {
-        Some(_) => cursor.prev(),
-        None => cursor.seek_last(),
     }
 }

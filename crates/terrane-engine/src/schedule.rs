@@ -281,6 +281,7 @@ impl Engine {
         };
         let subject = (work.name(), work.table());
         // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
+        let started = self.env.clock.now();
         let run = std::panic::AssertUnwindSafe(|| {
             let run = || self.run_work(&work, &control);
             if work.needs_memory() { self.with_job_memory(run) } else { run() }
@@ -291,13 +292,15 @@ impl Engine {
                 format!("background work panicked ({}): reopen the database", work.name()),
             ))
         });
+        let now = self.env.clock.now();
+        self.observe_work(&work, now - started);
         let is_failed = result.as_ref().is_err_and(|error| error.kind() != Kind::Cancelled);
         if is_failed {
             // Before anyone can see that the work has ended.
             add(&self.counters.background_errors, 1);
         }
         self.return_freed_memory();
-        self.scheduler.finish(id, subject, result, self.env.clock.now());
+        self.scheduler.finish(id, subject, result, now);
         if is_failed {
             self.pressure.wake();
         }
@@ -380,5 +383,6 @@ impl Engine {
     }
 }
 
+mod hold;
 #[cfg(test)]
 mod tests;

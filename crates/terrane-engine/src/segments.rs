@@ -30,14 +30,21 @@ impl Engine {
         let _one_at_a_time = self.trimming.lock();
         // The edit names every table: none may be dropped meanwhile.
         let _no_drop = self.catalog.change();
-        let Some(upto) = self.trimmable() else { return Ok(()) };
-        let trimmed: Vec<_> =
-            self.journal.complete_segments().into_iter().filter(|segment| segment.id <= upto).collect();
+        let upto = self.trimmable().unwrap_or_default();
+        let mut trimmed = self.journal.complete_segments();
+        trimmed.retain(|segment| segment.id <= upto);
         let through = trimmed.iter().map(|segment| segment.last_seq).max().unwrap_or_default();
         // The manifest knows no segment of a journal that is off, nor one whose registration failed.
         let known = self.manifest.state();
-        let listed = trimmed.iter().filter(|segment| known.segments.contains_key(&segment.id));
-        let mut ops: Vec<_> = listed.map(|segment| EditOp::RemoveSegment { id: segment.id }).collect();
+        let listed: Vec<_> =
+            trimmed.iter().filter(|segment| known.segments.contains_key(&segment.id)).cloned().collect();
+        let history = self.plan_history(&known, &listed)?;
+        let mut ops = history.ops();
+        let gone = listed.iter().filter(|segment| !history.keeps(segment.id));
+        ops.extend(gone.map(|segment| EditOp::RemoveSegment { id: segment.id }));
+        if trimmed.is_empty() && ops.is_empty() {
+            return Ok(());
+        }
         // What is trimmed is in the levels, of every table: recovery needs to know that the journal may begin
         // behind it, also where a table has no record at all.
         let tables: Vec<_> =
@@ -45,8 +52,10 @@ impl Engine {
         ops.extend(tables.iter().map(|table| EditOp::Flushed { table: table.id, seq: through }));
         self.append_edit(ops)?;
         tables.iter().for_each(|table| table.set_flushed_seq(through));
-        let trimmed = self.journal.trim(upto)?;
+        let trimmed = self.journal.trim_keeping(upto, &history.kept_ids())?;
         add(&self.counters.segments_trimmed, trimmed.len() as u64);
+        add(&self.counters.segments_kept, history.kept_ids().len() as u64);
+        self.journal.take_back(&history.files())?;
         self.refresh_debt();
         Ok(())
     }

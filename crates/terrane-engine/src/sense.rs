@@ -1,5 +1,5 @@
 //! What the records of a table mean to a reader: the merge operator that folds its operands, and the clock by which they
-//! expire.
+//! expire; and what filters hold of its keys.
 //!
 //! The moment of a read is that at which it meets its first record that expires: who meets none asks no clock. A scan and
 //! a multi-get have one moment for all of their rows, a snapshot has none: what it sees expires like everything else.
@@ -8,8 +8,11 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::RwLock;
 use terrane_base::env::Clock;
+use terrane_base::key_order::Order;
 use terrane_base::options::TimeToLive;
+use terrane_base::prefix_extractor::Extractor;
 use terrane_base::{MergeOperator, Moment, Result, SeqKind, Stored};
 
 /// Steps in which the operands of a table with a time to live expire: those of one step can be folded.
@@ -18,26 +21,55 @@ const OPERAND_STEPS: u64 = 16;
 /// What a table's records mean to its readers. Belongs to an open table.
 #[derive(Debug)]
 pub struct Sense {
-    operator: Option<Arc<dyn MergeOperator>>,
+    meaning: Meaning,
+    /// Changed while the table is open; asked once per scan and per job.
+    extractor: RwLock<Option<Arc<Extractor>>>,
     clock: Arc<dyn Clock>,
     /// In milliseconds; 0 for ever.
     time_to_live: AtomicU64,
 }
 
+/// The functions of a table that never change.
+#[derive(Debug, Default)]
+pub(crate) struct Meaning {
+    /// Folds operands; it is called with keys as the user knows them.
+    pub(crate) operator: Option<Arc<dyn MergeOperator>>,
+    /// Another order of keys than that of their bytes.
+    pub(crate) order: Option<Arc<Order>>,
+}
+
 impl Sense {
-    /// The sense of a table with this operator and time to live.
+    /// The sense of a table with these functions and this time to live.
     pub(crate) fn new(
-        operator: Option<Arc<dyn MergeOperator>>,
+        meaning: Meaning,
+        extractor: Option<Arc<Extractor>>,
         clock: Arc<dyn Clock>,
         time_to_live: TimeToLive,
     ) -> Arc<Sense> {
-        Arc::new(Sense { operator, clock, time_to_live: AtomicU64::new(time_to_live.millis().unwrap_or(0)) })
+        let time_to_live = AtomicU64::new(time_to_live.millis().unwrap_or(0));
+        Arc::new(Sense { meaning, extractor: RwLock::new(extractor), clock, time_to_live })
     }
 
     /// What folds the table's operands.
     #[must_use]
     pub fn operator(&self) -> Option<&Arc<dyn MergeOperator>> {
-        self.operator.as_ref()
+        self.meaning.operator.as_ref()
+    }
+
+    /// How the table's keys are encoded; `None` where their order is that of bytes. The engine knows encoded keys only:
+    /// who hands keys in and out encodes and decodes.
+    #[must_use]
+    pub fn order(&self) -> Option<&Arc<Order>> {
+        self.meaning.order.as_ref()
+    }
+
+    /// Whose prefixes filters hold that are written from now on.
+    pub(crate) fn extractor(&self) -> Option<Arc<Extractor>> {
+        self.extractor.read().clone()
+    }
+
+    pub(crate) fn set_extractor(&self, extractor: Option<Arc<Extractor>>) {
+        *self.extractor.write() = extractor;
     }
 
     /// The present moment.

@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use terrane_base::env::Clock;
-use terrane_base::options::{BlockMemory, OperatorName, Options, Setting, TimeToLive};
-use terrane_base::{Error, MergeOperators, Result};
+use terrane_base::key_order::{BYTEWISE, OperatorInOrder};
+use terrane_base::options::{
+    BlockMemory, ExtractorName, OperatorName, Options, OrderName, Setting, TimeToLive,
+};
+use terrane_base::prefix_extractor::Extractor;
+use terrane_base::{Error, Functions, Result};
 use terrane_compaction::Limits;
 use terrane_device::HUGE_PAGE_BYTES;
 use terrane_format::codec::Encoder;
 
-use crate::sense::Sense;
+use crate::sense::{Meaning, Sense};
 
 /// Names of the options that a table may set for itself.
-pub const TABLE_OPTIONS: [&str; 10] = [
+pub const TABLE_OPTIONS: [&str; 12] = [
     "block_encoding",
     "block_bytes",
     "compression",
@@ -22,13 +26,19 @@ pub const TABLE_OPTIONS: [&str; 10] = [
     "level_fanout",
     "overflow_runs_max",
     MERGE_OPERATOR,
+    KEY_ORDER,
     TIME_TO_LIVE,
+    PREFIX_EXTRACTOR,
 ];
 
-/// Name of the option that is stored with every table that has one.
+/// Names of the options that are stored with every table that has them.
 pub(crate) const MERGE_OPERATOR: &str = "merge_operator";
-/// Name of the option that can be changed while the table is open.
+pub(crate) const KEY_ORDER: &str = "key_order";
+/// These, with what a table has that none is stored with.
+pub(crate) const KEPT: [(&str, &str); 2] = [(MERGE_OPERATOR, "none"), (KEY_ORDER, BYTEWISE)];
+/// Names of the options that can be changed while the table is open.
 const TIME_TO_LIVE: &str = "time_to_live";
+pub(crate) const PREFIX_EXTRACTOR: &str = "prefix_extractor";
 
 /// Of the memory budget, the part that is left to jobs in flight.
 const JOB_SHARE: u64 = 8;
@@ -55,8 +65,12 @@ pub struct TableSettings {
     pub memtable_filter: bool,
     /// What folds operands of merges.
     pub merge_operator: OperatorName,
+    /// How keys are ordered.
+    pub key_order: OrderName,
     /// How long what is written lives, at first.
     pub time_to_live: TimeToLive,
+    /// Whose prefixes filters hold, at first.
+    pub prefix_extractor: ExtractorName,
 }
 
 impl TableSettings {
@@ -68,6 +82,7 @@ impl TableSettings {
         let mut options = database.clone();
         // A table has what it was made with, whatever the database is opened with.
         options.merge_operator = OperatorName::none();
+        options.key_order = OrderName::bytewise();
         for (name, value) in overrides {
             check_table_option(name, value)?;
             options.set(name, value)?;
@@ -85,70 +100,122 @@ impl TableSettings {
             overflow_runs_max: options.overflow_runs_max,
             memtable_filter: options.memtable_filter,
             merge_operator: options.merge_operator,
+            key_order: options.key_order,
             time_to_live: options.time_to_live,
+            prefix_extractor: options.prefix_extractor,
         })
     }
 
     /// What the records of the table `name` mean.
     ///
     /// # Errors
-    /// `Invalid` if its merge operator is not at hand, naming both and the remedy.
+    /// `Invalid` if a function that it names is not at hand, naming both and the remedy.
     pub(crate) fn sense(
         &self,
         name: &str,
-        operators: &MergeOperators,
+        functions: &Functions,
         clock: &Arc<dyn Clock>,
     ) -> Result<Arc<Sense>> {
-        let operator = self.merge_operator.get().map(|operator| operators.find(operator)).transpose();
-        let operator = operator.map_err(|error| error.context(format!("table {name:?}")))?;
-        Ok(Sense::new(operator, clock.clone(), self.time_to_live))
+        let of_table = |error: Error| error.context(format!("table {name:?}"));
+        let order = self.key_order.get().map(|name| functions.orders.find(name)).transpose();
+        let order = order.map_err(of_table)?;
+        let operator = self.merge_operator.get().map(|name| functions.operators.find(name)).transpose();
+        let operator = operator.map_err(of_table)?.map(|operator| match &order {
+            Some(order) => Arc::new(OperatorInOrder::new(operator, order.clone())) as _,
+            None => operator,
+        });
+        let extractor = find_extractor(&self.prefix_extractor, functions).map_err(of_table)?;
+        Ok(Sense::new(Meaning { operator, order }, extractor, clock.clone(), self.time_to_live))
     }
 }
 
-/// The options that are stored with a new table: its own, and the merge operator that the database gives it.
+/// The options that are stored with a new table: its own, and what of the database's it keeps for ever.
 pub(crate) fn stored_options(database: &Options, overrides: &[(String, String)]) -> Vec<(String, String)> {
     let mut stored = overrides.to_vec();
-    if database.merge_operator.get().is_some() && !stored.iter().any(|(name, _)| name == MERGE_OPERATOR) {
-        stored.push((MERGE_OPERATOR.to_owned(), database.merge_operator.show()));
+    for ((name, _), value) in kept_options(database) {
+        let is_forgotten = name == KEY_ORDER && terrane_base::planted!(ForgetKeyOrder);
+        if !is_forgotten && value.is_some() && !stored.iter().any(|(known, _)| known == name) {
+            stored.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+        }
     }
     stored
 }
 
-/// Checks that the default table, which exists, has the merge operator that the database is opened with.
+/// What a table keeps as it was made, and what the database chooses of it.
+fn kept_options(database: &Options) -> [((&'static str, &'static str), Option<&str>); 2] {
+    let [operator, order] = KEPT;
+    [(operator, database.merge_operator.get()), (order, database.key_order.get())]
+}
+
+/// Checks that a function which a table keeps by this option is at hand.
+///
+/// # Errors
+/// `Invalid`, naming the function.
+pub(crate) fn is_at_hand(option: &str, value: &str, functions: &Functions) -> Result<()> {
+    match option {
+        MERGE_OPERATOR if value != "none" => functions.operators.find(value).map(drop),
+        KEY_ORDER if value != BYTEWISE => functions.orders.find(value).map(drop),
+        PREFIX_EXTRACTOR if value != "none" => functions.extractors.find(value).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that the default table, which exists, has the functions that the database is opened with.
 ///
 /// # Errors
 /// `Invalid`, naming both.
-pub(crate) fn check_operator_of_default(database: &Options, stored: &[(String, String)]) -> Result<()> {
-    let found = stored.iter().find(|(name, _)| name == MERGE_OPERATOR).map_or("none", |(_, value)| value);
-    match database.merge_operator.get() {
-        Some(wanted) if wanted != found => Err(Error::invalid(format!(
-            "option merge_operator={wanted}: the table \"default\" was made with {found}, which cannot be changed; leave \
-             the option out, and create another table with {wanted}"
-        ))),
-        _ => Ok(()),
+pub(crate) fn check_default(database: &Options, stored: &[(String, String)]) -> Result<()> {
+    for ((name, otherwise), wanted) in kept_options(database) {
+        let found = stored.iter().find(|(known, _)| known == name).map_or(otherwise, |(_, value)| value);
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
+            return Err(Error::invalid(format!(
+                "option {name}={wanted}: the table \"default\" was made with {found}, which cannot be changed; leave \
+                 the option out, and create another table with {wanted}"
+            )));
+        }
     }
+    Ok(())
+}
+
+fn find_extractor(name: &ExtractorName, functions: &Functions) -> Result<Option<Arc<Extractor>>> {
+    name.get().map(|name| functions.extractors.find(name)).transpose()
+}
+
+/// What a change of an option means for the open table.
+pub(crate) enum Changed {
+    TimeToLive(TimeToLive),
+    Extractor(Option<Arc<Extractor>>),
 }
 
 /// Options of a table with one of them changed while it is open.
 ///
 /// # Errors
-/// `Invalid` for an option that cannot be changed, or a bad value.
+/// `Invalid` for an option that cannot be changed, a bad value, or a function that is not at hand.
 pub(crate) fn changed_options(
     stored: &[(String, String)],
     name: &str,
     value: &str,
-) -> Result<(Vec<(String, String)>, TimeToLive)> {
+    functions: &Functions,
+) -> Result<(Vec<(String, String)>, Changed)> {
     check_table_option(name, value)?;
-    if name != TIME_TO_LIVE {
-        return Err(Error::invalid(format!(
-            "option {name}: of the options of a table only {TIME_TO_LIVE} can be changed while it is open"
-        )));
-    }
     let mut options = Options::default();
     options.set(name, value)?;
-    let mut changed: Vec<_> = stored.iter().filter(|(known, _)| known != name).cloned().collect();
-    changed.push((name.to_owned(), options.time_to_live.show()));
-    Ok((changed, options.time_to_live))
+    let (shown, changed) = match name {
+        TIME_TO_LIVE => (options.time_to_live.show(), Changed::TimeToLive(options.time_to_live)),
+        PREFIX_EXTRACTOR => {
+            let extractor = find_extractor(&options.prefix_extractor, functions)?;
+            (options.prefix_extractor.show(), Changed::Extractor(extractor))
+        }
+        _ => {
+            return Err(Error::invalid(format!(
+                "option {name}: of the options of a table only {TIME_TO_LIVE} and {PREFIX_EXTRACTOR} can be changed \
+                 while it is open"
+            )));
+        }
+    };
+    let mut all: Vec<_> = stored.iter().filter(|(known, _)| known != name).cloned().collect();
+    all.push((name.to_owned(), shown));
+    Ok((all, changed))
 }
 
 /// Checks that a table may set this option to this value.

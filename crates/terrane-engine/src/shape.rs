@@ -19,6 +19,10 @@ pub struct Shape {
     pub segments: u64,
     /// Bytes of the live segments, allocated.
     pub segment_bytes: u64,
+    /// Segments that are history: live no more, kept for readers of changes.
+    pub history_segments: u64,
+    /// Bytes of their files.
+    pub history_bytes: u64,
     /// Bytes of records in live segments that a newer version hides.
     pub segment_dead_bytes: u64,
     /// Bytes of the data files.
@@ -107,6 +111,9 @@ impl fmt::Display for Shape {
         self.tables.iter().try_for_each(|table| write!(f, "{table}"))?;
         let Shape { segments, segment_bytes, store_live_bytes, store_bytes, debt, .. } = self;
         writeln!(f, "journal: {segments} segments, {segment_bytes} bytes")?;
+        if self.history_segments > 0 {
+            writeln!(f, "history: {} segments, {} bytes", self.history_segments, self.history_bytes)?;
+        }
         writeln!(f, "store: {store_live_bytes} bytes in extents of {store_bytes} in files")?;
         writeln!(f, "debt: {debt:.3}")
     }
@@ -150,6 +157,8 @@ impl Engine {
             tables: tables.iter().map(|table| table_shape(table)).collect(),
             segments: manifest.segments.len() as u64,
             segment_bytes: manifest.segments.values().map(|segment| segment.spec.bytes).sum(),
+            history_segments: manifest.history.len() as u64,
+            history_bytes: manifest.history_bytes(),
             segment_dead_bytes: tables.iter().map(|table| dead_bytes(table)).sum(),
             store_bytes: usage.file_bytes,
             store_live_bytes: usage.live_bytes,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use terrane_base::epoch::Guard;
-use terrane_base::{SegmentId, SeqNo, TableId};
+use terrane_base::{CompactionFilter, SegmentId, SeqNo, TableId};
 use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
 use terrane_levels::Metasnapshot;
 use terrane_memtable::{GlobalIndex, Memtable};
@@ -23,6 +23,7 @@ use crate::heat::TableLoad;
 use crate::passed::Passed;
 use crate::sense::Sense;
 use crate::settings::TableSettings;
+use crate::stats::TableCounters;
 
 /// Everything a read of one table may have to look at, newest first.
 #[derive(Clone)]
@@ -128,8 +129,12 @@ pub struct Table {
     requests: Mutex<Requests>,
     /// What its reads did, by samples.
     pub(crate) load: TableLoad,
+    /// What was counted of it.
+    pub(crate) counters: TableCounters,
     /// What its scans stepped over in memory.
     pub(crate) passed: Arc<Passed>,
+    /// What its compactions show rows to.
+    filter: Mutex<Option<Arc<dyn CompactionFilter>>>,
 }
 
 /// Requests for compaction, served in order.
@@ -190,7 +195,9 @@ impl Table {
             filter_use: FilterUse::default(),
             requests: Mutex::default(),
             load: TableLoad::default(),
+            counters: TableCounters::default(),
             passed: Arc::default(),
+            filter: Mutex::default(),
         })
     }
 
@@ -322,6 +329,16 @@ impl Table {
     /// Whether the request with this number was served.
     pub(crate) fn is_compacted(&self, number: u64) -> bool {
         self.requests.lock().waiting.iter().all(|request| request.number != number)
+    }
+
+    /// What compactions that begin now show rows to.
+    pub fn compaction_filter(&self) -> Option<Arc<dyn CompactionFilter>> {
+        self.filter.lock().clone()
+    }
+
+    /// Has compactions that begin from now on show rows to `filter`, or to nobody.
+    pub fn set_compaction_filter(&self, filter: Option<Arc<dyn CompactionFilter>>) {
+        *self.filter.lock() = filter;
     }
 
     /// Notes that every record up to `seq` is in the levels.

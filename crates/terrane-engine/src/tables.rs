@@ -10,7 +10,7 @@ use terrane_memtable::Memtable;
 
 use crate::catalog::{CatalogChange, DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
-use crate::settings::{TableSettings, changed_options, stored_options};
+use crate::settings::{Changed, TableSettings, changed_options, stored_options};
 use crate::table::Table;
 
 /// Extents that one edit removes when a table is dropped.
@@ -107,7 +107,7 @@ impl Engine {
     ) -> Result<Arc<Table>> {
         let options = stored_options(&self.options, overrides);
         let settings = TableSettings::new(&self.options, &options)?;
-        let sense = settings.sense(name, &self.operators, &self.env.clock)?;
+        let sense = settings.sense(name, &self.functions, &self.env.clock)?;
         let id = self.manifest.state().next.table;
         let create = EditOp::CreateTable { id, name: name.to_owned(), options };
         // No record of the table has a lower number than the next one now.
@@ -130,7 +130,8 @@ impl Engine {
         Ok(table)
     }
 
-    /// Changes an option of a table while it is open: `time_to_live`, for what is written from now on. Durable on return.
+    /// Changes an option of a table while it is open: `time_to_live`, for what is written from now on, or
+    /// `prefix_extractor`, for extents that are written from now on. Durable on return.
     ///
     /// # Errors
     /// `Invalid` for another option or a bad value, `NotFound` if the table was dropped, `Poisoned`, `Io`.
@@ -141,9 +142,12 @@ impl Engine {
         let stored = state.tables.get(&table.id).filter(|stored| !stored.dropped);
         let stored = stored
             .ok_or_else(|| Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)))?;
-        let (options, time_to_live) = changed_options(&stored.options, name, value)?;
+        let (options, changed) = changed_options(&stored.options, name, value, &self.functions)?;
         self.append_edit(vec![EditOp::SetOptions { id: table.id, options }])?;
-        table.sense.set_time_to_live(time_to_live);
+        match changed {
+            Changed::TimeToLive(time_to_live) => table.sense.set_time_to_live(time_to_live),
+            Changed::Extractor(extractor) => table.sense.set_extractor(extractor),
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use terrane_base::{Error, TableId};
 use terrane_compaction::JobSpec;
@@ -91,7 +92,17 @@ impl Engine {
     /// Giving segments back, if there are such and nobody does it or waits to try it again.
     pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Work> {
         let is_held = schedule.is_running_anywhere("trim") || schedule.failures.holds(("trim", None));
-        (!is_held && self.trimmable().is_some()).then_some(Work::Trim)
+        (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Work::Trim)
+    }
+
+    /// Notes how long a piece of work took.
+    pub(crate) fn observe_work(&self, work: &Work, took: Duration) {
+        let histogram = match work {
+            Work::Flush(_) => &self.histograms.flush_micros,
+            Work::Compact(..) | Work::Adapt(..) => &self.histograms.compaction_micros,
+            Work::Freeze(_) | Work::Settle(_) | Work::Scrub | Work::Trim | Work::Reclaim => return,
+        };
+        histogram.observe(took.as_micros() as u64);
     }
 
     /// How many pieces of background work have failed.

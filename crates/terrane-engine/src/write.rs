@@ -104,7 +104,9 @@ impl Engine {
     /// Commits an admitted batch.
     #[inline]
     pub(crate) fn commit_batch(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
-        self.journal.commit(batch, sync, &mut |placed| self.index(placed))
+        let seq = self.journal.commit(batch, sync, &mut |placed| self.index(placed))?;
+        self.feeds.wake_if_waiting();
+        Ok(seq)
     }
 
     /// Counts bytes written; each time a quantum of them has come together, the debt is computed anew.

@@ -30,7 +30,7 @@ fn loads_of_a_read(engine: &Engine, number: u64, version: u64) -> u64 {
     let (before, mut found) = (read_counters(), Vec::new());
     assert!(engine.get(&table, &key(number), ReadMode::default(), &mut found).unwrap());
     assert_eq!(found, format!("{number}/{version}").as_bytes());
-    (read_counters() - before).cache_misses
+    (read_counters() - before).blocks_missed
 }
 
 /// The most that one read loads after everything was written again, with somebody reading before or nobody.

@@ -4,11 +4,13 @@
 //! decoder returns an `Error` of kind `Corrupt` for bytes that are not what it expects. `docs/format/` holds a
 //! page for each module. Unsafe code only in `rank/simd.rs`: vector instructions.
 
+pub mod backup;
 pub mod block;
 pub mod checksum;
 pub mod codec;
 pub mod dump;
 pub mod extent;
+pub mod external;
 pub mod filter;
 mod heads;
 pub mod index;

@@ -25,7 +25,7 @@ use crate::checksum::crc32c;
 mod groups;
 mod transcribe;
 
-pub use groups::{Batch, Batches, Group, Groups, Walk, describe, durable_marks};
+pub use groups::{Batch, Batches, Group, Groups, Walk, check_batches, describe, durable_marks};
 pub use transcribe::{Transcribed, transcribe};
 
 /// First bytes of every segment.
@@ -212,20 +212,29 @@ impl GroupHeader {
     #[must_use]
     pub fn decode(segment: &[u8], seed: u32, offset: usize) -> Option<(GroupHeader, u32)> {
         let rest = segment.get(offset..)?;
-        let header: &[u8; GROUP_HEADER_BYTES] = rest.first_chunk()?;
+        Self::decode_front(rest.first_chunk()?, rest.len(), seed, offset as u64)
+    }
+
+    /// As [`GroupHeader::decode`] of the header alone, at `offset` of a segment that has `left` bytes from there on.
+    #[inline]
+    #[must_use]
+    pub fn decode_front(
+        header: &[u8; GROUP_HEADER_BYTES],
+        left: usize,
+        seed: u32,
+        offset: u64,
+    ) -> Option<(GroupHeader, u32)> {
         let len = u32_at(header, 4);
         // Checked before the checksum: it refuses nearly everything that is not a header, which makes the
         // search for headers behind a damage fast.
         if (len as usize) < GROUP_HEADER_BYTES
             || !(len as usize).is_multiple_of(GROUP_ALIGN)
-            || len as usize > rest.len()
+            || len as usize > left
         {
             return None;
         }
         let checksum = u32_at(header, 0);
-        if checksum != group_checksum(header, seed, offset as u64)
-            && !terrane_base::planted!(IgnoreGroupChecksum)
-        {
+        if checksum != group_checksum(header, seed, offset) && !terrane_base::planted!(IgnoreGroupChecksum) {
             return None;
         }
         let decoded = GroupHeader::fields(header);

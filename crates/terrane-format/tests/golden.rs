@@ -7,7 +7,7 @@ mod common;
 use terrane_base::ExtentId;
 use terrane_format::block::{self, Block};
 use terrane_format::extent::{self, ExtentMeta, check};
-use terrane_format::filter::Filter;
+use terrane_format::filter::{self, Filter};
 use terrane_format::index::IndexBlock;
 
 /// The bytes of the `hex` fences of a page, in order. A line reads `offset: byte byte ... | meaning`.
@@ -46,8 +46,11 @@ fn index() {
 #[test]
 fn filter() {
     let expected = examples(include_str!("../../../docs/format/filter.md"));
-    assert_eq!(expected, [common::example_filter()]);
-    assert_eq!(Filter::decode(&expected[0]).unwrap().keys(), 2);
+    assert_eq!(expected, [common::example_filter(), common::example_prefixed_filter()]);
+    let [keys, prefixed] = [0, 1].map(|at| Filter::decode(&expected[at]).unwrap());
+    assert_eq!((keys.keys(), keys.prefixes()), (2, None));
+    assert_eq!((prefixed.keys(), prefixed.prefixes()), (3, Some(filter::extractor_id("fixed:2"))));
+    assert!(prefixed.may_contain(filter::prefix_hash(b"ap")) && prefixed.may_contain(filter::hash(b"apple")));
 }
 
 #[test]
@@ -72,6 +75,7 @@ fn descriptions_cover_every_byte() {
         (block::describe(&common::example_two_layer_block()), common::example_two_layer_block().len(), 0),
         (terrane_format::index::describe(&common::example_index()), common::example_index().len(), 0),
         (terrane_format::filter::describe(&common::example_filter()), common::example_filter().len(), 0),
+        (filter::describe(&common::example_prefixed_filter()), common::example_prefixed_filter().len(), 0),
         (extent::describe_meta(&meta).0, meta.len(), 0),
         (extent::describe(&extent), extent.len(), 3805),
     ];

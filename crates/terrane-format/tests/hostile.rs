@@ -134,9 +134,14 @@ proptest! {
     }
 
     #[test]
-    fn filter_bytes(random in vec(any::<u8>(), 0..200), damage in damage(), fixed in any::<bool>()) {
+    fn filter_bytes(
+        random in vec(any::<u8>(), 0..200),
+        damage in damage(),
+        fixed in any::<bool>(),
+        prefixed in any::<bool>(),
+    ) {
         corrupt_or(Filter::decode(&random), |_| ());
-        let mut bytes = common::example_filter();
+        let mut bytes = if prefixed { common::example_prefixed_filter() } else { common::example_filter() };
         damage.apply(&mut bytes);
         if fixed {
             common::fix_checksum(b"FLTR", &mut bytes);

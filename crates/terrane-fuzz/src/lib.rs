@@ -10,11 +10,13 @@
 //! sets the checksums right first ([`repair`]): a right checksum proves nothing about who wrote the bytes.
 #![forbid(unsafe_code)]
 
+pub mod backup;
 pub mod corpus;
 pub mod database;
 pub mod directory;
 pub mod engine;
 pub mod extent;
+pub mod external;
 pub mod import;
 pub mod input;
 pub mod manifest;
@@ -57,12 +59,14 @@ pub const TARGETS: &[Target] = &[
     Target { name: "codec", run: parts::codec, seeds: parts::codec_seeds, smoke: 4000 },
     Target { name: "meta", run: parts::meta, seeds: parts::meta_seeds, smoke: 4000 },
     Target { name: "extent", run: extent::run, seeds: extent::seeds, smoke: 1500 },
+    Target { name: "external", run: external::run, seeds: external::seeds, smoke: 3000 },
     Target { name: "segment", run: segment::run, seeds: segment::seeds, smoke: 4000 },
     Target { name: "replay", run: replay::run, seeds: replay::seeds, smoke: 1500 },
     Target { name: "edit", run: manifest::edit, seeds: manifest::edit_seeds, smoke: 4000 },
     Target { name: "manifest", run: manifest::file, seeds: manifest::file_seeds, smoke: 1500 },
     Target { name: "directory", run: directory::run, seeds: directory::seeds, smoke: 4000 },
     Target { name: "prepared", run: prepared::run, seeds: prepared::seeds, smoke: 4000 },
+    Target { name: "backup", run: backup::run, seeds: backup::seeds, smoke: 600 },
     Target { name: "store", run: store::run, seeds: store::seeds, smoke: 1500 },
     Target { name: "options", run: options::run, seeds: options::seeds, smoke: 4000 },
     Target { name: "text", run: options::text, seeds: options::text_seeds, smoke: 4000 },

@@ -10,7 +10,7 @@ use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::edit::decode_edits;
 use terrane_format::manifest::file::{Current, DatabaseId, FILE_HEADER_BYTES, FileHeader, file_name};
 use terrane_format::manifest::record::{Link, RECORD_HEADER_BYTES, RecordTag};
-use terrane_format::manifest::{self, Edit, EditOp, NextIds, Place, Seal, SegmentSpec};
+use terrane_format::manifest::{self, Edit, EditOp, HistoryRule, Kept, NextIds, Place, Seal, SegmentSpec};
 use terrane_levels::{Manifest, State, directory};
 
 use crate::{Seed, corrupt_or, repair};
@@ -107,6 +107,12 @@ fn example() -> Vec<Edit> {
     let users = TableId(5);
     let segment = |id: u64, file| SegmentSpec { id: SegmentId(id), file, bytes: 4096 };
     let seal = Seal { end_offset: 640, last_seq: SeqNo(77), checksum: 9 };
+    let kept = |first, last| Kept {
+        first_seq: SeqNo(first),
+        last_seq: SeqNo(last),
+        end_offset: 640,
+        freed_at: 1_700_000_000_000,
+    };
     let next = NextIds { table: TableId(9), segment: SegmentId(20), segment_file: 30, run: 40 };
     let options = vec![("compression".into(), "lz4".into())];
     [
@@ -124,6 +130,15 @@ fn example() -> Vec<Edit> {
             EditOp::remove(TableId::DEFAULT, Place::Level(1), &a),
             EditOp::add(TableId::DEFAULT, Place::Level(2), a),
             EditOp::RemoveSegment { id: SegmentId(1) },
+        ],
+        vec![EditOp::SetHistory(HistoryRule { bytes: 1 << 20, age: 60_000 })],
+        vec![
+            EditOp::KeepSegment { id: SegmentId(2), kept: kept(1, 77) },
+            EditOp::AddSegment(segment(21, 31)),
+        ],
+        vec![
+            EditOp::ForgetSegment { id: SegmentId(2) },
+            EditOp::KeepSegment { id: SegmentId(21), kept: kept(78, 90) },
         ],
         vec![EditOp::DropTable { id: users }, EditOp::CleanClose { last_seq: SeqNo(99) }],
     ]

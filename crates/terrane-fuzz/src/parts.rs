@@ -184,7 +184,14 @@ pub fn filter_seeds() -> Vec<Seed> {
         filter::build(&hashes, bits, &mut bytes);
         (format!("keys-{keys}-bits-{bits}"), bytes)
     };
-    [(1, 10), (60, 10), (200, 16), (20, 1), (33, 30)].map(build).into()
+    let mut seeds: Vec<Seed> = [(1, 10), (60, 10), (200, 16), (20, 1), (33, 30)].map(build).into();
+    for name in ["fixed:4", "a name that is as long as a name can possibly be"] {
+        let hashes = [filter::hash(b"apple"), filter::prefix_hash(b"appl")];
+        let mut bytes = Vec::new();
+        filter::build_with(&hashes, Some(name), 10, &mut bytes);
+        seeds.push((format!("prefixes-{}", name.len()), bytes));
+    }
+    seeds
 }
 
 /// The range deletes of an extent, as they are and with their checksum set right.

@@ -70,6 +70,8 @@ fn bound(name: &str, len: usize) -> usize {
         "edit" | "manifest" => 256 * KIB + 300 * len,
         // The books of a data file are of one size, however long its name is.
         "store" => 512 * KIB,
+        // A restore makes a data file, on a device in memory, and a segment.
+        "backup" => 10 * 1024 * KIB + 300 * len,
         _ => 256 * KIB + 100 * len,
     }
 }

@@ -48,8 +48,16 @@ macro_rules! delegate_journal {
                 self.0.appended()
             }
 
-            fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
-                self.0.trim(upto)
+            fn trim_keeping(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
+                self.0.trim_keeping(upto, kept)
+            }
+
+            fn take_back(&self, files: &[(u32, u64)]) -> Result<()> {
+                self.0.take_back(files)
+            }
+
+            fn durable(&self) -> SeqNo {
+                self.0.durable()
             }
 
             fn remove_spares(&self) -> Result<u64> {

@@ -60,54 +60,79 @@ impl Excerpt {
     /// # Errors
     /// `Corrupt` if the memory is not what the journal wrote; `Full`, `Io`.
     pub fn write(&self, disk: &dyn Disk, dir: &Path, salt: u32) -> Result<Vec<WrittenSegment>> {
-        let mut written = Vec::new();
-        let mut link: Option<ChainLink> = None;
-        for ((memory, used), file) in self.segments.iter().zip(1..) {
-            let segment = write_segment(disk, dir, (memory, *used), file, salt, link)?;
-            let id = segment.spec.id;
-            link = Some(ChainLink { id, last_seq: segment.seal.last_seq, checksum: segment.checksum });
-            written.push(segment);
-        }
-        if let Some(link) = link.filter(|link| link.last_seq != self.last_seq) {
-            return Err(Error::corrupt(format!(
-                "the journal in memory ends with {}, expected {}: close the database and open it again",
-                link.last_seq, self.last_seq
-            )));
-        }
-        disk.sync_dir(dir)?;
+        let mut writer = SegmentWriter::new(disk, dir, salt);
+        let written = self.segments().map(|(id, source)| writer.put(id, source)).collect::<Result<_>>()?;
+        writer.finish(self.last_seq)?;
         Ok(written)
+    }
+
+    /// The segments in use, oldest first, each with its bytes that are.
+    pub fn segments(&self) -> impl Iterator<Item = (SegmentId, &[u8])> {
+        self.segments.iter().map(|(memory, used)| {
+            // SAFETY: by the requirement of `new` the groups up to there are whole, and what is placed is never written
+            // again; the memory lives as long as `memory`.
+            (memory.id, unsafe { memory.region.slice(0, *used as usize) })
+        })
     }
 }
 
-fn write_segment(
-    disk: &dyn Disk,
-    dir: &Path,
-    (memory, used): (&SegmentMemory, u64),
-    file: u32,
+/// Writes segments again as the journal of another database.
+#[derive(Debug)]
+pub struct SegmentWriter<'a> {
+    disk: &'a dyn Disk,
+    dir: &'a Path,
     salt: u32,
+    /// Number of the next file.
+    file: u32,
+    /// The segment before.
     link: Option<ChainLink>,
-) -> Result<WrittenSegment> {
-    let spec = SegmentSpec { id: memory.id, file, bytes: used };
-    // SAFETY: by the requirement of `new` the groups up to there are whole, and what is placed is never written again;
-    // the memory lives as long as `memory`.
-    let source = unsafe { memory.region.slice(0, used as usize) };
-    let damaged = |error: Error| error.context(format!("segment {} in memory", spec.id));
-    let (header, _) = Groups::new(source).map_err(damaged)?;
-    let (id, bytes) = (spec.id, spec.bytes);
-    let header = SegmentHeader {
-        id,
-        file,
-        bytes,
-        previous: link.unwrap_or(header.previous),
-        edit: 0,
-        salt: Some(salt),
-    };
-    let made = disk.open(&dir.join(spec.file_name()), OpenMode::Create, false)?;
-    let mut at = 0;
-    let end = transcribe(source, &header, &mut |piece| append(&*made, &mut at, piece)).map_err(damaged)?;
-    made.sync()?;
-    let seal = SegmentSeal { end: at, last_seq: end.last_seq };
-    Ok(WrittenSegment { spec, seal, checksum: end.checksum })
+}
+
+impl<'a> SegmentWriter<'a> {
+    /// Into the directory `dir`, which exists and is empty, for a database of this `salt`.
+    #[must_use]
+    pub fn new(disk: &'a dyn Disk, dir: &'a Path, salt: u32) -> Self {
+        SegmentWriter { disk, dir, salt, file: 1, link: None }
+    }
+
+    /// Writes the segment `id` of which `source` is the part that counts. Segments come oldest first.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is not sound to its end or not that segment; `Full`, `Io`.
+    pub fn put(&mut self, id: SegmentId, source: &[u8]) -> Result<WrittenSegment> {
+        let spec = SegmentSpec { id, file: self.file, bytes: source.len() as u64 };
+        let damaged = |error: Error| error.context(format!("segment {id}"));
+        let (header, _) = Groups::new(source).map_err(damaged)?;
+        if header.id != id {
+            return Err(damaged(Error::corrupt(format!("its header says that it is {}", header.id))));
+        }
+        let (file, bytes) = (spec.file, spec.bytes);
+        let previous = self.link.unwrap_or(header.previous);
+        let header = SegmentHeader { id, file, bytes, previous, edit: 0, salt: Some(self.salt) };
+        let made = self.disk.open(&self.dir.join(spec.file_name()), OpenMode::Create, false)?;
+        let mut at = 0;
+        let end =
+            transcribe(source, &header, &mut |piece| append(&*made, &mut at, piece)).map_err(damaged)?;
+        made.sync()?;
+        self.file += 1;
+        self.link = Some(ChainLink { id, last_seq: end.last_seq, checksum: end.checksum });
+        let seal = SegmentSeal { end: at, last_seq: end.last_seq };
+        Ok(WrittenSegment { spec, seal, checksum: end.checksum })
+    }
+
+    /// Checks that the last one ends with `last_seq`, and makes the entries of the directory durable.
+    ///
+    /// # Errors
+    /// `Corrupt` if it does not; `Io`.
+    pub fn finish(self, last_seq: SeqNo) -> Result<()> {
+        if let Some(link) = self.link.filter(|link| link.last_seq != last_seq) {
+            return Err(Error::corrupt(format!(
+                "the copied journal ends with {}, expected {last_seq}",
+                link.last_seq
+            )));
+        }
+        self.disk.sync_dir(self.dir)
+    }
 }
 
 fn append(file: &dyn File, at: &mut u64, piece: &[u8]) -> Result<()> {

@@ -374,7 +374,15 @@ impl Medium for FileMedium {
     }
 
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
-        self.shared.trim(upto)
+        self.shared.trim(upto, &[])
+    }
+
+    fn trim_keeping(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
+        self.shared.trim(upto, kept)
+    }
+
+    fn take_back(&self, files: &[(u32, u64)]) -> Result<()> {
+        self.shared.adopt_spares(files)
     }
 
     fn remove_spares(&self) -> Result<u64> {

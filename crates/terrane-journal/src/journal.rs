@@ -14,7 +14,7 @@ use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use terrane_base::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::thread;
 use terrane_base::{Batch, Error, Kind, Result, SegmentId, SeqNo};
 
@@ -37,6 +37,8 @@ pub struct RingJournal<M: Medium> {
     poison: Arc<Poison>,
     group_bytes_max: usize,
     is_closed: AtomicBool,
+    /// Everything up to this number was made durable by a persist step.
+    durable: AtomicU64,
 }
 
 // SAFETY: `log` is the only non-`Sync` part; only the leader touches it (rule 5 of the ring), and the lead
@@ -69,6 +71,7 @@ impl<M: Medium> RingJournal<M> {
             // A group is in one segment: it must not waste much of one that is nearly full.
             group_bytes_max: settings.group_bytes_max.min(settings.segment_bytes as usize / 4),
             is_closed: AtomicBool::new(false),
+            durable: AtomicU64::new(start.next_seq.0 - 1),
         })
     }
 
@@ -90,6 +93,7 @@ impl<M: Medium> RingJournal<M> {
             self.gather(log);
             let tickets = self.ring.collect(self.group_bytes_max);
             let formed = log.form(&self.ring, &tickets, own, &self.medium, &self.poison);
+            self.note_durable(log.durable());
             self.ring.set_head(tickets.end);
             self.ring.release_lead();
             self.tell_members(&tickets, own, formed);
@@ -98,6 +102,15 @@ impl<M: Medium> RingJournal<M> {
             if is_done || !self.ring.is_head_filled() {
                 return;
             }
+        }
+    }
+
+    /// Notes that everything up to `seq` is durable.
+    #[inline]
+    fn note_durable(&self, seq: SeqNo) {
+        // Looked at first: most groups make nothing durable. Relaxed: what the number says is true on its own.
+        if self.durable.load(Ordering::Relaxed) < seq.0 {
+            self.durable.fetch_max(seq.0, Ordering::Relaxed);
         }
     }
 
@@ -261,7 +274,9 @@ impl<M: Medium> Journal for RingJournal<M> {
         if self.medium.durable() >= seq {
             return Ok(());
         }
-        self.medium.persist().inspect_err(|error| self.poison.set(error.clone()))
+        self.medium.persist().inspect_err(|error| self.poison.set(error.clone()))?;
+        self.note_durable(seq);
+        Ok(())
     }
 
     fn check(&self) -> Result<()> {
@@ -309,8 +324,16 @@ impl<M: Medium> Journal for RingJournal<M> {
         }))
     }
 
-    fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
-        self.medium.trim(upto)
+    fn trim_keeping(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
+        self.medium.trim_keeping(upto, kept)
+    }
+
+    fn take_back(&self, files: &[(u32, u64)]) -> Result<()> {
+        self.medium.take_back(files)
+    }
+
+    fn durable(&self) -> SeqNo {
+        self.medium.durable().max(SeqNo(self.durable.load(Ordering::Relaxed)))
     }
 
     fn remove_spares(&self) -> Result<u64> {
@@ -326,6 +349,7 @@ impl<M: Medium> Journal for RingJournal<M> {
         }
         let closed = self.with_log(|log| {
             let closed = log.close(&self.medium, &self.poison);
+            self.note_durable(log.durable());
             self.poison.set(Error::new(Kind::Cancelled, "the journal is closed"));
             closed
         });
@@ -343,21 +367,6 @@ impl<M: Medium> Drop for RingJournal<M> {
 impl<M: Medium> std::fmt::Debug for RingJournal<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RingJournal").field("visible", &self.visible()).finish_non_exhaustive()
-    }
-}
-
-impl JournalSettings {
-    fn check(&self) -> Result<()> {
-        let refuse =
-            |is_wrong: bool, message: &str| if is_wrong { Err(Error::invalid(message)) } else { Ok(()) };
-        refuse(
-            !(4096..=1 << 30).contains(&self.segment_bytes),
-            "journal setting segment_bytes: accepted is 4 KiB to 1 GiB",
-        )?;
-        refuse(
-            !self.ring_slots.is_power_of_two() || !(2..=1 << 16).contains(&self.ring_slots),
-            "journal setting ring_slots: accepted is a power of two from 2 to 65536",
-        )
     }
 }
 

@@ -9,7 +9,7 @@
 //! * [`Medium`]: what holds the segments and makes them durable: files ([`FileJournal`]), the heap
 //!   ([`NullJournal`]); persistent memory and a remote journal fit here.
 //! * [`Excerpt`]: what the journal holds at a moment, and its copy for another database.
-//! * [`replay`]: from segments back to records, checked.
+//! * [`replay`]: from segments back to records, checked; [`SegmentReader`]: from one segment, also while it is written to.
 //! * [`conformance`]: what every [`Journal`] must pass.
 
 pub mod conformance;
@@ -23,21 +23,23 @@ mod log;
 mod medium;
 mod null;
 mod poison;
+mod reader;
 mod replay;
 mod ring;
 
 use std::sync::Arc;
 
-use terrane_base::{Batch, Result, SegmentId, SeqNo};
+use terrane_base::{Batch, Error, Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
 pub use terrane_format::segment::ChainLink;
 
-pub use excerpt::{Excerpt, LiveMemory, WrittenSegment};
+pub use excerpt::{Excerpt, LiveMemory, SegmentWriter, WrittenSegment};
 pub use file::FileJournal;
 pub use journal::RingJournal;
 pub use medium::{Medium, NewSegment, SealedEnd};
 pub use null::{HeapMedium, NullJournal};
 pub use poison::Poison;
+pub use reader::{ReadBatch, SegmentReader};
 pub use replay::{
     Cut, ListedSegment, RecordSink, ReplaySettings, Replayed, SegmentBytes, SegmentSeal, replay,
     segment_in_file,
@@ -129,7 +131,26 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// `Io` if a file could not be removed; the segments are given up all the same.
-    fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>>;
+    fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
+        self.trim_keeping(upto, &[])
+    }
+
+    /// As [`Journal::trim`], but the files of the segments `kept` stay as they are, until they are given back by
+    /// [`Journal::take_back`].
+    ///
+    /// # Errors
+    /// As [`Journal::trim`].
+    fn trim_keeping(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>>;
+
+    /// Takes files back, by number and bytes, that were kept and that the manifest no longer names: they are reused or
+    /// removed.
+    ///
+    /// # Errors
+    /// `Io` if a file could not be removed.
+    fn take_back(&self, files: &[(u32, u64)]) -> Result<()>;
+
+    /// Everything up to this number is known to survive the loss of power; never falls.
+    fn durable(&self) -> SeqNo;
 
     /// Removes the files that are kept for reuse, for a journal that rests; returns how many bytes. The segment that
     /// is ready for the next records stays.
@@ -284,6 +305,21 @@ impl Default for JournalSettings {
             // reader leaves, which may be a writer, and a new one is made meanwhile.
             spare_files_max: 8,
         }
+    }
+}
+
+impl JournalSettings {
+    pub(crate) fn check(&self) -> Result<()> {
+        let refuse =
+            |is_wrong: bool, message: &str| if is_wrong { Err(Error::invalid(message)) } else { Ok(()) };
+        refuse(
+            !(4096..=1 << 30).contains(&self.segment_bytes),
+            "journal setting segment_bytes: accepted is 4 KiB to 1 GiB",
+        )?;
+        refuse(
+            !self.ring_slots.is_power_of_two() || !(2..=1 << 16).contains(&self.ring_slots),
+            "journal setting ring_slots: accepted is a power of two from 2 to 65536",
+        )
     }
 }
 

@@ -96,6 +96,11 @@ impl Log {
         self.next_seq
     }
 
+    /// Everything up to this number was made durable.
+    pub(crate) fn durable(&self) -> SeqNo {
+        self.durable
+    }
+
     /// How many tickets the next persist step may expect.
     pub(crate) fn expected(&self) -> u64 {
         self.expected

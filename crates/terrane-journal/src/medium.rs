@@ -88,6 +88,22 @@ pub trait Medium: Send + Sync {
     /// `Io`.
     fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>>;
 
+    /// See [`Journal::trim_keeping`](crate::Journal::trim_keeping). Where there are no files nothing is kept.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn trim_keeping(&self, upto: SegmentId, _kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
+        self.trim(upto)
+    }
+
+    /// See [`Journal::take_back`](crate::Journal::take_back).
+    ///
+    /// # Errors
+    /// `Io`.
+    fn take_back(&self, _files: &[(u32, u64)]) -> Result<()> {
+        Ok(())
+    }
+
     /// See [`Journal::remove_spares`](crate::Journal::remove_spares).
     ///
     /// # Errors

@@ -178,6 +178,28 @@ impl<E: HasMeta> Level<E> {
         start..end.max(start)
     }
 
+    /// Sums over the extents at a range of indexes; looks only into the chunks at its ends. Requires: it is within
+    /// `0..len()`.
+    #[must_use]
+    pub fn totals_of(&self, range: Range<usize>) -> Totals {
+        let mut sum = Totals::default();
+        let mut at = range.start;
+        while at < range.end {
+            let chunk = self.chunk_of(at);
+            let start = self.starts[chunk] as usize;
+            let end = start + self.chunks[chunk].len();
+            if at == start && end <= range.end {
+                sum = sum.plus(self.chunks[chunk].totals);
+            } else {
+                for index in at..end.min(range.end) {
+                    sum = sum.plus(Totals::of(self.chunks[chunk].get(index - start).meta()));
+                }
+            }
+            at = end;
+        }
+        sum
+    }
+
     /// How many chunks the level has.
     #[must_use]
     pub fn chunk_count(&self) -> usize {

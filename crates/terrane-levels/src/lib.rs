@@ -26,4 +26,4 @@ pub use manifest::{Manifest, ManifestSettings, ManifestSize};
 pub use metasnapshot::{Change, Metasnapshot, Run};
 pub use pins::{Pin, Pins};
 pub use slots::Slots;
-pub use state::{DEFAULT_TABLE_NAME, Segment, State, Table};
+pub use state::{DEFAULT_TABLE_NAME, KeptSegment, Segment, State, Table};

@@ -64,6 +64,12 @@ impl Pins {
         self.pinned.lock().first().map(|&(seq, _)| seq)
     }
 
+    /// The highest pinned number.
+    #[must_use]
+    pub fn newest(&self) -> Option<SeqNo> {
+        self.pinned.lock().last().map(|&(seq, _)| seq)
+    }
+
     /// How many pins there are, equal numbers counted each.
     #[must_use]
     pub fn count(&self) -> u64 {

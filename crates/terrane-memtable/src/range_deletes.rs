@@ -191,6 +191,17 @@ impl RangeDeletes {
         found.cloned().or_else(|| covering(&chunk.before, key))
     }
 
+    /// Whether any is over a key from `first` to `last`, both inclusive.
+    #[must_use]
+    pub fn touches(&self, first: &[u8], last: &[u8]) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let RangeView(state) = self.view(SeqNo::MAX);
+        covering(&state, first).is_some()
+            || state.range::<[u8], _>((Bound::Included(first), Bound::Included(last))).next().is_some()
+    }
+
     /// What a read at `at` sees, for scans: later changes do not show.
     #[must_use]
     pub fn view(&self, at: SeqNo) -> RangeView {

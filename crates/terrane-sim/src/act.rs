@@ -8,7 +8,7 @@ use terrane_base::env::Clock as _;
 use crate::judge::Event;
 use crate::model::{Change, EXPIRING as EXPIRING_PREFIX};
 use crate::numbers::Numbers;
-use crate::op::{Edit, MARK, Op, Span, Value, all_keys, key};
+use crate::op::{Edit, MARK, MARK_PREFIX, Op, Span, Value, all_keys, key};
 use crate::run::Runner;
 
 /// From here on writers may wait for memory: a background that is paused would never give it.
@@ -25,6 +25,10 @@ impl Runner {
             Op::Once { table, key, value } => self.put_or_single_delete(table, *key, *value),
             Op::PutFor { table, key, value, millis } => self.put_for(table, *key, *value, *millis),
             Op::Batch { edits, sync } => self.write_batch(edits, *sync),
+            Op::Ingest { tables, seed } => self.ingest(tables, *seed),
+            Op::Load { table, seed } => self.load(table, *seed),
+            Op::DropExtents { table, from, to } => self.drop_extents(table, *from, *to),
+            Op::Estimate { table, from, to } => self.estimate(table, *from, *to),
             Op::Create { table, options } => self.create(table, *options),
             Op::Drop { table } => self.drop_table(table),
             Op::Snapshot { name } => self.take_snapshot(*name),
@@ -47,6 +51,7 @@ impl Runner {
             }
             Op::Check => self.check_all(),
             Op::Checkpoint { name } => self.checkpoint(*name),
+            Op::Backup { keep, seed } => self.backup(*keep, *seed),
             Op::Through(op) => self.go_through_cores(op),
             op => self.read(op),
         }
@@ -80,27 +85,33 @@ impl Runner {
     }
 
     /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well. Where keys that
-    /// expire are among them, a mark is put with it: a print tells nothing of such.
-    fn delete_range(&self, table: &str, from: u64, to: u64) {
+    /// expire, or their marks, are among them, a mark is put with it: a print tells nothing of such.
+    pub(crate) fn delete_range(&self, table: &str, from: u64, to: u64) {
         let (start, end) = (key(from), key(to));
         if !self.model.borrow().has_table(table) || start >= end {
             return;
         }
-        let keys = all_keys().filter(|key| (&start..&end).contains(&key));
+        let db = self.db();
+        let is_turned = db.table(table).is_ok_and(|table| crate::order::is_turned(&table));
+        // In the order of the table: there the range may begin at the greater key, and then that is in it.
+        let (first, behind) = if is_turned { (&end, &start) } else { (&start, &end) };
+        let is_within = |key: &Vec<u8>| (start < *key && *key < end) || key == first;
+        let keys = all_keys().filter(is_within);
         let mut changes: Vec<Change> = keys.map(|key| (table.to_owned(), key, None)).collect();
-        let mark = changes.iter().any(|(_, key, _)| key.starts_with(EXPIRING_PREFIX)).then(|| {
+        let needs_mark =
+            |key: &Vec<u8>| key.starts_with(EXPIRING_PREFIX) || key.starts_with(MARK_PREFIX.as_bytes());
+        let mark = changes.iter().any(|(_, key, _)| needs_mark(key)).then(|| {
             let stamp = self.model.borrow().now() | 1 << 62;
             (key(MARK), Value { len: 8, stamp }.bytes())
         });
         changes.extend(mark.iter().map(|(key, value)| (table.to_owned(), key.clone(), Some(value.clone()))));
-        let db = self.db();
         self.write(changes, false, |_| {
             let table = db.table(table)?;
             if mark.is_none() && !self.is_through.get() {
-                return table.delete_range(&start, &end);
+                return table.delete_range(first, behind);
             }
             let mut batch = Batch::new();
-            batch.delete_range(&table, &start, &end)?;
+            batch.delete_range(&table, first, behind)?;
             if let Some((key, value)) = &mark {
                 batch.put(&table, key, value)?;
             }
@@ -225,6 +236,7 @@ impl Runner {
 
     fn drop_table(&self, name: &str) {
         if name != "default" && self.model.borrow().has_table(name) {
+            self.replica.borrow_mut().dropped.insert(name.to_owned());
             self.change_table(name, false, || self.db().drop_table(name));
         }
     }

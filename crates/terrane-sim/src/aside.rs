@@ -122,7 +122,7 @@ impl Runner {
         }
         let options = Options { read_only: true, ..self.options() };
         let seen = self.undisturbed(|| {
-            let db = Db::open_on(Arc::new(disk.clone()), DIR, &options, self.world.env())?;
+            let db = crate::order::open(Arc::new(disk.clone()), DIR, &options, self.world.env())?;
             judge(&db, &self.model.borrow(), allowed)?;
             if db.put(b"key", b"value").is_ok() || db.flush().is_ok() {
                 return Err(Verdict::Wrong("a reader wrote".to_owned()));
@@ -134,7 +134,7 @@ impl Runner {
             // Whoever wants to write makes names durable before it looks.
             disk.heal();
             let options = Options { error_if_exists: true, ..self.options() };
-            match Db::open_on(Arc::new(disk.clone()), DIR, &options, self.world.env()) {
+            match crate::order::open(Arc::new(disk.clone()), DIR, &options, self.world.env()) {
                 Ok(_) => Err(Verdict::Wrong("it exists and was opened with error_if_exists".to_owned())),
                 Err(_) => Ok(()),
             }
@@ -156,8 +156,8 @@ impl Runner {
     fn repair_on(&self, disk: &SimDisk, allowed: &Allowed) -> Result<(), Verdict> {
         let (options, env) = (self.options(), self.world.env());
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-        let report =
-            terrane_engine::repair_on(&shared, Path::new(DIR), Path::new(REPAIRED), &options, env.clone())?;
+        let (source, target, orders) = (Path::new(DIR), Path::new(REPAIRED), crate::order::orders()?);
+        let report = terrane_engine::repair_with_on(&shared, source, target, &options, env.clone(), orders)?;
         let RepairReport { losses, doubts, .. } = report;
         let is_hurt = self.is_hurt();
         match losses.first() {
@@ -168,7 +168,7 @@ impl Runner {
             None if is_hurt && !doubts.is_empty() => return Ok(()),
             None => {}
         }
-        let db = Db::open_on(shared, REPAIRED, &options, env)?;
+        let db = crate::order::open(shared, REPAIRED, &options, env)?;
         // A repair that reports nothing has no excuse.
         match judge(&db, &self.model.borrow(), allowed) {
             Err(Verdict::Refused(message)) => Err(Verdict::Wrong(message)),

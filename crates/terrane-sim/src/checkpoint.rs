@@ -49,7 +49,7 @@ impl Runner {
         let options = Options { create_if_missing: false, ..self.options() };
         let _aside = unwatched();
         let seen = self.undisturbed(|| {
-            let db = Db::open_on(Arc::new(disk), dir(name), &options, self.world.env())?;
+            let db = crate::order::open(Arc::new(disk), dir(name), &options, self.world.env())?;
             judge(&db, &self.model.borrow(), &allowed)?;
             check(&db)?;
             Ok(db.close()?)
@@ -57,10 +57,12 @@ impl Runner {
         self.judge_look("checkpoint", seen);
     }
 
-    /// Whether there are some, or parts of some: they take space, and data files that they share keep free room.
+    /// Whether there are some, or parts of some, or external files: they take space, and data files that they share keep
+    /// free room.
     pub(crate) fn has_checkpoints(&self) -> bool {
         let is_there = |dir: String| self.disk().device().exists(Path::new(&dir)).unwrap_or(true);
         (0..CHECKPOINTS).map(dir).any(|dir| is_there(format!("{dir}.unfinished")) || is_there(dir))
+            || self.has_external_files()
     }
 
     /// Looks at the checkpoints that a crash left.
@@ -95,7 +97,7 @@ impl Runner {
 fn is_whole(image: &MemDisk, name: u64, options: &Options) -> Result<(), Error> {
     // A world of its own: this is looked at in the middle of a call of the other.
     let env = World::new(name).env();
-    let db = Db::open_on(Arc::new(image.kill()), dir(name), options, env)?;
+    let db = crate::order::open(Arc::new(image.kill()), dir(name), options, env)?;
     match check(&db) {
         Ok(()) => db.close(),
         Err(Verdict::Unread(error)) => Err(error),

@@ -27,7 +27,7 @@ use crate::script::Script;
 type Kind = (&'static str, fn(u64) -> Vec<Op>);
 
 /// What can happen in a history.
-const KINDS: [Kind; 25] = [
+const KINDS: [Kind; 28] = [
     ("put", |stamp| vec![put(1, 40, stamp, false)]),
     ("put sync", |stamp| vec![put(2, 40, stamp, true)]),
     ("put of pages", |stamp| vec![put(3, 9_000, stamp, true)]),
@@ -48,6 +48,11 @@ const KINDS: [Kind; 25] = [
     ("quiesce", |_| vec![Op::Quiesce]),
     ("rest", |_| vec![Op::Rest]),
     ("checkpoint", |_| vec![Op::Checkpoint { name: 0 }]),
+    ("ingest", |stamp| {
+        vec![Op::Ingest { tables: vec!["default".to_owned(), "other".to_owned()], seed: stamp }]
+    }),
+    ("drop extents", |_| vec![Op::DropExtents { table: "default".to_owned(), from: 1, to: 7 }]),
+    ("backup", |_| vec![Op::Backup { keep: 1, seed: 0 }]),
     ("delete range", |_| vec![Op::DeleteRange { table: "default".to_owned(), from: 1, to: 6 }]),
     ("delete range of kinds", |_| {
         vec![Op::DeleteRange { table: "default".to_owned(), from: MERGED, to: EXPIRING + 1 }]
@@ -323,6 +328,7 @@ impl Scout {
 
     fn judge_one(&self, image: MemDisk, allowed: &Allowed, goes_on: bool) -> Result<(), String> {
         self.runner.judge_checkpoints(&image)?;
+        self.runner.judge_backups(&image)?;
         let mut model = self.runner.model.borrow().clone();
         let recovered = onward::recover(image, &self.options, self.seed, &model, allowed)?;
         let done = if goes_on {

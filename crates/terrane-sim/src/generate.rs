@@ -66,7 +66,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     let mut options = random_options(&mut numbers);
     options.push(crate::special::operator());
     if !has_journal {
-        options.push(("journal".to_owned(), "off".to_owned()));
+        crate::options::without_journal(&mut options);
     }
     let is_wide = numbers.one_in(8);
     let habit = Habit {
@@ -81,8 +81,14 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     };
     let mut draft = Draft { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
     let mut special = Numbers::part(seed, 9);
+    let mut bulk = Numbers::part(seed, 10);
     while (draft.ops.len() as u64) < operations {
         draft.add_op();
+        // Where calls are refused an edit may be in the manifest though it failed, and no commit of the journal tells.
+        if matches!(climate, Climate::Fair | Climate::Crashes) && bulk.one_in(30) {
+            let op = crate::bulk::draw(&mut bulk, &draft.tables);
+            draft.ops.push(op);
+        }
         if special.one_in(8) {
             let op = crate::special::draw(&mut special, &draft.tables);
             draft.ops.push(op);
@@ -165,6 +171,10 @@ impl Draft {
             62..64 => Op::Pause,
             64..68 => Op::Resume,
             68 if self.numbers.one_in(2) => Op::Checkpoint { name: self.numbers.below(CHECKPOINTS) },
+            68 if self.numbers.one_in(2) => {
+                Op::Backup { keep: 1 + self.numbers.below(3), seed: self.numbers.below(4) }
+            }
+            68 if self.numbers.one_in(2) => Op::Follow,
             68 => Op::Cancel,
             69..74 => Op::Reopen { options: if self.numbers.one_in(2) { self.numbers.draw() } else { 0 } },
             _ => self.weather(),

@@ -123,7 +123,7 @@ fn judge_tables(db: &Db, model: &Model, allowed: &Allowed) -> Result<Vec<Event>,
 
 fn print_of(db: &Db, name: &str) -> Result<Print, Verdict> {
     let table = db.table(name)?;
-    let mut cursor = table.cursor();
+    let mut cursor = crate::order::Facing::new(&table, table.cursor());
     let mut print = Print::default();
     let mut before: Option<Vec<u8>> = None;
     cursor.seek_first()?;

@@ -4,7 +4,7 @@
 //! * [`model`]: what a database should answer. [`history`]: random operations on a database of the real world.
 //! * `world`: clock, randomness and background work of a seed. `disk`, `fault`: a device, and what is done to it.
 //! * `op`, [`script`], [`mod@generate`]: what is done, as values, as text, drawn from a seed.
-//! * [`mod@run`] (with `act`, `read`, `through`, `during`, `lives`, `losses`, `judge`, `aside`, `heal`, `rest`): does it and compares. [`mod@shrink`]: makes a failing run short.
+//! * [`mod@run`] (with `act`, `read`, `through`, `during`, `lives`, `losses`, `judge`, `aside`, `backup`, `checkpoint`, `follow`, `replica`, `heal`, `rest`): does it and compares. [`mod@shrink`]: makes a failing run short.
 //! * [`metamorph`]: the same operations under many configurations. [`explore`] (with `onward`): every crash of small histories; [`prepared`]: of two-phase commits. [`campaign`]: many runs on several threads.
 //!
 //! The engine under it is the real one, whole. It starts no thread here: its background work is done in steps, by
@@ -13,12 +13,15 @@
 mod act;
 mod alone;
 mod aside;
+mod backup;
+mod bulk;
 pub mod campaign;
 mod checkpoint;
 mod disk;
 mod during;
 pub mod explore;
 mod fault;
+mod follow;
 pub mod generate;
 mod heal;
 pub mod history;
@@ -31,9 +34,11 @@ mod numbers;
 mod onward;
 mod op;
 mod options;
+mod order;
 mod panics;
 pub mod prepared;
 mod read;
+mod replica;
 mod rest;
 pub mod run;
 pub mod script;

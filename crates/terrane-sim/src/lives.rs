@@ -67,7 +67,8 @@ impl Runner {
     fn change_options(&self, seed: u64) {
         let mut options = self.options.borrow_mut();
         let mut numbers = Numbers::new(seed);
-        for (name, value) in crate::options::random_options(&mut numbers) {
+        let drawn = crate::options::random_options(&mut numbers).into_iter();
+        for (name, value) in drawn.filter(|(name, _)| self.has_journal || name != "history_bytes") {
             options.set(&name, &value).expect("generated options are valid");
         }
         options.create_if_missing = numbers.one_in(2);
@@ -127,6 +128,7 @@ impl Runner {
             self.peek_at(image.kill(), &captured);
         }
         self.adopt_checkpoints(&image);
+        self.adopt_backups(&image);
         self.next_life(image);
         self.open(&captured, armed.and_then(|(_, again)| again));
     }
@@ -179,7 +181,7 @@ impl Runner {
         }
         self.is_opening.set(true);
         let options = self.options.borrow().clone();
-        let opened = Db::open_on(Arc::new(disk.clone()), DIR, &options, self.world.env());
+        let opened = crate::order::open(Arc::new(disk.clone()), DIR, &options, self.world.env());
         self.is_opening.set(false);
         match opened {
             _ if disk.has_crashed() => {

@@ -65,7 +65,7 @@ fn variant(script: &Script, number: u64) -> Script {
     let mut options = random_options(&mut numbers);
     options.push(crate::special::operator());
     if number % 5 == 4 {
-        options.push(("journal".to_owned(), "off".to_owned()));
+        crate::options::without_journal(&mut options);
     }
     let mut ops = Vec::new();
     for op in &script.ops {

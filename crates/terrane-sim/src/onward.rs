@@ -46,7 +46,7 @@ pub(crate) fn recover(
 ) -> Result<Recovered, String> {
     let world = World::new(seed);
     let disk = SimDisk::new(world.clone(), image);
-    let opened = Db::open_on(Arc::new(disk.clone()), DIR, options, world.env());
+    let opened = crate::order::open(Arc::new(disk.clone()), DIR, options, world.env());
     let db = opened.map_err(|error| format!("open: {error}"))?;
     let judged = judge(&db, model, allowed).map_err(|verdict| match verdict {
         Verdict::Refused(message) | Verdict::Wrong(message) => message,

@@ -19,6 +19,8 @@ pub(crate) const ONCE: u64 = 2 * KIND;
 pub(crate) const EXPIRING: u64 = 3 * KIND;
 /// Keys that are put together with such.
 pub(crate) const MARK: u64 = 4 * KIND;
+/// How they begin.
+pub(crate) const MARK_PREFIX: &str = "mark/";
 /// Keys of each kind.
 pub(crate) const KEYS_OF_KIND: u64 = 5;
 
@@ -36,7 +38,7 @@ pub(crate) fn key(number: u64) -> Vec<u8> {
         1 => return format!("fold/{}", number % KIND).into_bytes(),
         2 => return format!("once/{}", number % KIND).into_bytes(),
         3 => return format!("ttl/{}", number % KIND).into_bytes(),
-        _ => return format!("mark/{}", number % KIND).into_bytes(),
+        _ => return format!("{MARK_PREFIX}{}", number % KIND).into_bytes(),
     }
     match mix(number) % 16 {
         0 => vec![0; (number % 8) as usize],
@@ -122,6 +124,14 @@ pub(crate) enum Op {
     Once { table: String, key: u64, value: Value },
     /// Sets a key for so long, and another one for good, as one.
     PutFor { table: String, key: u64, value: Value, millis: u64 },
+    /// Takes files in that a seed stands for, one for each table, as one.
+    Ingest { tables: Vec<String>, seed: u64 },
+    /// Loads sorted rows that a seed stands for.
+    Load { table: String, seed: u64 },
+    /// Deletes a range and drops its extents.
+    DropExtents { table: String, from: u64, to: u64 },
+    /// Asks how much there is in a range.
+    Estimate { table: String, from: u64, to: u64 },
     /// Writes a batch.
     Batch { edits: Vec<Edit>, sync: bool },
     /// Creates a table; with options of its own drawn from the seed, unless it is 0.
@@ -178,6 +188,10 @@ pub(crate) enum Op {
     Peek,
     /// Makes a checkpoint of this name, one of a few.
     Checkpoint { name: u64 },
+    /// Makes a backup in a way that the seed draws, and removes all but the newest `keep`.
+    Backup { keep: u64, seed: u64 },
+    /// Has a follower look at the open database.
+    Follow,
     /// Brings what the death of the process would leave now into a new database, and looks at that.
     Repair,
     /// Closes and opens again; with options changed by the seed, unless it is 0.

@@ -59,15 +59,37 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
         "return_freed_memory",
         "write_memory_yields",
         "scan_flush",
-        "expiry_compaction",
     ] {
+        options.push((name.to_owned(), aside.one_in(2).to_string()));
+    }
+    let extractor = *aside.pick(&["none", "none", "fixed:1", "fixed:8", "capped:3", "until:/"]);
+    options.push(("prefix_extractor".to_owned(), extractor.to_owned()));
+    let history = [
+        ("history_bytes", ["stored", "0", "1MiB", "16MiB"]),
+        ("history_age", ["stored", "none", "none", "none"]),
+    ];
+    for (name, values) in history {
+        options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
+    }
+    for name in ["expiry_compaction"] {
         options.push((name.to_owned(), aside.one_in(2).to_string()));
     }
     options
 }
 
+/// The journal off, and with it what only a journal can keep.
+pub(crate) fn without_journal(options: &mut Vec<(String, String)>) {
+    options.retain(|(name, _)| name != "history_bytes");
+    options.push(("journal".to_owned(), "off".to_owned()));
+}
+
 /// Options that a table has for itself, at random.
 pub(crate) fn random_table_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     let all = random_options(numbers).into_iter();
-    all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2)).collect()
+    let own = all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2));
+    let mut own: Vec<_> = own.collect();
+    if numbers.one_in(3) {
+        own.push(crate::order::draw(numbers));
+    }
+    own
 }

@@ -140,7 +140,7 @@ fn options() -> Options {
 fn open(image: MemDisk, seed: u64) -> Result<Db> {
     let world = World::new(seed);
     let disk = SimDisk::new(world.clone(), image);
-    Db::open_on(Arc::new(disk), Path::new(DIR), &options(), world.env())
+    crate::order::open(Arc::new(disk), Path::new(DIR), &options(), world.env())
 }
 
 fn transaction_options(concurrency: Concurrency) -> TransactionOptions {

@@ -2,11 +2,12 @@
 
 use std::ops::Bound;
 
-use terrane::{Cursor, Iter, Kind, Snapshot, Table};
+use terrane::{Kind, Snapshot, Table};
 
 use crate::model::Row;
 use crate::numbers::{Numbers, hash};
 use crate::op::{Op, Span, Way, key};
+use crate::order::{self, Facing, Rows};
 use crate::run::Runner;
 
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -30,18 +31,21 @@ struct View {
 }
 
 impl View {
-    fn iter(&self, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Iter {
-        match &self.snapshot {
+    fn iter(&self, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Rows {
+        let range = order::turned(&self.table, range);
+        let rows = match &self.snapshot {
             Some(snapshot) => snapshot.range(&self.table, range),
             None => self.table.range(range),
-        }
+        };
+        order::facing(&self.table, rows)
     }
 
-    fn cursor(&self) -> Cursor {
-        match &self.snapshot {
+    fn cursor(&self) -> Facing {
+        let cursor = match &self.snapshot {
             Some(snapshot) => snapshot.cursor(&self.table),
             None => self.table.cursor(),
-        }
+        };
+        Facing::new(&self.table, cursor)
     }
 }
 
@@ -198,7 +202,7 @@ impl Runner {
             Some(snapshot) => snapshot.prefix(&view.table, &prefix),
             None => view.table.prefix(&prefix),
         };
-        let answer: Vec<Row> = iter.collect::<terrane::Result<_>>()?;
+        let answer: Vec<Row> = order::facing(&view.table, iter).collect::<terrane::Result<_>>()?;
         self.note_rows(&answer);
         let model = self.model.borrow();
         let from = (Bound::Included(prefix.as_slice()), Bound::Unbounded);
@@ -318,7 +322,7 @@ impl Runner {
 }
 
 /// Takes rows from the front and from the back by turns until the two ends meet.
-fn both_ends(mut iter: Iter, numbers: &mut Numbers) -> Result<Vec<Row>, Miss> {
+fn both_ends(mut iter: Rows, numbers: &mut Numbers) -> Result<Vec<Row>, Miss> {
     let (mut front, mut back) = (Vec::new(), Vec::new());
     loop {
         let from_front = numbers.one_in(2);

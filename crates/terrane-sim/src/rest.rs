@@ -58,16 +58,21 @@ impl Runner {
         let (options, life, disk) = (self.options(), self.life.borrow(), self.disk());
         let is_calm = self.struck().sum() == 0 && disk.faults().is_empty() && !self.is_damaged.get();
         let is_free = !(life.is_paused || life.is_cramped || life.was_cramped) && life.snapshots.is_empty();
-        let is_alone = !self.has_checkpoints();
+        let is_alone = !self.has_checkpoints() && !self.has_backups();
         options.idle_reclaim && self.has_journal && is_calm && is_free && is_alone && !disk.has_crashed()
     }
 
-    /// What the device holds is what is in use: extents, listed segments, the manifest, and the rest of a page for each file.
+    /// What the device holds is what is in use: extents, listed segments, history, the manifest, and the rest of a page for each file.
     fn judge_space(&self) {
         let (device, shape) = (self.disk().device().clone(), self.db().shape());
         let data = Path::new(DIR).join("data");
-        let files = device.list(&data).unwrap_or_default().len() as u64 + shape.segments;
-        let in_use = shape.store_live_bytes + shape.segment_bytes + files * PAGE_BYTES + beside(&device);
+        let files =
+            device.list(&data).unwrap_or_default().len() as u64 + shape.segments + shape.history_segments;
+        let in_use = shape.store_live_bytes
+            + shape.segment_bytes
+            + shape.history_bytes
+            + files * PAGE_BYTES
+            + beside(&device);
         let used = device.used_bytes();
         if used > in_use {
             let files = files_of(&device);

@@ -22,6 +22,7 @@ use crate::model::{Change, Model};
 use crate::numbers::Trace;
 use crate::op::Op;
 use crate::panics;
+use crate::replica::Replica;
 use crate::script::Script;
 use crate::world::{OPERATION_MILLIS, World};
 
@@ -204,8 +205,12 @@ pub(crate) struct Runner {
     /// Whether writes and point reads go through cores.
     pub(crate) is_through: Cell<bool>,
     pub(crate) has_journal: bool,
+    /// What changes make of nothing.
+    pub(crate) replica: RefCell<Replica>,
     /// Checkpoints that were made.
     pub(crate) made: RefCell<BTreeSet<u64>>,
+    /// The newest backup that was made; 0 if there is none.
+    pub(crate) newest_backup: Cell<u64>,
 }
 
 impl Runner {
@@ -231,7 +236,9 @@ impl Runner {
             is_plain: Cell::new(false),
             is_through: Cell::new(false),
             has_journal,
+            replica: RefCell::default(),
             made: RefCell::default(),
+            newest_backup: Cell::new(0),
         }
     }
 
@@ -273,8 +280,12 @@ impl Runner {
         self.model.borrow_mut().set_clock(self.world.wall().as_millis() as u64);
         self.count(|outcome| outcome.operations += 1);
         self.act(op);
+        if matches!(op, Op::Check | Op::Peek | Op::Reopen { .. } | Op::Flush) {
+            self.replicate();
+        }
         if self.disk().has_crashed() && self.failure.borrow().is_none() {
             self.recover();
+            self.replicate();
         }
     }
 
@@ -297,6 +308,7 @@ impl Runner {
             Op::Rest => self.rest(),
             Op::Peek => self.peek(),
             Op::Repair => self.repair(),
+            Op::Follow => self.follow(),
             Op::During { after, op } => self.life.borrow_mut().during.push((*after, (**op).clone())),
             op => self.use_database(op),
         }

@@ -4,11 +4,13 @@
 //! `docs/format/data-file.md`.
 //!
 //! * [`store`]: the trait [`Store`]. [`conformance`]: the suite that every implementation passes.
-//! * [`metered`]: a view of a store that counts.
-//! * [`local`]: data files in a directory; `copy.rs` of it: another directory with the same extents. [`space`]: which of their slots are taken.
+//! * [`metered`]: a view of a store that counts. [`fill`]: data files made of extents from elsewhere.
+//! * [`local`]: data files in a directory; `copy.rs` of it: another directory with the same extents, `adopt.rs`:
+//!   files that come from outside. [`space`]: which of their slots are taken.
 
 pub mod conformance;
 mod data_file;
+pub mod fill;
 pub mod local;
 pub mod metered;
 mod settings;
@@ -16,6 +18,7 @@ mod slots;
 pub mod space;
 pub mod store;
 
+pub use fill::ExtentFiles;
 pub use local::LocalStore;
 pub use metered::MeteredStore;
 pub use settings::StoreSettings;

@@ -11,6 +11,7 @@
 //!
 //! Order: `sync`, `layout`, `held`, then `space` or `files`, never both of these.
 
+mod adopt;
 mod copy;
 mod grow;
 mod reclaim;
@@ -317,6 +318,10 @@ impl Store for LocalStore {
 
     fn copy_to(&self, dir: &Path, live: &[(ExtentId, u32)]) -> Result<StoreCopy> {
         self.copy_files(dir, live)
+    }
+
+    fn adopt(&self, path: &Path, extents: &[(u32, u32)]) -> Result<Option<u32>> {
+        self.adopt_file(path, extents)
     }
 
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{ExtentId, Result};
+use terrane_base::{Error, ExtentId, Result};
 use terrane_device::{Flow, PendingRead};
 
 use crate::store::{ReadRequest, Store, StoreCopy, StoreUsage};
@@ -90,6 +90,10 @@ impl Store for MeteredStore {
         self.inner.copy_to(dir, live)
     }
 
+    fn adopt(&self, path: &Path, extents: &[(u32, u32)]) -> Result<Option<u32>> {
+        self.inner.adopt(path, extents)
+    }
+
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
         self.inner.restore(live)
     }
@@ -104,6 +108,10 @@ impl Store for MeteredStore {
 
     fn usage(&self) -> StoreUsage {
         self.inner.usage()
+    }
+
+    fn explain(&self, id: ExtentId, error: Error) -> Error {
+        self.inner.explain(id, error)
     }
 
     fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {

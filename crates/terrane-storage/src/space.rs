@@ -19,6 +19,7 @@
 //! Runs are taken lowest file first, lowest slot first, so that files stay compact and the highest ones fall
 //! free.
 
+mod adopt;
 mod file;
 
 use std::collections::BTreeMap;
@@ -262,17 +263,25 @@ impl Space {
     /// enough, or a new one.
     #[must_use]
     pub fn plan_growth(&self, slots: u32) -> Growth {
-        let mut unused = 1;
         for (&number, file) in &self.files {
-            if number == unused {
-                unused += 1;
-            }
             let needed = slots.saturating_sub(file.tail());
             if !file.is_sealed && file.len + needed <= FILE_SLOTS {
                 return Growth::new(number, file.len, needed);
             }
         }
-        Growth::new(unused, 0, slots)
+        Growth::new(self.unused_file(), 0, slots)
+    }
+
+    /// The lowest number that no data file has.
+    #[must_use]
+    pub fn unused_file(&self) -> u32 {
+        let mut unused = 1;
+        for &number in self.files.keys() {
+            if number == unused {
+                unused += 1;
+            }
+        }
+        unused
     }
 
     /// Notes that a data file has grown to `len` slots, the new ones with real space.

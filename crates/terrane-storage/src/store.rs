@@ -161,6 +161,20 @@ pub trait Store: Send + Sync + Debug {
         Err(Error::invalid("this store has no files that could be copied"))
     }
 
+    /// Takes in a file whose extents lie in slots as in a data file, without a copy: it gets another name here, and neither
+    /// side writes to it while both names are there. `extents` are (first slot, slots). Returns the number of the file, by
+    /// which its extents are named from now on; they are allocated, and durable after the next [`Store::sync`].
+    ///
+    /// `None`, and nothing happened, if that is not possible here: the extents are to be written instead.
+    ///
+    /// # Errors
+    /// `Corrupt` if the file is shorter than its extents; `Full`, `Poisoned`, `Io`, `Invalid` if the store is read-only.
+    /// Nothing is left of it then, or what the next opening finds free.
+    fn adopt(&self, path: &Path, extents: &[(u32, u32)]) -> Result<Option<u32>> {
+        let _ = (path, extents);
+        Ok(None)
+    }
+
     /// Tells the store, once and first, which extents exist: (id, slots). All other space is free.
     ///
     /// # Errors
@@ -185,6 +199,13 @@ pub trait Store: Send + Sync + Debug {
 
     /// How much space is used.
     fn usage(&self) -> StoreUsage;
+
+    /// The error to tell where something of the extent could not be read or is not what it should be: a store whose extents
+    /// may vanish under their reader says so instead.
+    fn explain(&self, id: ExtentId, error: Error) -> Error {
+        let _ = id;
+        error
+    }
 
     /// Where a byte of an extent lies, for messages: the file's path and the offset in it.
     fn place(&self, id: ExtentId, offset: u32) -> (String, u64);

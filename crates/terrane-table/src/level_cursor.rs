@@ -1,15 +1,19 @@
 //! [`LevelCursor`]: the entries of a sorted list of disjoint extents in order, both ways.
 //!
-//! Only the extent that the cursor stands in is open; the next one is opened when it is reached.
+//! Only the extent that the cursor stands in is open; the next one is opened when it is reached. A cursor within a scope
+//! (`scope`) stays among the extents that the scope meets, and asks the filter of each before it opens it.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
+use terrane_base::counters::{add, count};
 use terrane_base::{Cursor, Entry, Result, SeqNo};
 
 use crate::cache::Cache;
 use crate::cursor::{CursorOptions, ExtentCursor};
 use crate::extent::Extent;
+use crate::scope::{Admission, Scope};
 
 /// Extents in key order. No two hold the same version of a key; versions of one key may go on from one extent to
 /// the next.
@@ -56,13 +60,98 @@ pub struct LevelCursor {
     is_placed: bool,
     /// Index in the list of the extent in which the seek that is prepared begins.
     prepared: Option<usize>,
+    /// What the cursor is confined to.
+    within: Option<Box<Within>>,
+}
+
+/// A scope, and the extents of the list that it meets.
+#[derive(Debug)]
+struct Within {
+    scope: Arc<Scope>,
+    range: Range<usize>,
 }
 
 impl LevelCursor {
     /// A cursor without a position. Reads nothing yet.
     #[must_use]
     pub fn new(list: Arc<dyn ExtentList>, cache: Arc<Cache>, options: CursorOptions) -> Self {
-        LevelCursor { list, cache, options, extent_index: 0, cursor: None, is_placed: false, prepared: None }
+        LevelCursor {
+            list,
+            cache,
+            options,
+            extent_index: 0,
+            cursor: None,
+            is_placed: false,
+            prepared: None,
+            within: None,
+        }
+    }
+
+    /// The cursor, confined to a scope: it looks into no extent without a key of it.
+    #[must_use]
+    pub fn within(mut self, scope: Arc<Scope>) -> Self {
+        let start = self.list.find(scope.prefix());
+        let end = scope.end().map_or(self.list.len(), |end| self.list.find(end));
+        let reaches = end < self.list.len() && scope.meets(self.list.extent(end));
+        self.within = Some(Box::new(Within { scope, range: start..(end + usize::from(reaches)).max(start) }));
+        self
+    }
+
+    /// The first extent from `index` on, in a direction, that the cursor may look into.
+    #[inline]
+    fn admitted(&self, index: usize, backward: bool) -> Result<Option<(usize, Admission)>> {
+        match &self.within {
+            None => Ok((index < self.list.len()).then_some((index, Admission::Unasked))),
+            Some(within) => self.admitted_within(within, index, backward),
+        }
+    }
+
+    fn admitted_within(
+        &self,
+        within: &Within,
+        mut index: usize,
+        backward: bool,
+    ) -> Result<Option<(usize, Admission)>> {
+        let Range { start, end } = within.range;
+        if start < end {
+            index = if backward { index.min(end - 1) } else { index.max(start) };
+        }
+        while (start..end).contains(&index) {
+            match within.scope.admits(self.list.extent(index), &self.cache)? {
+                Admission::Denied => {}
+                admission => return Ok(Some((index, admission))),
+            }
+            match index.checked_sub(1) {
+                Some(before) if backward => index = before,
+                None if backward => break,
+                _ => index += 1,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Counts a filter that said yes for nothing.
+    fn judge(&self, admission: Admission) {
+        let Some(within) = self.within.as_ref().filter(|_| admission == Admission::Asked) else { return };
+        let is_false = self.entry().is_none_or(|entry| !within.scope.holds(entry.key));
+        count(|cells| add(&cells.prefix_positives_false, u64::from(is_false)));
+    }
+
+    /// [`Cursor::seek_before`] within a scope; `index` is that of the extent which `key` is in or before.
+    fn seek_before_within(&mut self, key: &[u8], index: usize) -> Result<()> {
+        let Some((admitted, admission)) = self.admitted(index, true)? else { return Ok(()) };
+        let Some(cursor) = self.open(admitted) else { return Ok(()) };
+        if admitted < index {
+            let sought = cursor.seek_last();
+            self.settle_or_cross(sought, true)?;
+        } else if cursor.extent().meta.smallest.as_slice() < key {
+            let sought = cursor.seek_before(key);
+            self.settle_or_cross(sought, true)?;
+        } else {
+            self.cross(true)?;
+        }
+        self.judge(admission);
+        Ok(())
     }
 
     /// Opens the extent at `index`, if there is one.
@@ -96,11 +185,14 @@ impl LevelCursor {
         let prepared = self.prepared.take();
         debug_assert!(prepared.is_none_or(|index| index == self.list.find(key)), "another key was prepared");
         let mut index = prepared.unwrap_or_else(|| self.list.find(key));
-        while let Some(cursor) = self.open(index) {
+        while let Some((admitted, admission)) = self.admitted(index, false)? {
+            index = admitted;
+            let Some(cursor) = self.open(index) else { break };
             if !seek(cursor)? {
                 return Ok(false);
             }
             self.settle(Ok(()))?;
+            self.judge(admission);
             // Not found only where all versions of `key` in this extent are newer, and may go on, or where its range
             // deletes reach further than its entries.
             if self.is_placed {
@@ -119,7 +211,11 @@ impl LevelCursor {
 
     /// Into the neighbouring extent; false if there is none.
     fn cross_once(&mut self, backward: bool) -> Result<bool> {
-        let index = if backward { self.extent_index.checked_sub(1) } else { Some(self.extent_index + 1) };
+        let next = if backward { self.extent_index.checked_sub(1) } else { Some(self.extent_index + 1) };
+        let index = match next {
+            Some(next) => self.admitted(next, backward)?.map(|(index, _)| index),
+            None => None,
+        };
         let beyond = index.and_then(|index| if backward { index.checked_sub(1) } else { Some(index + 1) });
         let following = beyond.filter(|&beyond| beyond < self.list.len());
         let following = following.map(|beyond| self.list.extent(beyond).clone());
@@ -152,6 +248,10 @@ impl Cursor for LevelCursor {
     }
 
     fn prepare_seek(&mut self, key: &[u8]) {
+        if self.within.is_some() {
+            // Nothing of an extent is asked for before its filter.
+            return;
+        }
         let index = self.list.find(key);
         self.is_placed = false;
         self.prepared = Some(index);
@@ -168,6 +268,9 @@ impl Cursor for LevelCursor {
         self.is_placed = false;
         self.prepared = None;
         let index = self.list.find(key);
+        if self.within.is_some() {
+            return self.seek_before_within(key, index);
+        }
         if let Some(cursor) = self.open(index) {
             let starts_before = cursor.extent().meta.smallest.as_slice() < key;
             if starts_before {
@@ -183,6 +286,10 @@ impl Cursor for LevelCursor {
     fn seek_first(&mut self) -> Result<()> {
         self.is_placed = false;
         self.prepared = None;
+        if let Some(within) = &self.within {
+            let scope = within.scope.clone();
+            return self.seek(scope.prefix(), SeqNo::MAX);
+        }
         let Some(cursor) = self.open(0) else { return Ok(()) };
         let sought = cursor.seek_first();
         self.settle_or_cross(sought, false)
@@ -191,6 +298,13 @@ impl Cursor for LevelCursor {
     fn seek_last(&mut self) -> Result<()> {
         self.is_placed = false;
         self.prepared = None;
+        if let Some(within) = &self.within {
+            let scope = within.scope.clone();
+            return match scope.end() {
+                Some(end) => self.seek_before(end),
+                None => self.seek_before_within(&[], self.list.len()),
+            };
+        }
         let Some(cursor) = self.list.len().checked_sub(1).and_then(|last| self.open(last)) else {
             return Ok(());
         };

@@ -190,7 +190,7 @@ impl Loader<'_> {
             false => None,
         };
         count(|cells| {
-            add(&cells.cache_misses, 1);
+            add(&cells.blocks_missed, 1);
             add(&cells.blocks_decoded, 1);
         });
         let block = open_block(&self.extent.meta, &*self.extent.store, &row, stored.to_vec())?;
@@ -216,7 +216,7 @@ impl Loader<'_> {
 /// Counts a miss that reads `bytes` from the store.
 fn count_miss(bytes: u64, part: &Part) {
     count(|cells| {
-        add(&cells.cache_misses, 1);
+        add(&cells.blocks_missed, 1);
         add(&cells.device_reads, 1);
         add(&cells.device_bytes_read, bytes);
         add(&cells.blocks_decoded, u64::from(matches!(part, Part::Block { .. })));
@@ -269,7 +269,11 @@ fn open_filter(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Result<Fil
 
 fn open_index(meta: &ExtentMeta, store: &dyn Store, bytes: Vec<u8>) -> Result<IndexBlock> {
     check_handle(meta, store, meta.index, &bytes)?;
-    let rows = IndexBlock::decode(bytes).map_err(|error| placed(meta, store, meta.index.offset, error))?;
+    let mut rows =
+        IndexBlock::decode(bytes).map_err(|error| placed(meta, store, meta.index.offset, error))?;
+    if meta.is_numbered() {
+        rows.number(meta.seq_min).map_err(|error| placed(meta, store, meta.index.offset, error))?;
+    }
     if rows.len() != meta.blocks as usize || rows.data_bytes() > u64::from(meta.bytes) {
         let error = Error::corrupt(format!(
             "index block of {} blocks and {} bytes: expected {} blocks within {} bytes",
@@ -290,7 +294,8 @@ pub(crate) fn open_block(
     row: &IndexRow<'_>,
     stored: Vec<u8>,
 ) -> Result<Block> {
-    row.open_block(stored).map_err(|error| placed(meta, store, row.offset, error))
+    let block = if meta.is_numbered() { row.open_numbered_block(stored) } else { row.open_block(stored) };
+    block.map_err(|error| placed(meta, store, row.offset, error))
 }
 
 /// Checks bytes against the manifest's own copy of their checksum: a whole, but older, extent in the same place is
@@ -322,5 +327,5 @@ pub(crate) fn read(meta: &ExtentMeta, store: &dyn Store, offset: u32, len: u32) 
 #[cold]
 pub(crate) fn placed(meta: &ExtentMeta, store: &dyn Store, offset: u32, error: Error) -> Error {
     let (file, offset) = store.place(meta.id, offset);
-    error.context(format!("extent {}", meta.id)).at(file, offset)
+    store.explain(meta.id, error.context(format!("extent {}", meta.id)).at(file, offset))
 }

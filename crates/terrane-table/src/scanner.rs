@@ -71,7 +71,7 @@ impl ExtentScanner {
         let row = self.rows.row(at);
         let from = (row.offset - self.start) as usize;
         let stored = self.chunk[from..from + row.stored_len as usize].to_vec();
-        row.open_block(stored).map_err(|error| self.placed(row.offset, error))
+        loader::open_block(&self.extent.meta, &*self.extent.store, &row, stored)
     }
 
     /// Bytes of memory that the scanner holds.

@@ -80,7 +80,7 @@ impl Check<'_> {
         self.expect(offset, "footer, raw bytes", &meta.raw_bytes, &footer.raw_bytes);
         self.expect(offset, "footer, entries", &meta.entries, &footer.entries);
         self.expect(offset, "footer, deletes", &meta.deletes, &footer.deletes);
-        let expected = (meta.seq_min, meta.seq_max);
+        let expected = meta.written_seqs();
         self.expect(offset, "footer, sequence numbers", &expected, &(footer.seq_min, footer.seq_max));
         self.expect(offset, "footer, entries that expire", &meta.expiry, &footer.expiry);
     }

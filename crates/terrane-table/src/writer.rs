@@ -12,10 +12,12 @@
 //! says yes, the extent stays within one slot. All versions of a key belong into one extent, or levels would
 //! overlap: the caller closes extents between keys, even where that makes one larger than a slot.
 
+mod prefixes;
 mod ranges;
 mod seal;
 mod settings;
 
+use prefixes::Prefixes;
 pub use settings::WriterSettings;
 
 use terrane_base::{Entry, Error, Moment, Result, SeqNo, key, varint};
@@ -67,8 +69,9 @@ pub struct ExtentWriter {
     /// The blocks so far, as stored.
     bytes: Vec<u8>,
     index: IndexBuilder,
-    /// Hash of every key, each once.
+    /// Hash of every key, each once; of the prefix of every key that has one; and whose prefixes these are.
     hashes: Vec<u64>,
+    prefixes: Prefixes,
     totals: Totals,
     smallest: Vec<u8>,
     /// Last key of the blocks so far, and the number of its last version; `None` behind a copied block.
@@ -103,6 +106,7 @@ impl ExtentWriter {
             bytes: Vec::with_capacity(SLOT_BYTES),
             index: IndexBuilder::new(),
             hashes: Vec::new(),
+            prefixes: Prefixes::default(),
             totals: Totals::ZERO,
             smallest: Vec::new(),
             last_key: Vec::new(),
@@ -193,8 +197,9 @@ impl ExtentWriter {
     /// Whether the extent stays within one slot if this block is added. An empty extent takes any.
     #[must_use]
     pub fn fits_block(&self, row: &IndexRow<'_>) -> bool {
-        let keys = self.hashes.len() + row.entries as usize;
-        let filter = filter::encoded_len(keys, self.settings.filter_bits_per_key) - self.filter_bytes();
+        // Each entry may bring a key and a prefix.
+        let each = if self.prefixes.are_kept() { 2 } else { 1 };
+        let filter = self.filter_bytes_with(row.entries as usize * each) - self.filter_bytes();
         let added = row.stored_len as usize + row.encoded_len() + filter;
         self.is_empty() || self.extent_bytes_with(added) <= SLOT_BYTES
     }
@@ -243,6 +248,7 @@ impl ExtentWriter {
         self.index.reset();
         self.bytes.clear();
         self.hashes.clear();
+        self.prefixes.reset();
         self.totals = Totals::ZERO;
         self.smallest.clear();
         self.last_key.clear();
@@ -265,6 +271,7 @@ impl ExtentWriter {
             + self.encoder.memory_bytes()
             + self.hashes.capacity() * size_of::<u64>()
             + self.moments.capacity() * size_of::<Moment>()
+            + self.prefixes.memory_bytes()
             + self.smallest.capacity()
             + self.last_key.capacity()
     }
@@ -296,7 +303,16 @@ impl ExtentWriter {
 
     #[inline]
     fn filter_bytes(&self) -> usize {
-        filter::encoded_len(self.hashes.len(), self.settings.filter_bits_per_key)
+        self.filter_bytes_with(0)
+    }
+
+    /// Bytes of the filter, if so many hashes come to those that are there.
+    fn filter_bytes_with(&self, added: usize) -> usize {
+        let hashes = self.hashes.len() + self.prefixes.len() + added;
+        match filter::encoded_len(hashes, self.settings.filter_bits_per_key) {
+            0 => 0,
+            bytes => bytes + filter::name_len(self.prefixes.extractor_name()),
+        }
     }
 
     #[inline]
@@ -305,6 +321,7 @@ impl ExtentWriter {
         // Versions of one key follow each other. A different key with the same hash needs no bits of its own.
         if self.hashes.last() != Some(&hash) {
             self.hashes.push(hash);
+            self.prefixes.push(key);
         }
     }
 
@@ -316,7 +333,9 @@ impl ExtentWriter {
             if self.settings.filter_bits_per_key > 0 {
                 self.push_hash(entry.key);
             }
-            Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
+            if !terrane_base::planted!(ForgetExpiry) {
+                Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
+            }
             cursor.next(&block);
         }
         self.cursor = cursor;

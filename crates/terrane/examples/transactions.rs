@@ -2,8 +2,11 @@
 //!
 //! Run with `cargo run -p terrane --example transactions`.
 
+use std::time::Duration;
+
 use terrane::{
-    Concurrency, Db, IndexedBatch, Isolation, Kind, Result, Sync, Table, Transaction, TransactionOptions,
+    Concurrency, Db, IndexedBatch, Isolation, Kind, Result, Sync, Table, TableOptions, Transaction,
+    TransactionOptions, counter,
 };
 
 fn amount(value: Option<terrane::Value>) -> u64 {
@@ -97,6 +100,28 @@ fn indexed(db: &Db) -> Result<()> {
     Ok(())
 }
 
+/// A year ends: its entries go as one range, and what they came to is added to a counter that nobody had to read. The
+/// transaction sees both before anybody else does.
+fn close_the_year(db: &Db) -> Result<()> {
+    let entries = db.table_or_create("entries")?;
+    let totals = db.create_table("totals", &TableOptions::new().set("merge_operator", "counter")?)?;
+    for day in [b"2025-03-01", b"2025-11-30", b"2026-01-02"] {
+        entries.put(day, b"10")?;
+    }
+    let mut closing = db.transaction(&TransactionOptions::default())?;
+    let year = closing.prefix(&entries, b"2025-")?.count() as i64 * 10;
+    closing.merge(&totals, b"all", &counter::encode(year))?;
+    closing.delete_range(&entries, b"2025-", b"2026-")?;
+    closing.put_with_ttl(&entries, b"undo", b"2025", Duration::from_secs(3600))?;
+    assert_eq!(closing.range(&entries, ..)?.count(), 2); // 2026 and the note
+    let total = closing.get(&totals, b"all")?.expect("it was just merged to");
+    assert_eq!(counter::decode(&total)?, 20);
+    assert_eq!(entries.iter().count(), 3);
+    closing.commit(Sync::Yes)?;
+    assert_eq!(entries.iter().count(), 2);
+    Ok(())
+}
+
 /// Runs all of it in a directory of its own.
 pub fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("temporary directory");
@@ -106,5 +131,6 @@ pub fn main() -> Result<()> {
     pessimistic(&one)?;
     phantoms(&one)?;
     two_phases(&one, &two)?;
+    close_the_year(&one)?;
     indexed(&one)
 }

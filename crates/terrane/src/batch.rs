@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use terrane_base::{Error, Result, TableId};
+use terrane_base::{Error, Moment, Result, TableId};
+use terrane_engine::{Change, ChangeKind};
 
 use crate::Table;
 
@@ -41,6 +42,11 @@ impl Batch {
     /// `Invalid` if key, value or batch is beyond its limit, or if the batch holds changes of another database; the batch
     /// is unchanged then.
     pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        table.encoding(key, |key| self.put_encoded(table, key, value))
+    }
+
+    /// [`Batch::put`] of a key as the table keeps it.
+    pub(crate) fn put_encoded(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.change(table, |records, _| table.add_put(records, key, value))
     }
 
@@ -50,7 +56,7 @@ impl Batch {
     /// As [`Batch::put`], and `Invalid` for less than a millisecond.
     pub fn put_with_ttl(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
         let until = table.moment_in(ttl)?;
-        self.change(table, |records, id| records.put_until(id, key, value, until))
+        table.encoding(key, |key| self.change(table, |records, id| records.put_until(id, key, value, until)))
     }
 
     /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see [`Table::put_until`].
@@ -58,7 +64,8 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn put_until(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
-        self.change(table, |records, id| records.put_until(id, key, value, crate::table::moment_at(until)))
+        let until = crate::table::moment_at(until);
+        table.encoding(key, |key| self.change(table, |records, id| records.put_until(id, key, value, until)))
     }
 
     /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`].
@@ -66,7 +73,7 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`], and `Invalid` if the table has no merge operator.
     pub fn merge(&mut self, table: &Table, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.change(table, |records, _| table.add_merge(records, key, operand))
+        table.encoding(key, |key| self.change(table, |records, _| table.add_merge(records, key, operand)))
     }
 
     /// Removes `key`, which was put at most once since it was last removed, from `table`; see [`Table::single_delete`].
@@ -74,7 +81,7 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn single_delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        self.change(table, |records, id| records.single_delete(id, key))
+        table.encoding(key, |key| self.change(table, |records, id| records.single_delete(id, key)))
     }
 
     /// Removes `key` from `table`; fine if it is not there.
@@ -82,6 +89,11 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+        table.encoding(key, |key| self.delete_encoded(table, key))
+    }
+
+    /// [`Batch::delete`] of a key as the table keeps it.
+    pub(crate) fn delete_encoded(&mut self, table: &Table, key: &[u8]) -> Result<()> {
         self.change(table, |records, id| records.delete(id, key))
     }
 
@@ -90,7 +102,45 @@ impl Batch {
     /// # Errors
     /// As [`Batch::put`], and `Invalid` if `start` is not less than `end`.
     pub fn delete_range(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
-        self.change(table, |records, id| records.delete_range(id, start, end))
+        table.encoding(start, |start| {
+            table.encoding(end, |end| self.change(table, |records, id| records.delete_range(id, start, end)))
+        })
+    }
+
+    /// Adds a change that was told of another database ([`Db::changes`](crate::Db::changes)), as it was made: with its
+    /// own expiry, not that of `table`.
+    ///
+    /// # Errors
+    /// As [`Batch::put`], and `Invalid` for a merge if `table` has no merge operator, or a kind of change that this version
+    /// does not know.
+    pub fn add_change(&mut self, table: &Table, change: &Change<'_>) -> Result<()> {
+        let until = change.expires_at.map_or(Moment::NEVER, Moment);
+        let (ChangeKind::Put { key, .. }
+        | ChangeKind::Delete { key }
+        | ChangeKind::SingleDelete { key }
+        | ChangeKind::Merge { key, .. }
+        | ChangeKind::DeleteRange { start: key, .. }) = change.kind
+        else {
+            return Err(Error::invalid(format!(
+                "a change of kind {} is no record and cannot be added to a batch: take the files in, or begin with a copy",
+                change.kind.as_str()
+            )));
+        };
+        if let ChangeKind::DeleteRange { start, end } = change.kind {
+            return self.delete_range(table, start, end);
+        }
+        if let ChangeKind::Merge { .. } = change.kind {
+            table.require_operator()?;
+        }
+        table.encoding(key, |key| {
+            self.change(table, |records, id| match change.kind {
+                ChangeKind::Put { value, .. } if until == Moment::NEVER => records.put(id, key, value),
+                ChangeKind::Put { value, .. } => records.put_until(id, key, value, until),
+                ChangeKind::SingleDelete { .. } => records.single_delete(id, key),
+                ChangeKind::Merge { operand, .. } => records.merge(id, key, operand, until),
+                _ => records.delete(id, key),
+            })
+        })
     }
 
     /// How many changes the batch holds.

@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{MergeOperators, Result, SeqNo};
+use terrane_base::{Result, SeqNo};
 use terrane_device::Disk;
 use terrane_engine::{CheckReport, Engine, Finding, Progress, Shape, Snapshot as EngineSnapshot, Stats};
 
-use crate::snapshot::to_bounds;
 use crate::{Batch, Snapshot, Table, TableOptions, Value};
 
 /// Whether a write waits until it is on disk.
@@ -78,18 +77,6 @@ impl Db {
         Db::open_in(path, options, Env::real())
     }
 
-    /// Opens a database with merge operators that are not built in, by the names that its tables were made with.
-    ///
-    /// # Errors
-    /// As [`Db::open_with`], and `Invalid` for a table whose merge operator is not at hand, naming both.
-    pub fn open_with_operators(
-        path: impl AsRef<Path>,
-        options: &Options,
-        operators: MergeOperators,
-    ) -> Result<Db> {
-        Ok(Db::from_engine(Engine::open_with(path.as_ref(), options, Env::real(), operators)?))
-    }
-
     /// Opens a database with other doors to clock, randomness and threads.
     ///
     /// # Errors
@@ -106,7 +93,7 @@ impl Db {
         Ok(Db::from_engine(Engine::open_on(disk, path.as_ref(), options, env)?))
     }
 
-    fn from_engine(engine: Arc<Engine>) -> Db {
+    pub(crate) fn from_engine(engine: Arc<Engine>) -> Db {
         let inner = engine.catalog().require("default").expect("every database has the default table");
         let default_table = Table::new(engine.clone(), inner);
         Db { handle: Arc::new(Handle { engine, default_table }) }
@@ -244,7 +231,7 @@ impl Db {
     /// As [`Db::flush`].
     pub fn compact_range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<()> {
         table.refuse_if_dropped()?;
-        self.engine().compact_range(&table.inner, &to_bounds(&range))
+        self.engine().compact_range(&table.inner, &table.bounds(&range)?)
     }
 
     /// Merges one level of `table` whole into the next one and waits for it: 0 stands for the overflow runs, which

@@ -1,7 +1,10 @@
 //! Ranges of a table: an iterator of owned rows, and a cursor that lends them.
 
-use terrane_base::Result;
-use terrane_engine::{RangeIter, RenewableScan};
+use std::sync::Arc;
+
+use terrane_base::key_order::Order;
+use terrane_base::{Error, Result};
+use terrane_engine::{RangeIter, RenewableScan, TableScan};
 
 use crate::Table;
 use crate::snapshot::{self, Pin};
@@ -13,12 +16,21 @@ pub type Row = (Vec<u8>, Vec<u8>);
 ///
 /// It sees the table as it was when the iterator was made. After an error it ends.
 pub struct Iter {
+    /// None once it has ended by an error of its own.
+    rows: Option<EncodedIter>,
+    /// What keeps it from showing anything.
+    failed: Option<Error>,
+    order: Option<Arc<Order>>,
+}
+
+/// The rows of a range, with keys as the table keeps them.
+pub(crate) struct EncodedIter {
     pub(crate) inner: RangeIter,
     /// Keeps the versions that the iterator sees.
     pub(crate) _pin: Pin,
 }
 
-impl Iterator for Iter {
+impl Iterator for EncodedIter {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -26,9 +38,52 @@ impl Iterator for Iter {
     }
 }
 
-impl DoubleEndedIterator for Iter {
+impl DoubleEndedIterator for EncodedIter {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.inner.next_back()
+    }
+}
+
+impl Iter {
+    /// The rows with their keys decoded, or the error alone.
+    pub(crate) fn new(rows: Result<EncodedIter>, order: Option<Arc<Order>>) -> Self {
+        match rows {
+            Ok(rows) => Iter { rows: Some(rows), failed: None, order },
+            Err(error) => Iter { rows: None, failed: Some(error), order },
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, step: impl FnOnce(&mut EncodedIter) -> Option<Result<Row>>) -> Option<Result<Row>> {
+        let Some(rows) = &mut self.rows else { return self.failed.take().map(Err) };
+        let row = step(rows)?;
+        let Some(order) = &self.order else { return Some(row) };
+        let row = row.and_then(|row| decoded(order, row));
+        if row.is_err() {
+            self.rows = None;
+        }
+        Some(row)
+    }
+}
+
+/// A row with its key as users know it.
+pub(crate) fn decoded(order: &Order, (key, value): Row) -> Result<Row> {
+    Ok((order.decode(&key)?, value))
+}
+
+impl Iterator for Iter {
+    type Item = Result<Row>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step(Iterator::next)
+    }
+}
+
+impl DoubleEndedIterator for Iter {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.step(DoubleEndedIterator::next_back)
     }
 }
 
@@ -55,9 +110,40 @@ pub struct Cursor {
     pub(crate) table: Table,
     /// Keeps the versions that the cursor sees.
     pub(crate) pin: Pin,
+    /// The key at the position, decoded; only where the table has an order. None if it could not be decoded.
+    key: Option<Vec<u8>>,
 }
 
 impl Cursor {
+    pub(crate) fn new(inner: RenewableScan, table: Table, pin: Pin) -> Self {
+        Cursor { inner, table, pin, key: None }
+    }
+
+    /// Takes a step, and decodes the key that it leads to.
+    #[inline]
+    fn go(&mut self, step: impl FnOnce(&mut TableScan) -> Result<()>) -> Result<()> {
+        step(&mut self.inner.scan)?;
+        let Some(order) = &self.table.order else { return Ok(()) };
+        let mut key = self.key.take().unwrap_or_default();
+        if let Some((encoded, _)) = self.inner.scan.entry() {
+            order.decode_into(encoded, &mut key)?;
+        }
+        self.key = Some(key);
+        Ok(())
+    }
+
+    /// [`Cursor::go`] with a key as the table keeps it.
+    #[inline]
+    fn go_to(&mut self, key: &[u8], step: impl FnOnce(&mut TableScan, &[u8]) -> Result<()>) -> Result<()> {
+        match self.table.order.clone() {
+            None => step(&mut self.inner.scan, key),
+            Some(order) => {
+                let key = order.encode(key)?;
+                self.go(|scan| step(scan, &key))
+            }
+        }
+    }
+
     /// Makes the cursor see the table as it is now, without a position. For many short scans it costs less than a new
     /// cursor each: buffers stay, and as a rule the sorted runs that it looks into.
     ///
@@ -85,7 +171,8 @@ impl Cursor {
     #[inline]
     #[must_use]
     pub fn row(&self) -> Option<(&[u8], &[u8])> {
-        self.inner.scan.entry()
+        let (key, value) = self.inner.scan.entry()?;
+        Some((if self.table.order.is_some() { self.key.as_deref()? } else { key }, value))
     }
 
     /// Goes to the first key.
@@ -93,7 +180,7 @@ impl Cursor {
     /// # Errors
     /// `Io` or `Corrupt` from the store.
     pub fn seek_first(&mut self) -> Result<()> {
-        self.inner.scan.seek_first()
+        self.go(TableScan::seek_first)
     }
 
     /// Goes to the last key.
@@ -101,7 +188,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_last(&mut self) -> Result<()> {
-        self.inner.scan.seek_last()
+        self.go(TableScan::seek_last)
     }
 
     /// Goes to the first key at or after `key`.
@@ -109,7 +196,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.inner.scan.seek(key)
+        self.go_to(key, TableScan::seek)
     }
 
     /// Goes to the last key at or before `key`.
@@ -117,7 +204,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
-        self.inner.scan.seek_back(key)
+        self.go_to(key, TableScan::seek_back)
     }
 
     /// Goes to the next key; stays without a position if there is none.
@@ -127,7 +214,7 @@ impl Cursor {
     #[expect(clippy::should_implement_trait, reason = "a lending cursor is not an Iterator")]
     #[inline]
     pub fn next(&mut self) -> Result<()> {
-        self.inner.scan.next()
+        self.go(TableScan::next)
     }
 
     /// Goes to the previous key; stays without a position if there is none.
@@ -136,6 +223,6 @@ impl Cursor {
     /// As [`Cursor::seek_first`].
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
-        self.inner.scan.prev()
+        self.go(TableScan::prev)
     }
 }

@@ -63,6 +63,21 @@
 //! [`Db::transaction`] reads and writes as if nobody else were there, optimistic or with locks, with the isolation that
 //! [`Isolation`] says; [`Transaction::prepare`] is the first of two phases. [`IndexedBatch`] is a batch that can be read.
 //!
+//! # Backups
+//!
+//! [`Db::checkpoint`] makes a second database of this moment at once, on the same disk; [`Backups`] keeps incremental, verified
+//! backups elsewhere.
+//!
+//! # Changes
+//!
+//! [`Db::changes`] tells every committed batch from a number on, and goes on with those to come: for replicas, indexes and
+//! caches. The option `history_bytes` keeps the journal for it.
+//!
+//! # Tests and readers
+//!
+//! [`Db::open_in_memory`] and [`MemoryDevice`] are databases that touch no file; [`Db::open_follower`] reads what another process
+//! writes.
+//!
 //! # Servers
 //!
 //! Every handle is usable from any thread. A server with many requests at hand can give tables and ranges to cores
@@ -74,10 +89,19 @@
 //! [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
 #![forbid(unsafe_code)]
 
+mod backup;
 mod batch;
+mod bulk;
+mod changes;
 pub mod cores;
 mod db;
+mod follower;
+mod functions;
+mod ingest;
 mod iter;
+mod keys;
+mod memory;
+mod observe;
 mod operate;
 mod repair;
 mod snapshot;
@@ -86,24 +110,39 @@ mod table_options;
 mod transaction;
 mod value;
 
+pub use backup::Backups;
 pub use batch::Batch;
+pub use changes::Changes;
 pub use db::{Db, Sync};
+pub use follower::{Follower, FollowerStats};
+pub use ingest::{ExtentFileInfo, ExtentFileWriter, inspect_extent_file};
 pub use iter::{Cursor, Iter, Row};
-pub use repair::{repair, repair_with_operators};
+pub use memory::MemoryDevice;
+pub use repair::{repair, repair_with_functions};
 pub use snapshot::Snapshot;
 pub use table::Table;
 pub use table_options::TableOptions;
 pub use terrane_base::counters::{ReadCounters, read_counters};
 pub use terrane_base::env::Env;
 pub use terrane_base::error::{Place, WaitsFor};
+pub use terrane_base::key_order::{KeyOrder, KeyOrders};
 pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, counter};
+pub use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 pub use terrane_base::options::{
-    Compression, IoUring, JournalMode, OperatorName, OptionInfo, Options, TimeToLive,
+    AsStored, Compression, ExtractorName, IoUring, JournalMode, OperatorName, OptionInfo, Options, OrderName,
+    TimeToLive,
 };
-pub use terrane_base::{Error, Kind, Result, SeqNo};
+pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
+pub use terrane_base::{CompactionFilter, Error, FilterDecision, Functions, Kind, Result, SeqNo};
+pub use terrane_engine::backup::{
+    BackupFinding, BackupInfo, BackupList, BackupOptions, BackupPlace, BackupProgress, DirectoryPlace,
+    Removed, RestoreOptions, Restored, VerifyReport,
+};
 pub use terrane_engine::{
-    CheckReport, Checkpoint, Concurrency, Finding, Isolation, LevelShape, Loss, Progress, RepairReport,
-    Shape, Stats, TableShape, TransactionOptions, Values,
+    Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate,
+    ExternalSummary, FeedOptions, Finding, IngestOptions, Ingested, Isolation, LevelShape, Loss, MetricValue,
+    Progress, RepairReport, Sample, Shape, Statistics, Stats, TableShape, TableStatistics, TableStats,
+    TransactionOptions, Values, metrics,
 };
 pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
 pub use value::Value;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{MergeOperators, Result};
+use terrane_base::{Functions, Result};
 use terrane_engine::RepairReport;
 
 /// Brings what can be proven readable of the database in `source` into a new one in `target`, a directory that is missing
@@ -27,19 +27,20 @@ use terrane_engine::RepairReport;
 /// `NotFound` if there is no database at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
 /// `target`; those of writing the new database. Damage of the old one is no error.
 pub fn repair(source: impl AsRef<Path>, target: impl AsRef<Path>, options: &Options) -> Result<RepairReport> {
-    repair_with_operators(source, target, options, MergeOperators::new())
+    repair_with_functions(source, target, options, Functions::default())
 }
 
-/// [`repair`] of a database with merge operators that are not built in. A table whose operator is not at hand has none in the
-/// new database: its operands are brought over and cannot be read there, and the report says so.
+/// [`repair`] of a database whose tables name functions that are not built in. Without the order of its keys a table is not
+/// repaired. A merge operator or prefix extractor that is missing is a loss of the report: the table has none in the new database, and
+/// operands that are brought over cannot be read there.
 ///
 /// # Errors
-/// As [`repair`].
-pub fn repair_with_operators(
+/// As [`repair`], and `Invalid` for a table whose key order is not at hand.
+pub fn repair_with_functions(
     source: impl AsRef<Path>,
     target: impl AsRef<Path>,
     options: &Options,
-    operators: MergeOperators,
+    functions: impl Into<Functions>,
 ) -> Result<RepairReport> {
-    terrane_engine::repair(source.as_ref(), target.as_ref(), options, Env::real(), operators)
+    terrane_engine::repair_with(source.as_ref(), target.as_ref(), options, Env::real(), functions)
 }

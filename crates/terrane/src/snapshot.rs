@@ -1,6 +1,6 @@
 //! A fixed view of the whole database.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use terrane_base::{Result, SeqNo};
@@ -79,31 +79,21 @@ impl Snapshot {
 
     /// The rows of a range.
     pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Iter {
-        table.iter_at(to_bounds(&range), self.pin.clone())
+        table.iter_at(table.bounds(&range), self.pin.clone())
     }
 
     /// The rows whose keys begin with `prefix`.
     pub fn prefix(&self, table: &Table, prefix: &[u8]) -> Iter {
-        table.iter_at(Bounds::prefix(prefix), self.pin.clone())
+        table.iter_at(table.prefix_bounds(prefix), self.pin.clone())
     }
 
     /// All rows.
     pub fn iter(&self, table: &Table) -> Iter {
-        table.iter_at(Bounds::all(), self.pin.clone())
+        table.iter_at(Ok(Bounds::all()), self.pin.clone())
     }
 
     /// A cursor over the table.
     pub fn cursor(&self, table: &Table) -> Cursor {
         table.cursor_at(Bounds::all(), self.pin.clone())
     }
-}
-
-/// A range of borrowed keys as bounds that own them.
-pub(crate) fn to_bounds<'k>(range: &impl RangeBounds<&'k [u8]>) -> Bounds {
-    let own = |bound: Bound<&&[u8]>| match bound {
-        Bound::Included(key) => Bound::Included(key.to_vec()),
-        Bound::Excluded(key) => Bound::Excluded(key.to_vec()),
-        Bound::Unbounded => Bound::Unbounded,
-    };
-    Bounds { lower: own(range.start_bound()), upper: own(range.end_bound()) }
 }

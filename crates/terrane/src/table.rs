@@ -5,10 +5,11 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::{Error, Kind, Moment, Result, SeqNo, TableId};
+use terrane_base::key_order::{BYTEWISE, Order};
+use terrane_base::{Error, Kind, MergeOperator, Moment, Result, SeqNo, TableId};
 use terrane_engine::{Bounds, Engine, ReadMode, Snapshot as EngineSnapshot};
 
-use crate::snapshot::{Pin, to_bounds};
+use crate::snapshot::Pin;
 use crate::{Batch, Cursor, Iter, Sync, Value, Values};
 
 /// A table of an open database. Cheap to clone; usable from any thread.
@@ -16,13 +17,16 @@ use crate::{Batch, Cursor, Iter, Sync, Value, Values};
 pub struct Table {
     pub(crate) engine: Arc<Engine>,
     pub(crate) inner: Arc<terrane_engine::Table>,
+    /// How keys are encoded; `None` where their order is that of bytes. Kept here, so that this one costs no load.
+    pub(crate) order: Option<Arc<Order>>,
     /// Whether point reads through this handle ask the filters.
     pub(crate) filters: bool,
 }
 
 impl Table {
     pub(crate) fn new(engine: Arc<Engine>, inner: Arc<terrane_engine::Table>) -> Table {
-        Table { engine, inner, filters: true }
+        let order = inner.sense.order().cloned();
+        Table { engine, inner, order, filters: true }
     }
 
     /// The same table through a handle whose point reads do not ask the filters of extents: they search the blocks
@@ -50,6 +54,12 @@ impl Table {
         &self.inner.name
     }
 
+    /// The name of the order of its keys: the option `key_order` that it was made with.
+    #[must_use]
+    pub fn key_order(&self) -> &str {
+        self.order.as_ref().map_or(BYTEWISE, |order| order.name())
+    }
+
     pub(crate) fn id(&self) -> TableId {
         self.inner.id
     }
@@ -68,7 +78,9 @@ impl Table {
     /// As [`Table::put`].
     pub fn put_with(&self, key: &[u8], value: &[u8], sync: Sync) -> Result<()> {
         self.refuse_if_dropped()?;
-        self.engine.write_point(sync.is_yes(), |batch| self.add_put(batch, key, value))
+        self.encoding(key, |key| {
+            self.engine.write_point(sync.is_yes(), |batch| self.add_put(batch, key, value))
+        })
     }
 
     /// Sets `key` to `value` for `ttl` from now on, by the wall clock: from then on the key is as if deleted, for every
@@ -94,8 +106,7 @@ impl Table {
     /// As [`Table::put`], and `Invalid` for less than a millisecond.
     pub fn put_with_ttl(&self, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
         let until = self.moment_in(ttl)?;
-        self.refuse_if_dropped()?;
-        self.engine.write_point(false, |batch| batch.put_until(self.id(), key, value, until))
+        self.put_until_moment(key, value, until)
     }
 
     /// As [`Table::put_with_ttl`], until a moment that is counted from the beginning of 1970.
@@ -103,9 +114,14 @@ impl Table {
     /// # Errors
     /// As [`Table::put`].
     pub fn put_until(&self, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
+        self.put_until_moment(key, value, moment_at(until))
+    }
+
+    fn put_until_moment(&self, key: &[u8], value: &[u8], until: Moment) -> Result<()> {
         self.refuse_if_dropped()?;
-        let until = moment_at(until);
-        self.engine.write_point(false, |batch| batch.put_until(self.id(), key, value, until))
+        self.encoding(key, |key| {
+            self.engine.write_point(false, |batch| batch.put_until(self.id(), key, value, until))
+        })
     }
 
     /// Has the table's merge operator fold `operand` with what `key` has, whenever somebody reads it: a read-modify-write
@@ -130,7 +146,7 @@ impl Table {
     /// As [`Table::put`], and `Invalid` if the table has no merge operator.
     pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
         self.refuse_if_dropped()?;
-        self.engine.write_point(false, |batch| self.add_merge(batch, key, operand))
+        self.encoding(key, |key| self.engine.write_point(false, |batch| self.add_merge(batch, key, operand)))
     }
 
     /// Removes `key` like [`Table::delete`], but leaves less behind: it goes away together with the put that it removes,
@@ -143,11 +159,11 @@ impl Table {
     /// As [`Table::put`].
     pub fn single_delete(&self, key: &[u8]) -> Result<()> {
         self.refuse_if_dropped()?;
-        self.engine.write_point(false, |batch| batch.single_delete(self.id(), key))
+        self.encoding(key, |key| self.engine.write_point(false, |batch| batch.single_delete(self.id(), key)))
     }
 
-    /// Changes an option of the table while it is open; durable on return. Only `time_to_live` can be changed: it holds
-    /// for what is written from now on.
+    /// Changes an option of the table while it is open; durable on return. These can be changed: `time_to_live`, for what
+    /// is written from now on, and `prefix_extractor`, for extents that are written from now on.
     ///
     /// # Errors
     /// `Invalid` for another option or a bad value, `NotFound` if the table was dropped, `Poisoned`, `Io`.
@@ -156,7 +172,7 @@ impl Table {
         self.engine.set_table_option(&self.inner, name, value)
     }
 
-    /// Adds a put that expires by the table's time to live.
+    /// Adds a put of an encoded key that expires by the table's time to live.
     #[inline]
     pub(crate) fn add_put(&self, records: &mut terrane_base::Batch, key: &[u8], value: &[u8]) -> Result<()> {
         match self.inner.sense.expiry_of_put() {
@@ -165,20 +181,25 @@ impl Table {
         }
     }
 
-    /// Adds an operand that expires by the table's time to live.
+    /// Adds an operand of an encoded key that expires by the table's time to live.
     pub(crate) fn add_merge(
         &self,
         records: &mut terrane_base::Batch,
         key: &[u8],
         operand: &[u8],
     ) -> Result<()> {
-        if self.inner.sense.operator().is_none() {
-            return Err(Error::invalid(format!(
+        self.require_operator()?;
+        records.merge(self.id(), key, operand, self.inner.sense.expiry_of_operand())
+    }
+
+    /// The merge operator.
+    pub(crate) fn require_operator(&self) -> Result<&Arc<dyn MergeOperator>> {
+        self.inner.sense.operator().ok_or_else(|| {
+            Error::invalid(format!(
                 "table {:?} has no merge operator: create one with the option merge_operator",
                 self.name()
-            )));
-        }
-        records.merge(self.id(), key, operand, self.inner.sense.expiry_of_operand())
+            ))
+        })
     }
 
     /// The moment that lies so far ahead.
@@ -195,7 +216,7 @@ impl Table {
     /// As [`Table::put`].
     pub fn delete(&self, key: &[u8]) -> Result<()> {
         self.refuse_if_dropped()?;
-        self.engine.delete(self.id(), key, false)
+        self.encoding(key, |key| self.engine.delete(self.id(), key, false))
     }
 
     /// Removes every key from `start` to before `end`. It costs one small record, whatever the number of keys; reads and
@@ -227,7 +248,9 @@ impl Table {
     /// As [`Table::delete_range`].
     pub fn delete_range_with(&self, start: &[u8], end: &[u8], sync: Sync) -> Result<()> {
         self.refuse_if_dropped()?;
-        self.engine.delete_range(self.id(), start, end, sync.is_yes())
+        self.encoding(start, |start| {
+            self.encoding(end, |end| self.engine.delete_range(self.id(), start, end, sync.is_yes()))
+        })
     }
 
     /// The value of `key`.
@@ -244,7 +267,7 @@ impl Table {
     /// As [`Table::get`].
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.refuse_if_dropped()?;
-        self.engine.get(&self.inner, key, self.mode(None), value)
+        self.encoding(key, |key| self.engine.get(&self.inner, key, self.mode(None), value))
     }
 
     /// Whether `key` has a value.
@@ -297,25 +320,35 @@ impl Table {
     /// # }
     /// ```
     pub fn range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Iter {
-        self.iter_at(to_bounds(&range), self.pin())
+        self.iter_at(self.bounds(&range), self.pin())
     }
 
-    /// The rows whose keys begin with `prefix`.
+    /// The rows whose keys begin with `prefix`. With a `prefix_extractor` that knows it, extents without such keys are passed
+    /// by after a look at their filters, as for every range within one prefix.
     #[must_use]
     pub fn prefix(&self, prefix: &[u8]) -> Iter {
-        self.iter_at(Bounds::prefix(prefix), self.pin())
+        self.iter_at(self.prefix_bounds(prefix), self.pin())
     }
 
     /// All rows.
     #[must_use]
     pub fn iter(&self) -> Iter {
-        self.iter_at(Bounds::all(), self.pin())
+        self.iter_at(Ok(Bounds::all()), self.pin())
     }
 
     /// A cursor over the table as it is now.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.cursor_at(Bounds::all(), self.pin())
+    }
+
+    /// A cursor over the rows whose keys begin with `prefix`, as the table is now: it goes no further. It passes by extents
+    /// as [`Table::prefix`] does, wherever it seeks.
+    ///
+    /// # Errors
+    /// `Invalid` if the table has an order in which such keys do not lie together.
+    pub fn prefix_cursor(&self, prefix: &[u8]) -> Result<Cursor> {
+        Ok(self.cursor_at(self.prefix_bounds(prefix)?, self.pin()))
     }
 
     /// Adds a put to `batch`; the same as [`Batch::put`].
@@ -326,43 +359,19 @@ impl Table {
         batch.put(self, key, value)
     }
 
-    fn mode(&self, at: Option<SeqNo>) -> ReadMode {
+    pub(crate) fn mode(&self, at: Option<SeqNo>) -> ReadMode {
         ReadMode { at, filters: self.filters }
     }
 
-    fn pin(&self) -> Pin {
+    pub(crate) fn pin(&self) -> Pin {
         Arc::new(EngineSnapshot::new(self.engine.clone()))
     }
 
     pub(crate) fn get_at(&self, key: &[u8], at: Option<SeqNo>) -> Result<Option<Value>> {
         self.refuse_if_dropped()?;
         let mut value = Vec::new();
-        let found = self.engine.get(&self.inner, key, self.mode(at), &mut value)?;
+        let found = self.encoding(key, |key| self.engine.get(&self.inner, key, self.mode(at), &mut value))?;
         Ok(found.then(|| Value::new(value)))
-    }
-
-    pub(crate) fn multi_get_at(&self, keys: &[&[u8]], at: Option<SeqNo>) -> Result<Vec<Option<Value>>> {
-        let mut values = Values::new();
-        self.multi_get_into_at(keys, at, &mut values)?;
-        Ok(values.iter().map(|value| value.map(|bytes| Value::new(bytes.to_vec()))).collect())
-    }
-
-    pub(crate) fn multi_get_into_at(
-        &self,
-        keys: &[&[u8]],
-        at: Option<SeqNo>,
-        values: &mut Values,
-    ) -> Result<()> {
-        self.refuse_if_dropped()?;
-        self.engine.multi_get_into(&self.inner, keys, self.mode(at), values)
-    }
-
-    pub(crate) fn iter_at(&self, bounds: Bounds, pin: Pin) -> Iter {
-        Iter { inner: self.engine.range(&self.inner, bounds, pin.seq()), _pin: pin }
-    }
-
-    pub(crate) fn cursor_at(&self, bounds: Bounds, pin: Pin) -> Cursor {
-        Cursor { inner: self.engine.renewable_scan(&self.inner, bounds, pin.seq()), table: self.clone(), pin }
     }
 
     pub(crate) fn engine_table(&self) -> &terrane_engine::Table {

@@ -21,8 +21,8 @@ impl TableOptions {
     }
 
     /// Sets one option: `block_bytes`, `block_encoding`, `compression`, `compression_last`, `filter_bits_per_key`,
-    /// `level_base_bytes`, `level_fanout`, `overflow_runs_max`, `merge_operator` or `time_to_live`. The last can be changed
-    /// later by [`crate::Table::set_option`].
+    /// `level_base_bytes`, `level_fanout`, `overflow_runs_max`, `merge_operator`, `key_order`, `time_to_live` or
+    /// `prefix_extractor`. The last two can be changed later by [`crate::Table::set_option`].
     ///
     /// # Errors
     /// `Invalid` for another option or a value out of range.

@@ -67,10 +67,10 @@ fn a_point_read_counts_each_run_filter_and_block_once() {
     assert_eq!(cold.filter_negatives + cold.filter_positives_false, cold.filter_probes);
     assert!(cold.filter_positives_false < reads / 5, "one in a hundred, four times: {cold:?}");
     assert_eq!(cold.index_blocks_searched, cold.filter_positives_false);
-    assert!(cold.cache_misses > 0 && cold.device_reads == cold.cache_misses && cold.device_bytes_read > 0);
+    assert!(cold.blocks_missed > 0 && cold.device_reads == cold.blocks_missed && cold.device_bytes_read > 0);
     // The same searches, and nothing fetched.
     assert_eq!(
-        (warm.cache_misses, warm.device_reads, warm.device_bytes_read, warm.blocks_decoded),
+        (warm.blocks_missed, warm.device_reads, warm.device_bytes_read, warm.blocks_decoded),
         (0, 0, 0, 0)
     );
     let fetched = cold - warm;

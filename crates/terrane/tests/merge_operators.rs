@@ -115,7 +115,7 @@ fn every_way_of_reading_folds_in_every_place() {
     db.compact_range(&table, ..).unwrap();
     let before = terrane::read_counters();
     check(&table, &sums.iter().enumerate().map(|(n, sum)| (key(n as u32), *sum)).collect::<Vec<_>>());
-    assert_eq!((terrane::read_counters() - before).operands_folded, 0, "all were folded in the bottom");
+    assert_eq!((terrane::read_counters() - before).operands_resolved, 0, "all were folded in the bottom");
 }
 
 /// A cursor that was made before a flush goes on beside readers of what the flush folded.
@@ -383,7 +383,7 @@ fn a_repair_needs_the_operators_of_the_user() {
     db.close().unwrap();
 
     let bare = Options { merge_operator: Default::default(), ..options.clone() };
-    let report = terrane::repair_with_operators(path("db"), path("whole"), &bare, operators()).unwrap();
+    let report = terrane::repair_with_functions(path("db"), path("whole"), &bare, operators()).unwrap();
     assert!(report.is_whole(), "{report:?}");
     let db = Db::open_with_operators(path("whole"), &bare, operators()).unwrap();
     for table in [db.default_table().clone(), db.table("t").unwrap()] {

@@ -264,7 +264,7 @@ fn a_scan_is_of_one_moment() {
 
 /// Nothing is written and nobody asks: time passes.
 #[test]
-fn what_has_expired_gives_its_space_back_by_itself() {
+fn the_space_of_what_has_expired_comes_back_by_itself() {
     for is_on in [true, false] {
         let world = World::new();
         let mut options = Options { memory_bytes: 16 << 20, ..Options::default() };
@@ -275,10 +275,11 @@ fn what_has_expired_gives_its_space_back_by_itself() {
         for number in 0..3_000u32 {
             let minutes = if number % 100 == 0 { 600 } else { 1 + u64::from(number % 2) };
             table.put_with_ttl(&number.to_be_bytes(), &[7; 500], Duration::from_secs(60 * minutes)).unwrap();
+            // The second flush takes the blocks of the first over as they are.
+            if number % 1_500 == 1_499 {
+                db.flush().unwrap();
+            }
         }
-        db.flush().unwrap();
-        // Blocks are copied on their way down.
-        db.compact_range(table, ..).unwrap();
         db.wait_until_quiescent().unwrap();
         let live = |db: &Db| db.shape().store_live_bytes;
         let (full, written) = (live(&db), db.stats().bytes_written);

@@ -4,11 +4,13 @@
 //! * [`layers`]: edges go down, the crate map is true. [`length`]: files and functions, with a ratchet.
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
 //! * [`pages`]: documents that must say what the code says. [`inventory`]: the page of unsafe code.
+//! * [`metrics`]: the page of metrics.
 
 pub mod bans;
 pub mod inventory;
 pub mod layers;
 pub mod length;
+pub mod metrics;
 pub mod pages;
 pub mod text;
 
@@ -47,13 +49,14 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 7] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 8] = [
         layers::check,
         length::check,
         bans::check,
         text::check,
         pages::check,
         inventory::check,
+        metrics::check,
         crate::planted::check,
     ];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
@@ -69,8 +72,14 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 pub fn run(root: &Path, write: bool) -> Result<(), String> {
     let mut tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
     if write {
-        for (path, text) in
-            [length::renewed(&tree), layers::renewed(&tree), inventory::renewed(&tree)].into_iter().flatten()
+        for (path, text) in [
+            length::renewed(&tree),
+            layers::renewed(&tree),
+            inventory::renewed(&tree),
+            metrics::renewed(&tree),
+        ]
+        .into_iter()
+        .flatten()
         {
             std::fs::write(root.join(path), &text).map_err(|why| format!("cannot write {path}: {why}"))?;
             tree.insert(path, &text);

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::Setting;
+use crate::key_order::BYTEWISE;
 use crate::merge_operator::check_name;
+use crate::prefix_extractor;
 
 /// Name of a merge operator, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,6 +32,70 @@ impl Setting for OperatorName {
         }
         check_name(text)?;
         Ok(OperatorName(Some(text.to_owned())))
+    }
+
+    fn show(&self) -> String {
+        self.get().unwrap_or("none").to_owned()
+    }
+}
+
+/// Name of an order of keys, or that of bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OrderName(Option<String>);
+
+impl OrderName {
+    /// The order of bytes.
+    #[must_use]
+    pub const fn bytewise() -> Self {
+        OrderName(None)
+    }
+
+    /// The name, if it is another order than that of bytes.
+    #[must_use]
+    pub fn get(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl Setting for OrderName {
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        if text == BYTEWISE {
+            return Ok(OrderName(None));
+        }
+        check_name(text)?;
+        Ok(OrderName(Some(text.to_owned())))
+    }
+
+    fn show(&self) -> String {
+        self.get().unwrap_or(BYTEWISE).to_owned()
+    }
+}
+
+/// Name of a prefix extractor, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ExtractorName(Option<String>);
+
+impl ExtractorName {
+    /// No extractor: filters hold whole keys only.
+    #[must_use]
+    pub const fn none() -> Self {
+        ExtractorName(None)
+    }
+
+    /// The name, if there is an extractor.
+    #[must_use]
+    pub fn get(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl Setting for ExtractorName {
+    fn parse(text: &str) -> std::result::Result<Self, String> {
+        if text == "none" {
+            return Ok(ExtractorName(None));
+        }
+        prefix_extractor::check_name(text)?;
+        Ok(ExtractorName(Some(text.to_owned())))
     }
 
     fn show(&self) -> String {

@@ -295,8 +295,8 @@ impl Session for TerraneSession<'_> {
         let counted = read_counters() - self.counted;
         let searched = counted.index_blocks_searched + counted.data_blocks_searched;
         EngineCounters {
-            cache_hits: Some(searched.saturating_sub(counted.cache_misses)),
-            cache_misses: Some(counted.cache_misses),
+            cache_hits: Some(searched.saturating_sub(counted.blocks_missed)),
+            cache_misses: Some(counted.blocks_missed),
             filter_probes: Some(counted.filter_probes),
             filter_false_positives: Some(counted.filter_positives_false),
             runs_searched: Some(counted.runs_searched + counted.runs_sought),

@@ -8,7 +8,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 
 use terrane_format::dump::Field;
 use terrane_format::extent::{ALIGN_BYTES, FOOTER_BYTES_MAX, Footer};
-use terrane_format::{extent, manifest, segment};
+use terrane_format::external::{TRAILER_BYTES, Trailer};
+use terrane_format::{extent, external, manifest, segment};
 
 use crate::arguments::Dump;
 use crate::exit::{Code, Failure};
@@ -39,6 +40,7 @@ pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
         file.take(WHOLE_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
         return if head == segment::MAGIC { printer.segment(&bytes) } else { printer.manifest(&bytes) };
     }
+    let external = external_end(&mut file).map_err(failed)?;
     let Found { extents, left_out } = find_extents(&mut file).map_err(failed)?;
     if extents.is_empty() && head.iter().all(|&byte| byte == 0) {
         writeln!(
@@ -50,7 +52,10 @@ pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
     if extents.is_empty() {
         return Err(not_ours(&name));
     }
-    writeln!(printer.out, "data file: the manifest says which of these extents count")?;
+    match &external {
+        Some(_) => writeln!(printer.out, "external file: extents, contents and trailer")?,
+        None => writeln!(printer.out, "data file: the manifest says which of these extents count")?,
+    }
     for (start, len) in extents {
         let mut bytes = vec![0; len];
         file.seek(SeekFrom::Start(start)).map_err(failed)?;
@@ -61,7 +66,21 @@ pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
     if left_out > 0 {
         writeln!(printer.out, "and {left_out} more that lie over these: no database leaves so many")?;
     }
-    Ok(())
+    external.map_or(Ok(()), |(trailer, bytes)| printer.external_end(&trailer, &bytes))
+}
+
+/// The contents and the trailer of an external file, if it is one.
+fn external_end(file: &mut (impl Read + Seek)) -> std::io::Result<Option<(Trailer, Vec<u8>)>> {
+    let len = file.seek(SeekFrom::End(0))?;
+    let Some(trailer_at) = len.checked_sub(TRAILER_BYTES as u64) else { return Ok(None) };
+    let mut trailer = [0; TRAILER_BYTES];
+    file.seek(SeekFrom::Start(trailer_at))?;
+    file.read_exact(&mut trailer)?;
+    let Ok(trailer) = Trailer::decode(&trailer, len) else { return Ok(None) };
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(trailer.contents_at))?;
+    file.take(len - trailer.contents_at).read_to_end(&mut bytes)?;
+    Ok(Some((trailer, bytes)))
 }
 
 fn not_ours(name: &str) -> Failure {
@@ -124,6 +143,24 @@ impl Printer<'_> {
             }
         });
         written
+    }
+
+    /// `bytes` are the contents and the trailer behind them.
+    fn external_end(&mut self, trailer: &Trailer, bytes: &[u8]) -> Result<(), Failure> {
+        let (at, contents_len) = (trailer.contents_at, bytes.len().saturating_sub(TRAILER_BYTES));
+        writeln!(self.out, "contents of {contents_len} bytes at {at}")?;
+        let fields = external::describe(&bytes[..contents_len], at, SLOT_BYTES);
+        self.fields(bytes, at, &fields)?;
+        writeln!(self.out, "trailer of {TRAILER_BYTES} bytes at {}", at + contents_len as u64)?;
+        let field =
+            |offset, len, name: &str, value: String| Field::new(contents_len + offset, len, name, value);
+        let fields = [
+            field(0, 8, "contents_at", at.to_string()),
+            field(8, 8, "contents_len", trailer.contents_len.to_string()),
+            field(16, 4, "checksum", "holds".to_owned()),
+            field(20, 8, "magic", terrane_format::dump::text(&external::MAGIC)),
+        ];
+        self.fields(bytes, at, &fields)
     }
 
     fn segment(&mut self, bytes: &[u8]) -> Result<(), Failure> {

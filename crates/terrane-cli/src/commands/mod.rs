@@ -2,6 +2,8 @@
 
 mod backup;
 mod bench;
+mod bulk;
+mod changes;
 mod check;
 mod compact;
 mod dump;
@@ -41,16 +43,22 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::DeleteRange(command) => point::delete_range(engine, command),
         Command::Scan(command) => scan::scan(engine, command, out),
         Command::Count(command) => scan::count(engine, command, out),
+        Command::Estimate(command) => scan::estimate(engine, command, out),
         Command::Tables(command) => tables::run(engine, command, out),
         Command::Shape(command) => shape::run(engine, command, out),
         Command::Stats(command) => stats::run(engine, command, out),
         Command::Check(command) => check::run(engine, command, out),
         Command::Repair(command) => repair::run(engine, command, out),
         Command::Compact(command) => compact::run(engine, command, out),
+        Command::Ingest(command) => bulk::ingest(engine, command, out),
+        Command::DropExtents(command) => bulk::drop_extents(engine, command, out),
+        Command::Inspect(command) => bulk::inspect(command, out),
         Command::Dump(command) => dump::run(command, out),
         Command::Bench(command) => bench::run(engine, command, out),
         Command::Sim(command) => sim::run(command, out),
         Command::Checkpoint(command) => backup::checkpoint(engine, command, out),
+        Command::Backup(command) => backup::run(engine, &command.command, out),
+        Command::Changes(command) => changes::run(command, out),
         Command::Options => options::run(out),
         Command::Completions { shell } => generate::completions(*shell, out),
         Command::Man { directory } => generate::manual(directory.as_deref(), out),

@@ -1,8 +1,8 @@
-//! `scan` and `count`: the rows of a range.
+//! `scan`, `count` and `estimate`: the rows of a range.
 
 use std::io::Write;
 
-use super::store::{Access, open_table, rows};
+use super::store::{Access, bounds, end, open_table, rows, start};
 use crate::arguments::{Count, Engine, Scan};
 use crate::exit::Failure;
 use crate::text;
@@ -38,4 +38,13 @@ pub(super) fn count(engine: &Engine, command: &Count, out: &mut dyn Write) -> Re
         count += 1;
     }
     Ok(writeln!(out, "{count}")?)
+}
+
+pub(super) fn estimate(engine: &Engine, command: &Count, out: &mut dyn Write) -> Result<(), Failure> {
+    let (_db, table) = open_table(engine, &command.place, Access::Read)?;
+    let (from, to) = bounds(&command.range)?;
+    let range = (start(from.as_deref()), end(to.as_deref()));
+    let (count, size) = (table.approximate_count(range)?, table.approximate_size(range)?);
+    writeln!(out, "versions {} +- {}", count.value, count.error)?;
+    Ok(writeln!(out, "bytes {} +- {}", size.value, size.error)?)
 }

@@ -28,6 +28,9 @@ pub(super) fn run(engine: &Engine, command: &Shape, out: &mut dyn Write) -> Resu
         size(shape.store_bytes),
         shape.debt,
     )?;
+    if shape.history_segments > 0 {
+        writeln!(out, "history: {} segments, {}", shape.history_segments, size(shape.history_bytes))?;
+    }
     Ok(())
 }
 

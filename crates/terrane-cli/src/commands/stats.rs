@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use terrane::{MetricValue, Sample, Statistics};
 
 use super::store::{Access, open};
 use crate::arguments::{Engine, Stats};
@@ -10,14 +11,60 @@ use crate::exit::Failure;
 
 pub(super) fn run(engine: &Engine, command: &Stats, out: &mut dyn Write) -> Result<(), Failure> {
     let db = open(engine, &command.database, Access::Read)?;
-    let stats = db.stats();
-    if command.json {
-        let members =
-            stats.rows().into_iter().map(|(name, _, value, _)| (name.to_owned(), Value::from(value)));
-        return Ok(writeln!(out, "{}", Value::Object(members.collect::<Map<_, _>>()))?);
+    let statistics = db.statistics();
+    if command.prometheus {
+        return Ok(out.write_all(statistics.to_prometheus().as_bytes())?);
     }
-    for (name, unit, value, about) in stats.rows() {
-        writeln!(out, "{name:<32} {value:>14} {unit:<13} {about}")?;
+    if command.json {
+        return Ok(writeln!(out, "{}", to_json(&statistics))?);
+    }
+    for sample in &statistics.samples {
+        write_row(sample, out)?;
+    }
+    for table in &statistics.tables {
+        writeln!(out, "\ntable {}", table.name)?;
+        for sample in &table.samples {
+            write_row(sample, out)?;
+        }
     }
     Ok(())
+}
+
+fn write_row(sample: &Sample, out: &mut dyn Write) -> std::io::Result<()> {
+    let metric = sample.metric;
+    let (name, unit, about) = (metric.name, metric.unit, metric.about);
+    match &sample.value {
+        MetricValue::Number(value) => writeln!(out, "{name:<32} {value:>14} {unit:<13} {about}"),
+        MetricValue::Histogram(histogram) => {
+            let (count, half, most) = (histogram.count(), histogram.quantile(500), histogram.max);
+            writeln!(
+                out,
+                "{name:<32} {count:>14} {:<13} {about} Half of them up to {half} {unit}, all up to {most}.",
+                "values"
+            )
+        }
+    }
+}
+
+/// The metrics of the database as members, and those of each table in the member `tables`.
+fn to_json(statistics: &Statistics) -> Value {
+    let mut members = json_of(&statistics.samples);
+    let tables = statistics.tables.iter().map(|table| (table.name.clone(), json_of(&table.samples).into()));
+    members.insert("tables".to_owned(), tables.collect::<Map<_, _>>().into());
+    members.into()
+}
+
+fn json_of(samples: &[Sample]) -> Map<String, Value> {
+    let member = |sample: &Sample| {
+        let value = match &sample.value {
+            MetricValue::Number(value) => Value::from(*value),
+            MetricValue::Histogram(histogram) => {
+                let (count, sum, max) = (histogram.count(), histogram.sum, histogram.max);
+                let (half, most) = (histogram.quantile(500), histogram.quantile(990));
+                json!({ "count": count, "sum": sum, "p50": half, "p99": most, "max": max })
+            }
+        };
+        (sample.metric.name.to_owned(), value)
+    };
+    samples.iter().map(member).collect()
 }

@@ -233,7 +233,12 @@ impl Sink<'_> {
         let added = match folded {
             Ok(true) => {
                 self.work.operands_folded += operands.len() as u64;
-                self.add_of_key(SeqKind::new(newest.last, kind), &value).map(|()| true)
+                let seq_kind = SeqKind::new(newest.last, kind);
+                match fold {
+                    Fold::Partly => self.add_of_key(seq_kind, &value),
+                    Fold::Fully => self.keep_of_key(seq_kind, &value),
+                }
+                .map(|()| true)
             }
             Ok(false) => Ok(false),
             // Readers of the key get the error. Here nothing may be lost, and other keys must go on.

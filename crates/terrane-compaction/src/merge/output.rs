@@ -65,13 +65,16 @@ impl<'a> Output<'a> {
         control: &'a JobControl,
         ranges: Vec<Fragment>,
     ) -> Result<Self> {
-        let writer = ExtentWriter::new(WriterSettings {
+        let mut writer = ExtentWriter::new(WriterSettings {
             table: spec.table,
             block_bytes: spec.output.block_bytes,
             block_encoding: spec.output.block_encoding,
             filter_bits_per_key: spec.output.filter_bits_per_key,
             compression: spec.output.compression,
         })?;
+        if let Some(extractor) = control.extractor() {
+            writer.filter_prefixes(extractor.clone());
+        }
         Ok(Output {
             spec,
             store,

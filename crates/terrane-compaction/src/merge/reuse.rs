@@ -47,7 +47,9 @@ pub(super) fn is_nearly_a_slot(bytes: u64) -> bool {
 
 /// Whether a block that meets no other source is copied. `compression` is that of its extent.
 pub(super) fn copies_block(spec: &JobSpec, meta: &ExtentMeta, row: &IndexRow<'_>) -> bool {
-    let is_as_wanted = !spec.rewrites && meta.compression == spec.output.compression;
+    // Where an extent has the number for all of its entries, its blocks have none.
+    let is_numbered = meta.is_numbered() && !terrane_base::planted!(CopyNumberedBlock);
+    let is_as_wanted = !spec.rewrites && !is_numbered && meta.compression == spec.output.compression;
     // Small blocks come from borders of earlier merges; decoded, they become one with their neighbours.
     let is_full = row.raw_len as usize >= spec.output.block_bytes / 2;
     // Which blocks have them nobody knows.

@@ -1,9 +1,10 @@
 //! Where merged entries go: through the version filter, and what stays into the output. Operands, single deletes and
 //! what expires take the longer way of `fold.rs`.
 
-use terrane_base::{Entry, RecordKind, Result, SeqKind, SeqNo};
+use terrane_base::{Entry, RecordKind, Result, SeqKind, SeqNo, Stored};
 
 use super::fold::{Folding, Waiting};
+use super::judge::{Judge, Sentence};
 use super::output::Output;
 use super::ranges::Ranges;
 use crate::control::JobControl;
@@ -25,6 +26,9 @@ pub(super) struct Sink<'a> {
     /// Whether a version of it stays.
     is_kept: bool,
     pub(super) folding: Folding,
+    judge: Option<Judge>,
+    /// A value that the judge changed, with what stands in front of it.
+    changed: Vec<u8>,
 }
 
 impl<'a> Sink<'a> {
@@ -40,6 +44,8 @@ impl<'a> Sink<'a> {
             has_key: false,
             is_kept: false,
             folding: Folding::new(control, spec.below_seq_max),
+            judge: Judge::of(control),
+            changed: Vec::new(),
         }
     }
 
@@ -100,6 +106,45 @@ impl<'a> Sink<'a> {
 
     #[inline]
     pub(super) fn keep(&mut self, entry: Entry<'_>) -> Result<()> {
+        if self.judge.is_some() && !entry.seq_kind.is_delete() && !entry.seq_kind.is_merge() {
+            return self.judge(entry);
+        }
+        self.keep_unasked(entry)
+    }
+
+    /// Shows a value that is to stay to the compaction filter, and does what that says.
+    #[cold]
+    fn judge(&mut self, entry: Entry<'_>) -> Result<()> {
+        let value = Stored::of_entry(entry.seq_kind, entry.value)?.value;
+        let prefix = &entry.value[..entry.value.len() - value.len()];
+        let Some(judge) = &mut self.judge else { return self.keep_unasked(entry) };
+        match judge.ask(entry.key, entry.seq_kind.seq(), value)? {
+            Sentence::Keep => self.keep_unasked(entry),
+            Sentence::Change(value) => {
+                self.work.entries_filtered += 1;
+                let mut changed = std::mem::take(&mut self.changed);
+                changed.clear();
+                changed.extend_from_slice(prefix);
+                changed.extend_from_slice(&value);
+                let kept = self.keep_unasked(Entry { value: &changed, ..entry });
+                self.changed = changed;
+                kept
+            }
+            Sentence::Remove => {
+                self.work.entries_filtered += 1;
+                let delete = entry.seq_kind.with_kind(RecordKind::Delete);
+                if self.is_bottom() {
+                    // It goes out only in front of an older version that stays for a snapshot.
+                    self.filter.hold(delete);
+                    return Ok(());
+                }
+                self.keep_unasked(Entry { seq_kind: delete, value: &[], ..entry })
+            }
+        }
+    }
+
+    #[inline]
+    fn keep_unasked(&mut self, entry: Entry<'_>) -> Result<()> {
         if !self.filter.held().is_empty() {
             self.keep_held()?;
         }
@@ -114,6 +159,16 @@ impl<'a> Sink<'a> {
         }
         self.filter.clear_held();
         Ok(())
+    }
+
+    /// [`Sink::keep`] for what the operands of the key that goes through the filter make.
+    pub(super) fn keep_of_key(&mut self, seq_kind: SeqKind, value: &[u8]) -> Result<()> {
+        let key = std::mem::take(&mut self.key);
+        // Whoever is asked looks at the key.
+        self.key.extend_from_slice(&key);
+        let kept = self.keep(Entry { key: &key, seq_kind, value });
+        self.key = key;
+        kept
     }
 
     /// Adds a version of the key that goes through the filter.

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use terrane_base::Moment;
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_storage::SLOT_BYTES;
@@ -79,7 +80,8 @@ impl<'a> Picker<'a> {
     fn deletes_job(&self, number: u8) -> Option<JobSpec> {
         let level = self.shape.level(number);
         let totals = level.totals();
-        if totals.deletes == 0 && totals.range_deletes == 0 && totals.expiring == 0 {
+        let may_have_expired = totals.expiring > 0 && self.shape.now > Moment(0);
+        if totals.deletes == 0 && totals.range_deletes == 0 && !may_have_expired {
             return None;
         }
         let first = self.cursors.start(self.shape, number);

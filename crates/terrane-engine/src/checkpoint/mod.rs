@@ -9,8 +9,8 @@
 //! Commits go on meanwhile. Nothing of the source is written but the names of its files. A crash leaves the source as it
 //! is, and nothing under the target's name or all of it.
 
-mod moment;
-mod unfinished;
+pub(crate) mod moment;
+pub(crate) mod unfinished;
 
 use std::path::{Path, PathBuf};
 
@@ -92,7 +92,7 @@ impl Engine {
 }
 
 /// A segment that was written, as the manifest lists it.
-fn sealed(segment: &WrittenSegment) -> (SegmentSpec, Seal) {
+pub(crate) fn sealed(segment: &WrittenSegment) -> (SegmentSpec, Seal) {
     let terrane_journal::SegmentSpec { id, file, bytes } = segment.spec;
     let seal =
         Seal { end_offset: segment.seal.end, last_seq: segment.seal.last_seq, checksum: segment.checksum };

@@ -16,10 +16,10 @@ use terrane_storage::Store;
 use crate::engine::Engine;
 
 /// See the head of the file.
-pub(super) struct Moment {
+pub(crate) struct Moment {
     state: Arc<State>,
     excerpt: Excerpt,
-    _held: Held,
+    held: Held,
 }
 
 impl Moment {
@@ -27,13 +27,13 @@ impl Moment {
     ///
     /// # Errors
     /// `Poisoned` if a sync of the journal failed before.
-    pub(super) fn take(engine: &Engine) -> Result<Moment> {
+    pub(crate) fn take(engine: &Engine) -> Result<Moment> {
         let held = Held::new(&engine.store);
         let _no_trim = engine.trimming.lock();
         let _no_table = engine.catalog.change();
         let state = engine.manifest.state();
         let excerpt = engine.journal.excerpt()?;
-        Ok(Moment { state, excerpt, _held: held })
+        Ok(Moment { state, excerpt, held })
     }
 
     pub(super) fn state(&self) -> &State {
@@ -43,10 +43,15 @@ impl Moment {
     pub(super) fn excerpt(&self) -> &Excerpt {
         &self.excerpt
     }
+
+    /// Its parts: whoever is done with the journal need not keep its memory.
+    pub(crate) fn split(self) -> (Arc<State>, Excerpt, Held) {
+        (self.state, self.excerpt, self.held)
+    }
 }
 
 /// Keeps what is freed, until it is dropped.
-struct Held(Arc<dyn Store>);
+pub(crate) struct Held(Arc<dyn Store>);
 
 impl Held {
     fn new(store: &Arc<dyn Store>) -> Held {

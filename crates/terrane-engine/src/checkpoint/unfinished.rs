@@ -15,7 +15,7 @@ use terrane_levels::directory::{self, CURRENT, CURRENT_NEW, DATA, JOURNAL, LOCK}
 const UNFINISHED: &str = ".unfinished";
 
 /// See the head of the file.
-pub(super) struct Unfinished {
+pub(crate) struct Unfinished {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     target: PathBuf,
@@ -28,7 +28,7 @@ impl Unfinished {
     /// # Errors
     /// `Invalid` if there is something at `target`, or something in the directory that no attempt made; `Busy` if another
     /// attempt is under way; `Full`, `Io`.
-    pub(super) fn begin(disk: &Arc<dyn Disk>, target: &Path) -> Result<Unfinished> {
+    pub(crate) fn begin(disk: &Arc<dyn Disk>, target: &Path) -> Result<Unfinished> {
         let name = target.file_name().ok_or_else(|| {
             Error::invalid(format!("{} names no directory that could be made", target.display()))
         })?;
@@ -55,7 +55,7 @@ impl Unfinished {
         }
     }
 
-    pub(super) fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
@@ -63,7 +63,7 @@ impl Unfinished {
     ///
     /// # Errors
     /// `Invalid` if something came to be there meanwhile; `Io`.
-    pub(super) fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         if self.dir != self.target
             && let Err(error) = refuse_if_there(&*self.disk, &self.target)
                 .and_then(|()| self.disk.rename(&self.dir, &self.target))
@@ -76,7 +76,7 @@ impl Unfinished {
 
     /// Removes what was made, as well as can be: the error that led here is the one to tell, and the next attempt removes
     /// the rest.
-    pub(super) fn abandon(self) {
+    pub(crate) fn abandon(self) {
         let _ = clear(&*self.disk, &self.dir)
             .and_then(|()| self.disk.remove(&self.dir.join(LOCK)))
             .and_then(|()| self.disk.remove(&self.dir));
@@ -99,7 +99,7 @@ fn clear(disk: &dyn Disk, dir: &Path) -> Result<()> {
     };
     if let Some(other) = names.iter().find(|name| !is_ours(name)) {
         return Err(Error::invalid(format!(
-            "{} has {other}, which is nothing that an unfinished checkpoint leaves: move it away",
+            "{} has {other}, which is nothing that an unfinished checkpoint or restore leaves: move it away",
             dir.display()
         )));
     }

@@ -177,6 +177,9 @@ impl Repair<'_> {
 
 /// Whether a record is not in the levels and its table was not dropped.
 fn is_wanted(state: Option<&State>, table: TableId, seq: SeqNo) -> bool {
+    if table == TableId::NONE {
+        return false;
+    }
     match state.and_then(|state| state.tables.get(&table)) {
         Some(table) => !table.dropped && seq > table.flushed,
         // Dropped and forgotten, if its number was given out before the manifest ends; else made after that.

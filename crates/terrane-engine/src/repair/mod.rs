@@ -17,16 +17,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::env::Env;
-use terrane_base::options::{OperatorName, Options, Setting as _};
+use terrane_base::key_order::BYTEWISE;
+use terrane_base::options::Options;
 use terrane_base::record::Record;
-use terrane_base::{Batch, Error, Kind, MergeOperators, RecordKind, Result, Stored, TableId};
+use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
 use terrane_levels::directory::LOCK;
 use terrane_levels::manifest::{Salvaged, salvage};
 
 use crate::catalog::{DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
-use crate::settings::MERGE_OPERATOR;
+use crate::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, is_at_hand};
 use reached::Reached;
 
 /// Bytes of the batches that fill the new database.
@@ -137,24 +138,32 @@ struct Repair<'a> {
 }
 
 /// Brings what can be read of the database in `source` into a new one in `target`, a directory that is missing or empty.
-/// `options` are those of the new database; `operators` are the merge operators of its tables that are not built in. A table
-/// whose operator is not at hand has none in the new database, and its operands cannot be read there: that is a loss.
+/// `options` are those of the new database.
 ///
 /// # Errors
 /// `NotFound` if there is nothing at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
 /// `target`; those of writing the new database. Damage of the old one is no error: it is in the report.
-pub fn repair(
+pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Result<RepairReport> {
+    repair_with(source, target, options, env, Functions::default())
+}
+
+/// [`repair`], with functions that tables name and that are not built in. A table whose merge operator or prefix extractor is not
+/// at hand has none in the new database, and its operands cannot be read there: that is a loss.
+///
+/// # Errors
+/// As [`repair`], and `Invalid` for a table whose key order is not at hand.
+pub fn repair_with(
     source: &Path,
     target: &Path,
     options: &Options,
     env: Env,
-    operators: MergeOperators,
+    functions: impl Into<Functions>,
 ) -> Result<RepairReport> {
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
-    repair_with_on(&disk, source, target, options, env, operators)
+    repair_with_on(&disk, source, target, options, env, functions)
 }
 
-/// [`repair`] on any device, with built-in operators only.
+/// [`repair`] on any device.
 ///
 /// # Errors
 /// As [`repair`].
@@ -165,21 +174,22 @@ pub fn repair_on(
     options: &Options,
     env: Env,
 ) -> Result<RepairReport> {
-    repair_with_on(disk, source, target, options, env, MergeOperators::new())
+    repair_with_on(disk, source, target, options, env, Functions::default())
 }
 
-/// [`repair`] on any device.
+/// [`repair_with`] on any device.
 ///
 /// # Errors
-/// As [`repair`].
+/// As [`repair_with`].
 pub fn repair_with_on(
     disk: &Arc<dyn Disk>,
     source: &Path,
     target: &Path,
     options: &Options,
     env: Env,
-    operators: MergeOperators,
+    functions: impl Into<Functions>,
 ) -> Result<RepairReport> {
+    let functions = functions.into();
     let lock = disk.lock_shared(&source.join(LOCK))?;
     let Salvaged { state, errors, doubt } = salvage(&**disk, source)?;
     if state.is_none() && !disk.exists(&source.join(terrane_levels::directory::JOURNAL))? {
@@ -188,8 +198,11 @@ pub fn repair_with_on(
     }
     let options =
         Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
-    let (options, missing) = with_operator_of_default(options, state.as_ref(), &operators);
-    let target = Engine::open_with_on(disk.clone(), target, &options, env, operators)?;
+    if let Some(state) = &state {
+        check_orders(state, &functions)?;
+    }
+    let (options, missing) = with_functions_of_default(options, state.as_ref(), &functions);
+    let target = Engine::open_with_on(disk.clone(), target, &options, env, functions)?;
     let mut repair = Repair {
         disk,
         source,
@@ -218,23 +231,50 @@ pub fn repair_with_on(
     repair.finish()
 }
 
-/// The options with the merge operator that the default table was made with, or why it has none.
-fn with_operator_of_default(
+/// The options with the functions that the default table was made with, and why it lacks some.
+fn with_functions_of_default(
     mut options: Options,
     state: Option<&terrane_levels::State>,
-    operators: &MergeOperators,
-) -> (Options, Option<Error>) {
-    let stored = state.and_then(|state| state.tables.get(&TableId::DEFAULT));
-    let stored = stored.and_then(|table| table.options.iter().find(|(name, _)| name == MERGE_OPERATOR));
-    let Some((name, value)) = stored else { return (options, None) };
-    let missing = match options.set(name, value) {
-        Ok(()) => options.merge_operator.get().and_then(|name| operators.find(name).err()),
-        Err(error) => Some(error),
+    functions: &Functions,
+) -> (Options, Vec<Error>) {
+    let Some(stored) = state.and_then(|state| state.tables.get(&TableId::DEFAULT)) else {
+        return (options, Vec::new());
     };
-    if missing.is_some() {
-        options.merge_operator = OperatorName::none();
+    let (kept, mut missing) = kept_of(stored, functions);
+    for (name, value) in kept {
+        missing.extend(options.set(&name, &value).err());
     }
-    (options, missing.map(|error| error.context("the table has no merge operator any more")))
+    (options, missing)
+}
+
+/// What a table of the new database keeps as it was made: not that of the default table where it had none. Nothing in the
+/// place of a function that is not at hand, and an error for each.
+fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(String, String)>, Vec<Error>) {
+    let mut missing = Vec::new();
+    let kept = KEPT.iter().map(|(kept, otherwise)| {
+        let value = stored.options.iter().find(|(name, _)| name == kept).map(|(_, value)| value.as_str());
+        let value = value.filter(|value| match is_at_hand(kept, value, functions) {
+            Ok(()) => true,
+            Err(error) => {
+                missing.push(error.context(format!("the table has no {kept} any more")));
+                false
+            }
+        });
+        ((*kept).to_owned(), value.unwrap_or(otherwise).to_owned())
+    });
+    (kept.collect(), missing)
+}
+
+/// Checks that the key orders of all tables are at hand: without its order a table would have other keys.
+fn check_orders(state: &terrane_levels::State, functions: &Functions) -> Result<()> {
+    for table in state.tables.values().filter(|table| !table.dropped) {
+        let order = table.options.iter().find(|(name, value)| name == KEY_ORDER && value != BYTEWISE);
+        if let Some((_, order)) = order {
+            let found = functions.orders.find(order);
+            found.map_err(|error| error.context(format!("table {:?}", table.name)))?;
+        }
+    }
+    Ok(())
 }
 
 impl Repair<'_> {
@@ -246,36 +286,29 @@ impl Repair<'_> {
                 self.prepared = Some(made);
                 continue;
             }
-            let operator = (MERGE_OPERATOR.to_owned(), self.operator_of(table));
+            let (kept, missing) = kept_of(table, &self.target.functions);
+            missing.into_iter().for_each(|error| self.report.lose(Some(&table.name), error));
             let mut options = table.options.clone();
-            options.retain(|(name, _)| name != MERGE_OPERATOR);
-            options.push(operator.clone());
+            options.retain(|(name, _)| !kept.iter().any(|(kept, _)| name == kept));
+            if let Some(at) = options.iter().position(|(name, _)| name == PREFIX_EXTRACTOR)
+                && let Err(error) = is_at_hand(PREFIX_EXTRACTOR, &options[at].1, &self.target.functions)
+            {
+                options.remove(at);
+                let error = error.context("the table has no prefix_extractor any more");
+                self.report.lose(Some(&table.name), error);
+            }
+            options.extend_from_slice(&kept);
             let made = match self.target.create_table(&table.name, &options) {
                 Err(error) if error.kind() == Kind::Invalid => {
                     let error = error.context("the table's own options are left out");
                     self.report.lose(Some(&table.name), error);
-                    self.target.create_table(&table.name, &[operator])?
+                    self.target.create_table(&table.name, &kept)?
                 }
                 made => made?,
             };
             self.tables.insert(table.id, made.id);
         }
         Ok(())
-    }
-
-    /// The merge operator that a table has in the new database: its own, not that of the default table, or none.
-    fn operator_of(&mut self, table: &terrane_levels::Table) -> String {
-        let none = OperatorName::none().show();
-        let stored = table.options.iter().find(|(name, _)| name == MERGE_OPERATOR).map(|(_, value)| value);
-        let Some(name) = stored.filter(|name| **name != none) else { return none };
-        match self.target.operators.find(name) {
-            Ok(_) => name.clone(),
-            Err(error) => {
-                let error = error.context("the table has no merge operator any more");
-                self.report.lose(Some(&table.name), error);
-                none
-            }
-        }
     }
 
     /// Whether a table of the old database was dropped there.

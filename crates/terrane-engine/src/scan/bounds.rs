@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use terrane_base::key::prefix_end;
+use terrane_base::key;
 
 /// Where a scan begins and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +33,22 @@ impl Bounds {
     /// All keys that begin with `prefix`.
     #[must_use]
     pub fn prefix(prefix: &[u8]) -> Self {
-        let upper = match prefix_end(prefix) {
+        let upper = match key::prefix_end(prefix) {
             Some(end) => Bound::Excluded(end),
             None => Bound::Unbounded,
         };
         Bounds { lower: Bound::Included(prefix.to_vec()), upper }
+    }
+
+    /// Whether every key within the bounds begins with `prefix`.
+    pub(crate) fn are_within(&self, prefix: &[u8]) -> bool {
+        let (Bound::Included(lower) | Bound::Excluded(lower)) = &self.lower else { return prefix.is_empty() };
+        lower.starts_with(prefix)
+            && key::prefix_end(prefix).is_none_or(|end| match &self.upper {
+                Bound::Included(upper) => upper.starts_with(prefix),
+                Bound::Excluded(upper) => *upper <= end,
+                Bound::Unbounded => false,
+            })
     }
 
     /// Whether `key` is at or above the lower bound.

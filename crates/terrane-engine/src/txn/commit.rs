@@ -110,7 +110,7 @@ impl Engine {
                 }
                 None
             } else {
-                let ground = Ground { keys: writes.clone(), ranges: deletes.clone() };
+                let ground = Ground { keys: writes.clone(), ranges: deletes.clone(), is_alone: false };
                 let fence = self.txn.locks.fence(owner, &ground, patience);
                 Some(fence.map_err(|refusal| {
                     self.refused(refusal, deletes.first().map(KeyRange::first).as_ref())

@@ -2,14 +2,16 @@
 //!
 //! A fence is put up around the deleted ranges and the single keys of the batch together, and stands if nobody holds a lock
 //! behind it ([`crate::txn::locks::LockTable::fence`]); else it is taken down, and put up again when some lock was released.
-//! Who wants a lock behind a fence waits in front of it, with no place in the lock's queue; who puts one up has nothing until
-//! it has everything. So no circle of waiters goes through a fence.
+//! Who wants a lock behind a fence waits in front of it, with no place in the lock's queue. A plain batch, and an optimistic
+//! transaction at its commit, has nothing until it has everything, so no circle goes through its fence. A pessimistic
+//! transaction holds locks and fences while it wants another: whoever waits for it, or it for others, is in the graph of
+//! waiters as those are who wait for locks. A fence that is only tried stands in nobody's way for long, and has no edge.
 //!
 //! # Ordering
 //! Whoever grants a lock looks for fences under the mutex of the lock's shard; a fence is put up before the shards are
 //! looked through under their mutexes. So one of the two sees the other, and `count` may be read relaxed: the shard's
 //! mutex orders it. A fence keeps out another one that has a single key behind it; of two deletes of a range either may
-//! come first.
+//! come first. Where extents come in, no delete may come in between: that fence is alone on its ranges.
 
 use std::sync::Arc;
 
@@ -19,9 +21,19 @@ use terrane_base::sync::{Condvar, Mutex};
 use crate::txn::locks::{LockKey, Owner, Patience, Refusal, Waited};
 use crate::txn::range::KeyRange;
 
+#[derive(Debug)]
+struct Post {
+    number: u64,
+    owner: Owner,
+    ground: Ground,
+    /// Nobody else holds a lock behind it, so it stays.
+    stands: bool,
+}
+
 #[derive(Debug, Default)]
 struct Standing {
-    fences: Vec<(Owner, Ground)>,
+    fences: Vec<Post>,
+    next_number: u64,
     marks: Marks,
 }
 
@@ -30,18 +42,29 @@ struct Standing {
 pub(super) struct Marks {
     /// A lock was released.
     releases: u64,
-    /// A fence was taken down. Apart: who finds a lock behind its fence takes it down again, and wakes nobody but those whom
-    /// the fence kept out.
-    taken_down: u64,
+    /// A fence was taken down, or stands now. Apart: who finds a lock behind its fence takes it down again, and wakes nobody
+    /// but those whom the fence kept out.
+    moved: u64,
 }
 
-/// What keeps a fence from standing.
-#[derive(Debug)]
+/// What keeps somebody from a lock or a fence.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum InFront {
     /// Locks of these behind it.
     Holders(Vec<Owner>),
-    /// The fence of this one.
-    Fence(Owner),
+    /// The fence of this one, and whether it stands.
+    Fence(Owner, bool),
+}
+
+impl InFront {
+    /// For whom one waits, until that has ended.
+    pub(super) fn owners(&self) -> Vec<Owner> {
+        match self {
+            InFront::Holders(owners) => owners.clone(),
+            InFront::Fence(owner, true) => vec![*owner],
+            InFront::Fence(_, false) => Vec::new(),
+        }
+    }
 }
 
 /// What a fence is put up around.
@@ -51,6 +74,8 @@ pub(crate) struct Ground {
     pub(crate) keys: Arc<[LockKey]>,
     /// Ranges.
     pub(crate) ranges: Arc<[KeyRange]>,
+    /// Whether nobody else may delete keys in the ranges meanwhile.
+    pub(crate) is_alone: bool,
 }
 
 impl Ground {
@@ -64,8 +89,18 @@ impl Ground {
         self.ranges.iter().any(|range| range.holds(key))
     }
 
-    /// Whether a single key of one lies in the other.
+    /// A key to name it by.
+    pub(super) fn first(&self) -> LockKey {
+        let range = || self.ranges.first().map(KeyRange::first);
+        self.keys.first().cloned().or_else(range).expect("a fence is put up around something")
+    }
+
+    /// Whether a single key of one lies in the other, or ranges meet of which one must be alone.
     fn excludes(&self, other: &Ground) -> bool {
+        let meet = || self.ranges.iter().any(|range| other.ranges.iter().any(|other| range.meets(other)));
+        if (self.is_alone || other.is_alone) && meet() {
+            return true;
+        }
         self.keys.iter().any(|key| other.holds(key)) || other.keys.iter().any(|key| self.holds(key))
     }
 }
@@ -96,48 +131,90 @@ impl Drop for Wanting<'_> {
 #[derive(Debug)]
 pub(crate) struct Fence<'f> {
     fences: &'f Fences,
-    owner: Owner,
+    number: u64,
+}
+
+impl Fence<'_> {
+    /// Nobody else holds a lock behind it.
+    pub(super) fn stand(&self) {
+        let mut standing = self.fences.standing.lock();
+        let own = standing.fences.iter_mut().find(|post| post.number == self.number);
+        own.expect("a fence is there until it is dropped").stands = true;
+        // Those in front of it wait for its owner from now on, and have to say so.
+        standing.marks.moved += 1;
+        self.fences.changed.notify_all();
+    }
+
+    /// Leaves it standing until its owner's are taken down.
+    pub(crate) fn keep(self) {
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for Fence<'_> {
     fn drop(&mut self) {
-        let mut standing = self.fences.standing.lock();
-        standing.fences.retain(|(owner, _)| *owner != self.owner);
-        standing.marks.taken_down += 1;
-        self.fences.count.fetch_sub(1, Ordering::Relaxed);
-        self.fences.changed.notify_all();
+        self.fences.remove(|post| post.number == self.number);
     }
 }
 
 impl Fences {
-    /// Puts a fence up around `ground`, or names who has one that keeps it out. An owner has one fence at a time.
-    pub(super) fn put_up(&self, owner: Owner, ground: &Ground) -> Result<Fence<'_>, Owner> {
+    /// Puts a fence up around `ground`, or names who has one that keeps it out.
+    pub(super) fn put_up(&self, owner: Owner, ground: &Ground) -> Result<Fence<'_>, InFront> {
         let mut standing = self.standing.lock();
-        if let Some((of, _)) = standing.fences.iter().find(|(_, other)| other.excludes(ground)) {
-            return Err(*of);
+        let mut others = standing.fences.iter().filter(|post| post.owner != owner);
+        if let Some(other) = others.find(|post| post.ground.excludes(ground)) {
+            return Err(InFront::Fence(other.owner, other.stands));
         }
-        standing.fences.push((owner, ground.clone()));
+        standing.next_number += 1;
+        let number = standing.next_number;
+        standing.fences.push(Post { number, owner, ground: ground.clone(), stands: false });
         self.count.fetch_add(1, Ordering::Relaxed);
-        Ok(Fence { fences: self, owner })
+        Ok(Fence { fences: self, number })
+    }
+
+    /// Takes down every fence of `owner`.
+    pub(super) fn take_down(&self, owner: Owner) {
+        self.remove(|post| post.owner == owner);
+    }
+
+    fn remove(&self, is_meant: impl Fn(&Post) -> bool) {
+        let mut standing = self.standing.lock();
+        let before = standing.fences.len();
+        standing.fences.retain(|post| !is_meant(post));
+        standing.marks.moved += 1;
+        self.count.fetch_sub(before - standing.fences.len(), Ordering::Relaxed);
+        self.changed.notify_all();
     }
 
     /// Whether `key` is behind a fence that `owner` has not put up.
     #[inline]
     pub(super) fn keeps_out(&self, owner: Owner, key: &LockKey) -> bool {
-        self.count.load(Ordering::Relaxed) > 0 && Self::has_fence(&self.standing.lock(), owner, key).is_some()
+        self.count.load(Ordering::Relaxed) > 0 && self.in_front_of(owner, key).is_some()
     }
 
-    fn has_fence(standing: &Standing, owner: Owner, key: &LockKey) -> Option<Owner> {
-        let others = standing.fences.iter().filter(|(of, _)| *of != owner);
-        others.filter(|(_, ground)| ground.holds(key)).map(|(of, _)| *of).next()
+    /// The fence that keeps `owner` from `key`.
+    pub(super) fn in_front_of(&self, owner: Owner, key: &LockKey) -> Option<InFront> {
+        Self::find(&self.standing.lock(), owner, key)
     }
 
-    /// Waits until no fence keeps `owner` from `key`.
+    fn find(standing: &Standing, owner: Owner, key: &LockKey) -> Option<InFront> {
+        let mut others = standing.fences.iter().filter(|post| post.owner != owner && post.ground.holds(key));
+        others.next().map(|post| InFront::Fence(post.owner, post.stands))
+    }
+
+    /// Waits while the fence that was `seen` keeps `owner` from `key`.
     #[cold]
-    pub(super) fn wait_outside(&self, owner: Owner, key: &LockKey, patience: &Patience<'_>) -> Waited {
+    pub(super) fn wait_outside(
+        &self,
+        owner: Owner,
+        key: &LockKey,
+        seen: &InFront,
+        patience: &Patience<'_>,
+    ) -> Waited {
         let mut standing = self.standing.lock();
-        while let Some(of) = Self::has_fence(&standing, owner, key) {
-            patience.wait(&self.changed, &mut standing).map_err(|refusal| refusal.in_front(vec![of]))?;
+        while Self::find(&standing, owner, key).as_ref() == Some(seen) {
+            let waited = patience.wait(&self.changed, &mut standing);
+            waited.map_err(|refusal| refusal.in_front_of(seen))?;
         }
         Ok(())
     }
@@ -155,19 +232,15 @@ impl Fences {
     }
 
     /// Waits until what was in front may have gone since `seen`.
-    pub(super) fn wait_behind(&self, in_front: InFront, seen: Marks, patience: &Patience<'_>) -> Waited {
+    pub(super) fn wait_behind(&self, in_front: &InFront, seen: Marks, patience: &Patience<'_>) -> Waited {
         let mut standing = self.standing.lock();
         let is_there = |now: Marks| match in_front {
             InFront::Holders(_) => now.releases == seen.releases,
-            InFront::Fence(_) => now.taken_down == seen.taken_down,
+            InFront::Fence(..) => now.moved == seen.moved,
         };
         while is_there(standing.marks) {
-            if let Err(refusal) = patience.wait(&self.changed, &mut standing) {
-                return Err(refusal.in_front(match in_front {
-                    InFront::Holders(owners) => owners,
-                    InFront::Fence(owner) => vec![owner],
-                }));
-            }
+            let waited = patience.wait(&self.changed, &mut standing);
+            waited.map_err(|refusal| refusal.in_front_of(in_front))?;
         }
         Ok(())
     }
@@ -189,6 +262,13 @@ impl Refusal {
             Refusal::TimedOut(_) => Refusal::TimedOut(owners),
             other => other,
         }
+    }
+
+    fn in_front_of(self, in_front: &InFront) -> Refusal {
+        self.in_front(match in_front {
+            InFront::Holders(owners) => owners.clone(),
+            InFront::Fence(owner, _) => vec![*owner],
+        })
     }
 }
 
@@ -213,7 +293,7 @@ mod tests {
         let key = |text: &str| LockKey::new(TableId(1), text.as_bytes());
         let bounds = Bounds { lower: Bound::Included(b"b".to_vec()), upper: Bound::Excluded(b"d".to_vec()) };
         let ranges: Arc<[KeyRange]> = [KeyRange { table: TableId(1), bounds }].into();
-        let ranges = Ground { keys: Arc::default(), ranges };
+        let ranges = Ground { ranges, ..Ground::default() };
         let table = LockTable::new();
         let exclusive = LockMode::Exclusive;
 
@@ -235,6 +315,11 @@ mod tests {
         table.acquire(1, &key("c"), exclusive, &impatient).unwrap();
         table.release(1, &[key("c")]);
 
+        let alone = Ground { is_alone: true, ..ranges.clone() };
+        let fence = table.fence(4, &alone, &impatient).unwrap();
+        let refused = table.fence(5, &ranges, &impatient).map(drop);
+        assert_eq!(refused, Err(Refusal::TimedOut(vec![4])), "one must be alone there");
+        drop(fence);
         let replaced = Ground { keys: [key("c")].into(), ..ranges.clone() };
         let fence = table.fence(4, &replaced, &impatient).unwrap();
         let refused = table.fence(5, &replaced, &impatient).map(drop);

@@ -233,7 +233,7 @@ impl LockTable {
         let mut locks = shard.locks.lock();
         while self.fences.keeps_out(owner, key) && !terrane_base::planted!(GoThroughFence) {
             drop(locks);
-            self.fences.wait_outside(owner, key, patience)?;
+            self.wait_outside(owner, key, patience)?;
             locks = shard.locks.lock();
         }
         let lock = locks.entry(key.clone()).or_default();
@@ -263,6 +263,24 @@ impl LockTable {
         }
     }
 
+    /// Waits until no fence keeps `owner` from `key`, or one that does has changed.
+    #[cold]
+    fn wait_outside(&self, owner: Owner, key: &LockKey, patience: &Patience<'_>) -> Waited {
+        let Some(in_front) = self.fences.in_front_of(owner, key) else { return Ok(()) };
+        self.enlist(owner, key.clone(), &in_front)?;
+        let waited = self.fences.wait_outside(owner, key, &in_front, patience);
+        self.waits.lock().remove(owner);
+        waited
+    }
+
+    /// Notes for whom `owner` waits at a fence, unless that closes a circle.
+    fn enlist(&self, owner: Owner, key: LockKey, in_front: &InFront) -> Waited {
+        match self.waits.lock().add(owner, key, in_front.owners()) {
+            Some(cycle) => Err(Refusal::Deadlock(cycle)),
+            None => Ok(()),
+        }
+    }
+
     /// Takes a request out of the queue.
     fn withdraw(&self, shard: &Shard, locks: &mut Locks, key: &LockKey, owner: Owner) {
         let lock = locks.get_mut(key).expect("who waits keeps the lock in the map");
@@ -276,8 +294,7 @@ impl LockTable {
         shard.changed.notify_all();
     }
 
-    /// Keeps everybody but `owner` from locks of keys in `ground` as long as the fence is there. Requires: `owner` holds
-    /// nothing.
+    /// Keeps everybody but `owner` from locks of keys in `ground` as long as the fence is there.
     pub(crate) fn fence(
         &self,
         owner: Owner,
@@ -289,31 +306,42 @@ impl LockTable {
             let seen = self.fences.marks();
             let in_front = match self.fences.put_up(owner, ground) {
                 Ok(fence) => {
-                    let holders = self.holders_in(ground);
+                    let holders = self.holders_in(owner, ground);
                     if holders.is_empty() {
+                        fence.stand();
                         return Ok(fence);
                     }
                     InFront::Holders(holders)
                 }
-                Err(other) => InFront::Fence(other),
+                Err(in_front) => in_front,
             };
-            self.fences.wait_behind(in_front, seen, patience)?;
+            self.enlist(owner, ground.first(), &in_front)?;
+            let waited = self.fences.wait_behind(&in_front, seen, patience);
+            self.waits.lock().remove(owner);
+            waited?;
         }
     }
 
-    fn holders_in(&self, ground: &Ground) -> Vec<Owner> {
+    /// Takes down the fences that `owner` has kept.
+    pub(crate) fn take_down(&self, owner: Owner) {
+        self.fences.take_down(owner);
+    }
+
+    /// Who else holds a lock there.
+    fn holders_in(&self, owner: Owner, ground: &Ground) -> Vec<Owner> {
         let mut holders = Vec::new();
         for key in ground.keys.iter() {
             let locks = self.shard(key).locks.lock();
-            holders.extend(locks.get(key).iter().flat_map(|lock| &lock.holders).map(|(owner, _)| *owner));
+            holders.extend(locks.get(key).iter().flat_map(|lock| &lock.holders).map(|(holder, _)| *holder));
         }
         // Locks are ordered by hashes: all of them may lie in a range.
         for shard in &self.shards {
             let locks = shard.locks.lock();
             let held =
                 locks.iter().filter(|(key, _)| ground.deletes(key)).flat_map(|(_, lock)| &lock.holders);
-            holders.extend(held.map(|(owner, _)| *owner));
+            holders.extend(held.map(|(holder, _)| *holder));
         }
+        holders.retain(|holder| *holder != owner);
         holders.sort_unstable();
         holders.dedup();
         holders

@@ -26,8 +26,9 @@ use crate::scan::Bounds;
 use crate::stats::add;
 use crate::table::Table;
 use crate::txn::commit::{Held, InFlight, keys_of};
+use crate::txn::fences::Ground;
 use crate::txn::locks::{LockKey, LockMode, Owner};
-use crate::txn::range::KeyRange;
+use crate::txn::range::{KeyRange, deletes_of};
 use crate::txn::transaction::Transaction;
 use crate::txn::window::{FlightId, Footprint};
 
@@ -78,12 +79,15 @@ impl Transaction {
     fn prepare_reserved(self, name: &str, batch: &Batch, table: &Table) -> Result<Waiting> {
         let engine = self.engine().clone();
         let (locks, flight) = {
-            let (held, footprint) = self.lock_for_commit(batch)?;
+            let (held, fence, footprint) = self.lock_for_commit(batch)?;
             let patience = engine.patience(self.options().lock_timeout);
             let flight = engine.enter_window(&footprint, true, &patience)?;
             self.validate(&footprint)?;
             let record = self.stored(&footprint, batch)?;
             engine.put(table.id, name.as_bytes(), &record, true)?;
+            if let Some(fence) = fence {
+                fence.keep();
+            }
             (held.keep(), flight.keep())
         };
         let (owner, locks) = self.hand_over(locks);
@@ -220,6 +224,7 @@ impl Engine {
         match step(&waiting, &table) {
             Ok(seq) => {
                 self.txn.window.leave(waiting.flight, seq);
+                self.txn.locks.take_down(waiting.owner);
                 self.txn.locks.release(waiting.owner, &waiting.locks);
                 self.txn.prepared.lock().remove(name);
                 self.txn.watch.end();
@@ -271,17 +276,19 @@ impl Engine {
 
     fn restore_one(&self, record: &[u8]) -> Result<Waiting> {
         let stored = Stored::decode(record)?;
-        let writes = keys_of(&batch_of(&stored)?);
+        let batch = batch_of(&stored)?;
+        let (writes, deletes) = (keys_of(&batch), deletes_of(&batch));
         let ranges = stored.scans.iter().map(|scan| {
             let bounds =
                 Bounds { lower: scan.lower.map(<[u8]>::to_vec), upper: scan.upper.map(<[u8]>::to_vec) };
             KeyRange { table: scan.table, bounds }
         });
         let ranges = ranges.collect();
-        let footprint = Footprint { writes: writes.clone(), ranges, ..Footprint::default() };
+        let footprint = Footprint { writes: writes.clone(), deletes: deletes.clone(), ranges };
         self.txn.watch.begin();
         let owner = self.txn.new_owner();
         let patience = self.patience(Duration::ZERO);
+        let exclude = || Error::corrupt("two prepared transactions have locks that exclude each other");
         let mut held = Held::new(&self.txn.locks, owner);
         let claims = stored.claims.iter().map(|claim| {
             let mode = if claim.is_exclusive { LockMode::Exclusive } else { LockMode::Shared };
@@ -293,9 +300,11 @@ impl Engine {
                 break;
             }
             let taken = held.acquire(&key, mode, &patience);
-            taken.map_err(|_| {
-                Error::corrupt("two prepared transactions have locks that exclude each other")
-            })?;
+            taken.map_err(|_| exclude())?;
+        }
+        if !deletes.is_empty() && !terrane_base::planted!(ForgetPreparedLocks) {
+            let ground = Ground { ranges: deletes, ..Ground::default() };
+            self.txn.locks.fence(owner, &ground, &patience).map_err(|_| exclude())?.keep();
         }
         let entered: Result<InFlight<'_>> = self.enter_window(&footprint, true, &patience);
         let flight = entered.map_err(|error| error.with_kind(Kind::Corrupt))?.keep();

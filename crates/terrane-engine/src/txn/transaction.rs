@@ -7,9 +7,12 @@
 //!   moves on with the first lock: who waited for it sees what the holder wrote.
 //! * Optimistic: keep what was read; lock and validate it at the commit, in the order of keys.
 //! * Pessimistic: lock at once, and fail at once if the key was changed after the snapshot. Ranges that a serializable
-//!   one scans are kept and validated at the commit in both modes.
+//!   one scans are kept and validated at the commit in both modes. A range that it deletes is fenced at once.
+
+mod commit;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
@@ -18,11 +21,11 @@ use crate::engine::Engine;
 use crate::scan::Bounds;
 use crate::snapshot::Snapshot;
 use crate::stats::add;
-use crate::txn::commit::{Held, keys_of};
+use crate::txn::fences::Ground;
 use crate::txn::locks::{LockKey, LockMode, Owner};
 use crate::txn::options::{Concurrency, Isolation, TransactionOptions};
 use crate::txn::range::KeyRange;
-use crate::txn::window::{Footprint, Look, Verdict};
+use commit::{check_delete, check_write};
 
 /// What a key, a lock or a range that is kept takes beside its bytes, as counted for the limit.
 const KEPT_OVERHEAD_BYTES: u64 = 96;
@@ -42,6 +45,8 @@ pub struct Transaction {
     since: SeqNo,
     /// Whether anything was read or locked.
     has_begun: bool,
+    /// Whether it has put up fences around ranges that it deletes.
+    has_fences: bool,
     /// Locks that it has taken.
     held: BTreeMap<LockKey, LockMode>,
     /// Keys that must not be changed above this number until it commits.
@@ -77,6 +82,7 @@ impl Transaction {
             snapshot,
             since,
             has_begun: false,
+            has_fences: false,
             held: BTreeMap::new(),
             reads: BTreeMap::new(),
             has_claims: false,
@@ -107,7 +113,7 @@ impl Transaction {
     /// What its reads see; `None`: each sees what is visible when it begins.
     #[must_use]
     pub fn snapshot(&self) -> Option<&Arc<Snapshot>> {
-        self.snapshot.as_ref()
+        self.snapshot.as_ref().filter(|_| !terrane_base::planted!(ReadBesideSnapshot))
     }
 
     fn is_serializable(&self) -> bool {
@@ -170,6 +176,38 @@ impl Transaction {
         Ok(())
     }
 
+    /// To be called before the keys from `start` to before `end` are deleted.
+    ///
+    /// # Errors
+    /// As [`Transaction::before_read`].
+    pub fn before_delete_range(&mut self, table: TableId, start: &[u8], end: &[u8]) -> Result<()> {
+        if !self.is_pessimistic() {
+            self.has_begun = true;
+            return Ok(());
+        }
+        let (lower, upper) = (Bound::Included(start.to_vec()), Bound::Excluded(end.to_vec()));
+        let range = KeyRange { table, bounds: Bounds { lower, upper } };
+        let ground = Ground { ranges: [range.clone()].into(), ..Ground::default() };
+        let engine = self.engine.clone();
+        let fence = engine.txn.locks.fence(self.id, &ground, &engine.patience(self.options.lock_timeout));
+        fence.map_err(|refusal| engine.refused(refusal, Some(&range.first())))?.keep();
+        self.has_fences = true;
+        self.kept_bytes += bounds_bytes(&range.bounds);
+        self.begin_with_lock();
+        match &self.snapshot {
+            Some(snapshot) => engine.validate(self.id, |look| check_delete(look, &range, snapshot.seq())),
+            None => Ok(()),
+        }
+    }
+
+    /// What it has locked first is seen as it is then.
+    fn begin_with_lock(&mut self) {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.renew();
+        }
+    }
+
     fn claim(&mut self, table: TableId, key: &[u8], mode: LockMode) -> Result<()> {
         let key = LockKey::new(table, key);
         if self.is_pessimistic() {
@@ -200,10 +238,7 @@ impl Transaction {
         if self.held.insert(key.clone(), mode).is_none() {
             self.kept_bytes += key.key.len() as u64 + KEPT_OVERHEAD_BYTES;
         }
-        if !self.has_begun {
-            self.has_begun = true;
-            self.renew();
-        }
+        self.begin_with_lock();
         match &self.snapshot {
             Some(snapshot) => engine.validate(self.id, |look| check_write(look, &key, snapshot.seq())),
             None => Ok(()),
@@ -256,58 +291,20 @@ impl Transaction {
         }
         let engine = self.engine.clone();
         let commit = || {
-            let (held, footprint) = self.lock_for_commit(batch)?;
+            let (held, fence, footprint) = self.lock_for_commit(batch)?;
             let patience = engine.patience(self.options.lock_timeout);
             let flight = engine.enter_window(&footprint, false, &patience)?;
             self.validate(&footprint)?;
             let seq = if batch.is_empty() { engine.visible() } else { engine.commit_batch(batch, sync)? };
             flight.land(seq);
-            drop(held);
+            drop((held, fence));
             add(&engine.counters.transactions_committed, 1);
             Ok(seq)
         };
         if batch.is_empty() { commit() } else { engine.write_by(batch, |engine| engine.admit(batch), commit) }
     }
 
-    /// Takes the locks that the commit needs and that are not held.
-    pub(super) fn lock_for_commit(&self, batch: &Batch) -> Result<(Held<'_>, Footprint)> {
-        let writes = keys_of(batch);
-        let ranges = self.scans.iter().flatten().cloned().collect();
-        let mut wanted: BTreeMap<&LockKey, LockMode> =
-            self.reads.keys().map(|key| (key, LockMode::Shared)).collect();
-        wanted.extend(writes.iter().map(|key| (key, LockMode::Exclusive)));
-        let mut held = Held::new(&self.engine.txn.locks, self.id);
-        let patience = self.engine.patience(self.options.lock_timeout);
-        for (key, mode) in wanted {
-            if self.held.get(key).is_none_or(|held| *held < mode) {
-                let taken = held.acquire(key, mode, &patience);
-                taken.map_err(|refusal| self.engine.refused(refusal, Some(key)))?;
-            }
-        }
-        Ok((held, Footprint { writes, ranges, ..Footprint::default() }))
-    }
-
-    /// Whether everything is as the transaction saw it. Requires: it holds the locks, and is in the window.
-    pub(super) fn validate(&self, footprint: &Footprint) -> Result<()> {
-        let at = self.snapshot.as_ref().map(|snapshot| snapshot.seq());
-        self.engine.validate(self.id, |look| {
-            if let (Some(at), false) = (at, self.is_pessimistic()) {
-                footprint.writes.iter().try_for_each(|key| check_write(look, key, at))?;
-            }
-            let is_skipped = terrane_base::planted!(SkipPointValidation) && !self.has_claims;
-            if !is_skipped {
-                self.reads.iter().try_for_each(|(key, since)| look.key(key, *since))?;
-            }
-            match at {
-                Some(at) if !terrane_base::planted!(SkipRangeValidation) => {
-                    footprint.ranges.iter().try_for_each(|range| look.range(range, at))
-                }
-                _ => Ok(()),
-            }
-        })
-    }
-
-    /// Leaves the locks to a prepared transaction: all that it holds, and its number.
+    /// Leaves the locks to a prepared transaction: all that it holds, and its number, under which its fences stand.
     pub(super) fn hand_over(mut self, mut locks: Vec<LockKey>) -> (Owner, Vec<LockKey>) {
         self.is_handed_over = true;
         let held = std::mem::take(&mut self.held);
@@ -320,10 +317,6 @@ impl Transaction {
         let reads = self.reads.keys().map(|key| (key, LockMode::Shared));
         self.held.iter().map(|(key, mode)| (key, *mode)).chain(reads)
     }
-}
-
-fn check_write(look: &Look<'_>, key: &LockKey, since: SeqNo) -> Verdict {
-    if terrane_base::planted!(SkipWriteValidation) { Ok(()) } else { look.key(key, since) }
 }
 
 /// A position, and the snapshot that keeps it readable where all reads see one.
@@ -344,6 +337,9 @@ impl Drop for Transaction {
         let txn = &self.engine.txn;
         txn.window.unregister(self.since);
         if !self.is_handed_over {
+            if self.has_fences {
+                txn.locks.take_down(self.id);
+            }
             txn.locks.release(self.id, self.held.keys());
             txn.watch.end();
         }

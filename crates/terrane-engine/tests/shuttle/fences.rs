@@ -9,14 +9,18 @@ use terrane_base::TableId;
 
 use crate::scan::Bounds;
 use crate::txn::fences::Ground;
-use crate::txn::locks::{LockMode, LockTable, Owner};
+use crate::txn::locks::{LockMode, LockTable, Owner, Refusal};
 use crate::txn::range::KeyRange;
 use crate::{ENDLESS, env, explore, key, patience};
 
 /// From b to d, and the key.
 fn ground(name: u8) -> Ground {
     let bounds = Bounds { lower: Bound::Included(b"b".to_vec()), upper: Bound::Included(b"d".to_vec()) };
-    Ground { keys: [key(name)].into(), ranges: [KeyRange { table: TableId(1), bounds }].into() }
+    Ground {
+        keys: [key(name)].into(),
+        ranges: [KeyRange { table: TableId(1), bounds }].into(),
+        is_alone: false,
+    }
 }
 
 /// Everybody ends, whoever comes first, and nobody is within while somebody else is alone there.
@@ -49,5 +53,45 @@ fn batches_with_ranges_and_owners_of_keys_pass_each_other() {
             table.release(3, &keys);
         }));
         threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+/// Of two owners, one with a lock that wants another behind a fence, one with the fence that wants that lock, one is refused
+/// with the circle at most, and the other goes on.
+#[test]
+fn a_circle_through_a_fence_is_found() {
+    explore(|| {
+        let table = Arc::new(LockTable::new());
+        let locks = {
+            let table = Arc::clone(&table);
+            thread::spawn(move || {
+                let (env, keys) = (env(), [key(b'x'), key(b'c')]);
+                let taken = keys
+                    .iter()
+                    .try_for_each(|key| table.acquire(1, key, LockMode::Exclusive, &patience(&env, ENDLESS)));
+                table.release(1, &keys);
+                taken
+            })
+        };
+        let fences = {
+            let table = Arc::clone(&table);
+            thread::spawn(move || {
+                let (env, only) = (env(), Ground { keys: Arc::default(), ..ground(b'c') });
+                let fenced = table.fence(2, &only, &patience(&env, ENDLESS)).map(|fence| fence.keep());
+                let taken = fenced.and_then(|()| {
+                    table.acquire(2, &key(b'x'), LockMode::Exclusive, &patience(&env, ENDLESS))
+                });
+                table.release(2, &[key(b'x')]);
+                table.take_down(2);
+                taken
+            })
+        };
+        let ends = [locks.join().unwrap(), fences.join().unwrap()];
+        assert!(ends.iter().any(Result::is_ok), "{ends:?}");
+        for refused in ends.iter().filter_map(|end| end.as_ref().err()) {
+            assert!(matches!(refused, Refusal::Deadlock(edges) if edges.len() == 2), "{refused:?}");
+        }
+        // Nothing is left behind.
+        table.acquire(3, &key(b'c'), LockMode::Exclusive, &patience(&env(), 0)).unwrap();
     });
 }

@@ -103,6 +103,14 @@ impl Block {
         Ok((Block { layout, bytes, entry_count }, summary))
     }
 
+    /// Raises every sequence number by `by`. Requires: none goes beyond the greatest.
+    pub(crate) fn raise_numbers(&mut self, by: u64) {
+        match &mut self.layout {
+            Layout::Plain(plain) => plain.raise_numbers(&mut self.bytes, by),
+            Layout::TwoLayer(two_layer) => two_layer.raise_numbers(&mut self.bytes, by),
+        }
+    }
+
     /// Bytes of memory that the block holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

@@ -1,6 +1,6 @@
 //! An extent and its meta for people to read.
 
-use super::{ALIGN_BYTES, ExtentMeta, Expiry, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle};
+use super::{ALIGN_BYTES, Expiry, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle, NUMBERED};
 use crate::dump::{self, FIELDS_MAX, Field};
 use crate::{filter, index, range_deletes};
 
@@ -87,7 +87,10 @@ pub fn describe_meta(bytes: &[u8]) -> (Vec<Field>, usize) {
         Err(error) => return (vec![dump::broken(0, bytes.len(), error)], bytes.len()),
     };
     let mut list = Lister::default();
-    list.add(2, "version", meta.format_version);
+    let version = meta.format_version & !NUMBERED;
+    let text =
+        if meta.is_numbered() { format!("{version}, numbered as a whole") } else { version.to_string() };
+    list.add(2, "version", text);
     list.add(1, "compression", format!("{:?}", meta.compression));
     list.add(1, "key", 0);
     list.add(8, "id", meta.id);

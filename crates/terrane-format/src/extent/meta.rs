@@ -10,13 +10,17 @@
 //! expiry        = expiring:u64 quarters:u64*4                                              in versions 3 and 4
 //! ```
 //!
+//! The highest bit of the version says that the extent is *numbered as a whole*: it was written before its entries had
+//! numbers, and all of them have `seq_min`, which is `seq_max`, instead of what stands in its blocks and its index.
+//!
 //! It has no checksum of its own: the manifest's edit around it does.
 
 use terrane_base::options::Compression;
 use terrane_base::{Error, ExtentId, Result, SeqNo, key, varint};
 
 use super::{
-    EXPIRY_BYTES, Expiry, Form, Handle, check_fragments, check_layout, decode_compression, refuse_key,
+    EXPIRY_BYTES, Expiry, Form, Handle, NUMBERED, UNNUMBERED_SEQ, check_fragments, check_layout,
+    decode_compression, refuse_key,
 };
 use crate::range_deletes::{END_BYTES_MAX, last_key_before};
 use crate::wire::Fields;
@@ -67,7 +71,7 @@ pub struct ExtentMeta {
     pub range_deletes: Option<Box<RangeSection>>,
     /// The entries that expire, if there are any.
     pub expiry: Option<Expiry>,
-    /// Version of the extent's format.
+    /// Version of the extent's format; with [`NUMBERED`] if it is numbered as a whole.
     pub format_version: u16,
     /// Codec that was tried on every block.
     pub compression: Compression,
@@ -133,7 +137,10 @@ impl ExtentMeta {
     pub fn decode(bytes: &[u8]) -> Result<(ExtentMeta, usize)> {
         let mut fields = Fields::new("extent meta", bytes);
         let format_version = fields.u16()?;
-        let Some(form) = Form::of_version(format_version) else {
+        // Range deletes are not numbered as a whole.
+        let form = Form::of_version(format_version & !NUMBERED)
+            .filter(|form| format_version & NUMBERED == 0 || !form.is_ranged);
+        let Some(form) = form else {
             return Err(Error::corrupt(format!("extent version: expected 1 to 4, found {format_version}")));
         };
         let compression = decode_compression(fields.u8()?)?;
@@ -171,6 +178,42 @@ impl ExtentMeta {
         Ok((meta, fields.at()))
     }
 
+    /// Whether every entry has the number in this meta, whatever stands in the blocks.
+    #[inline]
+    #[must_use]
+    pub fn is_numbered(&self) -> bool {
+        self.format_version & NUMBERED != 0
+    }
+
+    /// The same extent with `seq` as the number of every entry.
+    ///
+    /// # Errors
+    /// `Corrupt` unless it was made for that: all of its entries have [`UNNUMBERED_SEQ`], and there are no range deletes.
+    pub fn numbered(&self, seq: SeqNo) -> Result<ExtentMeta> {
+        let is_made_for_it = self.seq_min == UNNUMBERED_SEQ
+            && self.seq_max == UNNUMBERED_SEQ
+            && self.range_deletes.is_none()
+            && !self.is_numbered();
+        if !is_made_for_it {
+            return Err(Error::corrupt(format!("extent {} was not made to be numbered as a whole", self.id)));
+        }
+        let format_version = self.format_version | NUMBERED;
+        Ok(ExtentMeta { seq_min: seq, seq_max: seq, format_version, ..self.clone() })
+    }
+
+    /// The numbers that stand in its index and footer.
+    #[must_use]
+    pub fn written_seqs(&self) -> (SeqNo, SeqNo) {
+        if self.is_numbered() { (UNNUMBERED_SEQ, UNNUMBERED_SEQ) } else { (self.seq_min, self.seq_max) }
+    }
+
+    /// What its index and footer say of it: the meta without the number that it has as a whole.
+    #[must_use]
+    pub fn as_written(&self) -> ExtentMeta {
+        let (seq_min, seq_max) = self.written_seqs();
+        ExtentMeta { seq_min, seq_max, format_version: self.format_version & !NUMBERED, ..self.clone() }
+    }
+
     fn check(&self) -> Result<()> {
         let refuse = |is_wrong: bool, why: &str| {
             if is_wrong { Err(Error::corrupt(format!("extent {}: {why}", self.id))) } else { Ok(()) }
@@ -180,6 +223,9 @@ impl ExtentMeta {
         refuse(is_empty || self.entries < u64::from(self.blocks), "blocks without entries")?;
         refuse(self.deletes > self.entries, "more deletes than entries")?;
         refuse(self.seq_min > self.seq_max || self.seq_max > SeqNo::MAX, "sequence numbers out of range")?;
+        let has_numbers =
+            self.is_numbered() && (self.seq_min != self.seq_max || self.seq_min < UNNUMBERED_SEQ);
+        refuse(has_numbers, "numbered as a whole, with several numbers")?;
         refuse(self.smallest > self.largest, "smallest key is greater than the largest")?;
         let key_bytes_max = if self.range_deletes.is_some() { END_BYTES_MAX } else { key::KEY_BYTES_MAX };
         refuse(self.largest.len().max(self.smallest.len()) > key_bytes_max, "key longer than the limit")?;

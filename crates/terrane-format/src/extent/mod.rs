@@ -34,6 +34,13 @@ use crate::wire::Fields;
 
 /// Version of an extent without range deletes and entries that expire; the others follow it ([`Form::version`]).
 pub const VERSION: u16 = 1;
+/// The bit of a meta's version that says that the extent is numbered as a whole: every entry has the number in the meta,
+/// whatever stands in its blocks. It stands in metas only; the extent itself is of the version in the other bits.
+pub const NUMBERED: u16 = 0x8000;
+/// The number of every entry in the blocks of an extent that is made to be numbered as a whole.
+pub const UNNUMBERED_SEQ: SeqNo = SeqNo(1);
+/// The table in the footer of an extent that was written before anybody knew which table it is for.
+pub const ANY_TABLE: TableId = TableId(u32::MAX);
 /// Bytes of the footer, at the very end of an extent without range deletes and entries that expire.
 pub const FOOTER_BYTES: usize = 2 + 1 + 1 + 4 + 4 + 4 + 2 * HANDLE_BYTES + 5 * 8 + 4 + 8;
 /// Bytes of the longest footer.

@@ -2,7 +2,7 @@
 //! answers.
 //!
 //! ```text
-//! filter = line* keys:u32 probes:u8 version:u8 checksum:u32
+//! filter = line* (name name_len:u8)? keys:u32 probes:u8 version:u8 checksum:u32
 //! line   = 512 bits; bit n is bit n % 8 of byte n / 8
 //! ```
 //!
@@ -15,12 +15,15 @@ mod describe;
 pub use describe::describe;
 
 use terrane_base::prefetch::prefetch;
+use terrane_base::prefix_extractor::NAME_BYTES_MAX;
 use terrane_base::{Error, Result};
 
 use crate::wire;
 
-/// Version of the filter that this module writes.
+/// Version of a filter of keys.
 pub const VERSION: u8 = 1;
+/// Version of a filter of keys and of their prefixes: it names the extractor.
+pub const VERSION_PREFIXED: u8 = 2;
 /// Most bits per key that are of use; more are taken as this many.
 pub const BITS_PER_KEY_MAX: u32 = 32;
 
@@ -31,6 +34,8 @@ const LINE_BITS: usize = 8 * LINE_BYTES;
 const TRAILER_BYTES: usize = 4 + 1 + 1 + 4;
 const PROBES_MAX: u8 = 16;
 const SEED: u32 = u32::from_le_bytes(*b"FLTR");
+/// Of the hash of prefixes: a key and a prefix with the same bytes are two members.
+const PREFIX_SEED: u64 = u64::from_le_bytes(*b"prefixes");
 /// 2^32 over the golden ratio, odd: successive products spread over the high bits.
 const SPREAD: u32 = 0x9e37_79b9;
 
@@ -39,6 +44,19 @@ const SPREAD: u32 = 0x9e37_79b9;
 #[must_use]
 pub fn hash(key: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(key)
+}
+
+/// The hash of a prefix of user keys, by which it is a member of filters beside the keys.
+#[inline]
+#[must_use]
+pub fn prefix_hash(prefix: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64_with_seed(prefix, PREFIX_SEED)
+}
+
+/// What a filter is asked for whose extractor has this name; see [`Filter::prefixes`].
+#[must_use]
+pub fn extractor_id(name: &str) -> u64 {
+    hash(name.as_bytes())
 }
 
 /// Bytes of a filter of `keys` keys at `bits_per_key`; 0 where there is no filter.
@@ -50,10 +68,22 @@ pub fn encoded_len(keys: usize, bits_per_key: u32) -> usize {
     }
 }
 
+/// Bytes that a filter takes more if it names the extractor of the prefixes that it holds.
+#[must_use]
+pub fn name_len(extractor: Option<&str>) -> usize {
+    extractor.map_or(0, |name| name.len() + 1)
+}
+
 /// Appends a filter of the keys with these hashes to `out`; duplicates cost bits but do no harm.
 ///
 /// Appends nothing if `bits_per_key` is 0 or there is no key: then there is no filter.
 pub fn build(hashes: &[u64], bits_per_key: u32, out: &mut Vec<u8>) {
+    build_with(hashes, None, bits_per_key, out);
+}
+
+/// As [`build`]; with an extractor's name among the hashes are those of the prefixes of all keys ([`prefix_hash`]).
+/// Requires: a name that an extractor can have.
+pub fn build_with(hashes: &[u64], extractor: Option<&str>, bits_per_key: u32, out: &mut Vec<u8>) {
     let lines = line_count(hashes.len(), bits_per_key);
     if lines == 0 {
         return;
@@ -68,9 +98,14 @@ pub fn build(hashes: &[u64], bits_per_key: u32, out: &mut Vec<u8>) {
             line[bit / 8] |= 1 << (bit % 8);
         }
     }
+    if let Some(name) = extractor {
+        assert!((1..=NAME_BYTES_MAX).contains(&name.len()), "names of extractors are checked");
+        out.extend_from_slice(name.as_bytes());
+        out.push(name.len() as u8);
+    }
     out.extend_from_slice(&(hashes.len() as u32).to_le_bytes());
     out.push(probes);
-    out.push(VERSION);
+    out.push(if extractor.is_some() { VERSION_PREFIXED } else { VERSION });
     let checksum = crate::checksum::crc32c(SEED, &out[start..]);
     out.extend_from_slice(&checksum.to_le_bytes());
 }
@@ -82,6 +117,8 @@ pub struct Filter<B = Vec<u8>> {
     lines: B,
     keys: u32,
     probes: u8,
+    /// The extractor's id.
+    prefixes: Option<u64>,
 }
 
 impl Filter {
@@ -95,14 +132,21 @@ impl Filter {
             return Err(Error::corrupt(format!("filter of {} bytes is cut", bytes.len())));
         };
         let [keys @ .., probes, version] = *trailer;
-        if version != VERSION {
-            return Err(Error::corrupt(format!("filter version: expected {VERSION}, found {version}")));
-        }
+        let (lines, name) = match version {
+            VERSION => (lines, None),
+            VERSION_PREFIXED => split_name(lines).map(|(lines, name)| (lines, Some(name)))?,
+            _ => {
+                return Err(Error::corrupt(format!(
+                    "filter version: expected {VERSION} or {VERSION_PREFIXED}, found {version}"
+                )));
+            }
+        };
         let (lines, rest) = lines.as_chunks::<LINE_BYTES>();
         if lines.is_empty() || !rest.is_empty() || !(1..=PROBES_MAX).contains(&probes) {
             return Err(Error::corrupt(format!("filter of {} bytes with {probes} probes", bytes.len())));
         }
-        Ok(Filter { lines: lines.as_flattened().to_vec(), keys: u32::from_le_bytes(keys), probes })
+        let (keys, prefixes) = (u32::from_le_bytes(keys), name.map(extractor_id));
+        Ok(Filter { lines: lines.as_flattened().to_vec(), keys, probes, prefixes })
     }
 
     /// Bytes of memory that the filter holds.
@@ -118,7 +162,7 @@ impl<B: AsRef<[u8]>> Filter<B> {
     pub fn place<C: AsRef<[u8]>>(&self, place: impl FnOnce(&[u8]) -> C) -> Filter<C> {
         let lines = place(self.lines.as_ref());
         debug_assert!(lines.as_ref() == self.lines.as_ref(), "lines do not change with their place");
-        Filter { lines, keys: self.keys, probes: self.probes }
+        Filter { lines, keys: self.keys, probes: self.probes, prefixes: self.prefixes }
     }
 
     /// Bytes of the lines.
@@ -147,7 +191,14 @@ impl<B: AsRef<[u8]>> Filter<B> {
         prefetch(&raw const self.lines()[line_of(hash, self.lines().len())]);
     }
 
-    /// How many keys the filter was built from.
+    /// The [`extractor_id`] of the extractor whose prefixes of all keys are in the filter, too, if they are.
+    #[inline]
+    #[must_use]
+    pub fn prefixes(&self) -> Option<u64> {
+        self.prefixes
+    }
+
+    /// How many keys, and prefixes if there are any, the filter was built from.
     #[must_use]
     pub fn keys(&self) -> u32 {
         self.keys
@@ -160,6 +211,22 @@ impl<B: AsRef<[u8]>> Filter<B> {
 #[must_use]
 pub fn line_offset(hash: u64, encoded_len: usize) -> usize {
     line_of(hash, encoded_len.saturating_sub(TRAILER_BYTES) / LINE_BYTES) * LINE_BYTES
+}
+
+// What is behind the lines is less than a line, so that their number follows from the length of the whole.
+const _: () = assert!(TRAILER_BYTES + 1 + NAME_BYTES_MAX < LINE_BYTES);
+
+/// Takes the name of the extractor off the end of `lines`.
+fn split_name(lines: &[u8]) -> Result<(&[u8], &str)> {
+    let broken = || Error::corrupt("filter with a name of its prefix extractor that cannot be");
+    let (len, lines) = lines.split_last().ok_or_else(broken)?;
+    let len = usize::from(*len);
+    if !(1..=NAME_BYTES_MAX).contains(&len) {
+        return Err(broken());
+    }
+    let at = lines.len().checked_sub(len).ok_or_else(broken)?;
+    let (lines, name) = lines.split_at(at);
+    Ok((lines, std::str::from_utf8(name).map_err(|_| broken())?))
 }
 
 fn line_count(keys: usize, bits_per_key: u32) -> usize {

@@ -21,8 +21,9 @@ pub use row::IndexRow;
 
 use std::ops::Range;
 
-use terrane_base::{Error, Result};
+use terrane_base::{Error, Result, SeqNo};
 
+use crate::extent::UNNUMBERED_SEQ;
 use crate::heads::{self, Heads};
 use crate::wire::{self, Fields};
 use row::Row;
@@ -73,6 +74,27 @@ impl IndexBlock {
         let first_at = index.keys_at(0).map_or(0, |(_, last)| last.start);
         index.heads = Heads::collect(index.len(), first_at, |block| index.last_key(block));
         Ok(index)
+    }
+
+    /// Gives every row the number `seq` in the place of [`UNNUMBERED_SEQ`]: for an extent that is numbered as a whole.
+    ///
+    /// # Errors
+    /// `Corrupt` if a row has another number.
+    pub fn number(&mut self, seq: SeqNo) -> Result<()> {
+        for block in 0..self.len() {
+            let row = self.row(block);
+            if (row.seq_min, row.seq_max) != (UNNUMBERED_SEQ, UNNUMBERED_SEQ) {
+                return Err(Error::corrupt(format!(
+                    "index row {block} of an extent that is numbered as a whole has numbers {} to {}",
+                    row.seq_min, row.seq_max
+                )));
+            }
+            let at = self.place_of(block) + row::SEQS_AT;
+            for at in [at, at + 8] {
+                self.bytes[at..at + 8].copy_from_slice(&seq.0.to_le_bytes());
+            }
+        }
+        Ok(())
     }
 
     /// Bytes of memory that the index holds.

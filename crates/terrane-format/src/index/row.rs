@@ -7,10 +7,13 @@ use terrane_base::{Error, Result, SeqNo, key, varint};
 
 use crate::block::{self, Block};
 use crate::codec;
+use crate::extent::UNNUMBERED_SEQ;
 use crate::wire::Fields;
 
 /// Bytes of a row in front of the lengths of its keys.
 pub(super) const FIXED_BYTES: usize = 6 * 4 + 2 * 8 + 1;
+/// Where in a row its smallest and its largest number stand.
+pub(super) const SEQS_AT: usize = 6 * 4;
 /// Bytes of the shortest row: the fixed fields and two empty keys.
 pub(super) const ROW_BYTES_MIN: usize = FIXED_BYTES + 2;
 
@@ -104,18 +107,37 @@ impl IndexRow<'_> {
         self.check_stored(&stored)?;
         let raw = codec::decode_owned(self.compression, stored, self.raw_len as usize)?;
         let (block, found) = Block::decode_with_summary(raw)?;
+        self.check_summary(&found)?;
+        Ok(block)
+    }
+
+    /// [`IndexRow::open_block`] of an extent that is numbered as a whole, where the row has the number of all entries: the
+    /// block has it, too, when this returns.
+    ///
+    /// # Errors
+    /// As [`IndexRow::open_block`], and `Corrupt` if the bytes have another number than [`UNNUMBERED_SEQ`].
+    pub fn open_numbered_block(&self, stored: Vec<u8>) -> Result<Block> {
+        let written = IndexRow { seq_min: UNNUMBERED_SEQ, seq_max: UNNUMBERED_SEQ, ..*self };
+        let mut block = written.open_block(stored)?;
+        if !terrane_base::planted!(ForgetNumber) {
+            block.raise_numbers(self.seq_min.0.saturating_sub(UNNUMBERED_SEQ.0));
+        }
+        Ok(block)
+    }
+
+    fn check_summary(&self, found: &block::Summary) -> Result<()> {
         let expected = block::Summary {
             entries: self.entries,
             deletes: self.deletes,
             seq_min: self.seq_min.0,
             seq_max: self.seq_max.0,
         };
-        if found != expected {
+        if *found != expected {
             return Err(Error::corrupt(format!(
                 "block is not as its index row says: {expected:?}, found {found:?}"
             )));
         }
-        Ok(block)
+        Ok(())
     }
 }
 

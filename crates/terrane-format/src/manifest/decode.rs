@@ -5,8 +5,8 @@ use std::sync::Arc;
 use terrane_base::{Error, ExtentId, Result, SegmentId, SeqNo, TableId};
 
 use super::edit::{
-    Edit, EditOp, LEVEL_MAX, NAME_BYTES_MAX, NextIds, OPTION_BYTES_MAX, OPTIONS_MAX, Place, Seal,
-    SegmentSpec, TableOptions,
+    Edit, EditOp, HistoryRule, Kept, LEVEL_MAX, NAME_BYTES_MAX, NextIds, OPTION_BYTES_MAX, OPTIONS_MAX,
+    Place, Seal, SegmentSpec, TableOptions,
 };
 use crate::extent::ExtentMeta;
 use crate::range_deletes::END_BYTES_MAX;
@@ -75,6 +75,17 @@ impl EditOp {
             }),
             12 => EditOp::Epoch { epoch: fields.u64()? },
             13 => EditOp::CleanClose { last_seq: get_seq(fields)? },
+            14 => EditOp::KeepSegment {
+                id: get_segment(fields)?,
+                kept: Kept {
+                    first_seq: get_seq(fields)?,
+                    last_seq: get_seq(fields)?,
+                    end_offset: fields.u64()?,
+                    freed_at: fields.u64()?,
+                },
+            },
+            15 => EditOp::ForgetSegment { id: get_segment(fields)? },
+            16 => EditOp::SetHistory(HistoryRule { bytes: fields.u64()?, age: fields.u64()? }),
             tag => return Err(Error::corrupt(format!("manifest operation of unknown tag {tag}"))),
         })
     }

@@ -2,7 +2,7 @@
 
 use terrane_base::Result;
 
-use super::edit::EditOp;
+use super::edit::{EditOp, Kept};
 use super::file::{FILE_HEADER_BYTES, FileHeader, MAGIC};
 use super::record::{Link, RECORD_HEADER_BYTES, RecordHeader, RecordTag};
 use crate::dump::{Field, broken, text};
@@ -127,6 +127,12 @@ fn show_op(op: &EditOp) -> String {
             format!("table {} segment {} file {file} run {}", next.table.0, next.segment.0, next.run)
         }
         EditOp::Epoch { epoch } => epoch.to_string(),
+        EditOp::KeepSegment { id, kept } => {
+            let Kept { first_seq, last_seq, end_offset, freed_at } = kept;
+            format!("{id} {first_seq} to {last_seq} end {end_offset} freed at {freed_at} ms")
+        }
+        EditOp::ForgetSegment { id } => id.to_string(),
+        EditOp::SetHistory(rule) => format!("{} bytes {} ms", rule.bytes, rule.age),
     }
 }
 

@@ -54,6 +54,28 @@ pub struct Seal {
     pub checksum: u32,
 }
 
+/// What history has of a segment that is no longer live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Number of its first record.
+    pub first_seq: SeqNo,
+    /// Number of its last record.
+    pub last_seq: SeqNo,
+    /// Where its last group ends.
+    pub end_offset: u64,
+    /// When it ceased to be live, in milliseconds since 1970.
+    pub freed_at: u64,
+}
+
+/// How much history is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HistoryRule {
+    /// Most bytes of segments that are not live; 0 keeps none.
+    pub bytes: u64,
+    /// For how long after they ceased to be live, in milliseconds; 0 is as long as there is room.
+    pub age: u64,
+}
+
 /// Numbers that are free: the next of each sort to be given out. They never go back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NextIds {
@@ -149,6 +171,20 @@ pub enum EditOp {
         /// Last sequence number in use.
         last_seq: SeqNo,
     },
+    /// Gives a live segment up, but keeps its file as history, behind all that is kept already.
+    KeepSegment {
+        /// Which segment.
+        id: SegmentId,
+        /// What of it is kept.
+        kept: Kept,
+    },
+    /// Gives the oldest segment of history up; its file may be used again.
+    ForgetSegment {
+        /// Which segment.
+        id: SegmentId,
+    },
+    /// Says how much history is kept from now on.
+    SetHistory(HistoryRule),
 }
 
 /// Changes that take effect together or not at all.
@@ -188,6 +224,9 @@ impl EditOp {
             EditOp::NextIds(_) => "next-ids",
             EditOp::Epoch { .. } => "epoch",
             EditOp::CleanClose { .. } => "clean-close",
+            EditOp::KeepSegment { .. } => "keep-segment",
+            EditOp::ForgetSegment { .. } => "forget-segment",
+            EditOp::SetHistory(_) => "set-history",
         }
     }
 
@@ -270,6 +309,20 @@ impl EditOp {
             EditOp::CleanClose { last_seq } => {
                 put_tag(out, 13);
                 put_u64(out, last_seq.0);
+            }
+            EditOp::KeepSegment { id, kept } => {
+                put_tag(out, 14);
+                let fields = [id.0, kept.first_seq.0, kept.last_seq.0, kept.end_offset, kept.freed_at];
+                fields.into_iter().for_each(|field| put_u64(out, field));
+            }
+            EditOp::ForgetSegment { id } => {
+                put_tag(out, 15);
+                put_u64(out, id.0);
+            }
+            EditOp::SetHistory(rule) => {
+                put_tag(out, 16);
+                put_u64(out, rule.bytes);
+                put_u64(out, rule.age);
             }
             _ => unreachable!("encode() writes the operations on tables itself"),
         }

@@ -12,6 +12,6 @@ pub mod file;
 pub mod record;
 
 pub use describe::describe;
-pub use edit::{Edit, EditOp, LEVEL_MAX, NextIds, Place, Seal, SegmentSpec, TableOptions};
+pub use edit::{Edit, EditOp, HistoryRule, Kept, LEVEL_MAX, NextIds, Place, Seal, SegmentSpec, TableOptions};
 pub use file::{Current, DatabaseId, FileHeader};
 pub use record::{RecordHeader, RecordTag};

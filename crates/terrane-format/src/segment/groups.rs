@@ -124,30 +124,43 @@ impl<'a> Groups<'a> {
     fn check_batches(&self, header: &GroupHeader, group_checksum: u32) -> std::result::Result<u32, String> {
         let start = self.walk.offset;
         let group = &self.segment[start..start + header.len as usize];
-        let mut running = chain(self.walk.checksum, group_checksum);
-        let (mut at, mut record_count) = (GROUP_HEADER_BYTES, 0u64);
-        for index in 0..header.batch_count {
-            let cut = || format!("batch {index} of the group passes the group's end");
-            let fields = group.get(at..at + BATCH_HEADER_BYTES).ok_or_else(cut)?;
-            let (len, count, expected) = (u32_at(fields, 0), u32_at(fields, 4), u32_at(fields, 8));
-            let from = at + BATCH_HEADER_BYTES;
-            let records =
-                from.checked_add(len as usize).and_then(|to| group.get(from..to)).ok_or_else(cut)?;
-            let found = batch_checksum(group_checksum, (start + at) as u64, count, records);
-            if found != expected && !terrane_base::planted!(IgnoreBatchChecksum) {
-                return Err(format!(
-                    "batch {index} of the group: expected checksum {expected:08x}, found {found:08x}"
-                ));
-            }
-            running = chain(running, found);
-            record_count += u64::from(count);
-            at = from + len as usize;
-        }
-        if record_count != u64::from(header.record_count) || at.next_multiple_of(GROUP_ALIGN) != group.len() {
-            return Err("the batches do not add up to the group".to_owned());
-        }
-        Ok(running)
+        check_batches(group, start, (header, group_checksum), self.walk.checksum)
     }
+}
+
+/// Checks every batch of the group `group` at `start` of its segment, given its header and the header's checksum; returns
+/// the running checksum behind it if `running` is the one in front.
+///
+/// # Errors
+/// Why the group is not sound.
+pub fn check_batches(
+    group: &[u8],
+    start: usize,
+    (header, group_checksum): (&GroupHeader, u32),
+    running: u32,
+) -> std::result::Result<u32, String> {
+    let mut running = chain(running, group_checksum);
+    let (mut at, mut record_count) = (GROUP_HEADER_BYTES, 0u64);
+    for index in 0..header.batch_count {
+        let cut = || format!("batch {index} of the group passes the group's end");
+        let fields = group.get(at..at + BATCH_HEADER_BYTES).ok_or_else(cut)?;
+        let (len, count, expected) = (u32_at(fields, 0), u32_at(fields, 4), u32_at(fields, 8));
+        let from = at + BATCH_HEADER_BYTES;
+        let records = from.checked_add(len as usize).and_then(|to| group.get(from..to)).ok_or_else(cut)?;
+        let found = batch_checksum(group_checksum, (start + at) as u64, count, records);
+        if found != expected && !terrane_base::planted!(IgnoreBatchChecksum) {
+            return Err(format!(
+                "batch {index} of the group: expected checksum {expected:08x}, found {found:08x}"
+            ));
+        }
+        running = chain(running, found);
+        record_count += u64::from(count);
+        at = from + len as usize;
+    }
+    if record_count != u64::from(header.record_count) || at.next_multiple_of(GROUP_ALIGN) != group.len() {
+        return Err("the batches do not add up to the group".to_owned());
+    }
+    Ok(running)
 }
 
 impl Iterator for Groups<'_> {

@@ -60,6 +60,15 @@ pub(crate) fn example_filter() -> Vec<u8> {
     bytes
 }
 
+/// The same with the prefix that both have by the extractor `fixed:2`.
+#[allow(dead_code, reason = "not every test binary has filters")]
+pub(crate) fn example_prefixed_filter() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let hashes = [filter::hash(b"apple"), filter::hash(b"apricot"), filter::prefix_hash(b"ap")];
+    filter::build_with(&hashes, Some("fixed:2"), 10, &mut bytes);
+    bytes
+}
+
 pub(crate) fn example_extent() -> Vec<u8> {
     let mut bytes = example_block();
     let raw_bytes = bytes.len() as u64;

@@ -38,7 +38,8 @@ impl Shared {
         Ok(())
     }
 
-    pub(super) fn trim(&self, upto: SegmentId) -> Result<Vec<SegmentId>> {
+    /// Gives up segments up to `upto`. The files of those `kept` are nobody's business here any more.
+    pub(super) fn trim(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
         let (mut gone, mut useless) = (Vec::new(), Vec::new());
         let mut state = self.state.lock();
         while let Some(first) = state.live.front()
@@ -47,8 +48,11 @@ impl Shared {
             && let Some(first) = state.live.pop_front()
         {
             gone.push(first.info.id);
-            let kept = state.spares.len() + state.retired.len();
-            if first.info.bytes == self.settings.segment_bytes && kept < self.settings.spare_files_max {
+            if kept.contains(&first.info.id) && !terrane_base::planted!(ReuseHistory) {
+                continue;
+            }
+            let spare = state.spares.len() + state.retired.len();
+            if first.info.bytes == self.settings.segment_bytes && spare < self.settings.spare_files_max {
                 let retired =
                     Retired { file: first.info.file, bytes: first.info.bytes, memory: first.memory };
                 state.retired.push(retired);

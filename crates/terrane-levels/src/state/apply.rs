@@ -8,6 +8,7 @@ use terrane_base::{Error, Result, SegmentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX};
 use terrane_format::manifest::{Edit, EditOp, NextIds, Place, Seal, SegmentSpec, TableOptions};
+use terrane_format::segment::SEGMENT_BYTES_MAX;
 
 use super::{Segment, State, Table};
 use crate::metasnapshot::{Change, Metasnapshot};
@@ -103,6 +104,12 @@ impl State {
                 self.clean_close = Some(*last_seq);
                 Ok(())
             }
+            EditOp::KeepSegment { id, kept } => self.keep_segment(*id, *kept),
+            EditOp::ForgetSegment { id } => self.forget_segment(*id),
+            EditOp::SetHistory(rule) => {
+                self.history_rule = *rule;
+                Ok(())
+            }
         }
     }
 
@@ -152,6 +159,10 @@ impl State {
     fn add_segment(&mut self, spec: SegmentSpec) -> Result<()> {
         if spec.id < self.next.segment {
             return Err(Error::invalid(format!("segment number {} was used before", spec.id)));
+        }
+        if spec.bytes > SEGMENT_BYTES_MAX {
+            let message = format!("segment {} of {} bytes: at most {SEGMENT_BYTES_MAX}", spec.id, spec.bytes);
+            return Err(Error::invalid(message));
         }
         if self.segment_files.contains(&spec.file) {
             let message = format!("segment {}: file {} belongs to another segment", spec.id, spec.file);
@@ -249,7 +260,7 @@ fn raise(number: &mut SeqNo, to: SeqNo) -> Result<()> {
     Ok(())
 }
 
-fn check_seq(seq: SeqNo) -> Result<()> {
+pub(super) fn check_seq(seq: SeqNo) -> Result<()> {
     if seq > SeqNo::MAX {
         Err(Error::invalid(format!("sequence number {seq} is beyond 56 bits")))
     } else {
@@ -277,6 +288,6 @@ fn no_table(id: TableId) -> Error {
 }
 
 #[cold]
-fn no_segment(id: SegmentId) -> Error {
+pub(super) fn no_segment(id: SegmentId) -> Error {
     Error::invalid(format!("there is no live segment {id}"))
 }

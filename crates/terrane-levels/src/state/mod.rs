@@ -4,6 +4,8 @@
 //! accepted once is accepted always. Cloning shares everything large.
 
 mod apply;
+mod history;
+mod image;
 mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +14,9 @@ use std::sync::Arc;
 use terrane_base::{Error, ExtentId, Result, SegmentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::file::FORMAT_VERSION;
-use terrane_format::manifest::{DatabaseId, Edit, EditOp, NextIds, Seal, SegmentSpec, TableOptions};
+use terrane_format::manifest::{
+    DatabaseId, Edit, EditOp, HistoryRule, Kept, NextIds, Seal, SegmentSpec, TableOptions,
+};
 
 use crate::metasnapshot::Metasnapshot;
 use crate::slots::Slots;
@@ -48,6 +52,15 @@ pub struct Segment {
     pub seal: Option<Seal>,
 }
 
+/// A segment that is history: not live any more, but kept for whoever asks what changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptSegment {
+    /// The segment.
+    pub spec: SegmentSpec,
+    /// What of it is kept.
+    pub kept: Kept,
+}
+
 /// Everything the manifest knows. Equal states may have come about by different edits.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -59,6 +72,10 @@ pub struct State {
     pub tables: BTreeMap<TableId, Arc<Table>>,
     /// Live segments.
     pub segments: BTreeMap<SegmentId, Segment>,
+    /// Segments that are history: their records follow each other without a gap.
+    pub history: Arc<BTreeMap<SegmentId, KeptSegment>>,
+    /// How much history is kept.
+    pub history_rule: HistoryRule,
     /// The sealed segment with the highest number so far and its seal, live or not: the chain goes on from it.
     pub last_sealed: Option<(SegmentSpec, Seal)>,
     /// Free numbers.
@@ -75,7 +92,7 @@ pub struct State {
     /// The tables that are not dropped, by name: looked up once per created table, so a scan would take time that
     /// grows with the square of a hostile file. Shared by clones until a table comes or goes.
     names: Arc<BTreeMap<String, TableId>>,
-    /// Files of the live segments, for the same reason.
+    /// Files of the live segments and of those that are history, for the same reason.
     segment_files: BTreeSet<u32>,
 }
 
@@ -88,6 +105,8 @@ impl State {
             format_version,
             tables: BTreeMap::new(),
             segments: BTreeMap::new(),
+            history: Arc::default(),
+            history_rule: HistoryRule::default(),
             last_sealed: None,
             next: NextIds::default(),
             durable: SeqNo::default(),
@@ -118,8 +137,13 @@ impl State {
 
     /// Every extent with its number of slots, dropped tables included: what a store keeps.
     pub fn extents(&self) -> impl Iterator<Item = (ExtentId, u32)> {
+        self.metas().map(|meta| (meta.id, meta.slots))
+    }
+
+    /// What is known of every extent, dropped tables included.
+    pub fn metas(&self) -> impl Iterator<Item = &Arc<ExtentMeta>> {
         let levels = self.tables.values().flat_map(|table| table.extents.places());
-        levels.flat_map(|(_, level)| level.iter()).map(|meta| (meta.id, meta.slots))
+        levels.flat_map(|(_, level)| level.iter())
     }
 
     /// The highest sequence number that anything in the state mentions; later commits have higher ones.
@@ -133,13 +157,20 @@ impl State {
         seqs.chain(flushed).chain(seals).chain(marks).max().unwrap_or_default()
     }
 
+    /// Bytes of the files of segments that are history.
+    #[must_use]
+    pub fn history_bytes(&self) -> u64 {
+        self.history.values().map(|segment| segment.spec.bytes).sum()
+    }
+
     /// The same tables and extents as a database of its own, whose journal is `segments`, oldest first, each with its
-    /// end: everything up to `last_seq` is in them or in the extents.
+    /// end: everything up to `last_seq` is in them or in the extents. It has no history, but the same rule.
     #[must_use]
     pub fn detached(&self, database: DatabaseId, segments: &[(SegmentSpec, Seal)], last_seq: SeqNo) -> State {
         let mut state = self.clone();
         state.database = database;
         state.format_version = FORMAT_VERSION;
+        state.history = Arc::default();
         state.segments = segments
             .iter()
             .map(|(spec, seal)| (spec.id, Segment { spec: *spec, seal: Some(*seal) }))
@@ -167,7 +198,8 @@ impl State {
         self.extents().try_for_each(|(id, count)| slots.take(id, count))?;
         let live = self.tables.values().filter(|table| !table.dropped);
         let names: BTreeMap<_, _> = live.map(|table| (table.name.clone(), table.id)).collect();
-        let files: BTreeSet<_> = self.segments.values().map(|segment| segment.spec.file).collect();
+        let live = self.segments.values().map(|segment| segment.spec.file);
+        let files: BTreeSet<_> = live.chain(self.history.values().map(|segment| segment.spec.file)).collect();
         if names != *self.names || files != self.segment_files {
             return Err(Error::invalid("names of tables or files of segments are not those in use"));
         }
@@ -183,6 +215,9 @@ impl PartialEq for State {
         let fields = |state: &State| {
             (state.database, state.last_sealed, state.next, state.durable, state.epoch, state.clean_close)
         };
-        fields(self) == fields(other) && self.segments == other.segments && self.tables == other.tables
+        fields(self) == fields(other)
+            && self.segments == other.segments
+            && (&self.history, self.history_rule) == (&other.history, other.history_rule)
+            && self.tables == other.tables
     }
 }

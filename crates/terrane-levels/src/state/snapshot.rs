@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Result, SeqNo, TableId, varint};
+use terrane_base::{Result, SegmentId, SeqNo, TableId, varint};
 use terrane_format::extent::ExtentMeta;
-use terrane_format::manifest::{EditOp, Place};
+use terrane_format::manifest::{EditOp, HistoryRule, Place};
 
 use super::{State, Table};
 
@@ -72,19 +72,31 @@ impl<'a> Pieces<'a> {
     }
 
     fn push_segments(&mut self, state: &State) -> Result<()> {
-        let gone = state.last_sealed.filter(|(spec, _)| !state.segments.contains_key(&spec.id));
-        let live = state.segments.values().map(|segment| (segment.spec, segment.seal, true));
-        let mut all: Vec<_> = live.chain(gone.map(|(spec, seal)| (spec, Some(seal), false))).collect();
+        let last = state.last_sealed;
+        let is_there = |id: &SegmentId| state.segments.contains_key(id) || state.history.contains_key(id);
+        let gone = last
+            .filter(|(spec, _)| !is_there(&spec.id))
+            .map(|(spec, seal)| (spec, Some(seal), Some(EditOp::RemoveSegment { id: spec.id })));
+        let live = state.segments.values().map(|segment| (segment.spec, segment.seal, None));
+        let kept = state.history.values().map(|segment| {
+            let (id, kept) = (segment.spec.id, segment.kept);
+            let seal = last.filter(|(spec, _)| spec.id == id).map(|(_, seal)| seal);
+            (segment.spec, seal, Some(EditOp::KeepSegment { id, kept }))
+        });
+        let mut all: Vec<_> = live.chain(kept).chain(gone).collect();
         all.sort_by_key(|(spec, ..)| spec.id);
-        for (spec, seal, live) in all {
+        for (spec, seal, end) in all {
             // In the order of their numbers a file is given up before a later segment uses it again.
             self.push(&EditOp::AddSegment(spec))?;
             if let Some(seal) = seal {
                 self.push(&EditOp::SealSegment { id: spec.id, seal })?;
             }
-            if !live {
-                self.push(&EditOp::RemoveSegment { id: spec.id })?;
+            if let Some(end) = end {
+                self.push(&end)?;
             }
+        }
+        if state.history_rule != HistoryRule::default() {
+            self.push(&EditOp::SetHistory(state.history_rule))?;
         }
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use terrane_base::{Error, ExtentId, Result, SeqNo};
 use terrane_format::extent::{self, Expiry, ExtentMeta, Footer, Form, Handle, RangeSection};
-use terrane_format::filter;
 use terrane_format::range_deletes::{Fragment, Fragments, seq_range};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
@@ -15,9 +14,7 @@ impl ExtentWriter {
         self.cut_block()?;
         let blocks = self.index.len() as u32;
         let index = self.append_part(|writer| writer.index.finish(&mut writer.bytes));
-        let bits_per_key = self.settings.filter_bits_per_key;
-        let filter =
-            self.append_part(|writer| filter::build(&writer.hashes, bits_per_key, &mut writer.bytes));
+        let filter = self.append_part(ExtentWriter::append_filter);
         let range_deletes = self.append_part(|writer| {
             if !writer.range_deletes.is_empty() {
                 Fragments::encode(&writer.range_deletes, &mut writer.bytes);

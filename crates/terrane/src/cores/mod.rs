@@ -63,6 +63,7 @@ mod owner;
 mod ownership;
 mod request;
 mod session;
+mod submit;
 
 use std::sync::Arc;
 
@@ -140,7 +141,7 @@ impl Cores {
     /// # Errors
     /// `Invalid` for a table that was not named to the builder.
     pub fn core_of(&self, table: &Table, key: &[u8]) -> Result<usize> {
-        Ok(self.shared.ownership.home(table, key)?.core)
+        table.encoding(key, |key| Ok(self.shared.ownership.home(table, key)?.core))
     }
 
     /// Whether the partition of `key` is hot, so that every core serves its reads.
@@ -148,7 +149,8 @@ impl Cores {
     /// # Errors
     /// As [`Cores::core_of`].
     pub fn is_spread(&self, table: &Table, key: &[u8]) -> Result<bool> {
-        Ok(self.shared.load.is_spread(self.shared.ownership.home(table, key)?.partition))
+        let home = table.encoding(key, |key| self.shared.ownership.home(table, key))?;
+        Ok(self.shared.load.is_spread(home.partition))
     }
 
     /// How many requests each core has answered.

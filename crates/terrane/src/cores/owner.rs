@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use terrane_base::key_order::Order;
 use terrane_base::lane::{Serve, Server};
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo};
 
@@ -101,7 +102,10 @@ impl Owner {
 
     fn read_alone(&self, slot: &mut Slot) {
         let table = self.ownership.table(slot.place);
-        let done = if slot.ask == Ask::MultiGet { multi_get(table, slot) } else { scan(table, slot) };
+        let done = match slot.ask {
+            Ask::MultiGet => multi_get(table, slot),
+            _ => scan(table, self.ownership.order(slot.place), slot),
+        };
         slot.error = done.err();
     }
 
@@ -265,11 +269,11 @@ fn multi_get(table: &Table, slot: &mut Slot) -> Result<()> {
     done
 }
 
-fn scan(table: &Table, slot: &mut Slot) -> Result<()> {
+fn scan(table: &Table, order: Option<&Order>, slot: &mut Slot) -> Result<()> {
     let Slot { ask, key, value, rare, .. } = slot;
     value.clear();
     rare.ends.clear();
-    let mut cursor = table.cursor();
+    let (mut cursor, mut decoded) = (table.cursor(), Vec::new());
     let step: fn(&mut Cursor) -> Result<()> = if *ask == Ask::Scan(true) {
         cursor.seek(key)?;
         Cursor::next
@@ -281,6 +285,13 @@ fn scan(table: &Table, slot: &mut Slot) -> Result<()> {
         if rare.ends.len() == 2 * rare.rows_max || value.len() >= SCAN_BYTES_MAX {
             break;
         }
+        let row_key = match order {
+            None => row_key,
+            Some(order) => {
+                order.decode_into(row_key, &mut decoded)?;
+                &decoded
+            }
+        };
         for piece in [row_key, row_value] {
             value.extend_from_slice(piece);
             rare.ends.push(value.len());

@@ -1,5 +1,8 @@
 //! Which core owns a key. Fixed when the cores are built, so it is read without any coordination.
 
+use std::sync::Arc;
+
+use terrane_base::key_order::{Order, encoded};
 use terrane_base::record::Record;
 use terrane_base::{Batch, Error, RecordKind, Result, TableId};
 
@@ -17,8 +20,10 @@ pub(super) struct Home {
 }
 
 struct Place {
+    /// Without its order: cores get encoded keys.
     table: Table,
-    /// Ascending; a range begins with its split.
+    order: Option<Arc<Order>>,
+    /// Ascending, encoded; a range begins with its split.
     splits: Vec<Vec<u8>>,
     first_partition: usize,
 }
@@ -41,9 +46,12 @@ impl Ownership {
         Ok(ownership)
     }
 
-    fn add(&mut self, db: &Db, table: Table, splits: Vec<Vec<u8>>) -> Result<()> {
+    fn add(&mut self, db: &Db, mut table: Table, splits: Vec<Vec<u8>>) -> Result<()> {
+        let order = table.order.take();
+        let splits = splits.iter().map(|split| Ok(encoded(order.as_deref(), split)?.into_owned()));
+        let splits = splits.collect::<Result<Vec<_>>>()?;
         let name = table.name();
-        if !std::sync::Arc::ptr_eq(&table.engine, db.engine()) {
+        if !Arc::ptr_eq(&table.engine, db.engine()) {
             return Err(Error::invalid(format!("table {name:?} is of another database")));
         }
         if !splits.is_sorted_by(|left, right| left < right) {
@@ -58,7 +66,7 @@ impl Ownership {
         }
         let first_partition = self.partitions;
         self.partitions += splits.len() + 1;
-        self.places.push(Place { table, splits, first_partition });
+        self.places.push(Place { table, order, splits, first_partition });
         self.by_id[id] = self.places.len() as u32;
         Ok(())
     }
@@ -71,11 +79,16 @@ impl Ownership {
         &self.places[place as usize].table
     }
 
-    /// Where `key` of `table` belongs.
+    /// How the keys of the rows of a table are decoded.
+    pub(super) fn order(&self, place: u32) -> Option<&Order> {
+        self.places[place as usize].order.as_deref()
+    }
+
+    /// Where the encoded `key` of `table` belongs.
     #[inline]
     pub(super) fn home(&self, table: &Table, key: &[u8]) -> Result<Home> {
         // Numbers of tables mean something within their database only.
-        let is_ours = |home: &Home| std::sync::Arc::ptr_eq(&table.engine, &self.table(home.place).engine);
+        let is_ours = |home: &Home| Arc::ptr_eq(&table.engine, &self.table(home.place).engine);
         self.home_of(table.id(), key).filter(is_ours).ok_or_else(|| not_named(table))
     }
 

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use terrane_base::lane::{Bell, Client, Taken};
 use terrane_base::sync::spin;
-use terrane_base::{Error, Kind, Result, SeqNo, key};
+use terrane_base::{Error, Kind, Result, SeqNo};
 
 use super::ownership::Home;
 use super::request::{Answer, Ask, Slot};
 use super::{Shared, closed};
-use crate::{Batch, Sync, Table};
+use crate::{Batch, Sync};
 
 /// Requests that are handed over together, at least.
 const PUBLISH: u64 = 16;
@@ -47,11 +47,11 @@ struct Lane {
 
 /// One thread's way into [`Cores`](super::Cores). Dropping it does what was submitted, and forgets the answers.
 pub struct Session {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     bell: terrane_base::sync::Arc<Bell>,
     /// One for each core.
     lanes: Vec<Lane>,
-    submitted: u64,
+    pub(super) submitted: u64,
     /// Whether any lane has, or had, a read of another core's partition.
     has_spread: bool,
 }
@@ -67,94 +67,6 @@ impl Session {
     }
 
     // --- requests ---
-
-    /// Asks for the value of `key`. Answer: [`Answer::Value`].
-    ///
-    /// # Errors
-    /// `Busy` if the ring of the core is full: collect answers and submit again. `Invalid` for a key beyond the limit
-    /// or a table that no core owns. `Cancelled` after a close.
-    #[inline]
-    pub fn get(&mut self, table: &Table, key: &[u8]) -> Result<Ticket> {
-        key::check_key(key)?;
-        let home = self.shared.ownership.home(table, key)?;
-        self.read(home, Ask::Get, |slot| slot.key.extend_from_slice(key))
-    }
-
-    /// Asks for the values of several keys of one partition, of one moment. Answer: [`Answer::Values`].
-    ///
-    /// # Errors
-    /// As [`Session::get`], and `Invalid` for keys of several partitions.
-    pub fn multi_get(&mut self, table: &Table, keys: &[&[u8]]) -> Result<Ticket> {
-        keys.iter().try_for_each(|key| key::check_key(key))?;
-        let home = self.shared.ownership.home(table, keys.first().copied().unwrap_or_default())?;
-        for key in keys {
-            if self.shared.ownership.home(table, key)? != home {
-                return Err(Error::invalid(
-                    "the keys belong to several partitions: ask for those of each apart",
-                ));
-            }
-        }
-        self.read(home, Ask::MultiGet, |slot| {
-            slot.rare.ends.clear();
-            for key in keys {
-                slot.key.extend_from_slice(key);
-                slot.rare.ends.push(slot.key.len());
-            }
-        })
-    }
-
-    /// Asks for up to `rows_max` rows from the first key at or after `start`, fewer once they pass
-    /// [`SCAN_BYTES_MAX`](super::SCAN_BYTES_MAX). The core of `start` reads them, beyond its range too; there the
-    /// session's earlier writes may still be missing. Answer: [`Answer::Rows`].
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn scan(&mut self, table: &Table, start: &[u8], rows_max: usize) -> Result<Ticket> {
-        self.scan_to(table, start, rows_max, true)
-    }
-
-    /// [`Session::scan`] downward, from the last key at or before `start`.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn scan_back(&mut self, table: &Table, start: &[u8], rows_max: usize) -> Result<Ticket> {
-        self.scan_to(table, start, rows_max, false)
-    }
-
-    fn scan_to(&mut self, table: &Table, start: &[u8], rows_max: usize, is_forward: bool) -> Result<Ticket> {
-        key::check_key(start)?;
-        let home = self.shared.ownership.home(table, start)?;
-        self.read(home, Ask::Scan(is_forward), |slot| {
-            slot.key.extend_from_slice(start);
-            slot.rare.rows_max = rows_max;
-        })
-    }
-
-    /// Sets `key` to `value`. Answer: [`Answer::Written`].
-    ///
-    /// # Errors
-    /// As [`Session::get`], and `Invalid` for a value beyond the limit.
-    pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8], sync: Sync) -> Result<Ticket> {
-        let home = self.shared.ownership.home(table, key)?;
-        self.write_to(home.core, sync, |slot| {
-            (slot.ask, slot.place) = (Ask::Write, home.place);
-            table.add_put(&mut slot.batch, key, value)
-        })
-        .inspect(|_| self.shared.load.note(home.partition, self.submitted))
-    }
-
-    /// Removes `key`; fine if it is not there. Answer: [`Answer::Written`].
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn delete(&mut self, table: &Table, key: &[u8], sync: Sync) -> Result<Ticket> {
-        let home = self.shared.ownership.home(table, key)?;
-        self.write_to(home.core, sync, |slot| {
-            (slot.ask, slot.place) = (Ask::Write, home.place);
-            slot.batch.delete(table.id(), key)
-        })
-        .inspect(|_| self.shared.load.note(home.partition, self.submitted))
-    }
 
     /// Applies a batch whose keys all belong to one core, all or nothing. Answer: [`Answer::Written`].
     ///
@@ -247,7 +159,7 @@ impl Session {
 
     /// Submits a read of `home`.
     #[inline]
-    fn read(&mut self, home: Home, ask: Ask, fill: impl FnOnce(&mut Slot)) -> Result<Ticket> {
+    pub(super) fn read(&mut self, home: Home, ask: Ask, fill: impl FnOnce(&mut Slot)) -> Result<Ticket> {
         let core = self.reader_of(home);
         let ticket = self.submitted;
         let lane = &mut self.lanes[core];
@@ -281,7 +193,7 @@ impl Session {
         (0..self.lanes.len()).min_by_key(awaited).expect("there is a core")
     }
 
-    fn write_to(
+    pub(super) fn write_to(
         &mut self,
         core: usize,
         sync: Sync,

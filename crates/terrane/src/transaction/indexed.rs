@@ -1,17 +1,76 @@
 //! A write batch that can be read: an index over its own records.
 
+mod read;
+
 use std::collections::BTreeMap;
-use std::ops::{Bound, Range, RangeBounds};
+use std::ops::Range;
+use std::time::Duration;
 
-use terrane_base::{Result, SeqNo, TableId};
-use terrane_engine::Bounds;
+use terrane_base::record::{Header, Record};
+use terrane_base::{RecordKind, Result, SeqNo, TableId};
 
-use crate::snapshot::to_bounds;
-use crate::transaction::iter::BatchIter;
-use crate::{Batch, Db, Snapshot, Sync, Table, Value};
+use crate::transaction::deleted::Deleted;
+use crate::{Batch, Db, Sync, Table};
 
-/// What a batch does to a key last: where in its records the value lies, or a delete.
-pub(crate) type Change = Option<Range<usize>>;
+/// What one record of a batch does to its key.
+#[derive(Clone, Debug)]
+pub(crate) struct Written {
+    kind: RecordKind,
+    /// Where in the batch its value lies, as it is stored.
+    value: Range<usize>,
+}
+
+/// What a batch does to a key.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// One record counts.
+    One(Written),
+    /// Operands of merges, oldest first, perhaps onto a first record that is none.
+    Chain(Vec<Written>),
+}
+
+impl Change {
+    fn records(&self) -> &[Written] {
+        match self {
+            Change::One(written) => std::slice::from_ref(written),
+            Change::Chain(chain) => chain,
+        }
+    }
+
+    /// Whether what the database has counts, too.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.records()[0].kind, RecordKind::Merge | RecordKind::MergeUntil)
+    }
+}
+
+/// What a batch does to one table.
+#[derive(Clone, Debug, Default)]
+struct TableIndex {
+    keys: BTreeMap<Vec<u8>, Change>,
+    /// Ranges that it deletes. A key of `keys` that lies there was written later.
+    deleted: Deleted,
+}
+
+/// What a batch says of one key.
+pub(crate) enum Own<'b> {
+    /// Nothing: what the database has counts.
+    Nothing,
+    /// It lies in a range that is deleted.
+    Deleted,
+    /// This.
+    Change(&'b Change),
+}
+
+impl Own<'_> {
+    /// Whether what the database has counts.
+    pub(crate) fn is_open(&self) -> bool {
+        match self {
+            Own::Nothing => true,
+            Own::Deleted => false,
+            Own::Change(change) => change.is_open(),
+        }
+    }
+}
 
 /// How far a batch was at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -21,11 +80,23 @@ struct Mark {
     undo: usize,
 }
 
+/// What takes one step back.
+#[derive(Clone, Debug)]
+enum Undo {
+    /// The key had this.
+    Key(TableId, Vec<u8>, Option<Change>),
+    /// The key had one operand less.
+    Operand(TableId, Vec<u8>),
+    /// The table had these ranges.
+    Deleted(TableId, Deleted),
+}
+
 /// A batch of changes that can be read as if it had been written: each read looks into the batch first, and then into a
 /// snapshot or the latest state. Nothing is written before [`IndexedBatch::write`].
 ///
 /// A batch belongs to one database, that of the first table that it changes. A later change of a key takes the place of
-/// an earlier one.
+/// an earlier one, but a merge is folded with what is there: with the batch's own change, and else with what the
+/// database has.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -49,10 +120,10 @@ struct Mark {
 #[derive(Clone, Debug, Default)]
 pub struct IndexedBatch {
     pub(crate) batch: Batch,
-    index: BTreeMap<TableId, BTreeMap<Vec<u8>, Change>>,
+    index: BTreeMap<TableId, TableIndex>,
     savepoints: Vec<Mark>,
-    /// While there is a savepoint: what the index held for each key that was changed, oldest first.
-    undo: Vec<(TableId, Vec<u8>, Option<Change>)>,
+    /// While there is a savepoint: what takes each change back, oldest first.
+    undo: Vec<Undo>,
     key_count: u64,
 }
 
@@ -68,10 +139,31 @@ impl IndexedBatch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.batch.put(table, key, value)?;
-        let end = self.batch.bytes();
-        self.note(table.id(), key, Some(end - value.len()..end));
-        Ok(())
+        self.add(table, |batch| batch.put(table, key, value))
+    }
+
+    /// As [`Batch::put_with_ttl`].
+    ///
+    /// # Errors
+    /// As [`Batch::put_with_ttl`].
+    pub fn put_with_ttl(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
+        self.add(table, |batch| batch.put_with_ttl(table, key, value, ttl))
+    }
+
+    /// As [`Batch::put_until`].
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    pub fn put_until(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
+        self.add(table, |batch| batch.put_until(table, key, value, until))
+    }
+
+    /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`].
+    ///
+    /// # Errors
+    /// As [`Batch::merge`].
+    pub fn merge(&mut self, table: &Table, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.add(table, |batch| batch.merge(table, key, operand))
     }
 
     /// Removes `key` from `table`; fine if it is not there.
@@ -79,17 +171,63 @@ impl IndexedBatch {
     /// # Errors
     /// As [`Batch::put`].
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        self.batch.delete(table, key)?;
-        self.note(table.id(), key, None);
+        self.add(table, |batch| batch.delete(table, key))
+    }
+
+    /// Removes `key`, which was put at most once since it was last removed, from `table`; see [`Table::single_delete`].
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    pub fn single_delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+        self.add(table, |batch| batch.single_delete(table, key))
+    }
+
+    /// Removes every key from `start` to before `end` from `table`, but not what this batch puts there later.
+    ///
+    /// # Errors
+    /// As [`Batch::delete_range`].
+    pub fn delete_range(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
+        let at = self.batch.bytes();
+        self.batch.delete_range(table, start, end)?;
+        let (record, _) =
+            Record::decode(&self.batch.records.bytes()[at..]).expect("a batch holds whole records");
+        // As they are kept.
+        let (start, end) = (record.key.to_vec(), record.value.to_vec());
+        let id = table.id();
+        let index = self.index.entry(id).or_default();
+        let before = index.deleted.clone();
+        index.deleted.add(&start, &end);
+        let within: Vec<_> = index.keys.range(start..end).map(|(key, _)| key.clone()).collect();
+        let gone = within.into_iter().map(|key| {
+            let change = index.keys.remove(&key);
+            Undo::Key(id, key, change)
+        });
+        let gone: Vec<_> = gone.collect();
+        self.key_count -= gone.len() as u64;
+        self.note_undo(Undo::Deleted(id, before));
+        gone.into_iter().for_each(|undo| self.note_undo(undo));
         Ok(())
     }
 
-    fn note(&mut self, table: TableId, key: &[u8], change: Change) {
-        let before = self.index.entry(table).or_default().insert(key.to_vec(), change);
-        self.key_count += u64::from(before.is_none());
+    fn note_undo(&mut self, undo: Undo) {
         if !self.savepoints.is_empty() {
-            self.undo.push((table, key.to_vec(), before));
+            self.undo.push(undo);
         }
+    }
+
+    /// Adds a record of one key, and notes what it does.
+    fn add(&mut self, table: &Table, add: impl FnOnce(&mut Batch) -> Result<()>) -> Result<()> {
+        let at = self.batch.bytes();
+        add(&mut self.batch)?;
+        let bytes = &self.batch.records.bytes()[at..];
+        let header = Header::decode(bytes).expect("a batch holds whole records");
+        let key = &bytes[header.header_len..header.header_len + header.key_len];
+        let end = self.batch.bytes();
+        let written = Written { kind: header.kind, value: end - header.value_len..end };
+        let undo = self.index.entry(table.id()).or_default().note(table.id(), key, written);
+        self.key_count += u64::from(matches!(undo, Undo::Key(_, _, None)));
+        self.note_undo(undo);
+        Ok(())
     }
 
     /// How many changes it holds, those that a later one hides counted as well.
@@ -98,7 +236,7 @@ impl IndexedBatch {
         self.batch.len()
     }
 
-    /// How many keys it changes.
+    /// How many keys it changes one by one; those that lie in a range that it deletes later do not count.
     #[must_use]
     pub fn key_count(&self) -> u64 {
         self.key_count
@@ -143,15 +281,12 @@ impl IndexedBatch {
     /// `Invalid` if none is set.
     pub fn rollback_to_savepoint(&mut self) -> Result<()> {
         let mark = self.savepoints.pop().ok_or_else(no_savepoint)?;
-        for (table, key, before) in self.undo.drain(mark.undo..).rev() {
-            let index = self.index.get_mut(&table).expect("what was noted is in the index");
-            match before {
-                Some(change) => drop(index.insert(key, change)),
-                None => {
-                    index.remove(&key);
-                    self.key_count -= 1;
-                }
-            }
+        for undo in self.undo.drain(mark.undo..).rev() {
+            let (Undo::Key(table, ..) | Undo::Operand(table, _) | Undo::Deleted(table, _)) = &undo;
+            let index = self.index.get_mut(table).expect("what was noted is in the index");
+            let before = index.keys.len();
+            index.take_back(undo);
+            self.key_count = self.key_count + index.keys.len() as u64 - before as u64;
         }
         self.batch.records.truncate(mark.bytes, mark.record_count);
         Ok(())
@@ -169,73 +304,6 @@ impl IndexedBatch {
         Ok(())
     }
 
-    /// What the batch alone says of `key`: nothing, that it is deleted (`Some(None)`), or its value.
-    #[must_use]
-    pub fn changed(&self, table: &Table, key: &[u8]) -> Option<Option<&[u8]>> {
-        if !self.batch.is_of(table) {
-            return None;
-        }
-        self.index.get(&table.id())?.get(key).map(|change| self.value_of(change))
-    }
-
-    pub(crate) fn value_of(&self, change: &Change) -> Option<&[u8]> {
-        change.clone().map(|range| &self.batch.records.bytes()[range])
-    }
-
-    /// The value of `key` as it will be once the batch is written to the latest state.
-    ///
-    /// # Errors
-    /// As [`Table::get`].
-    pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
-        match self.changed(table, key) {
-            Some(value) => Ok(value.map(|bytes| Value::new(bytes.to_vec()))),
-            None => table.get(key),
-        }
-    }
-
-    /// The value of `key` in a snapshot under the batch.
-    ///
-    /// # Errors
-    /// As [`Snapshot::get`].
-    pub fn get_at(&self, snapshot: &Snapshot, table: &Table, key: &[u8]) -> Result<Option<Value>> {
-        match self.changed(table, key) {
-            Some(value) => Ok(value.map(|bytes| Value::new(bytes.to_vec()))),
-            None => snapshot.get(table, key),
-        }
-    }
-
-    /// The rows of a range as they will be once the batch is written to the latest state, from both ends.
-    pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> BatchIter<'_> {
-        let bounds = to_bounds(&range);
-        BatchIter::new(table.range(range), self.changes(table, &bounds), self)
-    }
-
-    /// The rows of a range of a snapshot under the batch, from both ends.
-    pub fn range_at<'k>(
-        &self,
-        snapshot: &Snapshot,
-        table: &Table,
-        range: impl RangeBounds<&'k [u8]>,
-    ) -> BatchIter<'_> {
-        let bounds = to_bounds(&range);
-        BatchIter::new(snapshot.range(table, range), self.changes(table, &bounds), self)
-    }
-
-    /// The batch's own changes of a range.
-    pub(crate) fn changes(&self, table: &Table, bounds: &Bounds) -> Changes<'_> {
-        let index = self.index.get(&table.id()).filter(|_| self.batch.is_of(table))?;
-        let (lower, upper) = (as_slice(&bounds.lower), as_slice(&bounds.upper));
-        let is_empty = match (lower, upper) {
-            (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
-            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
-            (
-                Bound::Included(lower) | Bound::Excluded(lower),
-                Bound::Included(upper) | Bound::Excluded(upper),
-            ) => lower >= upper,
-        };
-        (!is_empty).then(|| index.range::<[u8], _>((lower, upper)))
-    }
-
     /// Writes the changes to the database, all or nothing, and keeps them here. Returns their position in the order of
     /// commits.
     ///
@@ -246,12 +314,54 @@ impl IndexedBatch {
     }
 }
 
+impl TableIndex {
+    /// Notes a record; returns what takes that back.
+    fn note(&mut self, table: TableId, key: &[u8], written: Written) -> Undo {
+        let is_operand = matches!(written.kind, RecordKind::Merge | RecordKind::MergeUntil);
+        if !is_operand {
+            let before = self.keys.insert(key.to_vec(), Change::One(written));
+            return Undo::Key(table, key.to_vec(), before);
+        }
+        match self.keys.get_mut(key) {
+            Some(Change::Chain(chain)) => {
+                chain.push(written);
+                Undo::Operand(table, key.to_vec())
+            }
+            Some(change) => {
+                let before = change.clone();
+                let Change::One(first) = before.clone() else { unreachable!("chains are matched above") };
+                *change = Change::Chain(vec![first, written]);
+                Undo::Key(table, key.to_vec(), Some(before))
+            }
+            None => {
+                let end = written.value.end;
+                let deleted = Written { kind: RecordKind::Delete, value: end..end };
+                let change = match self.deleted.holds(key) {
+                    true => Change::Chain(vec![deleted, written]),
+                    false => Change::One(written),
+                };
+                self.keys.insert(key.to_vec(), change);
+                Undo::Key(table, key.to_vec(), None)
+            }
+        }
+    }
+
+    fn take_back(&mut self, undo: Undo) {
+        match undo {
+            Undo::Key(_, key, Some(change)) => drop(self.keys.insert(key, change)),
+            Undo::Key(_, key, None) => drop(self.keys.remove(&key)),
+            Undo::Operand(_, key) => {
+                if let Some(Change::Chain(chain)) = self.keys.get_mut(&key) {
+                    chain.pop();
+                }
+            }
+            Undo::Deleted(_, deleted) => self.deleted = deleted,
+        }
+    }
+}
+
 /// Changes of a range, in order.
 pub(crate) type Changes<'b> = Option<std::collections::btree_map::Range<'b, Vec<u8>, Change>>;
-
-fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    bound.as_ref().map(Vec::as_slice)
-}
 
 #[cold]
 fn no_savepoint() -> terrane_base::Error {

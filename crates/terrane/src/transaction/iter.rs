@@ -1,21 +1,64 @@
 //! Rows of a batch over rows of the database, merged from both ends.
 //!
-//! Each end has one row of the database and one change ahead. Where both are of one key, the change wins; a delete shows
-//! nothing. The ends share the two sources, so a source that one end has emptied may still be ahead at the other: the
-//! sources themselves never give a row twice, and what an end has ahead the other end takes over when its source is
-//! empty.
+//! Each end has one row of the database and one change ahead. Where both are of one key, the change wins, or is folded with
+//! the row; a delete shows nothing. What the batch deletes by range is not read at all. The ends share the two sources, so a
+//! source that one end has emptied may still be ahead at the other: the sources themselves never give a row twice, and what
+//! an end has ahead the other end takes over when its source is empty.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
-use terrane_base::Result;
+use terrane_base::{Error, Result};
 use terrane_engine::{Bounds, ScanId};
 
+use crate::iter::{EncodedIter, decoded};
+use crate::snapshot::Pin;
 use crate::transaction::Transaction;
-use crate::transaction::indexed::{Changes, IndexedBatch};
-use crate::{Iter, Row};
+use crate::transaction::indexed::{Change, Changes, IndexedBatch};
+use crate::{Row, Table};
 
-/// A change as the iterator holds it: the key, and the value or a delete.
-type Changed<'b> = (&'b [u8], Option<&'b [u8]>);
+/// A change as the iterator holds it: the key, and what is done to it.
+type Changed<'b> = (&'b [u8], &'b Change);
+
+/// The rows of several ranges, with keys as they are kept, in order, from both ends.
+struct Parts {
+    table: Table,
+    pin: Pin,
+    /// Those that neither end has begun.
+    left: VecDeque<Bounds>,
+    front: Option<EncodedIter>,
+    back: Option<EncodedIter>,
+}
+
+impl Parts {
+    fn open(&self, bounds: Bounds) -> EncodedIter {
+        self.table.encoded_iter_at(bounds, self.pin.clone())
+    }
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        loop {
+            if let Some(row) = self.front.as_mut().and_then(Iterator::next) {
+                return Some(row);
+            }
+            match self.left.pop_front() {
+                Some(bounds) => self.front = Some(self.open(bounds)),
+                None => return self.back.as_mut()?.next(),
+            }
+        }
+    }
+
+    fn next_back(&mut self) -> Option<Result<Row>> {
+        loop {
+            if let Some(row) = self.back.as_mut().and_then(DoubleEndedIterator::next_back) {
+                return Some(row);
+            }
+            match self.left.pop_back() {
+                Some(bounds) => self.back = Some(self.open(bounds)),
+                None => return self.front.as_mut()?.next_back(),
+            }
+        }
+    }
+}
 
 /// What is next at one end.
 #[derive(Default)]
@@ -26,7 +69,10 @@ struct Ahead<'b> {
 
 /// The rows of a range under the changes of a batch, in key order, from both ends. After an error it ends.
 pub struct BatchIter<'b> {
-    rows: Iter,
+    /// None where there is nothing but an error.
+    rows: Option<Parts>,
+    failed: Option<Error>,
+    table: Table,
     changes: Changes<'b>,
     batch: &'b IndexedBatch,
     front: Ahead<'b>,
@@ -35,9 +81,21 @@ pub struct BatchIter<'b> {
 }
 
 impl<'b> BatchIter<'b> {
-    pub(crate) fn new(rows: Iter, changes: Changes<'b>, batch: &'b IndexedBatch) -> Self {
+    /// The rows within encoded bounds, as a pin sees them, under the batch, or an error alone.
+    pub(crate) fn new(batch: &'b IndexedBatch, table: &Table, bounds: Result<Bounds>, pin: Pin) -> Self {
+        let (rows, changes, failed) = match bounds {
+            Ok(bounds) => {
+                let changes = batch.changes(table, &bounds);
+                let left = batch.rest_of(table, bounds).into();
+                let rows = Parts { table: table.clone(), pin, left, front: None, back: None };
+                (Some(rows), changes, None)
+            }
+            Err(error) => (None, None, Some(error)),
+        };
         BatchIter {
             rows,
+            failed,
+            table: table.clone(),
             changes,
             batch,
             front: Ahead::default(),
@@ -48,12 +106,12 @@ impl<'b> BatchIter<'b> {
 
     fn fill_front(&mut self) -> Result<()> {
         if self.front.row.is_none() {
-            let next = self.rows.next().transpose()?;
+            let next = self.rows.as_mut().and_then(Parts::next).transpose()?;
             self.front.row = next.or_else(|| self.back.row.take());
         }
         if self.front.change.is_none() {
             let next = self.changes.as_mut().and_then(Iterator::next);
-            let next = next.map(|(key, change)| (key.as_slice(), self.batch.value_of(change)));
+            let next = next.map(|(key, change)| (key.as_slice(), change));
             self.front.change = next.or_else(|| self.back.change.take());
         }
         Ok(())
@@ -61,12 +119,12 @@ impl<'b> BatchIter<'b> {
 
     fn fill_back(&mut self) -> Result<()> {
         if self.back.row.is_none() {
-            let next = self.rows.next_back().transpose()?;
+            let next = self.rows.as_mut().and_then(Parts::next_back).transpose()?;
             self.back.row = next.or_else(|| self.front.row.take());
         }
         if self.back.change.is_none() {
             let next = self.changes.as_mut().and_then(DoubleEndedIterator::next_back);
-            let next = next.map(|(key, change)| (key.as_slice(), self.batch.value_of(change)));
+            let next = next.map(|(key, change)| (key.as_slice(), change));
             self.back.change = next.or_else(|| self.front.change.take());
         }
         Ok(())
@@ -90,22 +148,41 @@ impl<'b> BatchIter<'b> {
             if order == Ordering::Less {
                 return Ok(end.row.take());
             }
-            if order == Ordering::Equal {
-                end.row = None;
-            }
-            if let Some((key, Some(value))) = end.change.take() {
-                return Ok(Some((key.to_vec(), value.to_vec())));
+            let row = if order == Ordering::Equal { end.row.take() } else { None };
+            let Some((key, change)) = end.change.take() else { return Ok(None) };
+            let below = row.map(|(_, value)| value);
+            if let Some(value) = self.batch.value_of(&self.table, key, change, below)? {
+                return Ok(Some((key.to_vec(), value)));
             }
         }
     }
 
-    fn step(&mut self, forward: bool) -> Option<Result<Row>> {
+    /// The next row with its key as it is kept.
+    fn encoded_step(&mut self, forward: bool) -> Option<Result<Row>> {
         if self.is_finished {
             return None;
         }
-        let row = self.advance(forward).transpose();
+        let row = match self.failed.take() {
+            Some(error) => Some(Err(error)),
+            None => self.advance(forward).transpose(),
+        };
         self.is_finished = !matches!(row, Some(Ok(_)));
         row
+    }
+}
+
+impl BatchIter<'_> {
+    /// A row with its key as users know it. After an error the iterator ends.
+    fn decoded(&mut self, row: Result<Row>) -> Result<Row> {
+        let Some(order) = &self.table.order else { return row };
+        let row = row.and_then(|row| decoded(order, row));
+        self.is_finished |= row.is_err();
+        row
+    }
+
+    fn step(&mut self, forward: bool) -> Option<Result<Row>> {
+        let row = self.encoded_step(forward)?;
+        Some(self.decoded(row))
     }
 }
 
@@ -130,20 +207,21 @@ pub struct TransactionIter<'t> {
     pub(super) scan: Option<ScanId>,
     /// The whole range.
     pub(super) bounds: Bounds,
-    /// The last key from the front and from the back.
+    /// The last key from the front and from the back, encoded.
     pub(super) seen: [Option<Vec<u8>>; 2],
     pub(super) is_whole: bool,
 }
 
 impl TransactionIter<'_> {
-    fn note(&mut self, end: usize, row: Option<Result<Row>>) -> Option<Result<Row>> {
+    fn step(&mut self, end: usize) -> Option<Result<Row>> {
+        let row = self.rows.encoded_step(end == 0);
         match &row {
             Some(Ok((key, _))) if self.scan.is_some() => self.seen[end] = Some(key.clone()),
             Some(_) => {}
             // The ends have met: nothing is in between.
             None => self.is_whole = true,
         }
-        row
+        row.map(|row| self.rows.decoded(row))
     }
 }
 
@@ -151,15 +229,13 @@ impl Iterator for TransactionIter<'_> {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let row = self.rows.next();
-        self.note(0, row)
+        self.step(0)
     }
 }
 
 impl DoubleEndedIterator for TransactionIter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let row = self.rows.next_back();
-        self.note(1, row)
+        self.step(1)
     }
 }
 

@@ -1,13 +1,15 @@
 //! Transactions: changes that are made beside those of others as if nobody else were there.
 
+mod deleted;
 mod indexed;
 mod iter;
+mod write;
 
 use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use terrane_base::{Error, Result, SeqNo, TableId};
+use terrane_base::{Error, Result, SeqNo};
 use terrane_engine::{
     Bounds, LockMode, ScanId, Snapshot as EngineSnapshot, Transaction as Core, TransactionOptions,
 };
@@ -15,7 +17,6 @@ use terrane_engine::{
 pub use indexed::IndexedBatch;
 pub use iter::{BatchIter, TransactionIter};
 
-use crate::snapshot::to_bounds;
 use crate::{Db, Snapshot, Sync, Table, Value};
 
 /// A transaction: reads and changes that take effect together at the commit, or not at all. Dropped without a commit,
@@ -93,39 +94,12 @@ impl Transaction {
         core.check_limits(self.batch.len() as u64 + more, (self.batch.bytes() + more_bytes) as u64)
     }
 
-    /// Sets `key` to `value` in `table`.
-    ///
-    /// # Errors
-    /// `Full` beyond the limits of the transaction, `Invalid` beyond those of keys and values or for a table of another
-    /// database, `NotFound` if the table was dropped. Where it locks: `Conflict`, `Deadlock`, `TooOld`, `TimedOut`.
-    /// Nothing was changed then.
-    pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
-        self.before_write(table, key, value.len())?;
-        self.batch.put(table, key, value)
-    }
-
-    /// Removes `key` from `table`; fine if it is not there.
-    ///
-    /// # Errors
-    /// As [`Transaction::put`].
-    pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
-        self.before_write(table, key, 0)?;
-        self.batch.delete(table, key)
-    }
-
-    fn before_write(&self, table: &Table, key: &[u8], value_len: usize) -> Result<()> {
-        terrane_base::key::check_key(key)?;
-        let mut core = self.checked(table)?;
-        self.check_limits(&core, key.len() + value_len + 1)?;
-        core.before_write(table.id(), key)
-    }
-
     /// The value of `key`: the transaction's own, or what it sees.
     ///
     /// # Errors
     /// As [`Table::get`]; `Full` beyond the limits of the transaction. Where it locks, as [`Transaction::put`].
     pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
-        self.read(table, key, |core, table| core.before_read(table, key))
+        self.read(table, key, |core, key| core.before_read(table.id(), key))
     }
 
     /// The value of `key`, and nobody changes it until this transaction has ended; `exclusive`: nobody else gets it for
@@ -139,7 +113,7 @@ impl Transaction {
         {
             // Also of a key that it has changed itself: the lock may be what is wanted.
             let mut core = self.checked(table)?;
-            core.before_read_for_update(table.id(), key, mode)?;
+            table.encoding(key, |key| core.before_read_for_update(table.id(), key, mode))?;
         }
         self.read(table, key, |_, _| Ok(()))
     }
@@ -148,19 +122,18 @@ impl Transaction {
         &self,
         table: &Table,
         key: &[u8],
-        before: impl FnOnce(&mut Core, TableId) -> Result<()>,
+        before: impl FnOnce(&mut Core, &[u8]) -> Result<()>,
     ) -> Result<Option<Value>> {
         terrane_base::key::check_key(key)?;
         let at = {
             let mut core = self.checked(table)?;
-            if let Some(own) = self.batch.changed(table, key) {
-                return Ok(own.map(|bytes| Value::new(bytes.to_vec())));
+            if self.batch.is_open(table, key)? {
+                table.encoding(key, |key| before(&mut core, key))?;
+                self.check_limits(&core, 0)?;
             }
-            before(&mut core, table.id())?;
-            self.check_limits(&core, 0)?;
             core.snapshot().map(|snapshot| snapshot.seq())
         };
-        table.get_at(key, at)
+        self.batch.get_over(table, key, at)
     }
 
     /// The values of several keys, in their order; of one moment, but for the transaction's own.
@@ -168,23 +141,30 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::get`].
     pub fn multi_get(&self, table: &Table, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
-        let others: Vec<&[u8]> =
-            keys.iter().copied().filter(|key| self.batch.changed(table, key).is_none()).collect();
+        let mut others = Vec::with_capacity(keys.len());
+        for key in keys {
+            if self.batch.is_open(table, key)? {
+                others.push(*key);
+            }
+        }
         let at = {
             let mut core = self.checked(table)?;
             for key in &others {
                 terrane_base::key::check_key(key)?;
-                core.before_read(table.id(), key)?;
+                table.encoding(key, |key| core.before_read(table.id(), key))?;
                 self.check_limits(&core, 0)?;
             }
             core.snapshot().map(|snapshot| snapshot.seq())
         };
         let mut read = table.multi_get_at(&others, at)?.into_iter();
-        let values = keys.iter().map(|key| match self.batch.changed(table, key) {
-            Some(own) => own.map(|bytes| Value::new(bytes.to_vec())),
-            None => read.next().flatten(),
+        let values = keys.iter().map(|key| {
+            table.encoding(key, |key| {
+                let own = self.batch.own(table, key);
+                let below = if own.is_open() { read.next().flatten() } else { None };
+                Ok(self.batch.resolve(table, key, &own, below.map(Value::into_vec))?.map(Value::new))
+            })
         });
-        Ok(values.collect())
+        values.collect()
     }
 
     /// The rows of a range: its own changes over what it sees. A serializable transaction keeps the part that was seen, as
@@ -193,7 +173,7 @@ impl Transaction {
     /// # Errors
     /// `Invalid` for a table of another database, `NotFound` if it was dropped, `Full` beyond the limits.
     pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<TransactionIter<'_>> {
-        self.scan(table, to_bounds(&range))
+        self.scan(table, table.bounds(&range)?)
     }
 
     /// The rows whose keys begin with `prefix`.
@@ -201,7 +181,7 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::range`].
     pub fn prefix(&self, table: &Table, prefix: &[u8]) -> Result<TransactionIter<'_>> {
-        self.scan(table, Bounds::prefix(prefix))
+        self.scan(table, table.prefix_bounds(prefix)?)
     }
 
     fn scan(&self, table: &Table, bounds: Bounds) -> Result<TransactionIter<'_>> {
@@ -212,8 +192,7 @@ impl Transaction {
             let pin = core.snapshot().cloned();
             (scan, pin.unwrap_or_else(|| Arc::new(EngineSnapshot::new(table.engine.clone()))))
         };
-        let changes = self.batch.changes(table, &bounds);
-        let rows = BatchIter::new(table.iter_at(bounds.clone(), pin), changes, &self.batch);
+        let rows = BatchIter::new(&self.batch, table, Ok(bounds.clone()), pin);
         Ok(TransactionIter { rows, transaction: self, scan, bounds, seen: [None, None], is_whole: false })
     }
 

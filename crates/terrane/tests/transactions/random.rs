@@ -11,7 +11,7 @@ use terrane::{Concurrency, Db, Isolation, Result, Sync, Transaction, Transaction
 
 use crate::elle::{Elle, End};
 use crate::history::{Id, Key, Seen, check};
-use crate::support::{Dice, MODES, open};
+use crate::support::{Dice, MODES, open_appending};
 
 const KEYS: u64 = 6;
 const THREADS: u64 = 4;
@@ -55,6 +55,12 @@ fn body(
         if seen.appends.contains(&key) {
             continue;
         }
+        if dice.roll(3) == 0 {
+            // Without a read: what others append beside it must not be lost.
+            transaction.merge(table, &[key], &id.to_le_bytes())?;
+            seen.appends.push(key);
+            continue;
+        }
         let mut list = match level {
             Isolation::ReadCommitted => transaction.get_for_update(table, &[key], true)?,
             _ => transaction.get(table, &[key])?,
@@ -71,7 +77,7 @@ fn body(
 }
 
 fn run(mode: Concurrency, level: Isolation) {
-    let (_dir, db) = open();
+    let (_dir, db) = open_appending();
     let (ids, seed) = (AtomicU32::new(1), number("TERRANE_TRANSACTIONS_SEED", 1));
     let lock_timeout = Duration::from_secs(60);
     let options =

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrane::{Concurrency, Db, Isolation, Result, Sync, Transaction, TransactionOptions};
+use terrane::{Concurrency, Db, Isolation, Options, Result, Sync, Transaction, TransactionOptions};
 
 pub const MODES: [Concurrency; 2] = [Concurrency::Optimistic, Concurrency::Pessimistic];
 pub const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
@@ -11,6 +11,19 @@ pub fn open() -> (tempfile::TempDir, Db) {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path().join("db")).unwrap();
     (dir, db)
+}
+
+/// A database whose default table appends what is merged.
+pub fn open_appending() -> (tempfile::TempDir, Db) {
+    let dir = tempfile::tempdir().unwrap();
+    let db = reopen_appending(&dir);
+    (dir, db)
+}
+
+pub fn reopen_appending(dir: &tempfile::TempDir) -> Db {
+    let mut options = Options::default();
+    options.set("merge_operator", "append").unwrap();
+    Db::open_with(dir.path().join("db"), &options).unwrap()
 }
 
 /// Options of a transaction that waits for no lock.

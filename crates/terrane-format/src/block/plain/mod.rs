@@ -17,9 +17,12 @@ use super::{Summary, check_kind, check_lens};
 use crate::heads::Heads;
 use crate::wire;
 pub(super) use entry::Header;
+use entry::SEQ_KIND_BYTES;
 
 /// Entries from one restart point to the next.
 pub const RESTART_INTERVAL: usize = 16;
+/// Bits of a number and kind below the number.
+const KIND_BITS: u32 = 8;
 /// Bytes behind the restart offsets: entries and encoding.
 pub(super) const TRAILER_BYTES: usize = 4 + 1;
 /// Bytes of one restart offset.
@@ -59,6 +62,20 @@ impl Plain {
     #[inline]
     pub(super) fn of<'a>(&'a self, bytes: &'a [u8]) -> PlainBlock<'a> {
         PlainBlock { bytes, plain: self }
+    }
+
+    /// Raises every sequence number in the block that `self` was decoded from.
+    pub(super) fn raise_numbers(&self, bytes: &mut [u8], by: u64) {
+        let mut at = 0;
+        while let Some(header) = Header::decode(&bytes[..self.entries_len], at) {
+            let number = SeqKind(header.seq_kind(bytes).0 + (by << KIND_BITS));
+            let number_at = header.seq_kind_at();
+            bytes[number_at..number_at + SEQ_KIND_BYTES].copy_from_slice(&number.0.to_le_bytes());
+            at = header.end();
+            if at >= self.entries_len {
+                break;
+            }
+        }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {

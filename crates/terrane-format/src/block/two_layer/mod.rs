@@ -78,6 +78,14 @@ impl TwoLayer {
         TwoLayerBlock { bytes, layout: self }
     }
 
+    /// Raises every sequence number in the block that `self` was decoded from: they are counted from one base.
+    pub(super) fn raise_numbers(&mut self, bytes: &mut [u8], by: u64) {
+        let base = self.number.base() + by;
+        self.number = NumberCode::new(base, self.number.bytes);
+        let at = bytes.len() - TRAILER_BYTES;
+        bytes[at..at + 8].copy_from_slice(&base.to_le_bytes());
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         self.parts.as_ref().map_or(0, |parts| size_of_val(&**parts))
     }

@@ -1,0 +1,32 @@
+//! Functions of a program that tables name: given when a database is opened.
+
+use crate::{KeyOrders, MergeOperators, PrefixExtractors};
+
+/// What tables may name beside what is built in. A table that names a function that is not at hand is not opened.
+#[derive(Clone, Debug, Default)]
+pub struct Functions {
+    /// How operands become values.
+    pub operators: MergeOperators,
+    /// Which front part of a key filters know it by.
+    pub extractors: PrefixExtractors,
+    /// How keys are ordered.
+    pub orders: KeyOrders,
+}
+
+impl From<MergeOperators> for Functions {
+    fn from(operators: MergeOperators) -> Self {
+        Functions { operators, ..Functions::default() }
+    }
+}
+
+impl From<KeyOrders> for Functions {
+    fn from(orders: KeyOrders) -> Self {
+        Functions { orders, ..Functions::default() }
+    }
+}
+
+impl From<PrefixExtractors> for Functions {
+    fn from(extractors: PrefixExtractors) -> Self {
+        Functions { extractors, ..Functions::default() }
+    }
+}

@@ -1,0 +1,320 @@
+//! Orders of keys other than that of their bytes: how a key is written so that the bytes compare as the keys do.
+//!
+//! An order is a pair of functions, not a comparison: [`KeyOrder::encode`] makes of a key the bytes that the engine keeps,
+//! and [`KeyOrder::decode`] the key of those. So everything behind the encoding, from the memtable to range deletes and
+//! transactions, compares bytes as ever, and no order can make it inconsistent. `docs/design/0021-key-order.md` weighs
+//! this against comparisons by a callback.
+//!
+//! A table names its order; the name is stored with the table, and a table whose order is not at hand is not opened.
+//! The built-in order is `reverse`; others are given at opening by [`KeyOrders`].
+//!
+//! # Contract
+//! 1. Both are functions: the same bytes always make the same, in every version of the program that opens the table.
+//!    They may be called any number of times, on any thread, and must not use the database.
+//! 2. Keys are in the order of their encodings, as unsigned bytes, shorter first where one is the beginning of the other.
+//! 3. Keys with one encoding are one key, whatever their bytes. It is shown as `decode` says, and what `decode` says has
+//!    that encoding.
+//! 4. What does not decode, because the order changed, is an error for who reads it, and nothing else.
+//!
+//! A panic is caught and is an error of the operation that met it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::merge_operator::check_name;
+use crate::{Error, MergeOperator, Result};
+
+/// Name of the order of bytes, which needs no encoding.
+pub const BYTEWISE: &str = "bytewise";
+/// Name of the built-in order of bytes from the greatest to the least.
+pub const REVERSE: &str = "reverse";
+
+/// How keys are ordered. See the [module](self) for the contract.
+pub trait KeyOrder: Send + Sync + fmt::Debug {
+    /// The name that is stored with tables: 1 to 64 bytes without control characters.
+    fn name(&self) -> &str;
+
+    /// Appends to `out` the bytes that stand for `key`.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the key; the caller gets it as `Invalid`.
+    fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()>;
+
+    /// Appends to `out` the key that `encoded` stands for.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the bytes; the reader gets it as `Corrupt`.
+    fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()>;
+
+    /// Appends to `out` the bytes with which the encodings of those keys begin, and of no others, that begin with `prefix`,
+    /// and returns true; false if there are no such bytes: then such keys do not lie together.
+    fn encode_prefix(&self, prefix: &[u8], out: &mut Vec<u8>) -> bool {
+        let _ = (prefix, out);
+        false
+    }
+}
+
+/// An order under the name that was checked when it was given, behind which its panics stay.
+#[derive(Debug)]
+pub struct Order {
+    name: String,
+    function: Arc<dyn KeyOrder>,
+}
+
+impl Order {
+    /// The name that is stored with tables.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The bytes that stand for `key`.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the order.
+    pub fn encode(&self, key: &[u8]) -> Result<Vec<u8>> {
+        let mut encoded = Vec::with_capacity(key.len() + key.len() / 8 + 8);
+        self.append(key, &mut encoded).map(|()| encoded)
+    }
+
+    /// Appends the bytes that stand for `key` to `out`; after an error what it appended means nothing.
+    ///
+    /// # Errors
+    /// As [`Order::encode`].
+    pub fn append(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match catch_unwind(AssertUnwindSafe(|| self.function.encode(key, out))) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(self.named(error.with_kind(crate::Kind::Invalid))),
+            Err(_) => Err(self.named(Error::invalid("encoding a key panicked"))),
+        }
+    }
+
+    /// Puts the key that `encoded` stands for in the place of `key`.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the order.
+    pub fn decode_into(&self, encoded: &[u8], key: &mut Vec<u8>) -> Result<()> {
+        key.clear();
+        let done = catch_unwind(AssertUnwindSafe(|| self.function.decode(encoded, key)));
+        match done {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(self.named(error.with_kind(crate::Kind::Corrupt))),
+            Err(_) => Err(self.named(Error::corrupt("decoding a key panicked"))),
+        }
+    }
+
+    /// The key that `encoded` stands for.
+    ///
+    /// # Errors
+    /// As [`Order::decode_into`].
+    pub fn decode(&self, encoded: &[u8]) -> Result<Vec<u8>> {
+        let mut key = Vec::with_capacity(encoded.len());
+        self.decode_into(encoded, &mut key).map(|()| key)
+    }
+
+    /// The bytes with which the encodings of the keys that begin with `prefix` begin.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the order, if such keys do not lie together.
+    pub fn encode_prefix(&self, prefix: &[u8]) -> Result<Vec<u8>> {
+        let mut encoded = Vec::new();
+        let done = catch_unwind(AssertUnwindSafe(|| self.function.encode_prefix(prefix, &mut encoded)));
+        if let Ok(true) = done {
+            return Ok(encoded);
+        }
+        Err(self.named(Error::invalid("keys with a common prefix do not lie together: scan a range instead")))
+    }
+
+    #[cold]
+    fn named(&self, error: Error) -> Error {
+        error.context(format!("key order {:?}", self.name))
+    }
+}
+
+/// A merge operator that is called with keys as users know them.
+#[derive(Debug)]
+pub struct OperatorInOrder {
+    operator: Arc<dyn MergeOperator>,
+    order: Arc<Order>,
+}
+
+impl OperatorInOrder {
+    /// The operator of a table whose keys have this order.
+    #[must_use]
+    pub fn new(operator: Arc<dyn MergeOperator>, order: Arc<Order>) -> Self {
+        OperatorInOrder { operator, order }
+    }
+}
+
+impl MergeOperator for OperatorInOrder {
+    fn name(&self) -> &str {
+        self.operator.name()
+    }
+
+    fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+        self.operator.full(&self.order.decode(key)?, base, operands, out)
+    }
+
+    fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Result<bool> {
+        self.operator.partial(&self.order.decode(key)?, operands, out)
+    }
+}
+
+/// Orders of a program, by name, given when a database is opened.
+#[derive(Clone, Debug, Default)]
+pub struct KeyOrders {
+    by_name: BTreeMap<String, Arc<dyn KeyOrder>>,
+}
+
+impl KeyOrders {
+    /// No orders but the built-in ones.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an order.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad name, one that is taken, or that of a built-in order.
+    pub fn with(mut self, order: Arc<dyn KeyOrder>) -> Result<Self> {
+        let name = order.name().to_owned();
+        check_name(&name).map_err(|why| Error::invalid(format!("key order {name:?}: {why}")))?;
+        if [BYTEWISE, REVERSE].contains(&&*name) || self.by_name.contains_key(&name) {
+            return Err(Error::invalid(format!("key order {name:?}: the name is taken, choose another")));
+        }
+        self.by_name.insert(name, order);
+        Ok(self)
+    }
+
+    /// The order with this name.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the order and the remedy.
+    pub fn find(&self, name: &str) -> Result<Arc<Order>> {
+        let reverse = || (name == REVERSE).then(|| Arc::new(Reverse) as Arc<dyn KeyOrder>);
+        let found = self.by_name.get(name).cloned().or_else(reverse);
+        let found = found.map(|function| Arc::new(Order { name: name.to_owned(), function }));
+        found.ok_or_else(|| {
+            let message = format!(
+                "there is no key order {name:?}: give it at opening, or use one of {BYTEWISE}, {REVERSE}"
+            );
+            Error::invalid(message)
+        })
+    }
+}
+
+/// A key as the table keeps it: itself where its order is that of bytes.
+///
+/// # Errors
+/// As [`Order::encode`].
+pub fn encoded<'k>(order: Option<&Order>, key: &'k [u8]) -> Result<Cow<'k, [u8]>> {
+    match order {
+        None => Ok(Cow::Borrowed(key)),
+        Some(order) => order.encode(key).map(Cow::Owned),
+    }
+}
+
+/// From the greatest key to the least. Each byte is inverted, which turns the order of bytes around; a longer key must come
+/// before its own beginning, so a key ends with two bytes that are greater than any that follow in it:
+///
+/// ```text
+/// key = unit* ff ff        unit of byte b = !b, but of 00: ff 00
+/// ```
+#[derive(Debug)]
+struct Reverse;
+
+const END: [u8; 2] = [0xff, 0xff];
+
+impl KeyOrder for Reverse {
+    fn name(&self) -> &str {
+        REVERSE
+    }
+
+    fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.encode_prefix(key, out);
+        out.extend_from_slice(&END);
+        Ok(())
+    }
+
+    fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let broken = || Error::corrupt("bytes that are no key in this order");
+        let mut units = encoded.strip_suffix(&END).ok_or_else(broken)?.iter();
+        while let Some(unit) = units.next() {
+            match unit {
+                0xff if units.next() != Some(&0) => return Err(broken()),
+                0xff => out.push(0),
+                unit => out.push(!unit),
+            }
+        }
+        Ok(())
+    }
+
+    fn encode_prefix(&self, prefix: &[u8], out: &mut Vec<u8>) -> bool {
+        for byte in prefix {
+            match byte {
+                0 => out.extend_from_slice(&[0xff, 0]),
+                byte => out.push(!byte),
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reverse() -> Arc<Order> {
+        KeyOrders::new().find(REVERSE).expect("built in")
+    }
+
+    /// All keys of up to four bytes out of a few, the least and the greatest among them.
+    fn keys() -> Vec<Vec<u8>> {
+        let mut keys: Vec<Vec<u8>> = vec![Vec::new()];
+        let mut longest = keys.clone();
+        for _ in 0..4 {
+            let longer =
+                longest.iter().flat_map(|key| [0, 1, 0xfe, 0xff].map(|byte| [&key[..], &[byte]].concat()));
+            longest = longer.collect();
+            keys.extend_from_slice(&longest);
+        }
+        keys
+    }
+
+    #[test]
+    fn reverse_is_the_order_of_bytes_turned_around() {
+        let (order, mut keys) = (reverse(), keys());
+        keys.sort();
+        let encoded: Vec<_> = keys.iter().map(|key| order.encode(key).expect("any key")).collect();
+        assert!(encoded.windows(2).all(|pair| pair[0] > pair[1]));
+        for (key, encoded) in keys.iter().zip(&encoded) {
+            assert_eq!(&order.decode(encoded).expect("was encoded"), key);
+        }
+    }
+
+    #[test]
+    fn prefixes_of_the_reverse_order_lie_together() {
+        let (order, keys) = (reverse(), keys());
+        for prefix in keys.iter().filter(|key| key.len() < 3) {
+            let start = order.encode_prefix(prefix).expect("they lie together");
+            for key in &keys {
+                let begins = order.encode(key).expect("any key").starts_with(&start);
+                assert_eq!(begins, key.starts_with(prefix), "{prefix:?} {key:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        for bytes in [&b""[..], b"\xff", b"a", b"\xff\xff\xff", b"\xff\x01\xff\xff", b"\xff\xff\xff\xff"] {
+            let error = reverse().decode(bytes).expect_err("no key");
+            assert!(error.kind() == crate::Kind::Corrupt && error.to_string().contains("reverse"), "{error}");
+        }
+        assert!(KeyOrders::new().find("mine").expect_err("not given").to_string().contains("mine"));
+        assert!(KeyOrders::new().with(Arc::new(Reverse)).is_err());
+    }
+}

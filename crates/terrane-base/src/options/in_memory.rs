@@ -1,0 +1,17 @@
+//! Options for databases in memory.
+
+use super::Options;
+
+impl Options {
+    /// Options for a database in memory that a test makes and drops: 64 MiB of memory, segments of 1 MiB, since a device in memory
+    /// looks through a whole segment at each sync, and one thread in the background. All else is as by default.
+    #[must_use]
+    pub fn in_memory() -> Options {
+        Options {
+            memory_bytes: 64 << 20,
+            segment_bytes: 1 << 20,
+            background_threads: 1,
+            ..Options::default()
+        }
+    }
+}

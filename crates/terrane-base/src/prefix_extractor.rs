@@ -1,0 +1,325 @@
+//! Prefix extractors: which front part of a key filters know it by, so that a scan within one prefix passes by extents
+//! that hold no key with it.
+//!
+//! A table names its extractor, and every filter the one that it was built with: a filter of another extractor is not
+//! asked. Built-in extractors ([`built_in`]) need not be given, others are given at opening by [`PrefixExtractors`].
+//!
+//! # Contract
+//! 1. An extractor is a function: the same key always has the same prefix, in every version of the program that uses the
+//!    name. It may be called any number of times, on any thread.
+//! 2. A prefix is a front part of its key; a key may have none.
+//! 3. Every key that begins with a *closed* prefix ([`PrefixExtractor::is_closed`]) has that prefix.
+//!
+//! Who breaks it makes scans within a prefix miss keys; point reads, other scans and what is stored are not touched. A
+//! panic is caught: the filter is then built without prefixes, the scan asks no filter.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::{Error, Result};
+
+/// Longest name of an extractor, in bytes: filters have it behind their lines.
+pub const NAME_BYTES_MAX: usize = 48;
+/// Longest prefix of the built-in extractors `fixed` and `capped`, in bytes.
+pub const PREFIX_BYTES_MAX: usize = 1024;
+/// Longest delimiter of the built-in extractor `until`, in bytes.
+pub const DELIMITER_BYTES_MAX: usize = 16;
+
+/// Says which front part of a key is its prefix. See the [module](self) for the contract.
+pub trait PrefixExtractor: Send + Sync + fmt::Debug {
+    /// The name that filters record: 1 to [`NAME_BYTES_MAX`] bytes without control characters.
+    fn name(&self) -> &str;
+
+    /// How many bytes of `key` are its prefix; `None` if it has none.
+    fn prefix_len(&self, key: &[u8]) -> Option<usize>;
+
+    /// Whether every key that begins with `prefix`, the prefix of some key, has it as its prefix. If not, the filter is
+    /// never asked for it.
+    fn is_closed(&self, prefix: &[u8]) -> bool {
+        let _ = prefix;
+        true
+    }
+}
+
+/// An extractor under the name that was checked when it was given, behind which its panics stay.
+#[derive(Debug)]
+pub struct Extractor {
+    name: String,
+    function: Arc<dyn PrefixExtractor>,
+}
+
+impl Extractor {
+    /// The name that filters record.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The prefix of `key`; `None` if it has none.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the extractor, if it panicked or named more bytes than there are.
+    #[inline]
+    pub fn prefix_of<'k>(&self, key: &'k [u8]) -> Result<Option<&'k [u8]>> {
+        match catch_unwind(AssertUnwindSafe(|| self.function.prefix_len(key))) {
+            Ok(None) => Ok(None),
+            Ok(Some(len)) => key.get(..len).map(Some).ok_or_else(|| self.failed()),
+            Err(_) => Err(self.failed()),
+        }
+    }
+
+    /// The prefix that all keys beginning with `start` have, if the extractor knows one. Never the empty one: every key
+    /// begins with it, so there is nothing to pass by.
+    #[must_use]
+    pub fn prefix_over<'k>(&self, start: &'k [u8]) -> Option<&'k [u8]> {
+        let prefix = self.prefix_of(start).ok().flatten().filter(|prefix| !prefix.is_empty())?;
+        let is_closed = catch_unwind(AssertUnwindSafe(|| self.function.is_closed(prefix)));
+        is_closed.unwrap_or(false).then_some(prefix)
+    }
+
+    #[cold]
+    fn failed(&self) -> Error {
+        let name = &self.name;
+        Error::invalid(format!("prefix extractor {name:?} panicked, or its prefix is longer than the key"))
+    }
+}
+
+/// Extractors of a program, by name, given when a database is opened.
+#[derive(Clone, Debug, Default)]
+pub struct PrefixExtractors {
+    by_name: BTreeMap<String, Arc<dyn PrefixExtractor>>,
+}
+
+impl PrefixExtractors {
+    /// No extractors but the built-in ones.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an extractor.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad name, one that is taken, or one that means a built-in extractor.
+    pub fn with(mut self, extractor: Arc<dyn PrefixExtractor>) -> Result<Self> {
+        let name = extractor.name().to_owned();
+        check_name(&name).map_err(|why| Error::invalid(format!("prefix extractor {name:?}: {why}")))?;
+        if name == "none" || family(&name).is_some() || self.by_name.contains_key(&name) {
+            return Err(Error::invalid(format!(
+                "prefix extractor {name:?}: the name is taken, choose another"
+            )));
+        }
+        self.by_name.insert(name, extractor);
+        Ok(self)
+    }
+
+    /// The extractor with this name.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the extractor and the remedy.
+    pub fn find(&self, name: &str) -> Result<Arc<Extractor>> {
+        let found = self.by_name.get(name).cloned().or_else(|| built_in(name));
+        let found = found.map(|function| Arc::new(Extractor { name: name.to_owned(), function }));
+        found.ok_or_else(|| {
+            Error::invalid(format!(
+                "there is no prefix extractor {name:?}: give it at opening, or use one of fixed:BYTES, capped:BYTES, \
+                 until:DELIMITER"
+            ))
+        })
+    }
+}
+
+/// A built-in extractor by its name: `fixed:BYTES` (the first bytes of keys that have as many), `capped:BYTES` (of
+/// shorter keys the whole), `until:DELIMITER` (up to the first delimiter, that included).
+#[must_use]
+pub fn built_in(name: &str) -> Option<Arc<dyn PrefixExtractor>> {
+    let (family, rest) = family(name)?;
+    let name = name.to_owned();
+    let extractor: Arc<dyn PrefixExtractor> = match family {
+        Family::Fixed => Arc::new(Fixed { name, bytes: parse_bytes(rest)? }),
+        Family::Capped => Arc::new(Capped { name, bytes: parse_bytes(rest)? }),
+        Family::Until => {
+            let is_possible = (1..=DELIMITER_BYTES_MAX).contains(&rest.len());
+            is_possible.then(|| Until { name, delimiter: rest.as_bytes().to_vec() }).map(Arc::new)?
+        }
+    };
+    Some(extractor)
+}
+
+/// Checks the name of an extractor; what means a built-in one must be one.
+pub(crate) fn check_name(name: &str) -> std::result::Result<(), String> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
+        return Err(format!("expected 1 to {NAME_BYTES_MAX} bytes without control characters"));
+    }
+    if family(name).is_some() && built_in(name).is_none() {
+        return Err(format!(
+            "expected fixed:BYTES or capped:BYTES with 1 to {PREFIX_BYTES_MAX}, or until:DELIMITER with 1 to \
+             {DELIMITER_BYTES_MAX} bytes"
+        ));
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+enum Family {
+    Fixed,
+    Capped,
+    Until,
+}
+
+/// Which built-in extractors a name means, and what stands behind it.
+fn family(name: &str) -> Option<(Family, &str)> {
+    let known = [("fixed:", Family::Fixed), ("capped:", Family::Capped), ("until:", Family::Until)];
+    known.into_iter().find_map(|(start, family)| Some((family, name.strip_prefix(start)?)))
+}
+
+/// A number as it is shown: names are compared, so `04` is not `4`.
+fn parse_bytes(text: &str) -> Option<usize> {
+    let bytes: usize = text.parse().ok()?;
+    ((1..=PREFIX_BYTES_MAX).contains(&bytes) && bytes.to_string() == text).then_some(bytes)
+}
+
+#[derive(Debug)]
+struct Fixed {
+    name: String,
+    bytes: usize,
+}
+
+impl PrefixExtractor for Fixed {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[inline]
+    fn prefix_len(&self, key: &[u8]) -> Option<usize> {
+        (key.len() >= self.bytes).then_some(self.bytes)
+    }
+}
+
+#[derive(Debug)]
+struct Capped {
+    name: String,
+    bytes: usize,
+}
+
+impl PrefixExtractor for Capped {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[inline]
+    fn prefix_len(&self, key: &[u8]) -> Option<usize> {
+        Some(key.len().min(self.bytes))
+    }
+
+    /// A shorter key is its own prefix, and longer ones that begin with it have another.
+    fn is_closed(&self, prefix: &[u8]) -> bool {
+        prefix.len() == self.bytes
+    }
+}
+
+#[derive(Debug)]
+struct Until {
+    name: String,
+    delimiter: Vec<u8>,
+}
+
+impl PrefixExtractor for Until {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[inline]
+    fn prefix_len(&self, key: &[u8]) -> Option<usize> {
+        let bytes = self.delimiter.len();
+        key.windows(bytes).position(|window| window == self.delimiter).map(|at| at + bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(name: &str) -> Arc<Extractor> {
+        PrefixExtractors::new().find(name).expect("built in")
+    }
+
+    fn prefix(name: &str, key: &str) -> Option<String> {
+        let extractor = find(name);
+        let prefix = extractor.prefix_of(key.as_bytes()).expect("does not fail");
+        prefix.map(|prefix| String::from_utf8_lossy(prefix).into_owned())
+    }
+
+    #[test]
+    fn built_in_extractors_take_what_their_names_say() {
+        assert_eq!(prefix("fixed:3", "abcd").as_deref(), Some("abc"));
+        assert_eq!(prefix("fixed:3", "ab"), None);
+        assert_eq!(prefix("capped:3", "abcd").as_deref(), Some("abc"));
+        assert_eq!(prefix("capped:3", "ab").as_deref(), Some("ab"));
+        assert_eq!(prefix("until:/", "user/1/2").as_deref(), Some("user/"));
+        assert_eq!(prefix("until:/", "user"), None);
+        assert_eq!(prefix("until:::", "a:b::c").as_deref(), Some("a:b::"));
+    }
+
+    #[test]
+    fn names_that_mean_nothing_are_refused() {
+        for name in
+            ["fixed:0", "fixed:", "fixed:04", "fixed:-1", "capped:1025", "until:", "until:aaaaaaaaaaaaaaaaa"]
+        {
+            assert!(built_in(name).is_none() && check_name(name).is_err(), "{name}");
+        }
+        assert!(check_name("").is_err() && check_name("a\nb").is_err());
+        assert!(check_name(&"n".repeat(NAME_BYTES_MAX + 1)).is_err());
+        assert!(check_name("mine").is_ok() && PrefixExtractors::new().find("mine").is_err());
+    }
+
+    /// Every key that begins with a closed prefix has it: contract 3, of the built-in extractors.
+    #[test]
+    fn closed_prefixes_are_those_of_all_keys_behind_them() {
+        let letters = [b'a', b'/'];
+        let mut keys: Vec<Vec<u8>> = vec![vec![]];
+        for len in 0..5 {
+            let longest: Vec<_> = keys.iter().filter(|key| key.len() == len).cloned().collect();
+            keys.extend(
+                longest.iter().flat_map(|key| letters.map(|letter| [key.as_slice(), &[letter]].concat())),
+            );
+        }
+        for name in ["fixed:1", "fixed:3", "capped:2", "until:/", "until:a/"] {
+            let extractor = find(name);
+            for start in &keys {
+                let Some(over) = extractor.prefix_over(start) else { continue };
+                for key in keys.iter().filter(|key| key.starts_with(over)) {
+                    let prefix = extractor.prefix_of(key).expect("does not fail");
+                    assert_eq!(prefix, Some(over), "{name}: {start:?} {key:?}");
+                }
+            }
+        }
+    }
+
+    #[derive(Debug)]
+    struct Bad;
+
+    impl PrefixExtractor for Bad {
+        fn name(&self) -> &str {
+            "bad"
+        }
+
+        fn prefix_len(&self, key: &[u8]) -> Option<usize> {
+            assert!(!key.is_empty(), "no key");
+            Some(key.len() + 1)
+        }
+    }
+
+    #[test]
+    fn an_extractor_that_fails_is_named() {
+        let extractors = PrefixExtractors::new().with(Arc::new(Bad)).expect("a good name");
+        let bad = extractors.find("bad").expect("is there");
+        for key in [b"".as_slice(), b"a"] {
+            assert!(bad.prefix_of(key).expect_err("fails").to_string().contains("bad"));
+            assert_eq!(bad.prefix_over(key), None);
+        }
+        assert!(extractors.with(Arc::new(Bad)).is_err(), "the name is taken");
+    }
+}

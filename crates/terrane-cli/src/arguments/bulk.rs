@@ -1,0 +1,53 @@
+//! Arguments of `ingest`, `drop-extents` and `inspect`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Place, Range};
+
+pub(super) const INGEST_HELP: &str = "\
+Example:
+  terrane ingest data.terrane --table people people-1.extents people-2.extents
+
+The files are those of ExtentFileWriter. They come in as one commit, newer than all before. On one file system they become
+data files of the database by another name, so nothing is copied; nobody may write to them any more.
+";
+
+/// `ingest`.
+#[derive(Clone, Debug, Args)]
+pub struct Ingest {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    /// The files; of one table, so they must not overlap
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Copy the extents instead of linking the files
+    #[arg(long)]
+    pub copy: bool,
+    /// Remove the files once they are in
+    #[arg(long)]
+    pub remove: bool,
+    /// Check every checksum before
+    #[arg(long)]
+    pub verify: bool,
+}
+
+/// `drop-extents`.
+#[derive(Clone, Debug, Args)]
+pub struct DropExtents {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub place: Place,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "flattened")]
+    pub range: Range,
+}
+
+/// `inspect`.
+#[derive(Clone, Debug, Args)]
+pub struct Inspect {
+    /// The file
+    pub file: PathBuf,
+}

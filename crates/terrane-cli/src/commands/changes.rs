@@ -1,0 +1,72 @@
+//! `changes`: what was committed, batch by batch.
+
+use std::io::Write;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use terrane::{Change, ChangeBatch, ChangeKind, Changes, SeqNo};
+
+use crate::arguments::changes;
+use crate::exit::Failure;
+use crate::signals::stop_on_signals;
+use crate::text::{self, Format};
+
+/// How long one wait takes, so that a signal is seen.
+const TURN: Duration = Duration::from_millis(200);
+
+pub(super) fn run(command: &changes::Changes, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut changes = Changes::beside(&command.database, SeqNo(command.from))?;
+    let mut left = command.limit.unwrap_or(u64::MAX);
+    let stop = stop_on_signals()?;
+    while left > 0 && !stop.load(Ordering::Relaxed) {
+        let wait = if command.follow { TURN } else { Duration::ZERO };
+        match changes.next_within(wait)? {
+            Some(batch) => {
+                print(command.format, &batch, out)?;
+                left -= 1;
+            }
+            None if command.follow => out.flush()?,
+            None => break,
+        }
+    }
+    Ok(())
+}
+
+fn print(format: Format, batch: &ChangeBatch, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut lines = Vec::new();
+    for change in batch.changes() {
+        let (key, value) = key_and_value(&change);
+        let table = change.table.map_or_else(|| format!("#{}", change.table_id), str::to_owned);
+        let (seq, last, kind) = (change.seq.0, batch.last_seq().0, change.kind.as_str());
+        if format == Format::Json {
+            let mut members = Vec::new();
+            text::write_row(Format::Json, key, value, &mut members);
+            let members = String::from_utf8_lossy(&members[1..]);
+            let table = serde_json::Value::from(table);
+            let expires = change.expires_at.map_or(String::new(), |at| format!("\"expires_at\":{at},"));
+            write!(
+                lines,
+                "{{\"seq\":{seq},\"last\":{last},\"table\":{table},\"kind\":\"{kind}\",{expires}{members}"
+            )?;
+            continue;
+        }
+        let mut name = String::new();
+        text::escape(table.as_bytes(), &mut name);
+        write!(lines, "{seq}\t{last}\t{name}\t{kind}\t")?;
+        text::write_row(format, key, value, &mut lines);
+        if let Some(at) = change.expires_at {
+            lines.pop();
+            writeln!(lines, "\t{at}")?;
+        }
+    }
+    Ok(out.write_all(&lines)?)
+}
+
+fn key_and_value<'b>(change: &Change<'b>) -> (&'b [u8], &'b [u8]) {
+    match change.kind {
+        ChangeKind::Put { key, value } | ChangeKind::Merge { key, operand: value } => (key, value),
+        ChangeKind::DeleteRange { start, end } => (start, end),
+        ChangeKind::Delete { key } | ChangeKind::SingleDelete { key } => (key, &[]),
+        _ => (&[], &[]),
+    }
+}

@@ -1,0 +1,169 @@
+//! Finding the segments that hold history, and reading them one after the other.
+//!
+//! 1. the segment that has the next number: among the live ones, newest first, then in history
+//! 2. its groups, up to the last number that may be told
+//! 3. where it ends, the segment with the number behind.
+//!
+//! Nothing keeps a segment for a reader: it may go from the live ones to history and from there away at any time. So what
+//! is not found is looked for again if the manifest has changed meanwhile, and only then gone.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrane_base::{Error, Result, SeqNo};
+use terrane_device::Disk;
+use terrane_format::manifest;
+use terrane_journal::{ReadBatch, SegmentReader, SegmentSpec};
+use terrane_levels::State;
+
+/// How often what is not found is looked for in a state that has changed again.
+const LOOKS_MAX: usize = 100;
+
+/// A position in the order of commits.
+#[derive(Debug)]
+pub(super) struct Trail {
+    disk: Arc<dyn Disk>,
+    /// Directory of the segments.
+    dir: PathBuf,
+    /// The number behind all that was told.
+    next: SeqNo,
+    reader: Option<SegmentReader>,
+    /// Batches of the present group that were not told.
+    group: VecDeque<ReadBatch>,
+}
+
+/// Where a number is.
+enum Found {
+    In(SegmentReader),
+    /// Nowhere any more: this is the oldest that there is.
+    Gone(SeqNo),
+    /// Nowhere yet.
+    ToCome,
+}
+
+impl Trail {
+    pub(super) fn new(disk: Arc<dyn Disk>, dir: PathBuf, from: SeqNo) -> Trail {
+        Trail { disk, dir, next: SeqNo(from.0.max(1)), reader: None, group: VecDeque::new() }
+    }
+
+    /// The number behind all that was told.
+    pub(super) fn next(&self) -> SeqNo {
+        self.next
+    }
+
+    /// Looks for the next number, if it is not above `last`.
+    ///
+    /// # Errors
+    /// `Gone` if it is not kept any more; `Corrupt`, `Io`.
+    pub(super) fn check(&mut self, last: SeqNo, state: &dyn Fn() -> Result<Arc<State>>) -> Result<()> {
+        if self.next <= last { self.move_on(true, state).map(drop) } else { Ok(()) }
+    }
+
+    /// The next batch that ends at `limit` or before. `is_sure` says that all numbers up to there are in segments: one that
+    /// cannot be read is then damage, and not one to come. `state` tells what the manifest knows now.
+    ///
+    /// # Errors
+    /// `Gone` if the next number is not kept any more; `Corrupt`, `Io`.
+    pub(super) fn next_batch(
+        &mut self,
+        limit: SeqNo,
+        is_sure: bool,
+        state: &dyn Fn() -> Result<Arc<State>>,
+    ) -> Result<Option<ReadBatch>> {
+        loop {
+            if let Some(front) = self.group.front() {
+                if front.last_seq() > limit {
+                    return Ok(None);
+                }
+                self.next = SeqNo(front.last_seq().0 + 1);
+                return Ok(self.group.pop_front());
+            }
+            if self.next > limit {
+                return Ok(None);
+            }
+            let group = self.reader.as_mut().map(SegmentReader::next_group).transpose()?.flatten();
+            match group {
+                Some(batches) => {
+                    let wanted = batches.into_iter().filter(|batch| batch.last_seq() >= self.next);
+                    self.group.extend(wanted);
+                }
+                None if self.move_on(is_sure, state)? => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Takes back a batch that was not told after all.
+    pub(super) fn put_back(&mut self, batch: ReadBatch) {
+        self.next = batch.first_seq();
+        self.group.push_front(batch);
+    }
+
+    /// Goes to the segment that has the next number; says whether that is another one than the present.
+    fn move_on(&mut self, is_sure: bool, state: &dyn Fn() -> Result<Arc<State>>) -> Result<bool> {
+        let mut seen = state()?;
+        let mut looks = 0;
+        loop {
+            let outcome = match self.locate(&seen) {
+                Ok(Found::In(reader)) => {
+                    let is_same = self.reader.as_ref().is_some_and(|before| before.id() == reader.id());
+                    if !is_same {
+                        self.reader = Some(reader);
+                        return Ok(true);
+                    }
+                    let reader = self.reader.as_ref().expect("compared above");
+                    if is_sure { Err(reader.damaged()) } else { Ok(false) }
+                }
+                Ok(Found::Gone(oldest)) => Err(Error::gone(self.next, oldest)),
+                Ok(Found::ToCome) => Ok(false),
+                Err(error) => Err(error),
+            };
+            let now = state()?;
+            looks += 1;
+            if outcome.is_ok() || Arc::ptr_eq(&now, &seen) || looks >= LOOKS_MAX {
+                return outcome;
+            }
+            seen = now;
+        }
+    }
+
+    fn locate(&self, state: &State) -> Result<Found> {
+        let salt = state.database.segment_salt();
+        let open = |spec: &manifest::SegmentSpec, end, is_whole| {
+            let spec = SegmentSpec { id: spec.id, file: spec.file, bytes: spec.bytes };
+            SegmentReader::open(&*self.disk, &self.dir, &spec, salt, end, is_whole)
+        };
+        let mut oldest = None;
+        for segment in state.segments.values().rev() {
+            let end = segment.seal.map(|seal| seal.end_offset);
+            // One behind which another one begins takes no more.
+            let is_whole = end.is_some() || oldest.is_some();
+            let Some(reader) = open(&segment.spec, end, is_whole)? else { continue };
+            oldest = Some(reader.first_seq());
+            if reader.first_seq() <= self.next {
+                return Ok(Found::In(reader));
+            }
+        }
+        let is_behind = |first: SeqNo| oldest.is_none_or(|oldest| first < oldest);
+        let kept = state.history.values().rev().find(|kept| kept.kept.first_seq <= self.next);
+        let Some(kept) = kept.filter(|kept| kept.kept.last_seq >= self.next) else {
+            let first = state.history.values().next().map(|kept| kept.kept.first_seq);
+            let oldest = first.filter(|first| is_behind(*first)).or(oldest);
+            let last = state.last_seq();
+            return Ok(match oldest {
+                Some(oldest) => Found::Gone(oldest),
+                None if last >= self.next => Found::Gone(SeqNo(last.0 + 1)),
+                None => Found::ToCome,
+            });
+        };
+        match open(&kept.spec, Some(kept.kept.end_offset), true)? {
+            Some(reader) => Ok(Found::In(reader)),
+            None => {
+                let file = self.dir.join(terrane_journal::file_name(kept.spec.file));
+                let message = format!("segment {} of history is missing or has no header", kept.spec.id);
+                Err(Error::corrupt(message).at(file.display().to_string(), 0))
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Extents that come in without passing through memory: those of external files, and those of a bulk load.
+//!
+//! 1. Prepare: files are opened and compared with their tables; their extents come into the store, linked where that is
+//!    possible (`files.rs`), or are written there (`load.rs`). Durable, and named by nobody yet.
+//! 2. Publish (`publish.rs`): one commit, one edit, the next pictures.
+//!
+//! Until the edit is durable a crash leaves nothing, from then on all of it.
+
+mod files;
+mod load;
+pub(crate) mod mark;
+mod publish;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::{Kind, Result, SeqNo};
+use terrane_format::extent::ExtentMeta;
+
+pub use files::{IngestFile, IngestOptions};
+pub use load::Loader;
+
+use crate::engine::Engine;
+use crate::table::Table;
+
+/// What came in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ingested {
+    /// Its position in the order of commits: the number of every entry.
+    pub seq: SeqNo,
+    /// Extents.
+    pub extents: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Files that became data files without a copy.
+    pub files_linked: u64,
+    /// Bytes of extents that were copied, because their file could not be linked, or was not to be.
+    pub bytes_copied: u64,
+}
+
+/// Extents for one table, which follow each other and have no numbers yet, and lie in the store.
+pub(crate) struct Arrival {
+    pub(crate) table: Arc<Table>,
+    /// In key order.
+    pub(crate) extents: Vec<ExtentMeta>,
+}
+
+impl Arrival {
+    /// Their first key and their last one. Requires: there is one.
+    fn bounds(&self) -> (&[u8], &[u8]) {
+        let (first, last) = (self.extents.first(), self.extents.last());
+        (first.map_or(&[], |meta| &meta.smallest), last.map_or(&[], |meta| &meta.largest))
+    }
+}
+
+impl Engine {
+    /// Makes what has arrived part of its tables, or gives it back to the store.
+    fn settle_in(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
+        let published = self.store.sync().and_then(|()| self.publish(arrivals, lock_timeout));
+        if let Err(error) = &published
+            && error.kind() != Kind::Poisoned
+        {
+            self.give_arrivals_back(arrivals);
+        }
+        published
+    }
+
+    /// Gives extents that no edit names back to the store.
+    fn give_arrivals_back(&self, arrivals: &[Arrival]) {
+        for meta in arrivals.iter().flat_map(|arrival| &arrival.extents) {
+            // Slots that cannot be given back now are free after the next open.
+            let _ = self.store.free(meta.id, meta.slots);
+        }
+    }
+}

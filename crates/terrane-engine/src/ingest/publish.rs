@@ -1,0 +1,219 @@
+//! Extents in the store become part of their tables.
+//!
+//! Reads look through sources from the newest to the oldest and end at the first that has the key. So what comes in must lie
+//! above everything older of its keys and below everything newer:
+//! 1. Memory that has keys of its ranges is flushed, while writers go on.
+//! 2. A fence (`txn/fences.rs`) around the ranges keeps writers out who would write there; others go on. What came into memory
+//!    since is flushed again.
+//! 3. Places: the deepest level above which, and in which, nothing overlaps, or an overflow run of its own. Flushes of the
+//!    table are held, so that runs come in order, and the places are claimed as a job claims them.
+//! 4. A commit of one record that changes nothing (`mark.rs`), synced: its number is that of every entry. In its
+//!    turn, before it or any later commit is visible: one edit with all extents and the number up to which the journal is
+//!    durable, then the next pictures. So whoever sees the number, or a later one, has a picture with the extents; whoever
+//!    has an older number does not see them, whatever the picture.
+//! 5. Transactions that have read the ranges meet it in the window, as they would a delete of the range.
+//!
+//! A crash before the edit is durable leaves a record that changes nothing. The edit is durable only after the journal is up to
+//! its number, so what is recovered is a prefix.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
+use terrane_compaction::{Claim, ClaimId, KeyRange as ClaimRange};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::{EditOp, Place};
+use terrane_levels::{Change, Metasnapshot};
+use terrane_table::Extent;
+
+use super::{Arrival, mark};
+use crate::engine::Engine;
+use crate::stats::add;
+use crate::table::{Picture, Table};
+use crate::txn::bulk::Span;
+
+/// How often memory is flushed with writers let in again. Then it is flushed while they wait.
+const TRIES: u32 = 3;
+
+/// Where the extents of each arrival go.
+type Places = Vec<Place>;
+
+impl Engine {
+    /// Gives what has arrived one number and makes it part of its tables. Requires: it is durable in the store.
+    pub(super) fn publish(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
+        for arrival in arrivals {
+            self.flush_beneath(arrival)?;
+        }
+        let spans = arrivals.iter().map(|arrival| Span::new(arrival.table.id, arrival.bounds()));
+        let watched = self.watch_writes();
+        let mut fenced = self.fence_spans(spans.collect(), lock_timeout)?;
+        let mut tries = 0;
+        while let Some(arrival) = arrivals.iter().find(|arrival| arrival.is_over_memory()) {
+            if terrane_base::planted!(IngestOverMemory) {
+                break;
+            }
+            tries += 1;
+            if tries >= TRIES {
+                self.flush_beneath(arrival)?;
+                continue;
+            }
+            let spans = fenced.take_down();
+            self.flush_beneath(arrival)?;
+            fenced = self.fence_spans(spans, lock_timeout)?;
+        }
+        let seq = self.publish_fenced(arrivals)?;
+        fenced.land(seq);
+        drop(watched);
+        self.feeds.wake_if_waiting();
+        add(
+            &self.counters.extents_ingested,
+            arrivals.iter().map(|arrival| arrival.extents.len() as u64).sum(),
+        );
+        self.refresh_debt();
+        self.scheduler.wake();
+        Ok(seq)
+    }
+
+    /// Flushes the table of an arrival if memory has anything of its keys.
+    fn flush_beneath(&self, arrival: &Arrival) -> Result<()> {
+        if !arrival.is_over_memory() {
+            return Ok(());
+        }
+        if self.scheduler.inspect(|schedule| schedule.is_paused()) {
+            return self.flush_to_run(&arrival.table);
+        }
+        let tables = [arrival.table.clone()];
+        let upto = self.request_flush(&tables);
+        self.wait_for_flush(&tables, upto)
+    }
+
+    /// Step 3 and 4. Requires: nobody writes into the ranges, and memory has nothing there.
+    fn publish_fenced(&self, arrivals: &[Arrival]) -> Result<SeqNo> {
+        let mut tables: Vec<&Arc<Table>> = arrivals.iter().map(|arrival| &arrival.table).collect();
+        tables.sort_by_key(|table| table.id);
+        tables.dedup_by_key(|table| table.id);
+        let ids: Vec<TableId> = tables.iter().map(|table| table.id).collect();
+        let control = Arc::new(self.new_control());
+        let held = self.scheduler.hold_flushes(&ids, &control)?;
+        let placed = self.claim_places(arrivals);
+        let published = placed.as_ref().map_err(Error::clone).and_then(|(places, _)| {
+            // No checkpoint or backup has the commit without the edit.
+            let _no_moment = self.trimming.lock();
+            // A drop waits until edit and pictures agree again, or the edit finds the table dropped.
+            let _installing: Vec<_> = tables.iter().map(|table| table.installing.lock()).collect();
+            match tables.iter().find(|table| table.is_dropped()) {
+                Some(table) => {
+                    let message = format!("table {:?} was dropped", table.name);
+                    Err(Error::new(Kind::NotFound, message))
+                }
+                None => self.commit_arrivals(arrivals, places, &tables),
+            }
+        });
+        if let Ok((_, claims)) = placed {
+            claims.into_iter().for_each(|claim| self.scheduler.release(claim));
+        }
+        self.scheduler.resume_flushes(&held);
+        published
+    }
+
+    /// Chooses the places and claims them. What a job is at work on is not waited for: a run is always free.
+    fn claim_places(&self, arrivals: &[Arrival]) -> Result<(Places, Vec<ClaimId>)> {
+        let mut run = None;
+        let (mut places, mut claims) = (Vec::new(), Vec::new());
+        self.scheduler.wait_until(|schedule| {
+            for arrival in arrivals {
+                let (first, last) = arrival.bounds();
+                let mut place = place_for(&arrival.table.pinned().tree, first, last);
+                if let Some(Place::Level(_)) = place {
+                    let holds = place.iter().map(|place| (*place, ClaimRange::closed(first, last))).collect();
+                    let claim = Claim { table: arrival.table.id, holds, leaves: Vec::new() };
+                    match schedule.claims.take(claim) {
+                        Some(claim) => claims.push(claim),
+                        None => place = None,
+                    }
+                }
+                places.push(place.unwrap_or_else(|| Place::Run(*run.get_or_insert_with(|| self.next_run()))));
+            }
+            Ok(true)
+        })?;
+        Ok((places, claims))
+    }
+
+    fn next_run(&self) -> u64 {
+        self.next_run.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Step 4.
+    fn commit_arrivals(
+        &self,
+        arrivals: &[Arrival],
+        places: &Places,
+        tables: &[&Arc<Table>],
+    ) -> Result<SeqNo> {
+        let mut marker = Batch::new();
+        marker.push(mark::record(&mark::value(tables.iter().map(|table| table.id))))?;
+        let mut entered = Err(Error::new(Kind::Cancelled, "the commit did not come to its turn"));
+        let seq = self.journal.commit(&marker, true, &mut |placed| {
+            entered = self.enter(arrivals, places, tables, placed.first_seq);
+        })?;
+        entered.map(|()| seq)
+    }
+
+    /// The extents enter manifest and pictures under the number `seq`, which is not visible yet.
+    fn enter(&self, arrivals: &[Arrival], places: &Places, tables: &[&Arc<Table>], seq: SeqNo) -> Result<()> {
+        let mut ops = vec![EditOp::Durable { seq }];
+        let mut changes: Vec<Vec<Change>> = tables.iter().map(|_| Vec::new()).collect();
+        for (arrival, place) in arrivals.iter().zip(places) {
+            let at = tables.iter().position(|table| table.id == arrival.table.id);
+            for meta in &arrival.extents {
+                let meta: ExtentMeta = meta.numbered(seq)?;
+                ops.push(EditOp::add(arrival.table.id, *place, meta.clone()));
+                let extent = Extent::new(meta, self.store.clone());
+                changes[at.expect("every table of an arrival is listed")]
+                    .push(Change::Add { place: *place, extent });
+            }
+        }
+        self.append_edit(ops)?;
+        for (table, changes) in tables.iter().zip(changes) {
+            let edit = table.edit();
+            let picture = edit.picture();
+            let tree = Arc::new(picture.tree.apply(changes)?);
+            edit.replace(Picture { tree, ..picture });
+            drop(edit);
+            let come = arrivals.iter().filter(|arrival| arrival.table.id == table.id);
+            if !terrane_base::planted!(KeepIngestedRow) {
+                self.forget_rows_within(table, come.flat_map(|arrival| &arrival.extents));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Arrival {
+    /// Whether memory has a key, or a range delete, within.
+    fn is_over_memory(&self) -> bool {
+        let (first, last) = self.bounds();
+        let picture = self.table.pinned();
+        let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+        memtables
+            .chain(picture.generations.iter().map(|generation| generation.index()))
+            .any(|memtable| memtable.touches(first, last))
+    }
+}
+
+/// The deepest level in which nothing overlaps the keys, and above which nothing does; `None` if that must be a run.
+fn place_for(tree: &Metasnapshot, first: &[u8], last: &[u8]) -> Option<Place> {
+    let overlaps = |level: &terrane_levels::Level| {
+        !level.overlapping(std::ops::Bound::Included(first), std::ops::Bound::Included(last)).is_empty()
+    };
+    if tree.runs.iter().any(|run| overlaps(&run.level)) {
+        return None;
+    }
+    let free = tree.levels.iter().take_while(|level| !overlaps(level)).count();
+    let deepest = if terrane_base::planted!(IngestTooDeep) { tree.levels.len().max(1) } else { free };
+    match (deepest, tree.levels.is_empty()) {
+        (_, true) => Some(Place::Level(1)),
+        (0, false) => None,
+        (level, false) => u8::try_from(level).ok().map(Place::Level),
+    }
+}

@@ -1,0 +1,38 @@
+//! Steps of a cursor over the versions of one key.
+
+use terrane_base::counters::{add, count};
+use terrane_base::{Cursor, Result, SeqNo};
+
+/// Whether two keys are equal. Neighbours in key order differ near their ends, if they have the same length at all.
+#[inline]
+pub(super) fn is_same(left: &[u8], right: &[u8]) -> bool {
+    match (left.last_chunk::<8>(), right.last_chunk::<8>()) {
+        (Some(left_end), Some(right_end)) if left_end != right_end => false,
+        _ => left == right,
+    }
+}
+
+pub(super) fn count_skipped(versions: u64) {
+    if versions > 0 {
+        count(|cells| add(&cells.versions_skipped, versions));
+    }
+}
+
+/// Goes to the first entry of the key after `key`.
+pub(super) fn seek_past<C: Cursor>(cursor: &mut C, key: &[u8]) -> Result<()> {
+    cursor.seek(key, SeqNo(0))?;
+    // Number 0 is never given to a record, but a damaged source must not make a scan loop.
+    while cursor.entry().is_some_and(|entry| entry.key == key) {
+        cursor.next()?;
+    }
+    Ok(())
+}
+
+/// Goes to the oldest version of `key`, or else to the last entry before where it would be.
+pub(super) fn seek_to_last_version<C: Cursor>(cursor: &mut C, key: &[u8]) -> Result<()> {
+    seek_past(cursor, key)?;
+    match cursor.entry() {
+        Some(_) => cursor.prev(),
+        None => cursor.seek_last(),
+    }
+}

@@ -1,0 +1,80 @@
+//! What the commit of a transaction needs: locks that it has not yet, and that everything is as it saw it.
+
+use std::collections::BTreeMap;
+
+use terrane_base::{Batch, Result, SeqNo};
+
+use super::Transaction;
+use crate::txn::commit::{Held, keys_of};
+use crate::txn::fences::{Fence, Ground};
+use crate::txn::locks::{LockKey, LockMode};
+use crate::txn::range::{KeyRange, deletes_of};
+use crate::txn::window::{Footprint, Look, Verdict};
+
+impl Transaction {
+    /// Takes the locks that the commit needs and that are not held. Where an optimistic one deletes ranges it holds nothing
+    /// yet, and gets everything at once or waits: one fence around all that it changes or has read.
+    pub(in crate::txn) fn lock_for_commit(
+        &self,
+        batch: &Batch,
+    ) -> Result<(Held<'_>, Option<Fence<'_>>, Footprint)> {
+        let (writes, deletes) = (keys_of(batch), deletes_of(batch));
+        let ranges = self.scans.iter().flatten().cloned().collect();
+        if !deletes.is_empty() && !self.is_pessimistic() {
+            let mut keys: Vec<_> = writes.iter().chain(self.reads.keys()).cloned().collect();
+            keys.sort_unstable();
+            keys.dedup();
+            let ground = Ground { keys: keys.into(), ranges: deletes.clone(), is_alone: false };
+            let patience = self.engine.patience(self.options.lock_timeout);
+            let fence = self.engine.txn.locks.fence(self.id, &ground, &patience);
+            let first = deletes.first().map(KeyRange::first);
+            let fence = fence.map_err(|refusal| self.engine.refused(refusal, first.as_ref()))?;
+            let held = Held::new(&self.engine.txn.locks, self.id);
+            return Ok((held, Some(fence), Footprint { writes, deletes, ranges }));
+        }
+        let mut wanted: BTreeMap<&LockKey, LockMode> =
+            self.reads.keys().map(|key| (key, LockMode::Shared)).collect();
+        wanted.extend(writes.iter().map(|key| (key, LockMode::Exclusive)));
+        let mut held = Held::new(&self.engine.txn.locks, self.id);
+        let patience = self.engine.patience(self.options.lock_timeout);
+        for (key, mode) in wanted {
+            if self.held.get(key).is_none_or(|held| *held < mode) {
+                let taken = held.acquire(key, mode, &patience);
+                taken.map_err(|refusal| self.engine.refused(refusal, Some(key)))?;
+            }
+        }
+        Ok((held, None, Footprint { writes, deletes, ranges }))
+    }
+
+    /// Whether everything is as the transaction saw it. Requires: it holds the locks, and is in the window.
+    pub(in crate::txn) fn validate(&self, footprint: &Footprint) -> Result<()> {
+        let at = self.snapshot.as_ref().map(|snapshot| snapshot.seq());
+        self.engine.validate(self.id, |look| {
+            if let (Some(at), false) = (at, self.is_pessimistic()) {
+                footprint.writes.iter().try_for_each(|key| check_write(look, key, at))?;
+                footprint.deletes.iter().try_for_each(|range| check_delete(look, range, at))?;
+            }
+            let is_skipped = terrane_base::planted!(ForgetClaims)
+                || terrane_base::planted!(SkipPointValidation) && !self.has_claims;
+            if !is_skipped {
+                self.reads.iter().try_for_each(|(key, since)| look.key(key, *since))?;
+            }
+            match at {
+                Some(at) if !terrane_base::planted!(SkipRangeValidation) => {
+                    footprint.ranges.iter().try_for_each(|range| look.range(range, at))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+/// Fails if somebody changed a key that is written.
+pub(super) fn check_write(look: &Look<'_>, key: &LockKey, since: SeqNo) -> Verdict {
+    if terrane_base::planted!(SkipWriteValidation) { Ok(()) } else { look.key(key, since) }
+}
+
+/// Fails if somebody changed a key of a range that is deleted.
+pub(super) fn check_delete(look: &mut Look<'_>, range: &KeyRange, since: SeqNo) -> Verdict {
+    if terrane_base::planted!(SkipDeleteValidation) { Ok(()) } else { look.range(range, since) }
+}

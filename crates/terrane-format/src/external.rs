@@ -1,0 +1,227 @@
+//! The end of an external file: what is in it and what it was written for (`docs/format/external.md`).
+//!
+//! ```text
+//! external file = extents contents trailer                    extents as in a data file, each from the start of a slot
+//! contents      = version:u16 zero:u16 options extents checksum:u32
+//! options       = count:varint { name_len:varint name value_len:varint value }
+//! extents       = count:varint meta*                          in key order; the file of each id is 0
+//! trailer       = contents_at:u64 contents_len:u64 checksum:u32 magic:u64
+//! ```
+//!
+//! Every entry has the number [`UNNUMBERED_SEQ`]: whoever takes the file in gives all of them the number of that commit.
+
+use terrane_base::{Error, ExtentId, Result, varint};
+
+use crate::dump::{self, FIELDS_MAX, Field};
+use crate::extent::{ExtentMeta, UNNUMBERED_SEQ, describe_meta};
+use crate::manifest::TableOptions;
+use crate::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX};
+use crate::wire::{self, Fields};
+
+/// Version of the contents.
+pub const VERSION: u16 = 1;
+/// The last eight bytes of an external file.
+pub const MAGIC: [u8; 8] = *b"TERRANEs";
+/// Bytes of the trailer, at the very end.
+pub const TRAILER_BYTES: usize = 8 + 8 + 4 + 8;
+/// Most bytes of contents: 512 extents with the longest keys are not half of it.
+pub const CONTENTS_BYTES_MAX: u64 = 256 << 20;
+/// Name of the option that says how keys are ordered.
+pub const COMPARATOR: &str = "comparator";
+/// The order of keys byte by byte.
+pub const BYTEWISE: &str = "bytewise";
+/// Name of the option that says what folds operands.
+pub const MERGE_OPERATOR: &str = "merge_operator";
+
+const CONTENTS_SEED: u32 = u32::from_le_bytes(*b"XCON");
+const TRAILER_SEED: u32 = u32::from_le_bytes(*b"XTRL");
+const WHAT: &str = "contents of an external file";
+
+/// Where the contents of an external file lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trailer {
+    /// From the start of the file.
+    pub contents_at: u64,
+    /// Bytes, with their checksum.
+    pub contents_len: u64,
+}
+
+impl Trailer {
+    /// The trailer as it stands in the file.
+    #[must_use]
+    pub fn encode(&self) -> [u8; TRAILER_BYTES] {
+        let mut bytes = [0; TRAILER_BYTES];
+        bytes[..8].copy_from_slice(&self.contents_at.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.contents_len.to_le_bytes());
+        let checksum = crate::checksum::crc32c(TRAILER_SEED, &bytes[..16]);
+        bytes[16..20].copy_from_slice(&checksum.to_le_bytes());
+        bytes[20..].copy_from_slice(&MAGIC);
+        bytes
+    }
+
+    /// Decodes the last bytes of a file of `file_bytes` bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` if they are not a trailer, or the contents do not lie right in front of it.
+    pub fn decode(bytes: &[u8; TRAILER_BYTES], file_bytes: u64) -> Result<Trailer> {
+        let Some((body, magic)) = bytes.split_last_chunk() else {
+            return Err(Error::corrupt("trailer of an external file is cut"));
+        };
+        if *magic != MAGIC {
+            return Err(Error::corrupt("no external file: its last bytes are not those of one"));
+        }
+        let body = wire::checked_body("trailer of an external file", TRAILER_SEED, body)?;
+        let mut fields = Fields::new("trailer of an external file", body);
+        let trailer = Trailer { contents_at: fields.u64()?, contents_len: fields.u64()? };
+        let end = trailer.contents_at.checked_add(trailer.contents_len);
+        let fits = end.and_then(|end| end.checked_add(TRAILER_BYTES as u64)) == Some(file_bytes);
+        if !fits || trailer.contents_len > CONTENTS_BYTES_MAX {
+            let Trailer { contents_at, contents_len } = trailer;
+            return Err(Error::corrupt(format!(
+                "external file of {file_bytes} bytes: contents of {contents_len} bytes at {contents_at} do not fit it"
+            )));
+        }
+        Ok(trailer)
+    }
+}
+
+/// What an external file holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contents {
+    /// What it was written for, by name: the order of keys, the merge operator.
+    pub options: TableOptions,
+    /// Its extents in key order, each in slots of this file.
+    pub extents: Vec<ExtentMeta>,
+}
+
+impl Contents {
+    /// The value of an option.
+    #[must_use]
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Slots from the first to the last of all extents.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.extents.iter().map(|meta| meta.id.slot.saturating_add(meta.slots)).max().unwrap_or(0)
+    }
+
+    /// The contents with their checksum.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&[0, 0]);
+        varint::put(&mut out, self.options.len() as u32);
+        for text in self.options.iter().flat_map(|(name, value)| [name, value]) {
+            varint::put(&mut out, text.len() as u32);
+            out.extend_from_slice(text.as_bytes());
+        }
+        varint::put(&mut out, self.extents.len() as u32);
+        self.extents.iter().for_each(|meta| meta.encode(&mut out));
+        let checksum = crate::checksum::crc32c(CONTENTS_SEED, &out);
+        out.extend_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// Checks and decodes the contents of a file whose slots have `slot_bytes` bytes and end at `contents_at`.
+    ///
+    /// # Errors
+    /// `Corrupt` if checksum or version are wrong, or extents lie over each other, outside of the file, or out of order.
+    pub fn decode(bytes: &[u8], contents_at: u64, slot_bytes: u64) -> Result<Contents> {
+        let body = wire::checked_body(WHAT, CONTENTS_SEED, bytes)?;
+        let mut fields = Fields::new(WHAT, body);
+        let (version, zero) = (fields.u16()?, fields.u16()?);
+        if version != VERSION || zero != 0 {
+            return Err(Error::corrupt(format!("{WHAT}: expected version {VERSION}, found {version}")));
+        }
+        let options = decode_options(&mut fields)?;
+        let count = fields.varint()? as usize;
+        let mut extents: Vec<ExtentMeta> = Vec::with_capacity(count.min(fields.rest().len() / 64));
+        let mut slot = 0;
+        for _ in 0..count {
+            let (meta, len) = ExtentMeta::decode(fields.rest())?;
+            fields.take(len)?;
+            check_extent(&meta, extents.last(), slot, slot_bytes)?;
+            slot = meta.id.slot.saturating_add(meta.slots);
+            extents.push(meta);
+        }
+        let is_whole = fields.rest().is_empty() && !extents.is_empty();
+        if !is_whole || u64::from(slot).checked_mul(slot_bytes) != Some(contents_at) {
+            return Err(Error::corrupt(format!(
+                "{WHAT}: {count} extents of {slot} slots, at least 1, do not end at byte {contents_at} of the file"
+            )));
+        }
+        Ok(Contents { options, extents })
+    }
+}
+
+fn decode_options(fields: &mut Fields<'_>) -> Result<TableOptions> {
+    let count = fields.varint()? as usize;
+    if count > OPTIONS_MAX {
+        return Err(Error::corrupt(format!("{WHAT}: {count} options, the limit is {OPTIONS_MAX}")));
+    }
+    let mut text = |max: usize| {
+        let len = fields.varint()? as usize;
+        if len > max {
+            return Err(Error::corrupt(format!("{WHAT}: text of {len} bytes, the limit is {max}")));
+        }
+        String::from_utf8(fields.take(len)?.to_vec())
+            .map_err(|_| Error::corrupt(format!("{WHAT}: a name or value is not UTF-8")))
+    };
+    (0..count).map(|_| Ok((text(NAME_BYTES_MAX)?, text(OPTION_BYTES_MAX)?))).collect()
+}
+
+/// Extents follow each other in keys and in slots, and have no numbers yet.
+fn check_extent(meta: &ExtentMeta, last: Option<&ExtentMeta>, slot: u32, slot_bytes: u64) -> Result<()> {
+    let refuse = |why: &str| Err(Error::corrupt(format!("{WHAT}: extent {} {why}", meta.id)));
+    if meta.id != (ExtentId { file: 0, slot }) {
+        return refuse("is not where the one before it ends");
+    }
+    if u64::from(meta.bytes) > u64::from(meta.slots) * slot_bytes {
+        return refuse("does not fit its slots");
+    }
+    if last.is_some_and(|last| last.largest >= meta.smallest) {
+        return refuse("does not come after the one before it");
+    }
+    meta.numbered(UNNUMBERED_SEQ).map(drop)
+}
+
+/// The fields of the contents, for people to read.
+#[must_use]
+pub fn describe(bytes: &[u8], contents_at: u64, slot_bytes: u64) -> Vec<Field> {
+    let contents = match Contents::decode(bytes, contents_at, slot_bytes) {
+        Ok(contents) => contents,
+        Err(error) => return vec![dump::broken(0, bytes.len(), error)],
+    };
+    let mut fields = vec![Field::new(0, 2, "version", VERSION)];
+    let mut at = 4;
+    let text_len = |text: &str| varint::len(text.len() as u32) + text.len();
+    fields.push(Field::new(
+        at,
+        varint::len(contents.options.len() as u32),
+        "options",
+        contents.options.len(),
+    ));
+    at += varint::len(contents.options.len() as u32);
+    for (name, value) in &contents.options {
+        let len = text_len(name) + text_len(value);
+        fields.push(Field::new(at, len, format!("option {name}"), value));
+        at += len;
+    }
+    let count = contents.extents.len();
+    fields.push(Field::new(at, varint::len(count as u32), "extents", count));
+    at += varint::len(count as u32);
+    for (number, _) in contents.extents.iter().enumerate().take(FIELDS_MAX) {
+        let (described, len) = describe_meta(&bytes[at..]);
+        fields.extend(described.into_iter().map(|field| field.within(at, &format!("extent[{number}]"))));
+        at += len;
+    }
+    let checksum_at = bytes.len() - 4;
+    if count > FIELDS_MAX {
+        fields.push(dump::more(at, checksum_at - at, count - FIELDS_MAX));
+    }
+    fields.push(Field::new(checksum_at, 4, "checksum", "holds"));
+    fields
+}

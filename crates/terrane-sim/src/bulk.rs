@@ -1,0 +1,229 @@
+//! What a user does with whole ranges: files and sorted loads that come in, extents that are dropped, sizes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane::{ExtentFileWriter, IngestOptions, Kind, Table};
+use terrane_device::Disk as _;
+
+use crate::model::Change;
+use crate::numbers::Numbers;
+use crate::op::{KEYS_MAX, Op, Value, all_keys, key};
+use crate::order::{is_turned, turned};
+use crate::run::Runner;
+use crate::script::parse;
+
+/// Entries of a file or a load, at most.
+const ENTRIES_MAX: u64 = 60;
+/// Tables that files come into at once, at most.
+const TABLES_MAX: usize = 2;
+
+/// Draws one.
+pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
+    let mut pick = || numbers.pick(tables).clone();
+    let (one, other) = (pick(), pick());
+    let seed = numbers.draw();
+    let (from, to) = (numbers.below(KEYS_MAX), numbers.below(KEYS_MAX));
+    match numbers.below(10) {
+        0..4 => Op::Ingest { tables: if one == other { vec![one] } else { vec![one, other] }, seed },
+        4..6 => Op::Load { table: one, seed },
+        6..8 => Op::DropExtents { table: one, from, to },
+        _ => Op::Estimate { table: one, from, to },
+    }
+}
+
+/// Whether an operation is of this module.
+pub(crate) fn is_one(op: &Op) -> bool {
+    matches!(op, Op::Ingest { .. } | Op::Load { .. } | Op::DropExtents { .. } | Op::Estimate { .. })
+}
+
+/// Such an operation as a line of a script.
+pub(crate) fn show(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match op {
+        Op::Ingest { tables, seed } => write!(f, "ingest {} {seed}", tables.join(",")),
+        Op::Load { table, seed } => write!(f, "load {table} {seed}"),
+        Op::DropExtents { table, from, to } => write!(f, "dropextents {table} {from} {to}"),
+        Op::Estimate { table, from, to } => write!(f, "estimate {table} {from} {to}"),
+        _ => unreachable!("shown elsewhere"),
+    }
+}
+
+/// A line of a script as such an operation.
+pub(crate) fn read(words: &[&str]) -> Result<Op, String> {
+    let name = |text: &str| text.to_owned();
+    Ok(match words {
+        ["ingest", tables, seed] => {
+            Op::Ingest { tables: tables.split(',').map(name).collect(), seed: parse(seed)? }
+        }
+        ["load", table, seed] => Op::Load { table: name(table), seed: parse(seed)? },
+        ["dropextents", table, from, to] => {
+            Op::DropExtents { table: name(table), from: parse(from)?, to: parse(to)? }
+        }
+        ["estimate", table, from, to] => {
+            Op::Estimate { table: name(table), from: parse(from)?, to: parse(to)? }
+        }
+        _ => return Err("expected a table and numbers".to_owned()),
+    })
+}
+
+/// Keys with their values; `None` is a delete.
+type Rows = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+/// One of them.
+type Row<'r> = (&'r Vec<u8>, &'r Option<Vec<u8>>);
+
+/// Sorted rows of a load or a file that a seed stands for; `None` is a delete.
+fn rows_of(seed: u64, has_deletes: bool) -> Rows {
+    let mut numbers = Numbers::new(seed);
+    let (first, width) = (numbers.below(KEYS_MAX), 1 + numbers.skewed(KEYS_MAX));
+    let value_bytes = *numbers.pick(&[10, 100, 2_000]);
+    let count = 1 + numbers.skewed(ENTRIES_MAX);
+    let rows = (0..count).map(|_| {
+        let number = (first + numbers.below(width)) % KEYS_MAX;
+        let value = Value { len: numbers.below(value_bytes), stamp: numbers.draw() | 1 << 62 };
+        let is_delete = has_deletes && numbers.one_in(5);
+        (key(number), (!is_delete).then(|| value.bytes()))
+    });
+    rows.collect()
+}
+
+/// The rows in the order of a table.
+fn sorted<'r>(table: &Table, rows: &'r Rows) -> Box<dyn Iterator<Item = Row<'r>> + 'r> {
+    if is_turned(table) { Box::new(rows.iter().rev()) } else { Box::new(rows.iter()) }
+}
+
+impl Runner {
+    /// Writes files on the same device and takes them in as one.
+    pub(crate) fn ingest(&self, names: &[String], seed: u64) {
+        let known = names.iter().filter(|name| self.model.borrow().has_table(name)).take(TABLES_MAX);
+        let files: Vec<_> =
+            (0..).zip(known).map(|(number, name)| (name, rows_of(seed ^ number, true))).collect();
+        if files.is_empty() {
+            return;
+        }
+        let mut numbers = Numbers::part(seed, 1);
+        let options =
+            IngestOptions { copy: numbers.one_in(4), remove: !numbers.one_in(4), ..IngestOptions::default() };
+        let mut paths = Vec::new();
+        for (number, (table, rows)) in files.iter().enumerate() {
+            let path = format!("/{seed:016x}-{number}.extents");
+            if let Err(error) = self.write_file(&path, table, rows) {
+                return self.met_outside(&error);
+            }
+            paths.push(path);
+        }
+        let changes: Vec<Change> = files
+            .iter()
+            .flat_map(|(name, rows)| {
+                rows.iter().map(|(key, value)| ((*name).clone(), key.clone(), value.clone()))
+            })
+            .collect();
+        let db = self.db();
+        self.write(changes, true, |_| {
+            let tables = files.iter().map(|(name, _)| db.table(name)).collect::<terrane::Result<Vec<_>>>()?;
+            let files: Vec<_> = tables.iter().zip(&paths).collect();
+            db.ingest(&files, options).map(drop)
+        });
+    }
+
+    fn write_file(&self, path: &str, table: &str, rows: &Rows) -> terrane::Result<()> {
+        let mut options = self.options();
+        options.set("key_order", self.db().table(table)?.key_order())?;
+        let orders = crate::order::orders()?;
+        let mut file = ExtentFileWriter::create_on(Arc::new(self.disk()), path, &options, &orders)?;
+        for (key, value) in sorted(&self.db().table(table)?, rows) {
+            match value {
+                Some(value) => file.put(key, value)?,
+                None => file.delete(key)?,
+            }
+        }
+        file.finish().map(drop)
+    }
+
+    /// Nothing of the database was touched. A file of the same name may be left of an earlier life.
+    fn met_outside(&self, error: &terrane::Error) {
+        if error.kind() != Kind::Invalid {
+            self.met("write an external file", error);
+        }
+    }
+
+    /// Whether any file is left that was written to be taken in.
+    pub(crate) fn has_external_files(&self) -> bool {
+        let names = self.disk().device().list(Path::new("/"));
+        names.is_ok_and(|names| names.iter().any(|name| name.ends_with(".extents")))
+    }
+
+    /// Loads sorted rows past memory.
+    pub(crate) fn load(&self, name: &str, seed: u64) {
+        if !self.model.borrow().has_table(name) {
+            return;
+        }
+        let rows = rows_of(seed, false);
+        let changes: Vec<Change> =
+            rows.iter().map(|(key, value)| (name.to_owned(), key.clone(), value.clone())).collect();
+        let db = self.db();
+        self.write(changes, true, |_| {
+            let table = db.table(name)?;
+            let rows = sorted(&table, &rows);
+            db.bulk_load(&table, rows.map(|(key, value)| (key, value.as_deref().unwrap_or_default())))
+                .map(drop)
+        });
+    }
+
+    /// Drops the extents of a range that was deleted before: nobody may notice.
+    pub(crate) fn drop_extents(&self, name: &str, from: u64, to: u64) {
+        self.delete_range(name, from, to);
+        let (start, end) = (key(from), key(to));
+        if self.disk().has_crashed() || !self.model.borrow().has_table(name) || start >= end {
+            return;
+        }
+        let db = self.db();
+        let dropped = db.table(name).and_then(|table| {
+            let (first, behind) = if is_turned(&table) { (&end, &start) } else { (&start, &end) };
+            table.delete_files_in_range(&first[..]..&behind[..])
+        });
+        match dropped {
+            // Snapshots, and iterators of what goes on around this.
+            Err(error) if error.kind() == Kind::Busy => {
+                let is_seen = !self.life.borrow().snapshots.is_empty() || !self.is_outermost();
+                if !is_seen && !self.life.borrow().is_paused {
+                    self.fail(format!("drop extents: {error}, and nobody looks"));
+                }
+            }
+            Err(error) => self.met_in_background("drop extents", &error),
+            Ok(_) => {}
+        }
+    }
+
+    /// Compares an estimate with what the model has: at least the rows that are there must be possible.
+    pub(crate) fn estimate(&self, name: &str, from: u64, to: u64) {
+        if !self.model.borrow().has_table(name) {
+            return;
+        }
+        let (start, end) = (key(from), key(to));
+        let db = self.db();
+        let range = (Bound::Included(&start[..]), Bound::Excluded(&end[..]));
+        let estimate = db.table(name).and_then(|table| table.approximate_count(turned(&table, range)));
+        if self.disk().has_crashed() {
+            return;
+        }
+        match estimate {
+            Ok(estimate) if start < end => {
+                let model = self.model.borrow();
+                // Some numbers stand for the same key.
+                let within: BTreeSet<_> = all_keys().filter(|key| (&start..&end).contains(&key)).collect();
+                let rows =
+                    within.iter().filter(|key| model.get(name, key, model.now()).is_some()).count() as u64;
+                if estimate.value + estimate.error < rows {
+                    self.fail(format!("estimate {estimate:?} of {rows} rows"));
+                }
+            }
+            Ok(estimate) if estimate.value > 0 => self.fail(format!("estimate {estimate:?} of nothing")),
+            Ok(_) => {}
+            Err(error) => self.met("estimate", &error),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A replica that is told of changes, and only of such as survive the loss of power: whatever the database dies of, the
+//! replica goes on where it was, and once it was told everything it has what the database has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use terrane::{Change, ChangeKind, Db, FeedOptions, Kind, Result, SeqNo};
+
+use crate::order::facing;
+use crate::run::Runner;
+
+/// Keys that expire at moments of their own; whether they are there is asked elsewhere.
+const EXPIRING: &[u8] = b"ttl/";
+
+/// What was made of the changes that were told.
+#[derive(Debug)]
+pub(crate) struct Replica {
+    next: SeqNo,
+    rows: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
+    /// Tables that were dropped, or nearly: nobody tells a replica.
+    pub(crate) dropped: BTreeSet<String>,
+}
+
+impl Default for Replica {
+    fn default() -> Self {
+        Replica { next: SeqNo(1), rows: BTreeMap::new(), dropped: BTreeSet::new() }
+    }
+}
+
+impl Replica {
+    /// Returns whether that was all: what came in as extents is not told.
+    fn apply(&mut self, change: &Change<'_>) -> bool {
+        let Some(table) = change.table else { return true };
+        let rows = self.rows.entry(table.to_owned()).or_default();
+        match change.kind {
+            ChangeKind::Put { key, value } => drop(rows.insert(key.to_vec(), value.to_vec())),
+            ChangeKind::Delete { key } | ChangeKind::SingleDelete { key } => drop(rows.remove(key)),
+            // The tables' operator appends.
+            ChangeKind::Merge { key, operand } => rows.entry(key.to_vec()).or_default().extend(operand),
+            ChangeKind::DeleteRange { start, end } => {
+                // In the table's order, which may be the reverse one.
+                let is_within = |key: &[u8]| match start < end {
+                    true => start <= key && key < end,
+                    false => end < key && key <= start,
+                };
+                rows.retain(|key, _| !is_within(key));
+            }
+            ChangeKind::Ingest => return false,
+            _ => {}
+        }
+        true
+    }
+
+    /// Begins with a copy.
+    fn copy(&mut self, db: &Db) -> Result<()> {
+        let snapshot = db.snapshot();
+        // What was copied must not be lost, or the replica would be ahead.
+        db.sync()?;
+        self.rows.clear();
+        for name in db.tables() {
+            let rows = snapshot.iter(&db.table(&name)?).collect::<Result<_>>()?;
+            self.rows.insert(name, rows);
+        }
+        self.next = SeqNo(snapshot.seq().0 + 1);
+        Ok(())
+    }
+
+    /// Applies what there is; a difference if everything was told and something is not as in the database.
+    fn go_on(&mut self, db: &Db) -> Result<Option<String>> {
+        let mut changes = db.changes_with(self.next, FeedOptions::new().durable_only(true))?;
+        for batch in changes.by_ref() {
+            let batch = batch?;
+            if batch.first_seq() < self.next {
+                return Ok(Some(format!("batch {} was told twice", batch.first_seq())));
+            }
+            let mut is_whole = true;
+            batch.changes().for_each(|change| is_whole &= self.apply(&change));
+            if !is_whole {
+                return self.copy(db).map(|()| None);
+            }
+            self.next = SeqNo(batch.last_seq().0 + 1);
+        }
+        self.next = changes.position();
+        let snapshot = db.snapshot();
+        if self.next.0 != snapshot.seq().0 + 1 {
+            return Ok(None);
+        }
+        for name in db.tables().into_iter().filter(|name| !self.dropped.contains(name)) {
+            let own = self.rows.entry(name.clone()).or_default();
+            let lives = |key: &[u8]| !key.starts_with(EXPIRING);
+            let mut expected = own.iter().filter(|(key, _)| lives(key));
+            let table = db.table(&name)?;
+            for row in facing(&table, snapshot.iter(&table)) {
+                let (key, value) = row?;
+                if lives(&key) && expected.next() != Some((&key, &value)) {
+                    return Ok(Some(format!(
+                        "table {name:?}: a replica differs at \"{}\"",
+                        key.escape_ascii()
+                    )));
+                }
+            }
+            if let Some((key, _)) = expected.next() {
+                return Ok(Some(format!("table {name:?}: a replica has \"{}\", too", key.escape_ascii())));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Runner {
+    /// Has the replica go on.
+    pub(crate) fn replicate(&self) {
+        let db = self.db.borrow().clone();
+        let Some(db) = db.filter(|_| self.has_journal && self.is_outermost() && !self.disk().has_crashed())
+        else {
+            return;
+        };
+        let mut replica = self.replica.take();
+        let outcome = replica.go_on(&db);
+        // A device that lied, or bytes that rotted, may have taken what was said to survive.
+        let (counted, struck) = (self.outcome.get(), self.struck());
+        let is_doubtful =
+            self.is_hurt() || counted.lies + counted.silent + struck.silent > 0 || struck.may_poison();
+        let is_over = self.disk().has_crashed();
+        let copies = match outcome {
+            _ if is_over => false,
+            Ok(None) => false,
+            Ok(Some(_)) if is_doubtful => true,
+            Ok(Some(difference)) => {
+                self.fail(difference);
+                false
+            }
+            Err(error) if error.kind() == Kind::Gone => true,
+            Err(error) if error.kind() == Kind::Invalid && is_doubtful => true,
+            Err(error) => {
+                self.met("changes", &error);
+                true
+            }
+        };
+        if copies && let Err(error) = replica.copy(&db) {
+            self.met("copy for a replica", &error);
+            replica = Replica { dropped: replica.dropped, ..Replica::default() };
+        }
+        *self.replica.borrow_mut() = replica;
+    }
+}

@@ -1,0 +1,28 @@
+//! Files that come from outside.
+
+use terrane_base::{Error, ExtentId, Result};
+
+use super::Space;
+
+impl Space {
+    /// Adds a file that comes from outside, all of whose slots are held; it is sealed. Its extents are (first slot, slots).
+    ///
+    /// # Errors
+    /// `Corrupt` if they lie over each other or outside; nothing changes then. `Invalid` if the number is not free.
+    pub fn adopt(&mut self, file: u32, len: u32, extents: &[(u32, u32)]) -> Result<()> {
+        if self.files.contains_key(&file) {
+            return Err(Error::invalid(format!("data file {file} is there already")));
+        }
+        let mut alone = Space::new();
+        alone.add_file(file, len);
+        extents.iter().try_for_each(|&(slot, slots)| alone.restore(ExtentId { file, slot }, slots))?;
+        let mut slots = alone.files.remove(&file).expect("added just now");
+        slots.held.insert(0..slots.len);
+        self.counts.total += alone.counts.total;
+        self.counts.taken += alone.counts.taken;
+        self.counts.files += 1;
+        self.files.insert(file, slots);
+        self.seal(file);
+        Ok(())
+    }
+}

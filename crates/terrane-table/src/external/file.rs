@@ -1,0 +1,136 @@
+//! Reads an external file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_base::{Error, ExtentId, Result};
+use terrane_device::{Disk, File, OpenMode};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::external::{Contents, TRAILER_BYTES, Trailer};
+use terrane_storage::{SLOT_BYTES, Store, StoreUsage};
+
+use crate::verify::verify_extent;
+
+/// An external file whose contents are known; its extents are read when they are asked for.
+#[derive(Debug)]
+pub struct ExternalFile {
+    path: PathBuf,
+    contents: Contents,
+    extents: FileExtents,
+}
+
+/// The extents of one file as a store that is only read.
+#[derive(Debug)]
+struct FileExtents(Arc<dyn File>);
+
+impl ExternalFile {
+    /// Opens the file and reads what it says about itself.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the file, if it is no external file or cut; `NotFound`, `Io`.
+    pub fn open(disk: &dyn Disk, path: &Path) -> Result<ExternalFile> {
+        let file = disk.open(path, OpenMode::Read, false)?;
+        let len = file.len()?;
+        let at_file = |error: Error, offset: u64| error.at(path.display().to_string(), offset);
+        let trailer_at = len.checked_sub(TRAILER_BYTES as u64);
+        let trailer_at =
+            trailer_at.ok_or_else(|| at_file(Error::corrupt("shorter than an external file"), 0))?;
+        let mut bytes = [0; TRAILER_BYTES];
+        file.read_at(trailer_at, &mut bytes)?;
+        let trailer = Trailer::decode(&bytes, len).map_err(|error| at_file(error, trailer_at))?;
+        let mut contents = vec![0; usize::try_from(trailer.contents_len).unwrap_or(usize::MAX)];
+        file.read_at(trailer.contents_at, &mut contents)?;
+        let contents = Contents::decode(&contents, trailer.contents_at, SLOT_BYTES as u64)
+            .map_err(|error| at_file(error, trailer.contents_at))?;
+        Ok(ExternalFile { path: path.to_owned(), contents, extents: FileExtents(file) })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is in it.
+    #[must_use]
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// The first key and the last one.
+    #[must_use]
+    pub fn bounds(&self) -> (&[u8], &[u8]) {
+        let extents = &self.contents.extents;
+        let (first, last) = (extents.first(), extents.last());
+        (first.map_or(&[], |meta| &meta.smallest), last.map_or(&[], |meta| &meta.largest))
+    }
+
+    /// Reads everything and checks every checksum and the order of keys. Returns what is wrong, with file and offset.
+    #[must_use]
+    pub fn verify(&self) -> Vec<Error> {
+        self.contents.extents.iter().flat_map(|meta| verify_extent(meta, &self.extents)).collect()
+    }
+
+    /// The bytes of one of its extents.
+    ///
+    /// # Errors
+    /// `Corrupt` if the file is cut; `Io`.
+    pub fn read(&self, meta: &ExtentMeta) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; meta.bytes as usize];
+        self.extents.read(meta.id, 0, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl FileExtents {
+    fn refuse<T>(&self) -> Result<T> {
+        Err(Error::invalid(format!("{}: an external file is only read", self.0.path().display())))
+    }
+}
+
+impl Store for FileExtents {
+    fn allocate(&self, _slots: u32) -> Result<ExtentId> {
+        self.refuse()
+    }
+
+    fn write(&self, _id: ExtentId, _bytes: &[u8]) -> Result<()> {
+        self.refuse()
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.refuse()
+    }
+
+    fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
+        self.0.read_at(self.place(id, offset).1, buf)
+    }
+
+    fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
+        self.0.prefetch(self.place(id, offset).1, u64::from(len));
+    }
+
+    fn free(&self, _id: ExtentId, _slots: u32) -> Result<()> {
+        self.refuse()
+    }
+
+    fn hold(&self) {}
+
+    fn release(&self) {}
+
+    fn restore(&self, _live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
+        self.refuse()
+    }
+
+    fn reclaim(&self) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn usage(&self) -> StoreUsage {
+        StoreUsage::default()
+    }
+
+    fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
+        let at = u64::from(id.slot) * SLOT_BYTES as u64 + u64::from(offset);
+        (self.0.path().display().to_string(), at)
+    }
+}

@@ -1,0 +1,275 @@
+//! Writes an external file: extents as a compaction would write them, each from the start of a slot, then what they are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_base::stored::put_prefix;
+use terrane_base::{Entry, Error, ExtentId, Kind, Moment, RecordKind, Result, SeqKind, key};
+use terrane_device::{Disk, File, OpenMode};
+use terrane_format::dump;
+use terrane_format::extent::{ANY_TABLE, ExtentMeta, UNNUMBERED_SEQ};
+use terrane_format::external::{BYTEWISE, COMPARATOR, Contents, MERGE_OPERATOR, Trailer};
+use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
+
+use crate::writer::{ExtentWriter, WriterSettings};
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExternalSummary {
+    /// Entries.
+    pub entries: u64,
+    /// Extents.
+    pub extents: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Builds an external file; without [`ExternalWriter::finish`] nothing of it stays.
+#[derive(Debug)]
+pub struct ExternalWriter {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    writer: ExtentWriter,
+    contents: Contents,
+    /// The next free slot.
+    slot: u32,
+    last_key: Option<Vec<u8>>,
+    /// An operand or a value with what stands in front of it.
+    stored: Vec<u8>,
+    is_finished: bool,
+    /// Why an extent could not be written: the file is not whole any more.
+    failed: Option<Error>,
+}
+
+impl ExternalWriter {
+    /// A writer of the file `path`, which must not exist. Keys come encoded by `order`, if
+    /// there is one; `operator` is what folds operands of merges, if there are to be any.
+    ///
+    /// # Errors
+    /// `Invalid` if there is something at `path` or a setting is out of range; `Io`.
+    pub fn create(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        settings: WriterSettings,
+        (order, operator): (Option<&str>, Option<&str>),
+    ) -> Result<ExternalWriter> {
+        let writer = ExtentWriter::new(WriterSettings { table: ANY_TABLE, ..settings })?;
+        let file = disk.open(path, OpenMode::Create, false)?;
+        let mut options = vec![(COMPARATOR.to_owned(), order.unwrap_or(BYTEWISE).to_owned())];
+        options.extend(operator.map(|operator| (MERGE_OPERATOR.to_owned(), operator.to_owned())));
+        Ok(ExternalWriter {
+            disk,
+            path: path.to_owned(),
+            file,
+            writer,
+            contents: Contents { options, extents: Vec::new() },
+            slot: 0,
+            last_key: None,
+            stored: Vec::new(),
+            is_finished: false,
+            failed: None,
+        })
+    }
+
+    /// Adds a value, which expires at `until` unless that is never.
+    ///
+    /// # Errors
+    /// `Invalid` if the key does not come after the last one, or is beyond the limits; `Full` for more than a file holds;
+    /// `Io`.
+    pub fn put(&mut self, key: &[u8], value: &[u8], until: Moment) -> Result<()> {
+        if until == Moment::NEVER {
+            return self.add(key, RecordKind::Put, value);
+        }
+        self.add_prefixed(key, value, until, None)
+    }
+
+    /// Adds a delete: it hides what the database has of the key.
+    ///
+    /// # Errors
+    /// As [`ExternalWriter::put`].
+    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
+        self.add(key, RecordKind::Delete, &[])
+    }
+
+    /// Adds an operand.
+    ///
+    /// # Errors
+    /// As [`ExternalWriter::put`], and `Invalid` for a file without a merge operator.
+    pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
+        if self.contents.option(MERGE_OPERATOR).is_none() {
+            return Err(Error::invalid(format!(
+                "{}: an operand needs a merge operator, which the file is made with",
+                self.path.display()
+            )));
+        }
+        self.add_prefixed(key, operand, Moment::NEVER, Some(0))
+    }
+
+    fn add_prefixed(&mut self, key: &[u8], value: &[u8], until: Moment, span: Option<u64>) -> Result<()> {
+        key::check_value(value)?;
+        let mut stored = std::mem::take(&mut self.stored);
+        stored.clear();
+        let kind = put_prefix(&mut stored, until, span);
+        stored.extend_from_slice(value);
+        let added = self.add(key, kind, &stored);
+        self.stored = stored;
+        added
+    }
+
+    fn add(&mut self, key: &[u8], kind: RecordKind, value: &[u8]) -> Result<()> {
+        key::check_key(key)?;
+        self.check_room(key.len(), value.len())?;
+        if let Some(last) = &mut self.last_key {
+            if last.as_slice() >= key {
+                return Err(Error::invalid(format!(
+                    "{}: key {} does not come after {}: the entries of an external file are sorted, each key once",
+                    self.path.display(),
+                    dump::text(key),
+                    dump::text(last)
+                )));
+            }
+            last.clear();
+            last.extend_from_slice(key);
+        }
+        if !self.writer.fits(key.len(), value.len()) {
+            self.end_extent()?;
+        }
+        self.writer.add(Entry { key, seq_kind: SeqKind::new(UNNUMBERED_SEQ, kind), value })?;
+        if self.last_key.is_none() {
+            self.last_key = Some(key.to_vec());
+        }
+        Ok(())
+    }
+
+    /// Checks that an entry has a place: what was taken can always be finished.
+    fn check_room(&self, key_len: usize, value_len: usize) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let is_open = !self.writer.is_empty();
+        // An extent is of one slot, but for an entry that needs more, which is alone in it; with index and filter.
+        let bytes = 3 * key_len + value_len + SLOT_BYTES / 16;
+        let joins = is_open && self.writer.fits(key_len, value_len);
+        let needed = if joins { 0 } else { 1 + bytes / SLOT_BYTES };
+        if self.slot as usize + usize::from(is_open) + needed <= EXTENT_SLOTS_MAX as usize {
+            return Ok(());
+        }
+        let message = format!(
+            "{}: a file holds {EXTENT_SLOTS_MAX} slots of {SLOT_BYTES} bytes at most: finish it and go on in another one",
+            self.path.display()
+        );
+        Err(Error::new(Kind::Full, message))
+    }
+
+    /// Bytes that the file takes so far, about.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let open = if self.writer.is_empty() { 0 } else { self.writer.estimated_bytes() as u64 };
+        slot_offset(self.slot) + open
+    }
+
+    fn end_extent(&mut self) -> Result<()> {
+        if self.writer.is_empty() {
+            return Ok(());
+        }
+        let (bytes, meta) = self.writer.finish_bytes()?;
+        let written = self.write_extent(&bytes, meta);
+        self.writer.recycle(bytes);
+        self.failed = written.as_ref().err().cloned();
+        written
+    }
+
+    fn write_extent(&mut self, bytes: &[u8], meta: ExtentMeta) -> Result<()> {
+        debug_assert!(self.slot + meta.slots <= EXTENT_SLOTS_MAX, "looked at before entries were taken");
+        let at = slot_offset(self.slot);
+        self.file.allocate(at, slot_offset(meta.slots))?;
+        self.file.write_at(at, bytes)?;
+        let id = ExtentId { file: 0, slot: self.slot };
+        self.slot += meta.slots;
+        self.contents.extents.push(ExtentMeta { id, ..meta });
+        Ok(())
+    }
+
+    /// Writes what is left and makes the file durable.
+    ///
+    /// # Errors
+    /// `Invalid` if nothing was added; `Full`, `Io`, those of an entry before included, but for a file that is full. Nothing is
+    /// at the path then.
+    pub fn finish(mut self) -> Result<ExternalSummary> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        self.end_extent()?;
+        if self.contents.extents.is_empty() {
+            let message = format!("{}: an external file has an entry at least", self.path.display());
+            return Err(Error::invalid(message));
+        }
+        let contents = self.contents.encode();
+        let contents_at = slot_offset(self.slot);
+        let trailer = Trailer { contents_at, contents_len: contents.len() as u64 };
+        let end = [&contents[..], &trailer.encode()].concat();
+        self.file.allocate(contents_at, end.len() as u64)?;
+        self.file.write_at(contents_at, &end)?;
+        self.file.sync()?;
+        self.disk.sync_dir(parent(&self.path))?;
+        self.is_finished = true;
+        Ok(ExternalSummary {
+            entries: self.contents.extents.iter().map(|meta| meta.entries).sum(),
+            extents: self.contents.extents.len() as u64,
+            bytes: contents_at + end.len() as u64,
+        })
+    }
+}
+
+impl Drop for ExternalWriter {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // Without a trailer it is no external file, should it stay.
+            let _ = self.disk.remove(&self.path);
+        }
+    }
+}
+
+/// The directory that a file is in.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn slot_offset(slot: u32) -> u64 {
+    u64::from(slot) * SLOT_BYTES as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_device::MemDisk;
+
+    use super::*;
+
+    /// What was taken is in the file, however full it is; what does not fit is refused before it is taken.
+    #[test]
+    fn a_full_file_has_all_that_it_took() {
+        let (disk, path): (Arc<dyn Disk>, _) = (Arc::new(MemDisk::new()), Path::new("/file"));
+        let mut writer =
+            ExternalWriter::create(disk.clone(), path, WriterSettings::default(), (None, None)).unwrap();
+        writer.slot = EXTENT_SLOTS_MAX - 2;
+        let mut taken = 0u64;
+        let refused = loop {
+            match writer.put(&taken.to_be_bytes(), &[7; 100_000], Moment::NEVER) {
+                Ok(()) => taken += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused.kind(), Kind::Full);
+        assert_eq!(
+            writer.put(&[0xff; 9], &[], Moment::NEVER).map_err(|error| error.kind()),
+            Ok(()),
+            "a small one fits"
+        );
+        assert_eq!(writer.finish().unwrap().entries, taken + 1);
+    }
+}

@@ -1,0 +1,167 @@
+//! Backups of open databases: incremental, verified, in a place of their own.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::Result;
+use terrane_base::env::Env;
+use terrane_device::{Disk, PosixDisk};
+use terrane_engine::backup::{
+    BackupInfo, BackupList, BackupOptions, BackupPlace, BackupProgress, DirectoryPlace, Removed,
+    RestoreOptions, Restored, VerifyReport, Watcher,
+};
+
+use crate::Db;
+
+/// The backups in a directory, or in another [`BackupPlace`].
+///
+/// A backup copies the extents that no earlier one in the place has, and what is in the journal; it has every commit up to its
+/// moment. Every object has a checksum of 128 bits, which each restore and each verification checks; what is copied is
+/// verified first. A crash at any time leaves the older backups whole, and no half one; what it leaves behind the next backup
+/// removes. Restoring makes a new database with an id of its own, never over anything.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let (path, place, copy) = (dir.path().join("data"), dir.path().join("backups"), dir.path().join("copy"));
+/// let db = terrane::Db::open(&path)?;
+/// db.put(b"k", b"v")?;
+/// let backups = terrane::Backups::open(&place);
+/// let made = backups.create(&db)?;
+/// assert!(backups.verify(made.id)?.findings.is_empty());
+/// backups.restore(made.id, &copy)?;
+/// assert_eq!(terrane::Db::open(&copy)?.get(b"k")?.as_deref(), Some(&b"v"[..]));
+/// backups.purge(7)?; // the newest seven stay
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Backups {
+    inner: terrane_engine::backup::Backups,
+    /// Where databases are restored to.
+    disk: Arc<dyn Disk>,
+}
+
+/// Goes on to the end.
+fn go_on(_: &BackupProgress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+impl Backups {
+    /// The backups in the directory `path`, which is made with the first one. Looks at nothing yet.
+    #[must_use]
+    pub fn open(path: impl AsRef<Path>) -> Backups {
+        let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
+        let place = Arc::new(DirectoryPlace::new(disk.clone(), path.as_ref()));
+        Backups::open_on(place, disk, Env::real())
+    }
+
+    /// The backups in another place, restored to `disk`.
+    #[must_use]
+    pub fn open_on(place: Arc<dyn BackupPlace>, disk: Arc<dyn Disk>, env: Env) -> Backups {
+        Backups { inner: terrane_engine::backup::Backups::new(place, env), disk }
+    }
+
+    /// Makes a backup of an open database: every commit up to now, durable on return. Commits go on meanwhile; space of
+    /// extents that leave the database is kept until the backup is done.
+    ///
+    /// # Errors
+    /// `Busy` if another process or thread makes or removes a backup in the place; `Invalid` if the place holds something else
+    /// or the database was opened read-only; `Corrupt`, naming file and offset, if the database is damaged; `Cancelled` if it
+    /// closes; `Full`, `Io`, `Poisoned`. No backup was made then, but where only the last sync failed.
+    pub fn create(&self, db: &Db) -> Result<BackupInfo> {
+        self.create_with(db, &BackupOptions::default(), &mut go_on)
+    }
+
+    /// [`Backups::create`] with options; `watcher` is told how far it is, and may end it.
+    ///
+    /// # Errors
+    /// As [`Backups::create`], and `Cancelled` if the watcher ends it.
+    pub fn create_with(
+        &self,
+        db: &Db,
+        options: &BackupOptions,
+        watcher: &mut Watcher<'_>,
+    ) -> Result<BackupInfo> {
+        self.inner.create(db.engine(), options, watcher)
+    }
+
+    /// Which backups there are, oldest first, and those whose manifest is damaged.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such place; `Invalid` if it holds something else; `Io`.
+    pub fn list(&self) -> Result<BackupList> {
+        self.inner.list()
+    }
+
+    /// The number of the newest backup.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none; `Io`.
+    pub fn newest(&self) -> Result<u64> {
+        self.inner.newest()
+    }
+
+    /// Reads everything that backup `id` needs and checks all of it. Damage is a finding.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such backup; `Io`.
+    pub fn verify(&self, id: u64) -> Result<VerifyReport> {
+        self.inner.verify(id, 0, &mut go_on)
+    }
+
+    /// [`Backups::verify`] at a rate, 0 for none; `watcher` is told how far it is, and may end it.
+    ///
+    /// # Errors
+    /// As [`Backups::verify`], and `Cancelled` if the watcher ends it.
+    pub fn verify_with(
+        &self,
+        id: u64,
+        bytes_per_second: u64,
+        watcher: &mut Watcher<'_>,
+    ) -> Result<VerifyReport> {
+        self.inner.verify(id, bytes_per_second, watcher)
+    }
+
+    /// Makes a database of backup `id` in the directory `path`, which must not exist; durable on return. It has an id of its
+    /// own. What a crash leaves of an unfinished one, `NAME.unfinished`, the next attempt to the same place removes.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such backup; `Invalid` if something is at `path`; `Busy` if another restore to it is under
+    /// way; `Corrupt`, naming the object, if the backup is damaged; `Full`, `Io`. Nothing is at `path` then, unless only
+    /// the last sync failed.
+    pub fn restore(&self, id: u64, path: impl AsRef<Path>) -> Result<Restored> {
+        self.restore_with(id, path, &RestoreOptions::default(), &mut go_on)
+    }
+
+    /// [`Backups::restore`] with options; `watcher` is told how far it is, and may end it.
+    ///
+    /// # Errors
+    /// As [`Backups::restore`], and `Cancelled` if the watcher ends it.
+    pub fn restore_with(
+        &self,
+        id: u64,
+        path: impl AsRef<Path>,
+        options: &RestoreOptions,
+        watcher: &mut Watcher<'_>,
+    ) -> Result<Restored> {
+        self.inner.restore_on(&self.disk, id, path.as_ref(), options, watcher)
+    }
+
+    /// Removes all backups but the newest `keep`, and what only they needed.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such place; `Busy` if another process or thread makes or removes a backup; `Io`.
+    pub fn purge(&self, keep: usize) -> Result<Removed> {
+        self.inner.purge(keep)
+    }
+
+    /// Removes backup `id`, and what only it needed.
+    ///
+    /// # Errors
+    /// As [`Backups::purge`], and `NotFound` if there is no such backup.
+    pub fn delete(&self, id: u64) -> Result<Removed> {
+        self.inner.delete(id)
+    }
+}

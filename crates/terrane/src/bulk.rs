@@ -1,0 +1,154 @@
+//! What is done with whole ranges at once, without a look at each row.
+
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use terrane_base::key_order::Order;
+use terrane_base::{CompactionFilter, FilterDecision, Result};
+use terrane_engine::{DroppedExtents, Estimate};
+
+use crate::Table;
+
+impl Table {
+    /// Bytes that a range takes, about, and how far off that can be: extents as stored, with their part of indexes and
+    /// filters, and records in memory. Reads no data; at most two index blocks for each sorted run.
+    ///
+    /// An extent within the range counts exactly; of the blocks that the range cuts, two for each sorted run, half is
+    /// counted, and half is the error. In memory it is exact where the range, or what lies around it, has few thousand
+    /// keys; else the error says between which two counts it lies. What newer versions or range deletes hide is counted
+    /// until a compaction drops it.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let table = db.default_table();
+    /// table.put(b"2024-01-30", b"..")?;
+    /// table.put(b"2024-02-01", b"..")?;
+    /// let january = table.approximate_count(&b"2024-01"[..]..&b"2024-02"[..])?;
+    /// assert_eq!((january.value, january.error), (1, 0));
+    /// assert!(table.approximate_size(..)?.value > 20);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound` if the table was dropped, `Io` or `Corrupt` from the store.
+    pub fn approximate_size<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Estimate> {
+        self.refuse_if_dropped()?;
+        Ok(self.engine.approximate(&self.inner, &self.bounds(&range)?)?.bytes)
+    }
+
+    /// How many versions of keys a range has, about, and how far off that can be: as [`Table::approximate_size`]. Deletes
+    /// count, and what newer versions hide, until a compaction drops them: it is the number of rows where every key was
+    /// written once.
+    ///
+    /// # Errors
+    /// As [`Table::approximate_size`].
+    pub fn approximate_count<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Estimate> {
+        self.refuse_if_dropped()?;
+        Ok(self.engine.approximate(&self.inner, &self.bounds(&range)?)?.entries)
+    }
+
+    /// Drops, at once and durably, the extents whose keys all lie within a range: for data that nobody needs any more,
+    /// when waiting for compactions takes too long. It costs one edit of the manifest, and the space comes back at once.
+    ///
+    /// It is no delete: rows of the range stay that are only in memory, that share an extent with keys outside, or that lie
+    /// above older versions which stay. So every key of the range is afterwards as it was, or gone; no older value
+    /// comes to light. Who wants all of it gone calls [`Table::delete_range`] first, and this for the space.
+    ///
+    /// Every commit before is durable, too, when it returns.
+    ///
+    /// Transactions that read the range take no notice of it, and a snapshot that is taken while it runs may see the range
+    /// before and after.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let table = db.default_table();
+    /// table.put(b"2024-01-30", b"..")?;
+    /// db.flush()?;
+    /// let dropped = table.delete_files_in_range(&b"2024-01"[..]..&b"2024-02"[..])?;
+    /// assert_eq!((dropped.extents, dropped.entries), (1, 1));
+    /// assert_eq!(table.get(b"2024-01-30")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Busy`, and nothing is dropped, while a snapshot, an iterator or a transaction sees any of it, or a paused
+    /// compaction works on it. `NotFound` if the table was dropped, `Cancelled` when the database closes, `Poisoned`, `Io`.
+    pub fn delete_files_in_range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<DroppedExtents> {
+        self.refuse_if_dropped()?;
+        self.engine.drop_extents(&self.inner, &self.bounds(&range)?)
+    }
+
+    /// Has compactions of the table that begin from now on show rows to `filter`, which may take them out or change them; to
+    /// nobody with `None`. It belongs to the open database and is not stored: an opening without it compacts without it.
+    /// [`CompactionFilter`] has the rules, those about snapshots first of all.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// use terrane::FilterDecision;
+    /// #[derive(Debug)]
+    /// struct NoDrafts;
+    /// impl terrane::CompactionFilter for NoDrafts {
+    ///     fn name(&self) -> &str {
+    ///         "no-drafts"
+    ///     }
+    ///     fn filter(&self, _key: &[u8], value: &[u8]) -> FilterDecision {
+    ///         if value == b"draft" { FilterDecision::Remove } else { FilterDecision::Keep }
+    ///     }
+    ///     fn sees_all(&self) -> bool {
+    ///         true
+    ///     }
+    /// }
+    /// let table = db.default_table();
+    /// table.set_compaction_filter(Some(std::sync::Arc::new(NoDrafts)));
+    /// table.put(b"a", b"draft")?;
+    /// table.put(b"b", b"text")?;
+    /// db.compact_range(table, ..)?;
+    /// assert_eq!(table.iter().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_compaction_filter(&self, filter: Option<Arc<dyn CompactionFilter>>) {
+        let filter = filter.map(|filter| match &self.order {
+            None => filter,
+            Some(order) => Arc::new(FilterInOrder { filter, order: order.clone() }),
+        });
+        self.inner.set_compaction_filter(filter);
+    }
+}
+
+/// A filter of a table with an order: it is shown keys as the user knows them.
+#[derive(Debug)]
+struct FilterInOrder {
+    filter: Arc<dyn CompactionFilter>,
+    order: Arc<Order>,
+}
+
+impl CompactionFilter for FilterInOrder {
+    fn name(&self) -> &str {
+        self.filter.name()
+    }
+
+    /// A key that cannot be decoded stays: whoever reads it is told.
+    fn filter(&self, key: &[u8], value: &[u8]) -> FilterDecision {
+        let Ok(key) = self.order.decode(key) else { return FilterDecision::Keep };
+        match self.filter.filter(&key, value) {
+            FilterDecision::RemoveUntil(end) => match self.order.encode(&end) {
+                Ok(end) => FilterDecision::RemoveUntil(end),
+                Err(_) => FilterDecision::Remove,
+            },
+            decision => decision,
+        }
+    }
+
+    fn sees_all(&self) -> bool {
+        self.filter.sees_all()
+    }
+}

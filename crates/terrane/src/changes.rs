@@ -1,0 +1,103 @@
+//! What changed: committed batches from a number on, for replicas, indexes and caches.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::env::Env;
+use terrane_base::{Result, SeqNo};
+use terrane_device::PosixDisk;
+use terrane_engine::{ChangeBatch, Feed, FeedOptions};
+
+use crate::Db;
+
+/// Every committed batch from a number on: in the order of commits, whole, each once; transactions when they are
+/// committed. As an iterator it gives what is there and ends, and goes on when more has come; [`Changes::next_within`]
+/// waits for more.
+///
+/// Changes are read from the segments of the journal. Those go once their records are in the levels, unless the option
+/// `history_bytes` keeps them: whoever asks for what is no longer kept gets an error of the kind
+/// [`Gone`](crate::Kind::Gone) that says what the oldest is ([`Error::oldest`](crate::Error::oldest)). A reader keeps
+/// nothing from going.
+///
+/// Tables that are created or dropped do not show, nor do their options: a replica makes a table when it meets its name
+/// first. What expires is told with its moment, not when it expires.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let db = terrane::Db::open(dir.path().join("data"))?;
+/// db.put(b"k", b"v")?;
+/// let mut changes = db.changes(terrane::SeqNo(1))?;
+/// for batch in changes.by_ref() {
+///     for change in batch?.changes() {
+///         println!("{} {:?} {:?}", change.seq, change.table, change.kind);
+///     }
+/// }
+/// db.delete(b"k")?;
+/// let batch = changes.next_within(std::time::Duration::from_secs(1))?.expect("it is visible");
+/// assert_eq!(batch.changes().next().map(|change| change.kind), Some(terrane::ChangeKind::Delete { key: b"k" }));
+/// // Where to go on, after a crash, too: kept with what was made of the changes.
+/// assert_eq!(changes.position().0, batch.last_seq().0 + 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Changes(Feed);
+
+impl Changes {
+    /// The number behind all that was told: from there on the same changes go on, in another process, too.
+    #[must_use]
+    pub fn position(&self) -> SeqNo {
+        self.0.position()
+    }
+
+    /// The next batch; waits `timeout` at most. A commit wakes who waits, and so does the close of the database.
+    ///
+    /// # Errors
+    /// `Gone` if what follows is no longer kept, `Cancelled` once the database is closed; `Corrupt`, `Io`. The position
+    /// stays.
+    pub fn next_within(&mut self, timeout: Duration) -> Result<Option<ChangeBatch>> {
+        self.0.next_within(timeout)
+    }
+
+    /// Changes of the database in directory `path`, which another process may have open for writing: what that has
+    /// brought into its journal, from number `from` on. Takes no lock. Nobody is woken: [`Changes::next_within`] looks
+    /// every few milliseconds.
+    ///
+    /// A commit may show before its writer has it acknowledged, and what shows may be lost with the power.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no database; as [`Db::changes`] besides.
+    pub fn beside(path: impl AsRef<Path>, from: SeqNo) -> Result<Changes> {
+        Feed::beside(Arc::new(PosixDisk::new()), path.as_ref(), Env::real(), from).map(Changes)
+    }
+}
+
+impl Iterator for Changes {
+    type Item = Result<ChangeBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.try_next().transpose()
+    }
+}
+
+impl Db {
+    /// Every batch committed from number `from` on, as soon as it is visible; see [`Changes`]. Begins with the batch that
+    /// has the number; 1 is the first that there ever was.
+    ///
+    /// # Errors
+    /// `Gone` if that is no longer kept; `Invalid` with the option `journal=off`, and for a number that is more than one
+    /// above the last; `Corrupt`, `Io`.
+    pub fn changes(&self, from: SeqNo) -> Result<Changes> {
+        self.changes_with(from, FeedOptions::default())
+    }
+
+    /// As [`Db::changes`], with options: such as to be told only of what survives the loss of power.
+    ///
+    /// # Errors
+    /// As [`Db::changes`]; `Invalid` for `durable_only` of a database that was opened read-only.
+    pub fn changes_with(&self, from: SeqNo, options: FeedOptions) -> Result<Changes> {
+        self.engine().changes(from, options).map(Changes)
+    }
+}

@@ -1,0 +1,166 @@
+//! Following a database that another process writes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::sync::Mutex;
+use terrane_base::{Functions, Result, SeqNo};
+use terrane_device::{Disk, PosixDisk};
+use terrane_engine::{Engine, last_commit};
+
+use crate::Db;
+
+/// Follows a database that another process, or this one, has open for writing: gives views of it, each a read-only [`Db`] of one
+/// moment, and makes newer ones when asked to. Takes no lock and writes nothing into the directory.
+///
+/// A view never changes, and a snapshot is not needed to read it consistently: batches are whole in it, over all tables. It
+/// keeps its part of the journal in memory, but not the extents: what the primary has merged away since, a view can
+/// read only as far as its cache has it. A read of what is gone is refused with [`crate::Kind::Behind`], never answered wrongly;
+/// catch up and read again.
+///
+/// Views share a cache of [`Options::memory_bytes`] at most; beside it each holds the primary's unflushed journal and an
+/// index of it. Catching up reads manifest and journal again, so it costs about what opening costs, whatever changed.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let path = dir.path().join("data");
+/// let primary = terrane::Db::open(&path)?;
+/// let follower = terrane::Db::open_follower(&path)?;
+/// primary.put(b"k", b"v")?;
+/// assert_eq!(follower.lag()?, 1);
+/// follower.catch_up()?;
+/// assert_eq!(follower.view().get(b"k")?.as_deref(), Some(&b"v"[..]));
+/// assert!(follower.view().put(b"k", b"x").is_err());
+/// # Ok(())
+/// # }
+/// ```
+pub struct Follower {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    options: Options,
+    functions: Functions,
+    env: Env,
+    view: Mutex<Db>,
+    /// Held while a view is made, so that none is replaced by an older one.
+    turn: Mutex<FollowerStats>,
+}
+
+/// What a follower did since it was opened, and where it stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FollowerStats {
+    /// The last commit that the present view has.
+    pub seq: SeqNo,
+    /// Number of the last edit of the primary's manifest that it has.
+    pub edit: u64,
+    /// Times it caught up, the opening included.
+    pub catch_ups: u64,
+    /// Attempts that took: more than the times where the primary moved on under them.
+    pub attempts: u64,
+    /// Commits by which the view before the present one was behind.
+    pub commits_behind: u64,
+    /// Microseconds that the last catching up took.
+    pub last_micros: u64,
+    /// When the present view was seen to be the newest: milliseconds since the beginning of 1970.
+    pub caught_up_millis: u64,
+}
+
+impl Db {
+    /// Follows the database in directory `path`, which another process may have open for writing.
+    ///
+    /// # Errors
+    /// `NotFound` or `Invalid` if there is no database; `Busy` if it changes faster than it can be read; `Corrupt`, `Io`.
+    pub fn open_follower(path: impl AsRef<Path>) -> Result<Follower> {
+        Follower::open(
+            Arc::new(PosixDisk::new()),
+            path,
+            &Options::default(),
+            Functions::default(),
+            Env::real(),
+        )
+    }
+}
+
+impl Follower {
+    /// Follows the database in directory `path` of `disk`. Of the options those count that matter for reading; `row_cache` is off.
+    ///
+    /// # Errors
+    /// As [`Db::open_follower`]; `Invalid` for options out of range, or a table whose merge operator or key order is not at hand.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        path: impl AsRef<Path>,
+        options: &Options,
+        functions: impl Into<Functions>,
+        env: Env,
+    ) -> Result<Follower> {
+        let functions = functions.into();
+        let path = path.as_ref().to_owned();
+        let start = env.clock.now();
+        let (engine, attempts) = Engine::follow_on(&disk, &path, options, &env, &functions, None)?;
+        let stats = FollowerStats {
+            seq: engine.visible(),
+            edit: engine.edit_number(),
+            catch_ups: 1,
+            attempts: attempts.into(),
+            commits_behind: 0,
+            last_micros: (env.clock.now() - start).as_micros() as u64,
+            caught_up_millis: env.clock.wall().as_millis() as u64,
+        };
+        let view = Mutex::new(Db::from_engine(engine));
+        Ok(Follower { disk, path, options: options.clone(), functions, env, view, turn: Mutex::new(stats) })
+    }
+
+    /// The present view. It stays what it is; whoever wants the next one asks again.
+    #[must_use]
+    pub fn view(&self) -> Db {
+        self.view.lock().clone()
+    }
+
+    /// Makes a view of what the primary has now, and returns how many commits the view before was behind. Views that were
+    /// given out stay; commits that the primary makes meanwhile may be in it or not.
+    ///
+    /// # Errors
+    /// As [`Db::open_follower`]; the present view stays then.
+    pub fn catch_up(&self) -> Result<u64> {
+        let mut stats = self.turn.lock();
+        let start = self.env.clock.now();
+        let before = self.view();
+        let previous = Some(before.engine());
+        let (disk, options, env) = (&self.disk, &self.options, &self.env);
+        let (engine, attempts) =
+            Engine::follow_on(disk, &self.path, options, env, &self.functions, previous)?;
+        stats.commits_behind = engine.visible().0.saturating_sub(stats.seq.0);
+        stats.seq = engine.visible();
+        stats.edit = engine.edit_number();
+        stats.catch_ups += 1;
+        stats.attempts += u64::from(attempts);
+        stats.last_micros = (env.clock.now() - start).as_micros() as u64;
+        stats.caught_up_millis = env.clock.wall().as_millis() as u64;
+        *self.view.lock() = Db::from_engine(engine);
+        Ok(stats.commits_behind)
+    }
+
+    /// How many commits the primary has now that the present view lacks. Reads the journal, without keeping any of it.
+    ///
+    /// # Errors
+    /// As [`Db::open_follower`].
+    pub fn lag(&self) -> Result<u64> {
+        let seen = self.view().engine().visible();
+        Ok(last_commit(&self.disk, &self.path, &self.env)?.0.saturating_sub(seen.0))
+    }
+
+    /// What it did, and where it stands.
+    #[must_use]
+    pub fn stats(&self) -> FollowerStats {
+        *self.turn.lock()
+    }
+}
+
+impl std::fmt::Debug for Follower {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Follower").field("path", &self.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,255 @@
+//! Data that comes in without passing through memory: files written elsewhere, and sorted loads.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::key_order::{Order, encoded};
+use terrane_base::options::Options;
+use terrane_base::{Error, KeyOrders, Moment, Result};
+use terrane_device::{Disk, PosixDisk};
+use terrane_engine::{
+    Engine, ExternalFile, ExternalSummary, ExternalWriter, IngestFile, IngestOptions, Ingested,
+    WriterSettings,
+};
+
+use crate::table::moment_at;
+use crate::{Db, Table};
+
+/// Writes a file of sorted entries that [`Db::ingest`] takes in as it is: offline, without a database.
+///
+/// Keys come in order, each once. A file holds 1 GiB; what is longer goes on in another one. Without
+/// [`ExtentFileWriter::finish`] nothing stays.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// use terrane::{Db, ExtentFileWriter, IngestOptions, Options};
+/// let path = dir.path().join("countries.extents");
+/// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+/// file.put(b"at", b"Austria")?;
+/// file.put(b"be", b"Belgium")?;
+/// file.finish()?;
+///
+/// let db = Db::open(dir.path().join("data"))?;
+/// db.put(b"be", b"older")?;
+/// let ingested = db.ingest(&[(db.default_table(), &path)], IngestOptions::default())?;
+/// assert_eq!((ingested.entries, ingested.bytes_copied), (2, 0));
+/// assert_eq!(db.get(b"be")?.as_deref(), Some(&b"Belgium"[..]));
+/// # Ok(())
+/// # }
+/// ```
+pub struct ExtentFileWriter {
+    inner: ExternalWriter,
+    order: Option<Arc<Order>>,
+}
+
+impl ExtentFileWriter {
+    /// A writer of the file `path`, which must not exist. Of the options those count that say how extents are built:
+    /// `block_bytes`, `block_encoding`, `filter_bits_per_key` and `compression_last`; `key_order`, by which keys come and which only tables with the same one
+    /// take in; and `merge_operator`: with one the file may have operands, and only tables with the same one take it in.
+    ///
+    /// # Errors
+    /// `Invalid` if there is something at `path`, an option is out of range, or the order is not a built-in one; `Io`.
+    pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<ExtentFileWriter> {
+        ExtentFileWriter::create_on(Arc::new(PosixDisk::new()), path, options, &KeyOrders::new())
+    }
+
+    /// [`ExtentFileWriter::create`] with orders of keys that are not built in.
+    ///
+    /// # Errors
+    /// As [`ExtentFileWriter::create`].
+    pub fn create_with_orders(
+        path: impl AsRef<Path>,
+        options: &Options,
+        orders: &KeyOrders,
+    ) -> Result<ExtentFileWriter> {
+        ExtentFileWriter::create_on(Arc::new(PosixDisk::new()), path, options, orders)
+    }
+
+    /// [`ExtentFileWriter::create_with_orders`] on another device: for simulators and tests.
+    ///
+    /// # Errors
+    /// As [`ExtentFileWriter::create`].
+    pub fn create_on(
+        disk: Arc<dyn Disk>,
+        path: impl AsRef<Path>,
+        options: &Options,
+        orders: &KeyOrders,
+    ) -> Result<ExtentFileWriter> {
+        let order = options.key_order.get().map(|name| orders.find(name)).transpose()?;
+        let settings = WriterSettings {
+            block_bytes: usize::try_from(options.block_bytes).unwrap_or(usize::MAX),
+            block_encoding: options.block_encoding,
+            filter_bits_per_key: u32::try_from(options.filter_bits_per_key).unwrap_or(u32::MAX),
+            compression: options.compression_last,
+            ..WriterSettings::default()
+        };
+        let names = (order.as_deref().map(Order::name), options.merge_operator.get());
+        let inner = ExternalWriter::create(disk, path.as_ref(), settings, names)?;
+        Ok(ExtentFileWriter { inner, order })
+    }
+
+    /// Adds a value. The time to live of the table does not hold for it: see [`ExtentFileWriter::put_until`].
+    ///
+    /// # Errors
+    /// `Invalid` if the key does not come after the one before it, or beyond the limits; `Full` if the file has 1 GiB already,
+    /// or the device no room; `Io`.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.inner.put(&encoded(self.order.as_deref(), key)?, value, Moment::NEVER)
+    }
+
+    /// As [`ExtentFileWriter::put`], until a moment that is counted from the beginning of 1970.
+    ///
+    /// # Errors
+    /// As [`ExtentFileWriter::put`].
+    pub fn put_until(&mut self, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
+        self.inner.put(&encoded(self.order.as_deref(), key)?, value, moment_at(until))
+    }
+
+    /// Adds a delete: it removes what the table has of the key.
+    ///
+    /// # Errors
+    /// As [`ExtentFileWriter::put`].
+    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
+        self.inner.delete(&encoded(self.order.as_deref(), key)?)
+    }
+
+    /// Adds an operand for the merge operator that the file was made with.
+    ///
+    /// # Errors
+    /// As [`ExtentFileWriter::put`], and `Invalid` for a file without a merge operator.
+    pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.inner.merge(&encoded(self.order.as_deref(), key)?, operand)
+    }
+
+    /// Bytes of the file so far, about.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.inner.bytes()
+    }
+
+    /// Ends the file; it is durable on return.
+    ///
+    /// # Errors
+    /// `Invalid` if nothing was added, `Full`, `Io`. Nothing is at the path then.
+    pub fn finish(self) -> Result<ExternalSummary> {
+        self.inner.finish()
+    }
+}
+
+impl fmt::Debug for ExtentFileWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExtentFileWriter").field("bytes", &self.bytes()).finish_non_exhaustive()
+    }
+}
+
+/// What a file of [`ExtentFileWriter`] says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExtentFileInfo {
+    /// What it was written for: the order of keys (`comparator`), the merge operator if it has one.
+    pub options: Vec<(String, String)>,
+    /// First key, as it is kept: encoded, if the order of keys is not that of bytes.
+    pub first: Vec<u8>,
+    /// Last key, as the first.
+    pub last: Vec<u8>,
+    /// Extents.
+    pub extents: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Deletes among them.
+    pub deletes: u64,
+}
+
+/// Reads what a file says about itself; with `verify` also everything in it, and every checksum.
+///
+/// # Errors
+/// `Corrupt`, naming file and offset: the first thing that is wrong. `NotFound`, `Io`.
+pub fn inspect_extent_file(path: impl AsRef<Path>, verify: bool) -> Result<ExtentFileInfo> {
+    let file = ExternalFile::open(&PosixDisk::new(), path.as_ref())?;
+    if verify && let Some(error) = file.verify().into_iter().next() {
+        return Err(error);
+    }
+    let (first, last) = file.bounds();
+    let extents = &file.contents().extents;
+    Ok(ExtentFileInfo {
+        options: file.contents().options.clone(),
+        first: first.to_vec(),
+        last: last.to_vec(),
+        extents: extents.len() as u64,
+        entries: extents.iter().map(|meta| meta.entries).fold(0, u64::saturating_add),
+        deletes: extents.iter().map(|meta| meta.deletes).fold(0, u64::saturating_add),
+    })
+}
+
+impl Db {
+    /// Takes files of [`ExtentFileWriter`] in, any number into any number of tables, as one commit: all or nothing, durable on
+    /// return. What they hold is newer than every commit before and older than every one after; snapshots that are older
+    /// do not see it, and transactions that have read any of their ranges conflict with it.
+    ///
+    /// A file becomes a data file of the database by another name, without a copy, if it lies on the same file system;
+    /// nobody may write to it any more. Its own name may be removed at any time ([`IngestOptions::remove`] does); until
+    /// then its space is not used again. Where it cannot be linked, its extents are copied.
+    ///
+    /// Who writes into the ranges of the files meanwhile waits for as long as it takes to flush what memory has there and to
+    /// write one edit, but no longer than for any lock: then the write is refused as `TimedOut`. Others go on.
+    ///
+    /// # Errors
+    /// `Invalid` for a file that was written for another order of keys or another merge operator than its table has, for two
+    /// files of one table that overlap, for a table of another database, or no file at all; `Corrupt`, naming file and
+    /// offset; `TimedOut` if a transaction keeps locks in the ranges for longer than [`IngestOptions::lock_timeout`];
+    /// `Busy` while a flush of a table is paused; `NotFound`, `Full`, `Poisoned`, `Io`. Nothing came in then, unless it was `Poisoned`, or only a file could not be
+    /// removed.
+    pub fn ingest<P: AsRef<Path>>(&self, files: &[(&Table, P)], options: IngestOptions) -> Result<Ingested> {
+        let engine: &Arc<Engine> = self.engine();
+        let files = files.iter().map(|(table, path)| {
+            self.refuse_other(table)?;
+            table.refuse_if_dropped()?;
+            Ok(IngestFile { table: table.inner.clone(), path: path.as_ref().to_owned() })
+        });
+        let files: Vec<IngestFile> = files.collect::<Result<_>>()?;
+        engine.ingest(&files, options)
+    }
+
+    /// Loads sorted rows into `table` as one commit, past journal and memory: all or nothing, durable on return. They are
+    /// written once, as extents, and go where a file of [`Db::ingest`] would go. Keys come in order, each once; what is not
+    /// sorted is for [`Db::write`], or to be sorted before.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let squares = (0..1000u64).map(|n| (n.to_be_bytes(), (n * n).to_string()));
+    /// let loaded = db.bulk_load(db.default_table(), squares)?;
+    /// assert_eq!(loaded.entries, 1000);
+    /// assert_eq!(db.get(&12u64.to_be_bytes())?.as_deref(), Some(&b"144"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for a key that does not come after the one before it, or beyond the limits, or a table of another database.
+    /// Otherwise as [`Db::ingest`].
+    pub fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        table: &Table,
+        rows: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<Ingested> {
+        self.refuse_other(table)?;
+        table.refuse_if_dropped()?;
+        let mut loader = self.engine().begin_load(&table.inner)?;
+        rows.into_iter().try_for_each(|(key, value)| {
+            table.encoding(key.as_ref(), |key| loader.put(key, value.as_ref()))
+        })?;
+        loader.finish()
+    }
+
+    fn refuse_other(&self, table: &Table) -> Result<()> {
+        if table.engine.instance() == self.engine().instance() {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("table {:?} is of another database", table.name())))
+    }
+}

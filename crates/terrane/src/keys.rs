@@ -1,0 +1,85 @@
+//! Where keys are encoded and decoded: a table with an order of its own keeps its keys as the order writes them
+//! (`terrane_base::key_order`), and so does everything behind this border. Without one a key passes as it is.
+
+use std::ops::{Bound, RangeBounds};
+
+use terrane_base::key_order::encoded;
+use terrane_base::{Result, SeqNo};
+use terrane_engine::Bounds;
+
+use crate::iter::EncodedIter;
+use crate::snapshot::Pin;
+use crate::{Cursor, Iter, Table, Value, Values};
+
+impl Table {
+    /// Calls `go` with `key` as the table keeps it.
+    #[inline]
+    pub(crate) fn encoding<R>(&self, key: &[u8], go: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+        match &self.order {
+            None => go(key),
+            Some(order) => go(&order.encode(key)?),
+        }
+    }
+
+    pub(crate) fn multi_get_at(&self, keys: &[&[u8]], at: Option<SeqNo>) -> Result<Vec<Option<Value>>> {
+        let mut values = Values::new();
+        self.multi_get_into_at(keys, at, &mut values)?;
+        Ok(values.iter().map(|value| value.map(|bytes| Value::new(bytes.to_vec()))).collect())
+    }
+
+    pub(crate) fn multi_get_into_at(
+        &self,
+        keys: &[&[u8]],
+        at: Option<SeqNo>,
+        values: &mut Values,
+    ) -> Result<()> {
+        self.refuse_if_dropped()?;
+        let Some(order) = &self.order else {
+            return self.engine.multi_get_into(&self.inner, keys, self.mode(at), values);
+        };
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(keys.len()));
+        for key in keys {
+            order.append(key, &mut bytes)?;
+            ends.push(bytes.len());
+        }
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let keys: Vec<&[u8]> = starts.zip(&ends).map(|(start, end)| &bytes[start..*end]).collect();
+        self.engine.multi_get_into(&self.inner, &keys, self.mode(at), values)
+    }
+
+    /// The rows within encoded bounds; none but the error where there are no such bounds.
+    pub(crate) fn iter_at(&self, bounds: Result<Bounds>, pin: Pin) -> Iter {
+        Iter::new(bounds.map(|bounds| self.encoded_iter_at(bounds, pin)), self.order.clone())
+    }
+
+    /// The rows within encoded bounds, with their keys as they are kept.
+    pub(crate) fn encoded_iter_at(&self, bounds: Bounds, pin: Pin) -> EncodedIter {
+        EncodedIter { inner: self.engine.range(&self.inner, bounds, pin.seq()), _pin: pin }
+    }
+
+    pub(crate) fn cursor_at(&self, bounds: Bounds, pin: Pin) -> Cursor {
+        Cursor::new(self.engine.renewable_scan(&self.inner, bounds, pin.seq()), self.clone(), pin)
+    }
+
+    /// A range of keys as bounds of encoded ones.
+    pub(crate) fn bounds<'k>(&self, range: &impl RangeBounds<&'k [u8]>) -> Result<Bounds> {
+        let own = |bound: Bound<&&[u8]>| -> Result<Bound<Vec<u8>>> {
+            let key = match bound {
+                Bound::Unbounded => return Ok(Bound::Unbounded),
+                Bound::Included(key) | Bound::Excluded(key) => {
+                    encoded(self.order.as_deref(), key)?.into_owned()
+                }
+            };
+            Ok(if matches!(bound, Bound::Included(_)) { Bound::Included(key) } else { Bound::Excluded(key) })
+        };
+        Ok(Bounds { lower: own(range.start_bound())?, upper: own(range.end_bound())? })
+    }
+
+    /// The keys that begin with `prefix` as bounds of encoded ones.
+    pub(crate) fn prefix_bounds(&self, prefix: &[u8]) -> Result<Bounds> {
+        match &self.order {
+            None => Ok(Bounds::prefix(prefix)),
+            Some(order) => Ok(Bounds::prefix(&order.encode_prefix(prefix)?)),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The ranges that a batch deletes, disjoint and in order.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use terrane_engine::Bounds;
+
+/// Ranges of keys of one table, each from its start to before its end. Clones share until one is changed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Deleted(Arc<BTreeMap<Vec<u8>, Vec<u8>>>);
+
+impl Deleted {
+    /// Adds a range, which is not empty.
+    pub(crate) fn add(&mut self, start: &[u8], end: &[u8]) {
+        let ranges = Arc::make_mut(&mut self.0);
+        let (mut start, mut end) = (start.to_vec(), end.to_vec());
+        // Those that begin before its end and reach its start become one with it.
+        while let Some((from, to)) = ranges.range(..=end.clone()).next_back()
+            && *to >= start
+        {
+            let from = from.clone();
+            let to = ranges.remove(&from).expect("it was just found");
+            start = start.min(from);
+            end = end.max(to);
+        }
+        ranges.insert(start, end);
+    }
+
+    /// Whether `key` lies in one of them.
+    pub(crate) fn holds(&self, key: &[u8]) -> bool {
+        let before = self.0.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
+        before.is_some_and(|(_, end)| key < end.as_slice())
+    }
+
+    /// What is left of `bounds` without them, in order.
+    pub(crate) fn rest_of(&self, bounds: Bounds) -> Vec<Bounds> {
+        let mut rest = Vec::new();
+        let mut lower = bounds.lower;
+        for (start, end) in &*self.0 {
+            let part = Bounds { lower: lower.clone(), upper: Bound::Excluded(start.clone()) };
+            let is_behind = match &bounds.upper {
+                Bound::Unbounded => false,
+                Bound::Included(upper) => start > upper,
+                Bound::Excluded(upper) => start >= upper,
+            };
+            if is_behind {
+                break;
+            }
+            let is_before = match &lower {
+                Bound::Unbounded => false,
+                Bound::Included(lower) | Bound::Excluded(lower) => end <= lower,
+            };
+            if is_before {
+                continue;
+            }
+            if !is_empty(&part) {
+                rest.push(part);
+            }
+            lower = Bound::Included(end.clone());
+        }
+        let last = Bounds { lower, upper: bounds.upper };
+        if !is_empty(&last) {
+            rest.push(last);
+        }
+        rest
+    }
+}
+
+/// Whether no key can lie between the bounds.
+pub(crate) fn is_empty(bounds: &Bounds) -> bool {
+    match (&bounds.lower, &bounds.upper) {
+        (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+        (Bound::Unbounded, Bound::Excluded(upper)) => upper.is_empty(),
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (
+            Bound::Included(lower) | Bound::Excluded(lower),
+            Bound::Included(upper) | Bound::Excluded(upper),
+        ) => lower >= upper,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Over all small ranges: what is in one of them is not in the rest, everything else is, once and in order.
+    #[test]
+    fn the_rest_is_what_they_do_not_hold() {
+        let key = |at: u8| vec![b'a' + at];
+        let mut seed = 1u64;
+        let mut below = |bound: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((seed >> 33) % bound) as u8
+        };
+        for _ in 0..2000 {
+            let mut deleted = Deleted::default();
+            let mut model = [false; 12];
+            for _ in 0..below(5) {
+                let start = below(11);
+                let end = start + 1 + below(u64::from(11 - start));
+                deleted.add(&key(start), &key(end));
+                (start..end).for_each(|at| model[at as usize] = true);
+            }
+            let bound = |kind, at| match kind {
+                0 => Bound::Unbounded,
+                1 => Bound::Included(key(at)),
+                _ => Bound::Excluded(key(at)),
+            };
+            let (lower, upper) = (bound(below(3), below(12)), bound(below(3), below(12)));
+            let bounds = Bounds { lower, upper };
+            let rest = deleted.rest_of(bounds.clone());
+            let holds = |bounds: &Bounds, at| bounds.above_lower(&key(at)) && bounds.below_upper(&key(at));
+            for at in 0..12 {
+                assert_eq!(deleted.holds(&key(at)), model[at as usize]);
+                let count = rest.iter().filter(|part| holds(part, at)).count();
+                let wanted = usize::from(holds(&bounds, at) && !model[at as usize]);
+                assert_eq!(count, wanted, "{deleted:?} {bounds:?} {rest:?} {at}");
+            }
+        }
+    }
+}

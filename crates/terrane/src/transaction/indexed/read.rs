@@ -1,0 +1,146 @@
+//! Reads through a batch: what it says itself, folded over what lies below where operands of merges ask for that.
+
+use std::ops::RangeBounds;
+
+use terrane_base::chain::Chain;
+use terrane_base::{RecordKind, Result, SeqKind, SeqNo};
+use terrane_engine::Bounds;
+
+use super::{Change, Changes, IndexedBatch, Own, Written};
+use crate::transaction::deleted::is_empty;
+use crate::transaction::iter::BatchIter;
+use crate::{Snapshot, Table, Value};
+
+impl IndexedBatch {
+    /// Whether it changes `key`, by itself or within a range that it deletes.
+    #[must_use]
+    pub fn changes_key(&self, table: &Table, key: &[u8]) -> bool {
+        // A key that cannot be encoded is not changed.
+        let is_changed = table.encoding(key, |key| Ok(!matches!(self.own(table, key), Own::Nothing)));
+        is_changed.unwrap_or(false)
+    }
+
+    /// Whether what the database has of `key` counts.
+    pub(crate) fn is_open(&self, table: &Table, key: &[u8]) -> Result<bool> {
+        table.encoding(key, |key| Ok(self.own(table, key).is_open()))
+    }
+
+    /// What it says of an encoded key.
+    pub(crate) fn own(&self, table: &Table, key: &[u8]) -> Own<'_> {
+        let Some(index) = self.index.get(&table.id()).filter(|_| self.batch.is_of(table)) else {
+            return Own::Nothing;
+        };
+        match index.keys.get(key) {
+            Some(change) => Own::Change(change),
+            None if index.deleted.holds(key) => Own::Deleted,
+            None => Own::Nothing,
+        }
+    }
+
+    /// The value of an encoded key if the database has `below` for it.
+    pub(crate) fn resolve(
+        &self,
+        table: &Table,
+        key: &[u8],
+        own: &Own<'_>,
+        below: Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>> {
+        match own {
+            Own::Nothing => Ok(below),
+            Own::Deleted => Ok(None),
+            Own::Change(change) => self.value_of(table, key, change, below),
+        }
+    }
+
+    /// The value that a change of an encoded key makes of what is `below`.
+    pub(crate) fn value_of(
+        &self,
+        table: &Table,
+        key: &[u8],
+        change: &Change,
+        below: Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>> {
+        let bytes = self.batch.records.bytes();
+        match change {
+            Change::One(Written { kind: RecordKind::Put, value }) => {
+                return Ok(Some(bytes[value.clone()].to_vec()));
+            }
+            Change::One(Written { kind: RecordKind::Delete | RecordKind::SingleDelete, .. }) => {
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let (mut chain, now) = (Chain::new(), table.inner.sense.now());
+        // Numbers only have to fall: what the database has is the first.
+        let numbered = (2..).map(SeqNo).zip(change.records()).collect::<Vec<_>>();
+        let mut goes_on = true;
+        for (seq, written) in numbered.into_iter().rev() {
+            goes_on =
+                goes_on && chain.take(SeqKind::new(seq, written.kind), &bytes[written.value.clone()], now)?;
+        }
+        if let Some(below) = below.filter(|_| goes_on && !terrane_base::planted!(ForgetBelow)) {
+            chain.take(SeqKind::new(SeqNo(1), RecordKind::Put), &below, now)?;
+        }
+        let mut value = Vec::new();
+        let operator = table.inner.sense.operator().map(|operator| &**operator);
+        Ok(chain.fold(operator, key, &mut value)?.then_some(value))
+    }
+
+    /// The value of `key` as it will be once the batch is written to the latest state.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
+        self.get_over(table, key, None)
+    }
+
+    /// The value of `key` in a snapshot under the batch.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    pub fn get_at(&self, snapshot: &Snapshot, table: &Table, key: &[u8]) -> Result<Option<Value>> {
+        self.get_over(table, key, Some(snapshot.seq()))
+    }
+
+    pub(crate) fn get_over(&self, table: &Table, key: &[u8], at: Option<SeqNo>) -> Result<Option<Value>> {
+        table.encoding(key, |encoded| {
+            let own = self.own(table, encoded);
+            let below = if own.is_open() { table.get_at(key, at)? } else { None };
+            if matches!(own, Own::Nothing) {
+                return Ok(below);
+            }
+            Ok(self.resolve(table, encoded, &own, below.map(Value::into_vec))?.map(Value::new))
+        })
+    }
+
+    /// The rows of a range as they will be once the batch is written to the latest state, from both ends.
+    pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> BatchIter<'_> {
+        BatchIter::new(self, table, table.bounds(&range), table.pin())
+    }
+
+    /// The rows of a range of a snapshot under the batch, from both ends.
+    pub fn range_at<'k>(
+        &self,
+        snapshot: &Snapshot,
+        table: &Table,
+        range: impl RangeBounds<&'k [u8]>,
+    ) -> BatchIter<'_> {
+        BatchIter::new(self, table, table.bounds(&range), snapshot.pin.clone())
+    }
+
+    /// The batch's own changes within encoded bounds.
+    pub(crate) fn changes(&self, table: &Table, bounds: &Bounds) -> Changes<'_> {
+        let index = self.index.get(&table.id()).filter(|_| self.batch.is_of(table))?;
+        let bounds = bounds.clone();
+        let is_there = !is_empty(&bounds);
+        is_there.then(|| index.keys.range((bounds.lower, bounds.upper)))
+    }
+
+    /// The parts of encoded bounds that the batch does not delete, in order.
+    pub(crate) fn rest_of(&self, table: &Table, bounds: Bounds) -> Vec<Bounds> {
+        match self.index.get(&table.id()).filter(|_| self.batch.is_of(table)) {
+            Some(index) if !terrane_base::planted!(ScanOwnDeletes) => index.deleted.rest_of(bounds),
+            _ => vec![bounds],
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Changes of a transaction: checked and, where it locks, locked; then into its batch.
+
+use std::time::Duration;
+
+use terrane_base::Result;
+
+use crate::Table;
+use crate::transaction::Transaction;
+
+impl Transaction {
+    /// Sets `key` to `value` in `table`.
+    ///
+    /// # Errors
+    /// `Full` beyond the limits of the transaction, `Invalid` beyond those of keys and values or for a table of another
+    /// database, `NotFound` if the table was dropped. Where it locks: `Conflict`, `Deadlock`, `TooOld`, `TimedOut`.
+    /// Nothing was changed then.
+    pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.before_write(table, key, value.len())?;
+        self.batch.put(table, key, value)
+    }
+
+    /// Removes `key` from `table`; fine if it is not there.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+        self.before_write(table, key, 0)?;
+        self.batch.delete(table, key)
+    }
+
+    /// Sets `key` to `value` in `table` for so long, from now on; see [`Table::put_with_ttl`].
+    ///
+    /// # Errors
+    /// As [`Transaction::put`], and `Invalid` for less than a millisecond.
+    pub fn put_with_ttl(&mut self, table: &Table, key: &[u8], value: &[u8], ttl: Duration) -> Result<()> {
+        self.before_write(table, key, value.len())?;
+        self.batch.put_with_ttl(table, key, value, ttl)
+    }
+
+    /// Sets `key` to `value` in `table` until a moment, counted from the beginning of 1970; see [`Table::put_until`].
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn put_until(&mut self, table: &Table, key: &[u8], value: &[u8], until: Duration) -> Result<()> {
+        self.before_write(table, key, value.len())?;
+        self.batch.put_until(table, key, value, until)
+    }
+
+    /// Has the merge operator of `table` fold `operand` with what `key` has; see [`Table::merge`]. Nothing is read, but
+    /// it is a write like others: of two transactions that merge to one key beside each other one fails or waits,
+    /// unless the level is read committed.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`], and `Invalid` if the table has no merge operator.
+    pub fn merge(&mut self, table: &Table, key: &[u8], operand: &[u8]) -> Result<()> {
+        table.require_operator()?;
+        self.before_write(table, key, operand.len())?;
+        self.batch.merge(table, key, operand)
+    }
+
+    /// Removes `key`, which was put at most once since it was last removed, from `table`; see [`Table::single_delete`].
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn single_delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
+        self.before_write(table, key, 0)?;
+        self.batch.single_delete(table, key)
+    }
+
+    /// Removes every key from `start` to before `end` from `table`, but not what this transaction puts there later. It is
+    /// a write of every key that there could be: a pessimistic transaction keeps others from locking or writing any key
+    /// of the range until it ends; an optimistic one fails at its commit if any was changed.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`], and `Invalid` if `start` is not less than `end`.
+    pub fn delete_range(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
+        self.before_delete_range(table, start, end)?;
+        self.batch.delete_range(table, start, end)
+    }
+
+    fn before_delete_range(&self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
+        let mut core = self.checked(table)?;
+        self.check_limits(&core, start.len() + end.len() + 1)?;
+        table.encoding(start, |start| {
+            table.encoding(end, |end| {
+                terrane_base::key::check_range(start, end)?;
+                core.before_delete_range(table.id(), start, end)
+            })
+        })
+    }
+
+    fn before_write(&self, table: &Table, key: &[u8], value_len: usize) -> Result<()> {
+        terrane_base::key::check_key(key)?;
+        let mut core = self.checked(table)?;
+        self.check_limits(&core, key.len() + value_len + 1)?;
+        table.encoding(key, |key| core.before_write(table.id(), key))
+    }
+}

@@ -1,0 +1,207 @@
+//! Compaction filters: what they are shown, what becomes of it, and what snapshots keep.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use terrane::{CompactionFilter, Db, FilterDecision, Kind, Options, Table, TableOptions, counter};
+
+/// A filter made of a function; keeps what it was shown.
+struct Shown<F> {
+    decide: F,
+    sees_all: bool,
+    keys: Mutex<Vec<Vec<u8>>>,
+}
+
+impl<F> std::fmt::Debug for Shown<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Shown")
+    }
+}
+
+impl<F: Fn(&[u8], &[u8]) -> FilterDecision + Send + Sync> CompactionFilter for Shown<F> {
+    fn name(&self) -> &str {
+        "shown"
+    }
+
+    fn filter(&self, key: &[u8], value: &[u8]) -> FilterDecision {
+        self.keys.lock().unwrap().push(key.to_vec());
+        (self.decide)(key, value)
+    }
+
+    fn sees_all(&self) -> bool {
+        self.sees_all
+    }
+}
+
+fn shown<F>(sees_all: bool, decide: F) -> Arc<Shown<F>>
+where
+    F: Fn(&[u8], &[u8]) -> FilterDecision + Send + Sync + 'static,
+{
+    Arc::new(Shown { decide, sees_all, keys: Mutex::default() })
+}
+
+fn open(dir: &Path) -> Db {
+    let mut options = Options::default();
+    for (name, value) in [("memory_bytes", "16MiB"), ("block_bytes", "1KiB"), ("row_cache", "50")] {
+        options.set(name, value).unwrap();
+    }
+    Db::open_with(dir.join("db"), &options).unwrap()
+}
+
+fn key(number: u64) -> [u8; 8] {
+    number.to_be_bytes()
+}
+
+fn fill(table: &Table, numbers: std::ops::Range<u64>, value: &[u8]) {
+    numbers.for_each(|number| table.put(&key(number), value).unwrap());
+}
+
+fn is_odd(key: &[u8]) -> bool {
+    key.last().is_some_and(|byte| byte % 2 == 1)
+}
+
+#[test]
+fn rows_are_taken_out_and_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let table = db.default_table();
+    let filter = shown(true, |key: &[u8], value: &[u8]| match key[7] % 4 {
+        0 => FilterDecision::Remove,
+        // It may be asked again about what it has changed.
+        1 if !value.ends_with(b"!") => FilterDecision::Change([value, b"!"].concat()),
+        _ => FilterDecision::Keep,
+    });
+    fill(table, 0..200, b"v");
+    table.delete(&key(7)).unwrap();
+    table.set_compaction_filter(Some(filter.clone()));
+    db.compact_range(table, ..).unwrap();
+    let keys: BTreeSet<_> = filter.keys.lock().unwrap().iter().cloned().collect();
+    assert!(!keys.contains(key(7).as_slice()) && keys.len() == 199, "not deletes: {}", keys.len());
+    let rows: Vec<_> = table.iter().map(|row| row.unwrap()).collect();
+    assert_eq!(rows.len(), 149);
+    for (key, value) in &rows {
+        let expected = if key[7] % 4 == 1 { &b"v!"[..] } else { b"v" };
+        assert_eq!(&value[..], expected);
+        assert_eq!(table.get(key).unwrap().as_deref(), Some(expected));
+    }
+    assert_eq!(db.stats().entries_filtered, 100);
+    // What it took out brings nothing older to light, also where it had to leave something in its place.
+    table.set_compaction_filter(None);
+    fill(table, 0..200, b"old");
+    db.compact_range(table, ..).unwrap();
+    db.pause_background();
+    fill(table, 0..200, b"new");
+    db.flush_to_run(table).unwrap();
+    table.set_compaction_filter(Some(shown(true, |_: &[u8], _: &[u8]| FilterDecision::Remove)));
+    db.compact_level(table, 0).unwrap();
+    assert_eq!(table.iter().count(), 0);
+    assert_eq!(table.get(&key(3)).unwrap(), None);
+    db.resume_background();
+    db.close().unwrap();
+    assert_eq!(open(dir.path()).default_table().iter().count(), 0);
+}
+
+#[test]
+fn a_stretch_goes_unasked() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let table = db.default_table();
+    fill(table, 0..1_000, b"v");
+    let filter = shown(true, |found: &[u8], _: &[u8]| match found == key(100) {
+        true => FilterDecision::RemoveUntil(key(900).to_vec()),
+        false => FilterDecision::Keep,
+    });
+    table.set_compaction_filter(Some(filter.clone()));
+    db.compact_range(table, ..).unwrap();
+    assert_eq!(table.iter().count(), 200);
+    let keys: BTreeSet<_> = filter.keys.lock().unwrap().iter().cloned().collect();
+    assert_eq!(keys.len(), 201, "the others went unasked");
+}
+
+#[test]
+fn a_snapshot_keeps_what_it_sees() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let table = db.default_table();
+    fill(table, 0..100, b"before");
+    let snapshot = db.snapshot();
+    fill(table, 50..150, b"after");
+    table.set_compaction_filter(Some(shown(true, |_: &[u8], _: &[u8]| FilterDecision::Remove)));
+    db.compact_range(table, ..).unwrap();
+    assert_eq!(snapshot.iter(table).count(), 100);
+    assert_eq!(snapshot.get(table, &key(70)).unwrap().as_deref(), Some(&b"before"[..]));
+    // What it does not see is gone, and what it sees of those keys does not come to light.
+    assert_eq!(table.iter().count(), 50);
+    assert_eq!(table.get(&key(70)).unwrap(), None);
+    drop(snapshot);
+    db.compact_range(table, ..).unwrap();
+    assert_eq!(table.iter().count(), 0);
+}
+
+#[test]
+fn values_that_were_folded_are_shown_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let table = db.create_table("n", &TableOptions::new().set("merge_operator", "counter").unwrap()).unwrap();
+    for number in 0..20 {
+        for _ in 0..number {
+            table.merge(&key(number), &counter::encode(1)).unwrap();
+        }
+    }
+    let filter = shown(true, |_: &[u8], value: &[u8]| match counter::decode(value).unwrap() < 10 {
+        true => FilterDecision::Remove,
+        false => FilterDecision::Keep,
+    });
+    table.set_compaction_filter(Some(filter.clone()));
+    db.compact_range(&table, ..).unwrap();
+    // What a flush folded is a value by then; the other compaction sees it, too.
+    db.compact_range(&table, ..).unwrap();
+    assert_eq!(table.iter().count(), 10);
+    assert_eq!(counter::decode(&table.get(&key(15)).unwrap().unwrap()).unwrap(), 15);
+}
+
+#[test]
+fn writes_from_inside_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let (table, refused) = (db.default_table(), Arc::new(AtomicU64::new(0)));
+    fill(table, 0..10, b"v");
+    let (inner, count) = (table.clone(), refused.clone());
+    let filter = shown(true, move |key: &[u8], _: &[u8]| {
+        let error = inner.put(key, b"from inside").unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid);
+        count.fetch_add(1, Ordering::Relaxed);
+        FilterDecision::Keep
+    });
+    table.set_compaction_filter(Some(filter));
+    db.compact_range(table, ..).unwrap();
+    assert!(refused.load(Ordering::Relaxed) >= 10);
+    table.set_compaction_filter(None);
+    assert_eq!(table.get(&key(1)).unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+#[test]
+fn a_panic_changes_nothing_and_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let table = db.default_table();
+    fill(table, 0..100, b"v");
+    let filter = shown(true, |key: &[u8], _: &[u8]| match is_odd(key) && key[7] > 50 {
+        true => panic!("a filter that is not right"),
+        false => FilterDecision::Remove,
+    });
+    table.set_compaction_filter(Some(filter));
+    let error = db.compact_range(table, ..).unwrap_err();
+    assert!(error.to_string().contains("compaction filter \"shown\" panicked at key"), "{error}");
+    assert_eq!(table.iter().count(), 100);
+    table.put(b"writes", b"go on").unwrap();
+    table.set_compaction_filter(None);
+    db.close().unwrap();
+    let db = open(dir.path());
+    db.compact_range(db.default_table(), ..).unwrap();
+    assert_eq!(db.default_table().iter().count(), 101);
+}

@@ -1,0 +1,169 @@
+//! What is refused, and what goes on beside a file that comes in.
+
+use super::*;
+
+#[test]
+fn what_does_not_fit_is_refused_by_name() {
+    let place = Place::new();
+    let (db, table) = (&place.db, place.db.default_table());
+    let none: [(&Table, &Path); 0] = [];
+    assert_eq!(db.ingest(&none, IngestOptions::default()).unwrap_err().kind(), Kind::Invalid);
+    let (one, other) = (place.file("one", 0..100, 1), place.file("other", 99..120, 2));
+    let error = db.ingest(&[(table, &other), (table, &one)], IngestOptions::default()).unwrap_err();
+    assert!(error.kind() == Kind::Invalid && error.to_string().contains("overlap"), "{error}");
+    let mut file = ExtentFileWriter::create(place.path.join("u"), &options("two-layer")).unwrap();
+    file.put(b"b", b"").unwrap();
+    for key in [b"a", b"b"] {
+        let error = file.put(key, b"").unwrap_err();
+        assert!(error.kind() == Kind::Invalid && error.to_string().contains("sorted"), "{error}");
+    }
+    assert_eq!(file.merge(b"c", b"").unwrap_err().kind(), Kind::Invalid);
+    drop(file);
+    assert!(!place.path.join("u").exists(), "nothing stays of what was not finished");
+    let empty = ExtentFileWriter::create(place.path.join("e"), &options("two-layer")).unwrap();
+    assert_eq!(empty.finish().unwrap_err().kind(), Kind::Invalid);
+    assert!(
+        ExtentFileWriter::create(&one, &options("two-layer")).is_err(),
+        "what is there is not written over"
+    );
+    let mut counted = options("two-layer");
+    counted.set("merge_operator", "counter").unwrap();
+    write_file(&place.path.join("m"), &counted, &rows(0, 5, 1, 1, false));
+    let error = db.ingest(&[(table, place.path.join("m"))], IngestOptions::default()).unwrap_err();
+    assert!(error.kind() == Kind::Invalid && error.to_string().contains("merge_operator"), "{error}");
+    let refused = db.bulk_load(table, [(b"b", b"1"), (b"a", b"2")]).unwrap_err();
+    assert!(refused.kind() == Kind::Invalid && refused.to_string().contains("sorted"), "{refused}");
+    let elsewhere = Place::new();
+    let refused = db.ingest(&[(elsewhere.db.default_table(), &one)], IngestOptions::default());
+    assert_eq!(refused.unwrap_err().kind(), Kind::Invalid);
+    assert_eq!((table.iter().count(), db.shape().store_live_bytes), (0, 0));
+    assert_eq!(db.bulk_load(table, std::iter::empty::<(&[u8], &[u8])>()).unwrap().entries, 0);
+}
+
+#[test]
+fn damage_is_found() {
+    let place = Place::new();
+    let (db, table) = (&place.db, place.db.default_table());
+    let good = place.file("good", 0..KEYS, 1);
+    let info = inspect_extent_file(&good, true).unwrap();
+    assert_eq!((info.entries, info.first, info.last), (KEYS.into(), key(0), key(KEYS - 1)));
+    let bytes = std::fs::read(&good).unwrap();
+    let used = (0..bytes.len()).filter(|at| bytes[*at] != 0);
+    let (mut refused, mut found) = (0, 0);
+    for at in used.step_by(97).chain(bytes.len() - 30..bytes.len()) {
+        let (path, mut damaged) = (place.path.join(format!("bad{at}")), bytes.clone());
+        damaged[at] ^= 1;
+        std::fs::write(&path, &damaged).unwrap();
+        let error = inspect_extent_file(&path, true).expect_err("a flipped bit is found");
+        assert_eq!(error.kind(), Kind::Corrupt, "byte {at}: {error}");
+        let how = IngestOptions { verify: true, ..IngestOptions::default() };
+        refused += u32::from(db.ingest(&[(table, &path)], how).is_err());
+        found += 1;
+        std::fs::remove_file(&path).unwrap();
+    }
+    assert!(found > 50 && refused == found);
+    for len in [0, 10, bytes.len() / 2, bytes.len() - 1] {
+        std::fs::write(place.path.join("cut"), &bytes[..len]).unwrap();
+        assert_eq!(inspect_extent_file(place.path.join("cut"), false).unwrap_err().kind(), Kind::Corrupt);
+    }
+    assert_eq!((table.iter().count(), db.shape().store_live_bytes), (0, 0));
+}
+
+#[test]
+fn transactions_that_have_read_the_range_conflict() {
+    let place = Place::new();
+    let (db, table) = (&place.db, place.db.default_table());
+    table.put(&key(7), b"7").unwrap();
+    let file = place.file("a", 0..100, b'a');
+    let reader = db.transaction(&TransactionOptions::default()).unwrap();
+    assert_eq!(reader.get(table, &key(7)).unwrap().as_deref(), Some(&b"7"[..]));
+    let mut writer = db.transaction(&TransactionOptions::default()).unwrap();
+    assert!(writer.get(table, &key(50)).unwrap().is_none());
+    writer.put(table, b"elsewhere", b"1").unwrap();
+    let mut apart = db.transaction(&TransactionOptions::default()).unwrap();
+    assert!(apart.get(table, &key(200)).unwrap().is_none());
+    apart.put(table, b"elsewhere", b"2").unwrap();
+    db.ingest(&[(table, &file)], IngestOptions::default()).unwrap();
+    assert_eq!(reader.get(table, &key(7)).unwrap().as_deref(), Some(&b"7"[..]), "it sees its moment");
+    assert_eq!(writer.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
+    apart.commit(Sync::No).unwrap();
+    reader.commit(Sync::No).unwrap();
+    // Who has a lock in the range is waited for.
+    let pessimistic = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
+    let mut locker = db.transaction(&pessimistic).unwrap();
+    locker.put(table, &key(3), b"mine").unwrap();
+    let how = IngestOptions { lock_timeout: Duration::from_millis(50), ..IngestOptions::default() };
+    assert_eq!(db.ingest(&[(table, &file)], how).unwrap_err().kind(), Kind::TimedOut);
+    locker.commit(Sync::No).unwrap();
+    assert_eq!(table.get(&key(3)).unwrap().as_deref(), Some(&b"mine"[..]));
+    db.ingest(&[(table, &file)], how).unwrap();
+    assert_eq!(table.get(&key(3)).unwrap().as_deref(), Some(&value(b'a', 3)[..]));
+}
+
+#[test]
+fn operands_fold_onto_what_comes_in() {
+    let place = Place::new();
+    let db = &place.db;
+    let table =
+        db.create_table("visits", &TableOptions::new().set("merge_operator", "counter").unwrap()).unwrap();
+    let mut counted = options("two-layer");
+    counted.set("merge_operator", "counter").unwrap();
+    let total = |number: u16| counter::decode(&table.get(&key(number)).unwrap().unwrap()).unwrap();
+    table.merge(&key(1), &counter::encode(5)).unwrap();
+    table.merge(&key(2), &counter::encode(5)).unwrap();
+    let path = place.path.join("visits");
+    let mut file = ExtentFileWriter::create(&path, &counted).unwrap();
+    file.put(&key(1), &counter::encode(100)).unwrap();
+    file.merge(&key(2), &counter::encode(7)).unwrap();
+    file.finish().unwrap();
+    db.ingest(&[(&table, &path)], IngestOptions::default()).unwrap();
+    table.merge(&key(1), &counter::encode(1)).unwrap();
+    table.merge(&key(2), &counter::encode(1)).unwrap();
+    assert_eq!((total(1), total(2)), (101, 13));
+    db.ingest(&[(&table, &path)], IngestOptions::default()).unwrap();
+    assert_eq!((total(1), total(2)), (100, 20));
+    db.compact_range(&table, ..).unwrap();
+    assert_eq!((total(1), total(2)), (100, 20));
+}
+
+/// Writers of keys within the files wait, and are above what came in or below it; nobody sees half of it.
+#[test]
+fn beside_writers_and_readers() {
+    let place = Place::new();
+    let (db, table) = (&place.db, place.db.default_table());
+    let files: Vec<_> = (1..=12).map(|mark| place.file(&format!("f{mark}"), 0..KEYS, mark)).collect();
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    let done = &is_done;
+    let ordering = std::sync::atomic::Ordering::SeqCst;
+    std::thread::scope(|scope| {
+        for thread in 0..2u16 {
+            scope.spawn(move || {
+                let mut round = 0u16;
+                while !done.load(ordering) {
+                    round = round.wrapping_add(1);
+                    table.put(&key(KEYS + thread), &round.to_be_bytes()).unwrap();
+                    let within = key(round.wrapping_mul(7).wrapping_add(thread) % KEYS);
+                    table.put(&within, &[0xff; 20]).unwrap();
+                }
+            });
+        }
+        scope.spawn(move || {
+            let keys: Vec<Vec<u8>> = (0..KEYS).map(key).collect();
+            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let mut newest = 0;
+            while !done.load(ordering) {
+                let found = table.multi_get(&keys).unwrap();
+                let marks = found.iter().flatten().map(|value| value[1]).filter(|mark| *mark != 0xff);
+                let (least, most) = (marks.clone().min().unwrap_or(0), marks.max().unwrap_or(0));
+                assert!(least == most || most == 0, "a part of a file is seen: {least} to {most}");
+                assert!(most == 0 || most >= newest, "{most} behind {newest}");
+                newest = newest.max(most);
+            }
+        });
+        for file in &files {
+            db.ingest(&[(table, file)], IngestOptions::default()).unwrap();
+        }
+        is_done.store(true, ordering);
+    });
+    assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
+}
