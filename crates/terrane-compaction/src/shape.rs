@@ -28,6 +28,9 @@ pub trait LevelView {
 
     /// Sums over all extents, in constant time.
     fn totals(&self) -> Totals;
+
+    /// Index of the first extent from `from` on that has range deletes.
+    fn next_ranged(&self, from: usize) -> Option<usize>;
 }
 
 impl<E: HasMeta> LevelView for Level<E> {
@@ -45,6 +48,10 @@ impl<E: HasMeta> LevelView for Level<E> {
 
     fn totals(&self) -> Totals {
         Level::totals(self)
+    }
+
+    fn next_ranged(&self, from: usize) -> Option<usize> {
+        Level::next_ranged(self, from)
     }
 }
 
@@ -66,6 +73,10 @@ impl LevelView for EmptyLevel {
 
     fn totals(&self) -> Totals {
         Totals::default()
+    }
+
+    fn next_ranged(&self, _from: usize) -> Option<usize> {
+        None
     }
 }
 
