@@ -35,6 +35,7 @@ fn meta(slot: u32, smallest: u64, largest: u64, deletes: u64) -> Arc<ExtentMeta>
         index: Handle::default(),
         filter: Handle::default(),
         range_deletes: None,
+        expiry: None,
         format_version: extent::VERSION,
         compression: Options::default().compression_last,
     })

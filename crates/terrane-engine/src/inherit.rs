@@ -105,6 +105,7 @@ mod tests {
             index: Handle::default(),
             filter: Handle::default(),
             range_deletes: None,
+            expiry: None,
             format_version: VERSION,
             compression: Compression::None,
         };

@@ -38,6 +38,7 @@ fn meta(slot: u32, first: u64, last: u64) -> ExtentMeta {
         index,
         filter,
         range_deletes: None,
+        expiry: None,
         format_version: 1,
         compression: Compression::None,
     }

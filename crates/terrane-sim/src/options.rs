@@ -71,6 +71,9 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     for (name, values) in history {
         options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
     }
+    for name in ["expiry_compaction", "early_range_deletes"] {
+        options.push((name.to_owned(), aside.one_in(2).to_string()));
+    }
     options
 }
 

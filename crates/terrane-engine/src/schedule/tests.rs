@@ -49,6 +49,7 @@ fn meta(first: &str, last: &str) -> ExtentMeta {
         index: Handle::default(),
         filter: Handle::default(),
         range_deletes: None,
+        expiry: None,
         format_version: VERSION,
         compression: Compression::None,
     }

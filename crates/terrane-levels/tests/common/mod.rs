@@ -36,6 +36,7 @@ pub(crate) fn extent(slot: u32, smallest: &[u8], largest: &[u8]) -> Arc<ExtentMe
         index: Handle { offset: INDEX, len: 4096, checksum: slot },
         filter: Handle { offset: INDEX + 4096, len: 4096, checksum: slot },
         range_deletes: None,
+        expiry: None,
         format_version: 1,
         compression: Compression::Lz4,
     })
