@@ -1,7 +1,9 @@
 //! Prepared transactions: what was prepared is there after whatever comes, until it is committed or rolled back; it is
 //! committed or it is prepared, never both and never neither.
 
-use terrane::{Kind, Sync};
+use std::time::Duration;
+
+use terrane::{Kind, Sync, TransactionOptions};
 
 use crate::model::Change;
 use crate::numbers::Numbers;
@@ -59,10 +61,13 @@ impl Runner {
     /// Commits what is prepared, or rolls it back.
     pub(crate) fn resolve(&self, name: &str, seed: u64) {
         let found = self.waiting.borrow().iter().find(|one| one.name == name).cloned();
-        let Some(Waiting { changes, .. }) = found else { return };
+        let Some(Waiting { changes, ending, .. }) = found else { return };
         let mut numbers = Numbers::new(seed);
         let db = self.db();
-        if numbers.one_in(3) {
+        let rolls_back = numbers.one_in(3);
+        // Once begun, perhaps found after the next opening: from then on only the same.
+        let rolls_back = if ending == Ending::None { rolls_back } else { ending == Ending::Rollback };
+        if rolls_back {
             self.make_room();
             self.with_waiting(name, |one| one.ending = Ending::Rollback);
             let now = self.model.borrow().now();
@@ -116,6 +121,33 @@ impl Runner {
         self.is_transacting.set(false);
     }
 
+    /// Nobody gets what an opening found prepared.
+    fn judge_locks(&self, names: &[String]) {
+        let first = self.waiting.borrow().first().and_then(|one| one.changes.last().cloned());
+        let Some((table, key, _)) = first.filter(|_| !names.is_empty()) else { return };
+        if self.struck().sum() > 0
+            || !self.disk().faults().is_empty()
+            || !self.model.borrow().has_table(&table)
+        {
+            return;
+        }
+        let options = TransactionOptions { lock_timeout: Duration::ZERO, ..TransactionOptions::default() };
+        let db = self.db();
+        let attempt = || {
+            let mut other = db.transaction(&options)?;
+            other.put(&db.table(&table)?, &key, b"other")?;
+            other.commit(Sync::No)
+        };
+        self.is_transacting.set(true);
+        let attempted = attempt();
+        self.is_transacting.set(false);
+        match attempted {
+            _ if self.disk().has_crashed() => {}
+            Err(error) if error.kind() == Kind::TimedOut => {}
+            attempted => self.fail(format!("a commit of what is prepared by another: {attempted:?}")),
+        }
+    }
+
     /// Holds what an opening found prepared against what must be there, with so many commits found; and ends it.
     pub(crate) fn judge_waiting(&self, commits: u64) {
         let (names, waiting) = (self.db().prepared(), self.waiting.take());
@@ -150,6 +182,7 @@ impl Runner {
             }
         }
         *self.waiting.borrow_mut() = left;
+        self.judge_locks(&names);
         self.resolve_all();
     }
 }

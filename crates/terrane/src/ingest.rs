@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use terrane_base::key_order::{Order, encoded};
 use terrane_base::options::Options;
-use terrane_base::{Error, KeyOrders, Moment, Result};
+use terrane_base::{KeyOrders, Moment, Result};
 use terrane_device::{Disk, PosixDisk};
 use terrane_engine::{
     Engine, ExternalFile, ExternalSummary, ExternalWriter, IngestFile, IngestOptions, Ingested,
@@ -246,10 +246,8 @@ impl Db {
         loader.finish()
     }
 
-    fn refuse_other(&self, table: &Table) -> Result<()> {
-        if table.engine.instance() == self.engine().instance() {
-            return Ok(());
-        }
-        Err(Error::invalid(format!("table {:?} is of another database", table.name())))
+    /// Refuses a table of another database.
+    pub(crate) fn refuse_other(&self, table: &Table) -> Result<()> {
+        if table.engine.instance() == self.engine().instance() { Ok(()) } else { Err(table.is_of_another()) }
     }
 }
