@@ -92,7 +92,6 @@ mod tests {
     fn extent(store: &Arc<dyn Store>, slot: u32, first: &str, last: &str) -> Arc<Extent> {
         let meta = ExtentMeta {
             id: ExtentId { file: 1, slot },
-            slots: 1,
             bytes: 1,
             raw_bytes: 1,
             smallest: first.into(),
@@ -100,14 +99,8 @@ mod tests {
             seq_min: SeqNo(1),
             seq_max: SeqNo(1),
             entries: 1,
-            deletes: 0,
             blocks: 1,
-            index: Handle::default(),
-            filter: Handle::default(),
-            range_deletes: None,
-            expiry: None,
-            format_version: VERSION,
-            compression: Compression::None,
+            ..ExtentMeta::default()
         };
         Extent::new(meta, store.clone())
     }

@@ -25,7 +25,6 @@ fn meta(slot: u32, first: u64, last: u64) -> ExtentMeta {
     let filter = Handle { offset: 2_004_096, len: 4096, checksum: 1 };
     ExtentMeta {
         id: ExtentId { file: 1 + slot / 512, slot: slot % 512 },
-        slots: 1,
         bytes: extent_bytes(2_008_192) as u32,
         raw_bytes: 4 << 20,
         smallest: key(first),
@@ -37,10 +36,8 @@ fn meta(slot: u32, first: u64, last: u64) -> ExtentMeta {
         blocks: 250,
         index,
         filter,
-        range_deletes: None,
-        expiry: None,
         format_version: 1,
-        compression: Compression::None,
+        ..ExtentMeta::default()
     }
 }
 

@@ -4,13 +4,15 @@
 //!   uncoded in either direction is found.
 //! * The reverse order, looked at from its end.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane::{Cursor, Db, Env, Error, Iter, KeyOrder, KeyOrders, Options, Result, Row, Table};
+use terrane::{Cursor, Db, Env, Error, KeyOrder, KeyOrders, Options, Result, Row, Table};
 use terrane_device::Disk;
 
 use crate::numbers::Numbers;
+use crate::op::all_keys;
 
 const REVERSE: &str = "reverse";
 
@@ -26,11 +28,28 @@ pub(crate) fn is_turned(table: &Table) -> bool {
 }
 
 /// Rows in the order of bytes, from both ends.
-pub(crate) type Rows = Box<dyn DoubleEndedIterator<Item = Result<Row>>>;
+pub(crate) type Rows<'r> = Box<dyn DoubleEndedIterator<Item = Result<Row>> + 'r>;
 
 /// The rows of a table in the order of bytes.
-pub(crate) fn facing(table: &Table, rows: Iter) -> Rows {
+pub(crate) fn facing<'r>(table: &Table, rows: impl DoubleEndedIterator<Item = Result<Row>> + 'r) -> Rows<'r> {
     if is_turned(table) { Box::new(rows.rev()) } else { Box::new(rows) }
+}
+
+/// The keys between two keys, as a table keeps them in its order: from the first one to before the other, and those of a run that
+/// lie there. `None` if that is nothing.
+pub(crate) fn range_in_order(
+    is_turned: bool,
+    start: &Vec<u8>,
+    end: &Vec<u8>,
+) -> Option<(Vec<u8>, Vec<u8>, Vec<Vec<u8>>)> {
+    if start >= end {
+        return None;
+    }
+    // In the reverse order the range begins at the greater key, and then that is in it.
+    let (first, behind) = if is_turned { (end, start) } else { (start, end) };
+    let is_within = |key: &Vec<u8>| (start < key && key < end) || key == first;
+    let keys: BTreeSet<_> = all_keys().filter(is_within).collect();
+    Some((first.clone(), behind.clone(), keys.into_iter().collect()))
 }
 
 /// The two ends of a range of the order of bytes, in that of a table.

@@ -15,6 +15,7 @@ use terrane::{Db, Error, Kind, Options, Snapshot};
 use terrane_base::env::Clock as _;
 use terrane_device::MemDisk;
 
+use crate::count::Counts;
 use crate::disk::{SimDisk, watch};
 use crate::fault::{Crash, Struck};
 use crate::judge::{Allowed, Event};
@@ -23,7 +24,9 @@ use crate::numbers::Trace;
 use crate::op::Op;
 use crate::panics;
 use crate::replica::Replica;
+use crate::restore::Kept;
 use crate::script::Script;
+use crate::waiting::Waiting;
 use crate::world::{OPERATION_MILLIS, World};
 
 /// Where the database lies on its device.
@@ -69,6 +72,8 @@ pub struct Outcome {
     pub found: u64,
     /// Looks of a reader at what a dead process left, and repairs of it.
     pub looks: u64,
+    /// What was done, by kind.
+    pub did: Counts,
     /// Whether the database said that it is damaged, which ends a run.
     pub refused: bool,
 }
@@ -88,6 +93,7 @@ impl Outcome {
         self.scrubbed_bytes += other.scrubbed_bytes;
         self.found += other.found;
         self.looks += other.looks;
+        self.did.add(&other.did);
     }
 }
 
@@ -209,6 +215,12 @@ pub(crate) struct Runner {
     pub(crate) replica: RefCell<Replica>,
     /// Checkpoints that were made.
     pub(crate) made: RefCell<BTreeSet<u64>>,
+    /// What backups have, by number.
+    pub(crate) kept: RefCell<BTreeMap<u64, Kept>>,
+    /// Prepared transactions whose end is not durable yet.
+    pub(crate) waiting: RefCell<Vec<Waiting>>,
+    /// A transaction is under way, whose locks writers would wait for.
+    pub(crate) is_transacting: Cell<bool>,
     /// The newest backup that was made; 0 if there is none.
     pub(crate) newest_backup: Cell<u64>,
 }
@@ -238,6 +250,9 @@ impl Runner {
             has_journal,
             replica: RefCell::default(),
             made: RefCell::default(),
+            kept: RefCell::default(),
+            waiting: RefCell::default(),
+            is_transacting: Cell::new(false),
             newest_backup: Cell::new(0),
         }
     }
@@ -279,6 +294,8 @@ impl Runner {
         }
         self.model.borrow_mut().set_clock(self.world.wall().as_millis() as u64);
         self.count(|outcome| outcome.operations += 1);
+        op.names().into_iter().for_each(|name| self.did(name));
+        self.resolve_all();
         self.act(op);
         if matches!(op, Op::Check | Op::Peek | Op::Reopen { .. } | Op::Flush) {
             self.replicate();
@@ -301,6 +318,7 @@ impl Runner {
             Op::Reopen { options } => self.reopen(*options),
             Op::Rot { seed, path_part } => self.rot(*seed, path_part),
             Op::Fault(fault) => self.disk().fail(fault.clone()),
+            Op::GoBack { seed } => self.go_back(*seed),
             Op::Heal => self.heal(),
             Op::Room { bytes } => self.set_room(*bytes),
             Op::Decay { seed } => self.decay(*seed),
@@ -326,6 +344,16 @@ impl Runner {
         let mut outcome = self.outcome.get();
         change(&mut outcome);
         self.outcome.set(outcome);
+    }
+
+    /// Counts something that was done.
+    pub(crate) fn did(&self, name: &str) {
+        self.count(|outcome| outcome.did.note(name));
+    }
+
+    /// The wall clock, in milliseconds.
+    pub(crate) fn wall_millis(&self) -> u64 {
+        self.world.wall().as_millis() as u64
     }
 
     /// Notes what is wrong; the first stays.
@@ -358,6 +386,8 @@ impl Runner {
             _ if self.disk().has_crashed() => true,
             Kind::Corrupt => self.is_damaged.get() || struck.silent > 0,
             Kind::Invalid => life.is_paused,
+            // What a fault keeps prepared has its locks.
+            Kind::TimedOut if self.db.borrow().as_ref().is_some_and(|db| !db.prepared().is_empty()) => true,
             // For ever, or rather until the next open; and never for want of room.
             Kind::Poisoned => struck.may_poison() || self.is_damaged.get(),
             _ => is_harmed || self.is_damaged.get(),

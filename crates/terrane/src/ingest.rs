@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use terrane_base::key_order::{Order, encoded};
 use terrane_base::options::Options;
-use terrane_base::{Error, KeyOrders, Moment, Result};
+use terrane_base::{KeyOrders, Moment, Result};
 use terrane_device::{Disk, PosixDisk};
 use terrane_engine::{
     Engine, ExternalFile, ExternalSummary, ExternalWriter, IngestFile, IngestOptions, Ingested,
@@ -201,8 +201,7 @@ impl Db {
     /// `Invalid` for a file that was written for another order of keys or another merge operator than its table has, for two
     /// files of one table that overlap, for a table of another database, or no file at all; `Corrupt`, naming file and
     /// offset; `TimedOut` if a transaction keeps locks in the ranges for longer than [`IngestOptions::lock_timeout`];
-    /// `Busy` while a flush of a table is paused; `NotFound`, `Full`, `Poisoned`, `Io`. Nothing came in then, unless it was `Poisoned`, or only a file could not be
-    /// removed.
+    /// `Busy` while a flush of a table is paused; `NotFound`, `Full`, `Poisoned`, `Io`. Nothing came in then, unless it was `Poisoned`.
     pub fn ingest<P: AsRef<Path>>(&self, files: &[(&Table, P)], options: IngestOptions) -> Result<Ingested> {
         let engine: &Arc<Engine> = self.engine();
         let files = files.iter().map(|(table, path)| {
@@ -247,10 +246,8 @@ impl Db {
         loader.finish()
     }
 
-    fn refuse_other(&self, table: &Table) -> Result<()> {
-        if table.engine.instance() == self.engine().instance() {
-            return Ok(());
-        }
-        Err(Error::invalid(format!("table {:?} is of another database", table.name())))
+    /// Refuses a table of another database.
+    pub(crate) fn refuse_other(&self, table: &Table) -> Result<()> {
+        if table.engine.instance() == self.engine().instance() { Ok(()) } else { Err(table.is_of_another()) }
     }
 }

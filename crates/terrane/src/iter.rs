@@ -112,11 +112,14 @@ pub struct Cursor {
     pub(crate) pin: Pin,
     /// The key at the position, decoded; only where the table has an order. None if it could not be decoded.
     key: Option<Vec<u8>>,
+    /// Whether the table must not be read at the moment of the pin.
+    is_refused: bool,
 }
 
 impl Cursor {
     pub(crate) fn new(inner: RenewableScan, table: Table, pin: Pin) -> Self {
-        Cursor { inner, table, pin, key: None }
+        let is_refused = table.refuse_pin(&pin).is_err();
+        Cursor { inner, table, pin, key: None, is_refused }
     }
 
     /// Takes a step, and decodes the key that it leads to.
@@ -165,6 +168,7 @@ impl Cursor {
         // First the number, then the picture: what the number sees cannot go meanwhile.
         snapshot::renew(&mut self.pin);
         self.inner.renew(self.pin.engine(), self.table.engine_table(), self.pin.seq());
+        self.is_refused = self.table.refuse_pin(&self.pin).is_err();
     }
 
     /// The key and value at the position; `None` before it is placed and past either end.
@@ -175,11 +179,17 @@ impl Cursor {
         Some((if self.table.order.is_some() { self.key.as_deref()? } else { key }, value))
     }
 
+    fn refuse(&self) -> Result<()> {
+        if self.is_refused { self.table.refuse_pin(&self.pin) } else { Ok(()) }
+    }
+
     /// Goes to the first key.
     ///
     /// # Errors
-    /// `Io` or `Corrupt` from the store.
+    /// `Io` or `Corrupt` from the store. Of a cursor that was made, or refreshed, for a table that was dropped before: `NotFound`; with a
+    /// snapshot of another database: `Invalid`.
     pub fn seek_first(&mut self) -> Result<()> {
+        self.refuse()?;
         self.go(TableScan::seek_first)
     }
 
@@ -188,6 +198,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_last(&mut self) -> Result<()> {
+        self.refuse()?;
         self.go(TableScan::seek_last)
     }
 
@@ -196,6 +207,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.refuse()?;
         self.go_to(key, TableScan::seek)
     }
 
@@ -204,6 +216,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
+        self.refuse()?;
         self.go_to(key, TableScan::seek_back)
     }
 

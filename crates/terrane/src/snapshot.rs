@@ -48,8 +48,10 @@ impl Snapshot {
     /// The value of `key`.
     ///
     /// # Errors
-    /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
+    /// `Invalid` for a key beyond the limit or a table of another database, `NotFound` if it was dropped, `Io` or `Corrupt`
+    /// from the store.
     pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
+        table.refuse_pin(&self.pin)?;
         table.get_at(key, Some(self.seq()))
     }
 
@@ -66,6 +68,7 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn multi_get(&self, table: &Table, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
+        table.refuse_pin(&self.pin)?;
         table.multi_get_at(keys, Some(self.seq()))
     }
 
@@ -74,10 +77,11 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn multi_get_into(&self, table: &Table, keys: &[&[u8]], values: &mut Values) -> Result<()> {
+        table.refuse_pin(&self.pin)?;
         table.multi_get_into_at(keys, Some(self.seq()), values)
     }
 
-    /// The rows of a range.
+    /// The rows of a range; but an error as [`Snapshot::get`] has it.
     pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Iter {
         table.iter_at(table.bounds(&range), self.pin.clone())
     }
@@ -92,7 +96,7 @@ impl Snapshot {
         table.iter_at(Ok(Bounds::all()), self.pin.clone())
     }
 
-    /// A cursor over the table.
+    /// A cursor over the table. Where [`Snapshot::get`] fails its seeks do.
     pub fn cursor(&self, table: &Table) -> Cursor {
         table.cursor_at(Bounds::all(), self.pin.clone())
     }

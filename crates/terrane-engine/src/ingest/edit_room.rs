@@ -60,17 +60,11 @@ mod tests {
             largest: bound(number, 1),
             seq_min: UNNUMBERED_SEQ,
             seq_max: UNNUMBERED_SEQ,
-            slots: 1,
             bytes: 4096,
             raw_bytes: 4096,
             entries: 2,
-            deletes: 0,
             blocks: 1,
-            index: Handle::default(),
-            filter: Handle::default(),
-            range_deletes: None,
-            format_version: VERSION,
-            compression: Compression::None,
+            ..ExtentMeta::default()
         };
         let mut room = EditRoom::default();
         let mut ops = vec![EditOp::Durable { seq: SeqNo::MAX }];

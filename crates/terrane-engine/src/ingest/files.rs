@@ -30,7 +30,7 @@ pub struct IngestFile {
 pub struct IngestOptions {
     /// Copy the extents instead of giving the file another name: for files that somebody may still write to.
     pub copy: bool,
-    /// Remove the files once they are in.
+    /// Remove the files once they are in; [`Ingested::files_left`] counts those that cannot be removed.
     pub remove: bool,
     /// Read everything before, check every checksum and what the file says of its extents; true unless it is set otherwise.
     /// Without it the file is believed, and a block is checked when it is read: for files of one's own.
@@ -73,7 +73,9 @@ impl Engine {
         ingested.seq = self.settle_in(&arrivals, options.lock_timeout)?;
         add(&self.counters.files_ingested, files.len() as u64);
         if options.remove {
-            files.iter().try_for_each(|file| self.disk.remove(&file.path))?;
+            // They are in: an error would say that they are not.
+            let left = files.iter().filter(|file| self.disk.remove(&file.path).is_err());
+            ingested.files_left = left.count() as u64;
         }
         Ok(ingested)
     }

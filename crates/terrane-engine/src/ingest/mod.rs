@@ -39,6 +39,8 @@ pub struct Ingested {
     pub files_linked: u64,
     /// Bytes of extents that were copied, because their file could not be linked, or was not to be.
     pub bytes_copied: u64,
+    /// Files that were to be removed once they are in, and could not be.
+    pub files_left: u64,
 }
 
 /// Extents for one table, which follow each other and have no numbers yet, and lie in the store.

@@ -36,7 +36,6 @@ fn compactions_leave_a_worker_to_memory() {
 fn meta(first: &str, last: &str) -> ExtentMeta {
     ExtentMeta {
         id: ExtentId { file: 1, slot: 0 },
-        slots: 1,
         bytes: 1,
         raw_bytes: 1,
         smallest: first.into(),
@@ -44,14 +43,8 @@ fn meta(first: &str, last: &str) -> ExtentMeta {
         seq_min: SeqNo(1),
         seq_max: SeqNo(1),
         entries: 1,
-        deletes: 0,
         blocks: 1,
-        index: Handle::default(),
-        filter: Handle::default(),
-        range_deletes: None,
-        expiry: None,
-        format_version: VERSION,
-        compression: Compression::None,
+        ..ExtentMeta::default()
     }
 }
 

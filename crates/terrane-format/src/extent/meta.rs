@@ -19,7 +19,7 @@ use terrane_base::options::Compression;
 use terrane_base::{Error, ExtentId, Result, SeqNo, key, varint};
 
 use super::{
-    EXPIRY_BYTES, Expiry, Form, Handle, NUMBERED, UNNUMBERED_SEQ, check_fragments, check_layout,
+    EXPIRY_BYTES, Expiry, Form, Handle, NUMBERED, UNNUMBERED_SEQ, VERSION, check_fragments, check_layout,
     decode_compression, refuse_key,
 };
 use crate::range_deletes::{END_BYTES_MAX, last_key_before};
@@ -75,6 +75,31 @@ pub struct ExtentMeta {
     pub format_version: u16,
     /// Codec that was tried on every block.
     pub compression: Compression,
+}
+
+/// One slot of nothing in the version of today, to be filled in.
+impl Default for ExtentMeta {
+    fn default() -> Self {
+        ExtentMeta {
+            id: ExtentId::default(),
+            slots: 1,
+            bytes: 0,
+            raw_bytes: 0,
+            smallest: Vec::new(),
+            largest: Vec::new(),
+            seq_min: SeqNo(0),
+            seq_max: SeqNo(0),
+            entries: 0,
+            deletes: 0,
+            blocks: 0,
+            index: Handle::default(),
+            filter: Handle::default(),
+            range_deletes: None,
+            expiry: None,
+            format_version: VERSION,
+            compression: Compression::None,
+        }
+    }
 }
 
 impl ExtentMeta {
@@ -153,7 +178,8 @@ impl ExtentMeta {
         let [smallest_len, largest_len] = [fields.varint()? as usize, fields.varint()? as usize];
         let smallest = fields.take(smallest_len)?.to_vec();
         let largest = fields.take(largest_len)?.to_vec();
-        let range_deletes = form.is_ranged.then(|| RangeSection::decode(&mut fields).map(Box::new)).transpose()?;
+        let range_deletes =
+            form.is_ranged.then(|| RangeSection::decode(&mut fields).map(Box::new)).transpose()?;
         let expiry = form.expires.then(|| Expiry::decode(&mut fields, entries)).transpose()?;
         let meta = ExtentMeta {
             id,

@@ -1,0 +1,96 @@
+//! How a transaction ends: committed, rolled back, or prepared and then either; and what the model makes of it.
+
+use terrane::{Sync, Transaction};
+
+use super::{Attempt, Over, Step};
+use crate::draft::mark;
+use crate::fault::Crash;
+use crate::op::Op;
+use crate::waiting::Waiting;
+
+impl Attempt<'_> {
+    pub(super) fn end(mut self, mut running: Transaction, seed: u64) -> Step {
+        if !self.overlay.is_empty() {
+            let table = self.tables[0].clone();
+            let edit = mark(&mut self.numbers, &table);
+            self.edit(&mut running, &table, &edit)?;
+        }
+        if self.is_over() {
+            return Err(Over);
+        }
+        match self.numbers.below(8) {
+            0 => {
+                self.runner.did("transaction: rolled back");
+                running.rollback();
+                Ok(())
+            }
+            1..4 if self.runner.has_journal && !self.overlay.is_empty() => self.prepare(running, seed),
+            _ => self.commit(running),
+        }
+    }
+
+    fn commit(mut self, running: Transaction) -> Step {
+        let is_stale = self.is_stale();
+        let sync = self.runner.has_journal && self.numbers.one_in(8);
+        let mode = if sync { Sync::Yes } else { Sync::No };
+        if is_stale || self.overlay.is_empty() {
+            self.runner.make_room();
+            let now = self.runner.model.borrow().now();
+            self.judge("a commit", running.commit(mode), is_stale)?;
+            if sync {
+                self.runner.note_durable(now);
+            }
+        } else {
+            let changes = self.overlay.changes(&self.runner.model.borrow());
+            if !self.runner.write(changes, sync, |_| running.commit(mode).map(drop)) {
+                return Err(Over);
+            }
+        }
+        self.runner.did("transaction: committed");
+        Ok(())
+    }
+
+    /// Both phases, with something in between. What is between them may be the end of the process.
+    fn prepare(mut self, running: Transaction, seed: u64) -> Step {
+        let is_stale = self.is_stale();
+        let changes = self.overlay.changes(&self.runner.model.borrow());
+        let name = format!("{seed:016x}");
+        let now = self.runner.model.borrow().now();
+        self.runner.make_room();
+        if !is_stale {
+            self.runner.waiting.borrow_mut().push(Waiting::new(&name, changes));
+        }
+        let prepared = running.prepare(&name);
+        let is_sure = prepared.is_ok();
+        self.judge("a prepare", prepared, is_stale)?;
+        if self.is_over() || !is_sure {
+            return Err(Over);
+        }
+        self.runner.did("transaction: prepared");
+        self.runner
+            .waiting
+            .borrow_mut()
+            .iter_mut()
+            .filter(|one| one.name == name)
+            .for_each(Waiting::is_there);
+        // It was synced, and with it all before.
+        self.runner.note_durable(now);
+        match self.numbers.below(6) {
+            0 => self.runner.use_database(&Op::Flush),
+            1 => self.runner.use_database(&Op::Steps { count: 4 }),
+            2 => self.runner.use_database(&Op::Check),
+            3 => {
+                let crash =
+                    if self.numbers.one_in(3) { Crash::Kill } else { Crash::Power(self.numbers.draw()) };
+                self.runner.life.borrow_mut().armed = Some((crash, None));
+                self.runner.disk().crash_now(crash);
+            }
+            _ => {}
+        }
+        if self.is_over() {
+            return Err(Over);
+        }
+        self.runner.resolve(&name, self.numbers.draw());
+        Ok(())
+    }
+}
