@@ -12,7 +12,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use terrane_base::options::Options;
 use terrane_base::{ExtentId, SeqNo, TableId};
 use terrane_compaction::{Claims, Cursors, Limits, TableShape, debt_bytes, pick};
-use terrane_format::extent::{self, ExtentMeta, Handle};
+use terrane_format::extent::{self, ExtentMeta};
 use terrane_format::manifest::Place;
 use terrane_levels::{Change, Metasnapshot};
 use terrane_storage::SLOT_BYTES;

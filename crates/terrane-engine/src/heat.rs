@@ -207,9 +207,8 @@ fn overlapping(outputs: &[&ExtentMeta], input: &ExtentMeta) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
-    use terrane_base::options::Compression;
+
     use terrane_base::{ExtentId, SeqNo};
-    use terrane_format::extent::{Handle, VERSION};
 
     use super::*;
 

@@ -78,11 +78,10 @@ pub(crate) fn heirs(tree: &Metasnapshot, result: &JobResult, inputs: &[Arc<Exten
 mod tests {
     use std::path::Path;
 
-    use terrane_base::options::Compression;
     use terrane_base::{SeqNo, TableId};
     use terrane_compaction::{Removed, Work};
     use terrane_device::{Disk, MemDisk};
-    use terrane_format::extent::{ExtentMeta, Handle, VERSION};
+    use terrane_format::extent::ExtentMeta;
     use terrane_format::manifest::Place;
     use terrane_levels::Change;
     use terrane_storage::{LocalStore, Store, StoreSettings};

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use terrane_base::env::Env;
-use terrane_base::options::Compression;
 use terrane_base::{ExtentId, SeqNo, TableId};
 use terrane_device::{Disk, MemDisk, PosixDisk};
 use terrane_format::extent::{ExtentMeta, Handle, extent_bytes};

@@ -42,9 +42,9 @@ impl EditRoom {
 
 #[cfg(test)]
 mod tests {
-    use terrane_base::options::Compression;
+
     use terrane_base::{ExtentId, Kind};
-    use terrane_format::extent::{Handle, UNNUMBERED_SEQ, VERSION};
+    use terrane_format::extent::UNNUMBERED_SEQ;
     use terrane_format::manifest::Edit;
 
     use super::*;

@@ -1,9 +1,9 @@
 //! Tests of the schedule: who may run beside whom, and what is left of a job that failed.
 
-use terrane_base::options::{Compression, Options};
+use terrane_base::options::Options;
 use terrane_base::{ExtentId, SeqNo};
 use terrane_compaction::{Input, JobKind, JobSpec, KeyRange, Limits, OutputSettings};
-use terrane_format::extent::{ExtentMeta, Handle, VERSION};
+use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 
 use super::*;

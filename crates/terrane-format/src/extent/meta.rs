@@ -77,7 +77,7 @@ pub struct ExtentMeta {
     pub compression: Compression,
 }
 
-/// One slot of nothing in the version of today, to be filled in.
+/// One slot of nothing, in the version of today: to be filled in.
 impl Default for ExtentMeta {
     fn default() -> Self {
         ExtentMeta {
