@@ -210,7 +210,9 @@ impl<E: HasMeta> Level<E> {
         let chunks = self.chunks[first..].iter().zip(&self.starts[first..]);
         let ranged = chunks.filter(|(chunk, _)| chunk.totals.range_deletes > 0);
         ranged
-            .flat_map(|(chunk, start)| chunk.iter().enumerate().map(|(at, extent)| (*start as usize + at, extent)))
+            .flat_map(|(chunk, start)| {
+                chunk.iter().enumerate().map(|(at, extent)| (*start as usize + at, extent))
+            })
             .find(|(index, extent)| *index >= from && extent.meta().range_deletes.is_some())
             .map(|(index, _)| index)
     }

@@ -176,7 +176,10 @@ impl Check<'_> {
         self.moments.sort_unstable();
         if !said.is_true_of(&self.moments) && self.findings.is_empty() {
             let found = self.moments.len();
-            self.find(self.meta.index.offset, format!("entries that expire: expected {said:?}, found {found}"));
+            self.find(
+                self.meta.index.offset,
+                format!("entries that expire: expected {said:?}, found {found}"),
+            );
         }
     }
 

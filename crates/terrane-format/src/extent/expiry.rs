@@ -152,7 +152,10 @@ mod tests {
             for now in (0..320).map(Moment) {
                 let expired = moments.iter().filter(|moment| **moment <= now).count() as u64;
                 let said = expiry.expired(now);
-                assert!(said <= expired && expired - said <= count.div_ceil(4), "{said} of {expired} of {count}");
+                assert!(
+                    said <= expired && expired - said <= count.div_ceil(4),
+                    "{said} of {expired} of {count}"
+                );
             }
             assert_eq!(expiry.expired(Moment(310)), count);
             let more = Expiry { entries: count + 1, ..expiry };

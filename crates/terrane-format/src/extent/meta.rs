@@ -153,7 +153,8 @@ impl ExtentMeta {
         let [smallest_len, largest_len] = [fields.varint()? as usize, fields.varint()? as usize];
         let smallest = fields.take(smallest_len)?.to_vec();
         let largest = fields.take(largest_len)?.to_vec();
-        let range_deletes = form.is_ranged.then(|| RangeSection::decode(&mut fields).map(Box::new)).transpose()?;
+        let range_deletes =
+            form.is_ranged.then(|| RangeSection::decode(&mut fields).map(Box::new)).transpose()?;
         let expiry = form.expires.then(|| Expiry::decode(&mut fields, entries)).transpose()?;
         let meta = ExtentMeta {
             id,

@@ -264,8 +264,7 @@ pub fn extent_bytes_with(content: usize, form: Form) -> usize {
 #[must_use]
 pub fn locate(slots: &[u8]) -> Option<usize> {
     (ALIGN_BYTES..=slots.len()).step_by(ALIGN_BYTES).find(|&end| {
-        Footer::decode(&slots[end - FOOTER_BYTES_MAX..end])
-            .is_ok_and(|footer| footer.bytes as usize == end)
+        Footer::decode(&slots[end - FOOTER_BYTES_MAX..end]).is_ok_and(|footer| footer.bytes as usize == end)
     })
 }
 

@@ -124,8 +124,8 @@ impl Session for ThroughCores<'_> {
         let mut batch = std::mem::take(&mut self.batch);
         batch.clear();
         let added = batch.delete_range(&self.tables[table as usize], start, end).map_err(failed("batch"));
-        let done = added
-            .and_then(|()| self.alone(|session| session.write(&batch, sync_of(sync)), &mut |_| {}));
+        let done =
+            added.and_then(|()| self.alone(|session| session.write(&batch, sync_of(sync)), &mut |_| {}));
         self.batch = batch;
         done
     }
