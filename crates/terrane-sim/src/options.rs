@@ -64,11 +64,10 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     }
     let extractor = *aside.pick(&["none", "none", "fixed:1", "fixed:8", "capped:3", "until:/"]);
     options.push(("prefix_extractor".to_owned(), extractor.to_owned()));
-    let history = [
+    for (name, values) in [
         ("history_bytes", ["stored", "0", "1MiB", "16MiB"]),
         ("history_age", ["stored", "none", "none", "none"]),
-    ];
-    for (name, values) in history {
+    ] {
         options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
     }
     for name in ["expiry_compaction", "early_range_deletes"] {

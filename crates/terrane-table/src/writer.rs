@@ -16,6 +16,7 @@ mod prefixes;
 mod ranges;
 mod seal;
 mod settings;
+mod size;
 
 use prefixes::Prefixes;
 pub use settings::WriterSettings;
@@ -23,7 +24,7 @@ pub use settings::WriterSettings;
 use terrane_base::{Entry, Error, Moment, Result, SeqNo, key, varint};
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
-use terrane_format::extent::{self, Expiry, ExtentMeta, Form};
+use terrane_format::extent::{self, Expiry, ExtentMeta};
 use terrane_format::filter;
 use terrane_format::index::{IndexBuilder, IndexRow};
 use terrane_format::range_deletes::Fragment;
@@ -260,59 +261,6 @@ impl ExtentWriter {
         self.bytes.shrink_to(SLOT_BYTES);
         self.block.shrink(self.settings.block_bytes * 2);
         self.encoder.shrink(self.settings.block_bytes * 2);
-    }
-
-    /// Bytes of memory that the writer holds.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.bytes.capacity()
-            + self.block.memory_bytes()
-            + self.index.memory_bytes()
-            + self.encoder.memory_bytes()
-            + self.hashes.capacity() * size_of::<u64>()
-            + self.moments.capacity() * size_of::<Moment>()
-            + self.prefixes.memory_bytes()
-            + self.smallest.capacity()
-            + self.last_key.capacity()
-    }
-
-    /// The longest footer that the extent may get: what comes may expire.
-    #[inline]
-    fn form_max(&self) -> Form {
-        Form { is_ranged: self.is_ranged(), expires: true }
-    }
-
-    #[inline]
-    fn extent_bytes_with(&self, added: usize) -> usize {
-        extent::extent_bytes_with(self.content_bytes() + added, self.form_max())
-    }
-
-    #[inline]
-    fn content_bytes(&self) -> usize {
-        let open_block = match self.block.is_empty() {
-            true => 0,
-            false => self.block.bytes_max() + ROW_FIXED_MAX + 2 * self.key_len_max(),
-        };
-        self.bytes.len() + open_block + self.index.estimated_bytes() + self.filter_bytes() + self.range_bytes
-    }
-
-    #[inline]
-    fn key_len_max(&self) -> usize {
-        self.block.first_key().len().max(self.block.last_key().len())
-    }
-
-    #[inline]
-    fn filter_bytes(&self) -> usize {
-        self.filter_bytes_with(0)
-    }
-
-    /// Bytes of the filter, if so many hashes come to those that are there.
-    fn filter_bytes_with(&self, added: usize) -> usize {
-        let hashes = self.hashes.len() + self.prefixes.len() + added;
-        match filter::encoded_len(hashes, self.settings.filter_bits_per_key) {
-            0 => 0,
-            bytes => bytes + filter::name_len(self.prefixes.extractor_name()),
-        }
     }
 
     #[inline]

@@ -48,7 +48,8 @@ impl<'a> Picker<'a> {
         let level = self.shape.level(number);
         let index =
             ranged(level).find(|index| is_wide(*index) && self.can_move(number, *index..index + 1))?;
-        let end = (index + 1..level.len()).take_while(|next| is_wide(*next)).last().unwrap_or(index);
+        let others = (index + 1..level.len()).take(TRIED_MAX).take_while(|next| is_wide(*next));
+        let end = others.last().unwrap_or(index);
         let wanted = (index..=end).map(|index| u64::from(level.meta(index).bytes)).sum();
         let range = self.grow_down(number, index..index + 1, wanted);
         self.move_down(JobKind::Deletes, number, range, true)
@@ -60,7 +61,8 @@ impl<'a> Picker<'a> {
             let is_wide = |index: usize| self.is_wide(&self.sinking(lead, index..index + 1), 1);
             let index =
                 ranged(run).find(|index| is_wide(*index) && self.can_sink(lead, *index..index + 1))?;
-            let end = (index + 1..run.len()).take_while(|next| is_wide(*next)).last().unwrap_or(index);
+            let others = (index + 1..run.len()).take(TRIED_MAX).take_while(|next| is_wide(*next));
+            let end = others.last().unwrap_or(index);
             self.sink(JobKind::Runs, lead, index..end + 1)
         })
     }

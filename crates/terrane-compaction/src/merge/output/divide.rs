@@ -36,7 +36,11 @@ impl Output<'_> {
             }
             self.grandparent += 1;
         }
-        self.writer.range_delete_bytes() > 0 && self.met_bytes >= self.piece_bytes
+        // One that touches the next would be cut in front of all that it is over.
+        let taken = self.next_range.checked_sub(1).map(|taken| &self.ranges[taken]);
+        self.writer.range_delete_bytes() > 0
+            && self.met_bytes >= self.piece_bytes
+            && taken.is_some_and(|taken| taken.last_key() < next.start.as_slice())
     }
 
     /// As [`Self::divide_range`], if the extent that is open has a range delete.
