@@ -9,6 +9,7 @@ use crate::judge::Event;
 use crate::model::{Change, EXPIRING as EXPIRING_PREFIX};
 use crate::numbers::Numbers;
 use crate::op::{Edit, MARK, MARK_PREFIX, Op, Span, Value, key};
+use crate::order::Between;
 use crate::run::Runner;
 
 /// From here on writers may wait for memory: a background that is paused would never give it.
@@ -95,7 +96,8 @@ impl Runner {
         }
         let db = self.db();
         let is_turned = db.table(table).is_ok_and(|table| crate::order::is_turned(&table));
-        let Some((first, behind, keys)) = crate::order::range_in_order(is_turned, &key(from), &key(to))
+        let Some(Between { first, behind, keys }) =
+            crate::order::range_in_order(is_turned, &key(from), &key(to))
         else {
             return;
         };

@@ -4,7 +4,9 @@
 //! * [`model`]: what a database should answer. [`history`]: random operations on a database of the real world.
 //! * `world`: clock, randomness and background work of a seed. `disk`, `fault`: a device, and what is done to it.
 //! * `op`, [`script`], [`mod@generate`]: what is done, as values, as text, drawn from a seed.
-//! * [`mod@run`] (with `act`, `read`, `through`, `during`, `lives`, `losses`, `judge`, `aside`, `backup`, `checkpoint`, `follow`, `replica`, `heal`, `rest`): does it and compares. [`mod@shrink`]: makes a failing run short.
+//! * [`mod@run`] (with `act`, `read`, `through`, `during`, `lives`, `losses`, `judge`, `aside`, `backup`, `restore`, `checkpoint`, `follow`, `replica`, `heal`, `rest`): does it and compares, and [`mod@count`]s it by kind.
+//! * `attempt` (with `waiting`): transactions; `indexed`: indexed batches; both draw their changes by `draft` and have them over the model in `overlay`.
+//! * [`mod@shrink`]: makes a failing run short.
 //! * [`metamorph`]: the same operations under many configurations. [`explore`] (with `onward`): every crash of small histories; [`prepared`]: of two-phase commits. [`campaign`]: many runs on several threads.
 //!
 //! The engine under it is the real one, whole. It starts no thread here: its background work is done in steps, by
@@ -39,6 +41,7 @@ mod onward;
 mod op;
 mod options;
 mod order;
+mod outcome;
 mod overlay;
 mod panics;
 pub mod prepared;
@@ -61,7 +64,8 @@ pub use generate::{Climate, generate, generate_in};
 pub use history::{History, Settings};
 pub use model::Model;
 pub use numbers::Trace;
-pub use run::{Failure, Outcome, run};
+pub use outcome::Outcome;
+pub use run::{Failure, run};
 pub use script::Script;
 pub use shrink::shrink;
 pub use stepped::SteppedWorld;

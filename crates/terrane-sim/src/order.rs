@@ -35,13 +35,16 @@ pub(crate) fn facing<'r>(table: &Table, rows: impl DoubleEndedIterator<Item = Re
     if is_turned(table) { Box::new(rows.rev()) } else { Box::new(rows) }
 }
 
-/// The keys between two keys, as a table keeps them in its order: from the first one to before the other, and those of a run that
-/// lie there. `None` if that is nothing.
-pub(crate) fn range_in_order(
-    is_turned: bool,
-    start: &Vec<u8>,
-    end: &Vec<u8>,
-) -> Option<(Vec<u8>, Vec<u8>, Vec<Vec<u8>>)> {
+/// A range of keys in the order of a table.
+pub(crate) struct Between {
+    pub(crate) first: Vec<u8>,
+    pub(crate) behind: Vec<u8>,
+    /// Those that a run may have there.
+    pub(crate) keys: Vec<Vec<u8>>,
+}
+
+/// The keys between two keys. `None` if that is nothing.
+pub(crate) fn range_in_order(is_turned: bool, start: &Vec<u8>, end: &Vec<u8>) -> Option<Between> {
     if start >= end {
         return None;
     }
@@ -49,7 +52,7 @@ pub(crate) fn range_in_order(
     let (first, behind) = if is_turned { (end, start) } else { (start, end) };
     let is_within = |key: &Vec<u8>| (start < key && key < end) || key == first;
     let keys: BTreeSet<_> = all_keys().filter(is_within).collect();
-    Some((first.clone(), behind.clone(), keys.into_iter().collect()))
+    Some(Between { first: first.clone(), behind: behind.clone(), keys: keys.into_iter().collect() })
 }
 
 /// The two ends of a range of the order of bytes, in that of a table.

@@ -22,6 +22,7 @@ use crate::judge::{Allowed, Event};
 use crate::model::{Change, Model};
 use crate::numbers::Trace;
 use crate::op::Op;
+use crate::outcome::Outcome;
 use crate::panics;
 use crate::replica::Replica;
 use crate::restore::Kept;
@@ -39,62 +40,6 @@ pub struct Failure {
     pub at: usize,
     /// What was wrong.
     pub message: String,
-}
-
-/// What a run did.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Outcome {
-    /// Hash of everything that happened: the same for the same script, always.
-    pub trace: Trace,
-    /// Hash of every answer: the same for the same operations under other options.
-    pub answers: Trace,
-    /// Operations done.
-    pub operations: u64,
-    /// Operations done in the middle of others.
-    pub nested: u64,
-    /// Crashes, those inside a recovery included.
-    pub crashes: u64,
-    /// Times the database was opened.
-    pub opens: u64,
-    /// Calls that were refused with EIO.
-    pub broken: u64,
-    /// Calls that were refused with ENOSPC by a fault; want of room is not counted.
-    pub full: u64,
-    /// Syncs that failed and then lied.
-    pub lies: u64,
-    /// Bits that rotted, reads and writes harmed without a word.
-    pub silent: u64,
-    /// Extents that scrubbing verified.
-    pub scrubbed: u64,
-    /// Bytes of them.
-    pub scrubbed_bytes: u64,
-    /// Damaged parts of extents that scrubbing found.
-    pub found: u64,
-    /// Looks of a reader at what a dead process left, and repairs of it.
-    pub looks: u64,
-    /// What was done, by kind.
-    pub did: Counts,
-    /// Whether the database said that it is damaged, which ends a run.
-    pub refused: bool,
-}
-
-impl Outcome {
-    /// Adds another's counts; hashes stay.
-    pub fn add(&mut self, other: &Outcome) {
-        self.operations += other.operations;
-        self.nested += other.nested;
-        self.crashes += other.crashes;
-        self.opens += other.opens;
-        self.broken += other.broken;
-        self.full += other.full;
-        self.lies += other.lies;
-        self.silent += other.silent;
-        self.scrubbed += other.scrubbed;
-        self.scrubbed_bytes += other.scrubbed_bytes;
-        self.found += other.found;
-        self.looks += other.looks;
-        self.did.add(&other.did);
-    }
 }
 
 /// Does what the script says.
@@ -202,6 +147,9 @@ pub(crate) struct Runner {
     pub(crate) life: RefCell<Life>,
     pub(crate) failure: RefCell<Option<String>>,
     pub(crate) outcome: Cell<Outcome>,
+    /// What was done, and what was answered: apart from the rest, for they change all the time.
+    pub(crate) counts: RefCell<Counts>,
+    pub(crate) answers: Cell<Trace>,
     /// What is stored may be damaged.
     pub(crate) is_damaged: Cell<bool>,
     pub(crate) is_opening: Cell<bool>,
@@ -242,6 +190,8 @@ impl Runner {
             life: RefCell::new(Life::new(0)),
             failure: RefCell::default(),
             outcome: Cell::default(),
+            counts: RefCell::default(),
+            answers: Cell::default(),
             is_damaged: Cell::new(false),
             is_opening: Cell::new(false),
             nesting: Cell::new(0),
@@ -274,6 +224,8 @@ impl Runner {
         self.count_scrubbing();
         let mut outcome = self.outcome.get();
         outcome.trace = self.world.trace();
+        outcome.answers = self.answers.get();
+        outcome.did = *self.counts.borrow();
         Ok(outcome)
     }
 
@@ -348,7 +300,7 @@ impl Runner {
 
     /// Counts something that was done.
     pub(crate) fn did(&self, name: &str) {
-        self.count(|outcome| outcome.did.note(name));
+        self.counts.borrow_mut().note(name);
     }
 
     /// The wall clock, in milliseconds.

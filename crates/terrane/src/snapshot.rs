@@ -3,7 +3,7 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use terrane_base::{Result, SeqNo};
+use terrane_base::{Error, Result, SeqNo};
 use terrane_engine::Bounds;
 
 use crate::{Cursor, Iter, Table, Value, Values};
@@ -99,5 +99,20 @@ impl Snapshot {
     /// A cursor over the table. Where [`Snapshot::get`] fails its seeks do.
     pub fn cursor(&self, table: &Table) -> Cursor {
         table.cursor_at(Bounds::all(), self.pin.clone())
+    }
+}
+
+impl Table {
+    /// Refuses to be read at a moment of another database, where the number stands for something else.
+    #[inline]
+    pub(crate) fn refuse_pin(&self, pin: &Pin) -> Result<()> {
+        self.refuse_if_dropped()?;
+        if pin.engine().instance() == self.engine.instance() { Ok(()) } else { Err(self.is_of_another()) }
+    }
+
+    /// That it was given to another database than its own.
+    #[cold]
+    pub(crate) fn is_of_another(&self) -> Error {
+        Error::invalid(format!("table {:?} is of another opened database", self.name()))
     }
 }

@@ -378,19 +378,6 @@ impl Table {
         &self.inner
     }
 
-    /// Refuses to be read at a moment of another database, where the number stands for something else.
-    #[inline]
-    pub(crate) fn refuse_pin(&self, pin: &crate::snapshot::Pin) -> Result<()> {
-        self.refuse_if_dropped()?;
-        if pin.engine().instance() == self.engine.instance() { Ok(()) } else { Err(self.is_of_another()) }
-    }
-
-    /// That it was given to another database than its own.
-    #[cold]
-    pub(crate) fn is_of_another(&self) -> Error {
-        Error::invalid(format!("table {:?} is of another opened database", self.name()))
-    }
-
     pub(crate) fn refuse_if_dropped(&self) -> Result<()> {
         if self.inner.is_dropped() {
             return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", self.name())));

@@ -71,8 +71,7 @@ impl fmt::Display for Op {
             ),
             Op::Checkpoint { name } => write!(f, "checkpoint {name}"),
             Op::Backup { keep, seed } => write!(f, "backup {keep} {seed}"),
-            Op::Restore { seed } => write!(f, "restore {seed}"),
-            Op::GoBack { seed } => write!(f, "goback {seed}"),
+            Op::Restore { seed } | Op::GoBack { seed } => write!(f, "{} {seed}", word(self)),
             Op::Room { bytes } => write!(f, "room {bytes}"),
             Op::Rot { seed, path_part } => write!(f, "rot {seed} {path_part}"),
             Op::Decay { seed } => write!(f, "decay {seed}"),
@@ -85,6 +84,8 @@ impl fmt::Display for Op {
 /// An operation that needs nothing more said.
 fn word(op: &Op) -> &'static str {
     match op {
+        Op::Restore { .. } => "restore",
+        Op::GoBack { .. } => "goback",
         Op::Flush => "flush",
         Op::Scrub => "scrub",
         Op::Pause => "pause",
