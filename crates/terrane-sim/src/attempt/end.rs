@@ -25,7 +25,7 @@ impl Attempt<'_> {
                 Ok(())
             }
             1..4 if !self.overlay.is_empty() && self.runner.has_journal => self.prepare(running, seed),
-            1..4 if !self.overlay.is_empty() => self.as_if_prepared(running, seed),
+            1..4 if !self.overlay.is_empty() => self.end_unprepared(running, seed),
             _ => self.commit(running),
         }
     }
@@ -89,7 +89,7 @@ impl Attempt<'_> {
     }
 
     /// Without a journal nothing can be prepared: what is read and what becomes of it is the same nevertheless.
-    fn as_if_prepared(mut self, running: Transaction, seed: u64) -> Step {
+    fn end_unprepared(mut self, running: Transaction, seed: u64) -> Step {
         if self.is_stale() {
             return self.commit(running);
         }
