@@ -166,7 +166,7 @@ impl Draft<'_> {
 
     fn write(&mut self) {
         let changes = self.overlay.changes(&self.runner.model.borrow());
-        let sync = self.runner.has_journal && self.numbers.one_in(8);
+        let sync = self.numbers.one_in(8) && self.runner.has_journal;
         let mode = if sync { Sync::Yes } else { Sync::No };
         let db = self.runner.db();
         if self.runner.write(changes, sync, |_| self.batch.write(&db, mode).map(drop)) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use terrane::{Kind, Sync, TransactionOptions};
 
 use crate::model::Change;
-use crate::numbers::Numbers;
+use crate::numbers::{Numbers, hash};
 use crate::run::Runner;
 
 /// How one is being ended.
@@ -51,6 +51,16 @@ impl Waiting {
     }
 }
 
+/// The name of the transaction that a seed stands for.
+pub(crate) fn name_of(seed: u64) -> String {
+    format!("{seed:016x}")
+}
+
+/// Whether it is to be rolled back once it is prepared: whoever asks, and under whatever options.
+pub(crate) fn rolls_back(name: &str) -> bool {
+    Numbers::new(hash(name.as_bytes())).one_in(3)
+}
+
 impl Runner {
     fn with_waiting(&self, name: &str, change: impl FnOnce(&mut Waiting)) {
         if let Some(one) = self.waiting.borrow_mut().iter_mut().find(|one| one.name == name) {
@@ -59,14 +69,12 @@ impl Runner {
     }
 
     /// Commits what is prepared, or rolls it back.
-    pub(crate) fn resolve(&self, name: &str, seed: u64) {
+    pub(crate) fn resolve(&self, name: &str) {
         let found = self.waiting.borrow().iter().find(|one| one.name == name).cloned();
         let Some(Waiting { changes, ending, .. }) = found else { return };
-        let mut numbers = Numbers::new(seed);
         let db = self.db();
-        let rolls_back = numbers.one_in(3);
         // Once begun, perhaps found after the next opening: from then on only the same.
-        let rolls_back = if ending == Ending::None { rolls_back } else { ending == Ending::Rollback };
+        let rolls_back = if ending == Ending::None { rolls_back(name) } else { ending == Ending::Rollback };
         if rolls_back {
             self.make_room();
             self.with_waiting(name, |one| one.ending = Ending::Rollback);
@@ -85,7 +93,7 @@ impl Runner {
             }
             return;
         }
-        let sync = numbers.one_in(2);
+        let sync = hash(name.as_bytes()).is_multiple_of(2);
         let moment = self.model.borrow().now() + 1;
         self.with_waiting(name, |one| one.ending = Ending::Commit(moment));
         let mode = if sync { Sync::Yes } else { Sync::No };
@@ -111,11 +119,10 @@ impl Runner {
             return;
         }
         let prepared = self.db().prepared();
-        let seed = self.world.trace().value() as u64;
         self.is_transacting.set(true);
         for name in prepared {
             if !self.disk().has_crashed() {
-                self.resolve(&name, seed);
+                self.resolve(&name);
             }
         }
         self.is_transacting.set(false);

@@ -6,7 +6,7 @@ use super::{Attempt, Over, Step};
 use crate::draft::mark;
 use crate::fault::Crash;
 use crate::op::Op;
-use crate::waiting::Waiting;
+use crate::waiting::{Waiting, name_of, rolls_back};
 
 impl Attempt<'_> {
     pub(super) fn end(mut self, mut running: Transaction, seed: u64) -> Step {
@@ -24,14 +24,15 @@ impl Attempt<'_> {
                 running.rollback();
                 Ok(())
             }
-            1..4 if self.runner.has_journal && !self.overlay.is_empty() => self.prepare(running, seed),
+            1..4 if !self.overlay.is_empty() && self.runner.has_journal => self.prepare(running, seed),
+            1..4 if !self.overlay.is_empty() => self.end_unprepared(running, seed),
             _ => self.commit(running),
         }
     }
 
     fn commit(mut self, running: Transaction) -> Step {
         let is_stale = self.is_stale();
-        let sync = self.runner.has_journal && self.numbers.one_in(8);
+        let sync = self.numbers.one_in(8) && self.runner.has_journal;
         let mode = if sync { Sync::Yes } else { Sync::No };
         if is_stale || self.overlay.is_empty() {
             self.runner.make_room();
@@ -54,7 +55,7 @@ impl Attempt<'_> {
     fn prepare(mut self, running: Transaction, seed: u64) -> Step {
         let is_stale = self.is_stale();
         let changes = self.overlay.changes(&self.runner.model.borrow());
-        let name = format!("{seed:016x}");
+        let name = name_of(seed);
         let now = self.runner.model.borrow().now();
         self.runner.make_room();
         if !is_stale {
@@ -75,22 +76,48 @@ impl Attempt<'_> {
             .for_each(Waiting::is_there);
         // It was synced, and with it all before.
         self.runner.note_durable(now);
-        match self.numbers.below(6) {
-            0 => self.runner.use_database(&Op::Flush),
-            1 => self.runner.use_database(&Op::Steps { count: 4 }),
-            2 => self.runner.use_database(&Op::Check),
-            3 => {
-                let crash =
-                    if self.numbers.one_in(3) { Crash::Kill } else { Crash::Power(self.numbers.draw()) };
-                self.runner.life.borrow_mut().armed = Some((crash, None));
-                self.runner.disk().crash_now(crash);
-            }
-            _ => {}
+        if self.between() {
+            let crash = if self.numbers.one_in(3) { Crash::Kill } else { Crash::Power(self.numbers.draw()) };
+            self.runner.life.borrow_mut().armed = Some((crash, None));
+            self.runner.disk().crash_now(crash);
         }
         if self.is_over() {
             return Err(Over);
         }
-        self.runner.resolve(&name, self.numbers.draw());
+        self.runner.resolve(&name);
         Ok(())
+    }
+
+    /// Without a journal nothing can be prepared: what is read and what becomes of it is the same nevertheless.
+    fn end_unprepared(mut self, running: Transaction, seed: u64) -> Step {
+        if self.is_stale() {
+            return self.commit(running);
+        }
+        let (runner, ends) = (self.runner, self.between());
+        if self.is_over() {
+            return Err(Over);
+        }
+        if rolls_back(&name_of(seed)) {
+            running.rollback();
+        } else {
+            self.commit(running)?;
+        }
+        if ends {
+            // A process that dies would leave nothing.
+            runner.reopen(0);
+        }
+        Ok(())
+    }
+
+    /// Something between the two phases; whether that is to be the end of the process.
+    fn between(&mut self) -> bool {
+        let choice = self.numbers.below(6);
+        match choice {
+            0 => self.runner.use_database(&Op::Flush),
+            1 => self.runner.use_database(&Op::Steps { count: 4 }),
+            2 => self.runner.use_database(&Op::Check),
+            _ => {}
+        }
+        choice == 3
     }
 }

@@ -169,7 +169,7 @@ impl Attempt<'_> {
             _ => draw_key(&mut self.numbers) % KEYS_MAX,
         };
         let value = draw_value(&mut self.numbers);
-        let sync = self.runner.has_journal && self.numbers.one_in(12);
+        let sync = self.numbers.one_in(12) && self.runner.has_journal;
         let place = (table.clone(), key(number));
         let op = match self.numbers.below(8) {
             0 if self.locked.is_empty() => {
