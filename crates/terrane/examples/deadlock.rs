@@ -32,7 +32,7 @@ pub(crate) fn main() -> Result<()> {
     });
     // Who closes the circle is refused at once; the other one goes on.
     assert!(one.is_ok() != other.is_ok());
-    let error = one.and(other).unwrap_err();
+    let error = one.and(other).expect_err("one of the two gives way");
     assert!(error.kind() == Kind::Deadlock && error.kind().is_worth_another_run());
     error.cycle().iter().for_each(|edge| println!("{edge}"));
     assert_eq!(error.cycle().len(), 2);
@@ -42,7 +42,7 @@ pub(crate) fn main() -> Result<()> {
     holder.put(db.default_table(), b"left", b"held")?;
     let impatient = TransactionOptions { lock_timeout: Duration::ZERO, ..options };
     let mut waiter = db.transaction(&impatient)?;
-    let error = waiter.put(db.default_table(), b"left", b"wanted").unwrap_err();
+    let error = waiter.put(db.default_table(), b"left", b"wanted").expect_err("somebody has it");
     println!("{error}");
     assert_eq!(error.kind(), Kind::TimedOut);
     holder.rollback();

@@ -43,6 +43,6 @@ pub(crate) fn main() -> Result<()> {
 
     // A table that is dropped answers nobody.
     db.drop_table("ports")?;
-    assert_eq!(older.get(&ports, b"Hamburg").unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(older.get(&ports, b"Hamburg").expect_err("it was dropped").kind(), Kind::NotFound);
     db.close()
 }
