@@ -38,10 +38,9 @@ pub enum Kind {
     TooOld,
     /// Try again later or allow more time: a lock was held by somebody else for as long as the caller would wait.
     TimedOut,
-    /// Begin anew from a copy of the present state: the history that was asked for is no longer kept ([`Error::oldest`]).
+    /// Go on from the present state: what was asked for is no longer kept. The view of a follower catches up; a reader of changes
+    /// begins with a copy, or from [`Error::oldest`] on.
     Gone,
-    /// Catch up and read again: what this view of a followed database reads is no longer kept by its primary.
-    Behind,
 }
 
 impl Kind {
@@ -68,7 +67,6 @@ impl Kind {
             Kind::TooOld => "too old",
             Kind::TimedOut => "timed out",
             Kind::Gone => "gone",
-            Kind::Behind => "behind",
         }
     }
 }
@@ -151,14 +149,15 @@ impl Error {
         Error(Arc::new(Inner { kind, message, place: None, source: None, cycle, oldest: None }))
     }
 
-    /// History from `wanted` on was asked for, and `oldest` is the first that is still kept.
+    /// `what` was asked for and is no longer kept; `oldest` is the first change that is, where changes were asked for.
     #[cold]
-    pub fn gone(wanted: SeqNo, oldest: SeqNo) -> Self {
+    pub fn gone(what: impl fmt::Display, oldest: Option<SeqNo>) -> Self {
+        let from = oldest.map(|oldest| format!(" (oldest is {oldest})")).unwrap_or_default();
         let message = format!(
-            "changes from {wanted} on are gone: oldest is {oldest}; begin anew from a copy, and keep more (history_bytes)"
+            "no longer kept: {what}{from}; go on from the present state: catch up a follower, begin with a copy where changes \
+             were read, and come sooner or keep more (history_bytes)"
         );
-        let error = Error::new(Kind::Gone, message);
-        error.rebuild(|inner| inner.oldest = Some(oldest))
+        Error::new(Kind::Gone, message).rebuild(|inner| inner.oldest = oldest)
     }
 
     /// The operating system refused: `what` says what was attempted on which thing.

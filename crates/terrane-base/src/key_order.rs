@@ -25,7 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::merge_operator::check_name;
-use crate::{Error, MergeOperator, Result};
+use crate::{CompactionFilter, Error, FilterDecision, MergeOperator, Result};
 
 /// Name of the order of bytes, which needs no encoding.
 pub const BYTEWISE: &str = "bytewise";
@@ -160,6 +160,43 @@ impl MergeOperator for OperatorInOrder {
 
     fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Result<bool> {
         self.operator.partial(&self.order.decode(key)?, operands, out)
+    }
+}
+
+/// A compaction filter that is shown keys as users know them.
+#[derive(Debug)]
+pub struct FilterInOrder {
+    filter: Arc<dyn CompactionFilter>,
+    order: Arc<Order>,
+}
+
+impl FilterInOrder {
+    /// The filter of a table whose keys have this order.
+    #[must_use]
+    pub fn new(filter: Arc<dyn CompactionFilter>, order: Arc<Order>) -> Self {
+        FilterInOrder { filter, order }
+    }
+}
+
+impl CompactionFilter for FilterInOrder {
+    fn name(&self) -> &str {
+        self.filter.name()
+    }
+
+    /// A key that cannot be decoded stays: whoever reads it is told.
+    fn filter(&self, key: &[u8], value: &[u8]) -> FilterDecision {
+        let Ok(key) = self.order.decode(key) else { return FilterDecision::Keep };
+        match self.filter.filter(&key, value) {
+            FilterDecision::RemoveUntil(end) => match self.order.encode(&end) {
+                Ok(end) => FilterDecision::RemoveUntil(end),
+                Err(_) => FilterDecision::Remove,
+            },
+            decision => decision,
+        }
+    }
+
+    fn sees_all(&self) -> bool {
+        self.filter.sees_all()
     }
 }
 

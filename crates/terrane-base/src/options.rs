@@ -147,6 +147,10 @@ options! {
         "Let blocks that flush and compaction write take the place of cached blocks of their inputs at once.";
     warm_outputs: bool = true, "true, false", |_| true,
         "While index blocks are cached, load index blocks and filters that flush and compaction write before a read needs them.";
+    early_range_deletes: bool = true, "true, false", |_| true,
+        "Merge range deletes that hide much more than the merge has to write before levels have their turn.";
+    expiry_compaction: bool = true, "true, false", |_| true,
+        "When nothing is due, merge extents most of whose values have expired, so that their space comes back though nobody writes.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
         "Size of a journal segment.";
     memtable_bytes: u64 = 0, "0 (derived) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,

@@ -64,7 +64,7 @@ bugs! {
     DropUnderSnapshot: "dropped extents: snapshots", "extents are dropped that a snapshot sees", "terrane bulk a_snapshot_keeps";
     DropNewerExtent: "dropped extents: order", "an extent is dropped from above older ones that stay", "terrane bulk nothing_older_comes_to_light";
     ForgetNumber: "external files: numbers", "blocks of an extent that is numbered as a whole keep the number that they were written with", "terrane ingest newest_wins";
-    CopyNumberedBlock: "external files: numbers", "a block of an extent that is numbered as a whole is copied undecoded", "terrane ingest newest_wins";
+    CopyNumberedBlock: "external files: numbers", "a block of an extent that is numbered as a whole is copied undecoded", "terrane ingest merged_blocks_keep";
     IngestOverMemory: "external files: order", "extents come in though memory has older versions of their keys", "terrane ingest newest_wins";
     IngestTooDeep: "external files: order", "extents come in beneath older versions of their keys", "terrane ingest newest_wins";
     KeepIngestedRow: "row cache: forgetting", "a row stays in the row cache when extents with a newer version come in", "terrane ingest rows_that_are_cached";
@@ -96,6 +96,9 @@ bugs! {
     ForgetKeyOrder: "key orders: a table keeps its order", "the order that the database gives a new table is not stored with it", "terrane key_orders an_order_is_stored";
     ReadExpired: "time to live: reads", "what has expired is shown until a compaction drops it", "terrane time_to_live what_has_expired";
     DropExpired: "time to live: what is older", "what has expired is dropped where older versions lie below", "terrane time_to_live nothing_older";
+    KeepOldVeil: "renewed scans: range deletes", "a refreshed cursor does not see range deletes that came meanwhile", "terrane range_deletes a_refreshed_cursor";
+    LoseRangePiece: "merges: range deletes in pieces", "what is left of a range delete behind the border of a piece is lost", "terrane-compaction divide a_wide_range_delete";
+    ForgetExpiry: "time to live: space", "an extent does not tell of values that expire in blocks that it took over", "terrane time_to_live the_space_of_what_has_expired";
     SingleDeleteTooDeep: "single delete", "a single delete vanishes with a put that may lie deeper as well", "terrane-compaction folding a_single_delete_stays";
     DropHiddenSingle: "single deletes: what they hide stays hidden", "a merge drops a single delete behind a newer put", "terrane merge_operators puts_and_single_deletes_in_turns";
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";
@@ -162,11 +165,14 @@ bugs! {
     NameUnsettledBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine backup a_cut_at_any_call";
     CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine backup what_backups_share";
     BelieveBackupObject: "backup: every object is checked", "a restore believes objects whose checksum is wrong", "terrane-engine backup no_flipped_byte";
+    FollowInPlace: "follower: views do not change", "a view reads journal segments in place, where the primary writes them", "terrane-engine follow a_view_stays";
     BelieveGoneExtent: "follower: what is gone is said to be", "what the primary gave up is told as damage", "terrane-engine follow what_the_primary_gave_up";
     RestoreKeepsId: "backup: a database of its own", "a restored database has the id of its source", "terrane-engine backup a_backup_is_restored";
-    ReuseHistory: "history: files are kept", "the file of a segment that is history is reused", "terrane changes batches_are_told_whole";
+    ReuseHistory: "history: files are kept", "the file of a segment that is history is reused", "terrane changes what_is_history_is_not";
     KeepBrokenHistory: "history: no gap", "history stays though what was committed behind it is not in the journal", "terrane changes a_journal_that_was_off";
     TellPrepared: "changes: when committed", "readers of changes are told of the row of a prepared transaction", "terrane changes what_is_prepared_shows";
+    BelieveMark: "changes: extents that came in", "readers of changes are told of extents that were announced and did not come in", "terrane-engine announced what_is_announced";
+    FollowPastMark: "follower: nothing is left out", "a view goes on behind extents that are announced and not decided", "terrane-engine announced what_is_announced";
 }
 
 /// Whether `bug` is the one that the environment names.

@@ -197,3 +197,20 @@ fn compression_leaves_the_entropy_asked_for() {
         }
     }
 }
+
+#[test]
+fn the_end_of_a_range_lies_behind_its_start_by_about_so_many_keys() {
+    for (hashed_keys, tables) in [(false, 1), (false, 3), (true, 1), (true, 3)] {
+        let keys = Keys::new(&Data { hashed_keys, tables, ..common::data::data(9_000) });
+        let mut within = 0;
+        for number in (0..8_000).step_by(400) {
+            let mut end = vec![b'?'; keys.bytes()];
+            keys.write_end(number, 100, 9_000, &mut end);
+            let start = key(&keys, number);
+            assert!(start < end);
+            let others = (0..9_000).filter(|other| keys.table_of(*other) == keys.table_of(number));
+            within += others.filter(|other| (&start..&end).contains(&&key(&keys, *other))).count();
+        }
+        assert!((1_500..2_500).contains(&within), "{within} keys in 20 ranges of 100");
+    }
+}

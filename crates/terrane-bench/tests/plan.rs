@@ -148,6 +148,7 @@ fn the_ready_plans_are_plans() {
         "ablation",
         "soak",
         "transactions",
+        "range-deletes",
     ] {
         let path = format!("{}/../../bench/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let text = terrane_bench::files::read_text(path.as_ref()).unwrap();

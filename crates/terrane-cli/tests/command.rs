@@ -276,3 +276,17 @@ fn backups_are_made_verified_restored_and_purged() {
     shell.ok("backup delete place 2");
     shell.fails("backup verify place", 1, &["no whole backup"]);
 }
+
+#[test]
+fn simulated_operations_are_counted_by_kind() {
+    let shell = Shell::new();
+    let said = shell.ok("sim --until 300 --operations 100 --threads 1 --kinds");
+    let rows: Vec<_> = said.lines().filter(|line| line.starts_with("| ")).collect();
+    let count = |what: &str| -> u64 {
+        let row = rows.iter().find_map(|row| row.strip_prefix(&format!("| {what} | ")));
+        row.unwrap_or_else(|| panic!("no row of {what:?}: {said}")).trim_end_matches(" |").parse().unwrap()
+    };
+    assert!(count("put") > 0 && count("scan") > 0 && count("reopen") > 0, "{said}");
+    assert!(rows.iter().any(|row| row.starts_with("| transaction: ")), "{said}");
+    assert_eq!(shell.run("sim --until 300 --seeds 3").status.code(), Some(2));
+}

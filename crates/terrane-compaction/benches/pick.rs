@@ -12,7 +12,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use terrane_base::options::Options;
 use terrane_base::{ExtentId, SeqNo, TableId};
 use terrane_compaction::{Claims, Cursors, Limits, TableShape, debt_bytes, pick};
-use terrane_format::extent::{self, ExtentMeta, Handle};
+use terrane_format::extent::{self, ExtentMeta};
 use terrane_format::manifest::Place;
 use terrane_levels::{Change, Metasnapshot};
 use terrane_storage::SLOT_BYTES;
@@ -22,7 +22,6 @@ const KEYS: u64 = 1 << 40;
 fn meta(slot: u32, smallest: u64, largest: u64, deletes: u64) -> Arc<ExtentMeta> {
     Arc::new(ExtentMeta {
         id: ExtentId { file: 1 + slot / 500, slot: slot % 500 },
-        slots: 1,
         bytes: SLOT_BYTES as u32,
         raw_bytes: SLOT_BYTES as u64,
         smallest: smallest.to_be_bytes().to_vec(),
@@ -32,11 +31,9 @@ fn meta(slot: u32, smallest: u64, largest: u64, deletes: u64) -> Arc<ExtentMeta>
         entries: 10_000,
         deletes,
         blocks: 128,
-        index: Handle::default(),
-        filter: Handle::default(),
-        range_deletes: None,
         format_version: extent::VERSION,
         compression: Options::default().compression_last,
+        ..ExtentMeta::default()
     })
 }
 

@@ -109,13 +109,13 @@ impl OutputSettings {
     }
 }
 
-/// An extent of the level below a job's target: outputs should not span too many of them.
+/// An extent of the level below a job's target, or several side by side: outputs should not span too many of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grandparent {
     /// Its largest key.
     pub largest: Vec<u8>,
     /// Its stored bytes.
-    pub bytes: u32,
+    pub bytes: u64,
 }
 
 /// What a job is to do. Self-contained: with the store at hand it can run anywhere.
@@ -166,7 +166,7 @@ impl JobSpec {
         let (Some(input), None) = (filled.next(), filled.next()) else { return false };
         let moves = |meta: &ExtentMeta| {
             meta.compression == self.output.compression
-                && !(self.drops_deletes && meta.deletes > 0)
+                && !(self.drops_deletes && (meta.deletes > 0 || meta.expiry.is_some()))
                 && meta.range_deletes.is_none()
         };
         input.place != self.target && !self.rewrites && input.extents.iter().all(moves)

@@ -17,6 +17,8 @@ pub struct Limits {
     pub overflow_runs_trigger: u64,
     /// Whether merges of overflow runs take level 1 along into level 2 where it would become too large.
     pub merge_through: bool,
+    /// Whether range deletes over much data go down before their turn.
+    pub early_range_deletes: bool,
     /// Output of a job in parts after which a part may end.
     pub part_bytes: u64,
     /// Input of a job above which no more extents join it; one extent and what it overlaps always may.
@@ -55,6 +57,7 @@ impl Limits {
             // Half of where writers are slowed: compaction starts before anyone has to wait for it.
             overflow_runs_trigger: (options.overflow_runs_max / 2).max(1),
             merge_through: options.merge_through,
+            early_range_deletes: options.early_range_deletes,
             part_bytes: options.level_base_bytes.clamp(1, STEP_BYTES),
             job_bytes_max: 64 * slot_bytes,
             job_relinks_max: 1024,

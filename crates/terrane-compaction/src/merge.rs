@@ -208,13 +208,10 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             run.skip_extent();
             return Ok(());
         }
-        self.sink.output.pass_grandparents(&meta.smallest);
+        self.sink.pass_grandparents(&meta.smallest)?;
         let is_touched = self.sink.ranges.touch(&meta.smallest, &meta.largest);
         let stays = self.spec.is_in_parts() && run.input().place != self.spec.target;
         let is_alone = !stays && !is_touched && bound.is_none_or(|bound| meta.largest.as_slice() < bound);
-        if !self.sink.is_at(&meta.smallest) {
-            self.sink.settle()?;
-        }
         if is_alone && !self.sink.is_at(&meta.smallest) {
             match reuse::of_extent(self.spec, meta, self.sink.output.open_bytes()) {
                 Reuse::Relink => {
@@ -239,7 +236,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             run.skip_block();
             return Ok(());
         }
-        self.sink.output.pass_grandparents(row.first_key);
+        self.sink.pass_grandparents(row.first_key)?;
         let is_alone = bound.is_none_or(|bound| row.last_key < bound)
             && !self.sink.ranges.forbid_copy(first, last, row.seq_min)
             && !self.sink.is_at(row.first_key)
@@ -247,11 +244,11 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         if !is_alone || !reuse::copies_block(self.spec, run.meta(), &row) {
             return run.open_block(&mut self.sink.work);
         }
-        self.sink.settle()?;
+        let may_expire = run.meta().expiry.is_some();
         let (row, stored) = run.stored()?;
         self.sink.work.bytes_read += u64::from(row.stored_len);
         self.sink.work.entries_in += u64::from(row.entries);
-        self.sink.output.add_block(&row, stored, &mut self.sink.work)?;
+        self.sink.output.add_block(&row, stored, may_expire, &mut self.sink.work)?;
         run.skip_block();
         Ok(())
     }
@@ -265,7 +262,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         if is_memory && self.sink.work.entries_in >= self.next_look {
             // Blocks do this where they begin; memory has none.
             self.next_look = self.sink.work.entries_in + ENTRIES_PER_CHECK as u64;
-            self.sink.output.pass_grandparents(source.key().unwrap_or_default());
+            self.sink.pass_grandparents(source.key().unwrap_or_default())?;
             self.place.control.show(&self.sink.work);
         }
         for _ in 0..ENTRIES_PER_CHECK {

@@ -1,9 +1,10 @@
 //! Pickers: pure functions from shape, limits and claims to a job or nothing.
 //!
 //! Steps of [`pick`]:
-//! 1. score what is due: overflow runs against their trigger, levels against their targets;
-//! 2. try it by score, the shallower first where scores are equal;
-//! 3. then what is worth doing when nothing is due: the remaining overflow runs, a tree that is too deep,
+//! 1. range deletes over much data go down, which frees more than it writes (`wide.rs`);
+//! 2. score what is due: overflow runs against their trigger, levels against their targets;
+//! 3. try it by score, the shallower first where scores are equal;
+//! 4. then what is worth doing when nothing is due: the remaining overflow runs, a tree that is too deep,
 //!    extents full of deletes, small neighbours.
 //!
 //! The first that finds extents which no running job holds becomes the job. Every kind makes the shape strictly
@@ -20,6 +21,7 @@ mod level;
 mod manual;
 mod read_heavy;
 mod runs;
+mod wide;
 
 use std::collections::BTreeMap;
 
@@ -136,8 +138,7 @@ pub fn pick(shape: &TableShape<'_>, limits: &Limits, claims: &Claims, cursors: &
         return None;
     }
     let picker = Picker::new(shape, limits, claims, cursors);
-    let due = picker.due().into_iter().find_map(|due| picker.run(due));
-    due.or_else(|| picker.idle_job())
+    picker.due_job().or_else(|| picker.idle_job())
 }
 
 /// As [`pick`], but only what is due. For while much is being written: whatever is done now without need will have to
@@ -150,7 +151,7 @@ pub fn pick_due(
     cursors: &Cursors,
 ) -> Option<JobSpec> {
     let picker = Picker { puts_off: true, ..Picker::new(shape, limits, claims, cursors) };
-    picker.due().into_iter().find_map(|due| picker.run(due))
+    picker.due_job()
 }
 
 /// What is due and how urgently, in thousandths: 1000 is at the limit. The first is the most urgent.
@@ -211,6 +212,11 @@ impl<'a> Picker<'a> {
     fn excess(&self, number: u8) -> u64 {
         let bytes = usize::from(number).checked_sub(1).and_then(|index| self.level_bytes.get(index));
         bytes.map_or(0, |bytes| bytes.saturating_sub(self.targets.of(number)))
+    }
+
+    /// The most urgent job of those that do not wait until nothing else is to be done.
+    fn due_job(&self) -> Option<JobSpec> {
+        self.wide_job().or_else(|| self.due().into_iter().find_map(|due| self.run(due)))
     }
 
     fn run(&self, number: u8) -> Option<JobSpec> {

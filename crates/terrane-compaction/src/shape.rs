@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, Range};
 
-use terrane_base::{SeqNo, TableId};
+use terrane_base::{Moment, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_levels::{HasMeta, Level, Metasnapshot, Totals};
@@ -28,6 +28,9 @@ pub trait LevelView {
 
     /// Sums over all extents, in constant time.
     fn totals(&self) -> Totals;
+
+    /// Index of the first extent from `from` on that has range deletes.
+    fn next_ranged(&self, from: usize) -> Option<usize>;
 }
 
 impl<E: HasMeta> LevelView for Level<E> {
@@ -45,6 +48,10 @@ impl<E: HasMeta> LevelView for Level<E> {
 
     fn totals(&self) -> Totals {
         Level::totals(self)
+    }
+
+    fn next_ranged(&self, from: usize) -> Option<usize> {
+        Level::next_ranged(self, from)
     }
 }
 
@@ -67,6 +74,10 @@ impl LevelView for EmptyLevel {
     fn totals(&self) -> Totals {
         Totals::default()
     }
+
+    fn next_ranged(&self, _from: usize) -> Option<usize> {
+        None
+    }
 }
 
 /// An overflow run.
@@ -87,6 +98,8 @@ pub struct TableShape<'a> {
     pub runs: Vec<RunShape<'a>>,
     /// Levels; the first is L1.
     pub levels: Vec<&'a dyn LevelView>,
+    /// What has expired at this moment is there no more; [`Moment`] 0 if nothing can have.
+    pub now: Moment,
     /// Live snapshots, ascending.
     pub snapshots: &'a [SeqNo],
     /// How hot the extents of each level are, from L1 on; none for levels where nobody knows.
@@ -101,6 +114,7 @@ impl<'a> TableShape<'a> {
             table,
             runs: picture.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
             levels: picture.levels.iter().map(|level| &**level as &dyn LevelView).collect(),
+            now: Moment(0),
             snapshots,
             heats: Vec::new(),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Result, SeqNo, TableId};
+use terrane_base::{Moment, Result, SeqNo, TableId};
 use terrane_compaction::{
     Compactor, JobControl, JobKind, JobResult, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_due,
     pick_range,
@@ -51,6 +51,10 @@ impl Engine {
         let settings = table.settings();
         let limits = &settings.limits;
         shape.heats = self.heats(tree, limits);
+        let expires = tree.levels.iter().any(|level| level.totals().expiring > 0);
+        if expires && self.options.expiry_compaction {
+            shape.now = table.sense.now();
+        }
         let served = table.serve_requests(schedule.is_paused(), |request| {
             pick_range(&shape, limits, &schedule.claims, request)
         });
@@ -114,6 +118,7 @@ pub(crate) fn shape_of<'t>(table: TableId, tree: &'t Metasnapshot, snapshots: &'
         table,
         runs: tree.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
         levels: tree.levels.iter().map(|level| &**level as _).collect(),
+        now: Moment(0),
         snapshots,
         heats: Vec::new(),
     }

@@ -27,6 +27,7 @@ use crate::flows::Flows;
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
+use crate::ingest::mark::Marks;
 use crate::lending::JobMemory;
 use crate::pressure::Pressure;
 use crate::readers::Readers;
@@ -120,6 +121,8 @@ pub struct Engine {
     pub(crate) trimming: Mutex<()>,
     /// Who waits for changes.
     pub(crate) feeds: Feeds,
+    /// Marks of extents that did not come in.
+    pub(crate) marks: Marks,
     /// Set when the database begins to close.
     pub(crate) closing: AtomicBool,
     /// Refuses a second opener while it lives; readers share it.

@@ -7,9 +7,11 @@
 //! 2. Journal segments are copied, and the copies are checked, groups, batches and chain: nothing in them changes any more.
 //! 3. A segment leaves the manifest, durably, before its file is used again. The manifest is read once more behind the
 //!    copying: if every segment is still listed, each was whole then. If not, all begins again.
-//! 4. Extents are read when they are needed. The primary may have used their slots again: every index block and filter is held
+//! 4. It ends in front of extents that come in just now ([`crate::ingest::mark`]): what was committed behind them has no reader
+//!    yet, not even in the primary.
+//! 5. Extents are read when they are needed. The primary may have used their slots again: every index block and filter is held
 //!    against the checksum that the manifest gave this view, every data block against the one in that index block. What is
-//!    read is what the view means, or an error; the manifest of now tells whether the primary gave the extent up (`Behind`) or
+//!    read is what the view means, or an error; the manifest of now tells whether the primary gave the extent up (`Gone`) or
 //!    it is damaged (`Corrupt`).
 
 use std::collections::HashMap;
@@ -44,15 +46,9 @@ pub(crate) struct Following<'a> {
     disk: &'a Arc<dyn Disk>,
     dir: &'a Path,
     previous: Option<&'a Engine>,
-    attempt: u32,
 }
 
 impl Following<'_> {
-    /// Whether to wait for extents whose commit is in the journal. Not for ever: they may have failed to come in.
-    pub(crate) fn awaits_marks(&self) -> bool {
-        self.attempt < ATTEMPTS_MAX / 2
-    }
-
     /// The cache of the view before.
     pub(crate) fn cache(&self) -> Option<Arc<Cache>> {
         self.previous.map(|engine| engine.cache.clone())
@@ -103,7 +99,7 @@ impl Engine {
         let mut attempt = 1;
         loop {
             let previous = previous.map(|engine| &**engine);
-            let following = Following { disk: &disk, dir, previous, attempt };
+            let following = Following { disk: &disk, dir, previous };
             let opened = Engine::open_as(
                 disk.clone(),
                 dir,
@@ -132,7 +128,7 @@ impl Engine {
 
 /// Whether the error may come of what the primary did meanwhile.
 fn may_pass(disk: &Arc<dyn Disk>, dir: &Path, error: &Error) -> bool {
-    let is_possible = matches!(error.kind(), Kind::Corrupt | Kind::Behind | Kind::Busy | Kind::NotFound);
+    let is_possible = matches!(error.kind(), Kind::Corrupt | Kind::Gone | Kind::Busy | Kind::NotFound);
     is_possible && disk.exists(&dir.join(terrane_levels::directory::CURRENT)).unwrap_or(true)
 }
 
@@ -206,11 +202,8 @@ impl Primary {
         if then == now {
             return error;
         }
-        let message = format!(
-            "extent {id} of {} was given up by the primary since this view was made: catch up and read again",
-            self.dir.display()
-        );
-        Error::new(Kind::Behind, message)
+        let dir = self.dir.display();
+        Error::gone(format!("extent {id} of {dir}, which its primary gave up since this view was made"), None)
     }
 }
 

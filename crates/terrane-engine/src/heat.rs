@@ -207,16 +207,14 @@ fn overlapping(outputs: &[&ExtentMeta], input: &ExtentMeta) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
-    use terrane_base::options::Compression;
+
     use terrane_base::{ExtentId, SeqNo};
-    use terrane_format::extent::{Handle, VERSION};
 
     use super::*;
 
     fn meta(first: &str, last: &str, bytes: u32) -> ExtentMeta {
         ExtentMeta {
             id: ExtentId { file: 1, slot: 0 },
-            slots: 1,
             bytes,
             raw_bytes: bytes.into(),
             smallest: first.into(),
@@ -224,13 +222,8 @@ mod tests {
             seq_min: SeqNo(1),
             seq_max: SeqNo(1),
             entries: 1,
-            deletes: 0,
             blocks: 1,
-            index: Handle::default(),
-            filter: Handle::default(),
-            range_deletes: None,
-            format_version: VERSION,
-            compression: Compression::None,
+            ..ExtentMeta::default()
         }
     }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
-use terrane_format::manifest::{Edit, EditOp, HistoryRule, Kept};
+use terrane_format::manifest::{EditOp, HistoryRule, Kept};
 use terrane_journal::{SegmentInfo, SegmentReader, SegmentSpec, segment_in_file};
 use terrane_levels::directory::JOURNAL;
 use terrane_levels::{KeptSegment, State};
@@ -118,7 +118,11 @@ impl Engine {
         if ops.is_empty() {
             return Ok(());
         }
-        self.manifest.append(&Edit { ops })?;
+        self.append_edit(ops)?;
+        if is_off {
+            // No journal is there that would use the files again, or remove them.
+            return self.remove_segment_files(plan.files().into_iter().map(|(file, _)| file));
+        }
         self.journal.take_back(&plan.files())
     }
 

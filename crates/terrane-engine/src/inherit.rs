@@ -78,11 +78,10 @@ pub(crate) fn heirs(tree: &Metasnapshot, result: &JobResult, inputs: &[Arc<Exten
 mod tests {
     use std::path::Path;
 
-    use terrane_base::options::Compression;
     use terrane_base::{SeqNo, TableId};
     use terrane_compaction::{Removed, Work};
     use terrane_device::{Disk, MemDisk};
-    use terrane_format::extent::{ExtentMeta, Handle, VERSION};
+    use terrane_format::extent::ExtentMeta;
     use terrane_format::manifest::Place;
     use terrane_levels::Change;
     use terrane_storage::{LocalStore, Store, StoreSettings};
@@ -92,7 +91,6 @@ mod tests {
     fn extent(store: &Arc<dyn Store>, slot: u32, first: &str, last: &str) -> Arc<Extent> {
         let meta = ExtentMeta {
             id: ExtentId { file: 1, slot },
-            slots: 1,
             bytes: 1,
             raw_bytes: 1,
             smallest: first.into(),
@@ -100,13 +98,8 @@ mod tests {
             seq_min: SeqNo(1),
             seq_max: SeqNo(1),
             entries: 1,
-            deletes: 0,
             blocks: 1,
-            index: Handle::default(),
-            filter: Handle::default(),
-            range_deletes: None,
-            format_version: VERSION,
-            compression: Compression::None,
+            ..ExtentMeta::default()
         };
         Extent::new(meta, store.clone())
     }

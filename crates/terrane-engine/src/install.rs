@@ -18,8 +18,12 @@ use crate::table::{Picture, Table};
 
 impl Engine {
     /// Appends an edit to the manifest; durable on return.
-    pub(crate) fn append_edit(&self, ops: Vec<EditOp>) -> Result<()> {
-        self.manifest.append(&Edit { ops })
+    pub(crate) fn append_edit(&self, mut ops: Vec<EditOp>) -> Result<()> {
+        let void = self.marks.void();
+        ops.extend(void.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
+        self.manifest.append(&Edit { ops })?;
+        self.marks.forget(&void);
+        Ok(())
     }
 
     /// Makes a job's result part of the table: `more` goes into the same edit, `change` into the same picture.

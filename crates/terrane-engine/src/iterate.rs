@@ -98,9 +98,19 @@ impl Engine {
         let shown = shown_memory(&picture, seq);
         self.sample_scan(table, &picture, shown.count_ones());
         let scope = scope_of(table, &bounds);
+        let veiled = self.veiled_by(&picture, seq);
         let sources = MergeCursor::new(self.sources(&picture, &table.passed, shown, seq, scope.as_ref()));
         let scan = Scan::new(sources, seq, bounds, table.sense.clone());
-        RenewableScan { scan, picture, shown, scope }
+        RenewableScan { scan, picture, shown, veiled, scope }
+    }
+
+    /// What the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number, and how many range
+    /// deletes there are in memory. None of those, and none in levels, is newer than the number; one that comes is counted.
+    fn veiled_by(&self, picture: &Picture, seq: SeqNo) -> Option<(SeqNo, u64)> {
+        let count = picture.range_deletes();
+        let sees_memory = picture.range_deletes_newest().is_none_or(|newest| newest <= seq);
+        // Whatever came down into levels before the picture was taken was visible by then.
+        (sees_memory && self.journal.visible() <= seq).then_some((seq, count))
     }
 
     /// The rows of `table` within `bounds` at number `seq`, from both ends.
@@ -225,6 +235,8 @@ pub struct RenewableScan {
     /// What its sources were taken from.
     picture: Arc<Picture>,
     shown: u64,
+    /// See [`Engine::veiled_by`].
+    veiled: Option<(SeqNo, u64)>,
     scope: Option<Arc<Scope>>,
 }
 
@@ -250,9 +262,13 @@ impl RenewableScan {
         engine.sample_scan(table, picture, shown.count_ones());
         // A picture is never changed, and this one lives.
         let is_it = std::ptr::eq(picture, &*self.picture);
-        // A veil is of one number.
         let is_ranged = picture.is_ranged() || (!is_it && self.picture.is_ranged());
-        let is_same = shown == self.shown && (is_it || self.picture.is_same(picture)) && !is_ranged;
+        let is_veiled_alike = !is_ranged
+            || self.veiled.is_some_and(|(at, count)| {
+                at <= seq && (count == picture.range_deletes() || terrane_base::planted!(KeepOldVeil))
+            });
+        let is_same =
+            shown == self.shown && (is_it || self.picture.is_same(picture)) && is_veiled_alike;
         if is_same || terrane_base::planted!(KeepOldPicture) {
             self.scan.renew(seq);
             return false;
@@ -261,6 +277,7 @@ impl RenewableScan {
         let picture = table.shared(&guard);
         let shown = shown_memory(&picture, seq);
         drop(guard);
+        self.veiled = engine.veiled_by(&picture, seq);
         let sources = engine.sources(&picture, &table.passed, shown, seq, self.scope.as_ref());
         self.shown = shown;
         self.picture = picture;

@@ -19,7 +19,6 @@ use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
 use terrane_compaction::{LocalCompactor, RateLimiter};
 use terrane_device::{Disk, DiskLock, PosixDisk};
 use terrane_format::manifest::{Edit, EditOp};
-use terrane_journal::Journal;
 use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK};
 use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::{LocalStore, Store, StoreSettings};
@@ -38,10 +37,11 @@ use crate::follow::{Following, KnownExtents};
 use crate::freed::FreedWatch;
 use crate::idle::IdleWatch;
 use crate::inflow::Inflow;
+use crate::ingest::mark::Marks;
 use crate::lending::JobMemory;
 use crate::pressure::Pressure;
 use crate::readers::Readers;
-use crate::recover;
+use crate::recover::{Recovered, Recovery};
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::{TableSettings, check_default, stored_options};
@@ -135,7 +135,8 @@ impl Engine {
         let tables = open_tables(&state, &options, &store, &functions, &env, &known)?;
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
-        let journal = recover_journal(doors, dir, &options, found, &tables, &counters, following)?;
+        let recovered =
+            recover_journal(doors, dir, &options, found, &tables, &counters, following.is_some())?;
         let (budget, cache) = divide_memory(asked, &options, following.and_then(Following::cache));
         Ok(Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
@@ -177,7 +178,8 @@ impl Engine {
             budget,
             store,
             manifest,
-            journal,
+            journal: recovered.journal,
+            marks: Marks::new(recovered.void_marks),
             counters,
             histograms: Histograms::default(),
         }))
@@ -265,23 +267,10 @@ fn recover_journal(
     (manifest, state): (&Arc<Manifest>, &State),
     tables: &[Arc<Table>],
     counters: &Counters,
-    following: Option<&Following<'_>>,
-) -> Result<Box<dyn Journal>> {
+    follows: bool,
+) -> Result<Recovered> {
     let dir = &dir.join(JOURNAL);
-    let (follows, awaits_marks) = (following.is_some(), following.is_some_and(Following::awaits_marks));
-    let recovery = recover::Recovery {
-        disk,
-        dir,
-        options,
-        env,
-        manifest,
-        state,
-        tables,
-        counters,
-        follows,
-        awaits_marks,
-    };
-    recovery.run()
+    Recovery { disk, dir, options, env, manifest, state, tables, counters, follows }.run()
 }
 
 /// The options as they hold from now on: what is left to the engine is chosen.

@@ -11,7 +11,6 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use terrane_base::env::Env;
@@ -22,7 +21,7 @@ use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};
 use terrane_journal::{
     FileJournal, Journal, JournalSettings, JournalStart, ListedSegment, NullJournal, ReplaySettings,
-    Replayed, SegmentRegistrar, SegmentSeal, SegmentSpec, file_number, replay, segment_in_file,
+    Replayed, SegmentRegistrar, SegmentSeal, SegmentSpec, file_name, file_number, replay, segment_in_file,
 };
 use terrane_levels::{Manifest, State};
 
@@ -46,8 +45,14 @@ pub(crate) struct Recovery<'a> {
     pub(crate) counters: &'a Counters,
     /// Somebody writes meanwhile: what the journal knows of later edits is no loss.
     pub(crate) follows: bool,
-    /// Who follows wants no view that lacks extents which came in before commits that it has.
-    pub(crate) awaits_marks: bool,
+}
+
+/// What a recovery found.
+pub(crate) struct Recovered {
+    /// The journal that goes on.
+    pub(crate) journal: Box<dyn Journal>,
+    /// Marks of extents that did not come in, which no edit tells of.
+    pub(crate) void_marks: Vec<SeqNo>,
 }
 
 impl Recovery<'_> {
@@ -55,11 +60,11 @@ impl Recovery<'_> {
     ///
     /// # Errors
     /// `Corrupt` if something durable is damaged, naming file and offset; `Io`, `Full`.
-    pub(crate) fn run(&self) -> Result<Box<dyn Journal>> {
+    pub(crate) fn run(&self) -> Result<Recovered> {
         if !self.follows {
             self.check_registered()?;
         }
-        let replayed = self.replay()?;
+        let (replayed, open_marks) = self.replay()?;
         let at_dir = |error: Error| error.at(self.dir.display().to_string(), 0);
         if !self.follows {
             self.manifest.check_reached(replayed.edit).map_err(at_dir)?;
@@ -75,16 +80,26 @@ impl Recovery<'_> {
         let settings =
             JournalSettings { segment_bytes: self.options.segment_bytes, ..JournalSettings::default() };
         if self.options.read_only {
-            let start = JournalStart { next_seq: SeqNo(last_seq.0 + 1), ..JournalStart::default() };
-            return Ok(Box::new(NullJournal::new(&settings, &start)?));
+            // Behind a mark that is not decided lies what its extents may belong under.
+            let end = open_marks.first().map_or(last_seq, |mark| SeqNo(mark.0 - 1));
+            let ends_there = self.follows && !terrane_base::planted!(FollowPastMark);
+            let next_seq = SeqNo(if ends_there { end } else { last_seq }.0 + 1);
+            let start = JournalStart { next_seq, ..JournalStart::default() };
+            let journal = Box::new(NullJournal::new(&settings, &start)?);
+            return Ok(Recovered { journal, void_marks: open_marks });
         }
-        self.close_epoch(&replayed, last_seq, is_overtaken)?;
+        self.close_epoch(&replayed, last_seq, is_overtaken, &open_marks)?;
         let start = self.start(replayed, last_seq, is_overtaken)?;
         if self.options.journal == JournalMode::Off {
-            return Ok(Box::new(NullJournal::new(&settings, &start)?));
+            let spare = start.spare_files.iter();
+            let gone = spare.map(|(file, _)| self.disk.remove(&self.dir.join(file_name(*file))));
+            gone.collect::<Result<()>>()?;
+            let journal = Box::new(NullJournal::new(&settings, &start)?);
+            return Ok(Recovered { journal, void_marks: Vec::new() });
         }
         let registrar = Arc::new(Registrar(self.manifest.clone()));
-        Ok(Box::new(FileJournal::open(self.disk.clone(), self.dir, &settings, self.env, registrar, &start)?))
+        let opened = FileJournal::open(self.disk.clone(), self.dir, &settings, self.env, registrar, &start)?;
+        Ok(Recovered { journal: Box::new(opened), void_marks: Vec::new() })
     }
 
     /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has never
@@ -122,7 +137,8 @@ impl Recovery<'_> {
         Err(Error::corrupt(message).at(self.dir.display().to_string(), 0))
     }
 
-    fn replay(&self) -> Result<Replayed> {
+    /// Also returns the marks of extents that are not decided, ascending.
+    fn replay(&self) -> Result<(Replayed, Vec<SeqNo>)> {
         let listed: Vec<_> = self.state.segments.values().map(listed).collect();
         let settings = ReplaySettings {
             threads: self.env.spawn.parallelism(),
@@ -131,10 +147,10 @@ impl Recovery<'_> {
             settle: !self.options.read_only,
             salt: self.state.database.segment_salt(),
         };
-        let (ranges, last_mark) = (Mutex::new(Vec::new()), AtomicU64::new(0));
+        let (ranges, marks) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         let sink = |segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo| {
-            if self.awaits_marks && mark::tables_of(record).next().is_some() {
-                last_mark.fetch_max(seq.0, Ordering::Relaxed);
+            if record.table == TableId::NONE && mark::tables_of(record).next().is_some() {
+                marks.lock().push(seq);
             }
             if record.kind == RecordKind::RangeDelete {
                 ranges.lock().push((seq, record.table, segment.clone(), offset));
@@ -144,17 +160,16 @@ impl Recovery<'_> {
             Ok(())
         };
         let replayed = replay(&**self.disk, self.dir, &listed, &settings, &*self.env.spawn, &sink)?;
-        // The edit that brings extents in says that all up to their number is durable.
-        if last_mark.into_inner() > self.state.durable.0 {
-            return Err(Error::new(Kind::Busy, "extents come in just now: catch up again"));
-        }
         // Segments are read side by side, but range deletes are indexed cheaply in order only.
         let mut ranges = ranges.into_inner();
         ranges.sort_unstable_by_key(|(seq, ..)| *seq);
         for (seq, table, segment, offset) in ranges {
             self.index(&segment, offset, table, seq);
         }
-        Ok(replayed)
+        let (mut marks, decided) = (marks.into_inner(), self.state.last_seq());
+        marks.retain(|seq| *seq > decided && !self.state.void_marks.contains(seq));
+        marks.sort_unstable();
+        Ok((replayed, marks))
     }
 
     /// Indexes a replayed record, unless its table was dropped or has it in the levels.
@@ -185,7 +200,14 @@ impl Recovery<'_> {
 
     /// Makes durable where each segment ends, so that bytes behind that never count again. Segments that were
     /// overtaken by the levels go, and so do those that were never used.
-    fn close_epoch(&self, replayed: &Replayed, last_seq: SeqNo, is_overtaken: bool) -> Result<()> {
+    /// What is announced by `open_marks` did not come in.
+    fn close_epoch(
+        &self,
+        replayed: &Replayed,
+        last_seq: SeqNo,
+        is_overtaken: bool,
+        open_marks: &[SeqNo],
+    ) -> Result<()> {
         let unsealed = replayed.segments.iter().filter(|segment| {
             self.state.segments.get(&segment.spec.id).is_some_and(|known| known.seal.is_none())
         });
@@ -202,6 +224,7 @@ impl Recovery<'_> {
             let behind = self.tables.iter().filter(|table| table.flushed_seq() < last_seq);
             ops.extend(behind.map(|table| EditOp::Flushed { table: table.id, seq: last_seq }));
         }
+        ops.extend(open_marks.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
         ops.push(EditOp::Epoch { epoch: self.state.epoch + 1 });
         ops.push(EditOp::Durable { seq: last_seq });
         self.manifest.append(&Edit { ops })
@@ -281,9 +304,17 @@ impl Engine {
         let state = self.manifest.state();
         let ops: Vec<_> = state.segments.keys().map(|id| EditOp::RemoveSegment { id: *id }).collect();
         self.append_edit(ops)?;
+        self.remove_segment_files(state.segments.values().map(|segment| segment.spec.file))
+    }
+
+    /// Removes files of segments that the manifest does not list any more.
+    pub(crate) fn remove_segment_files(&self, files: impl Iterator<Item = u32>) -> Result<()> {
         let dir = self.dir.join(terrane_levels::directory::JOURNAL);
-        for segment in state.segments.values() {
-            self.disk.remove(&dir.join(terrane_journal::file_name(segment.spec.file)))?;
+        for file in files {
+            match self.disk.remove(&dir.join(terrane_journal::file_name(file))) {
+                Err(error) if error.kind() != Kind::NotFound => return Err(error),
+                _ => {}
+            }
         }
         self.disk.sync_dir(&dir)
     }
@@ -291,7 +322,7 @@ impl Engine {
     /// Makes every commit durable for an orderly close. With the journal off what was not flushed is lost.
     pub(crate) fn close_journal(&self) -> Result<()> {
         let last_seq = self.journal.close()?;
-        self.manifest.append(&Edit { ops: vec![EditOp::CleanClose { last_seq }] })?;
+        self.append_edit(vec![EditOp::CleanClose { last_seq }])?;
         self.manifest.close()
     }
 }

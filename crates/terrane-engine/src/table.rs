@@ -15,7 +15,7 @@ use terrane_base::epoch::Guard;
 use terrane_base::{CompactionFilter, SegmentId, SeqNo, TableId};
 use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
 use terrane_levels::Metasnapshot;
-use terrane_memtable::{GlobalIndex, Memtable};
+use terrane_memtable::{GlobalIndex, Memtable, RangeDeletes};
 
 use crate::epoch_cell::EpochCell;
 use crate::filter_use::FilterUse;
@@ -64,9 +64,18 @@ impl Picture {
 
     /// Range deletes in memory.
     pub fn range_deletes(&self) -> u64 {
+        self.ranged_memory().map(RangeDeletes::len).sum()
+    }
+
+    /// The number of the newest range delete in memory.
+    pub fn range_deletes_newest(&self) -> Option<SeqNo> {
+        self.ranged_memory().filter_map(|deletes| deletes.seq_range().map(|(_, newest)| newest)).max()
+    }
+
+    fn ranged_memory(&self) -> impl Iterator<Item = &RangeDeletes> {
         let memory = std::iter::once(&self.active).chain(&self.frozen);
         let memory = memory.chain(self.generations.iter().map(|generation| generation.index()));
-        memory.filter_map(|memtable| memtable.range_deletes()).map(|deletes| deletes.len()).sum()
+        memory.filter_map(|memtable| memtable.range_deletes())
     }
 
     /// Bytes of the indexes over records, all sources together.

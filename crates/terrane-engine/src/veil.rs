@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::key::successor;
+use terrane_base::key::{head, successor};
 use terrane_base::{Cursor, Entry, Result, SeqNo};
 use terrane_levels::Level;
 use terrane_memtable::{Around, Memtable, RangeView};
@@ -100,11 +100,25 @@ struct Region {
     to: Option<Vec<u8>>,
     /// Versions older than this are hidden.
     hidden_below: SeqNo,
+    /// Keys whose first bytes lie between these, both exclusive, are within.
+    heads: (u64, u64),
 }
 
 impl Region {
+    #[inline]
     fn holds(&self, key: &[u8]) -> bool {
+        let head = head(key);
+        (self.heads.0 < head && head < self.heads.1) || self.holds_whole(key)
+    }
+
+    fn holds_whole(&self, key: &[u8]) -> bool {
         self.from.as_slice() <= key && self.to.as_ref().is_none_or(|to| key < to.as_slice())
+    }
+
+    /// The region, once it is narrowed no more.
+    fn settled(mut self) -> Region {
+        self.heads = (head(&self.from), self.to.as_deref().map_or(u64::MAX, head));
+        self
     }
 
     /// Narrows the region to what lies within other ends, too.
@@ -181,7 +195,7 @@ impl Veiled {
         if let Some(region) = self.region.as_ref().filter(|region| region.holds(entry.key)) {
             return Ok(if seq < region.hidden_below { Step::Pass } else { Step::Show });
         }
-        let mut region = Region { from: Vec::new(), to: None, hidden_below: SeqNo(0) };
+        let mut region = Region { from: Vec::new(), to: None, hidden_below: SeqNo(0), heads: (0, 0) };
         for ranges in &self.newer {
             match ranges.word(entry.key)? {
                 Word::Hidden(start, end, _) => return Ok(Step::Skip(start, self.hidden_to(end)?)),
@@ -198,7 +212,7 @@ impl Veiled {
             None => {}
         }
         let is_hidden = seq < region.hidden_below;
-        self.region = Some(region);
+        self.region = Some(region.settled());
         Ok(if is_hidden { Step::Pass } else { Step::Show })
     }
 

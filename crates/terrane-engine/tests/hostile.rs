@@ -11,14 +11,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use support::{DIR, Numbers, get, number_from_env, open, rows, small_options};
+use support::stored::{Rows, files, read_all};
+use support::{DIR, Numbers, get, number_from_env, open, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Error, Kind, TableId};
 use terrane_device::{Disk, File, MemDisk, OpenMode, PosixDisk};
-use terrane_engine::{Engine, Row};
-
-type Rows = BTreeMap<String, Vec<Row>>;
+use terrane_engine::Engine;
 
 /// A closed store with extents in levels, records in segments, two tables, and its rows.
 fn store() -> (MemDisk, Rows) {
@@ -42,28 +41,6 @@ fn store() -> (MemDisk, Rows) {
     let found = read_all(&engine).unwrap();
     engine.close().unwrap();
     (disk, found)
-}
-
-fn read_all(engine: &Arc<Engine>) -> Result<Rows, Error> {
-    let mut all = Rows::new();
-    for table in engine.catalog().all() {
-        all.insert(table.name.clone(), rows(engine, &table)?);
-    }
-    Ok(all)
-}
-
-fn files(disk: &MemDisk) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for dir in ["", "journal", "data"] {
-        let dir = Path::new(DIR).join(dir);
-        for name in disk.list(&dir).unwrap() {
-            let path = dir.join(name);
-            if disk.open(&path, OpenMode::Read, false).is_ok() {
-                files.push(path);
-            }
-        }
-    }
-    files
 }
 
 fn contents(disk: &MemDisk, path: &Path) -> Vec<u8> {

@@ -10,16 +10,15 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use support::{DIR, Numbers, open, rows, small_options};
+use support::stored::{Rows, files, read_all};
+use support::{DIR, Numbers, open, small_options};
 use terrane_base::options::{Compression, Options};
 use terrane_base::{Error, Kind, TableId};
 use terrane_device::{Disk, File, MemDisk, OpenMode};
-use terrane_engine::{Engine, Row};
-
-type Rows = BTreeMap<String, Vec<Row>>;
+use terrane_engine::Engine;
 
 /// Options that change what is stored.
 fn formats() -> Vec<(&'static str, Options)> {
@@ -67,28 +66,6 @@ fn database(options: &Options) -> (MemDisk, Rows) {
     let found = read_all(&engine).unwrap();
     engine.close().unwrap();
     (disk, found)
-}
-
-fn read_all(engine: &Arc<Engine>) -> Result<Rows, Error> {
-    let mut all = Rows::new();
-    for table in engine.catalog().all() {
-        all.insert(table.name.clone(), rows(engine, &table)?);
-    }
-    Ok(all)
-}
-
-fn files(disk: &MemDisk) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for dir in ["", "journal", "data"] {
-        let dir = Path::new(DIR).join(dir);
-        for name in disk.list(&dir).unwrap() {
-            let path = dir.join(name);
-            if disk.open(&path, OpenMode::Read, false).is_ok() {
-                files.push(path);
-            }
-        }
-    }
-    files
 }
 
 /// The kind of a file, by its name.

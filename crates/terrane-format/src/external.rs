@@ -19,7 +19,7 @@ use crate::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX};
 use crate::wire::{self, Fields};
 
 /// Version of the contents.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// The last eight bytes of an external file.
 pub const MAGIC: [u8; 8] = *b"TERRANEs";
 /// Bytes of the trailer, at the very end.
@@ -27,7 +27,7 @@ pub const TRAILER_BYTES: usize = 8 + 8 + 4 + 8;
 /// Most bytes of contents: 512 extents with the longest keys are not half of it.
 pub const CONTENTS_BYTES_MAX: u64 = 256 << 20;
 /// Name of the option that says how keys are ordered.
-pub const COMPARATOR: &str = "comparator";
+pub const KEY_ORDER: &str = "key_order";
 /// The order of keys byte by byte.
 pub const BYTEWISE: &str = "bytewise";
 /// Name of the option that says what folds operands.
@@ -134,7 +134,9 @@ impl Contents {
         let mut fields = Fields::new(WHAT, body);
         let (version, zero) = (fields.u16()?, fields.u16()?);
         if version != VERSION || zero != 0 {
-            return Err(Error::corrupt(format!("{WHAT}: expected version {VERSION}, found {version}")));
+            return Err(Error::corrupt(format!(
+                "{WHAT}: expected version {VERSION}, found {version}: write it again"
+            )));
         }
         let options = decode_options(&mut fields)?;
         let count = fields.varint()? as usize;

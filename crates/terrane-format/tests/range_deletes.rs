@@ -32,8 +32,9 @@ fn extent_of(fragments: &[Fragment]) -> Vec<u8> {
     let part = encoded(fragments);
     let range_deletes = Handle::of(bytes.len() as u32, &part);
     bytes.extend_from_slice(&part);
-    let len = extent::extent_bytes_with(bytes.len(), true);
-    bytes.resize(len - extent::FOOTER_RANGED_BYTES, 0);
+    let form = extent::Form { is_ranged: true, expires: false };
+    let len = extent::extent_bytes_with(bytes.len(), form);
+    bytes.resize(len - form.footer_bytes(), 0);
     let footer = Footer {
         compression: Compression::None,
         table: TableId(1),
@@ -48,6 +49,7 @@ fn extent_of(fragments: &[Fragment]) -> Vec<u8> {
         deletes: 0,
         seq_min: SeqNo(3),
         seq_max: SeqNo(9),
+        expiry: None,
     };
     footer.encode(&mut bytes);
     assert_eq!(bytes.len(), len);
@@ -63,7 +65,7 @@ fn an_extent_of_range_deletes_alone_is_sound() {
     let bytes = extent_of(&example());
     let meta = check::verify(&bytes, ID, 1).unwrap();
     assert_eq!((meta.smallest.as_slice(), meta.largest.as_slice()), (&b"a"[..], &b"z"[..]));
-    assert_eq!((meta.format_version, meta.blocks, meta.entries), (extent::VERSION_RANGED, 0, 0));
+    assert_eq!((meta.format_version, meta.blocks, meta.entries), (2, 0, 0));
     assert_eq!(meta.range_deletes.as_ref().unwrap().fragments, 3);
     assert_eq!(extent::locate(&bytes), Some(bytes.len()));
     let mut encoded = Vec::new();

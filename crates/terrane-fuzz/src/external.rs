@@ -4,9 +4,7 @@ use terrane_base::ExtentId;
 use terrane_base::options::Compression;
 use terrane_base::{Entry, RecordKind, SeqKind};
 use terrane_format::extent::{ExtentMeta, UNNUMBERED_SEQ};
-use terrane_format::external::{
-    self, BYTEWISE, COMPARATOR, Contents, MERGE_OPERATOR, TRAILER_BYTES, Trailer,
-};
+use terrane_format::external::{self, BYTEWISE, Contents, KEY_ORDER, MERGE_OPERATOR, TRAILER_BYTES, Trailer};
 use terrane_table::{ExtentWriter, WriterSettings};
 
 use crate::{Seed, corrupt_or, repair};
@@ -65,7 +63,7 @@ fn extent(slot: u32, first: u8, compression: Compression) -> ExtentMeta {
 /// Corpus of [`run`].
 #[must_use]
 pub fn seeds() -> Vec<Seed> {
-    let bytewise = (COMPARATOR.to_owned(), BYTEWISE.to_owned());
+    let bytewise = (KEY_ORDER.to_owned(), BYTEWISE.to_owned());
     let counter = (MERGE_OPERATOR.to_owned(), "counter".to_owned());
     let one = Contents { options: vec![bytewise.clone()], extents: vec![extent(0, b'a', Compression::None)] };
     let extents = (0..3).map(|slot| extent(slot, b'a' + slot as u8, Compression::Lz4)).collect();

@@ -132,6 +132,7 @@ fn example() -> Vec<Edit> {
             EditOp::RemoveSegment { id: SegmentId(1) },
         ],
         vec![EditOp::SetHistory(HistoryRule { bytes: 1 << 20, age: 60_000 })],
+        vec![EditOp::VoidMark { seq: SeqNo(78) }, EditOp::Durable { seq: SeqNo(79) }],
         vec![
             EditOp::KeepSegment { id: SegmentId(2), kept: kept(1, 77) },
             EditOp::AddSegment(segment(21, 31)),

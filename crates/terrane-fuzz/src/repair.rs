@@ -50,12 +50,13 @@ pub fn trailer(seed: &[u8; 4], bytes: &mut [u8]) {
 
 /// Of an extent: blocks, index, filter, handles and footer; also the magic number, and the length in the footer.
 pub fn extent(bytes: &mut [u8]) {
-    let is_ranged = bytes.ends_with(&extent::MAGIC_RANGED);
-    let Some(footer_at) = bytes.len().checked_sub(extent::footer_bytes(is_ranged)) else { return };
+    let forms = (1..=4).filter_map(extent::Form::of_version);
+    let form = forms.clone().find(|form| bytes.ends_with(&form.magic())).unwrap_or_default();
+    let Some(footer_at) = bytes.len().checked_sub(form.footer_bytes()) else { return };
     let len = bytes.len() as u32;
     put(bytes, footer_at + 8, len);
     // Handles: offset, length, checksum; index and then filter, behind 16 bytes of the footer.
-    let ranges = is_ranged.then_some((footer_at + FOOTER_BYTES - 12, RANGES));
+    let ranges = form.is_ranged.then_some((footer_at + FOOTER_BYTES - 12, RANGES));
     for (handle_at, seed) in [(footer_at + 16, INDEX), (footer_at + 28, FILTER)].into_iter().chain(ranges) {
         let Some(part) = part(bytes, handle_at, footer_at) else { continue };
         if seed == INDEX {
@@ -66,7 +67,7 @@ pub fn extent(bytes: &mut [u8]) {
         put(bytes, handle_at + 8, checksum);
     }
     let magic_at = bytes.len() - 8;
-    bytes[magic_at..].copy_from_slice(if is_ranged { &extent::MAGIC_RANGED } else { &extent::MAGIC });
+    bytes[magic_at..].copy_from_slice(&form.magic());
     trailer(FOOTER, &mut bytes[footer_at..magic_at]);
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use terrane_base::env::Env;
-use terrane_base::options::Compression;
 use terrane_base::{ExtentId, SeqNo, TableId};
 use terrane_device::{Disk, MemDisk, PosixDisk};
 use terrane_format::extent::{ExtentMeta, Handle, extent_bytes};
@@ -25,7 +24,6 @@ fn meta(slot: u32, first: u64, last: u64) -> ExtentMeta {
     let filter = Handle { offset: 2_004_096, len: 4096, checksum: 1 };
     ExtentMeta {
         id: ExtentId { file: 1 + slot / 512, slot: slot % 512 },
-        slots: 1,
         bytes: extent_bytes(2_008_192) as u32,
         raw_bytes: 4 << 20,
         smallest: key(first),
@@ -37,9 +35,8 @@ fn meta(slot: u32, first: u64, last: u64) -> ExtentMeta {
         blocks: 250,
         index,
         filter,
-        range_deletes: None,
         format_version: 1,
-        compression: Compression::None,
+        ..ExtentMeta::default()
     }
 }
 

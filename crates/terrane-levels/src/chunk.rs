@@ -70,6 +70,8 @@ pub struct Totals {
     pub deletes: u64,
     /// Fragments of range deletes.
     pub range_deletes: u64,
+    /// Entries that expire.
+    pub expiring: u64,
 }
 
 impl Totals {
@@ -84,6 +86,7 @@ impl Totals {
             entries: meta.entries,
             deletes: meta.deletes,
             range_deletes: meta.range_deletes.as_ref().map_or(0, |section| u64::from(section.fragments)),
+            expiring: meta.expiry.map_or(0, |expiry| expiry.entries),
         }
     }
 
@@ -108,6 +111,7 @@ impl Totals {
             entries: with(self.entries, other.entries),
             deletes: with(self.deletes, other.deletes),
             range_deletes: with(self.range_deletes, other.range_deletes),
+            expiring: with(self.expiring, other.expiring),
         }
     }
 }

@@ -200,6 +200,23 @@ impl<E: HasMeta> Level<E> {
         sum
     }
 
+    /// Index of the first extent from `from` on that has range deletes; looks only into chunks that have any.
+    #[must_use]
+    pub fn next_ranged(&self, from: usize) -> Option<usize> {
+        if self.totals.range_deletes == 0 || from >= self.len() {
+            return None;
+        }
+        let first = self.chunk_of(from);
+        let chunks = self.chunks[first..].iter().zip(&self.starts[first..]);
+        let ranged = chunks.filter(|(chunk, _)| chunk.totals.range_deletes > 0);
+        ranged
+            .flat_map(|(chunk, start)| {
+                chunk.iter().enumerate().map(|(at, extent)| (*start as usize + at, extent))
+            })
+            .find(|(index, extent)| *index >= from && extent.meta().range_deletes.is_some())
+            .map(|(index, _)| index)
+    }
+
     /// How many chunks the level has.
     #[must_use]
     pub fn chunk_count(&self) -> usize {

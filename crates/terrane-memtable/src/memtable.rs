@@ -151,7 +151,7 @@ impl Memtable {
     #[inline]
     #[must_use]
     pub fn hidden(&self, key: &[u8], seq: SeqNo) -> Option<SeqNo> {
-        self.range_deletes()?.covering(key, seq).map(|stretch| stretch.seq)
+        self.range_deletes()?.covering(key, seq)
     }
 
     /// The records of the range deletes, by number.

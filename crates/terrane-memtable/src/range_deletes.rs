@@ -49,7 +49,7 @@ type State = RedBlackTreeMapSync<Key, (Key, SeqNo)>;
 struct Chunk {
     before: State,
     /// By number.
-    deletes: Vec<Stretch>,
+    deletes: Arc<Vec<Stretch>>,
 }
 
 /// By the number of the first range delete that was in the chunk.
@@ -75,28 +75,79 @@ pub enum Around {
     Clear(Option<Key>, Option<Key>),
 }
 
-/// What a read at one number sees of range deletes, for as long as it likes.
+/// What a read at one number sees of range deletes, for as long as it likes: a state, and under no more than a chunk.
 #[derive(Clone, Debug)]
-pub struct RangeView(State);
+pub struct RangeView {
+    before: State,
+    deletes: Arc<Vec<Stretch>>,
+    /// How many of them the read sees.
+    seen: usize,
+}
 
 impl RangeView {
     /// Whether nothing is hidden.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.seen == 0 && self.before.is_empty()
     }
 
     /// What hides `key`, or how far around it nothing is hidden.
     #[must_use]
     pub fn around(&self, key: &[u8]) -> Around {
-        let before =
-            self.0.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(stretch);
-        if let Some(hiding) = before.clone().filter(|stretch| key < &*stretch.end) {
-            return Around::Hidden(hiding);
-        }
-        let next = self.0.range::<[u8], _>((Bound::Excluded(key), Bound::Unbounded)).next();
-        Around::Clear(before.map(|stretch| stretch.end), next.map(|(start, _)| start.clone()))
+        let deletes = &self.deletes[..self.seen];
+        let over = deletes.iter().rposition(|delete| delete.covers(key));
+        // Those that are newer are beside it, and end what is the same around the key.
+        let beside = &deletes[over.map_or(0, |over| over + 1)..];
+        let found = match over {
+            Some(over) => Around::Hidden(deletes[over].clone()),
+            None => around(&self.before, key),
+        };
+        beside.iter().fold(found, |found, delete| found.beside(delete, key))
     }
+}
+
+impl Stretch {
+    #[inline]
+    fn covers(&self, key: &[u8]) -> bool {
+        &*self.start <= key && key < &*self.end
+    }
+}
+
+impl Around {
+    /// What is left of it around `key` beside a newer range delete that is not over the key.
+    fn beside(self, newer: &Stretch, key: &[u8]) -> Around {
+        let is_behind = key < &*newer.start;
+        match self {
+            Around::Hidden(mut by) if is_behind => {
+                by.end = by.end.min(newer.start.clone());
+                Around::Hidden(by)
+            }
+            Around::Hidden(mut by) => {
+                by.start = by.start.max(newer.end.clone());
+                Around::Hidden(by)
+            }
+            Around::Clear(from, to) if is_behind => {
+                let to = to.filter(|to| *to < newer.start).unwrap_or_else(|| newer.start.clone());
+                Around::Clear(from, Some(to))
+            }
+            Around::Clear(from, to) => {
+                let from = from.filter(|from| *from > newer.end).unwrap_or_else(|| newer.end.clone());
+                Around::Clear(Some(from), to)
+            }
+        }
+    }
+}
+
+fn around(state: &State, key: &[u8]) -> Around {
+    if state.is_empty() {
+        return Around::Clear(None, None);
+    }
+    let before = state.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(stretch);
+    if let Some(hiding) = before.clone().filter(|stretch| key < &*stretch.end) {
+        return Around::Hidden(hiding);
+    }
+    let next = state.range::<[u8], _>((Bound::Excluded(key), Bound::Unbounded)).next();
+    Around::Clear(before.map(|stretch| stretch.end), next.map(|(start, _)| start.clone()))
 }
 
 impl Default for RangeDeletes {
@@ -177,18 +228,18 @@ impl RangeDeletes {
         Some((least, chunks.last()?.1.deletes.last()?.seq))
     }
 
-    /// A stretch over `key` whose number is that of the newest range delete over `key` that a read at `at` sees.
+    /// The number of the newest range delete over `key` that a read at `at` sees.
     #[inline]
     #[must_use]
-    pub fn covering(&self, key: &[u8], at: SeqNo) -> Option<Stretch> {
+    pub fn covering(&self, key: &[u8], at: SeqNo) -> Option<SeqNo> {
         if self.is_empty() {
             return None;
         }
         let chunks = self.chunks.load();
-        let (_, chunk) = chunks.range(..=at).next_back()?;
+        let chunk = chunk_at(&chunks, at)?;
         let mut seen = chunk.deletes.iter().rev().skip_while(|delete| delete.seq > at);
-        let found = seen.find(|delete| &*delete.start <= key && key < &*delete.end);
-        found.cloned().or_else(|| covering(&chunk.before, key))
+        let found = seen.find(|delete| delete.covers(key));
+        found.map(|delete| delete.seq).or_else(|| covering(&chunk.before, key))
     }
 
     /// Whether any is over a key from `first` to `last`, both inclusive.
@@ -197,25 +248,28 @@ impl RangeDeletes {
         if self.is_empty() {
             return false;
         }
-        let RangeView(state) = self.view(SeqNo::MAX);
-        covering(&state, first).is_some()
-            || state.range::<[u8], _>((Bound::Included(first), Bound::Included(last))).next().is_some()
+        let RangeView { before, deletes, .. } = self.view(SeqNo::MAX);
+        deletes.iter().any(|delete| &*delete.start <= last && first < &*delete.end)
+            || covering(&before, first).is_some()
+            || before.range::<[u8], _>((Bound::Included(first), Bound::Included(last))).next().is_some()
     }
 
     /// What a read at `at` sees, for scans: later changes do not show.
     #[must_use]
     pub fn view(&self, at: SeqNo) -> RangeView {
         let chunks = self.chunks.load();
-        RangeView(
-            chunks.range(..=at).next_back().map_or_else(State::new_sync, |(_, chunk)| chunk.state_at(at)),
-        )
+        let Some(Chunk { before, deletes }) = chunk_at(&chunks, at).cloned() else {
+            return RangeView { before: State::new_sync(), deletes: Arc::default(), seen: 0 };
+        };
+        let seen = deletes.partition_point(|delete| delete.seq <= at);
+        RangeView { before, deletes, seen }
     }
 
     /// What a read at `at` sees, in key order: disjoint, each with its newest number.
     #[must_use]
     pub fn stretches(&self, at: SeqNo) -> Vec<Stretch> {
         let chunks = self.chunks.load();
-        let state = chunks.range(..=at).next_back().map(|(_, chunk)| chunk.state_at(at));
+        let state = chunk_at(&chunks, at).map(|chunk| chunk.state_at(at));
         state.iter().flat_map(State::iter).map(stretch).collect()
     }
 }
@@ -239,6 +293,13 @@ impl Chunk {
     }
 }
 
+/// The chunk that a read at `at` looks into: mostly the last one.
+#[inline]
+fn chunk_at(chunks: &Chunks, at: SeqNo) -> Option<&Chunk> {
+    let (first, chunk) = chunks.last()?;
+    if *first <= at { Some(chunk) } else { chunks.range(..=at).next_back().map(|(_, chunk)| chunk) }
+}
+
 /// Whether the range delete with this number is there.
 fn holds(chunks: &Chunks, seq: SeqNo) -> bool {
     let chunk = chunks.range(..=seq).next_back();
@@ -249,14 +310,14 @@ fn holds(chunks: &Chunks, seq: SeqNo) -> bool {
 fn with(chunks: &Chunks, delete: Stretch, is_last: bool) -> (SeqNo, Chunk) {
     let seq = delete.seq;
     match chunks.range(..seq).next_back() {
-        None => (seq, Chunk { before: State::new_sync(), deletes: vec![delete] }),
+        None => (seq, Chunk { before: State::new_sync(), deletes: Arc::new(vec![delete]) }),
         Some((_, chunk)) if is_last && chunk.is_full_before(seq) => {
-            (seq, Chunk { before: chunk.state_at(SeqNo::MAX), deletes: vec![delete] })
+            (seq, Chunk { before: chunk.state_at(SeqNo::MAX), deletes: Arc::new(vec![delete]) })
         }
         Some((first, chunk)) => {
             let mut chunk = chunk.clone();
             let place = chunk.deletes.partition_point(|other| other.seq < seq);
-            chunk.deletes.insert(place, delete);
+            Arc::make_mut(&mut chunk.deletes).insert(place, delete);
             (*first, chunk)
         }
     }
@@ -266,9 +327,12 @@ fn stretch((start, (end, seq)): (&Key, &(Key, SeqNo))) -> Stretch {
     Stretch { start: start.clone(), end: end.clone(), seq: *seq }
 }
 
-fn covering(state: &State, key: &[u8]) -> Option<Stretch> {
-    let found = state.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(stretch);
-    found.filter(|stretch| key < &*stretch.end)
+fn covering(state: &State, key: &[u8]) -> Option<SeqNo> {
+    if state.is_empty() {
+        return None;
+    }
+    let (_, (end, seq)) = state.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
+    (key < &**end).then_some(*seq)
 }
 
 /// `state` under a newer range delete: what that covers is its own, what it cuts keeps its ends.

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use terrane_base::SeqNo;
-use terrane_memtable::RangeDeletes;
+use terrane_memtable::{Around, RangeDeletes};
 
 /// Keys of zero to two letters, so that ends meet, prefixes occur and many ranges overlap.
 fn key() -> impl Strategy<Value = Vec<u8>> {
@@ -40,9 +40,25 @@ proptest! {
                 for key in &keys {
                     let found = tree.covering(key, SeqNo(at));
                     let expected = newest(&deletes[..=done], key, at);
-                    prop_assert_eq!(found.as_ref().map(|stretch| stretch.seq.0), expected);
-                    if let Some(stretch) = found {
-                        prop_assert!(&*stretch.start <= key.as_slice() && key.as_slice() < &*stretch.end);
+                    prop_assert_eq!(found.map(|seq| seq.0), expected);
+                    // What a scan is told of a key holds for all keys around it.
+                    let around = tree.view(SeqNo(at)).around(key);
+                    let (from, to) = match &around {
+                        Around::Hidden(by) => {
+                            prop_assert_eq!(Some(by.seq.0), expected);
+                            (Some(by.start.clone()), Some(by.end.clone()))
+                        }
+                        Around::Clear(from, to) => {
+                            prop_assert_eq!(None, expected);
+                            (from.clone(), to.clone())
+                        }
+                    };
+                    let is_within = |other: &[u8]| {
+                        from.as_ref().is_none_or(|from| &**from <= other) && to.as_ref().is_none_or(|to| other < &**to)
+                    };
+                    prop_assert!(is_within(key), "{:?} around {:?}", around, key);
+                    for other in keys.iter().filter(|other| is_within(other)) {
+                        prop_assert_eq!(newest(&deletes[..=done], other, at), expected);
                     }
                 }
             }
@@ -84,7 +100,7 @@ fn readers_see_a_whole_range_delete_or_none_of_it() {
                     last = first.seq.0;
                     let ends = (&*stretches[0].start, &*stretches[0].end);
                     assert_eq!((stretches.len(), ends), (1, (&key(0)[..], &key(1_000)[..])));
-                    assert_eq!(tree.covering(&key(500), SeqNo(last)).unwrap().seq.0, last);
+                    assert_eq!(tree.covering(&key(500), SeqNo(last)).unwrap().0, last);
                 }
             });
         }

@@ -8,7 +8,8 @@ use terrane_base::env::Clock as _;
 use crate::judge::Event;
 use crate::model::{Change, EXPIRING as EXPIRING_PREFIX};
 use crate::numbers::Numbers;
-use crate::op::{Edit, MARK, MARK_PREFIX, Op, Span, Value, all_keys, key};
+use crate::op::{Edit, MARK, MARK_PREFIX, Op, Span, Value, key};
+use crate::order::Between;
 use crate::run::Runner;
 
 /// From here on writers may wait for memory: a background that is paused would never give it.
@@ -29,6 +30,8 @@ impl Runner {
             Op::Load { table, seed } => self.load(table, *seed),
             Op::DropExtents { table, from, to } => self.drop_extents(table, *from, *to),
             Op::Estimate { table, from, to } => self.estimate(table, *from, *to),
+            Op::Transact { tables, seed } => self.transact(tables, *seed),
+            Op::Indexed { tables, seed } => self.index(tables, *seed),
             Op::Create { table, options } => self.create(table, *options),
             Op::Drop { table } => self.drop_table(table),
             Op::Snapshot { name } => self.take_snapshot(*name),
@@ -52,6 +55,7 @@ impl Runner {
             Op::Check => self.check_all(),
             Op::Checkpoint { name } => self.checkpoint(*name),
             Op::Backup { keep, seed } => self.backup(*keep, *seed),
+            Op::Restore { seed } => self.restore(*seed),
             Op::Through(op) => self.go_through_cores(op),
             op => self.read(op),
         }
@@ -87,17 +91,17 @@ impl Runner {
     /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well. Where keys that
     /// expire, or their marks, are among them, a mark is put with it: a print tells nothing of such.
     pub(crate) fn delete_range(&self, table: &str, from: u64, to: u64) {
-        let (start, end) = (key(from), key(to));
-        if !self.model.borrow().has_table(table) || start >= end {
+        if !self.model.borrow().has_table(table) {
             return;
         }
         let db = self.db();
         let is_turned = db.table(table).is_ok_and(|table| crate::order::is_turned(&table));
-        // In the order of the table: there the range may begin at the greater key, and then that is in it.
-        let (first, behind) = if is_turned { (&end, &start) } else { (&start, &end) };
-        let is_within = |key: &Vec<u8>| (start < *key && *key < end) || key == first;
-        let keys = all_keys().filter(is_within);
-        let mut changes: Vec<Change> = keys.map(|key| (table.to_owned(), key, None)).collect();
+        let Some(Between { first, behind, keys }) =
+            crate::order::range_in_order(is_turned, &key(from), &key(to))
+        else {
+            return;
+        };
+        let mut changes: Vec<Change> = keys.into_iter().map(|key| (table.to_owned(), key, None)).collect();
         let needs_mark =
             |key: &Vec<u8>| key.starts_with(EXPIRING_PREFIX) || key.starts_with(MARK_PREFIX.as_bytes());
         let mark = changes.iter().any(|(_, key, _)| needs_mark(key)).then(|| {
@@ -108,10 +112,10 @@ impl Runner {
         self.write(changes, false, |_| {
             let table = db.table(table)?;
             if mark.is_none() && !self.is_through.get() {
-                return table.delete_range(first, behind);
+                return table.delete_range(&first, &behind);
             }
             let mut batch = Batch::new();
-            batch.delete_range(&table, first, behind)?;
+            batch.delete_range(&table, &first, &behind)?;
             if let Some((key, value)) = &mark {
                 batch.put(&table, key, value)?;
             }
@@ -146,24 +150,30 @@ impl Runner {
         });
     }
 
-    /// Commits changes through `commit`, and notes how far they came.
+    /// Has the background go on if a writer would wait for it.
+    pub(crate) fn make_room(&self) {
+        if self.life.borrow().is_paused && self.db().pressure() > PAUSED_PRESSURE_MAX {
+            self.set_paused(false);
+        }
+    }
+
+    /// Commits changes through `commit`, and notes how far they came. Returns whether they are committed.
     pub(crate) fn write(
         &self,
         changes: Vec<Change>,
         sync: bool,
         commit: impl FnOnce(&[Change]) -> terrane::Result<()>,
-    ) {
-        if self.life.borrow().is_paused && self.db().pressure() > PAUSED_PRESSURE_MAX {
-            self.set_paused(false);
-        }
+    ) -> bool {
+        self.make_room();
         self.life.borrow_mut().inflight.push(changes.clone());
         let written = commit(&changes);
         let is_dead = self.disk().has_crashed();
         self.life.borrow_mut().inflight.pop();
         if is_dead {
-            return;
+            return false;
         }
         self.world.note(u64::from(written.is_ok()));
+        let is_written = written.is_ok();
         match written {
             Ok(()) if self.life.borrow().is_poisoned => self.fail("a commit succeeded after a failed sync"),
             Ok(()) => {
@@ -179,6 +189,7 @@ impl Runner {
             }
             Err(error) => self.note_failed_write(changes, &error),
         }
+        is_written
     }
 
     /// A batch that failed is not there, or may be found after the next open if the journal was poisoned by it.

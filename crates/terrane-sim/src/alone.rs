@@ -4,7 +4,7 @@
 /// What may leave a world: figures and texts.
 pub(crate) trait Plain {}
 
-impl Plain for Result<crate::run::Outcome, crate::run::Failure> {}
+impl Plain for Result<crate::outcome::Outcome, crate::run::Failure> {}
 impl Plain for Result<crate::prepared::Seen, String> {}
 impl Plain for Result<crate::explore::Explored, crate::explore::Wrong> {}
 

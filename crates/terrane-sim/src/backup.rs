@@ -10,8 +10,10 @@ use terrane_device::{Disk, MemDisk};
 
 use crate::disk::unwatched;
 use crate::fault::Crash;
-use crate::judge::{Allowed, Verdict, judge};
+use crate::judge::{Allowed, Verdict, adopt, judge};
+use crate::restore::Kept;
 use crate::run::Runner;
+use crate::waiting::Waiting;
 use crate::world::World;
 
 /// Where backups are kept, on the device of the database.
@@ -19,7 +21,7 @@ const PLACE: &str = "/backups";
 /// Where one is restored, on a device of its own.
 const TARGET: &str = "/restored";
 
-fn backups_on(disk: Arc<dyn Disk>, target: Arc<dyn Disk>, world: &Arc<World>) -> Backups {
+pub(crate) fn backups_on(disk: Arc<dyn Disk>, target: Arc<dyn Disk>, world: &Arc<World>) -> Backups {
     Backups::open_on(Arc::new(DirectoryPlace::new(disk, Path::new(PLACE))), target, world.env())
 }
 
@@ -40,7 +42,10 @@ impl Runner {
                 self.newest_backup.set(made.id);
                 self.judge_backup(made.id, &before);
             }
-            Err(error) => self.met_in_background("backup", &error),
+            Err(error) => {
+                self.did("backup that failed");
+                self.met_in_background("backup", &error);
+            }
         }
         if self.disk().has_crashed() {
             return;
@@ -67,12 +72,22 @@ impl Runner {
         let seen = self.undisturbed(|| {
             backups_on(Arc::new(place), target.clone(), &self.world).restore(id, TARGET)?;
             let db = crate::order::open(target, TARGET, &options, self.world.env())?;
-            judge(&db, &self.model.borrow(), &allowed)?;
+            let found = judge(&db, &self.model.borrow(), &allowed)?;
             let report = db.check(&mut |_, _| ())?;
             if let Some(finding) = report.findings.first() {
                 return Err(Verdict::Refused(finding.error.to_string()));
             }
-            Ok(db.close()?)
+            let prepared = db.prepared();
+            db.close()?;
+            Ok((found, prepared))
+        });
+        let seen = seen.map(|(found, prepared)| {
+            let mut model = self.model.borrow().clone();
+            adopt(&mut model, &found, &allowed);
+            let mut waiting = self.waiting.borrow().clone();
+            waiting.retain(|one| prepared.contains(&one.name));
+            waiting.iter_mut().for_each(Waiting::is_there);
+            self.kept.borrow_mut().insert(id, Kept { model, waiting });
         });
         self.judge_look("backup", seen);
     }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use terrane::{ExtentFileWriter, IngestOptions, Kind, Table};
 use terrane_device::Disk as _;
 
+use crate::fault::Crash;
 use crate::model::Change;
 use crate::numbers::Numbers;
-use crate::op::{KEYS_MAX, Op, Value, all_keys, key};
+use crate::op::{KEYS_MAX, Op, Span, Value, Way, all_keys, key};
 use crate::order::{is_turned, turned};
 use crate::run::Runner;
 use crate::script::parse;
@@ -122,11 +123,35 @@ impl Runner {
             })
             .collect();
         let db = self.db();
-        self.write(changes, true, |_| {
+        let is_in = self.write(changes.clone(), true, |_| {
             let tables = files.iter().map(|(name, _)| db.table(name)).collect::<terrane::Result<Vec<_>>>()?;
             let files: Vec<_> = tables.iter().zip(&paths).collect();
             db.ingest(&files, options).map(drop)
         });
+        if !is_in {
+            self.end_in_doubt(changes, numbers.draw());
+        }
+    }
+
+    /// What came in is not there; but perhaps its edit is in the manifest, and then it is there after the next opening. That
+    /// comes at once: no commit behind it would tell.
+    fn end_in_doubt(&self, changes: Vec<Change>, seed: u64) {
+        if self.disk().has_crashed() {
+            return;
+        }
+        self.did("ingest or load that failed");
+        for table in self.model.borrow().tables() {
+            let span = Span { lower: Bound::Unbounded, upper: Bound::Unbounded };
+            self.read(&Op::Scan { table, span, way: Way::Forward, limit: u64::from(u32::MAX), at: None });
+        }
+        let mut numbers = Numbers::new(seed);
+        let crash = if numbers.one_in(3) { Crash::Kill } else { Crash::Power(numbers.draw()) };
+        {
+            let mut life = self.life.borrow_mut();
+            life.doubt.get_or_insert(changes);
+            life.armed = Some((crash, None));
+        }
+        self.disk().crash_now(crash);
     }
 
     fn write_file(&self, path: &str, table: &str, rows: &Rows) -> terrane::Result<()> {
@@ -165,12 +190,15 @@ impl Runner {
         let changes: Vec<Change> =
             rows.iter().map(|(key, value)| (name.to_owned(), key.clone(), value.clone())).collect();
         let db = self.db();
-        self.write(changes, true, |_| {
+        let is_in = self.write(changes.clone(), true, |_| {
             let table = db.table(name)?;
             let rows = sorted(&table, &rows);
             db.bulk_load(&table, rows.map(|(key, value)| (key, value.as_deref().unwrap_or_default())))
                 .map(drop)
         });
+        if !is_in {
+            self.end_in_doubt(changes, seed);
+        }
     }
 
     /// Drops the extents of a range that was deleted before: nobody may notice.
@@ -182,7 +210,7 @@ impl Runner {
         }
         let db = self.db();
         let dropped = db.table(name).and_then(|table| {
-            let (first, behind) = if is_turned(&table) { (&end, &start) } else { (&start, &end) };
+            let (first, behind) = turned(&table, (&start, &end));
             table.delete_files_in_range(&first[..]..&behind[..])
         });
         match dropped {

@@ -35,7 +35,10 @@ impl Watcher for Runner {
         let due = {
             let mut life = self.life.borrow_mut();
             // What only a data call can be interrupted by waits for one.
-            let is_meant = |op: &Op| of != During::Log || op.is_read();
+            let may_write = !self.is_transacting.get();
+            let is_meant = |op: &Op| {
+                (of != During::Log || op.is_read()) && (may_write || !matches!(op, Op::Batch { .. }))
+            };
             let waiting = life.during.iter_mut().filter(|(_, op)| is_meant(op));
             waiting.for_each(|(after, _)| *after = after.saturating_sub(1));
             let index = life.during.iter().position(|(after, op)| *after == 0 && is_meant(op));

@@ -82,16 +82,25 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     let mut draft = Draft { numbers, habit, tables: vec!["default".to_owned()], stamp: 0, ops: Vec::new() };
     let mut special = Numbers::part(seed, 9);
     let mut bulk = Numbers::part(seed, 10);
+    let mut grouped = Numbers::part(seed, 11);
+    let mut kept = Numbers::part(seed, 12);
     while (draft.ops.len() as u64) < operations {
         draft.add_op();
-        // Where calls are refused an edit may be in the manifest though it failed, and no commit of the journal tells.
-        if matches!(climate, Climate::Fair | Climate::Crashes) && bulk.one_in(30) {
+        // Where edits are lost without a word no commit of the journal tells.
+        if climate != Climate::Rot && bulk.one_in(30) {
             let op = crate::bulk::draw(&mut bulk, &draft.tables);
             draft.ops.push(op);
         }
         if special.one_in(8) {
             let op = crate::special::draw(&mut special, &draft.tables);
             draft.ops.push(op);
+        }
+        if grouped.one_in(16) {
+            let op = crate::attempt::draw(&mut grouped, &draft.tables);
+            draft.ops.push(op);
+        }
+        if kept.one_in(200) {
+            draft.ops.push(draw_copy(&mut kept));
         }
     }
     draft.ops.extend([
@@ -102,6 +111,17 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
         Op::Check,
     ]);
     Script { seed, options, ops: draft.ops }
+}
+
+/// What makes copies of the database, or goes back to one.
+fn draw_copy(numbers: &mut Numbers) -> Op {
+    match numbers.below(8) {
+        0..3 => Op::Backup { keep: 1 + numbers.below(3), seed: numbers.below(4) },
+        3 | 4 => Op::Restore { seed: numbers.draw() },
+        5 => Op::GoBack { seed: numbers.draw() },
+        6 => Op::Checkpoint { name: numbers.below(CHECKPOINTS) },
+        _ => Op::Follow,
+    }
 }
 
 struct Draft {

@@ -246,11 +246,14 @@ impl Runner {
             return self.count(|outcome| outcome.refused = true);
         }
         adopt(&mut self.model.borrow_mut(), &found, allowed);
-        let mut life = self.life.borrow_mut();
-        if self.has_journal {
-            life.durable = found.commits;
-            life.marked = found.commits;
-            life.found = found.commits;
+        {
+            let mut life = self.life.borrow_mut();
+            if self.has_journal {
+                life.durable = found.commits;
+                life.marked = found.commits;
+                life.found = found.commits;
+            }
         }
+        self.judge_waiting(found.commits);
     }
 }

@@ -50,7 +50,8 @@ impl Job for Metamorph {
 
 /// Without what depends on how far the background is, and without changes of options on the way.
 fn plain(mut script: Script) -> Script {
-    script.ops.retain(|op| !matches!(op, Op::During { .. } | Op::Rest));
+    // Without a journal there is no backup to go back to.
+    script.ops.retain(|op| !matches!(op, Op::During { .. } | Op::Rest | Op::GoBack { .. }));
     for op in &mut script.ops {
         if let Op::Reopen { options } = op {
             *options = 0;

@@ -214,6 +214,14 @@ impl Model {
         versions.and_then(|versions| versions.last()).is_some_and(|(at, _)| *at > moment)
     }
 
+    /// Whether a key of a range was written or removed after a moment that is not forgotten.
+    #[must_use]
+    pub fn has_changed_in(&self, table: &str, bounds: (Bound<&[u8]>, Bound<&[u8]>), moment: u64) -> bool {
+        let life = if is_empty_range(&bounds) { None } else { self.life(table) };
+        let mut rows = life.into_iter().flat_map(|life| life.rows.range::<[u8], _>(bounds));
+        rows.any(|(_, versions)| versions.last().is_some_and(|(at, _)| *at > moment))
+    }
+
     /// The rows of a range at a moment, in key order.
     pub fn rows<'m>(
         &'m self,

@@ -134,6 +134,10 @@ pub(crate) enum Op {
     Estimate { table: String, from: u64, to: u64 },
     /// Writes a batch.
     Batch { edits: Vec<Edit>, sync: bool },
+    /// Does a transaction that a seed stands for, in these tables.
+    Transact { tables: Vec<String>, seed: u64 },
+    /// Makes, reads and writes an indexed batch that a seed stands for.
+    Indexed { tables: Vec<String>, seed: u64 },
     /// Creates a table; with options of its own drawn from the seed, unless it is 0.
     Create { table: String, options: u64 },
     /// Drops a table.
@@ -190,6 +194,10 @@ pub(crate) enum Op {
     Checkpoint { name: u64 },
     /// Makes a backup in a way that the seed draws, and removes all but the newest `keep`.
     Backup { keep: u64, seed: u64 },
+    /// Restores a backup elsewhere while calls fail or the process dies, in a way that the seed draws, and once more.
+    Restore { seed: u64 },
+    /// Restores a backup that the seed draws in the place of the database.
+    GoBack { seed: u64 },
     /// Has a follower look at the open database.
     Follow,
     /// Brings what the death of the process would leave now into a new database, and looks at that.

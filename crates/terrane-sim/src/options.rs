@@ -64,12 +64,14 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     }
     let extractor = *aside.pick(&["none", "none", "fixed:1", "fixed:8", "capped:3", "until:/"]);
     options.push(("prefix_extractor".to_owned(), extractor.to_owned()));
-    let history = [
+    for (name, values) in [
         ("history_bytes", ["stored", "0", "1MiB", "16MiB"]),
         ("history_age", ["stored", "none", "none", "none"]),
-    ];
-    for (name, values) in history {
+    ] {
         options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
+    }
+    for name in ["expiry_compaction", "early_range_deletes"] {
+        options.push((name.to_owned(), aside.one_in(2).to_string()));
     }
     random_limits(&mut aside, &mut options);
     options

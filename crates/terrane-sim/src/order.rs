@@ -4,14 +4,15 @@
 //!   uncoded in either direction is found.
 //! * The reverse order, looked at from its end.
 
-use std::ops::Bound;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane::{Cursor, Db, Env, Error, Iter, KeyOrder, KeyOrders, Options, Result, Row, Table};
+use terrane::{Cursor, Db, Env, Error, KeyOrder, KeyOrders, Options, Result, Row, Table};
 use terrane_device::Disk;
 
 use crate::numbers::Numbers;
+use crate::op::all_keys;
 
 const REVERSE: &str = "reverse";
 
@@ -27,18 +28,35 @@ pub(crate) fn is_turned(table: &Table) -> bool {
 }
 
 /// Rows in the order of bytes, from both ends.
-pub(crate) type Rows = Box<dyn DoubleEndedIterator<Item = Result<Row>>>;
+pub(crate) type Rows<'r> = Box<dyn DoubleEndedIterator<Item = Result<Row>> + 'r>;
 
 /// The rows of a table in the order of bytes.
-pub(crate) fn facing(table: &Table, rows: Iter) -> Rows {
+pub(crate) fn facing<'r>(table: &Table, rows: impl DoubleEndedIterator<Item = Result<Row>> + 'r) -> Rows<'r> {
     if is_turned(table) { Box::new(rows.rev()) } else { Box::new(rows) }
 }
 
-/// A range of keys.
-type Range<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
+/// A range of keys in the order of a table.
+pub(crate) struct Between {
+    pub(crate) first: Vec<u8>,
+    pub(crate) behind: Vec<u8>,
+    /// Those that a run may have there.
+    pub(crate) keys: Vec<Vec<u8>>,
+}
 
-/// A range of the order of bytes, in that of a table.
-pub(crate) fn turned<'k>(table: &Table, (lower, upper): Range<'k>) -> Range<'k> {
+/// The keys between two keys. `None` if that is nothing.
+pub(crate) fn range_in_order(is_turned: bool, start: &Vec<u8>, end: &Vec<u8>) -> Option<Between> {
+    if start >= end {
+        return None;
+    }
+    // In the reverse order the range begins at the greater key, and then that is in it.
+    let (first, behind) = if is_turned { (end, start) } else { (start, end) };
+    let is_within = |key: &Vec<u8>| (start < key && key < end) || key == first;
+    let keys: BTreeSet<_> = all_keys().filter(is_within).collect();
+    Some(Between { first: first.clone(), behind: behind.clone(), keys: keys.into_iter().collect() })
+}
+
+/// The two ends of a range of the order of bytes, in that of a table.
+pub(crate) fn turned<T>(table: &Table, (lower, upper): (T, T)) -> (T, T) {
     if is_turned(table) { (upper, lower) } else { (lower, upper) }
 }
 

@@ -31,7 +31,7 @@ struct View {
 }
 
 impl View {
-    fn iter(&self, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Rows {
+    fn iter(&self, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Rows<'_> {
         let range = order::turned(&self.table, range);
         let rows = match &self.snapshot {
             Some(snapshot) => snapshot.range(&self.table, range),
@@ -132,10 +132,12 @@ impl Runner {
         Err(Miss::Wrong(format!("not the answer of any moment from {} to {last}", view.moment)))
     }
 
-    fn note_answer(&self, answer: Option<&[u8]>) {
+    pub(crate) fn note_answer(&self, answer: Option<&[u8]>) {
         let number = answer.map_or(0, |bytes| hash(bytes) | 1);
         self.world.note(number);
-        self.count(|outcome| outcome.answers.note(number));
+        let mut answers = self.answers.get();
+        answers.note(number);
+        self.answers.set(answers);
     }
 
     fn get(&self, table: &str, number: u64, at: Option<u64>) -> Result<(), Miss> {
@@ -211,10 +213,12 @@ impl Runner {
     }
 
     fn note_rows(&self, rows: &[Row]) {
-        for (key, value) in rows {
-            self.note_answer(Some(key));
-            self.note_answer(Some(value));
-        }
+        rows.iter().for_each(|(key, value)| self.note_row(key, value));
+    }
+
+    pub(crate) fn note_row(&self, key: &[u8], value: &[u8]) {
+        self.note_answer(Some(key));
+        self.note_answer(Some(value));
     }
 
     fn scan(&self, table: &str, span: Span, way: Way, limit: usize, at: Option<u64>) -> Result<(), Miss> {
@@ -322,7 +326,7 @@ impl Runner {
 }
 
 /// Takes rows from the front and from the back by turns until the two ends meet.
-fn both_ends(mut iter: Rows, numbers: &mut Numbers) -> Result<Vec<Row>, Miss> {
+pub(crate) fn both_ends(mut iter: Rows<'_>, numbers: &mut Numbers) -> terrane::Result<Vec<Row>> {
     let (mut front, mut back) = (Vec::new(), Vec::new());
     loop {
         let from_front = numbers.one_in(2);

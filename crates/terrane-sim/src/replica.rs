@@ -123,7 +123,10 @@ impl Runner {
         let is_over = self.disk().has_crashed();
         let copies = match outcome {
             _ if is_over => false,
-            Ok(None) => false,
+            Ok(None) => {
+                self.did("change feed: gone on");
+                false
+            }
             Ok(Some(_)) if is_doubtful => true,
             Ok(Some(difference)) => {
                 self.fail(difference);
@@ -136,6 +139,9 @@ impl Runner {
                 true
             }
         };
+        if copies {
+            self.did("change feed: copied anew");
+        }
         if copies && let Err(error) = replica.copy(&db) {
             self.met("copy for a replica", &error);
             replica = Replica { dropped: replica.dropped, ..Replica::default() };

@@ -15,15 +15,19 @@ use terrane::{Db, Error, Kind, Options, Snapshot};
 use terrane_base::env::Clock as _;
 use terrane_device::MemDisk;
 
+use crate::count::Counts;
 use crate::disk::{SimDisk, watch};
 use crate::fault::{Crash, Struck};
 use crate::judge::{Allowed, Event};
 use crate::model::{Change, Model};
 use crate::numbers::Trace;
 use crate::op::Op;
+use crate::outcome::Outcome;
 use crate::panics;
 use crate::replica::Replica;
+use crate::restore::Kept;
 use crate::script::Script;
+use crate::waiting::Waiting;
 use crate::world::{OPERATION_MILLIS, World};
 
 /// Where the database lies on its device.
@@ -36,59 +40,6 @@ pub struct Failure {
     pub at: usize,
     /// What was wrong.
     pub message: String,
-}
-
-/// What a run did.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Outcome {
-    /// Hash of everything that happened: the same for the same script, always.
-    pub trace: Trace,
-    /// Hash of every answer: the same for the same operations under other options.
-    pub answers: Trace,
-    /// Operations done.
-    pub operations: u64,
-    /// Operations done in the middle of others.
-    pub nested: u64,
-    /// Crashes, those inside a recovery included.
-    pub crashes: u64,
-    /// Times the database was opened.
-    pub opens: u64,
-    /// Calls that were refused with EIO.
-    pub broken: u64,
-    /// Calls that were refused with ENOSPC by a fault; want of room is not counted.
-    pub full: u64,
-    /// Syncs that failed and then lied.
-    pub lies: u64,
-    /// Bits that rotted, reads and writes harmed without a word.
-    pub silent: u64,
-    /// Extents that scrubbing verified.
-    pub scrubbed: u64,
-    /// Bytes of them.
-    pub scrubbed_bytes: u64,
-    /// Damaged parts of extents that scrubbing found.
-    pub found: u64,
-    /// Looks of a reader at what a dead process left, and repairs of it.
-    pub looks: u64,
-    /// Whether the database said that it is damaged, which ends a run.
-    pub refused: bool,
-}
-
-impl Outcome {
-    /// Adds another's counts; hashes stay.
-    pub fn add(&mut self, other: &Outcome) {
-        self.operations += other.operations;
-        self.nested += other.nested;
-        self.crashes += other.crashes;
-        self.opens += other.opens;
-        self.broken += other.broken;
-        self.full += other.full;
-        self.lies += other.lies;
-        self.silent += other.silent;
-        self.scrubbed += other.scrubbed;
-        self.scrubbed_bytes += other.scrubbed_bytes;
-        self.found += other.found;
-        self.looks += other.looks;
-    }
 }
 
 /// Does what the script says.
@@ -196,6 +147,9 @@ pub(crate) struct Runner {
     pub(crate) life: RefCell<Life>,
     pub(crate) failure: RefCell<Option<String>>,
     pub(crate) outcome: Cell<Outcome>,
+    /// What was done, and what was answered: apart from the rest, for they change all the time.
+    pub(crate) counts: RefCell<Counts>,
+    pub(crate) answers: Cell<Trace>,
     /// What is stored may be damaged.
     pub(crate) is_damaged: Cell<bool>,
     pub(crate) is_opening: Cell<bool>,
@@ -209,6 +163,12 @@ pub(crate) struct Runner {
     pub(crate) replica: RefCell<Replica>,
     /// Checkpoints that were made.
     pub(crate) made: RefCell<BTreeSet<u64>>,
+    /// What backups have, by number.
+    pub(crate) kept: RefCell<BTreeMap<u64, Kept>>,
+    /// Prepared transactions whose end is not durable yet.
+    pub(crate) waiting: RefCell<Vec<Waiting>>,
+    /// A transaction is under way, whose locks writers would wait for.
+    pub(crate) is_transacting: Cell<bool>,
     /// The newest backup that was made; 0 if there is none.
     pub(crate) newest_backup: Cell<u64>,
 }
@@ -230,6 +190,8 @@ impl Runner {
             life: RefCell::new(Life::new(0)),
             failure: RefCell::default(),
             outcome: Cell::default(),
+            counts: RefCell::default(),
+            answers: Cell::default(),
             is_damaged: Cell::new(false),
             is_opening: Cell::new(false),
             nesting: Cell::new(0),
@@ -238,6 +200,9 @@ impl Runner {
             has_journal,
             replica: RefCell::default(),
             made: RefCell::default(),
+            kept: RefCell::default(),
+            waiting: RefCell::default(),
+            is_transacting: Cell::new(false),
             newest_backup: Cell::new(0),
         }
     }
@@ -259,6 +224,8 @@ impl Runner {
         self.count_scrubbing();
         let mut outcome = self.outcome.get();
         outcome.trace = self.world.trace();
+        outcome.answers = self.answers.get();
+        outcome.did = *self.counts.borrow();
         Ok(outcome)
     }
 
@@ -279,6 +246,8 @@ impl Runner {
         }
         self.model.borrow_mut().set_clock(self.world.wall().as_millis() as u64);
         self.count(|outcome| outcome.operations += 1);
+        op.names().into_iter().for_each(|name| self.did(name));
+        self.resolve_all();
         self.act(op);
         if matches!(op, Op::Check | Op::Peek | Op::Reopen { .. } | Op::Flush) {
             self.replicate();
@@ -301,6 +270,7 @@ impl Runner {
             Op::Reopen { options } => self.reopen(*options),
             Op::Rot { seed, path_part } => self.rot(*seed, path_part),
             Op::Fault(fault) => self.disk().fail(fault.clone()),
+            Op::GoBack { seed } => self.go_back(*seed),
             Op::Heal => self.heal(),
             Op::Room { bytes } => self.set_room(*bytes),
             Op::Decay { seed } => self.decay(*seed),
@@ -326,6 +296,16 @@ impl Runner {
         let mut outcome = self.outcome.get();
         change(&mut outcome);
         self.outcome.set(outcome);
+    }
+
+    /// Counts something that was done.
+    pub(crate) fn did(&self, name: &str) {
+        self.counts.borrow_mut().note(name);
+    }
+
+    /// The wall clock, in milliseconds.
+    pub(crate) fn wall_millis(&self) -> u64 {
+        self.world.wall().as_millis() as u64
     }
 
     /// Notes what is wrong; the first stays.
@@ -358,6 +338,8 @@ impl Runner {
             _ if self.disk().has_crashed() => true,
             Kind::Corrupt => self.is_damaged.get() || struck.silent > 0,
             Kind::Invalid => life.is_paused,
+            // What a fault keeps prepared has its locks.
+            Kind::TimedOut if self.db.borrow().as_ref().is_some_and(|db| !db.prepared().is_empty()) => true,
             // For ever, or rather until the next open; and never for want of room.
             Kind::Poisoned => struck.may_poison() || self.is_damaged.get(),
             _ => is_harmed || self.is_damaged.get(),

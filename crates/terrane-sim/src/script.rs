@@ -19,6 +19,7 @@ use std::str::FromStr;
 
 use terrane_device::Call;
 
+use crate::attempt;
 use crate::bulk;
 use crate::fault::{Crash, Fault, Harm};
 use crate::op::{Edit, Op, Span, Value, Way};
@@ -98,6 +99,7 @@ fn op(words: &[&str]) -> Result<Op, String> {
         ["batch", edits @ .., "sync"] => Op::Batch { edits: edits_of(edits)?, sync: true },
         ["batch", edits @ ..] => Op::Batch { edits: edits_of(edits)?, sync: false },
         ["ingest" | "load" | "dropextents" | "estimate", ..] => bulk::read(words)?,
+        ["transact" | "indexed", ..] => attempt::read(words)?,
         ["create", table] => Op::Create { table: name(table), options: 0 },
         ["create", table, options] => Op::Create { table: name(table), options: parse(options)? },
         ["drop", table] => Op::Drop { table: name(table) },
@@ -135,6 +137,8 @@ fn world_op(words: &[&str]) -> Result<Op, String> {
         ["release", name] => Op::Release { name: parse(name)? },
         ["checkpoint", name] => Op::Checkpoint { name: parse(name)? },
         ["backup", keep, seed] => Op::Backup { keep: parse(keep)?, seed: parse(seed)? },
+        ["restore", seed] => Op::Restore { seed: parse(seed)? },
+        ["goback", seed] => Op::GoBack { seed: parse(seed)? },
         ["flush"] => Op::Flush,
         ["scrub"] => Op::Scrub,
         ["peek"] => Op::Peek,

@@ -30,6 +30,9 @@ fn every_answer_is_the_models() {
         "{sum:?}"
     );
     assert!(sum.scrubbed > 100 && sum.looks > 100, "{sum:?}");
+    for (name, count) in sum.did.iter() {
+        assert!(count > 0, "nothing was done that is counted as {name:?}");
+    }
 }
 
 #[test]
@@ -64,7 +67,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 25] = [
+const FOUND: [&str; 27] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -140,6 +143,10 @@ const FOUND: [&str; 25] = [
     "seed 9706255\noption memtable_bytes=262144\ncreate t0 11274403545735765052\nput t0 4 7:43\n\
      reopen 2822498810425868400\nrun t0\nfault Rename broken * skip 0\nbatch t0:3:3:176 default:2:10:177\nsteps 4\n\
      checkpoint 2\ncrash power:9914886174516784338 after 2 again 16\ncompact t0 (2 ]2\nrest",
+    // An external file that was taken in, and could not be removed.
+    "seed 10000513\noption merge_operator=append\nfault Remove broken * skip 0\ningest default 13676165000394522824",
+    // A durable commit of a transaction that only read for update.
+    "seed 7\noption merge_operator=append\nput default 1 8:3\ntransact default 430\ncrash power:5 after 0\ncheck",
 ];
 
 #[test]

@@ -96,7 +96,7 @@ fn reuse(c: &mut Criterion) {
             b.iter(|| {
                 for row in index.rows() {
                     let stored = &bytes[row.offset as usize..][..row.stored_len as usize];
-                    writer.add_block(&row, stored).unwrap();
+                    writer.add_block(&row, stored, false).unwrap();
                 }
                 let (bytes, meta) = writer.finish_bytes().unwrap();
                 writer.recycle(bytes);

@@ -4,9 +4,9 @@
 //! its index row, its neighbours, and that the filter knows its keys, 4. the sums over all blocks against the meta,
 //! 5. the range deletes, 6. the zeros between the parts and the footer.
 
-use terrane_base::{Error, Result, SeqNo};
+use terrane_base::{Error, Moment, Result, SeqNo};
 use terrane_format::block::{Block, BlockCursor};
-use terrane_format::extent::{ExtentMeta, FOOTER_RANGED_BYTES, Footer, footer_bytes};
+use terrane_format::extent::{Expiry, ExtentMeta, FOOTER_BYTES_MAX, Footer};
 use terrane_format::filter::{self, Filter};
 use terrane_format::index::{IndexBlock, IndexRow};
 use terrane_format::range_deletes::{Fragment, Fragments};
@@ -18,7 +18,7 @@ use crate::loader::{open_block, placed, read, read_filter, read_index, read_rang
 /// file and offset that it is about; nothing if all is well. Takes the memory of one block and the index.
 #[must_use]
 pub fn verify_extent(meta: &ExtentMeta, store: &dyn Store) -> Vec<Error> {
-    let mut check = Check { meta, store, findings: Vec::new() };
+    let mut check = Check { meta, store, findings: Vec::new(), moments: Vec::new() };
     check.footer();
     let filter = if meta.filter.is_empty() { None } else { check.note(read_filter(meta, store)) };
     if let Some(rows) = check.note(read_index(meta, store)) {
@@ -34,6 +34,8 @@ struct Check<'a> {
     meta: &'a ExtentMeta,
     store: &'a dyn Store,
     findings: Vec<Error>,
+    /// When entries that were seen expire.
+    moments: Vec<Moment>,
 }
 
 /// Key and number of the last entry of a block.
@@ -58,13 +60,13 @@ impl Check<'_> {
 
     fn footer(&mut self) {
         let meta = self.meta;
-        let Some(start) = meta.bytes.checked_sub(FOOTER_RANGED_BYTES as u32) else {
+        let Some(start) = meta.bytes.checked_sub(FOOTER_BYTES_MAX as u32) else {
             return self.find(0, format!("extent of {} bytes has no room for a footer", meta.bytes));
         };
-        let Some(bytes) = self.note(read(meta, self.store, start, FOOTER_RANGED_BYTES as u32)) else {
+        let Some(bytes) = self.note(read(meta, self.store, start, FOOTER_BYTES_MAX as u32)) else {
             return;
         };
-        let offset = meta.bytes - footer_bytes(meta.range_deletes.is_some()) as u32;
+        let offset = meta.bytes - meta.form().footer_bytes() as u32;
         let footer = Footer::decode(&bytes).map_err(|error| placed(meta, self.store, offset, error));
         let Some(footer) = self.note(footer) else { return };
         self.expect(offset, "footer, bytes", &meta.bytes, &footer.bytes);
@@ -80,6 +82,7 @@ impl Check<'_> {
         self.expect(offset, "footer, deletes", &meta.deletes, &footer.deletes);
         let expected = meta.written_seqs();
         self.expect(offset, "footer, sequence numbers", &expected, &(footer.seq_min, footer.seq_max));
+        self.expect(offset, "footer, entries that expire", &meta.expiry, &footer.expiry);
     }
 
     fn blocks(&mut self, rows: &IndexBlock, filter: Option<&Filter>) {
@@ -121,6 +124,7 @@ impl Check<'_> {
         while let Some(entry) = cursor.entry(block) {
             denied += u32::from(filter.is_some_and(|filter| !filter.may_contain(filter::hash(entry.key))));
             end = Some((entry.key.len(), entry.seq_kind.seq()));
+            Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
             cursor.next(block);
         }
         if denied > 0 {
@@ -148,6 +152,7 @@ impl Check<'_> {
         self.expect(at, "raw bytes", &meta.raw_bytes, &sum(|row| u64::from(row.raw_len)));
         self.expect(at, "entries", &meta.entries, &sum(|row| u64::from(row.entries)));
         self.expect(at, "deletes", &meta.deletes, &sum(|row| u64::from(row.deletes)));
+        self.expiry();
         if meta.range_deletes.is_some() && ranges.is_none() {
             // They could not be read, which was found already.
             return;
@@ -165,11 +170,24 @@ impl Check<'_> {
         self.expect(at, "largest key", &Some(&*meta.largest), &largest);
     }
 
+    /// What is said of entries that expire is true of some that are there: those of copied blocks may not have been looked at.
+    fn expiry(&mut self) {
+        let Some(said) = self.meta.expiry else { return };
+        self.moments.sort_unstable();
+        if !said.is_true_of(&self.moments) && self.findings.is_empty() {
+            let found = self.moments.len();
+            self.find(
+                self.meta.index.offset,
+                format!("entries that expire: expected {said:?}, found {found}"),
+            );
+        }
+    }
+
     fn padding(&mut self) {
         let section = self.meta.range_deletes.as_deref();
         let start = self.meta.index.end().max(self.meta.filter.end());
         let start = start.max(section.map_or(0, |section| section.part.end()));
-        let footer = footer_bytes(section.is_some()) as u64;
+        let footer = self.meta.form().footer_bytes() as u64;
         let len = (u64::from(self.meta.bytes)).saturating_sub(footer).checked_sub(start);
         let (Ok(start), Some(Ok(len))) = (u32::try_from(start), len.map(u32::try_from)) else { return };
         if let Some(bytes) = self.note(read(self.meta, self.store, start, len))

@@ -16,14 +16,15 @@ mod prefixes;
 mod ranges;
 mod seal;
 mod settings;
+mod size;
 
 use prefixes::Prefixes;
 pub use settings::WriterSettings;
 
-use terrane_base::{Entry, Error, Result, SeqNo, key, varint};
+use terrane_base::{Entry, Error, Moment, Result, SeqNo, key, varint};
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
-use terrane_format::extent::{self, ExtentMeta};
+use terrane_format::extent::{self, Expiry, ExtentMeta};
 use terrane_format::filter;
 use terrane_format::index::{IndexBuilder, IndexRow};
 use terrane_format::range_deletes::Fragment;
@@ -82,6 +83,8 @@ pub struct ExtentWriter {
     range_deletes: Vec<Fragment>,
     /// Bytes of their part.
     range_bytes: usize,
+    /// When those of the entries so far expire that do.
+    moments: Vec<Moment>,
 }
 
 impl ExtentWriter {
@@ -112,6 +115,7 @@ impl ExtentWriter {
             cursor: BlockCursor::new(),
             range_deletes: Vec::new(),
             range_bytes: 0,
+            moments: Vec::new(),
         })
     }
 
@@ -131,23 +135,25 @@ impl ExtentWriter {
             self.check_follows(entry.key, Some(entry.seq_kind.seq()))?;
         }
         self.block.add(entry)?;
+        Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
         if self.settings.filter_bits_per_key > 0 {
             self.push_hash(entry.key);
         }
         Ok(())
     }
 
-    /// Adds a block of another extent as it is stored there. `row.offset` means nothing here.
+    /// Adds a block of another extent as it is stored there. `row.offset` means nothing here. `may_expire`: the other extent
+    /// tells of entries that expire.
     ///
     /// # Errors
     /// `Corrupt` if `stored` is not the block of `row`; `Invalid` if its first key is not greater than the last
     /// one here (versions of one key cannot be joined without decoding), or as [`ExtentWriter::add`].
-    pub fn add_block(&mut self, row: &IndexRow<'_>, stored: &[u8]) -> Result<()> {
+    pub fn add_block(&mut self, row: &IndexRow<'_>, stored: &[u8], may_expire: bool) -> Result<()> {
         self.cut_block()?;
         self.check_follows(row.first_key, None)?;
         row.check_stored(stored)?;
-        if self.settings.filter_bits_per_key > 0 {
-            self.push_hashes_of(row, stored)?;
+        if self.settings.filter_bits_per_key > 0 || may_expire {
+            self.note_entries_of(row, stored)?;
         }
         let row = IndexRow { offset: self.block_offset()?, ..*row };
         self.bytes.extend_from_slice(stored);
@@ -177,7 +183,7 @@ impl ExtentWriter {
     /// filled compresses.
     #[must_use]
     pub fn estimated_bytes(&self) -> usize {
-        extent::extent_bytes_with(self.content_bytes(), self.is_ranged())
+        extent::extent_bytes_with(self.content_bytes(), self.form_max())
     }
 
     /// Whether the extent stays within one slot if an entry of this size is added. An empty extent takes any.
@@ -250,56 +256,11 @@ impl ExtentWriter {
         self.last_seq = None;
         self.range_deletes.clear();
         self.range_bytes = 0;
+        self.moments.clear();
         // A very large value must not make the writer large for ever.
         self.bytes.shrink_to(SLOT_BYTES);
         self.block.shrink(self.settings.block_bytes * 2);
         self.encoder.shrink(self.settings.block_bytes * 2);
-    }
-
-    /// Bytes of memory that the writer holds.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.bytes.capacity()
-            + self.block.memory_bytes()
-            + self.index.memory_bytes()
-            + self.encoder.memory_bytes()
-            + self.hashes.capacity() * size_of::<u64>()
-            + self.prefixes.memory_bytes()
-            + self.smallest.capacity()
-            + self.last_key.capacity()
-    }
-
-    #[inline]
-    fn extent_bytes_with(&self, added: usize) -> usize {
-        extent::extent_bytes_with(self.content_bytes() + added, self.is_ranged())
-    }
-
-    #[inline]
-    fn content_bytes(&self) -> usize {
-        let open_block = match self.block.is_empty() {
-            true => 0,
-            false => self.block.bytes_max() + ROW_FIXED_MAX + 2 * self.key_len_max(),
-        };
-        self.bytes.len() + open_block + self.index.estimated_bytes() + self.filter_bytes() + self.range_bytes
-    }
-
-    #[inline]
-    fn key_len_max(&self) -> usize {
-        self.block.first_key().len().max(self.block.last_key().len())
-    }
-
-    #[inline]
-    fn filter_bytes(&self) -> usize {
-        self.filter_bytes_with(0)
-    }
-
-    /// Bytes of the filter, if so many hashes come to those that are there.
-    fn filter_bytes_with(&self, added: usize) -> usize {
-        let hashes = self.hashes.len() + self.prefixes.len() + added;
-        match filter::encoded_len(hashes, self.settings.filter_bits_per_key) {
-            0 => 0,
-            bytes => bytes + filter::name_len(self.prefixes.extractor_name()),
-        }
     }
 
     #[inline]
@@ -312,12 +273,17 @@ impl ExtentWriter {
         }
     }
 
-    fn push_hashes_of(&mut self, row: &IndexRow<'_>, stored: &[u8]) -> Result<()> {
+    fn note_entries_of(&mut self, row: &IndexRow<'_>, stored: &[u8]) -> Result<()> {
         let block = row.open_block(stored.to_vec())?;
         let mut cursor = std::mem::take(&mut self.cursor);
         cursor.seek_first(&block);
         while let Some(entry) = cursor.entry(&block) {
-            self.push_hash(entry.key);
+            if self.settings.filter_bits_per_key > 0 {
+                self.push_hash(entry.key);
+            }
+            if !terrane_base::planted!(ForgetExpiry) {
+                Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
+            }
             cursor.next(&block);
         }
         self.cursor = cursor;

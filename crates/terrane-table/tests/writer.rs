@@ -111,12 +111,12 @@ proptest! {
             // Where versions of one key go on from a copied block, or into one, nothing can be joined.
             let goes_on = number > 0 && index.goes_on(number - 1);
             if goes_on && is_after_copy {
-                prop_assert_eq!(writer.add_block(&row, stored).unwrap_err().kind(), Kind::Invalid);
+                prop_assert_eq!(writer.add_block(&row, stored, false).unwrap_err().kind(), Kind::Invalid);
                 return Ok(());
             }
             is_after_copy = copied[number] && !goes_on;
             if is_after_copy {
-                writer.add_block(&row, stored).unwrap();
+                writer.add_block(&row, stored, false).unwrap();
                 continue;
             }
             let block = row.open_block(stored.to_vec()).unwrap();
@@ -163,13 +163,13 @@ fn a_block_is_copied_only_if_it_is_the_rows_and_comes_next() {
     let mut writer = ExtentWriter::new(small_blocks(Compression::None)).unwrap();
     let mut damaged = stored(&row);
     damaged[9] ^= 1;
-    assert_eq!(writer.add_block(&row, &damaged).unwrap_err().kind(), Kind::Corrupt);
-    assert_eq!(writer.add_block(&row, &stored(&row)[1..]).unwrap_err().kind(), Kind::Corrupt);
-    writer.add_block(&row, &stored(&row)).unwrap();
-    assert_eq!(writer.add_block(&row, &stored(&row)).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(writer.add_block(&row, &damaged, false).unwrap_err().kind(), Kind::Corrupt);
+    assert_eq!(writer.add_block(&row, &stored(&row)[1..], false).unwrap_err().kind(), Kind::Corrupt);
+    writer.add_block(&row, &stored(&row), false).unwrap();
+    assert_eq!(writer.add_block(&row, &stored(&row), false).unwrap_err().kind(), Kind::Invalid);
     let same = Entry { key: row.last_key, seq_kind: put(0), value: b"" };
     assert_eq!(writer.add(same).unwrap_err().kind(), Kind::Invalid);
-    writer.add_block(&next, &stored(&next)).unwrap();
+    writer.add_block(&next, &stored(&next), false).unwrap();
     let (copy, meta) = writer.finish_bytes().unwrap();
     assert_eq!(meta.entries, u64::from(row.entries + next.entries));
     assert_eq!(index_of(&copy, &meta).row(1).checksum, next.checksum);

@@ -28,7 +28,7 @@ pub(crate) fn main() -> Result<()> {
     match view.table("orders")?.get(&7u32.to_be_bytes()) {
         Ok(value) => assert_eq!(value.as_deref(), Some(&b"open"[..])),
         // What the primary has merged away meanwhile is perhaps gone; a view never shows anything else instead.
-        Err(error) => assert_eq!(error.kind(), Kind::Behind),
+        Err(error) => assert_eq!(error.kind(), Kind::Gone),
     }
     follower.catch_up()?;
     let value = follower.view().table("orders")?.get(&7u32.to_be_bytes())?;

@@ -13,10 +13,14 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use flate2::Compression as Level;
 use flate2::write::GzEncoder;
 use terrane::{Batch, Compression, Db, Options, Result, Sync, Table, TableOptions};
+
+/// A moment of the year 2100.
+const FAR: Duration = Duration::from_secs(4_102_444_800);
 
 /// How a store is left.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,6 +94,10 @@ fn write_round(db: &Db, tables: &[Table], round: u64) -> Result<()> {
                 batch.put(table, key.as_bytes(), &value(number + round * 1000 + index as u64))?;
             }
         }
+        if number % 10 == 0 {
+            let key = format!("until/{:05}", number + round);
+            batch.put_until(&tables[0], key.as_bytes(), &value(number), FAR)?;
+        }
         // Keys that share nothing, empty, and as bytes that are no text.
         if number % 50 == 0 {
             batch.put(&tables[0], &scattered(number + round).to_be_bytes(), b"binary key")?;
@@ -97,7 +105,7 @@ fn write_round(db: &Db, tables: &[Table], round: u64) -> Result<()> {
         }
         db.write(&batch, if number % 25 == 0 { Sync::Yes } else { Sync::No })?;
     }
-    Ok(())
+    tables[0].delete_range(format!("key/00{round}").as_bytes(), format!("key/00{round}5").as_bytes())
 }
 
 fn make(store: &Store, dir: &Path, copy: &Path) -> Result<()> {

@@ -27,7 +27,7 @@ impl MergeOperator for Best {
     }
 }
 
-fn main() -> Result<()> {
+pub(crate) fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let operators = MergeOperators::new().with(Arc::new(Best))?;
     let db = Db::open_with_operators(dir.path().join("data"), &Options::default(), operators)?;
@@ -54,12 +54,4 @@ fn main() -> Result<()> {
     // A table without an operator refuses merges.
     assert!(db.default_table().merge(b"k", b"v").is_err());
     db.close()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn it_runs() {
-        super::main().expect("the example runs");
-    }
 }

@@ -44,7 +44,7 @@ fn measure(table: &Table, what: &str, keys: u64, times: u32) -> Result<()> {
     Ok(())
 }
 
-fn run(dir: &Path, keys: u64) -> Result<()> {
+pub(crate) fn run(dir: &Path, keys: u64) -> Result<()> {
     let db = Db::open(dir)?;
     let table = db.default_table().clone();
     fill(&db, keys)?;
@@ -59,7 +59,7 @@ fn run(dir: &Path, keys: u64) -> Result<()> {
     db.close()
 }
 
-fn main() -> Result<()> {
+pub(crate) fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let Some(dir) = arguments.next() else {
         eprintln!("usage: range_deletes DIRECTORY [KEYS]");

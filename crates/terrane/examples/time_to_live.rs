@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use terrane::{Db, Result, TableOptions};
 
-fn main() -> Result<()> {
+pub(crate) fn main() -> Result<()> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let db = Db::open(dir.path().join("data"))?;
 
@@ -25,12 +25,4 @@ fn main() -> Result<()> {
     sessions.put(b"token-4", b"barbara")?;
     println!("{} sessions", sessions.iter().count());
     db.close()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn it_runs() {
-        super::main().expect("the example runs");
-    }
 }

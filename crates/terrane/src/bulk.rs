@@ -3,8 +3,8 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use terrane_base::key_order::Order;
-use terrane_base::{CompactionFilter, FilterDecision, Result};
+use terrane_base::key_order::FilterInOrder;
+use terrane_base::{CompactionFilter, Result};
 use terrane_engine::{DroppedExtents, Estimate};
 
 use crate::Table;
@@ -118,37 +118,8 @@ impl Table {
     pub fn set_compaction_filter(&self, filter: Option<Arc<dyn CompactionFilter>>) {
         let filter = filter.map(|filter| match &self.order {
             None => filter,
-            Some(order) => Arc::new(FilterInOrder { filter, order: order.clone() }),
+            Some(order) => Arc::new(FilterInOrder::new(filter, order.clone())),
         });
         self.inner.set_compaction_filter(filter);
-    }
-}
-
-/// A filter of a table with an order: it is shown keys as the user knows them.
-#[derive(Debug)]
-struct FilterInOrder {
-    filter: Arc<dyn CompactionFilter>,
-    order: Arc<Order>,
-}
-
-impl CompactionFilter for FilterInOrder {
-    fn name(&self) -> &str {
-        self.filter.name()
-    }
-
-    /// A key that cannot be decoded stays: whoever reads it is told.
-    fn filter(&self, key: &[u8], value: &[u8]) -> FilterDecision {
-        let Ok(key) = self.order.decode(key) else { return FilterDecision::Keep };
-        match self.filter.filter(&key, value) {
-            FilterDecision::RemoveUntil(end) => match self.order.encode(&end) {
-                Ok(end) => FilterDecision::RemoveUntil(end),
-                Err(_) => FilterDecision::Remove,
-            },
-            decision => decision,
-        }
-    }
-
-    fn sees_all(&self) -> bool {
-        self.filter.sees_all()
     }
 }

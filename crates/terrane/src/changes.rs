@@ -55,7 +55,8 @@ impl Changes {
     /// The next batch; waits `timeout` at most. A commit wakes who waits, and so does the close of the database.
     ///
     /// # Errors
-    /// `Gone` if what follows is no longer kept, `Cancelled` once the database is closed; `Corrupt`, `Io`. The position
+    /// `Gone` if what follows is no longer kept; `Poisoned` if a sync of the manifest failed when extents came in, and only the
+    /// next opening shows whether they did; `Cancelled` once the database is closed; `Corrupt`, `Io`. The position
     /// stays.
     pub fn next_within(&mut self, timeout: Duration) -> Result<Option<ChangeBatch>> {
         self.0.next_within(timeout)

@@ -230,8 +230,9 @@ impl Db {
     /// Merges a key range of `table` into the deepest level that has data, and waits for it.
     ///
     /// # Errors
-    /// As [`Db::flush`].
+    /// As [`Db::flush`], `Invalid` for a table of another database, `NotFound` if it was dropped.
     pub fn compact_range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<()> {
+        self.refuse_other(table)?;
         table.refuse_if_dropped()?;
         self.engine().compact_range(&table.inner, &table.bounds(&range)?)
     }
@@ -269,6 +270,7 @@ impl Db {
     /// # Errors
     /// `Invalid` for level 63, the deepest, or if a pause holds other work on the way; otherwise as [`Db::flush`].
     pub fn compact_level(&self, table: &Table, level: u8) -> Result<()> {
+        self.refuse_other(table)?;
         table.refuse_if_dropped()?;
         self.engine().compact_level(&table.inner, level)
     }
@@ -284,6 +286,7 @@ impl Db {
     /// # Errors
     /// As [`Db::compact_level`].
     pub fn flush_to_run(&self, table: &Table) -> Result<()> {
+        self.refuse_other(table)?;
         table.refuse_if_dropped()?;
         self.engine().flush_to_run(&table.inner)
     }

@@ -17,7 +17,7 @@ use crate::Db;
 ///
 /// A view never changes, and a snapshot is not needed to read it consistently: batches are whole in it, over all tables. It
 /// keeps its part of the journal in memory, but not the extents: what the primary has merged away since, a view can
-/// read only as far as its cache has it. A read of what is gone is refused with [`crate::Kind::Behind`], never answered wrongly;
+/// read only as far as its cache has it. A read of what is gone is refused with [`crate::Kind::Gone`], never answered wrongly;
 /// catch up and read again.
 ///
 /// Views share a cache of [`Options::memory_bytes`] at most; beside it each holds the primary's unflushed journal and an

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use terrane_base::key_order::{Order, encoded};
 use terrane_base::options::Options;
-use terrane_base::{Error, KeyOrders, Moment, Result};
+use terrane_base::{KeyOrders, Moment, Result};
 use terrane_device::{Disk, PosixDisk};
 use terrane_engine::{
     Engine, ExternalFile, ExternalSummary, ExternalWriter, IngestFile, IngestOptions, Ingested,
@@ -149,7 +149,7 @@ impl fmt::Debug for ExtentFileWriter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtentFileInfo {
-    /// What it was written for: the order of keys (`comparator`), the merge operator if it has one.
+    /// What it was written for: the order of keys (`key_order`), the merge operator if it has one.
     pub options: Vec<(String, String)>,
     /// First key, as it is kept: encoded, if the order of keys is not that of bytes.
     pub first: Vec<u8>,
@@ -194,14 +194,14 @@ impl Db {
     /// then its space is not used again. Where it cannot be linked, its extents are copied.
     ///
     /// Who writes into the ranges of the files meanwhile waits for as long as it takes to flush what memory has there and to
-    /// write one edit, but no longer than for any lock: then the write is refused as `TimedOut`. Others go on.
+    /// write one edit, which the device decides: as for pacing, no lock timeout bounds it, but the patience of
+    /// [`Db::write_with_deadline`] does. A transaction waits as for any lock. Others go on.
     ///
     /// # Errors
     /// `Invalid` for a file that was written for another order of keys or another merge operator than its table has, for two
     /// files of one table that overlap, for a table of another database, or no file at all; `Corrupt`, naming file and
     /// offset; `TimedOut` if a transaction keeps locks in the ranges for longer than [`IngestOptions::lock_timeout`];
-    /// `Busy` while a flush of a table is paused; `NotFound`, `Full`, `Poisoned`, `Io`. Nothing came in then, unless it was `Poisoned`, or only a file could not be
-    /// removed.
+    /// `Busy` while a flush of a table is paused; `NotFound`, `Full`, `Poisoned`, `Io`. Nothing came in then, unless it was `Poisoned`.
     pub fn ingest<P: AsRef<Path>>(&self, files: &[(&Table, P)], options: IngestOptions) -> Result<Ingested> {
         let engine: &Arc<Engine> = self.engine();
         let files = files.iter().map(|(table, path)| {
@@ -246,10 +246,8 @@ impl Db {
         loader.finish()
     }
 
-    fn refuse_other(&self, table: &Table) -> Result<()> {
-        if table.engine.instance() == self.engine().instance() {
-            return Ok(());
-        }
-        Err(Error::invalid(format!("table {:?} is of another database", table.name())))
+    /// Refuses a table of another database.
+    pub(crate) fn refuse_other(&self, table: &Table) -> Result<()> {
+        if table.engine.instance() == self.engine().instance() { Ok(()) } else { Err(table.is_of_another()) }
     }
 }

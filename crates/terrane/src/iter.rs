@@ -92,12 +92,15 @@ pub struct Cursor {
     hold: Hold,
     /// The key at the position, decoded; only where the table has an order. None if it could not be decoded.
     key: Option<Vec<u8>>,
+    /// Whether the table must not be read at the moment of the pin.
+    is_refused: bool,
 }
 
 impl Cursor {
     pub(crate) fn new(inner: RenewableScan, table: Table, pin: Pin) -> Self {
+        let is_refused = table.refuse_pin(&pin).is_err();
         let hold = Hold::new(pin, table.engine_table(), &inner);
-        Cursor { inner, table, hold, key: None }
+        Cursor { inner, table, hold, key: None, is_refused }
     }
 
     /// Moves the position, unless the cursor is too old: then it lets go of what it holds.
@@ -170,6 +173,7 @@ impl Cursor {
         if self.inner.renew(pin.engine(), table, pin.seq()) || is_other {
             self.hold.note(table, &self.inner);
         }
+        self.is_refused = self.table.refuse_pin(self.hold.snapshot()).is_err();
     }
 
     /// The key and value at the position; `None` before it is placed and past either end.
@@ -180,12 +184,18 @@ impl Cursor {
         Some((if self.table.order.is_some() { self.key.as_deref()? } else { key }, value))
     }
 
+    fn refuse(&self) -> Result<()> {
+        if self.is_refused { self.table.refuse_pin(self.hold.snapshot()) } else { Ok(()) }
+    }
+
     /// Goes to the first key.
     ///
     /// # Errors
     /// `Io` or `Corrupt` from the store; `TooOld` if the cursor is older than the option `reader_age_max_ms` allows, until it
-    /// is refreshed.
+    /// is refreshed. Of a cursor that was made, or refreshed, for a table that was dropped before: `NotFound`; with a
+    /// snapshot of another database: `Invalid`.
     pub fn seek_first(&mut self) -> Result<()> {
+        self.refuse()?;
         self.go(TableScan::seek_first)
     }
 
@@ -194,6 +204,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_last(&mut self) -> Result<()> {
+        self.refuse()?;
         self.go(TableScan::seek_last)
     }
 
@@ -202,6 +213,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.refuse()?;
         self.go_to(key, TableScan::seek)
     }
 
@@ -210,6 +222,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::seek_first`].
     pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
+        self.refuse()?;
         self.go_to(key, TableScan::seek_back)
     }
 

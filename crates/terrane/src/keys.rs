@@ -54,6 +54,7 @@ impl Table {
 
     /// The rows within encoded bounds; none but the error where there are no such bounds.
     pub(crate) fn iter_at(&self, bounds: Result<Bounds>, pin: Pin) -> Iter {
+        let bounds = self.refuse_pin(&pin).and(bounds);
         Iter::new(bounds.map(|bounds| self.encoded_iter_at(bounds, pin)), self.order.clone())
     }
 

@@ -58,7 +58,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Busy` if it would be held back, `TimedOut` if a transaction or another write has a lock of one of its keys: nothing is written.
+    /// `Busy` if it would be held back, `TimedOut` if a transaction or another write has a lock of one of its keys, or extents come in there: nothing is written.
     /// Otherwise as [`Db::write`].
     pub fn try_write(&self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
         self.write_with_deadline(batch, sync, Duration::ZERO)
@@ -68,7 +68,7 @@ impl Db {
     /// the engine holds back; a durable write also takes as long as the device.
     ///
     /// # Errors
-    /// `Busy` if that is not enough, `TimedOut` if a transaction or another write keeps a lock of one of its keys: nothing is written.
+    /// `Busy` if that is not enough, `TimedOut` if a transaction or another write keeps a lock of one of its keys, or extents come in there for longer: nothing is written.
     /// Otherwise as [`Db::write`].
     pub fn write_with_deadline(&self, batch: &Batch, sync: Sync, patience: Duration) -> Result<SeqNo> {
         batch.check(self.engine())?;

@@ -3,7 +3,7 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use terrane_base::{Result, SeqNo};
+use terrane_base::{Error, Result, SeqNo};
 use terrane_engine::{Bounds, Engine, Origin};
 
 use crate::{Cursor, Iter, Table, Value, Values};
@@ -45,9 +45,10 @@ impl Snapshot {
     /// The value of `key`.
     ///
     /// # Errors
-    /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store; `TooOld` if the snapshot is older than the
-    /// option `reader_age_max_ms` allows.
+    /// `Invalid` for a key beyond the limit or a table of another database, `NotFound` if it was dropped, `Io` or `Corrupt`
+    /// from the store; `TooOld` if the snapshot is older than the option `reader_age_max_ms` allows.
     pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Value>> {
+        table.refuse_pin(&self.pin)?;
         let value = table.get_at(key, Some(self.seq()))?;
         self.pin.check().map(|()| value)
     }
@@ -65,6 +66,7 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn multi_get(&self, table: &Table, keys: &[&[u8]]) -> Result<Vec<Option<Value>>> {
+        table.refuse_pin(&self.pin)?;
         let values = table.multi_get_at(keys, Some(self.seq()))?;
         self.pin.check().map(|()| values)
     }
@@ -74,11 +76,12 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn multi_get_into(&self, table: &Table, keys: &[&[u8]], values: &mut Values) -> Result<()> {
+        table.refuse_pin(&self.pin)?;
         table.multi_get_into_at(keys, Some(self.seq()), values)?;
         self.pin.check()
     }
 
-    /// The rows of a range.
+    /// The rows of a range; but an error as [`Snapshot::get`] has it.
     pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Iter {
         table.iter_at(table.bounds(&range), self.pin.clone())
     }
@@ -93,8 +96,23 @@ impl Snapshot {
         table.iter_at(Ok(Bounds::all()), self.pin.clone())
     }
 
-    /// A cursor over the table.
+    /// A cursor over the table. Where [`Snapshot::get`] fails its seeks do.
     pub fn cursor(&self, table: &Table) -> Cursor {
         table.cursor_at(Bounds::all(), self.pin.clone())
+    }
+}
+
+impl Table {
+    /// Refuses to be read at a moment of another database, where the number stands for something else.
+    #[inline]
+    pub(crate) fn refuse_pin(&self, pin: &Pin) -> Result<()> {
+        self.refuse_if_dropped()?;
+        if pin.engine().instance() == self.engine.instance() { Ok(()) } else { Err(self.is_of_another()) }
+    }
+
+    /// That it was given to another database than its own.
+    #[cold]
+    pub(crate) fn is_of_another(&self) -> Error {
+        Error::invalid(format!("table {:?} is of another opened database", self.name()))
     }
 }

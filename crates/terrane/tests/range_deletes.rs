@@ -323,3 +323,36 @@ fn what_scans_step_over_in_memory_is_flushed() {
         assert_eq!(skipped < 100, is_on, "{skipped} versions were stepped over");
     }
 }
+
+/// A cursor that is refreshed again and again, as short scans do, between puts and range deletes.
+#[test]
+fn a_refreshed_cursor_sees_range_deletes_that_came_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir.path().join("db"));
+    let table = db.default_table();
+    fill(&db, 1_000);
+    table.delete_range(&number_key(990), &number_key(995)).unwrap();
+    let mut cursor = table.cursor();
+    let first_from = |cursor: &mut terrane::Cursor, number: u64| {
+        cursor.refresh();
+        cursor.seek(&number_key(number)).unwrap();
+        cursor.row().map(|(key, _)| key.to_vec())
+    };
+    for round in 0..60u64 {
+        let at = round * 15;
+        assert_eq!(first_from(&mut cursor, at), Some(number_key(at)));
+        // Nothing new, or a put alone, and then a range delete.
+        table.put(&number_key(at + 5), b"again").unwrap();
+        assert_eq!(first_from(&mut cursor, at), Some(number_key(at)));
+        table.delete_range(&number_key(at), &number_key(at + 10)).unwrap();
+        assert_eq!(first_from(&mut cursor, at), Some(number_key(at + 10)));
+        table.put(&number_key(at + 3), b"back").unwrap();
+        assert_eq!(first_from(&mut cursor, at), Some(number_key(at + 3)));
+        match round {
+            20 => db.flush_to_run(table).unwrap(),
+            40 => db.compact_range(table, ..).unwrap(),
+            _ => {}
+        }
+    }
+    assert_eq!(first_from(&mut cursor, 990), Some(number_key(995)));
+}

@@ -261,3 +261,41 @@ fn a_scan_is_of_one_moment() {
     cursor.seek_first().unwrap();
     assert!(cursor.row().is_none());
 }
+
+/// Nothing is written and nobody asks: time passes.
+#[test]
+fn the_space_of_what_has_expired_comes_back_by_itself() {
+    for is_on in [true, false] {
+        let world = World::new();
+        let mut options = Options { memory_bytes: 16 << 20, ..Options::default() };
+        options.set("expiry_compaction", if is_on { "true" } else { "false" }).unwrap();
+        options.set("compression_last", "none").unwrap();
+        let env = Env { clock: world.hand.clone(), ..Env::real() };
+        let db = Db::open_in(world.dir.path().join("db"), &options, env).unwrap();
+        let table = db.default_table();
+        for number in 0..20_000u32 {
+            let minutes = if number % 100 == 0 { 600 } else { 1 + u64::from(number % 2) };
+            table.put_with_ttl(&number.to_be_bytes(), &[7; 500], Duration::from_secs(60 * minutes)).unwrap();
+            // The second flush takes the blocks of the first over as they are.
+            if number % 10_000 == 9_999 {
+                db.flush().unwrap();
+            }
+        }
+        db.wait_until_quiescent().unwrap();
+        let live = |db: &Db| db.shape().store_live_bytes;
+        let (full, written) = (live(&db), db.stats().bytes_written);
+        assert_eq!(entries(&db), 20_000);
+        world.hand.move_on(130_000);
+        db.wait_until_quiescent().unwrap();
+        if is_on {
+            assert!(live(&db) < full / 4, "{} of {full} bytes are left", live(&db));
+            assert_eq!(entries(&db), 200);
+        } else {
+            assert_eq!(entries(&db), 20_000);
+        }
+        assert_eq!(db.stats().bytes_written, written, "nobody wrote");
+        assert_eq!(table.iter().count(), 200);
+        assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
+        db.close().unwrap();
+    }
+}

@@ -3,6 +3,7 @@
 //! One clock reading per operation: the end of one is the start of the next. Writes gather into batches; a batch is one
 //! latency and as many operations as it has records.
 
+mod ranges;
 mod requests;
 mod transaction;
 
@@ -218,6 +219,7 @@ impl<'r> Worker<'r> {
                 self.put(*number, *bytes)
             }
             Operation::Delete(number) => self.delete(*number),
+            Operation::DeleteRange(number, keys) => self.delete_range(*number, *keys),
             Operation::Scan(number, rows, direction) => self.scan(*number, *rows, *direction),
             Operation::Transaction(numbers, bytes) => self.transact(numbers, *bytes),
         }

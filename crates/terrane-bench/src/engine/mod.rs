@@ -238,6 +238,14 @@ pub trait Session {
     /// The engine's; `Unsupported` for `sync` if the engine cannot promise it.
     fn write(&mut self, table: u32, writes: &[Write<'_>], sync: bool) -> Result<()>;
 
+    /// Removes every key from `start` to before `end`, as one record; with `sync` it is on disk before this returns.
+    ///
+    /// # Errors
+    /// `Unsupported` if the engine has no range deletes: they are not emulated; its own.
+    fn delete_range(&mut self, _table: u32, _start: &[u8], _end: &[u8], _sync: bool) -> Result<()> {
+        Err(Error::unsupported("this engine", "range deletes that the bench knows"))
+    }
+
     /// Runs one transaction: reads each key for update, in the order given, lends its value, and sets it. Returns whether
     /// it committed; `false`: it was refused because of others and changed nothing. The same key comes once.
     ///

@@ -253,6 +253,11 @@ impl Session for TerraneSession<'_> {
         self.engine.db.write(&self.batch, sync_of(sync)).map(drop).map_err(failed("write"))
     }
 
+    fn delete_range(&mut self, table: u32, start: &[u8], end: &[u8], sync: bool) -> Result<()> {
+        let table = &self.engine.tables[table as usize];
+        table.delete_range_with(start, end, sync_of(sync)).map_err(failed("delete a range"))
+    }
+
     fn transact(&mut self, changes: &[Change<'_>], sync: bool, visit: &mut Visit<'_>) -> Result<bool> {
         let Terrane { db, mode, tables, .. } = self.engine;
         transact::transact(db, &mode.transactions, tables, changes, sync_of(sync), visit)

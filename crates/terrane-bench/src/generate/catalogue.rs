@@ -15,6 +15,9 @@ use crate::plan::{Data, Distribution, ValueSize};
 
 use super::distribution::ZIPFIAN_CONSTANT;
 
+/// Keys of a range delete, about.
+pub const RANGE_KEYS: u64 = 100;
+
 /// A workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
@@ -182,7 +185,7 @@ pub fn find(name: &str) -> Result<&'static Definition> {
 }
 
 use OperationKind::{
-    Delete, Insert, MultiRead, Read, ReadMissing, ReadModifyWrite, Scan, Transaction, Update,
+    Delete, DeleteRange, Insert, MultiRead, Read, ReadMissing, ReadModifyWrite, Scan, Transaction, Update,
 };
 
 const fn mix(shares: &'static [(OperationKind, f64)]) -> Mix {
@@ -237,7 +240,7 @@ const MIXGRAPH: Mix = Mix {
     values: ValueChoice::Pareto(ValueSize::Pareto { shape: 0.2615, scale: 25.45, max: 1024 }),
 };
 
-static DEFINITIONS: [Definition; 24] = [
+static DEFINITIONS: [Definition; 26] = [
     fill("load", "inserts every key once, in order of numbers (YCSB's load phase)", KeyChoice::Ascending),
     ycsb("ycsb_a", "50 % reads, 50 % updates", true, mix(&[(Read, 0.5), (Update, 0.5)])),
     ycsb("ycsb_b", "95 % reads, 5 % updates", true, mix(&[(Read, 0.95), (Update, 0.05)])),
@@ -290,6 +293,25 @@ static DEFINITIONS: [Definition; 24] = [
     Definition {
         deletes: true,
         ..random("deleterandom", "removes random keys", true, mix(&[(Delete, 1.0)]))
+    },
+    Definition {
+        deletes: true,
+        ..random(
+            "deleterangerandom",
+            "removes 100 keys from random ones on, by range deletes",
+            true,
+            mix(&[(DeleteRange, 1.0)]),
+        )
+    },
+    Definition {
+        deletes: true,
+        scan_rows: 8,
+        ..random(
+            "mixdeleterange",
+            "50 % gets, 29.8 % puts, 20 % seeks with nexts, 0.2 % range deletes of 100 keys",
+            true,
+            mix(&[(Read, 0.5), (Update, 0.298), (Scan, 0.2), (DeleteRange, 0.002)]),
+        )
     },
     Definition {
         distribution: None,

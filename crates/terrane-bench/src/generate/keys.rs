@@ -67,6 +67,20 @@ impl Keys {
         }
     }
 
+    /// Writes a key that lies about `keys` keys behind that of `number` in its table, where all have `count` keys: the end of
+    /// a range. It is greater than the key of `number`.
+    pub fn write_end(&self, number: u64, keys: u64, count: u64, key: &mut [u8]) {
+        if !self.hashed {
+            return self.write(number + keys * self.tables, key);
+        }
+        let apart = (1u128 << 64) / u128::from((count / self.tables).max(1));
+        let end = (u128::from(self.place(number)) + u128::from(keys) * apart).min(u64::MAX.into()) as u64;
+        match self.form {
+            Form::Hexadecimal => tail(key, &hexadecimal(end)),
+            _ => tail(key, &end.to_be_bytes()),
+        }
+    }
+
     /// Writes a key that never exists into `key`, near the key of `number`.
     #[inline]
     pub fn write_missing(&self, number: u64, key: &mut [u8]) {

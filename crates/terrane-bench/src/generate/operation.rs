@@ -19,6 +19,8 @@ pub enum Operation {
     ReadModifyWrite(u64, usize),
     /// Removes a key.
     Delete(u64),
+    /// Removes so many keys from this one on, in the order of keys, by one range delete.
+    DeleteRange(u64, u64),
     /// Visits some rows from a key.
     Scan(u64, u64, Direction),
     /// Reads several keys, each once, for update and writes each with a value of so many bytes, as one transaction.
@@ -43,6 +45,8 @@ pub enum OperationKind {
     ReadModifyWrite,
     /// Deletes.
     Delete,
+    /// Range deletes.
+    DeleteRange,
     /// Seeks with their nexts, and whole scans.
     Scan,
     /// Transactions, with every run that it took until they committed.
@@ -51,7 +55,7 @@ pub enum OperationKind {
 
 impl OperationKind {
     /// Every kind.
-    pub const ALL: [OperationKind; 9] = [
+    pub const ALL: [OperationKind; 10] = [
         OperationKind::Read,
         OperationKind::ReadMissing,
         OperationKind::MultiRead,
@@ -59,6 +63,7 @@ impl OperationKind {
         OperationKind::Insert,
         OperationKind::ReadModifyWrite,
         OperationKind::Delete,
+        OperationKind::DeleteRange,
         OperationKind::Scan,
         OperationKind::Transaction,
     ];
@@ -76,6 +81,7 @@ impl Operation {
             Operation::Insert(..) => OperationKind::Insert,
             Operation::ReadModifyWrite(..) => OperationKind::ReadModifyWrite,
             Operation::Delete(_) => OperationKind::Delete,
+            Operation::DeleteRange(..) => OperationKind::DeleteRange,
             Operation::Scan(..) => OperationKind::Scan,
             Operation::Transaction(..) => OperationKind::Transaction,
         }

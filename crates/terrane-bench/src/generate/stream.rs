@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::catalogue::{Background, Definition, KeyChoice, Kind, Mix, Rows};
+use super::catalogue::{Background, Definition, KeyChoice, Kind, Mix, RANGE_KEYS, Rows};
 use super::distribution::{Chooser, Part};
 use super::operation::{Operation, OperationKind};
 use super::permutation::Permutation;
@@ -173,6 +173,7 @@ impl Stream {
             OperationKind::Update => Operation::Update(number, self.sizes.next(random)),
             OperationKind::ReadModifyWrite => Operation::ReadModifyWrite(number, self.sizes.next(random)),
             OperationKind::Delete => Operation::Delete(number),
+            OperationKind::DeleteRange => Operation::DeleteRange(number, RANGE_KEYS),
             OperationKind::Scan => {
                 let rows = rows(self.rows, self.scan_rows, random);
                 Operation::Scan(number, rows, self.direction)

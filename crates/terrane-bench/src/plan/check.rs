@@ -111,6 +111,11 @@ fn check_run(run: &Run, kind: &Kind) -> Result<()> {
         run.record.is_none() || !matches!(kind, Kind::Stream(mix) if transacts(mix)),
         "record: a trace has no transactions",
     )?;
+    let removes_ranges = |mix: &Mix| mix.share(OperationKind::DeleteRange) > 0.0;
+    demand(
+        run.record.is_none() || !matches!(kind, Kind::Stream(mix) if removes_ranges(mix)),
+        "record: a trace has no range deletes",
+    )?;
     demand(run.window == 1 || run.batch == 1, "window and batch: one of them must be 1")?;
     demand(run.scan_rows >= 1, "scan_rows: accepted is 1 or more")?;
     demand(run.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "rate: accepted is above 0")?;

@@ -58,7 +58,9 @@ impl State {
                 self.put_plain(out, SCAN | time | backward | same, later, *key);
                 put_some(out, rows);
             }
-            Operation::Transaction(..) => unreachable!("a plan that records transactions is refused"),
+            Operation::Transaction(..) | Operation::DeleteRange(..) => {
+                unreachable!("a plan that records transactions or range deletes is refused")
+            }
             Operation::MultiRead(keys) => {
                 let (same, count) = same(&mut self.count, keys.len() as u64);
                 out.push(MULTI_READ | time | same);

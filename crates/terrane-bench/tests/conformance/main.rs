@@ -28,7 +28,7 @@ fn terrane() {
         &[("cores", "1"), ("cores_helping", "false"), ("cores_pinned", "true")],
     ];
     for mode in modes {
-        let promises = Promises { name: "terrane", ..FULL };
+        let promises = Promises { name: "terrane", range_deletes: true, ..FULL };
         suite(promises, |directory| {
             let mut options = options(directory, promises);
             options.options =

@@ -21,7 +21,7 @@ fn found(options: &EngineOptions) -> Option<Box<dyn Engine>> {
 
 fn run_with(named: &[(&str, &str)]) {
     let directory = tempfile::tempdir().expect("a directory");
-    let promises = Promises { name: "rocksdb", ..FULL };
+    let promises = Promises { name: "rocksdb", range_deletes: true, ..FULL };
     if found(&options(directory.path(), promises)).is_none() {
         return;
     }

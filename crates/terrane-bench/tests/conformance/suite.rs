@@ -19,6 +19,7 @@ pub(crate) struct Promises {
     pub(crate) value_bytes_max: u64,
     /// Whether an empty value is a value.
     pub(crate) empty_values: bool,
+    pub(crate) range_deletes: bool,
 }
 
 pub(crate) const FULL: Promises = Promises {
@@ -28,6 +29,7 @@ pub(crate) const FULL: Promises = Promises {
     reopen: true,
     value_bytes_max: 300 << 10,
     empty_values: true,
+    range_deletes: false,
 };
 
 pub(crate) fn options(directory: &Path, promises: Promises) -> EngineOptions {
@@ -231,6 +233,24 @@ fn syncs(session: &mut dyn Session, promises: Promises) {
     }
 }
 
+/// A range of keys goes at once, its end stays, and what is written behind it is there.
+fn range_deletes(session: &mut dyn Session, promises: Promises) {
+    for name in [&b"range a"[..], b"range b", b"range c"] {
+        put(session, 0, name, b"there");
+    }
+    let removed = session.delete_range(0, b"range a", b"range c", false);
+    if !promises.range_deletes {
+        return assert!(matches!(removed, Err(Error::Unsupported { .. })), "{removed:?}");
+    }
+    removed.expect("delete a range");
+    assert_eq!((get(session, 0, b"range a"), get(session, 0, b"range b")), (None, None));
+    assert!(get(session, 0, b"range c").is_some());
+    put(session, 0, b"range b", b"again");
+    assert!(get(session, 0, b"range b").is_some());
+    session.delete_range(0, b"range ", b"range d", true).expect("delete a range with sync");
+    assert_eq!((get(session, 0, b"range b"), get(session, 0, b"range c")), (None, None));
+}
+
 /// Every step does its work or says `Unsupported`; the data stays what it was.
 fn controls(engine: &dyn Engine) {
     let steps = [
@@ -289,6 +309,7 @@ pub(crate) fn suite(promises: Promises, open: impl Fn(&Path) -> Result<Box<dyn E
     requests(&mut *session);
     scans(&mut *session, promises);
     syncs(&mut *session, promises);
+    range_deletes(&mut *session, promises);
     drop(session);
     threads(&*engine, promises);
     controls(&*engine);

@@ -28,6 +28,9 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
         count(ingested.files_linked),
         size(ingested.bytes_copied),
     )?;
+    if ingested.files_left > 0 {
+        writeln!(out, "{} files could not be removed", count(ingested.files_left))?;
+    }
     Ok(db.close()?)
 }
 

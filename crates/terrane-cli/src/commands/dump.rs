@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use terrane_format::dump::Field;
-use terrane_format::extent::{ALIGN_BYTES, FOOTER_RANGED_BYTES, Footer};
+use terrane_format::extent::{ALIGN_BYTES, FOOTER_BYTES_MAX, Footer};
 use terrane_format::external::{TRAILER_BYTES, Trailer};
 use terrane_format::{extent, external, manifest, segment};
 
@@ -101,10 +101,10 @@ struct Found {
 fn find_extents(file: &mut (impl Read + Seek)) -> std::io::Result<Found> {
     let len = file.seek(SeekFrom::End(0))?;
     let mut by_start = BTreeMap::new();
-    let mut footer = [0; FOOTER_RANGED_BYTES];
+    let mut footer = [0; FOOTER_BYTES_MAX];
     let mut end = ALIGN_BYTES as u64;
     while end <= len {
-        file.seek(SeekFrom::Start(end - FOOTER_RANGED_BYTES as u64))?;
+        file.seek(SeekFrom::Start(end - FOOTER_BYTES_MAX as u64))?;
         file.read_exact(&mut footer)?;
         if let Ok(footer) = Footer::decode(&footer)
             && let Some(start) = end.checked_sub(u64::from(footer.bytes))
@@ -242,6 +242,7 @@ mod tests {
                 deletes: 0,
                 seq_min: terrane_base::SeqNo(1),
                 seq_max: terrane_base::SeqNo(1),
+                expiry: None,
             };
             let mut encoded = Vec::new();
             footer.encode(&mut encoded);

@@ -22,6 +22,7 @@ Examples:
   terrane sim --replay failed.txt             a script, such as a failed run prints
   terrane sim --seed 4711 > run.txt           the script of a run, to read or to change
   terrane sim --seeds 20 --variants 30        the same operations under 30 configurations each: equal answers
+  terrane sim --until 10000000 --kinds        seeds until so many operations are done, and how often which was done
   terrane sim --crash-points 1000000          every crash of every small history, until so many states are judged
 
 A run is a script: one line per operation, and what happens around it (crash, fault, rot, ...). The seed decides all
@@ -48,6 +49,12 @@ pub struct Sim {
     /// Operations of each run
     #[arg(long, value_name = "K", default_value_t = 1_000)]
     pub operations: u64,
+    /// Run seeds until so many operations are done, however many seeds that takes
+    #[arg(long, value_name = "N", conflicts_with_all = ["seeds", "replay", "seed", "crash_points", "variants"])]
+    pub until: Option<u64>,
+    /// Say at the end how often what was done, by kind, as rows of a table
+    #[arg(long)]
+    pub kinds: bool,
     /// Threads; each run needs one
     #[arg(long, value_name = "T", default_value_t = 2)]
     pub threads: u64,
@@ -83,7 +90,10 @@ pub struct Sim {
 impl Sim {
     /// The seeds.
     fn numbers(&self) -> std::ops::Range<u64> {
-        self.start..self.start.saturating_add(self.seeds)
+        match self.until {
+            Some(_) => self.start..u64::MAX,
+            None => self.start..self.start.saturating_add(self.seeds),
+        }
     }
 }
 
@@ -100,7 +110,7 @@ pub(super) fn run(command: &Sim, out: &mut dyn Write) -> Result<(), Failure> {
         (Some(states), _) => explore(command, states, out),
         (None, Some(variants)) => {
             let job = Metamorph { operations: command.operations, variants };
-            follow(command, job, command.numbers(), out, show, &|_| false)
+            follow(command, job, command.numbers(), out, (show, |_| String::new()), &|_| false)
         }
         (None, None) => run_seeds(command, out),
     }
@@ -125,7 +135,11 @@ fn replay(path: &std::path::Path, out: &mut dyn Write) -> Result<(), Failure> {
 
 fn run_seeds(command: &Sim, out: &mut dyn Write) -> Result<(), Failure> {
     let job = Seeds { operations: command.operations, shrink_runs: SHRINK_RUNS };
-    follow(command, job, command.numbers(), out, show, &|_| false)
+    let is_enough = |sum: &Outcome| command.until.is_some_and(|count| sum.operations >= count);
+    let table = |sum: &Outcome| {
+        if command.kinds { format!("| what | times |\n|---|---|\n{}", sum.did) } else { String::new() }
+    };
+    follow(command, job, command.numbers(), out, (show, table), &is_enough)
 }
 
 fn explore(command: &Sim, states: u64, out: &mut dyn Write) -> Result<(), Failure> {
@@ -136,23 +150,23 @@ fn explore(command: &Sim, states: u64, out: &mut dyn Write) -> Result<(), Failur
     };
     // Past the last history they begin anew, with other samples.
     let numbers = command.start..u64::MAX;
-    follow(command, job, numbers, out, show_explored, &|sum| sum.states >= states)
+    follow(command, job, numbers, out, (show_explored, |_| String::new()), &|sum| sum.states >= states)
 }
 
-/// Runs a campaign, draws its figures and reports how it ended.
+/// Runs a campaign, draws its figures and reports how it ended: in a line, and in a table.
 fn follow<J: Job>(
     command: &Sim,
     job: J,
     numbers: std::ops::Range<u64>,
     out: &mut dyn Write,
-    show: impl Fn(&J::Sum) -> String,
+    (show, table): (impl Fn(&J::Sum) -> String, impl Fn(&J::Sum) -> String),
     is_enough: &dyn Fn(&J::Sum) -> bool,
 ) -> Result<(), Failure> {
     let env = Env::real();
     let count = numbers.end.saturating_sub(numbers.start);
     let bar = if numbers.end == u64::MAX { ProgressBar::new_spinner() } else { ProgressBar::new(count) };
     let style = if numbers.end == u64::MAX {
-        "{spinner} {pos} histories {elapsed} {msg}"
+        "{spinner} {pos} {elapsed} {msg}"
     } else {
         "{bar:24} {pos}/{len} {elapsed} {msg}"
     };
@@ -173,6 +187,7 @@ fn follow<J: Job>(
     bar.finish_and_clear();
     let seconds = (env.clock.now() - start).as_secs_f64();
     writeln!(out, "{} done in {seconds:.1} s: {}", state.done, show(&state.sum))?;
+    write!(out, "{}", table(&state.sum))?;
     if state.failures.is_empty() {
         return Ok(());
     }

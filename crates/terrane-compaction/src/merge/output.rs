@@ -3,8 +3,11 @@
 //! Invariants:
 //! 1. All versions of a key are in one extent: an extent ends only before a new key.
 //! 2. A range delete goes into the extent of the entries that it lies among. Where it reaches further it is cut behind a key
-//!    `k`, at `k` and a zero, so that the bounds of extents, both inclusive, stay apart.
+//!    `k`, at `k` and a zero, so that the bounds of extents, both inclusive, stay apart. Over much of the level below it is
+//!    cut at borders of extents there, so that jobs beside each other can take its pieces further.
 //! 3. What was written goes back to the store unless [`Output::commit`] was reached.
+
+mod divide;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -52,6 +55,8 @@ pub(super) struct Output<'a> {
     grandparent: usize,
     met_bytes: u64,
     cut_is_due: bool,
+    /// Bytes of grandparents after which a range delete is cut.
+    piece_bytes: u64,
     is_committed: bool,
     /// Range deletes that the output must have, in key order, and the first that no extent has yet.
     ranges: Vec<Fragment>,
@@ -87,6 +92,7 @@ impl<'a> Output<'a> {
             grandparent: 0,
             met_bytes: 0,
             cut_is_due: false,
+            piece_bytes: divide::piece_bytes(spec),
             is_committed: false,
             ranges,
             next_range: 0,
@@ -125,25 +131,28 @@ impl<'a> Output<'a> {
     /// Puts the range deletes that begin before `key`, the least that comes next, into extents.
     fn take_ranges_before(&mut self, key: &[u8], work: &mut Work) -> Result<()> {
         while self.next_begins(|start| start < key) {
-            self.take_range(work)?;
+            self.take_range(Some(key), work)?;
         }
         Ok(())
     }
 
-    /// Puts the next range delete into the present extent or, if that is full, into a new one.
-    fn take_range(&mut self, work: &mut Work) -> Result<()> {
+    /// Puts the next range delete into the present extent or, if that is full, into a new one; then in pieces as far as
+    /// `key`, the least that comes next, or to its end.
+    fn take_range(&mut self, key: Option<&[u8]>, work: &mut Work) -> Result<()> {
+        let ends_piece = self.ends_piece();
         let Some(next) = self.ranges.get(self.next_range) else { return Ok(()) };
         let (bytes, held) = (next.encoded_len(), self.writer.range_delete_bytes());
         let is_full = held > 0 && held + bytes > RANGE_BYTES_MAX;
         if !self.writer.is_empty()
-            && (is_full || self.open_bytes() + bytes > SLOT_BYTES)
+            && (ends_piece || is_full || self.open_bytes() + bytes > SLOT_BYTES)
             && !self.would_come_back(&next.start)
         {
             let start = next.start.clone();
             // What was cut off in front of it comes first.
             return self.close(Some(&start), work);
         }
-        self.push_range()
+        self.push_range()?;
+        self.divide_range(key, work)
     }
 
     /// Whether an extent that ended before `start` would have nothing but a piece of one range delete, and leave the rest in
@@ -215,8 +224,14 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Adds a stored block. Requires: its keys are greater than all before.
-    pub(super) fn add_block(&mut self, row: &IndexRow<'_>, stored: &[u8], work: &mut Work) -> Result<()> {
+    /// Adds a stored block, of an extent that tells of entries that expire or not. Requires: its keys are greater than all before.
+    pub(super) fn add_block(
+        &mut self,
+        row: &IndexRow<'_>,
+        stored: &[u8],
+        may_expire: bool,
+        work: &mut Work,
+    ) -> Result<()> {
         self.take_ranges_before(row.first_key, work)?;
         let is_full = !self.writer.fits_block(row) || self.open_bytes() + stored.len() > self.limit;
         if !self.writer.is_empty() && (is_full || self.cut_is_due) {
@@ -226,7 +241,7 @@ impl<'a> Output<'a> {
             return Err(out_of_order());
         }
         self.take_ranges_to(row.first_key)?;
-        self.writer.add_block(row, stored)?;
+        self.writer.add_block(row, stored, may_expire)?;
         self.take_ranges_to(row.last_key)?;
         self.slack = 0;
         work.blocks_copied += 1;
@@ -261,18 +276,23 @@ impl<'a> Output<'a> {
     }
 
     /// Looks whether the output left so many grandparents behind that the extent should end before `key`, the
-    /// least key of what is added from now on.
-    pub(super) fn pass_grandparents(&mut self, key: &[u8]) {
+    /// least key of what is added from now on. Requires: nothing with a lesser key waits to be added.
+    pub(super) fn pass_grandparents(&mut self, key: &[u8], work: &mut Work) -> Result<()> {
+        if self.has_ranges() {
+            self.take_ranges_before(key, work)?;
+            self.divide_taken(Some(key), work)?;
+        }
         while let Some(grandparent) = self.spec.grandparents.get(self.grandparent)
             && grandparent.largest.as_slice() < key
         {
             if !self.writer.is_empty() {
-                self.met_bytes += u64::from(grandparent.bytes);
+                self.met_bytes += grandparent.bytes;
             }
             self.grandparent += 1;
         }
         self.cut_is_due =
             self.met_bytes > self.spec.grandparent_bytes_max && self.open_bytes() >= CUT_BYTES_MIN;
+        Ok(())
     }
 
     /// Writes the extent that is being filled, if it has anything. `next` is the least key of what follows.
@@ -307,8 +327,9 @@ impl<'a> Output<'a> {
 
     /// Makes what there is so far durable and hands it over. Requires: what is added from now on has greater keys.
     pub(super) fn commit_part(&mut self, work: &mut Work) -> Result<Committed> {
+        self.divide_taken(None, work)?;
         while self.next_range < self.ranges.len() {
-            self.take_range(work)?;
+            self.take_range(None, work)?;
         }
         self.close(None, work)?;
         self.control.check()?;

@@ -23,7 +23,8 @@ pub(super) enum Reuse {
 /// Decides over an extent, while `open_bytes` of output wait to become an extent.
 pub(super) fn of_extent(spec: &JobSpec, meta: &ExtentMeta, open_bytes: usize) -> Reuse {
     let is_as_wanted = !spec.rewrites && meta.compression == spec.output.compression;
-    if !is_as_wanted || drops_deletes(spec, meta.deletes, meta.entries, &meta.smallest, &meta.largest) {
+    let dead = meta.deletes + expiring(spec, meta);
+    if !is_as_wanted || drops_deletes(spec, dead, meta.entries, &meta.smallest, &meta.largest) {
         return Reuse::None;
     }
     // A re-linked extent would stay as small as it is.
@@ -51,8 +52,14 @@ pub(super) fn copies_block(spec: &JobSpec, meta: &ExtentMeta, row: &IndexRow<'_>
     let is_as_wanted = !spec.rewrites && !is_numbered && meta.compression == spec.output.compression;
     // Small blocks come from borders of earlier merges; decoded, they become one with their neighbours.
     let is_full = row.raw_len as usize >= spec.output.block_bytes / 2;
-    let (deletes, entries) = (u64::from(row.deletes), u64::from(row.entries));
+    // Which blocks have them nobody knows.
+    let (deletes, entries) = (u64::from(row.deletes) + expiring(spec, meta), u64::from(row.entries));
     is_as_wanted && is_full && !drops_deletes(spec, deletes, entries, row.first_key, row.last_key)
+}
+
+/// Entries of an extent that may have expired, for a job that drops such.
+fn expiring(spec: &JobSpec, meta: &ExtentMeta) -> u64 {
+    meta.expiry.filter(|_| spec.drops_deletes).map_or(0, |expiry| expiry.entries)
 }
 
 /// Whether enough deletes could be dropped from keys `first` to `last` to make decoding worth it.

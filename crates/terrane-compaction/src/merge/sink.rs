@@ -49,6 +49,14 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// Looks whether the output should end before `key`, the least of what comes next.
+    pub(super) fn pass_grandparents(&mut self, key: &[u8]) -> Result<()> {
+        if !self.is_at(key) {
+            self.settle()?;
+        }
+        self.output.pass_grandparents(key, &mut self.work)
+    }
+
     /// Whether `key` is the one that went through the filter last.
     pub(super) fn is_at(&self, key: &[u8]) -> bool {
         self.has_key && self.key == key

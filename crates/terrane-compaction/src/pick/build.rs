@@ -8,7 +8,7 @@ use terrane_format::manifest::Place;
 use super::Picker;
 use crate::job::{Grandparent, Input, JobKind, JobSpec, OutputSettings};
 use crate::range::{Hull, KeyRange};
-use crate::shape::{LevelView, overlapping, overlapping_range};
+use crate::shape::{LevelView, bytes_of, overlapping, overlapping_range};
 
 /// Ranges below a job, or grandparents, from which on a level counts as one range, or none is listed: a spec
 /// stays small even if it meets a level of 500,000 extents.
@@ -73,7 +73,7 @@ impl<'a> Picker<'a> {
         };
         // What was gathered must not be cut apart again.
         let is_gather = draft.kind == JobKind::Gather;
-        let grandparents = if is_gather { Vec::new() } else { self.grandparents(draft.target, &range) };
+        let grandparents = if is_gather { Vec::new() } else { self.grandparents(&draft, &range) };
         Some(JobSpec {
             kind: draft.kind,
             table: self.shape.table,
@@ -152,14 +152,24 @@ impl<'a> Picker<'a> {
         numbers.max().unwrap_or_default()
     }
 
-    fn grandparents(&self, target: u8, range: &KeyRange) -> Vec<Grandparent> {
-        let place = Place::Level(target + 1);
+    fn grandparents(&self, draft: &Draft<'a>, range: &KeyRange) -> Vec<Grandparent> {
+        let place = Place::Level(draft.target + 1);
         let over = self.slice(place, overlapping_range(self.shape.view(place), range));
-        if over.range.len() > LISTED_MAX {
+        // Range deletes are cut at their borders, and the further they reach the more it matters: of many every so manieth.
+        let is_ranged = draft.slices.iter().any(|slice| {
+            slice.level.next_ranged(slice.range.start).is_some_and(|next| slice.range.contains(&next))
+        });
+        if over.range.len() > LISTED_MAX && !is_ranged {
             return Vec::new();
         }
-        let metas = over.range.clone().map(|index| over.level.meta(index));
-        metas.map(|meta| Grandparent { largest: meta.largest.clone(), bytes: meta.bytes }).collect()
+        let together = over.range.len().div_ceil(LISTED_MAX).max(1);
+        let groups = over.range.clone().step_by(together);
+        let group = |first: usize| {
+            let group = first..(first + together).min(over.range.end);
+            let largest = over.level.meta(group.end - 1).largest.clone();
+            Grandparent { largest, bytes: bytes_of(over.level, group) }
+        };
+        groups.map(group).collect()
     }
 }
 

@@ -1,8 +1,9 @@
 //! What is worth doing when nothing is due, in this order: overflow runs that are left, a tree that is too
-//! deep, extents full of deletes, small neighbours.
+//! deep, extents full of deletes and of what has expired, small neighbours.
 
 use std::ops::Range;
 
+use terrane_base::Moment;
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_storage::SLOT_BYTES;
@@ -75,10 +76,12 @@ impl<'a> Picker<'a> {
         hull.to_range().is_some_and(|range| self.is_free(&slices, number - 1, &range))
     }
 
-    /// Extents that are mostly deletes: in the bottom these vanish in place, elsewhere they move down.
+    /// Extents that are mostly deletes, or have mostly expired: in the bottom these vanish in place, elsewhere they move down.
     fn deletes_job(&self, number: u8) -> Option<JobSpec> {
         let level = self.shape.level(number);
-        if level.totals().deletes == 0 && level.totals().range_deletes == 0 {
+        let totals = level.totals();
+        let may_have_expired = totals.expiring > 0 && self.shape.now > Moment(0);
+        if totals.deletes == 0 && totals.range_deletes == 0 && !may_have_expired {
             return None;
         }
         let first = self.cursors.start(self.shape, number);
@@ -150,11 +153,12 @@ impl<'a> Picker<'a> {
     }
 
     fn is_full_of_deletes(&self, meta: &ExtentMeta) -> bool {
+        let expired = meta.expiry.map_or(0, |expiry| expiry.expired(self.shape.now));
+        let dead = meta.deletes.saturating_add(expired);
         // A range delete goes down until it has met all that it hides.
         meta.range_deletes.is_some()
-            || meta.deletes > 0
-                && meta.deletes.saturating_mul(1000)
-                    >= meta.entries.saturating_mul(self.limits.deletes_permille)
+            || dead > 0
+                && dead.saturating_mul(1000) >= meta.entries.saturating_mul(self.limits.deletes_permille)
     }
 
     fn is_bottom(&self, number: u8, meta: &ExtentMeta) -> bool {

@@ -112,7 +112,7 @@ impl<'a> Picker<'a> {
     }
 
     /// Some extents of run `lead` and what must sink with them, newest first, L1 last.
-    fn sinking(&self, lead: usize, range: Range<usize>) -> Vec<Slice<'a>> {
+    pub(super) fn sinking(&self, lead: usize, range: Range<usize>) -> Vec<Slice<'a>> {
         let mut slices = vec![self.slice(Place::Run(self.shape.runs[lead].id), range)];
         let mut hull = Hull::default();
         slices[0].add_to(&mut hull);

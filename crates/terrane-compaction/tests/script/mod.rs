@@ -97,6 +97,7 @@ impl World {
                 "policy" => self.policy = Setting::parse(value).unwrap(),
                 "through" => self.limits.merge_through = Setting::parse(value).unwrap(),
                 "trigger" => self.limits.overflow_runs_trigger = size(),
+                "early" => self.limits.early_range_deletes = Setting::parse(value).unwrap(),
                 "job" => self.limits.job_bytes_max = size(),
                 "relinks" => self.limits.job_relinks_max = size() as usize,
                 "compression" => self.limits.compression = Setting::parse(value).unwrap(),

@@ -4,8 +4,10 @@
 //! L1 x2 6MiB of 16MiB
 //!   [a#3..c#9] 2MiB
 //!   [d#1..m#1] 4MiB del=50% lz4
+//!   [d#9..m#9] 4KiB rdel=d..m/2
 //! ```
 //!
+//! `rdel` are range deletes, in so many fragments, from the first to before the second key.
 //! The numbers behind the keys are the least and the greatest sequence number. `x2` and the sizes of the head line
 //! are printed, not read.
 
@@ -16,7 +18,7 @@ use std::sync::Arc;
 use terrane_base::options::{Compression, Setting};
 use terrane_base::{ExtentId, SeqNo};
 use terrane_compaction::{JobSpec, KeyRange, Targets};
-use terrane_format::extent::{self, ExtentMeta, Handle};
+use terrane_format::extent::{self, ExtentMeta, Handle, RangeSection};
 use terrane_format::manifest::Place;
 use terrane_levels::{Level, Metasnapshot};
 use terrane_storage::SLOT_BYTES;
@@ -68,8 +70,12 @@ fn parse_extent(line: &str, next_slot: &mut u32) -> ExtentMeta {
     };
     let ((smallest, seq_min), (largest, seq_max)) = (key(first), key(last));
     let bytes = u64::parse(words.next().unwrap()).unwrap() as u32;
-    let (mut deletes, mut compression) = (0, Compression::None);
+    let (mut deletes, mut compression, mut range_deletes) = (0, Compression::None, None);
     for word in words {
+        if let Some(ranges) = word.strip_prefix("rdel=") {
+            range_deletes = Some(Box::new(parse_ranges(ranges)));
+            continue;
+        }
         match word.strip_prefix("del=").map(|share| share.trim_end_matches('%')) {
             Some(share) => deletes = share.parse::<u64>().unwrap() * ENTRIES / 100,
             None => compression = Setting::parse(word).unwrap(),
@@ -90,10 +96,18 @@ fn parse_extent(line: &str, next_slot: &mut u32) -> ExtentMeta {
         blocks: 1,
         index: Handle::default(),
         filter: Handle::default(),
-        range_deletes: None,
+        range_deletes,
+        expiry: None,
         format_version: extent::VERSION,
         compression,
     }
+}
+
+fn parse_ranges(text: &str) -> RangeSection {
+    let (range, fragments) = text.split_once('/').unwrap_or((text, "1"));
+    let (start, end) = range.split_once("..").unwrap();
+    let (start, end) = (start.as_bytes().to_vec(), end.as_bytes().to_vec());
+    RangeSection { part: Handle::default(), fragments: fragments.parse().unwrap(), start, end }
 }
 
 pub(crate) fn slots_of(bytes: u32) -> u32 {
@@ -140,6 +154,10 @@ fn show_extent(meta: &ExtentMeta) -> String {
     );
     if meta.deletes > 0 {
         write!(out, " del={}%", meta.deletes * 100 / meta.entries).unwrap();
+    }
+    if let Some(section) = &meta.range_deletes {
+        let [start, end] = [&section.start, &section.end].map(|key| String::from_utf8_lossy(key));
+        write!(out, " rdel={start}..{end}/{}", section.fragments).unwrap();
     }
     if meta.compression != Compression::None {
         write!(out, " {}", meta.compression.show()).unwrap();

@@ -3,7 +3,8 @@
 //! 1. up to which number may be told: what is visible, or what is known to survive the loss of power
 //! 2. the next batch from the segments (`trail.rs`), through their files: a reader takes no lock that a commit takes, and
 //!    keeps no segment
-//! 3. its records, without those of the engine's own tables (`change.rs`): what is prepared shows when it is committed
+//! 3. its records, without those of the engine's own tables (`change.rs`): what is prepared shows when it is committed, and
+//!    extents that were announced show if they came in (`ingest/mark.rs`)
 //! 4. nothing there: wait until a commit says so.
 //!
 //! A reader needs no open database: beside a process that writes it reads what that has brought into its segments.
@@ -23,11 +24,13 @@ use terrane_base::key_order::BYTEWISE;
 use terrane_base::options::JournalMode;
 use terrane_base::{Error, KeyOrders, Kind, Result, SeqNo, TableId, epoch};
 use terrane_device::Disk;
+use terrane_journal::ReadBatch;
 use terrane_levels::directory::JOURNAL;
 use terrane_levels::{Manifest, State};
 
 use crate::catalog::HIDDEN_PREFIX;
 use crate::engine::Engine;
+use crate::ingest::mark::{self, Fate};
 use crate::settings::KEY_ORDER;
 use crate::stats::add;
 use change::TableName;
@@ -231,33 +234,56 @@ impl Feed {
     /// The next batch that is there now.
     ///
     /// # Errors
-    /// `Gone` if the reader fell behind what is kept; `Cancelled` once the database closes; `Corrupt`, `Io`.
+    /// `Gone` if the reader fell behind what is kept; `Poisoned` in front of extents of which only the next opening shows whether
+    /// they came in; `Cancelled` once the database closes; `Corrupt`, `Io`.
     pub fn try_next(&mut self) -> Result<Option<ChangeBatch>> {
         loop {
-            let batch = match &mut self.source {
-                Source::Engine(engine, options) => {
-                    engine.refuse_if_closing()?;
-                    let state = || Ok(engine.manifest.state());
-                    let Some(batch) = self.trail.next_batch(engine.may_tell(*options), true, &state)? else {
-                        return Ok(None);
-                    };
-                    let told = ChangeBatch::new(batch.clone(), &mut |id| Ok(engine.table_named(id)));
-                    told.inspect_err(|_| self.trail.put_back(batch))?
+            let Some(batch) = self.next_batch()? else { return Ok(None) };
+            let told = match self.fate_of(&batch) {
+                Ok(Fate::CameIn) => self.change_batch(batch.clone()),
+                Ok(Fate::Void) => Ok(None),
+                Ok(Fate::Open) => {
+                    self.trail.put_back(batch);
+                    return Ok(None);
                 }
-                Source::Files(files) => {
-                    let Some(batch) = self.trail.next_batch(SeqNo::MAX, false, &|| files.state())? else {
-                        return Ok(None);
-                    };
-                    let told = ChangeBatch::new(batch.clone(), &mut |id| files.name_of(id));
-                    told.inspect_err(|_| self.trail.put_back(batch))?
-                }
+                Err(error) => Err(error),
             };
-            if let Some(batch) = batch {
+            if let Some(told) = told.inspect_err(|_| self.trail.put_back(batch))? {
                 if let Source::Engine(engine, _) = &self.source {
                     add(&engine.counters.batches_told, 1);
                 }
-                return Ok(Some(batch));
+                return Ok(Some(told));
             }
+        }
+    }
+
+    /// The next batch of the journal, whatever it changed.
+    fn next_batch(&mut self) -> Result<Option<ReadBatch>> {
+        match &self.source {
+            Source::Engine(engine, options) => {
+                engine.refuse_if_closing()?;
+                let state = || Ok(engine.manifest.state());
+                self.trail.next_batch(engine.may_tell(*options), true, &state)
+            }
+            Source::Files(files) => self.trail.next_batch(SeqNo::MAX, false, &|| files.state()),
+        }
+    }
+
+    /// Whether a batch changed what it says: the mark of extents may not have.
+    fn fate_of(&self, batch: &ReadBatch) -> Result<Fate> {
+        if !mark::is_mark(batch.records()) {
+            return Ok(Fate::CameIn);
+        }
+        match &self.source {
+            Source::Engine(engine, _) => engine.marks.fate(batch.first_seq(), &engine.manifest.state()),
+            Source::Files(files) => Ok(mark::fate_in(&*files.state()?, batch.first_seq())),
+        }
+    }
+
+    fn change_batch(&mut self, batch: ReadBatch) -> Result<Option<ChangeBatch>> {
+        match &mut self.source {
+            Source::Engine(engine, _) => ChangeBatch::new(batch, &mut |id| Ok(engine.table_named(id))),
+            Source::Files(files) => ChangeBatch::new(batch, &mut |id| files.name_of(id)),
         }
     }
 

@@ -115,7 +115,9 @@ impl Trail {
                     let reader = self.reader.as_ref().expect("compared above");
                     if is_sure { Err(reader.damaged()) } else { Ok(false) }
                 }
-                Ok(Found::Gone(oldest)) => Err(Error::gone(self.next, oldest)),
+                Ok(Found::Gone(oldest)) => {
+                    Err(Error::gone(format!("changes from {} on", self.next), Some(oldest)))
+                }
                 Ok(Found::ToCome) => Ok(false),
                 Err(error) => Err(error),
             };

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result};
 use terrane_format::dump;
-use terrane_format::external::{BYTEWISE, COMPARATOR, MERGE_OPERATOR};
+use terrane_format::external::{BYTEWISE, KEY_ORDER, MERGE_OPERATOR};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 use terrane_table::ExternalFile;
 
+use super::edit_room::EditRoom;
 use super::{Arrival, Ingested};
 use crate::engine::Engine;
 use crate::stats::add;
@@ -29,7 +30,7 @@ pub struct IngestFile {
 pub struct IngestOptions {
     /// Copy the extents instead of giving the file another name: for files that somebody may still write to.
     pub copy: bool,
-    /// Remove the files once they are in.
+    /// Remove the files once they are in; [`Ingested::files_left`] counts those that cannot be removed.
     pub remove: bool,
     /// Read everything before, check every checksum and what the file says of its extents; true unless it is set otherwise.
     /// Without it the file is believed, and a block is checked when it is read: for files of one's own.
@@ -49,7 +50,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Invalid` for a file that was written for another order of keys or another merge operator than its table has, for two
-    /// files of a table that overlap, or no file at all; `Corrupt`, naming file and offset; `TimedOut` if somebody keeps
+    /// files of a table that overlap, more extents than one commit can name (64 MiB of their first and last keys), or no file; `Corrupt`, naming file and offset; `TimedOut` if somebody keeps
     /// locks within the files; `NotFound` for a table that was dropped; `Full`, `Poisoned`, `Io`.
     pub fn ingest(&self, files: &[IngestFile], options: IngestOptions) -> Result<Ingested> {
         self.refuse_if_read_only()?;
@@ -72,7 +73,9 @@ impl Engine {
         ingested.seq = self.settle_in(&arrivals, options.lock_timeout)?;
         add(&self.counters.files_ingested, files.len() as u64);
         if options.remove {
-            files.iter().try_for_each(|file| self.disk.remove(&file.path))?;
+            // They are in: an error would say that they are not.
+            let left = files.iter().filter(|file| self.disk.remove(&file.path).is_err());
+            ingested.files_left = left.count() as u64;
         }
         Ok(ingested)
     }
@@ -97,6 +100,12 @@ impl Engine {
         });
         let opened = opened.collect::<Result<Vec<_>>>()?;
         check_apart(files, &opened)?;
+        let mut room = EditRoom::default();
+        for (file, opened) in files.iter().zip(&opened) {
+            for meta in &opened.contents().extents {
+                room.take(file.table.id, meta, "take in fewer files at once")?;
+            }
+        }
         Ok(opened)
     }
 
@@ -178,10 +187,10 @@ fn check_purpose(file: &ExternalFile, table: &Table) -> Result<()> {
             table.name
         )))
     };
-    let comparator = file.contents().option(COMPARATOR).unwrap_or(BYTEWISE);
+    let found = file.contents().option(KEY_ORDER).unwrap_or(BYTEWISE);
     let order = table.sense.order().map_or(BYTEWISE, |order| order.name());
-    if comparator != order {
-        return refuse(COMPARATOR, comparator, order);
+    if found != order {
+        return refuse(KEY_ORDER, found, order);
     }
     let settings = table.settings();
     let wanted = settings.merge_operator.get();

@@ -9,6 +9,7 @@ use terrane_format::dump;
 use terrane_format::extent::{ExtentMeta, UNNUMBERED_SEQ};
 use terrane_table::{ExtentWriter, WriterSettings};
 
+use super::edit_room::EditRoom;
 use super::{Arrival, IngestOptions, Ingested};
 use crate::engine::Engine;
 use crate::table::Table;
@@ -21,6 +22,7 @@ pub struct Loader {
     arrival: Arrival,
     last_key: Option<Vec<u8>>,
     stored: Vec<u8>,
+    room: EditRoom,
     is_finished: bool,
 }
 
@@ -56,6 +58,7 @@ impl Engine {
             arrival: Arrival { table: table.clone(), extents: Vec::new() },
             last_key: None,
             stored: Vec::new(),
+            room: EditRoom::default(),
             is_finished: false,
         })
     }
@@ -65,7 +68,7 @@ impl Loader {
     /// Adds a value; it expires by the table's time to live.
     ///
     /// # Errors
-    /// `Invalid` if the key does not come after the last one, or is beyond the limits; `Full`, `Poisoned`, `Io`.
+    /// `Invalid` if the key does not come after the last one, is beyond the limits, or one commit cannot name more extents; `Full`, `Poisoned`, `Io`.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         match self.arrival.table.sense.expiry_of_put() {
             Moment::NEVER => self.add(key, RecordKind::Put, value),
@@ -111,8 +114,11 @@ impl Loader {
         }
         self.control.spend(self.writer.estimated_bytes() as u64)?;
         let meta: ExtentMeta = self.writer.finish(&*self.engine.store)?;
+        let remedy = "end the load before, and begin another one";
+        let fits = self.room.take(self.arrival.table.id, &meta, remedy);
+        // It is given back with the others.
         self.arrival.extents.push(meta);
-        Ok(())
+        fits
     }
 
     /// Makes what was added part of the table, as one commit: all of it or nothing, durable on return. Of nothing, nothing.

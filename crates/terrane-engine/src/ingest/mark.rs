@@ -1,8 +1,21 @@
-//! What the journal says of extents that came in: a record of no table ([`TableId::NONE`]). It changes nothing and gives them
-//! their number; readers of changes are told by it which tables they came into.
+//! What the journal says of extents that come in: a *mark*, a record of no table ([`TableId::NONE`]) that is a batch by itself. It
+//! changes nothing and gives them their number; readers of changes are told by it which tables they came into.
+//!
+//! The mark is there before the edit that brings the extents in, and that edit may fail. So a mark alone says nothing:
+//! 1. It is *decided* once the state of the manifest mentions its number or a higher one: the edit does, and nothing else can
+//!    before the mark is visible, which is behind the edit.
+//! 2. The state lists the void ones: an edit that failed is told by the next one
+//!    ([`Marks`], `Engine::append_edit`), one that a death prevented by the recovery.
+//! 3. Who reads beside the process that writes goes no further than to the first mark that is not decided.
+//! 4. Where a sync of the manifest failed nobody knows: that is decided by the next opening.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use terrane_base::record::Record;
-use terrane_base::{RecordKind, TableId};
+use terrane_base::{Error, Kind, RecordKind, Result, SeqNo, TableId};
+use terrane_levels::State;
 
 const KEY: &[u8] = b"ingest";
 const ID_BYTES: usize = size_of::<u32>();
@@ -17,11 +30,110 @@ pub(crate) fn record(value: &[u8]) -> Record<'_> {
     Record { kind: RecordKind::Put, table: TableId::NONE, key: KEY, value }
 }
 
+/// What became of the extents that a mark announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// They came in.
+    CameIn,
+    /// They did not.
+    Void,
+    /// Not decided.
+    Open,
+}
+
+/// What a state says of the mark `seq`.
+pub(crate) fn fate_in(state: &State, seq: SeqNo) -> Fate {
+    if is_void(state, seq) {
+        Fate::Void
+    } else if seq <= state.last_seq() {
+        Fate::CameIn
+    } else {
+        Fate::Open
+    }
+}
+
+fn is_void(state: &State, seq: SeqNo) -> bool {
+    state.void_marks.contains(&seq) && !terrane_base::planted!(BelieveMark)
+}
+
+/// Marks of an open database whose edits failed.
+#[derive(Debug, Default)]
+pub(crate) struct Marks(Mutex<Failed>);
+
+#[derive(Debug, Default)]
+struct Failed {
+    /// Their extents did not come in, and the manifest does not say so yet.
+    void: BTreeSet<SeqNo>,
+    /// The edit may be durable or not.
+    unknown: BTreeSet<SeqNo>,
+}
+
+impl Marks {
+    /// Those that a recovery found and that no edit will tell of: the database is open for reading.
+    pub(crate) fn new(void: Vec<SeqNo>) -> Marks {
+        Marks(Mutex::new(Failed { void: void.into_iter().collect(), unknown: BTreeSet::new() }))
+    }
+
+    /// Notes that the edit of the mark `seq` failed. To be called before the number is visible.
+    pub(crate) fn note_failure(&self, seq: SeqNo, error: &Error) {
+        let mut failed = self.0.lock();
+        let is_unknown = error.kind() == Kind::Poisoned;
+        let marks = if is_unknown { &mut failed.unknown } else { &mut failed.void };
+        marks.insert(seq);
+    }
+
+    /// Those that the next edit tells of.
+    pub(crate) fn void(&self) -> Vec<SeqNo> {
+        self.0.lock().void.iter().copied().collect()
+    }
+
+    /// An edit has told of these.
+    pub(crate) fn forget(&self, told: &[SeqNo]) {
+        if !told.is_empty() {
+            let mut failed = self.0.lock();
+            failed.void.retain(|seq| !told.contains(seq));
+        }
+    }
+
+    /// A state that is copied: what failed is not in it, so there it is void.
+    pub(crate) fn told_in(&self, state: Arc<State>) -> Arc<State> {
+        let failed = self.0.lock();
+        if failed.void.is_empty() && failed.unknown.is_empty() {
+            return state;
+        }
+        let mut state = State::clone(&state);
+        Arc::make_mut(&mut state.void_marks).extend(failed.void.iter().chain(&failed.unknown));
+        Arc::new(state)
+    }
+
+    /// What became of the mark `seq`, which is visible.
+    ///
+    /// # Errors
+    /// `Poisoned` if only the next opening shows.
+    pub(crate) fn fate(&self, seq: SeqNo, state: &State) -> Result<Fate> {
+        let failed = self.0.lock();
+        if failed.unknown.contains(&seq) {
+            let message = format!(
+                "the manifest could not be written when extents came in with {seq}: whether they did shows when the database \
+                 is opened again"
+            );
+            return Err(Error::new(Kind::Poisoned, message));
+        }
+        let has_failed = failed.void.contains(&seq) && !terrane_base::planted!(BelieveMark);
+        Ok(if has_failed || is_void(state, seq) { Fate::Void } else { Fate::CameIn })
+    }
+}
+
 /// The tables that a record says extents came into; none for any other record.
 pub(crate) fn tables_of<'r>(record: &Record<'r>) -> impl Iterator<Item = TableId> + use<'r> {
     let is_mark = record.table == TableId::NONE && record.key == KEY;
     let ids = if is_mark { record.value } else { &[] };
     ids.as_chunks::<ID_BYTES>().0.iter().map(|id| TableId(u32::from_le_bytes(*id)))
+}
+
+/// Whether a batch of these records is a mark: it has no other.
+pub(crate) fn is_mark(records: &[u8]) -> bool {
+    Record::decode(records).is_ok_and(|(record, _)| tables_of(&record).next().is_some())
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 //!
 //! 1. Prepare: files are opened and compared with their tables; their extents come into the store, linked where that is
 //!    possible (`files.rs`), or are written there (`load.rs`). Durable, and named by nobody yet.
+//!    What the one edit of the commit has no room for (`edit_room.rs`) is refused here.
 //! 2. Publish (`publish.rs`): one commit, one edit, the next pictures.
 //!
 //! Until the edit is durable a crash leaves nothing, from then on all of it.
 
+mod edit_room;
 mod files;
 mod load;
 pub(crate) mod mark;
@@ -37,6 +39,8 @@ pub struct Ingested {
     pub files_linked: u64,
     /// Bytes of extents that were copied, because their file could not be linked, or was not to be.
     pub bytes_copied: u64,
+    /// Files that were to be removed once they are in, and could not be.
+    pub files_left: u64,
 }
 
 /// Extents for one table, which follow each other and have no numbers yet, and lie in the store.

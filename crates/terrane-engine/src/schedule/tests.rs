@@ -1,9 +1,9 @@
 //! Tests of the schedule: who may run beside whom, and what is left of a job that failed.
 
-use terrane_base::options::{Compression, Options};
+use terrane_base::options::Options;
 use terrane_base::{ExtentId, SeqNo};
 use terrane_compaction::{Input, JobKind, JobSpec, KeyRange, Limits, OutputSettings};
-use terrane_format::extent::{ExtentMeta, Handle, VERSION};
+use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 
 use super::*;
@@ -36,7 +36,6 @@ fn compactions_leave_a_worker_to_memory() {
 fn meta(first: &str, last: &str) -> ExtentMeta {
     ExtentMeta {
         id: ExtentId { file: 1, slot: 0 },
-        slots: 1,
         bytes: 1,
         raw_bytes: 1,
         smallest: first.into(),
@@ -44,13 +43,8 @@ fn meta(first: &str, last: &str) -> ExtentMeta {
         seq_min: SeqNo(1),
         seq_max: SeqNo(1),
         entries: 1,
-        deletes: 0,
         blocks: 1,
-        index: Handle::default(),
-        filter: Handle::default(),
-        range_deletes: None,
-        format_version: VERSION,
-        compression: Compression::None,
+        ..ExtentMeta::default()
     }
 }
 

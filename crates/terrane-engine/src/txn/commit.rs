@@ -9,7 +9,7 @@ use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, TableId};
 use crate::catalog::name_of;
 use crate::engine::Engine;
 use crate::stats::add;
-use crate::txn::fences::Ground;
+use crate::txn::fences::{Fence, Ground};
 use crate::txn::locks::{LockKey, LockMode, LockTable, Owner, Patience, Refusal, Waited};
 use crate::txn::range::{KeyRange, deletes_of};
 use crate::txn::window::{FlightId, Footprint, Look, Stale, Verdict, Window};
@@ -46,6 +46,9 @@ impl Drop for Held<'_> {
         self.locks.release(self.owner, &self.keys);
     }
 }
+
+/// What a batch that belongs to no transaction has locked: keys, or all of it by a fence.
+type PlainLocks<'l> = (Held<'l>, Option<Fence<'l>>);
 
 /// A flight that ends with the value: without a commit, unless it is told of one.
 pub(crate) struct InFlight<'w> {
@@ -86,41 +89,58 @@ pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
 
 impl Engine {
     /// Commits a batch that belongs to no transaction while transactions live. Waits for their locks until this moment of the
-    /// clock, or as long as any write does.
+    /// clock, or as long as any write does; for extents that come in, as for everything that the engine does alone, to the end.
     #[cold]
     pub(crate) fn commit_watched(&self, batch: &Batch, sync: bool, until: Option<Duration>) -> Result<SeqNo> {
-        let mut patience = self.patience(LOCK_TIMEOUT);
-        patience.until = until.unwrap_or(patience.until);
-        let committed = self.commit_plain(batch, sync, &patience);
+        let committed = self.commit_plain(batch, sync, until);
         self.txn.watch.passed();
         committed
     }
 
-    fn commit_plain(&self, batch: &Batch, sync: bool, patience: &Patience<'_>) -> Result<SeqNo> {
-        let writes = keys_of(batch);
-        let owner = self.txn.new_owner();
-        let deletes = deletes_of(batch);
-        let mut held = Held::new(&self.txn.locks, owner);
-        // All at once where there are ranges; keys alone one by one, in an order that all keep.
-        let _fence =
-            if deletes.is_empty() {
-                for key in writes.iter() {
-                    let taken = held.acquire(key, LockMode::Exclusive, patience);
-                    taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
-                }
-                None
-            } else {
-                let ground = Ground { keys: writes.clone(), ranges: deletes.clone(), is_alone: false };
-                let fence = self.txn.locks.fence(owner, &ground, patience);
-                Some(fence.map_err(|refusal| {
-                    self.refused(refusal, deletes.first().map(KeyRange::first).as_ref())
-                })?)
-            };
+    fn commit_plain(&self, batch: &Batch, sync: bool, until: Option<Duration>) -> Result<SeqNo> {
+        let (writes, deletes) = (keys_of(batch), deletes_of(batch));
+        let ground = Ground { keys: writes.clone(), ranges: deletes.clone(), is_alone: false };
+        let (_locks, patience) = self.lock_plain(&ground, until)?;
         let footprint = Footprint { writes, deletes, ..Footprint::default() };
-        let flight = self.enter_window(&footprint, false, patience)?;
+        let flight = self.enter_window(&footprint, false, &patience)?;
         let seq = self.commit_batch(batch, sync)?;
         flight.land(seq);
         Ok(seq)
+    }
+
+    /// Locks what a plain batch changes; also returns what is left of its patience.
+    fn lock_plain(&self, ground: &Ground, until: Option<Duration>) -> Result<(PlainLocks<'_>, Patience<'_>)> {
+        let owner = self.txn.new_owner();
+        loop {
+            let mut patience = self.patience(LOCK_TIMEOUT);
+            patience.until = until.unwrap_or(patience.until);
+            match self.try_lock_plain(owner, ground, &patience) {
+                Ok(locks) => return Ok((locks, patience)),
+                // Nobody can have that done sooner: it ends as soon as the device lets it.
+                Err((Refusal::ComingIn, _)) if until.is_none() => {}
+                Err((refusal, key)) => return Err(self.refused(refusal, Some(&key))),
+            }
+        }
+    }
+
+    /// All at once where there are ranges; keys alone one by one, in an order that all keep.
+    fn try_lock_plain(
+        &self,
+        owner: Owner,
+        ground: &Ground,
+        patience: &Patience<'_>,
+    ) -> std::result::Result<PlainLocks<'_>, (Refusal, LockKey)> {
+        let mut held = Held::new(&self.txn.locks, owner);
+        if !ground.ranges.is_empty() {
+            let fence = self.txn.locks.fence(owner, ground, patience);
+            let in_range =
+                |refusal| (refusal, ground.ranges.first().map_or_else(|| ground.first(), KeyRange::first));
+            return fence.map_err(in_range).map(|fence| (held, Some(fence)));
+        }
+        for key in ground.keys.iter() {
+            held.acquire(key, LockMode::Exclusive, patience).map_err(|refusal| (refusal, key.clone()))?;
+        }
+        Ok((held, None))
     }
 
     /// Enters the window once nobody in flight is in the way.
@@ -187,6 +207,12 @@ impl Engine {
                     }
                 };
                 Error::new(Kind::TimedOut, format!("{what}: try again later or raise the lock timeout"))
+            }
+            Refusal::ComingIn => {
+                add(&self.counters.transaction_timeouts, 1);
+                let place = key.map_or_else(String::new, |key| format!(" around {}", self.place_of(key)));
+                let message = format!("extents come in{place}: try again later or raise the lock timeout");
+                Error::new(Kind::TimedOut, message)
             }
             Refusal::Closing => Error::new(Kind::Cancelled, "the database is closing"),
         }

@@ -30,6 +30,12 @@ struct Post {
     stands: bool,
 }
 
+impl Post {
+    fn in_front(&self) -> InFront {
+        InFront::Fence { owner: self.owner, stands: self.stands, is_alone: self.ground.is_alone }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Standing {
     fences: Vec<Post>,
@@ -52,8 +58,15 @@ pub(super) struct Marks {
 pub(super) enum InFront {
     /// Locks of these behind it.
     Holders(Vec<Owner>),
-    /// The fence of this one, and whether it stands.
-    Fence(Owner, bool),
+    /// The fence of this one.
+    Fence {
+        /// Who has put it up.
+        owner: Owner,
+        /// Whether it stands.
+        stands: bool,
+        /// Whether extents come in behind it.
+        is_alone: bool,
+    },
 }
 
 impl InFront {
@@ -61,8 +74,8 @@ impl InFront {
     pub(super) fn owners(&self) -> Vec<Owner> {
         match self {
             InFront::Holders(owners) => owners.clone(),
-            InFront::Fence(owner, true) => vec![*owner],
-            InFront::Fence(_, false) => Vec::new(),
+            InFront::Fence { owner, stands: true, .. } => vec![*owner],
+            InFront::Fence { .. } => Vec::new(),
         }
     }
 }
@@ -163,7 +176,7 @@ impl Fences {
         let mut standing = self.standing.lock();
         let mut others = standing.fences.iter().filter(|post| post.owner != owner);
         if let Some(other) = others.find(|post| post.ground.excludes(ground)) {
-            return Err(InFront::Fence(other.owner, other.stands));
+            return Err(other.in_front());
         }
         standing.next_number += 1;
         let number = standing.next_number;
@@ -199,7 +212,7 @@ impl Fences {
 
     fn find(standing: &Standing, owner: Owner, key: &LockKey) -> Option<InFront> {
         let mut others = standing.fences.iter().filter(|post| post.owner != owner && post.ground.holds(key));
-        others.next().map(|post| InFront::Fence(post.owner, post.stands))
+        others.next().map(Post::in_front)
     }
 
     /// Waits while the fence that was `seen` keeps `owner` from `key`.
@@ -236,7 +249,7 @@ impl Fences {
         let mut standing = self.standing.lock();
         let is_there = |now: Marks| match in_front {
             InFront::Holders(_) => now.releases == seen.releases,
-            InFront::Fence(..) => now.moved == seen.moved,
+            InFront::Fence { .. } => now.moved == seen.moved,
         };
         while is_there(standing.marks) {
             let waited = patience.wait(&self.changed, &mut standing);
@@ -265,10 +278,11 @@ impl Refusal {
     }
 
     fn in_front_of(self, in_front: &InFront) -> Refusal {
-        self.in_front(match in_front {
-            InFront::Holders(owners) => owners.clone(),
-            InFront::Fence(owner, _) => vec![*owner],
-        })
+        match (self, in_front) {
+            (Refusal::TimedOut(_), InFront::Fence { is_alone: true, .. }) => Refusal::ComingIn,
+            (refusal, InFront::Holders(owners)) => refusal.in_front(owners.clone()),
+            (refusal, InFront::Fence { owner, .. }) => refusal.in_front(vec![*owner]),
+        }
     }
 }
 
@@ -318,7 +332,8 @@ mod tests {
         let alone = Ground { is_alone: true, ..ranges.clone() };
         let fence = table.fence(4, &alone, &impatient).unwrap();
         let refused = table.fence(5, &ranges, &impatient).map(drop);
-        assert_eq!(refused, Err(Refusal::TimedOut(vec![4])), "one must be alone there");
+        assert_eq!(refused, Err(Refusal::ComingIn), "one must be alone there");
+        assert_eq!(table.acquire(1, &key("c"), exclusive, &impatient), Err(Refusal::ComingIn));
         drop(fence);
         let replaced = Ground { keys: [key("c")].into(), ..ranges.clone() };
         let fence = table.fence(4, &replaced, &impatient).unwrap();

@@ -82,6 +82,8 @@ pub(crate) enum Refusal {
     Deadlock(Vec<Edge>),
     /// Patience ended while these were in front.
     TimedOut(Vec<Owner>),
+    /// Patience ended while extents came in there.
+    ComingIn,
     /// The database closes.
     Closing,
 }

@@ -306,6 +306,10 @@ impl Transaction {
             let seq = if batch.is_empty() { engine.visible() } else { engine.commit_batch(batch, sync)? };
             flight.land(seq);
             drop((held, fence));
+            if batch.is_empty() && sync {
+                // As where nothing is checked: what it saw is durable.
+                engine.sync()?;
+            }
             add(&engine.counters.transactions_committed, 1);
             Ok(seq)
         };

@@ -4,6 +4,7 @@
 pub mod gate;
 pub mod going_on;
 pub mod oracle;
+pub mod stored;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use terrane_base::{Error, ExtentId, Result};
 
-use super::{ExtentMeta, Footer, Handle, RangeSection, version};
+use super::{ExtentMeta, Footer, Handle, RangeSection};
 use crate::block::{Block, BlockCursor};
 use crate::filter::{self, Filter};
 use crate::index::{IndexBlock, IndexRow};
@@ -164,7 +164,8 @@ fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, id: ExtentId
         index: footer.index,
         filter: footer.filter,
         range_deletes,
-        format_version: version(footer.is_ranged()),
+        expiry: footer.expiry,
+        format_version: footer.form().version(),
         compression: footer.compression,
     }
 }

@@ -1,9 +1,6 @@
 //! An extent and its meta for people to read.
 
-use super::{
-    ALIGN_BYTES, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle, MAGIC, MAGIC_RANGED, NUMBERED,
-    version,
-};
+use super::{ALIGN_BYTES, Expiry, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle, NUMBERED};
 use crate::dump::{self, FIELDS_MAX, Field};
 use crate::{filter, index, range_deletes};
 
@@ -59,7 +56,7 @@ fn describe_blocks(bytes: &[u8], footer: &Footer) -> Vec<Field> {
 
 fn describe_footer(footer: &Footer) -> Vec<Field> {
     let mut list = Lister::default();
-    list.add(2, "version", version(footer.is_ranged()));
+    list.add(2, "version", footer.form().version());
     list.add(1, "compression", format!("{:?}", footer.compression));
     list.add(1, "key", 0);
     list.add(4, "table", footer.table);
@@ -72,12 +69,13 @@ fn describe_footer(footer: &Footer) -> Vec<Field> {
     list.add(8, "deletes", footer.deletes);
     list.add(8, "seq_min", footer.seq_min);
     list.add(8, "seq_max", footer.seq_max);
-    if footer.is_ranged() {
+    if footer.form().is_ranged {
         list.add(HANDLE_BYTES, "range_deletes", show(footer.range_deletes));
         list.add(4, "fragments", footer.fragments);
     }
+    list.add_expiry(footer.expiry);
     list.add(4, "checksum", "holds");
-    list.add(8, "magic", dump::text(if footer.is_ranged() { &MAGIC_RANGED } else { &MAGIC }));
+    list.add(8, "magic", dump::text(&footer.form().magic()));
     list.fields
 }
 
@@ -113,8 +111,9 @@ pub fn describe_meta(bytes: &[u8]) -> (Vec<Field>, usize) {
         list.add(HANDLE_BYTES, "range_deletes", show(section.part));
         list.add(4, "fragments", section.fragments);
         let keys = format!("{} to before {}", dump::text(&section.start), dump::text(&section.end));
-        list.add(len - list.at, "start, end", keys);
+        list.add(key_len(&section.start) + key_len(&section.end), "start, end", keys);
     }
+    list.add_expiry(meta.expiry);
     (list.fields, len)
 }
 
@@ -129,6 +128,13 @@ impl Lister {
     fn add(&mut self, len: usize, name: &str, value: impl ToString) {
         self.fields.push(Field::new(self.at, len, name, value));
         self.at += len;
+    }
+
+    fn add_expiry(&mut self, expiry: Option<Expiry>) {
+        if let Some(Expiry { entries, quarters }) = expiry {
+            self.add(8, "expiring", entries);
+            quarters.iter().for_each(|quarter| self.add(8, "a quarter more by", quarter.0));
+        }
     }
 }
 

@@ -5,8 +5,9 @@
 //!        index:handle filter:handle
 //!        raw_bytes:u64 entries:u64 deletes:u64 seq_min:u64 seq_max:u64
 //!        smallest_len:varint largest_len:varint smallest largest
-//!        range_deletes?
-//! range_deletes = part:handle fragments:u32 start_len:varint end_len:varint start end      in version 2
+//!        range_deletes? expiry?
+//! range_deletes = part:handle fragments:u32 start_len:varint end_len:varint start end      in versions 2 and 4
+//! expiry        = expiring:u64 quarters:u64*4                                              in versions 3 and 4
 //! ```
 //!
 //! The highest bit of the version says that the extent is *numbered as a whole*: it was written before its entries had
@@ -18,7 +19,7 @@ use terrane_base::options::Compression;
 use terrane_base::{Error, ExtentId, Result, SeqNo, key, varint};
 
 use super::{
-    Handle, NUMBERED, UNNUMBERED_SEQ, VERSION, VERSION_RANGED, check_fragments, check_layout,
+    EXPIRY_BYTES, Expiry, Form, Handle, NUMBERED, UNNUMBERED_SEQ, VERSION, check_fragments, check_layout,
     decode_compression, refuse_key,
 };
 use crate::range_deletes::{END_BYTES_MAX, last_key_before};
@@ -68,10 +69,37 @@ pub struct ExtentMeta {
     pub filter: Handle,
     /// The range deletes, if there are any.
     pub range_deletes: Option<Box<RangeSection>>,
+    /// The entries that expire, if there are any.
+    pub expiry: Option<Expiry>,
     /// Version of the extent's format; with [`NUMBERED`] if it is numbered as a whole.
     pub format_version: u16,
     /// Codec that was tried on every block.
     pub compression: Compression,
+}
+
+/// One slot of nothing, in the version of today: to be filled in.
+impl Default for ExtentMeta {
+    fn default() -> Self {
+        ExtentMeta {
+            id: ExtentId::default(),
+            slots: 1,
+            bytes: 0,
+            raw_bytes: 0,
+            smallest: Vec::new(),
+            largest: Vec::new(),
+            seq_min: SeqNo(0),
+            seq_max: SeqNo(0),
+            entries: 0,
+            deletes: 0,
+            blocks: 0,
+            index: Handle::default(),
+            filter: Handle::default(),
+            range_deletes: None,
+            expiry: None,
+            format_version: VERSION,
+            compression: Compression::None,
+        }
+    }
 }
 
 impl ExtentMeta {
@@ -89,6 +117,13 @@ impl ExtentMeta {
             + key_len(&self.smallest)
             + key_len(&self.largest)
             + ranges
+            + self.expiry.map_or(0, |_| EXPIRY_BYTES)
+    }
+
+    /// Which parts the extent has.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        Form { is_ranged: self.range_deletes.is_some(), expires: self.expiry.is_some() }
     }
 
     /// Appends the meta to `out`.
@@ -115,6 +150,9 @@ impl ExtentMeta {
             out.extend_from_slice(&section.start);
             out.extend_from_slice(&section.end);
         }
+        if let Some(expiry) = &self.expiry {
+            expiry.encode(out);
+        }
     }
 
     /// Decodes the meta at the front of `bytes`; also returns how many bytes it took.
@@ -124,11 +162,12 @@ impl ExtentMeta {
     pub fn decode(bytes: &[u8]) -> Result<(ExtentMeta, usize)> {
         let mut fields = Fields::new("extent meta", bytes);
         let format_version = fields.u16()?;
-        if ![VERSION, VERSION_RANGED, VERSION | NUMBERED].contains(&format_version) {
-            return Err(Error::corrupt(format!(
-                "extent version: expected {VERSION} or {VERSION_RANGED}, found {format_version}"
-            )));
-        }
+        // Range deletes are not numbered as a whole.
+        let form = Form::of_version(format_version & !NUMBERED)
+            .filter(|form| format_version & NUMBERED == 0 || !form.is_ranged);
+        let Some(form) = form else {
+            return Err(Error::corrupt(format!("extent version: expected 1 to 4, found {format_version}")));
+        };
         let compression = decode_compression(fields.u8()?)?;
         refuse_key(fields.u8()?)?;
         let id = ExtentId { file: fields.u32()?, slot: fields.u32()? };
@@ -139,8 +178,9 @@ impl ExtentMeta {
         let [smallest_len, largest_len] = [fields.varint()? as usize, fields.varint()? as usize];
         let smallest = fields.take(smallest_len)?.to_vec();
         let largest = fields.take(largest_len)?.to_vec();
-        let is_ranged = format_version == VERSION_RANGED;
-        let range_deletes = if is_ranged { Some(Box::new(RangeSection::decode(&mut fields)?)) } else { None };
+        let range_deletes =
+            form.is_ranged.then(|| RangeSection::decode(&mut fields).map(Box::new)).transpose()?;
+        let expiry = form.expires.then(|| Expiry::decode(&mut fields, entries)).transpose()?;
         let meta = ExtentMeta {
             id,
             slots,
@@ -156,6 +196,7 @@ impl ExtentMeta {
             index,
             filter,
             range_deletes,
+            expiry,
             format_version,
             compression,
         };
@@ -177,11 +218,13 @@ impl ExtentMeta {
     pub fn numbered(&self, seq: SeqNo) -> Result<ExtentMeta> {
         let is_made_for_it = self.seq_min == UNNUMBERED_SEQ
             && self.seq_max == UNNUMBERED_SEQ
-            && self.format_version == VERSION;
+            && self.range_deletes.is_none()
+            && !self.is_numbered();
         if !is_made_for_it {
             return Err(Error::corrupt(format!("extent {} was not made to be numbered as a whole", self.id)));
         }
-        Ok(ExtentMeta { seq_min: seq, seq_max: seq, format_version: VERSION | NUMBERED, ..self.clone() })
+        let format_version = self.format_version | NUMBERED;
+        Ok(ExtentMeta { seq_min: seq, seq_max: seq, format_version, ..self.clone() })
     }
 
     /// The numbers that stand in its index and footer.
@@ -220,7 +263,7 @@ impl ExtentMeta {
                 section.part
             }
         };
-        check_layout(self.bytes, self.index, self.filter, part)
+        check_layout(self.bytes, self.index, self.filter, part, self.form())
     }
 }
 

@@ -8,8 +8,8 @@
 //! handle = offset:u32 len:u32 checksum:u32
 //! ```
 //!
-//! With range deletes the version is 2, the footer has `range_deletes:handle fragments:u32` in front of its checksum, and it
-//! ends with another magic number.
+//! With range deletes the footer has `range_deletes:handle fragments:u32` in front of its checksum; with entries that expire it
+//! has `expiring:u64 quarters:u64*4` there, behind those. Each of the four [forms](Form) has a version and a magic number.
 //!
 //! Every byte is under a checksum: blocks by their index rows, index, filter and footer by their own, and the
 //! zeros are known. Nothing in an extent names its own place, so its bytes may be copied elsewhere; what ties a
@@ -19,9 +19,11 @@
 
 pub mod check;
 mod describe;
+mod expiry;
 mod meta;
 
 pub use describe::{describe, describe_meta};
+pub use expiry::{EXPIRY_BYTES, Expiry, Form};
 pub use meta::{ExtentMeta, RangeSection};
 
 use terrane_base::options::Compression;
@@ -30,10 +32,8 @@ use terrane_base::{Error, Result, SeqNo, TableId};
 use crate::range_deletes;
 use crate::wire::Fields;
 
-/// Version of an extent without range deletes.
+/// Version of an extent without range deletes and entries that expire; the others follow it ([`Form::version`]).
 pub const VERSION: u16 = 1;
-/// Version of an extent with range deletes.
-pub const VERSION_RANGED: u16 = 2;
 /// The bit of a meta's version that says that the extent is numbered as a whole: every entry has the number in the meta,
 /// whatever stands in its blocks. It stands in metas only; the extent itself is of the version in the other bits.
 pub const NUMBERED: u16 = 0x8000;
@@ -41,17 +41,21 @@ pub const NUMBERED: u16 = 0x8000;
 pub const UNNUMBERED_SEQ: SeqNo = SeqNo(1);
 /// The table in the footer of an extent that was written before anybody knew which table it is for.
 pub const ANY_TABLE: TableId = TableId(u32::MAX);
-/// Bytes of the footer, at the very end of an extent without range deletes.
+/// Bytes of the footer, at the very end of an extent without range deletes and entries that expire.
 pub const FOOTER_BYTES: usize = 2 + 1 + 1 + 4 + 4 + 4 + 2 * HANDLE_BYTES + 5 * 8 + 4 + 8;
-/// Bytes of the footer of an extent with range deletes.
-pub const FOOTER_RANGED_BYTES: usize = FOOTER_BYTES + HANDLE_BYTES + 4;
+/// Bytes of the longest footer.
+pub const FOOTER_BYTES_MAX: usize = FOOTER_BYTES + HANDLE_BYTES + 4 + EXPIRY_BYTES;
 /// The length of an extent is a multiple of this: device writes need no tail, and a lost footer is found by
 /// looking at few places.
 pub const ALIGN_BYTES: usize = 4096;
-/// The last eight bytes of an extent without range deletes.
+/// The last eight bytes of an extent without range deletes and entries that expire.
 pub const MAGIC: [u8; 8] = *b"TERRANEx";
 /// The last eight bytes of an extent with range deletes.
 pub const MAGIC_RANGED: [u8; 8] = *b"TERRANEr";
+/// The last eight bytes of an extent with entries that expire.
+pub const MAGIC_EXPIRING: [u8; 8] = *b"TERRANEe";
+/// The last eight bytes of an extent with both.
+pub const MAGIC_RANGED_EXPIRING: [u8; 8] = *b"TERRANEb";
 
 const HANDLE_BYTES: usize = 3 * 4;
 const SEED: u32 = u32::from_le_bytes(*b"FOOT");
@@ -143,25 +147,28 @@ pub struct Footer {
     pub seq_min: SeqNo,
     /// Largest sequence number.
     pub seq_max: SeqNo,
+    /// The entries that expire, if there are any.
+    pub expiry: Option<Expiry>,
 }
 
 impl Footer {
-    /// Whether the extent has range deletes.
+    /// Which parts the extent has.
     #[must_use]
-    pub fn is_ranged(&self) -> bool {
-        !self.range_deletes.is_empty()
+    pub fn form(&self) -> Form {
+        Form { is_ranged: !self.range_deletes.is_empty(), expires: self.expiry.is_some() }
     }
 
     /// Bytes of the footer.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
-        footer_bytes(self.is_ranged())
+        self.form().footer_bytes()
     }
 
     /// Appends the footer to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice(&version(self.is_ranged()).to_le_bytes());
+        let form = self.form();
+        out.extend_from_slice(&form.version().to_le_bytes());
         out.extend_from_slice(&[self.compression as u8, 0]);
         for number in [self.table.0, self.bytes, self.blocks] {
             out.extend_from_slice(&number.to_le_bytes());
@@ -171,17 +178,20 @@ impl Footer {
         for number in [self.raw_bytes, self.entries, self.deletes, self.seq_min.0, self.seq_max.0] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        if self.is_ranged() {
+        if form.is_ranged {
             self.range_deletes.encode(out);
             out.extend_from_slice(&self.fragments.to_le_bytes());
         }
+        if let Some(expiry) = &self.expiry {
+            expiry.encode(out);
+        }
         let checksum = crate::checksum::crc32c(SEED, &out[start..]);
         out.extend_from_slice(&checksum.to_le_bytes());
-        out.extend_from_slice(if self.is_ranged() { &MAGIC_RANGED } else { &MAGIC });
+        out.extend_from_slice(&form.magic());
         debug_assert_eq!(out.len() - start, self.encoded_len());
     }
 
-    /// Decodes a footer from the end of an extent: its last [`FOOTER_RANGED_BYTES`] or more.
+    /// Decodes a footer from the end of an extent: its last [`FOOTER_BYTES_MAX`] or more.
     ///
     /// # Errors
     /// `Corrupt` if magic, checksum or version are wrong or the parts do not fit into the extent.
@@ -189,19 +199,18 @@ impl Footer {
         let Some((body, magic)) = bytes.split_last_chunk() else {
             return Err(Error::corrupt(format!("extent footer of {} bytes is cut", bytes.len())));
         };
-        let is_ranged = *magic == MAGIC_RANGED;
-        let Some(start) = bytes.len().checked_sub(footer_bytes(is_ranged)) else {
-            return Err(Error::corrupt(format!("extent footer of {} bytes is cut", bytes.len())));
-        };
-        if *magic != MAGIC && !is_ranged {
+        let Some(form) = Form::of_magic(*magic) else {
             return Err(Error::corrupt(
                 "extent footer has no magic number: this is not the end of an extent",
             ));
-        }
+        };
+        let Some(start) = bytes.len().checked_sub(form.footer_bytes()) else {
+            return Err(Error::corrupt(format!("extent footer of {} bytes is cut", bytes.len())));
+        };
         let body = &body[start..];
         let body = crate::wire::checked_body("extent footer", SEED, body)?;
         let mut fields = Fields::new("extent footer", body);
-        let (found, expected) = (fields.u16()?, version(is_ranged));
+        let (found, expected) = (fields.u16()?, form.version());
         if found != expected {
             return Err(Error::corrupt(format!("extent version: expected {expected}, found {found}")));
         }
@@ -221,37 +230,31 @@ impl Footer {
             deletes: fields.u64()?,
             seq_min: SeqNo(fields.u64()?),
             seq_max: SeqNo(fields.u64()?),
+            expiry: None,
         };
-        if is_ranged {
+        if form.is_ranged {
             footer.range_deletes = Handle::decode(&mut fields)?;
             footer.fragments = fields.u32()?;
             check_fragments(footer.range_deletes, footer.fragments)?;
         }
-        check_layout(footer.bytes, footer.index, footer.filter, footer.range_deletes)?;
+        if form.expires {
+            footer.expiry = Some(Expiry::decode(&mut fields, footer.entries)?);
+        }
+        check_layout(footer.bytes, footer.index, footer.filter, footer.range_deletes, form)?;
         Ok(footer)
     }
 }
 
-/// Bytes of a footer.
-#[must_use]
-pub fn footer_bytes(is_ranged: bool) -> usize {
-    if is_ranged { FOOTER_RANGED_BYTES } else { FOOTER_BYTES }
-}
-
-/// Bytes of an extent without range deletes whose parts take `content` bytes.
+/// Bytes of an extent without range deletes and entries that expire whose parts take `content` bytes.
 #[must_use]
 pub fn extent_bytes(content: usize) -> usize {
-    extent_bytes_with(content, false)
+    extent_bytes_with(content, Form::default())
 }
 
-/// As [`extent_bytes`]; with range deletes among the parts if it `is_ranged`.
+/// As [`extent_bytes`], of a form.
 #[must_use]
-pub fn extent_bytes_with(content: usize, is_ranged: bool) -> usize {
-    (content + footer_bytes(is_ranged)).next_multiple_of(ALIGN_BYTES)
-}
-
-fn version(is_ranged: bool) -> u16 {
-    if is_ranged { VERSION_RANGED } else { VERSION }
+pub fn extent_bytes_with(content: usize, form: Form) -> usize {
+    (content + form.footer_bytes()).next_multiple_of(ALIGN_BYTES)
 }
 
 /// The length of the extent that starts at the front of `slots`, if a footer can be found that ends it.
@@ -261,8 +264,7 @@ fn version(is_ranged: bool) -> u16 {
 #[must_use]
 pub fn locate(slots: &[u8]) -> Option<usize> {
     (ALIGN_BYTES..=slots.len()).step_by(ALIGN_BYTES).find(|&end| {
-        Footer::decode(&slots[end - FOOTER_RANGED_BYTES..end])
-            .is_ok_and(|footer| footer.bytes as usize == end)
+        Footer::decode(&slots[end - FOOTER_BYTES_MAX..end]).is_ok_and(|footer| footer.bytes as usize == end)
     })
 }
 
@@ -287,7 +289,7 @@ fn check_fragments(range_deletes: Handle, fragments: u32) -> Result<()> {
 }
 
 /// Index, filter, range deletes and footer follow each other; only zeros lie between the last two.
-fn check_layout(bytes: u32, index: Handle, filter: Handle, range_deletes: Handle) -> Result<()> {
+fn check_layout(bytes: u32, index: Handle, filter: Handle, range_deletes: Handle, form: Form) -> Result<()> {
     // No filter is all zeros; so the later end of the two is the end of the content.
     let filter_fits =
         filter == Handle::default() || (filter.len > 0 && u64::from(filter.offset) == index.end());
@@ -296,7 +298,7 @@ fn check_layout(bytes: u32, index: Handle, filter: Handle, range_deletes: Handle
     let ranges_fit =
         range_deletes == Handle::default() || (is_ranged && u64::from(range_deletes.offset) == filtered_end);
     let content_end = filtered_end.max(range_deletes.end());
-    let expected = usize::try_from(content_end).map(|content| extent_bytes_with(content, is_ranged));
+    let expected = usize::try_from(content_end).map(|content| extent_bytes_with(content, form));
     if !filter_fits || !ranges_fit || expected != Ok(bytes as usize) {
         return Err(Error::corrupt(format!(
             "extent of {bytes} bytes: its index ({index:?}), filter ({filter:?}) and range deletes \

@@ -185,6 +185,11 @@ pub enum EditOp {
     },
     /// Says how much history is kept from now on.
     SetHistory(HistoryRule),
+    /// Says that the extents which the journal announces under a number did not come in.
+    VoidMark {
+        /// The number.
+        seq: SeqNo,
+    },
 }
 
 /// Changes that take effect together or not at all.
@@ -227,6 +232,7 @@ impl EditOp {
             EditOp::KeepSegment { .. } => "keep-segment",
             EditOp::ForgetSegment { .. } => "forget-segment",
             EditOp::SetHistory(_) => "set-history",
+            EditOp::VoidMark { .. } => "void-mark",
         }
     }
 
@@ -323,6 +329,10 @@ impl EditOp {
                 put_tag(out, 16);
                 put_u64(out, rule.bytes);
                 put_u64(out, rule.age);
+            }
+            EditOp::VoidMark { seq } => {
+                put_tag(out, 17);
+                put_u64(out, seq.0);
             }
             _ => unreachable!("encode() writes the operations on tables itself"),
         }

@@ -92,6 +92,7 @@ pub(crate) fn example_extent() -> Vec<u8> {
         deletes: 1,
         seq_min: SeqNo(3),
         seq_max: SeqNo(8),
+        expiry: None,
     };
     footer.encode(&mut bytes);
     bytes

@@ -84,6 +84,7 @@ impl State {
                 self.segment_files.remove(&removed.spec.file);
                 Ok(())
             }
+            EditOp::VoidMark { seq } => self.void_mark(*seq),
             EditOp::Flushed { table, seq } => raise(&mut self.live_table(*table)?.flushed, *seq),
             // Several flushes say so at once, in any order: what is durable stays durable.
             EditOp::Durable { seq } => {

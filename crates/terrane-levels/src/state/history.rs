@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Error, Result, SegmentId};
+use terrane_base::{Error, Result, SegmentId, SeqNo};
 use terrane_format::manifest::Kept;
 use terrane_format::segment::SEGMENT_HEADER_BYTES;
 
 use super::apply::{check_seq, no_segment};
 use super::{KeptSegment, State};
+
+/// Void marks that are known, the newest: each is a failure of the device, and memory has a bound.
+const VOID_MARKS_MAX: usize = 1 << 16;
 
 impl State {
     pub(super) fn keep_segment(&mut self, id: SegmentId, kept: Kept) -> Result<()> {
@@ -35,11 +38,28 @@ impl State {
     }
 
     pub(super) fn forget_segment(&mut self, id: SegmentId) -> Result<()> {
-        match self.history.first_key_value() {
-            Some((oldest, segment)) if *oldest == id => self.segment_files.remove(&segment.spec.file),
+        let last_seq = match self.history.first_key_value() {
+            Some((oldest, segment)) if *oldest == id => {
+                self.segment_files.remove(&segment.spec.file);
+                segment.kept.last_seq
+            }
             _ => return Err(Error::invalid(format!("segment {id} is not the oldest of history"))),
         };
         Arc::make_mut(&mut self.history).pop_first();
+        // Nobody reads these marks any more.
+        if self.void_marks.first().is_some_and(|seq| *seq <= last_seq) {
+            Arc::make_mut(&mut self.void_marks).retain(|seq| *seq > last_seq);
+        }
+        Ok(())
+    }
+
+    pub(super) fn void_mark(&mut self, seq: SeqNo) -> Result<()> {
+        check_seq(seq)?;
+        let marks = Arc::make_mut(&mut self.void_marks);
+        marks.insert(seq);
+        if marks.len() > VOID_MARKS_MAX {
+            marks.pop_first();
+        }
         Ok(())
     }
 }

@@ -76,6 +76,8 @@ pub struct State {
     pub history: Arc<BTreeMap<SegmentId, KeptSegment>>,
     /// How much history is kept.
     pub history_rule: HistoryRule,
+    /// Numbers under which the journal announces extents that did not come in.
+    pub void_marks: Arc<BTreeSet<SeqNo>>,
     /// The sealed segment with the highest number so far and its seal, live or not: the chain goes on from it.
     pub last_sealed: Option<(SegmentSpec, Seal)>,
     /// Free numbers.
@@ -107,6 +109,7 @@ impl State {
             segments: BTreeMap::new(),
             history: Arc::default(),
             history_rule: HistoryRule::default(),
+            void_marks: Arc::default(),
             last_sealed: None,
             next: NextIds::default(),
             durable: SeqNo::default(),
@@ -218,6 +221,7 @@ impl PartialEq for State {
         fields(self) == fields(other)
             && self.segments == other.segments
             && (&self.history, self.history_rule) == (&other.history, other.history_rule)
+            && self.void_marks == other.void_marks
             && self.tables == other.tables
     }
 }

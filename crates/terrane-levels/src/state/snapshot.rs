@@ -98,7 +98,7 @@ impl<'a> Pieces<'a> {
         if state.history_rule != HistoryRule::default() {
             self.push(&EditOp::SetHistory(state.history_rule))?;
         }
-        Ok(())
+        state.void_marks.iter().try_for_each(|seq| self.push(&EditOp::VoidMark { seq: *seq }))
     }
 
     fn push(&mut self, op: &EditOp) -> Result<()> {

@@ -23,7 +23,6 @@ pub(crate) fn extent(slot: u32, smallest: &[u8], largest: &[u8]) -> Arc<ExtentMe
     let seq = u64::from(slot) + 1;
     Arc::new(ExtentMeta {
         id: ExtentId { file: 1, slot },
-        slots: 1,
         bytes: extent_bytes((INDEX + 8192) as usize) as u32,
         raw_bytes: 3 << 20,
         smallest: smallest.to_vec(),
@@ -35,9 +34,9 @@ pub(crate) fn extent(slot: u32, smallest: &[u8], largest: &[u8]) -> Arc<ExtentMe
         blocks: 64,
         index: Handle { offset: INDEX, len: 4096, checksum: slot },
         filter: Handle { offset: INDEX + 4096, len: 4096, checksum: slot },
-        range_deletes: None,
         format_version: 1,
         compression: Compression::Lz4,
+        ..ExtentMeta::default()
     })
 }
 

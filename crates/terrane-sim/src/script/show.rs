@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Bound;
 
+use crate::attempt;
 use crate::bulk;
 use crate::fault::{Crash, Harm};
 use crate::op::{Edit, Op, Span, Value, Way};
@@ -30,6 +31,7 @@ impl fmt::Display for Op {
                 f.write_str(mark(*sync, "sync"))
             }
             op if bulk::is_one(op) => bulk::show(op, f),
+            Op::Transact { .. } | Op::Indexed { .. } => attempt::show(self, f),
             Op::Create { table, options: 0 } => write!(f, "create {table}"),
             Op::Create { table, options } => write!(f, "create {table} {options}"),
             Op::Drop { table } => write!(f, "drop {table}"),
@@ -69,6 +71,7 @@ impl fmt::Display for Op {
             ),
             Op::Checkpoint { name } => write!(f, "checkpoint {name}"),
             Op::Backup { keep, seed } => write!(f, "backup {keep} {seed}"),
+            Op::Restore { seed } | Op::GoBack { seed } => write!(f, "{} {seed}", word(self)),
             Op::Room { bytes } => write!(f, "room {bytes}"),
             Op::Rot { seed, path_part } => write!(f, "rot {seed} {path_part}"),
             Op::Decay { seed } => write!(f, "decay {seed}"),
@@ -81,6 +84,8 @@ impl fmt::Display for Op {
 /// An operation that needs nothing more said.
 fn word(op: &Op) -> &'static str {
     match op {
+        Op::Restore { .. } => "restore",
+        Op::GoBack { .. } => "goback",
         Op::Flush => "flush",
         Op::Scrub => "scrub",
         Op::Pause => "pause",

@@ -8,7 +8,7 @@ use terrane_base::{Entry, Error, ExtentId, Kind, Moment, RecordKind, Result, Seq
 use terrane_device::{Disk, File, OpenMode};
 use terrane_format::dump;
 use terrane_format::extent::{ANY_TABLE, ExtentMeta, UNNUMBERED_SEQ};
-use terrane_format::external::{BYTEWISE, COMPARATOR, Contents, MERGE_OPERATOR, Trailer};
+use terrane_format::external::{BYTEWISE, Contents, KEY_ORDER, MERGE_OPERATOR, Trailer};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
 use crate::writer::{ExtentWriter, WriterSettings};
@@ -57,7 +57,7 @@ impl ExternalWriter {
     ) -> Result<ExternalWriter> {
         let writer = ExtentWriter::new(WriterSettings { table: ANY_TABLE, ..settings })?;
         let file = disk.open(path, OpenMode::Create, false)?;
-        let mut options = vec![(COMPARATOR.to_owned(), order.unwrap_or(BYTEWISE).to_owned())];
+        let mut options = vec![(KEY_ORDER.to_owned(), order.unwrap_or(BYTEWISE).to_owned())];
         options.extend(operator.map(|operator| (MERGE_OPERATOR.to_owned(), operator.to_owned())));
         Ok(ExternalWriter {
             disk,

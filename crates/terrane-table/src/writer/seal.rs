@@ -1,7 +1,7 @@
 //! The end of an extent: its parts behind the blocks, and what is said about the whole.
 
 use terrane_base::{Error, ExtentId, Result, SeqNo};
-use terrane_format::extent::{self, ExtentMeta, Footer, Handle, RangeSection};
+use terrane_format::extent::{self, Expiry, ExtentMeta, Footer, Form, Handle, RangeSection};
 use terrane_format::range_deletes::{Fragment, Fragments, seq_range};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
@@ -20,7 +20,8 @@ impl ExtentWriter {
                 Fragments::encode(&writer.range_deletes, &mut writer.bytes);
             }
         });
-        let bytes = extent::extent_bytes_with(self.bytes.len(), self.is_ranged());
+        let form = Form { is_ranged: self.is_ranged(), expires: !self.moments.is_empty() };
+        let bytes = extent::extent_bytes_with(self.bytes.len(), form);
         let slots = bytes.div_ceil(SLOT_BYTES) as u32;
         if slots > EXTENT_SLOTS_MAX {
             return Err(Error::invalid(format!("extent of {slots} slots: the limit is {EXTENT_SLOTS_MAX}")));
@@ -40,7 +41,7 @@ impl ExtentWriter {
         Handle::of(start as u32, &self.bytes[start..])
     }
 
-    fn footer(&self, bytes: u32, blocks: u32, parts: [Handle; 3]) -> Footer {
+    fn footer(&mut self, bytes: u32, blocks: u32, parts: [Handle; 3]) -> Footer {
         let [index, filter, range_deletes] = parts;
         let (least, greatest) = seq_range(&self.range_deletes).unzip();
         Footer {
@@ -57,6 +58,7 @@ impl ExtentWriter {
             deletes: self.totals.deletes,
             seq_min: least.unwrap_or(SeqNo::MAX).min(self.totals.seq_min),
             seq_max: greatest.unwrap_or_default().max(self.totals.seq_max),
+            expiry: Expiry::of(&mut self.moments),
         }
     }
 
@@ -82,7 +84,8 @@ impl ExtentWriter {
             index: footer.index,
             filter: footer.filter,
             range_deletes,
-            format_version: if self.is_ranged() { extent::VERSION_RANGED } else { extent::VERSION },
+            expiry: footer.expiry,
+            format_version: footer.form().version(),
             compression: footer.compression,
         }
     }

@@ -100,6 +100,22 @@ fn options_that_keep_nothing_are_refused() {
     }
 }
 
+/// Segments come and go while history grows: the files of history are none of those that are used again.
+#[test]
+fn what_is_history_is_not_written_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open_with(dir.path(), &options(Some("8MiB"))).unwrap();
+    for round in 0..8 {
+        fill(&db, 300);
+        db.flush().unwrap();
+        db.wait_until_quiescent().unwrap();
+        let all = told(&mut db.changes(SeqNo(1)).unwrap());
+        assert_eq!(all.len(), 300 * (round + 1), "from the first commit on");
+    }
+    assert!(db.stats().history_segments > 20, "{}", db.shape());
+    assert_eq!(db.check(&mut |_, _| {}).unwrap().findings.len(), 0);
+}
+
 /// What the journal did not see leaves no hole that nobody is told of.
 #[test]
 fn a_journal_that_was_off_ends_history() {
@@ -109,9 +125,13 @@ fn a_journal_that_was_off_ends_history() {
     db.flush().unwrap();
     assert!(db.stats().history_segments > 0);
     db.close().unwrap();
+    let kept = segments(dir.path());
     let off = Options { journal: JournalMode::Off, ..options(None) };
     let db = Db::open_with(dir.path(), &off).unwrap();
     assert_eq!(db.changes(SeqNo(1)).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(db.stats().history_segments, 0);
+    let left = segments(dir.path()).into_iter().filter(|file| kept.contains(file)).count();
+    assert_eq!(left, 0, "files of history stay though nobody reads it");
     db.put(b"unseen", b"v").unwrap();
     db.close().unwrap();
     let db = Db::open_with(dir.path(), &options(None)).unwrap();

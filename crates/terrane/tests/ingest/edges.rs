@@ -69,6 +69,37 @@ fn damage_is_found() {
     assert_eq!((table.iter().count(), db.shape().store_live_bytes), (0, 0));
 }
 
+/// Blocks of what came in may be copied as they are stored only with the number that they have there.
+#[test]
+fn merged_blocks_keep_the_number_of_their_commit() {
+    let place = Place::new();
+    let (db, table) = (&place.db, place.db.default_table());
+    table.put(b"apart", b"first").unwrap();
+    let before = db.snapshot();
+    let file = place.file("a", 0..KEYS, b'a');
+    db.ingest(&[(table, &file)], IngestOptions::default()).unwrap();
+    let after = db.snapshot();
+    // Keys within the extent, far from each other: it is opened, and most of its blocks meet nothing.
+    for number in [10, 150, 290] {
+        table.put(&key(number), b"newer").unwrap();
+    }
+    let check = || {
+        assert_eq!(before.iter(table).count(), 1, "a snapshot from before sees nothing of it");
+        assert!(!before.contains(table, &key(70)).unwrap());
+        assert_eq!(after.get(table, &key(70)).unwrap().as_deref(), Some(&value(b'a', 70)[..]));
+        assert_eq!(after.get(table, &key(150)).unwrap().as_deref(), Some(&value(b'a', 150)[..]));
+        assert_eq!(table.get(&key(150)).unwrap().as_deref(), Some(&b"newer"[..]));
+        assert_eq!(table.iter().count(), usize::from(KEYS) + 1);
+    };
+    check();
+    db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
+    check();
+    db.compact_range(table, ..).unwrap();
+    check();
+    assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
+}
+
 #[test]
 fn transactions_that_have_read_the_range_conflict() {
     let place = Place::new();

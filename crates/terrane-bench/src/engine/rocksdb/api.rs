@@ -181,6 +181,8 @@ api! {
         perfcontext_report(*mut PerfContext, c_uchar) -> *mut c_char;
     }
     optional {
+        delete_range_cf(*mut Db, *const WriteOptions, *mut ColumnFamily, *const c_char, usize, *const c_char, usize,
+            ErrPtr);
         options_set_statistics_level(*mut Options, c_int);
         options_set_write_buffer_manager(*mut Options, *mut WriteBufferManager);
         write_buffer_manager_create_with_cache(usize, *const Cache, bool) -> *mut WriteBufferManager;

@@ -252,6 +252,31 @@ impl Session for RocksSession<'_> {
         })
     }
 
+    fn delete_range(&mut self, table: u32, start: &[u8], end: &[u8], sync: bool) -> Result<()> {
+        let Some(delete_range) = self.api.delete_range_cf else {
+            return Err(Error::unsupported(
+                "rocksdb",
+                "range deletes in the C interface of this library (rocksdb_delete_range_cf)",
+            ));
+        };
+        let options = if sync { &self.database.write_sync } else { &self.database.write };
+        checked(self.api, "delete a range", |error| {
+            // SAFETY: all handles are alive, and both keys for the call.
+            unsafe {
+                delete_range(
+                    self.database.raw(),
+                    options.as_ptr(),
+                    self.database.family(table),
+                    start.as_ptr().cast(),
+                    start.len(),
+                    end.as_ptr().cast(),
+                    end.len(),
+                    error,
+                );
+            }
+        })
+    }
+
     fn transact(&mut self, changes: &[Change<'_>], sync: bool, visit: &mut Visit<'_>) -> Result<bool> {
         let mut show = |key: &[u8], pinned| self.visit_pinned(key, pinned, visit);
         transactions::transact(self.database, changes, sync, &mut show)

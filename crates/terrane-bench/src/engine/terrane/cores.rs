@@ -120,6 +120,16 @@ impl Session for ThroughCores<'_> {
         done
     }
 
+    fn delete_range(&mut self, table: u32, start: &[u8], end: &[u8], sync: bool) -> Result<()> {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.clear();
+        let added = batch.delete_range(&self.tables[table as usize], start, end).map_err(failed("batch"));
+        let done =
+            added.and_then(|()| self.alone(|session| session.write(&batch, sync_of(sync)), &mut |_| {}));
+        self.batch = batch;
+        done
+    }
+
     fn iterate(
         &mut self,
         table: u32,

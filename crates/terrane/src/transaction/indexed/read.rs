@@ -99,6 +99,7 @@ impl IndexedBatch {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn get_at(&self, snapshot: &Snapshot, table: &Table, key: &[u8]) -> Result<Option<Value>> {
+        table.refuse_pin(&snapshot.pin)?;
         let value = self.get_over(table, key, Some(snapshot.seq()))?;
         snapshot.pin.check().map(|()| value)
     }
@@ -117,7 +118,7 @@ impl IndexedBatch {
     /// The rows of a range as they will be once the batch is written to the latest state, from both ends.
     #[track_caller]
     pub fn range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> BatchIter<'_> {
-        BatchIter::new(self, table, table.bounds(&range), table.pin())
+        BatchIter::new(self, table, table.refuse_if_dropped().and(table.bounds(&range)), table.pin())
     }
 
     /// The rows of a range of a snapshot under the batch, from both ends.
@@ -127,7 +128,8 @@ impl IndexedBatch {
         table: &Table,
         range: impl RangeBounds<&'k [u8]>,
     ) -> BatchIter<'_> {
-        BatchIter::new(self, table, table.bounds(&range), snapshot.pin.clone())
+        let bounds = table.refuse_pin(&snapshot.pin).and(table.bounds(&range));
+        BatchIter::new(self, table, bounds, snapshot.pin.clone())
     }
 
     /// The batch's own changes within encoded bounds.

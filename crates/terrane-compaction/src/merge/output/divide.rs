@@ -1,0 +1,89 @@
+//! Range deletes that reach over much of the level below the target are cut there, at borders of its extents.
+//!
+//! An extent with nothing but a range delete over the whole table would make a single job of all that is left to do, and an
+//! edit as long. Its pieces lie over about as much each; jobs take them down beside each other.
+
+use std::ops::RangeInclusive;
+
+use terrane_base::{Result, key};
+use terrane_format::range_deletes::last_key_before;
+use terrane_storage::SLOT_BYTES;
+
+use super::Output;
+use crate::job::{JobSpec, Work};
+
+/// A range delete is cut into about so many pieces.
+const PIECES: u64 = 16;
+/// Bytes of grandparents under a piece: fewer are not worth the slot that it takes, more would make an edit too long.
+const PIECE_BYTES: RangeInclusive<u64> = 32 * SLOT_BYTES as u64..=1 << 38;
+
+/// Bytes of grandparents after which a job cuts a range delete.
+pub(super) fn piece_bytes(spec: &JobSpec) -> u64 {
+    let below: u64 = spec.grandparents.iter().map(|grandparent| grandparent.bytes).sum();
+    let least = spec.grandparent_bytes_max.min(*PIECE_BYTES.start());
+    (below / PIECES).clamp(least, *PIECE_BYTES.end())
+}
+
+impl Output<'_> {
+    /// Whether a piece ends before the range delete that comes next: what survives over gaps of the levels below has gaps, too.
+    pub(super) fn ends_piece(&mut self) -> bool {
+        let Some(next) = self.ranges.get(self.next_range) else { return false };
+        while let Some(grandparent) = self.spec.grandparents.get(self.grandparent)
+            && grandparent.largest < next.start
+        {
+            if !self.writer.is_empty() {
+                self.met_bytes += grandparent.bytes;
+            }
+            self.grandparent += 1;
+        }
+        // One that touches the next would be cut in front of all that it is over.
+        let taken = self.next_range.checked_sub(1).map(|taken| &self.ranges[taken]);
+        self.writer.range_delete_bytes() > 0
+            && self.met_bytes >= self.piece_bytes
+            && taken.is_some_and(|taken| taken.last_key() < next.start.as_slice())
+    }
+
+    /// As [`Self::divide_range`], if the extent that is open has a range delete.
+    pub(super) fn divide_taken(&mut self, key: Option<&[u8]>, work: &mut Work) -> Result<()> {
+        if self.writer.range_delete_bytes() > 0 { self.divide_range(key, work) } else { Ok(()) }
+    }
+
+    /// Ends extents where the range delete that was taken last reaches over the borders of pieces in front of `key`.
+    pub(super) fn divide_range(&mut self, key: Option<&[u8]>, work: &mut Work) -> Result<()> {
+        let spec = self.spec;
+        while let Some(grandparent) = spec.grandparents.get(self.grandparent) {
+            let (border, end) = (&*grandparent.largest, &*self.ranges[self.next_range - 1].end);
+            if key.is_some_and(|key| border >= key) || border >= last_key_before(end) {
+                break;
+            }
+            self.met_bytes += grandparent.bytes;
+            self.grandparent += 1;
+            if self.met_bytes >= self.piece_bytes && self.cut_behind(border) {
+                self.close(None, work)?;
+                if terrane_base::planted!(LoseRangePiece) {
+                    self.next_range += 1;
+                    break;
+                }
+                self.push_range()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts the range delete that was taken last behind `border`, if it begins before it; what is left comes next.
+    fn cut_behind(&mut self, border: &[u8]) -> bool {
+        let taken = self.next_range - 1;
+        let entry = if self.writer.has_entries() { self.writer.last_key() } else { &[] };
+        let is_within = self.ranges[taken].start.as_slice() < border && entry <= border;
+        if !is_within || border.len() > key::KEY_BYTES_MAX {
+            return false;
+        }
+        let behind = self.writer.cut_range_delete(&key::successor(border));
+        let is_cut = behind.is_some();
+        if let Some(behind) = behind {
+            self.ranges[taken] = behind;
+            self.next_range = taken;
+        }
+        is_cut
+    }
+}

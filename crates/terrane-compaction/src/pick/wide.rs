@@ -1,0 +1,114 @@
+//! Range deletes over much of what lies deeper: they go down before their turn, since that frees more than it writes.
+//!
+//! What a range delete hides from everybody is passed by unread by the merge that meets it, whole extents at a time. So a
+//! job is worth the bytes of the extents that lie wholly under the range deletes of one it moves, in its own target and
+//! deeper, and it costs those that it meets besides. Where the first are more, waiting for the level's turn costs space,
+//! and each scan across a lookup. Each such job moves range deletes one place down, so they come to an end.
+
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::Place;
+
+use super::Picker;
+use super::build::Slice;
+use crate::job::{JobKind, JobSpec};
+use crate::shape::{LevelView, overlapping};
+use crate::versions::in_one_stripe;
+
+/// Bytes that a job must free, by those that it may have to write.
+const GAIN: u64 = 2;
+/// Extents that lie wholly under range deletes, at least: fewer are not worth a job of their own.
+const HIDDEN_MIN: u64 = 4;
+/// Extents of a place that are looked at for one with range deletes: they stand for those behind them.
+const LOOKED_MAX: usize = 256;
+/// Extents with range deletes that are tried in a place.
+const TRIED_MAX: usize = 64;
+
+/// What a job with the range deletes of an extent would find.
+#[derive(Default)]
+struct Gain {
+    /// Bytes and number of extents that go unread.
+    hidden_bytes: u64,
+    hidden: u64,
+    /// Bytes that it has to merge.
+    merged_bytes: u64,
+}
+
+impl<'a> Picker<'a> {
+    /// The job that moves range deletes over much data down, the deepest first.
+    pub(super) fn wide_job(&self) -> Option<JobSpec> {
+        if !self.limits.early_range_deletes {
+            return None;
+        }
+        let mut levels = (1..self.shape.deepest()).rev();
+        levels.find_map(|number| self.wide_in_level(number)).or_else(|| self.wide_in_runs())
+    }
+
+    fn wide_in_level(&self, number: u8) -> Option<JobSpec> {
+        let is_wide = |index: usize| self.is_wide(&self.with_below(number, index..index + 1), number + 1);
+        let level = self.shape.level(number);
+        let index =
+            ranged(level).find(|index| is_wide(*index) && self.can_move(number, *index..index + 1))?;
+        let others = (index + 1..level.len()).take(TRIED_MAX).take_while(|next| is_wide(*next));
+        let end = others.last().unwrap_or(index);
+        let wanted = (index..=end).map(|index| u64::from(level.meta(index).bytes)).sum();
+        let range = self.grow_down(number, index..index + 1, wanted);
+        self.move_down(JobKind::Deletes, number, range, true)
+    }
+
+    fn wide_in_runs(&self) -> Option<JobSpec> {
+        (0..self.shape.runs.len()).find_map(|lead| {
+            let run = self.shape.runs[lead].level;
+            let is_wide = |index: usize| self.is_wide(&self.sinking(lead, index..index + 1), 1);
+            let index =
+                ranged(run).find(|index| is_wide(*index) && self.can_sink(lead, *index..index + 1))?;
+            let others = (index + 1..run.len()).take(TRIED_MAX).take_while(|next| is_wide(*next));
+            let end = others.last().unwrap_or(index);
+            self.sink(JobKind::Runs, lead, index..end + 1)
+        })
+    }
+
+    /// Whether a job of these slices, the first of which is one extent, into level `target` frees much more than it writes.
+    fn is_wide(&self, slices: &[Slice<'a>], target: u8) -> bool {
+        let upper = slices[0].level.meta(slices[0].range.start);
+        let Some(section) = &upper.range_deletes else { return false };
+        let mut gain = Gain { merged_bytes: upper.bytes.into(), ..Gain::default() };
+        for slice in &slices[1..] {
+            self.look(upper, slice, true, &mut gain);
+        }
+        for number in target + 1..=self.shape.deepest() {
+            let level = self.shape.level(number);
+            let range = overlapping(level, &section.start, section.last_key());
+            self.look(upper, &self.slice(Place::Level(number), range), false, &mut gain);
+        }
+        // Many fragments over few extents are narrow: what lies between them is not hidden. One for each is what a merge makes of a
+        // single one, for between the extents below nothing has to be hidden.
+        gain.hidden >= HIDDEN_MIN.max(u64::from(section.fragments) / 2)
+            && gain.hidden_bytes >= gain.merged_bytes.saturating_mul(GAIN)
+    }
+
+    /// Adds what an extent with range deletes finds in a slice; `is_merged`: the job merges what it does not hide.
+    fn look(&self, upper: &ExtentMeta, slice: &Slice<'a>, is_merged: bool, gain: &mut Gain) {
+        for index in slice.range.clone().take(LOOKED_MAX) {
+            let lower = slice.level.meta(index);
+            if self.hides(upper, lower) {
+                gain.hidden += 1;
+                gain.hidden_bytes += u64::from(lower.bytes);
+            } else if is_merged {
+                gain.merged_bytes += u64::from(lower.bytes);
+            }
+        }
+    }
+
+    /// Whether the range deletes of `upper` reach over all of `lower`, which is older, for every reader.
+    fn hides(&self, upper: &ExtentMeta, lower: &ExtentMeta) -> bool {
+        let reach_over = |start: &[u8], end: &[u8]| start <= &*lower.smallest && &*lower.largest < end;
+        upper.range_deletes.as_ref().is_some_and(|section| reach_over(&section.start, &section.end))
+            && in_one_stripe(self.shape.snapshots, lower.seq_min, upper.seq_max)
+    }
+}
+
+/// Indexes of the first extents with range deletes.
+fn ranged(level: &dyn LevelView) -> impl Iterator<Item = usize> {
+    let next = |from: usize| level.next_ranged(from);
+    std::iter::successors(next(0), move |last| next(last + 1)).take(TRIED_MAX)
+}

@@ -1,0 +1,177 @@
+//! What an extent says of its entries that expire, so that it can be found once they have; and which parts a version has.
+
+use terrane_base::{Error, Moment, Result, SeqKind, Stored};
+
+use super::{
+    FOOTER_BYTES, HANDLE_BYTES, MAGIC, MAGIC_EXPIRING, MAGIC_RANGED, MAGIC_RANGED_EXPIRING, VERSION,
+};
+use crate::wire::Fields;
+
+/// Bytes of an [`Expiry`].
+pub const EXPIRY_BYTES: usize = 8 + PARTS * 8;
+
+/// Parts into which the entries that expire are divided.
+const PARTS: usize = 4;
+
+/// The entries of an extent that expire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// How many there are; at least one.
+    pub entries: u64,
+    /// The moments at which a quarter, a half, three quarters and all of them have expired; rounded up, in entries.
+    pub quarters: [Moment; PARTS],
+}
+
+impl Expiry {
+    /// Adds the moment at which an entry expires to others, if it does. One whose value is too short for its kind does not.
+    #[inline]
+    pub fn note(moments: &mut Vec<Moment>, seq_kind: SeqKind, value: &[u8]) {
+        if seq_kind.is_wrapped()
+            && let Ok(Stored { expires_at, .. }) = Stored::of_entry(seq_kind, value)
+            && expires_at != Moment::NEVER
+        {
+            moments.push(expires_at);
+        }
+    }
+
+    /// What is to be said of entries that expire at these moments; `None` if there are none. Sorts them.
+    #[must_use]
+    pub fn of(moments: &mut [Moment]) -> Option<Expiry> {
+        moments.sort_unstable();
+        let last = *moments.last()?;
+        let mut quarters = [last; PARTS];
+        for (part, quarter) in quarters.iter_mut().enumerate() {
+            *quarter = moments[share(moments.len() as u64, part + 1) as usize - 1];
+        }
+        Some(Expiry { entries: moments.len() as u64, quarters })
+    }
+
+    /// How many of the entries have expired at `now`, at least.
+    #[must_use]
+    pub fn expired(&self, now: Moment) -> u64 {
+        let parts = self.quarters.iter().take_while(|quarter| **quarter <= now).count();
+        if parts == 0 { 0 } else { share(self.entries, parts) }
+    }
+
+    /// Whether it is true of these moments, which are sorted, and perhaps others that are not among those it was made of.
+    #[must_use]
+    pub fn is_true_of(&self, moments: &[Moment]) -> bool {
+        let expired = |quarter: &Moment| moments.partition_point(|moment| moment <= quarter) as u64;
+        let mut parts = (1..).zip(&self.quarters);
+        parts.all(|(parts, quarter)| expired(quarter) >= share(self.entries, parts))
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.entries.to_le_bytes());
+        self.quarters.iter().for_each(|quarter| out.extend_from_slice(&quarter.0.to_le_bytes()));
+    }
+
+    pub(super) fn decode(fields: &mut Fields<'_>, entries_max: u64) -> Result<Expiry> {
+        let entries = fields.u64()?;
+        let mut quarters = [Moment(0); PARTS];
+        for quarter in &mut quarters {
+            *quarter = Moment(fields.u64()?);
+        }
+        let is_sound = quarters.is_sorted() && quarters[PARTS - 1] != Moment::NEVER;
+        if entries == 0 || entries > entries_max || !is_sound {
+            return Err(Error::corrupt(format!(
+                "extent of {entries_max} entries: {entries} that expire by {quarters:?}"
+            )));
+        }
+        Ok(Expiry { entries, quarters })
+    }
+}
+
+/// So many parts of `entries`, rounded up.
+fn share(entries: u64, parts: usize) -> u64 {
+    (u128::from(entries) * parts as u128).div_ceil(PARTS as u128) as u64
+}
+
+/// Which parts an extent has beside those that all have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    /// Range deletes.
+    pub is_ranged: bool,
+    /// Entries that expire.
+    pub expires: bool,
+}
+
+impl Form {
+    const ALL: [Form; 4] = [
+        Form { is_ranged: false, expires: false },
+        Form { is_ranged: true, expires: false },
+        Form { is_ranged: false, expires: true },
+        Form { is_ranged: true, expires: true },
+    ];
+
+    /// The version of such an extent.
+    #[must_use]
+    pub fn version(self) -> u16 {
+        VERSION + u16::from(self.is_ranged) + 2 * u16::from(self.expires)
+    }
+
+    /// The form of a version.
+    #[must_use]
+    pub fn of_version(version: u16) -> Option<Form> {
+        Form::ALL.into_iter().find(|form| form.version() == version)
+    }
+
+    /// The last eight bytes of such an extent.
+    #[must_use]
+    pub fn magic(self) -> [u8; 8] {
+        match (self.is_ranged, self.expires) {
+            (false, false) => MAGIC,
+            (true, false) => MAGIC_RANGED,
+            (false, true) => MAGIC_EXPIRING,
+            (true, true) => MAGIC_RANGED_EXPIRING,
+        }
+    }
+
+    pub(super) fn of_magic(magic: [u8; 8]) -> Option<Form> {
+        Form::ALL.into_iter().find(|form| form.magic() == magic)
+    }
+
+    /// Bytes of its footer.
+    #[must_use]
+    pub fn footer_bytes(self) -> usize {
+        let ranges = if self.is_ranged { HANDLE_BYTES + 4 } else { 0 };
+        FOOTER_BYTES + ranges + if self.expires { EXPIRY_BYTES } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn never_more_is_said_to_have_expired_than_has() {
+        for count in 1..40u64 {
+            let mut moments: Vec<Moment> = (0..count).map(|number| Moment(number * 7919 % 31 * 10)).collect();
+            let expiry = Expiry::of(&mut moments).expect("there are some");
+            assert!(expiry.is_true_of(&moments));
+            for now in (0..320).map(Moment) {
+                let expired = moments.iter().filter(|moment| **moment <= now).count() as u64;
+                let said = expiry.expired(now);
+                assert!(
+                    said <= expired && expired - said <= count.div_ceil(4),
+                    "{said} of {expired} of {count}"
+                );
+            }
+            assert_eq!(expiry.expired(Moment(310)), count);
+            let more = Expiry { entries: count + 1, ..expiry };
+            assert!(!more.is_true_of(&moments));
+        }
+        assert_eq!(Expiry::of(&mut []), None);
+        let far = Expiry { entries: u64::MAX, quarters: [Moment(0); PARTS] };
+        assert_eq!(far.expired(Moment(0)), u64::MAX);
+    }
+
+    #[test]
+    fn each_form_has_a_version_and_a_magic_number_of_its_own() {
+        for form in Form::ALL {
+            assert_eq!(Form::of_version(form.version()), Some(form));
+            assert_eq!(Form::of_magic(form.magic()), Some(form));
+        }
+        assert_eq!((Form::of_version(0), Form::of_version(5)), (None, None));
+    }
+}

@@ -1,0 +1,239 @@
+//! Transactions of a run: each from its beginning to its end in one operation, with writes of others and background work in
+//! between. It commits if and only if its level of isolation lets it; what it reads is its own changes over what its level
+//! says; prepared, it is there after whatever comes (`waiting.rs`).
+//!
+//! What others write beside it leaves alone what it has locked, for they would wait for it: nobody else is there to end it.
+
+mod end;
+mod steps;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Bound;
+use std::time::Duration;
+
+use terrane::{Concurrency, Error, Isolation, Kind, Table, Transaction, TransactionOptions};
+
+use crate::numbers::Numbers;
+use crate::op::Op;
+use crate::overlay::{Overlay, Place};
+use crate::run::Runner;
+use crate::script::parse;
+
+/// Steps of a transaction or an indexed batch, at most.
+pub(crate) const STEPS_MAX: u64 = 12;
+
+/// Draws one, or an indexed batch.
+pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
+    let (one, other) = (numbers.pick(tables).clone(), numbers.pick(tables).clone());
+    let tables = if one == other { vec![one] } else { vec![one, other] };
+    let seed = numbers.draw();
+    if numbers.one_in(4) { Op::Indexed { tables, seed } } else { Op::Transact { tables, seed } }
+}
+
+/// Such an operation as a line of a script.
+pub(crate) fn show(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match op {
+        Op::Transact { tables, seed } => write!(f, "transact {} {seed}", tables.join(",")),
+        Op::Indexed { tables, seed } => write!(f, "indexed {} {seed}", tables.join(",")),
+        _ => unreachable!("shown elsewhere"),
+    }
+}
+
+/// A line of a script as such an operation.
+pub(crate) fn read(words: &[&str]) -> Result<Op, String> {
+    let names = |text: &str| text.split(',').map(str::to_owned).collect();
+    match words {
+        ["transact", tables, seed] => Ok(Op::Transact { tables: names(tables), seed: parse(seed)? }),
+        ["indexed", tables, seed] => Ok(Op::Indexed { tables: names(tables), seed: parse(seed)? }),
+        _ => Err("expected tables and a number".to_owned()),
+    }
+}
+
+/// Why a transaction goes no further: it was refused, as it must be, or something failed that may.
+struct Over;
+
+/// Whether it goes on.
+type Step<T = ()> = Result<T, Over>;
+
+/// Where a scan has looked, both ends in it.
+type Seen = (String, Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// A transaction, and what is known of it.
+struct Attempt<'r> {
+    runner: &'r Runner,
+    numbers: Numbers,
+    tables: Vec<Table>,
+    options: TransactionOptions,
+    /// What it sees; of one that reads what is committed, when it began.
+    moment: u64,
+    overlay: Overlay,
+    /// Changes as they were at each savepoint.
+    saved: Vec<Overlay>,
+    /// Keys that must be as they were at a moment.
+    reads: BTreeMap<Place, u64>,
+    /// Some of them were read for update.
+    has_claims: bool,
+    /// Keys that it has locked, and those of ranges that nobody else may write into.
+    locked: BTreeSet<Place>,
+    /// Ranges that must be as they were.
+    scans: Vec<Seen>,
+}
+
+impl Runner {
+    /// Does a transaction.
+    pub(crate) fn transact(&self, tables: &[String], seed: u64) {
+        let Some(tables) = self.tables_of(tables) else { return };
+        let mut numbers = Numbers::new(seed);
+        let options = TransactionOptions {
+            concurrency: *numbers.pick(&[Concurrency::Optimistic, Concurrency::Pessimistic]),
+            isolation: *numbers.pick(&[
+                Isolation::ReadCommitted,
+                Isolation::Snapshot,
+                Isolation::Serializable,
+                Isolation::Serializable,
+            ]),
+            lock_timeout: Duration::ZERO,
+            ..TransactionOptions::default()
+        };
+        self.did(match options.concurrency {
+            Concurrency::Optimistic => "transaction: optimistic",
+            _ => "transaction: pessimistic",
+        });
+        let running = match self.db().transaction(&options) {
+            Ok(running) => running,
+            Err(error) => return self.met("begin of a transaction", &error),
+        };
+        let attempt = Attempt {
+            runner: self,
+            numbers,
+            tables,
+            options,
+            moment: self.model.borrow().now(),
+            overlay: Overlay::default(),
+            saved: Vec::new(),
+            reads: BTreeMap::new(),
+            has_claims: false,
+            locked: BTreeSet::new(),
+            scans: Vec::new(),
+        };
+        // What comes in the middle of calls must not write: it could wait for the locks.
+        self.is_transacting.set(true);
+        let _ended: Step = attempt.run(running, seed);
+        self.is_transacting.set(false);
+    }
+
+    /// Those tables that are there; `None` if none is, or one cannot be had.
+    pub(crate) fn tables_of(&self, names: &[String]) -> Option<Vec<Table>> {
+        let known = names.iter().filter(|name| self.model.borrow().has_table(name));
+        let tables: terrane::Result<Vec<Table>> = known.map(|name| self.db().table(name)).collect();
+        match tables {
+            Ok(tables) if tables.is_empty() => None,
+            Ok(tables) => Some(tables),
+            Err(error) => {
+                self.met("table", &error);
+                None
+            }
+        }
+    }
+}
+
+impl Attempt<'_> {
+    fn run(mut self, mut running: Transaction, seed: u64) -> Step {
+        // What it sees is fixed by the first read, also where it moves on with a first lock.
+        self.read_in(&running)?;
+        for _ in 0..self.numbers.below(STEPS_MAX) {
+            match self.numbers.below(16) {
+                0..3 => self.read_in(&running)?,
+                3..9 => self.write_in(&mut running)?,
+                9 | 10 => self.scan_in(&running)?,
+                11 | 12 => self.savepoint_in(&mut running)?,
+                13 => self.background(),
+                _ => self.write_beside(),
+            }
+            if self.is_over() {
+                return Err(Over);
+            }
+        }
+        self.end(running, seed)
+    }
+
+    /// Whether nothing more can be learnt.
+    fn is_over(&self) -> bool {
+        self.runner.disk().has_crashed() || self.runner.failure.borrow().is_some()
+    }
+
+    fn is_pessimistic(&self) -> bool {
+        self.options.concurrency == Concurrency::Pessimistic
+    }
+
+    fn is_serializable(&self) -> bool {
+        self.options.isolation == Isolation::Serializable
+    }
+
+    /// Whether it sees one moment.
+    fn has_moment(&self) -> bool {
+        self.options.isolation != Isolation::ReadCommitted
+    }
+
+    fn changed_since(&self, place: &Place, moment: u64) -> bool {
+        self.runner.model.borrow().changed_since(&place.0, &place.1, moment)
+    }
+
+    /// Whether a lock must be refused: somebody has changed the key after what the transaction sees.
+    fn lock_is_stale(&self, place: &Place) -> bool {
+        self.is_pessimistic()
+            && self.has_moment()
+            && !self.locked.contains(place)
+            && self.changed_since(place, self.moment)
+    }
+
+    /// Whether the commit must be refused.
+    fn is_stale(&self) -> bool {
+        if self.overlay.is_empty() && !self.has_claims {
+            // What only reads is of the moment that it saw.
+            return false;
+        }
+        let is_changed = |place: &Place| self.changed_since(place, self.moment);
+        let reads = self.reads.iter().any(|(place, since)| self.changed_since(place, *since));
+        let writes = self.has_moment()
+            && !self.is_pessimistic()
+            && (self.overlay.written.iter().any(is_changed) || self.overlay.deleted.iter().any(is_changed));
+        reads || writes || self.scans.iter().any(|seen| self.is_scan_stale(seen))
+    }
+
+    fn is_scan_stale(&self, (table, lower, upper): &Seen) -> bool {
+        let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
+        self.runner.model.borrow().has_changed_in(table, bounds, self.moment)
+    }
+
+    /// Holds the end of a step against what was expected.
+    fn judge<T>(&self, what: &str, done: terrane::Result<T>, is_stale: bool) -> Step<T> {
+        match done {
+            Ok(_) if is_stale && !self.runner.disk().has_crashed() => {
+                self.wrong(format!("{what} did not see that something had changed"));
+                Err(Over)
+            }
+            Ok(done) => Ok(done),
+            Err(error) => {
+                self.refused(what, &error, is_stale);
+                Err(Over)
+            }
+        }
+    }
+
+    fn refused(&self, what: &str, error: &Error, is_stale: bool) {
+        if error.kind() == Kind::Conflict && is_stale {
+            return self.runner.did("transaction: conflict");
+        }
+        self.runner.met(&format!("{what} of a transaction, {}", self.level()), error);
+    }
+
+    fn level(&self) -> String {
+        format!("{:?} {:?}", self.options.concurrency, self.options.isolation)
+    }
+
+    fn wrong(&self, message: String) {
+        self.runner.fail(format!("transaction, {}: {message}", self.level()));
+    }
+}

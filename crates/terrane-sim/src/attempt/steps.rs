@@ -1,0 +1,186 @@
+//! Steps of a transaction: reads, changes, and what goes on beside it.
+
+use std::ops::Bound;
+
+use terrane::{Table, Transaction};
+
+use super::{Attempt, Step};
+use crate::draft::{draw_edit, draw_key, draw_value};
+use crate::numbers::Numbers;
+use crate::op::{KEYS_MAX, MERGED, Op, key};
+use crate::order::{self, facing};
+use crate::overlay::{Edit, Edits as _, Place, What};
+
+impl Attempt<'_> {
+    fn table(&mut self) -> Table {
+        self.numbers.pick(&self.tables).clone()
+    }
+
+    /// Which moment a read sees.
+    fn at(&self) -> u64 {
+        if self.has_moment() { self.moment } else { self.runner.model.borrow().now() }
+    }
+
+    /// Notes that a key was claimed, and tells whether that must be refused.
+    fn claim(&mut self, place: &Place) -> bool {
+        if self.is_pessimistic() {
+            let is_stale = self.lock_is_stale(place);
+            self.locked.insert(place.clone());
+            return is_stale;
+        }
+        let since = self.at();
+        self.reads.entry(place.clone()).or_insert(since);
+        false
+    }
+
+    pub(super) fn read_in(&mut self, running: &Transaction) -> Step {
+        let (table, number) = (self.table(), draw_key(&mut self.numbers));
+        let place = (table.name().to_owned(), key(number));
+        let is_open = self.overlay.is_open(&place);
+        let for_update = self.numbers.one_in(4);
+        let is_stale = match for_update {
+            true => {
+                self.has_claims = true;
+                self.claim(&place)
+            }
+            false => self.is_serializable() && is_open && self.claim(&place),
+        };
+        let read = match for_update {
+            true => running.get_for_update(&table, &place.1, self.numbers.one_in(2)),
+            false => running.get(&table, &place.1),
+        };
+        self.runner.did(if for_update { "transaction: read for update" } else { "transaction: read" });
+        let found = self.judge("a read", read, is_stale)?.map(terrane::Value::into_vec);
+        let expected = self.overlay.get(&self.runner.model.borrow(), &place, self.at());
+        self.runner.note_answer(found.as_deref());
+        if found != expected && !self.runner.disk().has_crashed() {
+            self.wrong(format!("read of \"{}\" is not what it sees", place.1.escape_ascii()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_in(&mut self, running: &mut Transaction) -> Step {
+        let table = self.table();
+        let edit = {
+            let model = self.runner.model.borrow();
+            let clock = self.runner.wall_millis();
+            let at = if self.has_moment() { self.moment } else { model.now() };
+            draw_edit(&mut self.numbers, &table, &self.overlay, &model, at, clock)
+        };
+        self.edit(running, &table, &edit)
+    }
+
+    /// Makes a change.
+    pub(super) fn edit(&mut self, running: &mut Transaction, table: &Table, edit: &Edit) -> Step {
+        let is_stale = match (&edit.what, edit.what.key()) {
+            (_, Some(key)) => {
+                let place = (edit.table.clone(), key.clone());
+                let is_stale = self.lock_is_stale(&place);
+                if self.is_pessimistic() {
+                    self.locked.insert(place);
+                }
+                is_stale
+            }
+            (What::DeleteRange { keys, .. }, _) if self.is_pessimistic() => {
+                let places: Vec<Place> = keys.iter().map(|key| (edit.table.clone(), key.clone())).collect();
+                // The fence asks whether anything of the range was changed, locked before or not: what is locked was not.
+                let is_stale =
+                    self.has_moment() && places.iter().any(|place| self.changed_since(place, self.moment));
+                self.locked.extend(places);
+                is_stale
+            }
+            _ => false,
+        };
+        let made = running.edit(table, &edit.what);
+        self.runner.did(&format!("transaction: {}", edit.what.name()));
+        self.judge("a write", made, is_stale)?;
+        self.overlay.make(edit);
+        Ok(())
+    }
+
+    /// Scans a range that begins and ends at keys of the run. A serializable one to its end: then the whole range was seen.
+    pub(super) fn scan_in(&mut self, running: &Transaction) -> Step {
+        let table = self.table();
+        let (one, other) = (key(draw_key(&mut self.numbers)), key(draw_key(&mut self.numbers)));
+        let (lower, upper) = if one < other { (one, other) } else { (other, one) };
+        let mut bound =
+            |key: Vec<u8>| if self.numbers.one_in(3) { Bound::Unbounded } else { Bound::Included(key) };
+        let (lower, upper) = (bound(lower), bound(upper));
+        let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
+        if self.is_serializable() {
+            self.scans.push((table.name().to_owned(), lower.clone(), upper.clone()));
+        }
+        let mut expected = self.overlay.rows(&self.runner.model.borrow(), table.name(), bounds, self.at());
+        let is_limited = !self.is_serializable() && self.numbers.one_in(2);
+        let limit = if is_limited { 1 + self.numbers.below(20) as usize } else { usize::MAX };
+        let way = self.numbers.below(3);
+        let mut turns = Numbers::new(self.numbers.draw());
+        self.runner.did("transaction: scan");
+        let rows = running.range(&table, order::turned(&table, bounds)).and_then(|rows| {
+            let rows = facing(&table, rows);
+            match way {
+                0 => rows.take(limit).collect(),
+                1 => rows.rev().take(limit).collect::<terrane::Result<Vec<_>>>(),
+                _ => crate::read::both_ends(rows, &mut turns),
+            }
+        });
+        let rows = self.judge("a scan", rows, false)?;
+        if way == 1 {
+            expected.reverse();
+        }
+        if way < 2 {
+            expected.truncate(limit);
+        }
+        rows.iter().for_each(|(key, value)| self.runner.note_row(key, value));
+        if rows != expected && !self.runner.disk().has_crashed() {
+            self.wrong(format!(
+                "scan from {lower:?} to {upper:?} of {:?}, way {way}: {} rows, expected {}",
+                table.name(),
+                rows.len(),
+                expected.len()
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn savepoint_in(&mut self, running: &mut Transaction) -> Step {
+        self.runner.did("transaction: savepoint");
+        if self.numbers.one_in(2) {
+            running.mark();
+            self.saved.push(self.overlay.clone());
+        } else if let Some(overlay) = self.saved.pop() {
+            self.judge("a savepoint", running.go_back(), false)?;
+            self.overlay = overlay;
+        }
+        Ok(())
+    }
+
+    pub(super) fn background(&mut self) {
+        let count = 1 + self.numbers.below(6);
+        let flushes = self.numbers.one_in(3);
+        self.runner.use_database(&if flushes { Op::Flush } else { Op::Steps { count } });
+    }
+
+    /// A write of somebody else, of what the transaction has not locked.
+    pub(super) fn write_beside(&mut self) {
+        let table = self.table().name().to_owned();
+        let number = match self.numbers.below(3) {
+            0 => MERGED + self.numbers.below(crate::op::KEYS_OF_KIND),
+            _ => draw_key(&mut self.numbers) % KEYS_MAX,
+        };
+        let value = draw_value(&mut self.numbers);
+        let sync = self.numbers.one_in(12) && self.runner.has_journal;
+        let place = (table.clone(), key(number));
+        let op = match self.numbers.below(8) {
+            0 if self.locked.is_empty() => {
+                Op::DeleteRange { table, from: number, to: draw_key(&mut self.numbers) }
+            }
+            _ if self.locked.contains(&place) => return,
+            0 | 1 => Op::Delete { table, key: number },
+            _ if number >= MERGED => Op::Merge { table, key: number, value, sync },
+            _ => Op::Put { table, key: number, value, sync },
+        };
+        self.runner.did("transaction: write of another beside it");
+        self.runner.use_database(&op);
+    }
+}

@@ -1,0 +1,223 @@
+//! What a transaction or an indexed batch makes of what is under it: its own changes as the model has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::time::Duration;
+
+use terrane::{IndexedBatch, Result, Table, Transaction};
+
+use crate::model::{Change, Model, Row};
+
+/// A key of a table.
+pub(crate) type Place = (String, Vec<u8>);
+
+/// What is made of one key.
+#[derive(Clone, Debug)]
+enum Own {
+    /// This, or nothing.
+    Set(Option<Vec<u8>>),
+    /// What is there, and behind it this: the tables' operator appends.
+    Append(Vec<u8>),
+}
+
+/// Changes that are not committed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overlay {
+    rows: BTreeMap<Place, Own>,
+    /// Keys that are written one by one, those that a range delete hides later as well.
+    pub(crate) written: BTreeSet<Place>,
+    /// Keys of ranges that are deleted.
+    pub(crate) deleted: BTreeSet<Place>,
+}
+
+impl Overlay {
+    /// Whether there is nothing to commit.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.written.is_empty() && self.deleted.is_empty()
+    }
+
+    /// Whether what is under it counts for a key.
+    pub(crate) fn is_open(&self, place: &Place) -> bool {
+        !matches!(self.rows.get(place), Some(Own::Set(_)))
+    }
+
+    /// Makes a change.
+    pub(crate) fn make(&mut self, edit: &Edit) {
+        let place = |key: &Vec<u8>| (edit.table.clone(), key.clone());
+        match &edit.what {
+            What::Put { key, value } | What::PutUntil { key, value, .. } => {
+                self.set(place(key), Some(value.clone()));
+            }
+            What::Delete { key } | What::SingleDelete { key } => self.set(place(key), None),
+            What::Merge { key, operand } => {
+                self.written.insert(place(key));
+                let own = self.rows.entry(place(key)).or_insert_with(|| Own::Append(Vec::new()));
+                match own {
+                    Own::Set(value) => value.get_or_insert_default().extend_from_slice(operand),
+                    Own::Append(operands) => operands.extend_from_slice(operand),
+                }
+            }
+            What::DeleteRange { keys, .. } => {
+                for key in keys {
+                    self.deleted.insert(place(key));
+                    self.rows.insert(place(key), Own::Set(None));
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, place: Place, value: Option<Vec<u8>>) {
+        self.written.insert(place.clone());
+        self.rows.insert(place, Own::Set(value));
+    }
+
+    /// The value of a key over that of a moment.
+    pub(crate) fn get(&self, model: &Model, place: &Place, at: u64) -> Option<Vec<u8>> {
+        let below = || model.get(&place.0, &place.1, at).map(<[u8]>::to_vec);
+        match self.rows.get(place) {
+            None => below(),
+            Some(Own::Set(value)) => value.clone(),
+            Some(Own::Append(operands)) => Some([below().unwrap_or_default(), operands.clone()].concat()),
+        }
+    }
+
+    /// The rows of a range over those of a moment.
+    pub(crate) fn rows(
+        &self,
+        model: &Model,
+        table: &str,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        at: u64,
+    ) -> Vec<Row> {
+        let mut rows: BTreeMap<Vec<u8>, Vec<u8>> = model.range(table, bounds, at).into_iter().collect();
+        let own = self.rows.keys().filter(|(of, key)| of == table && holds(bounds, key));
+        for place in own {
+            match self.get(model, place, at) {
+                Some(value) => drop(rows.insert(place.1.clone(), value)),
+                None => drop(rows.remove(&place.1)),
+            }
+        }
+        rows.into_iter().collect()
+    }
+
+    /// What a commit now changes.
+    pub(crate) fn changes(&self, model: &Model) -> Vec<Change> {
+        let change = |place: &Place| (place.0.clone(), place.1.clone(), self.get(model, place, model.now()));
+        self.rows.keys().map(change).collect()
+    }
+}
+
+/// Whether a key lies in a range.
+pub(crate) fn holds((lower, upper): (Bound<&[u8]>, Bound<&[u8]>), key: &[u8]) -> bool {
+    let is_above = match lower {
+        Bound::Unbounded => true,
+        Bound::Included(lower) => lower <= key,
+        Bound::Excluded(lower) => lower < key,
+    };
+    let is_below = match upper {
+        Bound::Unbounded => true,
+        Bound::Included(upper) => key <= upper,
+        Bound::Excluded(upper) => key < upper,
+    };
+    is_above && is_below
+}
+
+/// A change of one table.
+#[derive(Clone, Debug)]
+pub(crate) struct Edit {
+    pub(crate) table: String,
+    pub(crate) what: What,
+}
+
+/// What is changed.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Put {
+        key: Vec<u8>,
+        value: Vec<u8>,
+    },
+    Delete {
+        key: Vec<u8>,
+    },
+    SingleDelete {
+        key: Vec<u8>,
+    },
+    Merge {
+        key: Vec<u8>,
+        operand: Vec<u8>,
+    },
+    PutUntil {
+        key: Vec<u8>,
+        value: Vec<u8>,
+        until: Duration,
+    },
+    /// From the first one to before the other, in the order of the table; the keys that a run may have there.
+    DeleteRange {
+        first: Vec<u8>,
+        behind: Vec<u8>,
+        keys: Vec<Vec<u8>>,
+    },
+}
+
+impl What {
+    /// The key, if it is one.
+    pub(crate) fn key(&self) -> Option<&Vec<u8>> {
+        match self {
+            What::Put { key, .. }
+            | What::Delete { key }
+            | What::SingleDelete { key }
+            | What::Merge { key, .. }
+            | What::PutUntil { key, .. } => Some(key),
+            What::DeleteRange { .. } => None,
+        }
+    }
+
+    /// What it is called where a run says what it did.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            What::Put { .. } => "put",
+            What::Delete { .. } => "delete",
+            What::SingleDelete { .. } => "single delete",
+            What::Merge { .. } => "merge",
+            What::PutUntil { .. } => "put until",
+            What::DeleteRange { .. } => "delete range",
+        }
+    }
+}
+
+/// What changes can be made in.
+pub(crate) trait Edits {
+    /// Makes one.
+    fn edit(&mut self, table: &Table, what: &What) -> Result<()>;
+    /// Marks a moment.
+    fn mark(&mut self);
+    /// Goes back to the last mark.
+    fn go_back(&mut self) -> Result<()>;
+}
+
+macro_rules! edits {
+    ($($name:ty),*) => {$(
+        impl Edits for $name {
+            fn edit(&mut self, table: &Table, what: &What) -> Result<()> {
+                match what {
+                    What::Put { key, value } => self.put(table, key, value),
+                    What::Delete { key } => self.delete(table, key),
+                    What::SingleDelete { key } => self.single_delete(table, key),
+                    What::Merge { key, operand } => self.merge(table, key, operand),
+                    What::PutUntil { key, value, until } => self.put_until(table, key, value, *until),
+                    What::DeleteRange { first, behind, .. } => self.delete_range(table, first, behind),
+                }
+            }
+
+            fn mark(&mut self) {
+                self.set_savepoint();
+            }
+
+            fn go_back(&mut self) -> Result<()> {
+                self.rollback_to_savepoint()
+            }
+        }
+    )*};
+}
+
+edits!(Transaction, IndexedBatch);

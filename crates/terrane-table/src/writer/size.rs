@@ -1,0 +1,62 @@
+//! What the extent that is being built would take, and what its writer does.
+
+use terrane_base::Moment;
+use terrane_format::extent::{self, Form};
+use terrane_format::filter;
+
+use super::{ExtentWriter, ROW_FIXED_MAX};
+
+impl ExtentWriter {
+    /// Bytes of memory that the writer holds.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.capacity()
+            + self.block.memory_bytes()
+            + self.index.memory_bytes()
+            + self.encoder.memory_bytes()
+            + self.hashes.capacity() * size_of::<u64>()
+            + self.moments.capacity() * size_of::<Moment>()
+            + self.prefixes.memory_bytes()
+            + self.smallest.capacity()
+            + self.last_key.capacity()
+    }
+
+    /// The longest footer that the extent may get: what comes may expire.
+    #[inline]
+    pub(super) fn form_max(&self) -> Form {
+        Form { is_ranged: self.is_ranged(), expires: true }
+    }
+
+    #[inline]
+    pub(super) fn extent_bytes_with(&self, added: usize) -> usize {
+        extent::extent_bytes_with(self.content_bytes() + added, self.form_max())
+    }
+
+    #[inline]
+    pub(super) fn content_bytes(&self) -> usize {
+        let open_block = match self.block.is_empty() {
+            true => 0,
+            false => self.block.bytes_max() + ROW_FIXED_MAX + 2 * self.key_len_max(),
+        };
+        self.bytes.len() + open_block + self.index.estimated_bytes() + self.filter_bytes() + self.range_bytes
+    }
+
+    #[inline]
+    fn key_len_max(&self) -> usize {
+        self.block.first_key().len().max(self.block.last_key().len())
+    }
+
+    #[inline]
+    pub(super) fn filter_bytes(&self) -> usize {
+        self.filter_bytes_with(0)
+    }
+
+    /// Bytes of the filter, if so many hashes come to those that are there.
+    pub(super) fn filter_bytes_with(&self, added: usize) -> usize {
+        let hashes = self.hashes.len() + self.prefixes.len() + added;
+        match filter::encoded_len(hashes, self.settings.filter_bits_per_key) {
+            0 => 0,
+            bytes => bytes + filter::name_len(self.prefixes.extractor_name()),
+        }
+    }
+}

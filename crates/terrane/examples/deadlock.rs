@@ -1,0 +1,53 @@
+//! Locks of transactions: two that wait for each other, the cycle in the error, and patience that ends.
+
+#![allow(clippy::disallowed_methods, reason = "a program of a user starts threads as it likes")]
+
+use std::sync::Barrier;
+use std::time::Duration;
+
+use terrane::{Concurrency, Db, Kind, Result, Sync, TransactionOptions};
+
+/// Locks one key, waits until everybody has one, and wants another.
+fn cross(db: &Db, options: &TransactionOptions, meet: &Barrier, first: &[u8], second: &[u8]) -> Result<()> {
+    let mut transaction = db.transaction(options)?;
+    transaction.put(db.default_table(), first, b"mine")?;
+    meet.wait();
+    transaction.put(db.default_table(), second, b"mine, too")?;
+    transaction.commit(Sync::No).map(drop)
+}
+
+pub(crate) fn main() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let db = Db::open(dir.path().join("data"))?;
+    let options = TransactionOptions {
+        concurrency: Concurrency::Pessimistic,
+        lock_timeout: Duration::from_secs(60),
+        ..TransactionOptions::default()
+    };
+    let meet = Barrier::new(2);
+    let (one, other) = std::thread::scope(|scope| {
+        let one = scope.spawn(|| cross(&db, &options, &meet, b"left", b"right"));
+        let other = scope.spawn(|| cross(&db, &options, &meet, b"right", b"left"));
+        (one.join().expect("no panic"), other.join().expect("no panic"))
+    });
+    // Who closes the circle is refused at once; the other one goes on.
+    assert!(one.is_ok() != other.is_ok());
+    let error = one.and(other).expect_err("one of the two gives way");
+    assert!(error.kind() == Kind::Deadlock && error.kind().is_worth_another_run());
+    error.cycle().iter().for_each(|edge| println!("{edge}"));
+    assert_eq!(error.cycle().len(), 2);
+
+    // Nobody in a circle, but nobody who lets go either.
+    let mut holder = db.transaction(&options)?;
+    holder.put(db.default_table(), b"left", b"held")?;
+    let impatient = TransactionOptions { lock_timeout: Duration::ZERO, ..options };
+    let mut waiter = db.transaction(&impatient)?;
+    let error = waiter.put(db.default_table(), b"left", b"wanted").expect_err("somebody has it");
+    println!("{error}");
+    assert_eq!(error.kind(), Kind::TimedOut);
+    holder.rollback();
+    waiter.put(db.default_table(), b"left", b"wanted")?;
+    waiter.commit(Sync::No)?;
+    drop(db);
+    Ok(())
+}

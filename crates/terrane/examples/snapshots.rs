@@ -1,0 +1,48 @@
+//! Snapshots: one consistent moment of all tables, written out as text while others go on writing.
+
+use std::io::Write;
+
+use terrane::{Db, Kind, Result};
+
+/// Writes every row of every table as of one moment; nobody waits for it.
+fn export(db: &Db, out: &mut dyn Write) -> Result<u64> {
+    let snapshot = db.snapshot();
+    let mut rows = 0;
+    for name in db.tables() {
+        let table = db.table(&name)?;
+        for row in snapshot.iter(&table) {
+            let (key, value) = row?;
+            // Somebody writes in the middle: that is not of this moment.
+            table.put(b"later", b"1")?;
+            writeln!(out, "{name}\t{}\t{}", key.escape_ascii(), value.escape_ascii())
+                .expect("memory takes it");
+            rows += 1;
+        }
+    }
+    Ok(rows)
+}
+
+pub(crate) fn main() -> Result<()> {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let db = Db::open(dir.path().join("data"))?;
+    let (ships, ports) = (db.table_or_create("ships")?, db.table_or_create("ports")?);
+    ships.put(b"Ada", b"Hamburg")?;
+    ports.put(b"Hamburg", b"Ada")?;
+    let mut text = Vec::new();
+    assert_eq!(export(&db, &mut text)?, 2);
+    print!("{}", String::from_utf8_lossy(&text));
+    assert!(ships.contains(b"later")? && !text.windows(5).any(|bytes| bytes == b"later"));
+
+    // A number of its own: the order of commits.
+    let (older, newer) = (db.snapshot(), {
+        ships.delete(b"Ada")?;
+        db.snapshot()
+    });
+    assert!(older.seq() < newer.seq());
+    assert!(older.get(&ships, b"Ada")?.is_some() && newer.get(&ships, b"Ada")?.is_none());
+
+    // A table that is dropped answers nobody.
+    db.drop_table("ports")?;
+    assert_eq!(older.get(&ports, b"Hamburg").expect_err("it was dropped").kind(), Kind::NotFound);
+    db.close()
+}
