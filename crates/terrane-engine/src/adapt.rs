@@ -20,9 +20,10 @@ use terrane_compaction::{Counted, Fewer, JobControl, JobSpec, Load, MemoryTier, 
 
 use crate::compact::shape_of;
 use crate::engine::Engine;
+use crate::picture::Picture;
 use crate::schedule::Schedule;
 use crate::stats::add;
-use crate::table::{Picture, Table};
+use crate::table::Table;
 use crate::work::Work;
 
 /// How often the load is looked at.

@@ -13,7 +13,7 @@ use terrane_compaction::JobControl;
 use terrane_memtable::GlobalIndex;
 
 use crate::engine::Engine;
-use crate::table::Picture;
+use crate::picture::Picture;
 
 /// Part of the rate that would just do.
 const MARGIN: f64 = 0.9;

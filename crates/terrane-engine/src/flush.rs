@@ -10,17 +10,17 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
-use terrane_compaction::{
-    ClaimId, FlushPlan, JobControl, JobResult, JobSpec, Targets, plan_dump, plan_flush,
-};
+use terrane_compaction::{ClaimId, FlushPlan, JobControl, JobResult};
+use terrane_compaction::{JobSpec, Targets, plan_dump, plan_flush};
 use terrane_format::manifest::EditOp;
 use terrane_memtable::GlobalIndex;
 
 use crate::compact::{ranges_of, shape_of};
 use crate::engine::Engine;
+use crate::picture::Picture;
 use crate::schedule::Schedule;
 use crate::stats::add;
-use crate::table::{Picture, Table};
+use crate::table::Table;
 use crate::work::Work;
 
 /// Turns of spinning for a writer that is about to be done, before sleeping between looks.

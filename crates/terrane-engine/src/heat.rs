@@ -23,8 +23,9 @@ use terrane_table::Extent;
 
 use crate::engine::Engine;
 use crate::inherit::heirs;
+use crate::picture::Picture;
 use crate::read::ReadMode;
-use crate::table::{Picture, Table};
+use crate::table::Table;
 
 /// Time after which a sample counts half.
 const HALF_LIFE: Duration = Duration::from_secs(8);

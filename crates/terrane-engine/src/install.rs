@@ -14,7 +14,8 @@ use terrane_table::Extent;
 
 use crate::engine::Engine;
 use crate::inherit::Fresh;
-use crate::table::{Picture, Table};
+use crate::picture::Picture;
+use crate::table::Table;
 
 impl Engine {
     /// Appends an edit to the manifest; durable on return.

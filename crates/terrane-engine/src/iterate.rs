@@ -10,8 +10,9 @@ use terrane_table::{CursorOptions, LevelCursor, MergeCursor, Scope};
 
 use crate::engine::Engine;
 use crate::passed::Passed;
+use crate::picture::Picture;
 use crate::scan::{Bounds, Scan};
-use crate::table::{Picture, Table};
+use crate::table::Table;
 use crate::veil::{Ranges, Veiled};
 
 /// One sorted source of a picture. A scan has few, and a box for each would be an allocation.
@@ -267,8 +268,7 @@ impl RenewableScan {
             || self.veiled.is_some_and(|(at, count)| {
                 at <= seq && (count == picture.range_deletes() || terrane_base::planted!(KeepOldVeil))
             });
-        let is_same =
-            shown == self.shown && (is_it || self.picture.is_same(picture)) && is_veiled_alike;
+        let is_same = shown == self.shown && (is_it || self.picture.is_same(picture)) && is_veiled_alike;
         if is_same || terrane_base::planted!(KeepOldPicture) {
             self.scan.renew(seq);
             return false;

@@ -61,6 +61,7 @@ mod own_threads;
 mod pace;
 mod passed;
 mod patience;
+mod picture;
 mod place;
 mod pressure;
 mod quarantine;

@@ -22,11 +22,12 @@ use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
 use crate::engine::Engine;
 use crate::fetch::Missing;
 use crate::filter_use::Asking;
+use crate::picture::Picture;
 use crate::read::{ReadMode, Reading, count_reads, find_extent, hidden_in, is_hidden, tree_len};
 use crate::resolve::Sources;
 use crate::rows::Rows;
 use crate::sense::{Now, Shown};
-use crate::table::{Picture, Table};
+use crate::table::Table;
 use crate::values::Values;
 use open::Open;
 

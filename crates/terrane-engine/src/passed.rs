@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::Engine;
+use crate::picture::Picture;
 use crate::schedule::Schedule;
 use crate::stats::add;
-use crate::table::{Picture, Table};
+use crate::table::Table;
 use crate::work::Work;
 
 /// Fewer are not worth a flush, however little is in memory.

@@ -19,9 +19,10 @@ use terrane_table::{Epoch, Extent, Need, Probe};
 
 use crate::engine::Engine;
 use crate::filter_use::{Asking, FilterUse};
+use crate::picture::Picture;
 use crate::resolve::Sources;
 use crate::sense::Now;
-use crate::table::{Picture, Table};
+use crate::table::Table;
 
 /// How point reads are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use terrane_base::{RecordKind, Result, SeqKind, SeqNo, Stored};
 use terrane_levels::Metasnapshot;
 
 use crate::engine::Engine;
+use crate::picture::Picture;
 use crate::read::{Reading, find_extent, is_hidden, tree_len};
 use crate::sense::Now;
-use crate::table::Picture;
 
 /// Where the versions of a key may lie.
 #[derive(Clone, Copy)]

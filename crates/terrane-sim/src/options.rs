@@ -59,6 +59,8 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
         "return_freed_memory",
         "write_memory_yields",
         "scan_flush",
+        "expiry_compaction",
+        "early_range_deletes",
     ] {
         options.push((name.to_owned(), aside.one_in(2).to_string()));
     }
@@ -69,9 +71,6 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
         ("history_age", ["stored", "none", "none", "none"]),
     ] {
         options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
-    }
-    for name in ["expiry_compaction", "early_range_deletes"] {
-        options.push((name.to_owned(), aside.one_in(2).to_string()));
     }
     random_limits(&mut aside, &mut options);
     options

@@ -28,8 +28,9 @@ use terrane_table::Extent;
 
 use super::{Arrival, mark};
 use crate::engine::Engine;
+use crate::picture::Picture;
 use crate::stats::add;
-use crate::table::{Picture, Table};
+use crate::table::Table;
 use crate::txn::bulk::Span;
 
 /// How often memory is flushed with writers let in again. Then it is flushed while they wait.

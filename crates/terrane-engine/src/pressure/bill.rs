@@ -10,9 +10,10 @@ use terrane_base::record::Header;
 use crate::engine::Engine;
 use crate::events::StallCause;
 use crate::pace::Pace;
+use crate::picture::Picture;
 use crate::pressure::PAY_MAX;
 use crate::stats::add;
-use crate::table::{Picture, Table};
+use crate::table::Table;
 
 /// A table that has less than one part in so many of the mean of what tables have in memory does not owe it.
 const LIGHT_SHARE: u64 = 2;

@@ -7,7 +7,7 @@ use terrane_base::TableId;
 use terrane_levels::Pin;
 
 use super::{Origin, ReaderKind, SHARDS, Since};
-use crate::table::Picture;
+use crate::picture::Picture;
 
 /// Notes of scans for which an entry that nobody uses keeps memory.
 const NOTES_KEPT: usize = 16;

@@ -9,8 +9,9 @@ use terrane_base::{SeqNo, TableId};
 use super::entry::Entry;
 use super::{Origin, Since};
 use crate::engine::Engine;
+use crate::picture::Picture;
 use crate::stats::Stats;
-use crate::table::{Picture, Table};
+use crate::table::Table;
 
 /// A live reader and what it keeps.
 #[derive(Clone, Debug)]
