@@ -42,7 +42,7 @@ pub(crate) fn main() -> Result<()> {
     // Changed while it is open, durable on return; what cannot be changed says so.
     words.set_option("time_to_live", "1d")?;
     assert_eq!(
-        words.set_option("compression", "none").expect_err("fixed when the table is made").kind(),
+        words.set_option("key_order", "reverse").expect_err("fixed when the table is made").kind(),
         Kind::Invalid
     );
     drop((words, lengths, cursor, batch));

@@ -60,6 +60,7 @@ impl Table {
 
     /// As [`Table::iter_at`], as they are now: a reader of its own.
     pub(crate) fn iter_now(&self, bounds: Result<Bounds>, origin: Origin) -> Iter {
+        let bounds = self.refuse_if_dropped().and(bounds);
         let rows = bounds.map(|bounds| PinnedRange::own(&self.engine, &self.inner, bounds, origin));
         Iter::new(rows, self.order.clone())
     }
