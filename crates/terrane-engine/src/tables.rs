@@ -143,6 +143,10 @@ impl Engine {
         let stored = stored
             .ok_or_else(|| Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)))?;
         let (options, changed) = changed_options(&stored.options, name, value, &self.functions)?;
+        // The option that was set is the last one.
+        if options.last().is_some_and(|set| stored.options.contains(set)) {
+            return Ok(());
+        }
         self.append_edit(vec![EditOp::SetOptions { id: table.id, options }])?;
         match changed {
             Changed::TimeToLive(time_to_live) => table.sense.set_time_to_live(time_to_live),

@@ -2,7 +2,7 @@
 
 use terrane_engine::Statistics;
 
-use crate::Db;
+use crate::{Db, Table};
 
 impl Db {
     /// All metrics of the database and of each of its tables at this moment, by name. [`metrics`](crate::metrics) lists what
@@ -24,5 +24,14 @@ impl Db {
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.engine().statistics()
+    }
+}
+
+impl Table {
+    /// Its number in the database, by which [`Change::table_id`](crate::Change::table_id) names it: 0 for the default table, and
+    /// never given to another one.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.id().0
     }
 }
