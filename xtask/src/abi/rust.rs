@@ -101,7 +101,7 @@ fn knobs(abi: &Abi, object: &Object) -> Result<Vec<String>, String> {
     for function in abi.functions() {
         let Source::Knob(name) = &function.source else { continue };
         let first = function.arguments.first().and_then(|first| abi.object(first));
-        if !first.is_some_and(|first| first.c == object.c) {
+        if first.is_none_or(|first| first.c != object.c) {
             continue;
         }
         let knob = found.entry(name).or_default();
