@@ -54,14 +54,20 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
     let mut tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
     let abi = Abi::parse(tree.get(TABLE).ok_or("there is no abi.toml")?)?;
     if write {
-        for (path, text) in generated(&abi)? {
+        let files = generated(&abi)?;
+        let old =
+            tree.files().map(|(path, _)| path.to_owned()).filter(|path| path.starts_with(rust::DIRECTORY));
+        for path in old.filter(|path| !files.iter().any(|(known, _)| known == path)) {
+            std::fs::remove_file(root.join(&path)).map_err(|why| format!("cannot remove {path}: {why}"))?;
+        }
+        for (path, text) in files {
             let to = root.join(&path);
             let parent = to.parent().expect("a path within the repository");
             std::fs::create_dir_all(parent)
                 .map_err(|why| format!("cannot make {}: {why}", parent.display()))?;
             std::fs::write(&to, &text).map_err(|why| format!("cannot write {path}: {why}"))?;
-            tree.insert(&path, &text);
         }
+        tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
     }
     let findings = check(&tree);
     for finding in &findings {

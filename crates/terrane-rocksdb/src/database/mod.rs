@@ -2,9 +2,11 @@
 //!
 //! * [`open`]: from a path and options to a database. [`handles`]: opening as C callers do it. [`families`]: made and dropped
 //!   while it is open. [`snapshots`].
-//! * [`read`], [`many`]: values by key. [`write`]: changes by key. [`maintain`], [`properties`], [`checkpoint`], [`log`], [`memory`], [`files`].
+//! * [`read`], [`many`]: values by key. [`write`]: changes by key. [`maintain`], [`properties`], [`checkpoint`], [`log`], [`memory`], [`files`],
+//!   [`counters`].
 
 mod checkpoint;
+mod counters;
 mod families;
 mod files;
 mod handles;

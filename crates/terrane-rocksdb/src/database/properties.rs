@@ -10,6 +10,9 @@ use super::{Database, Family, FamilyHandle};
 use crate::border::{Out, Text, lasting_text, put};
 
 const PREFIX: &str = "rocksdb.";
+/// Table files: none, what is stored lies in extents of few data files.
+pub(crate) struct LiveFiles;
+
 /// Levels that RocksDB has by default.
 const LEVELS: usize = 7;
 
@@ -175,5 +178,17 @@ export! {
         place: Out<'_, u64>,
     ) -> i32 {
         int(database, handle, name, place)
+    }
+
+    fn rocksdb_livefiles(_database: Option<&Database>) -> Option<Box<LiveFiles>> {
+        Some(Box::new(LiveFiles))
+    }
+
+    fn rocksdb_livefiles_count(_files: Option<&LiveFiles>) -> i32 {
+        0
+    }
+
+    fn rocksdb_livefiles_destroy(files: Option<Box<LiveFiles>>) {
+        drop(files);
     }
 }

@@ -5,6 +5,5 @@ pub(crate) mod options;
 pub(crate) mod read_options;
 pub(crate) mod stubs_1;
 pub(crate) mod stubs_2;
-pub(crate) mod stubs_3;
 pub(crate) mod table_options;
 pub(crate) mod write_options;

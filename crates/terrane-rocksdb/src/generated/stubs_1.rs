@@ -136,7 +136,6 @@ stub! { nothing rocksdb_options_set_sst_file_manager(Pointer, Pointer) }
 stub! { silent rocksdb_options_set_sst_partitioner_factory(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_universal_compaction_options(Pointer, Pointer) }
 stub! { silent rocksdb_options_set_wal_filter(Pointer, Pointer) }
-stub! { nothing rocksdb_options_set_write_buffer_manager(Pointer, Pointer) }
 stub! { silent rocksdb_block_based_options_clear_user_defined_index_factory(Pointer) }
 stub! { silent rocksdb_block_based_options_get_user_defined_index_factory_name(Pointer, Pointer) -> Pointer }
 stub! { nothing rocksdb_block_based_options_set_data_block_hash_ratio(Pointer, f64) }
@@ -344,3 +343,4 @@ stub! { silent rocksdb_compaction_job_stats_total_output_bytes_blob(Pointer) -> 
 stub! { silent rocksdb_compaction_job_stats_total_skipped_input_bytes(Pointer) -> u64 }
 stub! { silent rocksdb_compactionjobinfo_aborted(Pointer) -> u8 }
 stub! { silent rocksdb_compactionjobinfo_base_input_level(Pointer) -> c_int }
+stub! { silent rocksdb_compactionjobinfo_blob_compression_type(Pointer) -> c_uint }

@@ -4,7 +4,6 @@ use std::ffi::{c_int, c_uint};
 
 use crate::border::Pointer;
 
-stub! { silent rocksdb_compactionjobinfo_blob_compression_type(Pointer) -> c_uint }
 stub! { silent rocksdb_compactionjobinfo_blob_file_addition_info_at(Pointer, usize) -> Pointer }
 stub! { silent rocksdb_compactionjobinfo_blob_file_addition_infos_count(Pointer) -> usize }
 stub! { silent rocksdb_compactionjobinfo_blob_file_garbage_info_at(Pointer, usize) -> Pointer }
@@ -89,13 +88,7 @@ stub! { nothing rocksdb_options_enable_statistics(Pointer) }
 stub! { silent rocksdb_options_statistics_get_histogram_data(Pointer, c_uint, Pointer) }
 stub! { silent rocksdb_options_statistics_get_string(Pointer) -> Pointer }
 stub! { silent rocksdb_options_statistics_get_ticker_count(Pointer, c_uint) -> u64 }
-stub! { silent rocksdb_perfcontext_create() -> Pointer }
-stub! { silent rocksdb_perfcontext_destroy(Pointer) }
-stub! { silent rocksdb_perfcontext_metric(Pointer, c_int) -> u64 }
-stub! { silent rocksdb_perfcontext_report(Pointer, u8) -> Pointer }
-stub! { silent rocksdb_perfcontext_reset(Pointer) }
 stub! { silent rocksdb_reset_status(Pointer) }
-stub! { silent rocksdb_set_perf_level(c_int) }
 stub! { silent rocksdb_statistics_histogram_data_create() -> Pointer }
 stub! { silent rocksdb_statistics_histogram_data_destroy(Pointer) }
 stub! { silent rocksdb_statistics_histogram_data_get_average(Pointer) -> f64 }
@@ -240,13 +233,10 @@ stub! { silent rocksdb_livefile_set_num_entries(Pointer, u64) }
 stub! { silent rocksdb_livefile_set_size(Pointer, usize) }
 stub! { silent rocksdb_livefile_set_smallest_key(Pointer, Pointer, usize) }
 stub! { silent rocksdb_livefile_set_smallest_seqno(Pointer, u64) }
-stub! { silent rocksdb_livefiles(Pointer) -> Pointer }
 stub! { silent rocksdb_livefiles_add(Pointer, Pointer) }
 stub! { silent rocksdb_livefiles_column_family_name(Pointer, c_int) -> Pointer }
-stub! { silent rocksdb_livefiles_count(Pointer) -> c_int }
 stub! { silent rocksdb_livefiles_create() -> Pointer }
 stub! { silent rocksdb_livefiles_deletions(Pointer, c_int) -> u64 }
-stub! { silent rocksdb_livefiles_destroy(Pointer) }
 stub! { silent rocksdb_livefiles_directory(Pointer, c_int) -> Pointer }
 stub! { silent rocksdb_livefiles_entries(Pointer, c_int) -> u64 }
 stub! { silent rocksdb_livefiles_largest_seqno(Pointer, c_int) -> u64 }
@@ -325,17 +315,10 @@ stub! { silent rocksdb_sst_file_manager_set_compaction_buffer_size(Pointer, u64)
 stub! { silent rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(Pointer, i64) }
 stub! { silent rocksdb_sst_file_manager_set_max_allowed_space_usage(Pointer, u64) }
 stub! { silent rocksdb_sst_file_manager_set_max_trash_db_ratio(Pointer, f64) }
-stub! { silent rocksdb_write_buffer_manager_buffer_size(Pointer) -> usize }
-stub! { silent rocksdb_write_buffer_manager_cost_to_cache(Pointer) -> u8 }
-stub! { silent rocksdb_write_buffer_manager_create(usize, u8) -> Pointer }
-stub! { silent rocksdb_write_buffer_manager_create_with_cache(usize, Pointer, u8) -> Pointer }
-stub! { silent rocksdb_write_buffer_manager_destroy(Pointer) }
-stub! { silent rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(Pointer) -> usize }
-stub! { silent rocksdb_write_buffer_manager_enabled(Pointer) -> u8 }
-stub! { silent rocksdb_write_buffer_manager_memory_usage(Pointer) -> usize }
-stub! { silent rocksdb_write_buffer_manager_mutable_memtable_memory_usage(Pointer) -> usize }
-stub! { silent rocksdb_write_buffer_manager_set_allow_stall(Pointer, u8) }
-stub! { silent rocksdb_write_buffer_manager_set_buffer_size(Pointer, usize) }
+stub! { nothing rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(Pointer) -> usize }
+stub! { nothing rocksdb_write_buffer_manager_memory_usage(Pointer) -> usize }
+stub! { nothing rocksdb_write_buffer_manager_mutable_memtable_memory_usage(Pointer) -> usize }
+stub! { nothing rocksdb_write_buffer_manager_set_allow_stall(Pointer, u8) }
 stub! { silent rocksdb_compactionfiltercontext_is_full_compaction(Pointer) -> u8 }
 stub! { silent rocksdb_compactionfiltercontext_is_manual_compaction(Pointer) -> u8 }
 stub! { silent rocksdb_compactionfilterfactory_create(Pointer, Pointer, Pointer, Pointer) -> Pointer }
@@ -344,3 +327,14 @@ stub! { silent rocksdb_file_checksum_gen_crc32c_factory_create() -> Pointer }
 stub! { silent rocksdb_file_checksum_gen_factory_destroy(Pointer) }
 stub! { silent rocksdb_logger_create_callback_logger(c_int, Pointer, Pointer) -> Pointer }
 stub! { silent rocksdb_logger_create_stderr_logger(c_int, Pointer) -> Pointer }
+stub! { silent rocksdb_logger_destroy(Pointer) }
+stub! { silent rocksdb_sst_partitioner_factory_destroy(Pointer) }
+stub! { silent rocksdb_sst_partitioner_fixed_prefix_factory_create(usize) -> Pointer }
+stub! { silent rocksdb_walfilter_create(Pointer, Pointer, Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_walfilter_destroy(Pointer) }
+stub! { failing rocksdb_create_dir_if_missing(Pointer, Pointer) }
+stub! { nothing rocksdb_env_join_all_threads(Pointer) }
+stub! { nothing rocksdb_env_lower_high_priority_thread_pool_cpu_priority(Pointer) }
+stub! { nothing rocksdb_env_lower_high_priority_thread_pool_io_priority(Pointer) }
+stub! { nothing rocksdb_env_lower_thread_pool_cpu_priority(Pointer) }
+stub! { nothing rocksdb_env_lower_thread_pool_io_priority(Pointer) }

@@ -80,14 +80,17 @@ fn keep_history(database: &Options, options: &mut terrane::Options) {
 fn memory(database: &Options, family: &Options) -> (u64, u64) {
     let knobs = &database.knobs;
     let buffers = family.knobs.max_write_buffer_number.max(1) as u64;
-    let wanted = match knobs.db_write_buffer_size {
-        0 => (family.knobs.write_buffer_size as u64).saturating_mul(buffers),
-        bytes => bytes as u64,
+    let managed = database.write_buffers.as_ref().filter(|managed| managed.bytes() > 0);
+    let wanted = match (managed, knobs.db_write_buffer_size) {
+        (Some(managed), _) => managed.bytes() as u64,
+        (None, 0) => (family.knobs.write_buffer_size as u64).saturating_mul(buffers),
+        (None, bytes) => bytes as u64,
     };
     let write_bytes = wanted.clamp(WRITE_BYTES_MIN, MEMORY_BYTES_MAX / 2);
     let cache_bytes = family.table.cache.as_ref().map_or(CACHE_BYTES, |cache| cache.capacity_bytes() as u64);
-    let cache_bytes = cache_bytes.clamp(write_bytes / 3 + MIB, MEMORY_BYTES_MAX / 2);
-    (write_bytes, write_bytes + cache_bytes)
+    let is_part_of_cache = managed.is_some_and(|managed| managed.is_part_of_cache);
+    let beside = if is_part_of_cache { cache_bytes.saturating_sub(write_bytes) } else { cache_bytes };
+    (write_bytes, write_bytes + beside.clamp(write_bytes / 3 + MIB, MEMORY_BYTES_MAX / 2))
 }
 
 /// Refuses what was set and cannot be done.

@@ -9,6 +9,7 @@ mod read;
 mod resources;
 mod table;
 mod text;
+mod write_buffers;
 
 pub(crate) use cache::Cache;
 pub(crate) use map::{database_options, extractor, table_options};

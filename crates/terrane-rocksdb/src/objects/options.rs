@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::environment::Environment;
 use super::resources::RateLimiter;
 use super::table::TableOptions;
+use super::write_buffers::WriteBuffers;
 use crate::border::{Out, Text, put};
 use crate::callbacks::{CompactionFilter, Comparator, MergeOperator, Transform, UserFilter};
 use crate::generated::options::OptionsKnobs;
@@ -19,6 +20,8 @@ pub(crate) struct Options {
     pub(crate) filter: Option<Arc<UserFilter>>,
     pub(crate) transform: Option<Arc<Transform>>,
     pub(crate) environment: Option<Environment>,
+    /// Memory of writers.
+    pub(crate) write_buffers: Option<WriteBuffers>,
     /// Bytes that the background may write in a second.
     pub(crate) rate: Option<RateLimiter>,
     /// The name of a comparator that orders otherwise than by bytes.

@@ -145,13 +145,63 @@ static void memory(rocksdb_t* db) {
   rocksdb_memory_consumers_destroy(consumers);
 }
 
+static void perf(rocksdb_t* db) {
+  char* error = NULL;
+  size_t len = 0;
+  rocksdb_set_perf_level(rocksdb_enable_count);
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &error);
+  CHECK_OK(error);
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_perfcontext_t* context = rocksdb_perfcontext_create();
+  rocksdb_perfcontext_reset(context);
+  char* value = rocksdb_get(db, reading, "k", 1, &len, &error);
+  CHECK(value != NULL && error == NULL);
+  rocksdb_free(value);
+  uint64_t blocks = rocksdb_perfcontext_metric(context, rocksdb_block_cache_hit_count) +
+                    rocksdb_perfcontext_metric(context, rocksdb_block_read_count);
+  CHECK(blocks > 0);
+  CHECK(rocksdb_perfcontext_metric(context, rocksdb_env_lock_file_nanos) == 0);
+  char* report = rocksdb_perfcontext_report(context, 0);
+  CHECK(strstr(report, "block_read_count = ") != NULL);
+  rocksdb_free(report);
+  rocksdb_perfcontext_destroy(context);
+}
+
+static void write_buffers(const char* directory) {
+  char* path = path_in(directory, "write-buffers");
+  rocksdb_cache_t* cache = rocksdb_cache_create_hyper_clock(256 << 20, 0);
+  rocksdb_write_buffer_manager_t* manager = rocksdb_write_buffer_manager_create_with_cache(96 << 20, cache, 0);
+  CHECK(rocksdb_write_buffer_manager_enabled(manager) && rocksdb_write_buffer_manager_cost_to_cache(manager));
+  CHECK(rocksdb_write_buffer_manager_buffer_size(manager) == 96 << 20);
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
+  rocksdb_block_based_options_set_block_cache(table, cache);
+  rocksdb_options_set_block_based_table_factory(options, table);
+  rocksdb_options_set_write_buffer_manager(options, manager);
+  rocksdb_t* db = open_new(options, path);
+  uint64_t capacity = 0;
+  CHECK(rocksdb_property_int(db, "rocksdb.block-cache-capacity", &capacity) == 0);
+  CHECK(capacity == (256 - 96) << 20);
+  rocksdb_write_buffer_manager_destroy(manager);
+  rocksdb_cache_destroy(cache);
+  rocksdb_block_based_options_destroy(table);
+  rocksdb_options_destroy(options);
+  rocksdb_close(db);
+  free(path);
+}
+
 static void missing(rocksdb_options_t* options, rocksdb_t* db) {
   char* error = NULL;
   CHECK(rocksdb_backup_engine_open(options, "nowhere", &error) == NULL);
   CHECK_ERROR(error, "Not implemented: rocksdb_backup_engine_open");
   rocksdb_try_catch_up_with_primary(db, &error);
   CHECK_ERROR(error, "Not implemented: rocksdb_try_catch_up_with_primary");
-  CHECK(rocksdb_livefiles(db) == NULL);
+  const rocksdb_livefiles_t* files = rocksdb_livefiles(db);
+  CHECK(files != NULL && rocksdb_livefiles_count(files) == 0);
+  rocksdb_livefiles_destroy(files);
+  CHECK(rocksdb_get_sorted_wal_files(db, &error) == NULL);
+  CHECK_ERROR(error, "Not implemented: rocksdb_get_sorted_wal_files");
 }
 
 int main(int count, char** arguments) {
@@ -176,6 +226,8 @@ int main(int count, char** arguments) {
   kept_options();
   options_as_text(db);
   memory(db);
+  perf(db);
+  write_buffers(arguments[1]);
   missing(options, db);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
