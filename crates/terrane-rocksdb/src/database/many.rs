@@ -2,21 +2,24 @@
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use terrane::Values;
 
 use super::read::Pinned;
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::{Bytes, List, OutList, Slice, caught, lasting, lasting_text};
-use crate::failure::{Given, Result};
+use crate::failure::{Failure, Given, Result};
 use crate::objects::ReadOptions;
 
 /// Reads keys of one family, as of one moment.
-fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
-    let snapshot = options.and_then(|options| options.snapshot.as_ref());
-    let values = match snapshot {
-        Some(snapshot) => snapshot.multi_get(&family.table, keys)?,
-        None => family.table.multi_get(keys)?,
-    };
-    Ok(values.into_iter().map(|value| value.map(Vec::from)).collect())
+fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Values> {
+    let mut values = Values::new();
+    match options.and_then(|options| options.snapshot.as_ref()) {
+        Some(snapshot) => snapshot.multi_get_into(&family.table, keys, &mut values)?,
+        None => family.table.multi_get_into(keys, &mut values)?,
+    }
+    Ok(values)
 }
 
 /// Reads keys of several families, as of one moment.
@@ -36,8 +39,9 @@ fn read_families(
         let places: Vec<usize> = (0..keys.len()).filter(|at| families[*at].id() == id).collect();
         let of_family: Vec<&[u8]> = places.iter().map(|at| keys[*at]).collect();
         let Some(first) = places.first() else { continue };
-        for (at, value) in places.iter().zip(read_many(families[*first], Some(&options), &of_family)?) {
-            values[*at] = value;
+        let read = read_many(families[*first], Some(&options), &of_family)?;
+        for (index, at) in places.iter().enumerate() {
+            values[*at] = read.get(index).map(<[u8]>::to_vec);
         }
     }
     Ok(values)
@@ -52,36 +56,34 @@ struct Places<'a> {
 
 impl Places<'_> {
     /// Fills all places; a failure is that of each key.
-    fn fill(self, count: usize, values: Result<Vec<Option<Vec<u8>>>>) {
-        let text = values.as_ref().err().map(|failure| failure.text().to_owned());
-        let values = values.unwrap_or_else(|_| vec![None; count]);
-        for (at, value) in values.iter().enumerate() {
-            if let Some(place) = self.values.get_mut(at) {
-                place.write(value.as_ref().map_or(std::ptr::null_mut(), |value| lasting(value)));
-            }
-            if let Some(place) = self.lengths.get_mut(at) {
-                place.write(value.as_ref().map_or(0, Vec::len));
-            }
-            if let Some(place) = self.errors.get_mut(at) {
-                place.write(text.as_ref().map_or(std::ptr::null_mut(), |text| lasting_text(text)));
-            }
+    fn fill<'v>(self, failure: Option<&Failure>, value: impl Fn(usize) -> Option<&'v [u8]>) {
+        for (at, place) in self.values.iter_mut().enumerate() {
+            place.write(value(at).map_or(std::ptr::null_mut(), lasting));
         }
+        for (at, place) in self.lengths.iter_mut().enumerate() {
+            place.write(value(at).map_or(0, <[u8]>::len));
+        }
+        fill_errors(self.errors, failure);
     }
 }
 
-/// Fills the places of a batched multi-get.
-fn fill_pinned(
-    values: &mut [MaybeUninit<Option<Box<Pinned>>>],
-    errors: &mut [MaybeUninit<*mut c_char>],
-    read: Result<Vec<Option<Vec<u8>>>>,
-) {
-    let text = read.as_ref().err().map(|failure| failure.text().to_owned());
-    let read = read.unwrap_or_else(|_| vec![None; values.len()]);
-    for (place, value) in values.iter_mut().zip(read) {
-        place.write(value.map(|value| Box::new(Pinned { value })));
-    }
+fn fill_errors(errors: &mut [MaybeUninit<*mut c_char>], failure: Option<&Failure>) {
     for place in errors {
-        place.write(text.as_ref().map_or(std::ptr::null_mut(), |text| lasting_text(text)));
+        place.write(failure.map_or(std::ptr::null_mut(), |failure| lasting_text(failure.text())));
+    }
+}
+
+/// Fills the places of a batched multi-get: the values stay together, where they were read to.
+fn fill_pinned(
+    places: &mut [MaybeUninit<Option<Box<Pinned>>>],
+    errors: &mut [MaybeUninit<*mut c_char>],
+    read: Result<Values>,
+) {
+    fill_errors(errors, read.as_ref().err());
+    let values = read.ok().map(Arc::new);
+    for (at, place) in places.iter_mut().enumerate() {
+        let found = values.as_ref().filter(|values| values.get(at).is_some());
+        place.write(found.map(|values| Box::new(Pinned::one_of(values.clone(), at))));
     }
 }
 
@@ -99,7 +101,8 @@ export! {
         let keys = keys.with(key_lens, count);
         let places =
             Places { values: values.of(count), lengths: value_lens.of(count), errors: errors.of(count) };
-        places.fill(count, caught(|| read_many(database.given()?.default_family(), options, &keys)));
+        let read = caught(|| read_many(database.given()?.default_family(), options, &keys));
+        places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at));
     }
 
     fn rocksdb_multi_get_cf(
@@ -120,7 +123,7 @@ export! {
             let families = handles.of(count).iter().map(|handle| family(*handle));
             read_families(database.given()?, options, &families.collect::<Result<Vec<_>>>()?, &keys)
         });
-        places.fill(count, read);
+        places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at)?.as_deref());
     }
 
     fn rocksdb_batched_multi_get_cf(

@@ -2,6 +2,9 @@
 
 use std::cell::RefCell;
 use std::ffi::c_char;
+use std::sync::Arc;
+
+use terrane::Values;
 
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::{Bytes, Out, OutList, lasting, put};
@@ -10,7 +13,32 @@ use crate::objects::ReadOptions;
 
 /// A value that the caller holds until it destroys it.
 pub(crate) struct Pinned {
-    pub(super) value: Vec<u8>,
+    held: Held,
+}
+
+enum Held {
+    /// A value by itself.
+    Alone(Vec<u8>),
+    /// One of several that were read together.
+    Among(Arc<Values>, usize),
+}
+
+impl Pinned {
+    fn alone(value: Vec<u8>) -> Pinned {
+        Pinned { held: Held::Alone(value) }
+    }
+
+    /// The value of this index, which is there.
+    pub(super) fn one_of(values: Arc<Values>, index: usize) -> Pinned {
+        Pinned { held: Held::Among(values, index) }
+    }
+
+    fn value(&self) -> &[u8] {
+        match &self.held {
+            Held::Alone(value) => value,
+            Held::Among(values, index) => values.get(*index).unwrap_or_default(),
+        }
+    }
 }
 
 thread_local! {
@@ -63,7 +91,7 @@ fn get(
 }
 
 fn pinned(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Box<Pinned>>> {
-    Ok(read(family, options, key)?.map(|value| Box::new(Pinned { value })))
+    Ok(read(family, options, key)?.map(|value| Box::new(Pinned::alone(value))))
 }
 
 /// Reads into a buffer of the caller; whether the value fits. It has the length of the value in either case.
@@ -87,8 +115,9 @@ fn into_buffer(
 }
 
 fn lent(value: Option<&Pinned>, len: Out<'_, usize>) -> *const c_char {
-    put(len, value.map_or(0, |value| value.value.len()));
-    value.map_or(std::ptr::null(), |value| value.value.as_ptr().cast())
+    let value = value.map(Pinned::value);
+    put(len, value.map_or(0, <[u8]>::len));
+    value.map_or(std::ptr::null(), |value| value.as_ptr().cast())
 }
 
 /// Whether a key may be there: it is looked up, so the answer is certain, unless the look fails.
