@@ -31,7 +31,8 @@ impl Engine {
     /// Moves every record committed so far into the levels and waits for it.
     ///
     /// # Errors
-    /// The error of a background job that keeps failing; `Cancelled` when the database closes.
+    /// The error of a background job that keeps failing, but not while one runs or is due that may succeed; `Cancelled`
+    /// when the database closes.
     pub fn flush(&self) -> Result<()> {
         self.refuse_if_read_only()?;
         let tables = self.catalog.all();
@@ -53,8 +54,9 @@ impl Engine {
     }
 
     pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
+        let seen = self.failures_seen();
         self.scheduler.wait_until(|schedule| {
-            schedule.report_failure_or_pause(&MEMORY_WORK)?;
+            self.report_failure_or_pause(schedule, &MEMORY_WORK, seen)?;
             Ok(tables.iter().all(|table| table.is_dropped() || table.is_flushed(upto)))
         })
     }
@@ -69,9 +71,10 @@ impl Engine {
         let upto = self.request_flush(&tables);
         self.wait_for_flush(&tables, upto)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
+        let seen = self.failures_seen();
         self.scheduler.wake();
         self.scheduler.wait_until(|schedule| {
-            schedule.report_failure_or_pause(&AWAITED_WORK)?;
+            self.report_failure_or_pause(schedule, &AWAITED_WORK, seen)?;
             if let Some(error) = schedule.quarantine.of(table.id) {
                 return Err(error.clone());
             }
@@ -122,8 +125,9 @@ impl Engine {
 
     /// Waits for what is done while the background is paused, too.
     fn wait_for_asked(&self, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
+        let seen = self.failures_seen();
         self.scheduler.wait_until(|schedule| {
-            if let Some(error) = schedule.lasting_failure(&AWAITED_WORK) {
+            if let Some(error) = self.lasting_failure(schedule, &AWAITED_WORK, seen) {
                 return Err(error);
             }
             let is_done = done(schedule)?;
@@ -147,8 +151,9 @@ impl Engine {
         }
         // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker can find
         // anything until somebody writes or asks.
+        let seen = self.failures_seen();
         let done = |schedule: &mut Schedule| {
-            schedule.report_failure_or_pause(&AWAITED_WORK)?;
+            self.report_failure_or_pause(schedule, &AWAITED_WORK, seen)?;
             match schedule.quarantine.first() {
                 Some(error) if self.has_nothing_to_do(schedule) => Err(error.clone()),
                 _ => Ok(self.has_nothing_to_do(schedule)),
@@ -163,6 +168,14 @@ impl Engine {
             let _ = self.reclaim_idle();
         }
         Ok(())
+    }
+
+    /// An error while nothing can make progress: a job that keeps failing, or a pause.
+    fn report_failure_or_pause(&self, schedule: &Schedule, names: &[&str], seen: u64) -> Result<()> {
+        if schedule.is_paused() {
+            return Err(Error::invalid("the background is paused: let it go on before waiting for it"));
+        }
+        self.lasting_failure(schedule, names, seen).map_or(Ok(()), Err)
     }
 
     /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of paused.
@@ -206,17 +219,4 @@ fn to_range(bounds: &Bounds) -> KeyRange {
         Bound::Unbounded => Vec::new(),
     };
     KeyRange { start, end: bounds.upper.clone() }
-}
-
-impl Schedule {
-    /// An error while nothing can make progress: a job that keeps failing, or a pause.
-    fn report_failure_or_pause(&self, names: &[&str]) -> Result<()> {
-        if self.is_paused() {
-            return Err(Error::invalid("the background is paused: let it go on before waiting for it"));
-        }
-        match self.lasting_failure(names) {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
-    }
 }

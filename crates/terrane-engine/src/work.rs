@@ -110,20 +110,26 @@ impl Engine {
         self.counters.background_errors.load(Ordering::Relaxed)
     }
 
-    /// The error of the work that brings memory back, if it keeps failing. Not while such work runs or is due: that
-    /// may be the attempt that succeeds, or work that an older failure says nothing about. One failure more than the
-    /// `seen` ones, and it is told all the same: with many tables something is always tried.
-    pub(crate) fn memory_failure(&self, seen: u64) -> Option<Error> {
-        self.scheduler.inspect(|schedule| {
-            let error = schedule.lasting_failure(&MEMORY_WORK)?;
-            let is_running = MEMORY_WORK.iter().any(|name| schedule.is_running_anywhere(name));
-            let is_due = || {
-                let work = self.next_memory_work(&self.catalog.all(), schedule);
-                work.or_else(|| self.next_trim(schedule)).is_some()
-            };
-            let goes_on = is_running || !schedule.is_paused() && is_due();
-            (!goes_on || self.failures_seen() > seen).then_some(error)
-        })
+    /// The error of work of one of these names, if it keeps failing: for whoever waits for such work. Not while it runs
+    /// or is due: that may be the attempt that succeeds, or work that an older failure says nothing about. One failure
+    /// more than the `seen` ones, and it is told all the same: with many tables something is always tried.
+    pub(crate) fn lasting_failure(&self, schedule: &Schedule, names: &[&str], seen: u64) -> Option<Error> {
+        let error = schedule.lasting_failure(names)?;
+        let is_running = names.iter().any(|name| schedule.is_running_anywhere(name));
+        let goes_on = is_running || self.is_due(schedule, names);
+        (!goes_on || self.failures_seen() > seen).then_some(error)
+    }
+
+    /// Whether work of one of these names, of which those on memory are some, is to be begun.
+    fn is_due(&self, schedule: &Schedule, names: &[&str]) -> bool {
+        let merges = names.contains(&"compact");
+        if schedule.is_paused() {
+            return merges && self.next_asked(schedule).is_some();
+        }
+        let tables = self.catalog.all();
+        self.next_memory_work(&tables, schedule).is_some()
+            || self.next_trim(schedule).is_some()
+            || merges && self.pick_compaction(&tables, schedule, false).is_some()
     }
 
     /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done while the

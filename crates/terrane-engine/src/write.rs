@@ -13,8 +13,10 @@ use terrane_journal::Placed;
 
 use crate::engine::Engine;
 use crate::place;
+use crate::schedule::Schedule;
 use crate::stats::add;
 use crate::table::Table;
+use crate::work::MEMORY_WORK;
 
 /// Of the write memory, the share that one batch may take.
 const BATCH_SHARE: u64 = 4;
@@ -178,7 +180,8 @@ impl Engine {
         // Kept: by the time it is told, the work may have begun again.
         let (failure, failures_seen) = (Cell::new(None), self.failures_seen());
         let has_failed = || {
-            let found = self.memory_failure(failures_seen);
+            let failed = |schedule: &Schedule| self.lasting_failure(schedule, &MEMORY_WORK, failures_seen);
+            let found = self.scheduler.inspect(failed);
             let is_there = found.is_some();
             failure.set(found);
             is_there

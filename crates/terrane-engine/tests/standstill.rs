@@ -111,9 +111,8 @@ fn reads_and_writes_go_on_while_the_background_stands_still() {
 }
 
 /// Flushes have failed until the write memory was full and writers were refused. Then the device heals, and the next
-/// attempt stands still on its way.
-#[test]
-fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_failures() {
+/// attempt stands still on its way, until the sender says that it goes on. The number is how many keys were written.
+fn flush_stands_after_failures() -> (Arc<Engine>, Sender<bool>, u64) {
     let gate = GateDisk::new(MemDisk::new());
     let disk = FaultyDisk::new(Arc::new(gate.clone()));
     let engine = open(disk.clone(), &small_options()).unwrap();
@@ -123,7 +122,7 @@ fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_fail
     });
     let written = written.count() as u64;
     assert!(written < 2000, "the write memory fills up");
-    // One that failed already and is still under way would be an attempt that fails while the writer waits.
+    // One that failed already and is still under way would be an attempt that fails while somebody waits.
     engine.set_background_paused(true);
     while !engine.progress().is_empty() {
         std::thread::yield_now();
@@ -141,20 +140,42 @@ fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_fail
     {
         go.send(true).unwrap();
     }
+    (engine, go, written)
+}
+
+/// Lets what stands go on, after `waits` began to wait for it. If it comes later, it need not wait: that is no failure.
+fn going_on_while<R>(go: Sender<bool>, waits: impl FnOnce() -> R) -> R {
     let opener = std::thread::spawn(move || {
-        // So that the writer comes first. If it does not, it need not wait: that is no failure.
         std::thread::sleep(Duration::from_millis(100));
         go.send(false)
     });
-    engine.put(TableId::DEFAULT, b"waits", b"for the flush", false).unwrap();
+    let result = waits();
     opener.join().unwrap().unwrap();
-    engine.flush().unwrap();
+    result
+}
+
+fn assert_there(engine: &Arc<Engine>, written: u64) {
     let table = engine.catalog().require("default").unwrap();
     for number in 0..written {
-        assert!(
-            get(&engine, &table, &key(number)).unwrap() == Some(value(number)),
-            "key {number} of {written}"
-        );
+        let found = get(engine, &table, &key(number)).unwrap();
+        assert!(found == Some(value(number)), "key {number} of {written}");
     }
+}
+
+#[test]
+fn a_writer_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_failures() {
+    let (engine, go, written) = flush_stands_after_failures();
+    going_on_while(go, || engine.put(TableId::DEFAULT, b"waits", b"for the flush", false)).unwrap();
+    engine.flush().unwrap();
+    assert_there(&engine, written);
+    engine.close().unwrap();
+}
+
+#[test]
+fn who_asks_for_a_flush_waits_for_the_attempt_that_may_succeed_and_is_not_told_of_older_failures() {
+    let (engine, go, written) = flush_stands_after_failures();
+    going_on_while(go, || engine.flush()).unwrap();
+    engine.wait_until_quiescent().unwrap();
+    assert_there(&engine, written);
     engine.close().unwrap();
 }
