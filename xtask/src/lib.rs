@@ -4,9 +4,11 @@
 //! * [`source`]: Rust text with comments and literals blanked out. [`tidy`]: the rules. [`suites`]: the tests.
 //! * [`licences`]: of everything in `Cargo.lock`. [`tools`]: what needs more than a stable toolchain.
 //! * [`planted`]: the mutation suite.
+//! * [`abi`]: what is made of the table of RocksDB's C interface.
 //! * [`golden`]: stores that a version leaves for later ones to open.
 #![expect(clippy::disallowed_methods, reason = "reads the tree and times the suites; no part of the engine")]
 
+pub mod abi;
 pub mod golden;
 pub mod licences;
 pub mod manifest;

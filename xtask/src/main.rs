@@ -14,6 +14,7 @@ usage: cargo xtask COMMAND
   test            every test: unit, integration and doc tests, schedule exploration, a few planted bugs,
                   benches once each
   docs            build the documentation, warnings refused
+  abi [--write]   RocksDB's C interface: stubs, header and page follow crates/terrane-rocksdb/abi.toml
   golden VERSION  make the golden stores of a new format version; refuses to overwrite
   planted [NAME | --sample | --write]  the mutation suite: each planted bug must fail its test;
                   --sample runs six of several layers, --write renews docs/planted-bugs.md
@@ -36,6 +37,8 @@ fn main() -> ExitCode {
         ["tidy", "--write"] => xtask::tidy::run(root, true),
         ["test"] => xtask::suites::test(root),
         ["docs"] => xtask::suites::docs(root),
+        ["abi"] => xtask::abi::run(root, false),
+        ["abi", "--write"] => xtask::abi::run(root, true),
         ["golden", version] => xtask::golden::run(root, version),
         ["planted"] => xtask::planted::run(root, Choice::All, false),
         ["planted", "--write"] => xtask::planted::run(root, Choice::All, true),

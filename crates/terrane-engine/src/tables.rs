@@ -147,6 +147,10 @@ impl Engine {
             .ok_or_else(|| Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)))?;
         let Changed { options, settings, extractor } =
             changed_options(&self.options, &stored.options, (name, value), &self.functions)?;
+        // The option that was set is the last one.
+        if options.last().is_some_and(|set| stored.options.contains(set)) {
+            return Ok(());
+        }
         self.append_edit(vec![EditOp::SetOptions { id: table.id, options }])?;
         table.sense.set_time_to_live(settings.time_to_live);
         table.sense.set_extractor(extractor);

@@ -84,6 +84,20 @@ impl Db {
     }
 }
 
+impl Db {
+    /// [`Db::open_follower`] with options, and functions of the program that tables name.
+    ///
+    /// # Errors
+    /// As [`Follower::open`].
+    pub fn open_follower_with(
+        path: impl AsRef<Path>,
+        options: &Options,
+        functions: impl Into<Functions>,
+    ) -> Result<Follower> {
+        Follower::open(Arc::new(PosixDisk::new()), path, options, functions, Env::real())
+    }
+}
+
 impl Follower {
     /// Follows the database in directory `path` of `disk`. Of the options those count that matter for reading; `row_cache` is off.
     ///

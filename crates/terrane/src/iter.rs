@@ -1,13 +1,14 @@
 //! Ranges of a table: an iterator of owned rows, and a cursor that lends them.
 
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use terrane_base::key_order::Order;
 use terrane_base::{Error, Result};
 use terrane_engine::{Hold, PinnedRange, RenewableScan, TableScan};
 
-use crate::Table;
 use crate::snapshot::Pin;
+use crate::{Snapshot, Table};
 
 /// A key and its value.
 pub type Row = (Vec<u8>, Vec<u8>);
@@ -243,5 +244,41 @@ impl Cursor {
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         self.go(TableScan::prev)
+    }
+}
+
+impl Table {
+    /// A cursor over the rows of a range, as the table is now: wherever it seeks, it goes no further.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// for key in [b"a", b"b", b"c"] {
+    ///     db.put(key, b"v")?;
+    /// }
+    /// let mut cursor = db.default_table().range_cursor(b"b".as_slice()..b"c".as_slice())?;
+    /// cursor.seek(b"a")?;
+    /// assert_eq!(cursor.row().map(|(key, _)| key), Some(&b"b"[..]));
+    /// cursor.next()?;
+    /// assert!(cursor.row().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` if a bound is no key of the table.
+    pub fn range_cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
+        Ok(self.cursor_at(self.bounds(&range)?, self.pin()))
+    }
+}
+
+impl Snapshot {
+    /// [`Table::range_cursor`] over the table as the snapshot sees it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn range_cursor<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
+        Ok(table.cursor_at(table.bounds(&range)?, self.pin.clone()))
     }
 }

@@ -6,7 +6,7 @@ use terrane_base::Result;
 use terrane_engine::{Listener, LiveReader, Origin, ReaderKind, Statistics};
 
 use crate::snapshot::pin;
-use crate::{Db, Snapshot};
+use crate::{Db, Snapshot, Table};
 
 impl Db {
     /// All metrics of the database and of each of its tables at this moment, by name. [`metrics`](crate::metrics) lists what
@@ -115,5 +115,14 @@ impl Db {
     #[must_use]
     pub fn live_readers(&self) -> Vec<LiveReader> {
         self.engine().live_readers()
+    }
+}
+
+impl Table {
+    /// Its number in the database, by which [`Change::table_id`](crate::Change::table_id) names it: 0 for the default table, and
+    /// never given to another one.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.id().0
     }
 }

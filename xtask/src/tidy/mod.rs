@@ -4,7 +4,7 @@
 //! * [`layers`]: edges go down, the crate map is true. [`length`]: files and functions, with a ratchet.
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
 //! * [`pages`]: documents that must say what the code says. [`inventory`]: the page of unsafe code.
-//! * [`metrics`]: the page of metrics.
+//! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
 pub mod bans;
 pub mod inventory;
@@ -49,7 +49,7 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 8] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 9] = [
         layers::check,
         length::check,
         bans::check,
@@ -58,6 +58,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         inventory::check,
         metrics::check,
         crate::planted::check,
+        crate::abi::check,
     ];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
     findings.sort();

@@ -49,10 +49,17 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
     }
 }
 
+/// Finds operators that are not known by name when a database is opened: for a program whose tables name more than it can list.
+pub trait OperatorSource: Send + Sync + fmt::Debug {
+    /// The operator with this name, if the source knows it; every time the same one.
+    fn operator(&self, name: &str) -> Option<Arc<dyn MergeOperator>>;
+}
+
 /// Operators of a program, by name, given when a database is opened.
 #[derive(Clone, Debug, Default)]
 pub struct MergeOperators {
     by_name: BTreeMap<String, Arc<dyn MergeOperator>>,
+    source: Option<Arc<dyn OperatorSource>>,
 }
 
 impl MergeOperators {
@@ -78,12 +85,20 @@ impl MergeOperators {
         Ok(self)
     }
 
+    /// Has `source` asked for operators that are neither given by name nor built in.
+    #[must_use]
+    pub fn with_source(mut self, source: Arc<dyn OperatorSource>) -> Self {
+        self.source = Some(source);
+        self
+    }
+
     /// The operator with this name.
     ///
     /// # Errors
     /// `Invalid`, naming the operator and the remedy.
     pub fn find(&self, name: &str) -> Result<Arc<dyn MergeOperator>> {
         let found = self.by_name.get(name).cloned().or_else(|| built_in(name));
+        let found = found.or_else(|| self.source.as_ref()?.operator(name));
         found.ok_or_else(|| {
             let remedy = match name {
                 "json_merge_patch" => "build the program with the feature json",

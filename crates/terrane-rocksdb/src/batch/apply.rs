@@ -1,0 +1,78 @@
+//! From the bytes of a batch to a batch of the engine, and its commit.
+
+use std::sync::Arc;
+
+use terrane::Batch;
+
+use super::handle::WriteBatch;
+use super::layout::{Change, Layout};
+use crate::database::{Database, Family, Mode};
+use crate::failure::{Failure, Given, Result};
+use crate::objects::WriteOptions;
+
+/// Fills `batch` with the records of `layout`.
+fn fill(batch: &mut Batch, layout: &Layout, database: &Database, mode: Mode) -> Result<()> {
+    let mut last: Option<Arc<Family>> = None;
+    let mut found = 0_u32;
+    for record in layout.records() {
+        let (id, change) = record?;
+        if matches!(change, Change::LogData(_)) {
+            continue;
+        }
+        found += 1;
+        if last.as_ref().is_none_or(|last| last.id() != id) {
+            last = database.family(id);
+        }
+        match &last {
+            Some(family) => add(batch, family, change)?,
+            None if mode.skips_missing => {}
+            None => return Err(Failure::invalid("Invalid column family specified in write batch")),
+        }
+    }
+    if found != layout.count() {
+        return Err(Failure::corrupt("WriteBatch has wrong count"));
+    }
+    Ok(())
+}
+
+fn add(batch: &mut Batch, family: &Family, change: Change<'_>) -> Result<()> {
+    let table = &family.table;
+    match change {
+        Change::Put(key, value) => batch.put(table, key, value)?,
+        Change::Delete(key) => batch.delete(table, key)?,
+        Change::SingleDelete(key) => batch.single_delete(table, key)?,
+        Change::Merge(key, operand) => {
+            if family.slot.operator().is_none() {
+                return Err(Failure::invalid(
+                    "a merge in a column family that was opened without a merge operator",
+                ));
+            }
+            batch.merge(table, key, operand)?;
+        }
+        Change::RangeDelete(start, end) if start > end => {
+            return Err(Failure::invalid("end key comes before start key"));
+        }
+        Change::RangeDelete(start, end) if start < end => batch.delete_range(table, start, end)?,
+        Change::RangeDelete(..) | Change::LogData(_) => {}
+    }
+    Ok(())
+}
+
+export! {
+    fn rocksdb_write(
+        database: Option<&Database>,
+        options: Option<&WriteOptions>,
+        batch: Option<&mut WriteBatch>,
+        error: ErrPtr<'_>,
+    ) {
+        let (database, batch, mode) = (database.given()?, batch.given()?, Mode::of(options)?);
+        database.refuse_if_read_only()?;
+        let mut engine = std::mem::take(&mut batch.engine);
+        engine.clear();
+        let done = fill(&mut engine, &batch.layout, database, mode);
+        let done = done.and_then(|()| database.commit(&engine, mode));
+        engine.clear();
+        batch.engine = engine;
+        done
+    }
+}

@@ -1,0 +1,228 @@
+//! The handle of a write batch, and what fills it.
+
+use std::ffi::c_char;
+
+use super::layout::{Change, Layout};
+use crate::border::{Bytes, Out, put};
+use crate::database::FamilyHandle;
+use crate::failure::{Failure, Given, Result};
+
+/// A write batch.
+pub(crate) struct WriteBatch {
+    pub(super) layout: Layout,
+    /// Memory for the batch of the engine.
+    pub(super) engine: terrane::Batch,
+    /// Lengths and counts to go back to.
+    save_points: Vec<(usize, u32)>,
+    /// Most bytes; 0 for any number. What would pass it is left out.
+    bytes_max: usize,
+}
+
+impl WriteBatch {
+    fn new(layout: Layout) -> WriteBatch {
+        WriteBatch { layout, engine: terrane::Batch::new(), save_points: Vec::new(), bytes_max: 0 }
+    }
+
+    pub(crate) fn empty() -> WriteBatch {
+        WriteBatch::new(Layout::new())
+    }
+
+    /// Another batch of the same bytes.
+    pub(crate) fn copied(&self) -> WriteBatch {
+        WriteBatch::new(self.layout.clone())
+    }
+
+    /// Sets the number of its first record.
+    pub(crate) fn set_seq(&mut self, seq: u64) {
+        self.layout.set_seq(seq);
+    }
+
+    /// Adds a change of a column family.
+    #[inline]
+    pub(crate) fn add(&mut self, family: u32, change: Change<'_>) {
+        let before = (self.layout.bytes().len(), self.layout.count());
+        self.layout.push(family, change);
+        if self.bytes_max > 0 && self.layout.bytes().len() > self.bytes_max {
+            self.layout.cut(before.0, before.1);
+        }
+    }
+
+    fn last_save_point(&mut self) -> Result<(usize, u32)> {
+        self.save_points.pop().ok_or_else(|| Failure::new("NotFound", ""))
+    }
+}
+
+/// Adds a change of a column family; does nothing without a batch or a handle.
+#[inline]
+pub(super) fn add_to(batch: Option<&mut WriteBatch>, handle: Option<&FamilyHandle>, change: Change<'_>) {
+    if let (Some(batch), Some(handle)) = (batch, handle) {
+        batch.add(handle.family.id(), change);
+    }
+}
+
+/// Adds a change of the default column family.
+#[inline]
+pub(super) fn add_default(batch: Option<&mut WriteBatch>, change: Change<'_>) {
+    if let Some(batch) = batch {
+        batch.add(0, change);
+    }
+}
+
+export! {
+    fn rocksdb_writebatch_create() -> Option<Box<WriteBatch>> {
+        Some(Box::new(WriteBatch::new(Layout::new())))
+    }
+
+    fn rocksdb_writebatch_create_from(bytes: Bytes<'_>, len: usize) -> Option<Box<WriteBatch>> {
+        Some(Box::new(WriteBatch::new(Layout::of(bytes.of(len)))))
+    }
+
+    fn rocksdb_writebatch_create_with_params(
+        reserved_bytes: usize,
+        max_bytes: usize,
+        _protection_bytes: usize,
+        _timestamp_bytes: usize,
+    ) -> Option<Box<WriteBatch>> {
+        let mut batch = WriteBatch::new(Layout::new());
+        batch.layout.reserve(reserved_bytes);
+        batch.bytes_max = max_bytes;
+        Some(Box::new(batch))
+    }
+
+    fn rocksdb_writebatch_destroy(batch: Option<Box<WriteBatch>>) {
+        drop(batch);
+    }
+
+    fn rocksdb_writebatch_clear(batch: Option<&mut WriteBatch>) {
+        if let Some(batch) = batch {
+            batch.layout.clear();
+            batch.save_points.clear();
+        }
+    }
+
+    fn rocksdb_writebatch_count(batch: Option<&mut WriteBatch>) -> i32 {
+        batch.map_or(0, |batch| batch.layout.count() as i32)
+    }
+
+    fn rocksdb_writebatch_data(batch: Option<&mut WriteBatch>, len: Out<'_, usize>) -> *const c_char {
+        let Some(batch) = batch else { return std::ptr::null() };
+        put(len, batch.layout.bytes().len());
+        batch.layout.bytes().as_ptr().cast()
+    }
+
+    fn rocksdb_writebatch_set_save_point(batch: Option<&mut WriteBatch>) {
+        if let Some(batch) = batch {
+            batch.save_points.push((batch.layout.bytes().len(), batch.layout.count()));
+        }
+    }
+
+    fn rocksdb_writebatch_rollback_to_save_point(batch: Option<&mut WriteBatch>, error: ErrPtr<'_>) {
+        let batch = batch.given()?;
+        let (len, count) = batch.last_save_point()?;
+        batch.layout.cut(len, count);
+        Ok(())
+    }
+
+    fn rocksdb_writebatch_pop_save_point(batch: Option<&mut WriteBatch>, error: ErrPtr<'_>) {
+        batch.given()?.last_save_point().map(drop)
+    }
+
+    fn rocksdb_writebatch_verify_checksum(batch: Option<&mut WriteBatch>, error: ErrPtr<'_>) {
+        // There are no checksums in a batch, as in RocksDB where none were asked for.
+        batch.given()?;
+        Ok(())
+    }
+
+    fn rocksdb_writebatch_put(
+        batch: Option<&mut WriteBatch>,
+        key: Bytes<'_>,
+        key_len: usize,
+        value: Bytes<'_>,
+        value_len: usize,
+    ) {
+        add_default(batch, Change::Put(key.of(key_len), value.of(value_len)));
+    }
+
+    fn rocksdb_writebatch_put_cf(
+        batch: Option<&mut WriteBatch>,
+        handle: Option<&FamilyHandle>,
+        key: Bytes<'_>,
+        key_len: usize,
+        value: Bytes<'_>,
+        value_len: usize,
+    ) {
+        add_to(batch, handle, Change::Put(key.of(key_len), value.of(value_len)));
+    }
+
+    fn rocksdb_writebatch_merge(
+        batch: Option<&mut WriteBatch>,
+        key: Bytes<'_>,
+        key_len: usize,
+        operand: Bytes<'_>,
+        operand_len: usize,
+    ) {
+        add_default(batch, Change::Merge(key.of(key_len), operand.of(operand_len)));
+    }
+
+    fn rocksdb_writebatch_merge_cf(
+        batch: Option<&mut WriteBatch>,
+        handle: Option<&FamilyHandle>,
+        key: Bytes<'_>,
+        key_len: usize,
+        operand: Bytes<'_>,
+        operand_len: usize,
+    ) {
+        add_to(batch, handle, Change::Merge(key.of(key_len), operand.of(operand_len)));
+    }
+
+    fn rocksdb_writebatch_delete(batch: Option<&mut WriteBatch>, key: Bytes<'_>, key_len: usize) {
+        add_default(batch, Change::Delete(key.of(key_len)));
+    }
+
+    fn rocksdb_writebatch_delete_cf(
+        batch: Option<&mut WriteBatch>,
+        handle: Option<&FamilyHandle>,
+        key: Bytes<'_>,
+        key_len: usize,
+    ) {
+        add_to(batch, handle, Change::Delete(key.of(key_len)));
+    }
+
+    fn rocksdb_writebatch_singledelete(batch: Option<&mut WriteBatch>, key: Bytes<'_>, key_len: usize) {
+        add_default(batch, Change::SingleDelete(key.of(key_len)));
+    }
+
+    fn rocksdb_writebatch_singledelete_cf(
+        batch: Option<&mut WriteBatch>,
+        handle: Option<&FamilyHandle>,
+        key: Bytes<'_>,
+        key_len: usize,
+    ) {
+        add_to(batch, handle, Change::SingleDelete(key.of(key_len)));
+    }
+
+    fn rocksdb_writebatch_delete_range(
+        batch: Option<&mut WriteBatch>,
+        start: Bytes<'_>,
+        start_len: usize,
+        end: Bytes<'_>,
+        end_len: usize,
+    ) {
+        add_default(batch, Change::RangeDelete(start.of(start_len), end.of(end_len)));
+    }
+
+    fn rocksdb_writebatch_delete_range_cf(
+        batch: Option<&mut WriteBatch>,
+        handle: Option<&FamilyHandle>,
+        start: Bytes<'_>,
+        start_len: usize,
+        end: Bytes<'_>,
+        end_len: usize,
+    ) {
+        add_to(batch, handle, Change::RangeDelete(start.of(start_len), end.of(end_len)));
+    }
+
+    fn rocksdb_writebatch_put_log_data(batch: Option<&mut WriteBatch>, data: Bytes<'_>, len: usize) {
+        add_default(batch, Change::LogData(data.of(len)));
+    }
+}

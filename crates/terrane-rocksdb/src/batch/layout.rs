@@ -1,0 +1,285 @@
+//! The bytes of a write batch, as RocksDB lays them out.
+//!
+//! ```text
+//! batch   := sequence number (8 bytes) count (4 bytes) record*            numbers with the least byte first
+//! record  := tag [family] field*           family: varint, where the tag says so; field: varint length, bytes
+//! ```
+//!
+//! | tag | with a family | record | fields |
+//! |---|---|---|---|
+//! | 0 | 4 | delete | key |
+//! | 1 | 5 | put | key, value |
+//! | 2 | 6 | merge | key, operand |
+//! | 3 | | data for the log alone; not counted | data |
+//! | 7 | 8 | single delete | key |
+//! | 15 | 14 | range delete | start, end |
+//! | 13 | | nothing; not counted | |
+//!
+//! What comes from a caller is read without trust: a length or a tag that is wrong is a failure.
+
+use crate::failure::{Failure, Result};
+
+/// Bytes before the first record.
+pub(super) const HEADER_BYTES: usize = 12;
+const COUNT_AT: usize = 8;
+
+const DELETE: u8 = 0;
+const PUT: u8 = 1;
+const MERGE: u8 = 2;
+const LOG_DATA: u8 = 3;
+const FAMILY_DELETE: u8 = 4;
+const FAMILY_PUT: u8 = 5;
+const FAMILY_MERGE: u8 = 6;
+const SINGLE_DELETE: u8 = 7;
+const FAMILY_SINGLE_DELETE: u8 = 8;
+const NOTHING: u8 = 13;
+const FAMILY_RANGE_DELETE: u8 = 14;
+const RANGE_DELETE: u8 = 15;
+
+/// What a record does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change<'b> {
+    Put(&'b [u8], &'b [u8]),
+    Merge(&'b [u8], &'b [u8]),
+    Delete(&'b [u8]),
+    SingleDelete(&'b [u8]),
+    RangeDelete(&'b [u8], &'b [u8]),
+    LogData(&'b [u8]),
+}
+
+/// The bytes of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    bytes: Vec<u8>,
+}
+
+impl Layout {
+    pub(super) fn new() -> Layout {
+        Layout { bytes: vec![0; HEADER_BYTES] }
+    }
+
+    /// Bytes of a caller; too few are filled up to an empty batch.
+    pub(super) fn of(bytes: &[u8]) -> Layout {
+        let mut bytes = bytes.to_vec();
+        bytes.resize(bytes.len().max(HEADER_BYTES), 0);
+        Layout { bytes }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.resize(HEADER_BYTES, 0);
+    }
+
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes.min(1 << 30));
+    }
+
+    /// How many records are counted.
+    pub(super) fn count(&self) -> u32 {
+        let count = self.bytes[COUNT_AT..HEADER_BYTES].try_into().expect("the header is always there");
+        u32::from_le_bytes(count)
+    }
+
+    fn set_count(&mut self, count: u32) {
+        self.bytes[COUNT_AT..HEADER_BYTES].copy_from_slice(&count.to_le_bytes());
+    }
+
+    pub(super) fn set_seq(&mut self, seq: u64) {
+        self.bytes[..COUNT_AT].copy_from_slice(&seq.to_le_bytes());
+    }
+
+    /// Cuts the batch back to what it was.
+    pub(super) fn cut(&mut self, len: usize, count: u32) {
+        self.bytes.truncate(len.max(HEADER_BYTES));
+        self.set_count(count);
+    }
+
+    /// Adds a record of a family.
+    #[inline]
+    pub(super) fn push(&mut self, family: u32, change: Change<'_>) {
+        let (plain, with_family, first, second) = match change {
+            Change::Put(key, value) => (PUT, FAMILY_PUT, key, Some(value)),
+            Change::Merge(key, operand) => (MERGE, FAMILY_MERGE, key, Some(operand)),
+            Change::Delete(key) => (DELETE, FAMILY_DELETE, key, None),
+            Change::SingleDelete(key) => (SINGLE_DELETE, FAMILY_SINGLE_DELETE, key, None),
+            Change::RangeDelete(start, end) => (RANGE_DELETE, FAMILY_RANGE_DELETE, start, Some(end)),
+            Change::LogData(data) => (LOG_DATA, LOG_DATA, data, None),
+        };
+        let is_log_data = plain == LOG_DATA;
+        if family == 0 || is_log_data {
+            self.bytes.push(plain);
+        } else {
+            self.bytes.push(with_family);
+            push_varint(&mut self.bytes, family);
+        }
+        self.push_field(first);
+        if let Some(second) = second {
+            self.push_field(second);
+        }
+        if !is_log_data {
+            self.set_count(self.count().wrapping_add(1));
+        }
+    }
+
+    fn push_field(&mut self, field: &[u8]) {
+        // Fields are shorter than 4 GiB in RocksDB's layout; what is longer is refused when the batch is written.
+        push_varint(&mut self.bytes, u32::try_from(field.len()).unwrap_or(u32::MAX));
+        self.bytes.extend_from_slice(field);
+    }
+
+    /// The records, in order; ends after a failure.
+    pub(super) fn records(&self) -> Records<'_> {
+        Records { rest: &self.bytes[HEADER_BYTES..], is_over: false }
+    }
+
+    /// Checks that as many records are there as are counted.
+    #[cfg(test)]
+    fn check(&self) -> Result<()> {
+        let mut found = 0_u32;
+        for record in self.records() {
+            found += u32::from(!matches!(record?.1, Change::LogData(_)));
+        }
+        if found != self.count() {
+            return Err(Failure::corrupt("WriteBatch has wrong count"));
+        }
+        Ok(())
+    }
+}
+
+fn push_varint(bytes: &mut Vec<u8>, mut number: u32) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn take_varint(bytes: &mut &[u8]) -> Option<u32> {
+    let mut number = 0_u64;
+    for shift in (0..35).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return u32::try_from(number).ok();
+        }
+    }
+    None
+}
+
+fn take_field<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let len = take_varint(bytes)? as usize;
+    let (field, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
+    Some(field)
+}
+
+/// Walks over records: the number of the family, and what is done.
+pub(super) struct Records<'b> {
+    rest: &'b [u8],
+    is_over: bool,
+}
+
+impl<'b> Records<'b> {
+    fn take(&mut self, tag: u8) -> Option<(u32, Change<'b>)> {
+        let rest = &mut self.rest;
+        let family = match tag {
+            FAMILY_DELETE | FAMILY_PUT | FAMILY_MERGE | FAMILY_SINGLE_DELETE | FAMILY_RANGE_DELETE => {
+                take_varint(rest)?
+            }
+            _ => 0,
+        };
+        let first = take_field(rest)?;
+        let change = match tag {
+            PUT | FAMILY_PUT => Change::Put(first, take_field(rest)?),
+            MERGE | FAMILY_MERGE => Change::Merge(first, take_field(rest)?),
+            DELETE | FAMILY_DELETE => Change::Delete(first),
+            SINGLE_DELETE | FAMILY_SINGLE_DELETE => Change::SingleDelete(first),
+            RANGE_DELETE | FAMILY_RANGE_DELETE => Change::RangeDelete(first, take_field(rest)?),
+            LOG_DATA => Change::LogData(first),
+            _ => return None,
+        };
+        Some((family, change))
+    }
+}
+
+impl<'b> Iterator for Records<'b> {
+    type Item = Result<(u32, Change<'b>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.is_over {
+                return None;
+            }
+            let (tag, rest) = self.rest.split_first()?;
+            self.rest = rest;
+            if *tag == NOTHING {
+                continue;
+            }
+            let is_known = *tag <= FAMILY_SINGLE_DELETE || matches!(*tag, RANGE_DELETE | FAMILY_RANGE_DELETE);
+            let record = is_known.then(|| self.take(*tag)).flatten();
+            self.is_over = record.is_none();
+            let what = if is_known { "bad WriteBatch record" } else { "unknown WriteBatch tag" };
+            return Some(record.ok_or_else(|| Failure::corrupt(format_args!("{what} ({tag})"))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Layout {
+        let mut layout = Layout::new();
+        layout.push(0, Change::Put(b"k", b"v"));
+        layout.push(300, Change::Merge(b"k", &[7; 200]));
+        layout.push(1, Change::RangeDelete(b"a", b"b"));
+        layout.push(0, Change::LogData(b"log"));
+        layout.push(2, Change::SingleDelete(b"s"));
+        layout
+    }
+
+    #[test]
+    fn records_are_as_rocksdb_lays_them_out() {
+        let mut layout = Layout::new();
+        layout.push(0, Change::Put(b"k", b"v"));
+        layout.push(300, Change::Delete(b"d"));
+        let mut bytes = vec![0; 8];
+        bytes.extend([2, 0, 0, 0, 1, 1, b'k', 1, b'v', 4, 0xac, 2, 1, b'd']);
+        assert_eq!(layout.bytes(), bytes);
+    }
+
+    #[test]
+    fn what_is_pushed_is_read() {
+        let layout = example();
+        let records: Vec<_> = layout.records().map(|record| record.expect("is whole")).collect();
+        assert_eq!(records.len(), 5);
+        assert_eq!(records[1], (300, Change::Merge(b"k", &[7; 200])));
+        assert_eq!(records[3], (0, Change::LogData(b"log")));
+        assert_eq!(layout.count(), 4);
+        layout.check().expect("the count is right");
+    }
+
+    #[test]
+    fn bytes_of_a_caller_are_not_trusted() {
+        let whole = example();
+        for len in HEADER_BYTES..whole.bytes().len() {
+            assert!(Layout::of(&whole.bytes()[..len]).check().is_err(), "cut at {len}");
+        }
+        for at in HEADER_BYTES..whole.bytes().len() {
+            for bit in 0..8 {
+                let mut bytes = whole.bytes().to_vec();
+                bytes[at] ^= 1 << bit;
+                let _ = Layout::of(&bytes).records().count();
+            }
+        }
+        let unknown = Layout::of(&[vec![0; HEADER_BYTES], vec![99]].concat());
+        let failure = unknown.check().expect_err("there is no such tag");
+        assert_eq!(failure.text(), "Corruption: unknown WriteBatch tag (99)");
+        assert_eq!(Layout::of(b"short").records().count(), 0);
+    }
+}

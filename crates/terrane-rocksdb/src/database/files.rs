@@ -1,0 +1,159 @@
+//! Files of sorted rows: written without a database, and taken in whole.
+
+use terrane::{ExtentFileWriter, IngestOptions as EngineIngestOptions, Table};
+
+use super::{Database, Family, FamilyHandle, family};
+use crate::border::{Bytes, List, Out, Text, put};
+use crate::callbacks::{Comparator, Slots};
+use crate::failure::{Failure, Given, Result};
+use crate::files;
+use crate::generated::objects::{EnvOptions, IngestOptions};
+use crate::objects::{Options, database_options};
+
+/// Writes one file after the other.
+pub(crate) struct FileWriter {
+    options: Options,
+    file: Option<ExtentFileWriter>,
+    /// Bytes of the file that was finished last.
+    finished_bytes: u64,
+}
+
+impl FileWriter {
+    fn file(&mut self) -> Result<&mut ExtentFileWriter> {
+        self.file.as_mut().ok_or_else(|| Failure::invalid("File is not opened"))
+    }
+
+    fn open(&mut self, path: &str) -> Result<()> {
+        // Of these only what says how extents are built counts; a file with an operator would fit one column family alone.
+        let mut options = database_options(&self.options, &self.options, &Slots::default().of("file"))?;
+        options.merge_operator = terrane::OperatorName::none();
+        files::remove_file(path.as_ref())?;
+        self.file = Some(ExtentFileWriter::create(path, &options)?);
+        self.finished_bytes = 0;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let file = self.file.take().ok_or_else(|| Failure::invalid("File is not opened"))?;
+        self.finished_bytes = file.bytes();
+        file.finish()?;
+        Ok(())
+    }
+}
+
+fn ingest(
+    database: &Database,
+    family: &Family,
+    paths: &[Text<'_>],
+    options: Option<&IngestOptions>,
+) -> Result<()> {
+    database.refuse_if_read_only()?;
+    let knobs = &options.given()?.knobs;
+    if knobs.ingest_behind != 0 {
+        return Err(Failure::not_implemented("ingest_behind"));
+    }
+    if knobs.fail_if_not_bottommost_level != 0 {
+        return Err(Failure::not_implemented("fail_if_not_bottommost_level"));
+    }
+    let files = paths.iter().map(|path| Ok((&family.table, path.utf8()?)));
+    let files: Vec<(&Table, &str)> = files.collect::<Result<_>>()?;
+    let how = EngineIngestOptions {
+        // What stays under its name may be written to by the caller.
+        copy: knobs.move_files == 0 && knobs.link_files == 0,
+        remove: knobs.move_files != 0,
+        ..EngineIngestOptions::default()
+    };
+    database.db.ingest(&files, how)?;
+    Ok(())
+}
+
+fn writer(options: Option<&Options>) -> Option<Box<FileWriter>> {
+    Some(Box::new(FileWriter { options: options?.clone(), file: None, finished_bytes: 0 }))
+}
+
+export! {
+    fn rocksdb_sstfilewriter_create(
+        _environment: Option<&EnvOptions>,
+        options: Option<&Options>,
+    ) -> Option<Box<FileWriter>> {
+        writer(options)
+    }
+
+    fn rocksdb_sstfilewriter_create_with_comparator(
+        _environment: Option<&EnvOptions>,
+        options: Option<&Options>,
+        _comparator: Option<&Comparator>,
+    ) -> Option<Box<FileWriter>> {
+        writer(options)
+    }
+
+    fn rocksdb_sstfilewriter_open(writer: Option<&mut FileWriter>, path: Text<'_>, error: ErrPtr<'_>) {
+        writer.given()?.open(path.utf8()?)
+    }
+
+    fn rocksdb_sstfilewriter_add(
+        writer: Option<&mut FileWriter>,
+        key: Bytes<'_>,
+        key_len: usize,
+        value: Bytes<'_>,
+        value_len: usize,
+        error: ErrPtr<'_>,
+    ) {
+        Ok(writer.given()?.file()?.put(key.of(key_len), value.of(value_len))?)
+    }
+
+    fn rocksdb_sstfilewriter_put(
+        writer: Option<&mut FileWriter>,
+        key: Bytes<'_>,
+        key_len: usize,
+        value: Bytes<'_>,
+        value_len: usize,
+        error: ErrPtr<'_>,
+    ) {
+        Ok(writer.given()?.file()?.put(key.of(key_len), value.of(value_len))?)
+    }
+
+    fn rocksdb_sstfilewriter_delete(
+        writer: Option<&mut FileWriter>,
+        key: Bytes<'_>,
+        key_len: usize,
+        error: ErrPtr<'_>,
+    ) {
+        Ok(writer.given()?.file()?.delete(key.of(key_len))?)
+    }
+
+    fn rocksdb_sstfilewriter_finish(writer: Option<&mut FileWriter>, error: ErrPtr<'_>) {
+        writer.given()?.finish()
+    }
+
+    fn rocksdb_sstfilewriter_file_size(writer: Option<&mut FileWriter>, bytes: Out<'_, u64>) {
+        let size = |writer: &FileWriter| writer.file.as_ref().map_or(writer.finished_bytes, ExtentFileWriter::bytes);
+        put(bytes, writer.as_deref().map_or(0, size));
+    }
+
+    fn rocksdb_sstfilewriter_destroy(writer: Option<Box<FileWriter>>) {
+        drop(writer);
+    }
+
+    fn rocksdb_ingest_external_file(
+        database: Option<&Database>,
+        paths: List<'_, Text<'_>>,
+        count: usize,
+        options: Option<&IngestOptions>,
+        error: ErrPtr<'_>,
+    ) {
+        let database = database.given()?;
+        ingest(database, database.default_family(), paths.of(count), options)
+    }
+
+    fn rocksdb_ingest_external_file_cf(
+        database: Option<&Database>,
+        handle: Option<&FamilyHandle>,
+        paths: List<'_, Text<'_>>,
+        count: usize,
+        options: Option<&IngestOptions>,
+        error: ErrPtr<'_>,
+    ) {
+        ingest(database.given()?, family(handle)?, paths.of(count), options)
+    }
+}

@@ -1,0 +1,148 @@
+//! Opening, closing, destroying and repairing, as C callers do it.
+
+use std::ffi::c_char;
+use std::path::Path;
+
+use super::open::{Access, Wanted, family_names, open};
+use super::{DEFAULT, Database, FamilyHandle};
+use crate::border::{Given as GivenBack, List, Out, OutList, Text, lasting_list, lasting_text, put};
+use crate::failure::{Given, Result};
+use crate::files;
+use crate::objects::Options;
+
+fn open_default(
+    options: Option<&Options>,
+    path: Text<'_>,
+    ttl_seconds: i32,
+    access: Access,
+) -> Result<Option<Box<Database>>> {
+    let options = options.given()?;
+    let wanted = [Wanted { name: DEFAULT, options, ttl_seconds }];
+    Ok(Some(Box::new(open(path.utf8()?, options, &wanted, access)?)))
+}
+
+/// The column families that a caller lists, and where their handles go.
+struct Listed<'a> {
+    count: i32,
+    names: List<'a, Text<'a>>,
+    options: List<'a, Option<&'a Options>>,
+    ttls: List<'a, i32>,
+    handles: OutList<'a, Option<Box<FamilyHandle>>>,
+}
+
+fn open_listed(
+    options: Option<&Options>,
+    path: Text<'_>,
+    listed: Listed<'_>,
+    access: Access,
+) -> Result<Option<Box<Database>>> {
+    let count = usize::try_from(listed.count).unwrap_or(0);
+    let mut wanted = Vec::with_capacity(count);
+    let ttls = listed.ttls.of(count);
+    for (at, (name, options)) in listed.names.of(count).iter().zip(listed.options.of(count)).enumerate() {
+        let ttl_seconds = ttls.get(at).copied().unwrap_or(0);
+        wanted.push(Wanted { name: name.utf8()?, options: options.given()?, ttl_seconds });
+    }
+    let database = open(path.utf8()?, options.given()?, &wanted, access)?;
+    for (place, wanted) in listed.handles.of(count).iter_mut().zip(&wanted) {
+        let family = database.family_named(wanted.name);
+        place.write(family.map(|family| Box::new(FamilyHandle { family })));
+    }
+    Ok(Some(Box::new(database)))
+}
+
+export! {
+    fn rocksdb_open(options: Option<&Options>, path: Text<'_>, error: ErrPtr<'_>) -> Option<Box<Database>> {
+        open_default(options, path, 0, Access::Write)
+    }
+
+    fn rocksdb_open_with_ttl(
+        options: Option<&Options>,
+        path: Text<'_>,
+        ttl: i32,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        open_default(options, path, ttl, Access::Write)
+    }
+
+    fn rocksdb_open_for_read_only(
+        options: Option<&Options>,
+        path: Text<'_>,
+        _error_if_log_file_exists: u8,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        open_default(options, path, 0, Access::Read)
+    }
+
+    fn rocksdb_open_column_families(
+        options: Option<&Options>,
+        path: Text<'_>,
+        count: i32,
+        names: List<'_, Text<'_>>,
+        family_options: List<'_, Option<&Options>>,
+        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        open_listed(options, path, listed, Access::Write)
+    }
+
+    fn rocksdb_open_column_families_with_ttl(
+        options: Option<&Options>,
+        path: Text<'_>,
+        count: i32,
+        names: List<'_, Text<'_>>,
+        family_options: List<'_, Option<&Options>>,
+        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        ttls: List<'_, i32>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        open_listed(options, path, Listed { count, names, options: family_options, ttls, handles }, Access::Write)
+    }
+
+    fn rocksdb_open_for_read_only_column_families(
+        options: Option<&Options>,
+        path: Text<'_>,
+        count: i32,
+        names: List<'_, Text<'_>>,
+        family_options: List<'_, Option<&Options>>,
+        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        _error_if_log_file_exists: u8,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        open_listed(options, path, listed, Access::Read)
+    }
+
+    fn rocksdb_close(database: Option<Box<Database>>) {
+        if let Some(database) = database {
+            // There is no way to report a failure.
+            let _ = database.db.clone().close();
+        }
+    }
+
+    fn rocksdb_list_column_families(
+        options: Option<&Options>,
+        path: Text<'_>,
+        count: Out<'_, usize>,
+        error: ErrPtr<'_>,
+    ) -> *mut *mut c_char {
+        let names = family_names(path.utf8()?, options.given()?);
+        put(count, names.as_ref().map_or(0, Vec::len));
+        let names: Vec<*mut c_char> = names?.iter().map(|name| lasting_text(name)).collect();
+        Ok(lasting_list(&names))
+    }
+
+    fn rocksdb_list_column_families_destroy(names: GivenBack<*mut c_char>, count: usize) {
+        names.free_strings(count);
+    }
+
+    fn rocksdb_destroy_db(options: Option<&Options>, path: Text<'_>, error: ErrPtr<'_>) {
+        let _ = options;
+        files::destroy(Path::new(path.utf8()?))
+    }
+
+    fn rocksdb_repair_db(options: Option<&Options>, path: Text<'_>, error: ErrPtr<'_>) {
+        files::repair(Path::new(path.utf8()?), options.given()?)
+    }
+}

@@ -1,0 +1,114 @@
+//! The log of commits, batch by batch.
+
+use terrane::{ChangeKind, Changes, Kind, SeqNo};
+
+use super::Database;
+use crate::batch::{Change, WriteBatch};
+use crate::border::{Out, put};
+use crate::failure::{Failure, Given, Result};
+use crate::generated::objects::WalReadOptions;
+
+/// A position in the log.
+pub(crate) struct LogIter {
+    changes: Changes,
+    /// The number of the first record of the batch at the position, and the batch.
+    current: Option<(u64, WriteBatch)>,
+    failure: Option<Failure>,
+}
+
+impl LogIter {
+    /// Goes to the next batch that changes something, if it is there by now.
+    fn advance(&mut self) {
+        self.current = None;
+        self.failure = None;
+        for batch in self.changes.by_ref() {
+            match batch.map_err(Failure::from).and_then(|batch| as_rocksdb(&batch)) {
+                Ok(None) => {}
+                Ok(current) => {
+                    self.current = current;
+                    return;
+                }
+                Err(failure) => {
+                    self.failure = Some(failure);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A batch as RocksDB lays it out, with its number; none if it has no change.
+fn as_rocksdb(batch: &terrane::ChangeBatch) -> Result<Option<(u64, WriteBatch)>> {
+    let mut first = None;
+    let mut made = WriteBatch::empty();
+    for change in batch.changes() {
+        first.get_or_insert(change.seq.0);
+        let (id, kind) = (change.table_id, change.kind);
+        match kind {
+            ChangeKind::Put { key, value } => made.add(id, Change::Put(key, value)),
+            ChangeKind::Delete { key } => made.add(id, Change::Delete(key)),
+            ChangeKind::SingleDelete { key } => made.add(id, Change::SingleDelete(key)),
+            ChangeKind::Merge { key, operand } => made.add(id, Change::Merge(key, operand)),
+            ChangeKind::DeleteRange { start, end } => made.add(id, Change::RangeDelete(start, end)),
+            other => {
+                let what = format_args!("a change of kind {} is no record of a batch", other.as_str());
+                return Err(Failure::not_implemented(what));
+            }
+        }
+    }
+    Ok(first.map(|first| {
+        made.set_seq(first);
+        (first, made)
+    }))
+}
+
+fn updates(database: Option<&Database>, seq: u64) -> Result<Option<Box<LogIter>>> {
+    let changes = database.given()?.db.changes(SeqNo(seq.max(1)));
+    let changes = changes.map_err(|error| match error.kind() {
+        Kind::Invalid => {
+            Failure::new("NotFound", format_args!("Requested sequence not yet written in the db ({error})"))
+        }
+        _ => error.into(),
+    })?;
+    let mut iter = LogIter { changes, current: None, failure: None };
+    iter.advance();
+    Ok(Some(Box::new(iter)))
+}
+
+export! {
+    fn rocksdb_get_updates_since(
+        database: Option<&Database>,
+        seq: u64,
+        _options: Option<&WalReadOptions>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<LogIter>> {
+        updates(database, seq)
+    }
+
+    fn rocksdb_wal_iter_next(iter: Option<&mut LogIter>) {
+        if let Some(iter) = iter {
+            iter.advance();
+        }
+    }
+
+    fn rocksdb_wal_iter_valid(iter: Option<&LogIter>) -> u8 {
+        u8::from(iter.is_some_and(|iter| iter.current.is_some()))
+    }
+
+    fn rocksdb_wal_iter_status(iter: Option<&LogIter>, error: ErrPtr<'_>) {
+        match iter.and_then(|iter| iter.failure.clone()) {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    fn rocksdb_wal_iter_get_batch(iter: Option<&LogIter>, seq: Out<'_, u64>) -> Option<Box<WriteBatch>> {
+        let (first, batch) = iter?.current.as_ref()?;
+        put(seq, *first);
+        Some(Box::new(batch.copied()))
+    }
+
+    fn rocksdb_wal_iter_destroy(iter: Option<Box<LogIter>>) {
+        drop(iter);
+    }
+}

@@ -1,0 +1,159 @@
+//! The values of several keys at once.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use terrane::Values;
+
+use super::read::Pinned;
+use super::{Database, Family, FamilyHandle, family};
+use crate::border::{Bytes, List, OutList, Slice, caught, lasting, lasting_text};
+use crate::failure::{Failure, Given, Result};
+use crate::objects::ReadOptions;
+
+/// Reads keys of one family, as of one moment.
+fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Values> {
+    let mut values = Values::new();
+    match options.and_then(|options| options.snapshot.as_ref()) {
+        Some(snapshot) => snapshot.multi_get_into(&family.table, keys, &mut values)?,
+        None => family.table.multi_get_into(keys, &mut values)?,
+    }
+    Ok(values)
+}
+
+/// Reads keys of several families, as of one moment.
+fn read_families(
+    database: &Database,
+    options: Option<&ReadOptions>,
+    families: &[&Family],
+    keys: &[&[u8]],
+) -> Result<Vec<Option<Vec<u8>>>> {
+    let mut options = options.cloned().unwrap_or_default();
+    options.snapshot.get_or_insert_with(|| database.db.snapshot());
+    let mut ids: Vec<u32> = families.iter().map(|family| family.id()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut values = vec![None; keys.len()];
+    for id in ids {
+        let places: Vec<usize> = (0..keys.len()).filter(|at| families[*at].id() == id).collect();
+        let of_family: Vec<&[u8]> = places.iter().map(|at| keys[*at]).collect();
+        let Some(first) = places.first() else { continue };
+        let read = read_many(families[*first], Some(&options), &of_family)?;
+        for (index, at) in places.iter().enumerate() {
+            values[*at] = read.get(index).map(<[u8]>::to_vec);
+        }
+    }
+    Ok(values)
+}
+
+/// Where the values, their lengths and the errors of a multi-get go.
+struct Places<'a> {
+    values: &'a mut [MaybeUninit<*mut c_char>],
+    lengths: &'a mut [MaybeUninit<usize>],
+    errors: &'a mut [MaybeUninit<*mut c_char>],
+}
+
+impl Places<'_> {
+    /// Fills all places; a failure is that of each key.
+    fn fill<'v>(self, failure: Option<&Failure>, value: impl Fn(usize) -> Option<&'v [u8]>) {
+        for (at, place) in self.values.iter_mut().enumerate() {
+            place.write(value(at).map_or(std::ptr::null_mut(), lasting));
+        }
+        for (at, place) in self.lengths.iter_mut().enumerate() {
+            place.write(value(at).map_or(0, <[u8]>::len));
+        }
+        fill_errors(self.errors, failure);
+    }
+}
+
+fn fill_errors(errors: &mut [MaybeUninit<*mut c_char>], failure: Option<&Failure>) {
+    for place in errors {
+        place.write(failure.map_or(std::ptr::null_mut(), |failure| lasting_text(failure.text())));
+    }
+}
+
+/// Fills the places of a batched multi-get: the values stay together, where they were read to.
+fn fill_pinned(
+    places: &mut [MaybeUninit<Option<Box<Pinned>>>],
+    errors: &mut [MaybeUninit<*mut c_char>],
+    read: Result<Values>,
+) {
+    fill_errors(errors, read.as_ref().err());
+    let values = read.ok().map(Arc::new);
+    for (at, place) in places.iter_mut().enumerate() {
+        let found = values.as_ref().filter(|values| values.get(at).is_some());
+        place.write(found.map(|values| Box::new(Pinned::one_of(values.clone(), at))));
+    }
+}
+
+export! {
+    fn rocksdb_multi_get(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        count: usize,
+        keys: List<'_, Bytes<'_>>,
+        key_lens: List<'_, usize>,
+        values: OutList<'_, *mut c_char>,
+        value_lens: OutList<'_, usize>,
+        errors: OutList<'_, *mut c_char>,
+    ) {
+        let keys = keys.with(key_lens, count);
+        let places =
+            Places { values: values.of(count), lengths: value_lens.of(count), errors: errors.of(count) };
+        let read = caught(|| read_many(database.given()?.default_family(), options, &keys));
+        places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at));
+    }
+
+    fn rocksdb_multi_get_cf(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        handles: List<'_, Option<&FamilyHandle>>,
+        count: usize,
+        keys: List<'_, Bytes<'_>>,
+        key_lens: List<'_, usize>,
+        values: OutList<'_, *mut c_char>,
+        value_lens: OutList<'_, usize>,
+        errors: OutList<'_, *mut c_char>,
+    ) {
+        let keys = keys.with(key_lens, count);
+        let places =
+            Places { values: values.of(count), lengths: value_lens.of(count), errors: errors.of(count) };
+        let read = caught(|| {
+            let families = handles.of(count).iter().map(|handle| family(*handle));
+            read_families(database.given()?, options, &families.collect::<Result<Vec<_>>>()?, &keys)
+        });
+        places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at)?.as_deref());
+    }
+
+    fn rocksdb_batched_multi_get_cf(
+        _database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        handle: Option<&FamilyHandle>,
+        count: usize,
+        keys: List<'_, Bytes<'_>>,
+        key_lens: List<'_, usize>,
+        values: OutList<'_, Option<Box<Pinned>>>,
+        errors: OutList<'_, *mut c_char>,
+        _is_sorted: u8,
+    ) {
+        let keys = keys.with(key_lens, count);
+        let read = caught(|| read_many(family(handle)?, options, &keys));
+        fill_pinned(values.of(count), errors.of(count), read);
+    }
+
+    fn rocksdb_batched_multi_get_cf_slice(
+        _database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        handle: Option<&FamilyHandle>,
+        count: usize,
+        keys: List<'_, Slice>,
+        values: OutList<'_, Option<Box<Pinned>>>,
+        errors: OutList<'_, *mut c_char>,
+        _is_sorted: u8,
+    ) {
+        let keys: Vec<&[u8]> = keys.of(count).iter().map(Slice::bytes).collect();
+        let read = caught(|| read_many(family(handle)?, options, &keys));
+        fill_pinned(values.of(count), errors.of(count), read);
+    }
+}

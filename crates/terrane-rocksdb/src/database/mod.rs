@@ -1,0 +1,112 @@
+//! An open database, its column families and snapshots.
+//!
+//! * [`open`]: from a path and options to a database. [`handles`]: opening as C callers do it. [`families`]: made and dropped
+//!   while it is open. [`snapshots`].
+//! * [`read`], [`many`]: values by key. [`write`]: changes by key. [`maintain`], [`properties`], [`checkpoint`], [`log`], [`memory`], [`files`],
+//!   [`counters`].
+
+mod checkpoint;
+mod counters;
+mod families;
+mod files;
+mod handles;
+mod log;
+mod maintain;
+mod many;
+mod memory;
+mod open;
+mod properties;
+mod read;
+mod snapshots;
+mod write;
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use terrane::Table;
+
+use crate::callbacks::{Slot, Slots, Transform};
+use crate::failure::{Failure, Given, Result};
+
+pub(crate) use snapshots::SnapshotHandle;
+pub(crate) use write::Mode;
+
+/// The column family that every database has.
+pub(crate) const DEFAULT: &str = "default";
+
+/// An open database.
+pub(crate) struct Database {
+    pub(crate) db: terrane::Db,
+    pub(crate) is_read_only: bool,
+    default: Arc<Family>,
+    families: RwLock<BTreeMap<u32, Arc<Family>>>,
+    slots: Arc<Slots>,
+}
+
+/// A column family of an open database.
+pub(crate) struct Family {
+    pub(crate) table: Table,
+    pub(crate) slot: Arc<Slot>,
+    pub(crate) transform: Option<Arc<Transform>>,
+    name: CString,
+}
+
+/// A handle of a column family.
+pub(crate) struct FamilyHandle {
+    pub(crate) family: Arc<Family>,
+}
+
+impl Family {
+    /// Its number, by which batches name it.
+    pub(crate) fn id(&self) -> u32 {
+        self.table.number()
+    }
+}
+
+impl Database {
+    /// The family of a handle, or the default one where a function takes none.
+    pub(crate) fn default_family(&self) -> &Arc<Family> {
+        &self.default
+    }
+
+    /// The family with this number.
+    pub(crate) fn family(&self, id: u32) -> Option<Arc<Family>> {
+        if id == self.default.id() {
+            return Some(self.default.clone());
+        }
+        self.families.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    fn add_family(&self, family: Family) -> Arc<Family> {
+        let family = Arc::new(family);
+        let mut families = self.families.write().unwrap_or_else(PoisonError::into_inner);
+        families.insert(family.id(), family.clone());
+        family
+    }
+
+    fn remove_family(&self, id: u32) {
+        self.families.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+
+    fn family_named(&self, name: &str) -> Option<Arc<Family>> {
+        if name == DEFAULT {
+            return Some(self.default.clone());
+        }
+        let families = self.families.read().unwrap_or_else(PoisonError::into_inner);
+        families.values().find(|family| family.table.name() == name).cloned()
+    }
+
+    /// Refuses a change of a database that was opened for reading.
+    pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
+        if self.is_read_only {
+            return Err(Failure::not_implemented("Not supported operation in read only mode."));
+        }
+        Ok(())
+    }
+}
+
+/// The family that a function is about: that of the handle, which must be there.
+pub(crate) fn family(handle: Option<&FamilyHandle>) -> Result<&Family> {
+    Ok(&handle.given()?.family)
+}

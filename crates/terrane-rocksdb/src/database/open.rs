@@ -1,0 +1,185 @@
+//! From a path and options to an open database.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use std::ffi::CString;
+
+use terrane::{Db, Env, Functions, Kind, MergeOperators, OperatorName, Table};
+
+use super::{DEFAULT, Database, Family};
+use crate::callbacks::Slots;
+use crate::failure::{Failure, Result};
+use crate::files;
+use crate::objects::{Options, database_options, extractor, table_options};
+
+/// A column family to open, by name.
+pub(super) struct Wanted<'a> {
+    pub(super) name: &'a str,
+    pub(super) options: &'a Options,
+    /// Seconds that what is written lives; for ever if it is not above 0.
+    pub(super) ttl_seconds: i32,
+}
+
+/// How a database is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Write,
+    Read,
+}
+
+/// Opens the database at `path` with all these column families.
+pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access: Access) -> Result<Database> {
+    let default = wanted.iter().find(|wanted| wanted.name == DEFAULT);
+    let default = default.ok_or_else(|| Failure::invalid("Default column family not specified"))?;
+    let slots = Arc::new(Slots::default());
+    for wanted in wanted {
+        slots.of(wanted.name).set(wanted.options.merge_operator.clone());
+    }
+    let mut engine_options = database_options(options, default.options, &slots.of(DEFAULT))?;
+    engine_options.create_if_missing = access == Access::Write && options.knobs.create_if_missing != 0;
+    engine_options.error_if_exists = access == Access::Write && options.knobs.error_if_exists != 0;
+    engine_options.read_only = access == Access::Read;
+    if options.environment.as_ref().is_none_or(|environment| environment.memory.is_none()) {
+        refuse_by_presence(path, &engine_options)?;
+        if files::is_database(Path::new(path)) {
+            // The default table keeps what it was made with, and need not have been made here.
+            engine_options.merge_operator = OperatorName::none();
+        }
+    }
+    let db = open_engine(path, options, &engine_options, &slots)?;
+    let create = access == Access::Write && options.knobs.create_missing_column_families != 0;
+    let opened = check_names(&db, wanted, create, access)
+        .and_then(|()| open_families(db.clone(), wanted, &slots, access));
+    match opened {
+        Ok(database) => Ok(database),
+        Err(failure) => {
+            // The failure is what the caller is told; what was opened has changed nothing that closing could lose.
+            let _ = db.close();
+            Err(failure)
+        }
+    }
+}
+
+/// What RocksDB says of a database that is missing, or there against the wish.
+fn refuse_by_presence(path: &str, options: &terrane::Options) -> Result<()> {
+    let is_there = files::is_database(Path::new(path));
+    if !is_there && options.read_only {
+        return Err(Failure::io(format_args!(
+            "No such file or directory: While opening a file for sequentially reading: {path}/CURRENT: No such file or directory"
+        )));
+    }
+    if !is_there && !options.create_if_missing {
+        return Err(Failure::invalid(format_args!(
+            "{path}/CURRENT: does not exist (create_if_missing is false)"
+        )));
+    }
+    if is_there && options.error_if_exists {
+        return Err(Failure::invalid(format_args!("{path}: exists (error_if_exists is true)")));
+    }
+    Ok(())
+}
+
+fn functions(slots: &Arc<Slots>) -> Functions {
+    MergeOperators::new().with_source(slots.clone()).into()
+}
+
+fn open_engine(path: &str, options: &Options, engine: &terrane::Options, slots: &Arc<Slots>) -> Result<Db> {
+    if let Some(memory) = options.environment.as_ref().and_then(|environment| environment.memory.as_ref()) {
+        if engine.direct_io {
+            return Err(Failure::invalid("use_direct_reads: an environment in memory has no device"));
+        }
+        return Ok(Db::open_with_functions_on(memory.disk(), path, engine, Env::real(), functions(slots))?);
+    }
+    let opened = match Db::open_with_functions(path, engine, functions(slots)) {
+        // Somebody writes to it: a reader sees it as it is now.
+        Err(error) if error.kind() == Kind::Busy && engine.read_only => {
+            Db::open_follower_with(path, engine, functions(slots)).map(|follower| follower.view())
+        }
+        opened => opened,
+    };
+    opened.map_err(|error| match error.kind() {
+        Kind::Busy => Failure::io(format_args!(
+            "While lock file: {path}/LOCK: Resource temporarily unavailable ({error})"
+        )),
+        _ => error.into(),
+    })
+}
+
+/// The names of all column families of the database at `path`, in the order of their numbers.
+pub(super) fn family_names(path: &str, options: &Options) -> Result<Vec<String>> {
+    let slots = Arc::new(Slots::default());
+    let engine = terrane::Options { read_only: true, create_if_missing: false, ..Default::default() };
+    if options.environment.as_ref().is_none_or(|environment| environment.memory.is_none()) {
+        refuse_by_presence(path, &engine)?;
+    }
+    let db = open_engine(path, options, &engine, &slots)?;
+    let mut tables =
+        db.tables().iter().map(|name| db.table(name)).collect::<terrane::Result<Vec<Table>>>()?;
+    tables.sort_by_key(Table::number);
+    Ok(tables.iter().map(|table| table.name().to_owned()).collect())
+}
+
+/// What RocksDB says of names that do not fit what is there.
+fn check_names(db: &Db, wanted: &[Wanted<'_>], create: bool, access: Access) -> Result<()> {
+    let tables = db.tables();
+    if let Some(missing) =
+        wanted.iter().find(|wanted| !create && !tables.iter().any(|name| name == wanted.name))
+    {
+        return Err(Failure::invalid(format_args!("Column family not found: {}", missing.name)));
+    }
+    let left = tables.iter().filter(|name| !wanted.iter().any(|wanted| wanted.name == **name));
+    let left: Vec<&str> = left.map(String::as_str).collect();
+    if access == Access::Write && !left.is_empty() {
+        return Err(Failure::invalid(format_args!("Column families not opened: {}", left.join(", "))));
+    }
+    Ok(())
+}
+
+fn open_families(db: Db, wanted: &[Wanted<'_>], slots: &Arc<Slots>, access: Access) -> Result<Database> {
+    let mut families = Vec::new();
+    for wanted in wanted {
+        let slot = slots.of(wanted.name);
+        let table = match db.table(wanted.name) {
+            Err(error) if error.kind() == Kind::NotFound => {
+                db.create_table(wanted.name, &table_options(wanted.options, &slot)?)?
+            }
+            table => table?,
+        };
+        families.push(opened_family(table, wanted, slots, access)?);
+    }
+    let at = wanted.iter().position(|wanted| wanted.name == DEFAULT).expect("looked for above");
+    let default = Arc::new(families.swap_remove(at));
+    let database = Database {
+        db,
+        is_read_only: access == Access::Read,
+        default,
+        families: Default::default(),
+        slots: slots.clone(),
+    };
+    for family in families {
+        database.add_family(family);
+    }
+    Ok(database)
+}
+
+/// Gives a table what its options say at each opening.
+pub(super) fn opened_family(
+    table: Table,
+    wanted: &Wanted<'_>,
+    slots: &Slots,
+    access: Access,
+) -> Result<Family> {
+    if access == Access::Write {
+        table.set_option("prefix_extractor", &extractor(wanted.options))?;
+        let ttl = match wanted.ttl_seconds {
+            1.. => format!("{}s", wanted.ttl_seconds),
+            _ => "none".to_owned(),
+        };
+        table.set_option("time_to_live", &ttl)?;
+        table.set_compaction_filter(wanted.options.filter.clone().map(|filter| filter as _));
+    }
+    let name = CString::new(table.name()).map_err(|_| Failure::invalid("a name with a zero byte"))?;
+    let transform = wanted.options.transform.clone();
+    Ok(Family { slot: slots.of(table.name()), transform, name, table })
+}

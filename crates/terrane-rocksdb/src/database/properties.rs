@@ -1,0 +1,194 @@
+//! Properties, answered from the shape of the tree. A level `N` of RocksDB is the level `N` here; what RocksDB has in level 0
+//! are the overflow runs.
+
+use std::ffi::c_char;
+use std::fmt::Write as _;
+
+use terrane::{LevelShape, TableShape};
+
+use super::{Database, Family, FamilyHandle};
+use crate::border::{Out, Text, lasting_text, put};
+
+const PREFIX: &str = "rocksdb.";
+/// Table files: none, what is stored lies in extents of few data files.
+pub(crate) struct LiveFiles;
+
+/// Levels that RocksDB has by default.
+const LEVELS: usize = 7;
+
+impl Database {
+    fn shape_of(&self, family: &Family) -> TableShape {
+        let tables = self.db.shape().tables;
+        tables.into_iter().find(|table| table.name == family.table.name()).unwrap_or_default()
+    }
+
+    /// A property that is a number.
+    fn number(&self, family: &Family, name: &str) -> Option<u64> {
+        let table = || self.shape_of(family);
+        let sorted = |count: fn(&LevelShape) -> u64| {
+            let table = table();
+            table.runs.iter().chain(&table.levels).map(count).sum::<u64>()
+        };
+        Some(match name {
+            "estimate-num-keys" => estimated_keys(&table()),
+            "num-entries-active-mem-table" => table().memtable_entries,
+            "num-entries-imm-mem-tables" => in_memory(&table()).1 - table().memtable_entries,
+            "num-immutable-mem-table" => table().frozen + table().generations,
+            "cur-size-active-mem-table" => table().memtable_bytes,
+            "cur-size-all-mem-tables" | "size-all-mem-tables" => in_memory(&table()).0,
+            "total-sst-files-size" | "live-sst-files-size" => sorted(|level| level.bytes),
+            "estimate-live-data-size" => sorted(|level| level.bytes),
+            "estimate-table-readers-mem" => 0,
+            "base-level" => base_level(&table()),
+            "mem-table-flush-pending" => u64::from(table().frozen > 0),
+            "compaction-pending" | "num-running-compactions" => self.running("compact"),
+            "num-running-flushes" => self.running("flush"),
+            "background-errors" => self.db.background_errors().len() as u64,
+            "is-write-stopped" => u64::from(self.db.pressure() >= 1.0),
+            "is-file-deletions-enabled" => 1,
+            "block-cache-capacity" => {
+                let options = self.db.options();
+                options.memory_bytes - options.write_memory_bytes
+            }
+            "block-cache-usage" => self.metric("cache_bytes"),
+            _ => return None,
+        })
+    }
+
+    /// Whether work whose name has `word` in it is under way, as a number.
+    fn running(&self, word: &str) -> u64 {
+        self.db
+            .progress()
+            .iter()
+            .filter(|progress| format!("{progress:?}").to_lowercase().contains(word))
+            .count() as u64
+    }
+
+    fn metric(&self, name: &str) -> u64 {
+        self.db.statistics().get(name).map_or(0, |value| value.number())
+    }
+
+    /// A property as text; none if there is no such property.
+    fn text(&self, family: &Family, property: &str) -> Option<String> {
+        let name = property.strip_prefix(PREFIX)?;
+        if let Some(number) = self.number(family, name) {
+            return Some(number.to_string());
+        }
+        if let Some(level) = name.strip_prefix("num-files-at-level") {
+            return files_at(&self.shape_of(family), level.parse().ok()?).map(|files| files.to_string());
+        }
+        match name {
+            "stats" | "cfstats" | "cfstats-no-file-histogram" | "dbstats" => {
+                Some(self.db.statistics().to_prometheus())
+            }
+            "levelstats" => Some(level_lines(&self.shape_of(family))),
+            "sstables" => Some(self.db.shape().to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// Versions in levels and memory, deletes and what they delete left out.
+fn estimated_keys(table: &TableShape) -> u64 {
+    let stored = table.runs.iter().chain(&table.levels);
+    let (entries, deletes) =
+        stored.fold((0, 0), |(entries, deletes), level| (entries + level.entries, deletes + level.deletes));
+    (entries + in_memory(table).1).saturating_sub(2 * deletes)
+}
+
+/// Bytes and versions in memory.
+fn in_memory(table: &TableShape) -> (u64, u64) {
+    let bytes = table.memtable_bytes + table.frozen_bytes + table.generation_bytes + table.index_bytes;
+    (bytes, table.memtable_entries + table.frozen_entries + table.generation_entries)
+}
+
+fn base_level(table: &TableShape) -> u64 {
+    table.levels.iter().position(|level| level.extents > 0).map_or(1, |at| at as u64 + 1)
+}
+
+/// Extents of a level; none if there is no such level.
+fn files_at(table: &TableShape, level: usize) -> Option<u64> {
+    match level {
+        0 => Some(table.runs.iter().map(|run| run.extents).sum()),
+        level if level <= table.levels.len() => Some(table.levels[level - 1].extents),
+        level => (level < LEVELS).then_some(0),
+    }
+}
+
+fn level_lines(table: &TableShape) -> String {
+    let mut lines = "Level Files Size(MB)\n--------------------\n".to_owned();
+    let runs =
+        table.runs.iter().fold((0, 0), |(extents, bytes), run| (extents + run.extents, bytes + run.bytes));
+    let levels = table.levels.iter().map(|level| (level.extents, level.bytes));
+    for (level, (extents, bytes)) in std::iter::once(runs).chain(levels).enumerate() {
+        let _ = writeln!(lines, "{level:>3} {extents:>8} {:>8}", bytes >> 20);
+    }
+    lines
+}
+
+fn value(database: Option<&Database>, handle: Option<&FamilyHandle>, name: Text<'_>) -> *mut c_char {
+    let text = database.and_then(|database| {
+        let family = handle.map_or(database.default_family(), |handle| &handle.family);
+        database.text(family, name.utf8().ok()?)
+    });
+    text.map_or(std::ptr::null_mut(), |text| lasting_text(&text))
+}
+
+/// 0 if there is such a number.
+fn int(
+    database: Option<&Database>,
+    handle: Option<&FamilyHandle>,
+    name: Text<'_>,
+    place: Out<'_, u64>,
+) -> i32 {
+    let number = database.and_then(|database| {
+        let family = handle.map_or(database.default_family(), |handle| &handle.family);
+        database.number(family, name.utf8().ok()?.strip_prefix(PREFIX)?)
+    });
+    match number {
+        Some(number) => {
+            put(place, number);
+            0
+        }
+        None => -1,
+    }
+}
+
+export! {
+    fn rocksdb_property_value(database: Option<&Database>, name: Text<'_>) -> *mut c_char {
+        value(database, None, name)
+    }
+
+    fn rocksdb_property_value_cf(
+        database: Option<&Database>,
+        handle: Option<&FamilyHandle>,
+        name: Text<'_>,
+    ) -> *mut c_char {
+        value(database, handle, name)
+    }
+
+    fn rocksdb_property_int(database: Option<&Database>, name: Text<'_>, place: Out<'_, u64>) -> i32 {
+        int(database, None, name, place)
+    }
+
+    fn rocksdb_property_int_cf(
+        database: Option<&Database>,
+        handle: Option<&FamilyHandle>,
+        name: Text<'_>,
+        place: Out<'_, u64>,
+    ) -> i32 {
+        int(database, handle, name, place)
+    }
+
+    fn rocksdb_livefiles(_database: Option<&Database>) -> Option<Box<LiveFiles>> {
+        Some(Box::new(LiveFiles))
+    }
+
+    fn rocksdb_livefiles_count(_files: Option<&LiveFiles>) -> i32 {
+        0
+    }
+
+    fn rocksdb_livefiles_destroy(files: Option<Box<LiveFiles>>) {
+        drop(files);
+    }
+}

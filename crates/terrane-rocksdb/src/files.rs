@@ -1,0 +1,113 @@
+//! What is done with the files of a database that is not open: whether there is one, its removal, its repair.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "calls on databases that are not open; the library has none for them"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, Result};
+use crate::objects::Options;
+
+/// Files and directories of a database; those of manifests begin with [`MANIFEST`].
+const FILES: [&str; 3] = ["LOCK", "CURRENT", "CURRENT.tmp"];
+const DIRECTORIES: [&str; 2] = ["journal", "data"];
+const MANIFEST: &str = "MANIFEST-";
+
+/// Whether something is at `path`.
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.exists()
+}
+
+/// Whether a database is in the directory `path`.
+pub(crate) fn is_database(path: &Path) -> bool {
+    path.join("CURRENT").exists()
+}
+
+/// Removes the file `path`; nothing there is fine.
+pub(crate) fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(why) if why.kind() != std::io::ErrorKind::NotFound => Err(failed("removing", path, &why)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes the database in `path`; nothing there is fine. Other files in the directory stay, and then the directory, too.
+pub(crate) fn destroy(path: &Path) -> Result<()> {
+    if !is_database(path) {
+        return Ok(());
+    }
+    let functions = crate::callbacks::any_functions();
+    let options = terrane::Options { create_if_missing: false, ..Default::default() };
+    match terrane::Db::open_with_functions(path, &options, functions) {
+        Ok(db) => db.close()?,
+        Err(error) if error.kind() == terrane::Kind::Busy => return Err(locked(path, &error)),
+        // What cannot be opened, because it is damaged, can be removed; but not what another program made.
+        Err(error) if error.kind() == terrane::Kind::Invalid => return Err(error.into()),
+        Err(_) => {}
+    }
+    remove(path).map_err(|why| failed("removing", path, &why))
+}
+
+fn locked(path: &Path, error: &terrane::Error) -> Failure {
+    let path = path.display();
+    Failure::io(format_args!("While lock file: {path}/LOCK: Resource temporarily unavailable ({error})"))
+}
+
+fn failed(what: &str, path: &Path, why: &std::io::Error) -> Failure {
+    Failure::io(format_args!("While {what} {}: {why}", path.display()))
+}
+
+/// Removes what belongs to a database: `CURRENT` first, so that a rest is none.
+fn remove(path: &Path) -> std::io::Result<()> {
+    let absent = |done: std::io::Result<()>| match done {
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    };
+    absent(fs::remove_file(path.join("CURRENT")))?;
+    for name in DIRECTORIES {
+        absent(fs::remove_dir_all(path.join(name)))?;
+    }
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if FILES.contains(&name) || name.starts_with(MANIFEST) {
+            absent(fs::remove_file(path.join(name)))?;
+        }
+    }
+    match fs::remove_dir(path) {
+        Err(why) if why.kind() == std::io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        done => done,
+    }
+}
+
+/// Puts in place of the database in `path` what can be read of it. The damaged one stays beside it if something is lost.
+pub(crate) fn repair(path: &Path, options: &Options) -> Result<()> {
+    let beside = |ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let (repaired, damaged) = (beside(".repaired"), beside(".damaged"));
+    if is_there(&damaged) {
+        return Err(Failure::invalid(format_args!(
+            "{}: the rest of a repair is in the way",
+            damaged.display()
+        )));
+    }
+    if is_there(&repaired) {
+        // Of a repair that did not come to its end.
+        fs::remove_dir_all(&repaired).map_err(|why| failed("removing", &repaired, &why))?;
+    }
+    let slot = crate::callbacks::Slots::default().of("default");
+    let engine = crate::objects::database_options(options, options, &slot)?;
+    let functions = crate::callbacks::any_functions();
+    let report = terrane::repair_with_functions(path, &repaired, &engine, functions)?;
+    fs::rename(path, &damaged).map_err(|why| failed("renaming", path, &why))?;
+    fs::rename(&repaired, path).map_err(|why| failed("renaming", &repaired, &why))?;
+    if report.is_whole() {
+        fs::remove_dir_all(&damaged).map_err(|why| failed("removing", &damaged, &why))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,346 @@
+//! Written by `cargo xtask abi --write` from `abi.toml`; do not edit.
+
+use std::ffi::{c_char, c_int, c_uint};
+
+use crate::border::{Pointer, Slice};
+
+stub! { silent rocksdb_get_db_identity(Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_open_and_trim_history(Pointer, Pointer, c_int, Pointer, Pointer, Pointer, Pointer, usize) -> Pointer }
+stub! { failing rocksdb_open_as_secondary(Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_open_as_secondary_column_families(Pointer, Pointer, Pointer, c_int, Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_try_catch_up_with_primary(Pointer) }
+stub! { silent rocksdb_batched_multi_get_pinned_cf(Pointer, Pointer, Pointer, usize, Pointer, u8) -> Pointer }
+stub! { failing rocksdb_delete_cf_with_ts(Pointer, Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_delete_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_get_cf_with_ts(Pointer, Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_get_with_ts(Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_multi_get_cf_with_ts(Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_multi_get_with_ts(Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_pinnable_multi_get_count(Pointer) -> usize }
+stub! { silent rocksdb_pinnable_multi_get_destroy(Pointer) }
+stub! { silent rocksdb_pinnable_multi_get_result(Pointer, usize, Pointer, Pointer, Pointer, Pointer) -> c_int }
+stub! { failing rocksdb_put_cf_with_ts(Pointer, Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_put_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_singledelete_cf_with_ts(Pointer, Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_singledelete_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_status_ptr_get_error(Pointer) }
+stub! { silent rocksdb_iter_timestamp(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_iter_timestamp_slice(Pointer) -> Slice }
+stub! { silent rocksdb_writebatch_delete_cf_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_writebatch_put_cf_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_writebatch_singledelete_cf_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_writebatch_update_timestamps(Pointer, Pointer, usize, Pointer, Pointer) }
+stub! { failing rocksdb_write_writebatch_wi(Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_writebatch_wi_clear(Pointer) }
+stub! { silent rocksdb_writebatch_wi_count(Pointer) -> c_int }
+stub! { silent rocksdb_writebatch_wi_create(usize, u8) -> Pointer }
+stub! { silent rocksdb_writebatch_wi_create_iterator_with_base(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_writebatch_wi_create_iterator_with_base_cf(Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(Pointer, Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_writebatch_wi_create_iterator_with_base_readopts(Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_writebatch_wi_create_with_params(Pointer, usize, u8, usize, usize) -> Pointer }
+stub! { silent rocksdb_writebatch_wi_data(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_writebatch_wi_delete(Pointer, Pointer, usize) }
+stub! { silent rocksdb_writebatch_wi_delete_cf(Pointer, Pointer, Pointer, usize) }
+stub! { silent rocksdb_writebatch_wi_delete_range(Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_writebatch_wi_delete_range_cf(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_writebatch_wi_delete_rangev(Pointer, c_int, Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_writebatch_wi_delete_rangev_cf(Pointer, Pointer, c_int, Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_writebatch_wi_deletev(Pointer, c_int, Pointer, Pointer) }
+stub! { silent rocksdb_writebatch_wi_deletev_cf(Pointer, Pointer, c_int, Pointer, Pointer) }
+stub! { silent rocksdb_writebatch_wi_destroy(Pointer) }
+stub! { failing rocksdb_writebatch_wi_get_from_batch(Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
+stub! { failing rocksdb_writebatch_wi_get_from_batch_and_db(Pointer, Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
+stub! { failing rocksdb_writebatch_wi_get_from_batch_and_db_cf(Pointer, Pointer, Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
+stub! { failing rocksdb_writebatch_wi_get_from_batch_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
+stub! { failing rocksdb_writebatch_wi_get_pinned_from_batch_and_db(Pointer, Pointer, Pointer, Pointer, usize) -> Pointer }
+stub! { failing rocksdb_writebatch_wi_get_pinned_from_batch_and_db_cf(Pointer, Pointer, Pointer, Pointer, Pointer, usize) -> Pointer }
+stub! { silent rocksdb_writebatch_wi_iterate(Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_writebatch_wi_merge(Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_writebatch_wi_merge_cf(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_writebatch_wi_mergev(Pointer, c_int, Pointer, Pointer, c_int, Pointer, Pointer) }
+stub! { silent rocksdb_writebatch_wi_mergev_cf(Pointer, Pointer, c_int, Pointer, Pointer, c_int, Pointer, Pointer) }
+stub! { silent rocksdb_writebatch_wi_put(Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_writebatch_wi_put_cf(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_writebatch_wi_put_log_data(Pointer, Pointer, usize) }
+stub! { silent rocksdb_writebatch_wi_putv(Pointer, c_int, Pointer, Pointer, c_int, Pointer, Pointer) }
+stub! { silent rocksdb_writebatch_wi_putv_cf(Pointer, Pointer, c_int, Pointer, Pointer, c_int, Pointer, Pointer) }
+stub! { failing rocksdb_writebatch_wi_rollback_to_save_point(Pointer) }
+stub! { silent rocksdb_writebatch_wi_set_save_point(Pointer) }
+stub! { silent rocksdb_writebatch_wi_singledelete(Pointer, Pointer, usize) }
+stub! { silent rocksdb_writebatch_wi_singledelete_cf(Pointer, Pointer, Pointer, usize) }
+stub! { failing rocksdb_writebatch_wi_update_timestamps(Pointer, Pointer, usize, Pointer, Pointer) }
+stub! { failing rocksdb_approximate_sizes_cf_with_flags(Pointer, Pointer, c_int, Pointer, Pointer, Pointer, Pointer, u8, Pointer) }
+stub! { failing rocksdb_approximate_sizes_cf_with_options(Pointer, Pointer, Pointer, c_int, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { failing rocksdb_approximate_sizes_with_options(Pointer, Pointer, c_int, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { failing rocksdb_compact_files(Pointer, Pointer, Pointer, usize, c_int, c_int, Pointer, Pointer, Pointer) }
+stub! { failing rocksdb_compact_files_cf(Pointer, Pointer, Pointer, Pointer, usize, c_int, c_int, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_compact_files_output_file_names_destroy(Pointer, usize) }
+stub! { nothing rocksdb_disable_file_deletions(Pointer, Pointer) }
+stub! { nothing rocksdb_disable_manual_compaction(Pointer) }
+stub! { nothing rocksdb_enable_file_deletions(Pointer, Pointer) }
+stub! { nothing rocksdb_enable_manual_compaction(Pointer) }
+stub! { failing rocksdb_get_full_history_ts_low(Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_increase_full_history_ts_low(Pointer, Pointer, Pointer, usize) }
+stub! { failing rocksdb_set_db_options(Pointer, c_int, Pointer, Pointer) }
+stub! { nothing rocksdb_suggest_compact_range(Pointer, Pointer, usize, Pointer, usize, Pointer) }
+stub! { nothing rocksdb_suggest_compact_range_cf(Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer) }
+stub! { failing rocksdb_verify_checksum_with_options(Pointer, Pointer) }
+stub! { failing rocksdb_verify_file_checksums(Pointer) }
+stub! { failing rocksdb_verify_file_checksums_with_options(Pointer, Pointer) }
+stub! { failing rocksdb_load_latest_options(Pointer, Pointer, u8, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_load_latest_options_destroy(Pointer, Pointer, Pointer, usize) }
+stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory(Pointer, usize, usize) }
+stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(Pointer, usize, usize, f64) }
+stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(Pointer, usize, usize, f64, u64) }
+stub! { silent rocksdb_options_add_eventlistener(Pointer, Pointer) }
+stub! { silent rocksdb_options_add_table_properties_collector_factory(Pointer, Pointer) }
+stub! { silent rocksdb_options_calculate_sst_write_lifetime_hint_set_add(Pointer, c_int) }
+stub! { silent rocksdb_options_calculate_sst_write_lifetime_hint_set_clear(Pointer) }
+stub! { silent rocksdb_options_calculate_sst_write_lifetime_hint_set_contains(Pointer, c_int) -> u8 }
+stub! { silent rocksdb_options_calculate_sst_write_lifetime_hint_set_count(Pointer) -> usize }
+stub! { silent rocksdb_options_calculate_sst_write_lifetime_hint_set_remove(Pointer, c_int) }
+stub! { silent rocksdb_options_checksum_handoff_file_types_add(Pointer, c_int) }
+stub! { silent rocksdb_options_checksum_handoff_file_types_clear(Pointer) }
+stub! { silent rocksdb_options_checksum_handoff_file_types_contains(Pointer, c_int) -> u8 }
+stub! { silent rocksdb_options_checksum_handoff_file_types_count(Pointer) -> usize }
+stub! { silent rocksdb_options_checksum_handoff_file_types_remove(Pointer, c_int) }
+stub! { silent rocksdb_options_clear_wal_filter(Pointer) }
+stub! { silent rocksdb_options_get_daily_offpeak_time_utc(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_options_get_db_host_id(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_options_get_info_log(Pointer) -> Pointer }
+stub! { nothing rocksdb_options_set_blob_cache(Pointer, Pointer) }
+stub! { nothing rocksdb_options_set_bottommost_compression_options(Pointer, c_int, c_int, c_int, c_int, u8) }
+stub! { nothing rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(Pointer, u64, u8) }
+stub! { nothing rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(Pointer, u8, u8) }
+stub! { nothing rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(Pointer, c_int, u8) }
+stub! { nothing rocksdb_options_set_cf_paths(Pointer, Pointer, usize) }
+stub! { silent rocksdb_options_set_compaction_service(Pointer, Pointer) }
+stub! { nothing rocksdb_options_set_compression_options(Pointer, c_int, c_int, c_int, c_int) }
+stub! { nothing rocksdb_options_set_compression_per_level(Pointer, Pointer, usize) }
+stub! { nothing rocksdb_options_set_cuckoo_table_factory(Pointer, Pointer) }
+stub! { silent rocksdb_options_set_daily_offpeak_time_utc(Pointer, Pointer) }
+stub! { silent rocksdb_options_set_db_host_id(Pointer, Pointer) }
+stub! { nothing rocksdb_options_set_db_paths(Pointer, Pointer, usize) }
+stub! { nothing rocksdb_options_set_fifo_compaction_options(Pointer, Pointer) }
+stub! { silent rocksdb_options_set_file_checksum_gen_factory(Pointer, Pointer) }
+stub! { nothing rocksdb_options_set_hash_link_list_rep(Pointer, usize) }
+stub! { nothing rocksdb_options_set_hash_skip_list_rep(Pointer, usize, c_int, c_int) }
+stub! { nothing rocksdb_options_set_info_log(Pointer, Pointer) }
+stub! { nothing rocksdb_options_set_max_bytes_for_level_multiplier_additional(Pointer, Pointer, usize) }
+stub! { nothing rocksdb_options_set_memtable_vector_rep(Pointer) }
+stub! { nothing rocksdb_options_set_min_level_to_compress(Pointer, c_int) }
+stub! { nothing rocksdb_options_set_plain_table_factory(Pointer, c_uint, c_int, f64, usize, usize, c_char, u8, u8) }
+stub! { nothing rocksdb_options_set_row_cache(Pointer, Pointer) }
+stub! { nothing rocksdb_options_set_sst_file_manager(Pointer, Pointer) }
+stub! { silent rocksdb_options_set_sst_partitioner_factory(Pointer, Pointer) }
+stub! { nothing rocksdb_options_set_universal_compaction_options(Pointer, Pointer) }
+stub! { silent rocksdb_options_set_wal_filter(Pointer, Pointer) }
+stub! { silent rocksdb_block_based_options_clear_user_defined_index_factory(Pointer) }
+stub! { silent rocksdb_block_based_options_get_user_defined_index_factory_name(Pointer, Pointer) -> Pointer }
+stub! { nothing rocksdb_block_based_options_set_data_block_hash_ratio(Pointer, f64) }
+stub! { nothing rocksdb_block_based_options_set_partition_pinning_tier(Pointer, c_int) }
+stub! { nothing rocksdb_block_based_options_set_top_level_index_pinning_tier(Pointer, c_int) }
+stub! { nothing rocksdb_block_based_options_set_unpartitioned_pinning_tier(Pointer, c_int) }
+stub! { failing rocksdb_block_based_options_set_user_defined_index_factory_from_string(Pointer, Pointer, usize) }
+stub! { nothing rocksdb_cuckoo_options_set_hash_ratio(Pointer, f64) }
+stub! { silent rocksdb_readoptions_clear_merge_operand_count_threshold(Pointer) }
+stub! { silent rocksdb_readoptions_clear_request_id(Pointer) }
+stub! { silent rocksdb_readoptions_clear_table_filter(Pointer) }
+stub! { silent rocksdb_readoptions_clear_table_index_factory(Pointer) }
+stub! { silent rocksdb_readoptions_get_request_id(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_readoptions_get_table_index_factory_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_readoptions_has_merge_operand_count_threshold(Pointer) -> u8 }
+stub! { silent rocksdb_readoptions_has_table_filter(Pointer) -> u8 }
+stub! { silent rocksdb_readoptions_set_iter_start_ts(Pointer, Pointer, usize) }
+stub! { silent rocksdb_readoptions_set_request_id(Pointer, Pointer, usize) }
+stub! { silent rocksdb_readoptions_set_table_filter(Pointer, Pointer, Pointer, Pointer) }
+stub! { failing rocksdb_readoptions_set_table_index_factory_from_string(Pointer, Pointer, usize) }
+stub! { silent rocksdb_readoptions_set_timestamp(Pointer, Pointer, usize) }
+stub! { silent rocksdb_compaction_options_canceled_create() -> Pointer }
+stub! { silent rocksdb_compaction_options_canceled_destroy(Pointer) }
+stub! { silent rocksdb_compaction_options_canceled_set(Pointer, u8) }
+stub! { silent rocksdb_compaction_options_set_canceled(Pointer, Pointer) }
+stub! { silent rocksdb_compactoptions_set_full_history_ts_low(Pointer, Pointer, usize) }
+stub! { silent rocksdb_column_family_metadata_options_create() -> Pointer }
+stub! { silent rocksdb_column_family_metadata_options_destroy(Pointer) }
+stub! { silent rocksdb_column_family_metadata_options_get_end_key(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_column_family_metadata_options_get_level(Pointer) -> c_int }
+stub! { silent rocksdb_column_family_metadata_options_get_start_key(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_column_family_metadata_options_set_end_key(Pointer, Pointer, usize) }
+stub! { silent rocksdb_column_family_metadata_options_set_level(Pointer, c_int) }
+stub! { silent rocksdb_column_family_metadata_options_set_start_key(Pointer, Pointer, usize) }
+stub! { nothing rocksdb_envoptions_set_rate_limiter(Pointer, Pointer) }
+stub! { failing rocksdb_sstfilewriter_delete_range(Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_sstfilewriter_delete_with_ts(Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_sstfilewriter_merge(Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_sstfilewriter_put_with_ts(Pointer, Pointer, usize, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(Pointer) -> usize }
+stub! { silent rocksdb_optimistictransactiondb_lock_buckets_create(usize, u8) -> Pointer }
+stub! { silent rocksdb_optimistictransactiondb_lock_buckets_destroy(Pointer) }
+stub! { silent rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(Pointer, Pointer) }
+stub! { silent rocksdb_optimistictransaction_begin(Pointer, Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_optimistictransactiondb_checkpoint_object_create(Pointer) -> Pointer }
+stub! { silent rocksdb_optimistictransactiondb_close(Pointer) }
+stub! { silent rocksdb_optimistictransactiondb_close_base_db(Pointer) }
+stub! { silent rocksdb_optimistictransactiondb_get_base_db(Pointer) -> Pointer }
+stub! { failing rocksdb_optimistictransactiondb_open(Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_optimistictransactiondb_open_column_families(Pointer, Pointer, c_int, Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(Pointer, Pointer, Pointer, c_int, Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_optimistictransactiondb_open_with_otxn_db_options(Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_optimistictransactiondb_property_int(Pointer, Pointer, Pointer) -> c_int }
+stub! { silent rocksdb_optimistictransactiondb_property_value(Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_optimistictransactiondb_write(Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_transaction_begin(Pointer, Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_transaction_commit(Pointer) }
+stub! { silent rocksdb_transaction_create_iterator(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_transaction_create_iterator_cf(Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_transaction_delete(Pointer, Pointer, usize) }
+stub! { failing rocksdb_transaction_delete_cf(Pointer, Pointer, Pointer, usize) }
+stub! { silent rocksdb_transaction_destroy(Pointer) }
+stub! { failing rocksdb_transaction_get(Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
+stub! { failing rocksdb_transaction_get_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
+stub! { failing rocksdb_transaction_get_for_update(Pointer, Pointer, Pointer, usize, Pointer, u8) -> Pointer }
+stub! { failing rocksdb_transaction_get_for_update_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer, u8) -> Pointer }
+stub! { silent rocksdb_transaction_get_name(Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_transaction_get_pinned(Pointer, Pointer, Pointer, usize) -> Pointer }
+stub! { failing rocksdb_transaction_get_pinned_cf(Pointer, Pointer, Pointer, Pointer, usize) -> Pointer }
+stub! { failing rocksdb_transaction_get_pinned_for_update(Pointer, Pointer, Pointer, usize, u8) -> Pointer }
+stub! { failing rocksdb_transaction_get_pinned_for_update_cf(Pointer, Pointer, Pointer, Pointer, usize, u8) -> Pointer }
+stub! { silent rocksdb_transaction_get_snapshot(Pointer) -> Pointer }
+stub! { silent rocksdb_transaction_get_writebatch_wi(Pointer) -> Pointer }
+stub! { failing rocksdb_transaction_merge(Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_transaction_merge_cf(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_transaction_multi_get(Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_transaction_multi_get_cf(Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_transaction_multi_get_for_update(Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_transaction_multi_get_for_update_cf(Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { failing rocksdb_transaction_prepare(Pointer) }
+stub! { failing rocksdb_transaction_put(Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_transaction_put_cf(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_transaction_put_log_data(Pointer, Pointer, usize) }
+stub! { failing rocksdb_transaction_rebuild_from_writebatch(Pointer, Pointer) }
+stub! { failing rocksdb_transaction_rebuild_from_writebatch_wi(Pointer, Pointer) }
+stub! { failing rocksdb_transaction_rollback(Pointer) }
+stub! { failing rocksdb_transaction_rollback_to_savepoint(Pointer) }
+stub! { silent rocksdb_transaction_set_commit_timestamp(Pointer, u64) }
+stub! { failing rocksdb_transaction_set_name(Pointer, Pointer, usize) }
+stub! { silent rocksdb_transaction_set_read_timestamp_for_validation(Pointer, u64) }
+stub! { silent rocksdb_transaction_set_savepoint(Pointer) }
+stub! { failing rocksdb_transactiondb_checkpoint_object_create(Pointer) -> Pointer }
+stub! { silent rocksdb_transactiondb_close(Pointer) }
+stub! { silent rocksdb_transactiondb_close_base_db(Pointer) }
+stub! { failing rocksdb_transactiondb_create_column_family(Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_transactiondb_create_iterator(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_transactiondb_create_iterator_cf(Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_transactiondb_create_snapshot(Pointer) -> Pointer }
+stub! { failing rocksdb_transactiondb_delete(Pointer, Pointer, Pointer, usize) }
+stub! { failing rocksdb_transactiondb_delete_cf(Pointer, Pointer, Pointer, Pointer, usize) }
+stub! { failing rocksdb_transactiondb_flush(Pointer, Pointer) }
+stub! { failing rocksdb_transactiondb_flush_cf(Pointer, Pointer, Pointer) }
+stub! { failing rocksdb_transactiondb_flush_cfs(Pointer, Pointer, Pointer, c_int) }
+stub! { failing rocksdb_transactiondb_flush_wal(Pointer, u8) }
+stub! { failing rocksdb_transactiondb_flush_wal_with_options(Pointer, Pointer) }
+stub! { failing rocksdb_transactiondb_get(Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
+stub! { silent rocksdb_transactiondb_get_base_db(Pointer) -> Pointer }
+stub! { failing rocksdb_transactiondb_get_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
+stub! { failing rocksdb_transactiondb_get_pinned(Pointer, Pointer, Pointer, usize) -> Pointer }
+stub! { failing rocksdb_transactiondb_get_pinned_cf(Pointer, Pointer, Pointer, Pointer, usize) -> Pointer }
+stub! { silent rocksdb_transactiondb_get_prepared_transactions(Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_transactiondb_merge(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_transactiondb_merge_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_transactiondb_multi_get(Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_transactiondb_multi_get_cf(Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
+stub! { failing rocksdb_transactiondb_open(Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_transactiondb_open_column_families(Pointer, Pointer, Pointer, c_int, Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_transactiondb_property_int(Pointer, Pointer, Pointer) -> c_int }
+stub! { silent rocksdb_transactiondb_property_value(Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_transactiondb_put(Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { failing rocksdb_transactiondb_put_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer, usize) }
+stub! { silent rocksdb_transactiondb_release_snapshot(Pointer, Pointer) }
+stub! { failing rocksdb_transactiondb_write(Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_backup_engine_close(Pointer) }
+stub! { failing rocksdb_backup_engine_create_new_backup(Pointer, Pointer) }
+stub! { failing rocksdb_backup_engine_create_new_backup_flush(Pointer, Pointer, u8) }
+stub! { failing rocksdb_backup_engine_create_new_backup_with_metadata(Pointer, Pointer, Pointer, Pointer, usize, Pointer) }
+stub! { failing rocksdb_backup_engine_create_new_backup_with_options(Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_backup_engine_get_backup_info(Pointer) -> Pointer }
+stub! { silent rocksdb_backup_engine_info_app_metadata(Pointer, c_int, Pointer) -> Pointer }
+stub! { silent rocksdb_backup_engine_info_backup_id(Pointer, c_int) -> c_uint }
+stub! { silent rocksdb_backup_engine_info_count(Pointer) -> c_int }
+stub! { silent rocksdb_backup_engine_info_destroy(Pointer) }
+stub! { silent rocksdb_backup_engine_info_number_files(Pointer, c_int) -> c_uint }
+stub! { silent rocksdb_backup_engine_info_size(Pointer, c_int) -> u64 }
+stub! { silent rocksdb_backup_engine_info_timestamp(Pointer, c_int) -> i64 }
+stub! { failing rocksdb_backup_engine_open(Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_backup_engine_open_opts(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_backup_engine_options_create(Pointer) -> Pointer }
+stub! { silent rocksdb_backup_engine_options_get_backup_dir(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_backup_engine_options_set_backup_dir(Pointer, Pointer) }
+stub! { silent rocksdb_backup_engine_options_set_backup_rate_limiter(Pointer, Pointer) }
+stub! { silent rocksdb_backup_engine_options_set_env(Pointer, Pointer) }
+stub! { silent rocksdb_backup_engine_options_set_restore_rate_limiter(Pointer, Pointer) }
+stub! { failing rocksdb_backup_engine_purge_old_backups(Pointer, c_uint) }
+stub! { failing rocksdb_backup_engine_restore_db_from_backup(Pointer, Pointer, Pointer, Pointer, c_uint) }
+stub! { failing rocksdb_backup_engine_restore_db_from_latest_backup(Pointer, Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_backup_engine_stop_backup(Pointer) }
+stub! { failing rocksdb_backup_engine_verify_backup(Pointer, c_uint) }
+stub! { silent rocksdb_create_backup_options_set_exclude_files_callback(Pointer, Pointer, Pointer) }
+stub! { silent rocksdb_create_backup_options_set_progress_callback(Pointer, Pointer, Pointer) }
+stub! { failing rocksdb_checkpoint_export_column_family(Pointer, Pointer, Pointer) -> Pointer }
+stub! { failing rocksdb_create_column_family_with_import(Pointer, Pointer, Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_export_import_files_metadata_create() -> Pointer }
+stub! { silent rocksdb_export_import_files_metadata_destroy(Pointer) }
+stub! { silent rocksdb_export_import_files_metadata_get_db_comparator_name(Pointer) -> Pointer }
+stub! { silent rocksdb_export_import_files_metadata_get_files(Pointer) -> Pointer }
+stub! { silent rocksdb_export_import_files_metadata_set_db_comparator_name(Pointer, Pointer) }
+stub! { silent rocksdb_export_import_files_metadata_set_files(Pointer, Pointer) }
+stub! { silent rocksdb_blob_file_addition_info_blob_file_number(Pointer) -> u64 }
+stub! { silent rocksdb_blob_file_addition_info_blob_file_path(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_blob_file_addition_info_total_blob_bytes(Pointer) -> u64 }
+stub! { silent rocksdb_blob_file_addition_info_total_blob_count(Pointer) -> u64 }
+stub! { silent rocksdb_blob_file_garbage_info_blob_file_number(Pointer) -> u64 }
+stub! { silent rocksdb_blob_file_garbage_info_blob_file_path(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_blob_file_garbage_info_garbage_blob_bytes(Pointer) -> u64 }
+stub! { silent rocksdb_blob_file_garbage_info_garbage_blob_count(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_file_info_file_number(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_file_info_level(Pointer) -> c_int }
+stub! { silent rocksdb_compaction_file_info_oldest_blob_file_number(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_cpu_micros(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_elapsed_micros(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_file_fsync_nanos(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_file_prepare_write_nanos(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_file_range_sync_nanos(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_file_write_nanos(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_has_accurate_num_input_records(Pointer) -> u8 }
+stub! { silent rocksdb_compaction_job_stats_is_full_compaction(Pointer) -> u8 }
+stub! { silent rocksdb_compaction_job_stats_is_manual_compaction(Pointer) -> u8 }
+stub! { silent rocksdb_compaction_job_stats_is_remote_compaction(Pointer) -> u8 }
+stub! { silent rocksdb_compaction_job_stats_largest_output_key_prefix(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_compaction_job_stats_num_blobs_read(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_num_corrupt_keys(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_num_expired_deletion_records(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_num_filtered_input_files(Pointer) -> usize }
+stub! { silent rocksdb_compaction_job_stats_num_filtered_input_files_at_output_level(Pointer) -> usize }
+stub! { silent rocksdb_compaction_job_stats_num_input_deletion_records(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_num_input_files(Pointer) -> usize }
+stub! { silent rocksdb_compaction_job_stats_num_input_files_at_output_level(Pointer) -> usize }
+stub! { silent rocksdb_compaction_job_stats_num_input_files_trivially_moved(Pointer) -> usize }
+stub! { silent rocksdb_compaction_job_stats_num_input_records(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_num_output_files(Pointer) -> usize }
+stub! { silent rocksdb_compaction_job_stats_num_output_files_blob(Pointer) -> usize }
+stub! { silent rocksdb_compaction_job_stats_num_output_records(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_num_records_replaced(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_num_single_del_fallthru(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_num_single_del_mismatch(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_smallest_output_key_prefix(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_compaction_job_stats_total_blob_bytes_read(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_total_input_bytes(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_total_input_raw_key_bytes(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_total_input_raw_value_bytes(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_total_output_bytes(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_total_output_bytes_blob(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_job_stats_total_skipped_input_bytes(Pointer) -> u64 }
+stub! { silent rocksdb_compactionjobinfo_aborted(Pointer) -> u8 }
+stub! { silent rocksdb_compactionjobinfo_base_input_level(Pointer) -> c_int }
+stub! { silent rocksdb_compactionjobinfo_blob_compression_type(Pointer) -> c_uint }

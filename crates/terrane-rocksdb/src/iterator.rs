@@ -1,0 +1,242 @@
+//! Iterators.
+//!
+//! An iterator is a cursor of the engine within the bounds of its options, and what the options ask for beside: to stay within
+//! the prefix that it was placed in, to see what is written later at each placement (`tailing`), to keep every key that it
+//! gave out (`pin_data`). After a failure it is not valid, and says the failure until it is placed again.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::c_char;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use terrane::Cursor;
+
+use crate::border::{Bytes, List, Out, OutList, Slice};
+use crate::callbacks::Transform;
+use crate::database::{Database, Family, FamilyHandle, family};
+use crate::failure::{Failure, Given, Result};
+use crate::objects::ReadOptions;
+
+/// An iterator.
+pub(crate) struct Iter {
+    /// None if there is nothing between the bounds.
+    cursor: Option<Cursor>,
+    failure: Option<Failure>,
+    is_tailing: bool,
+    prefix: Option<WithinPrefix>,
+    /// Keys that were given out, where they must stay.
+    pinned: Option<RefCell<Vec<Box<[u8]>>>>,
+}
+
+/// The prefix that an iterator stays within.
+struct WithinPrefix {
+    transform: Arc<Transform>,
+    /// That of the last placement; none if what it was placed at has none.
+    current: Option<Vec<u8>>,
+}
+
+impl Iter {
+    fn new(family: &Family, options: Option<&ReadOptions>) -> Iter {
+        let default = ReadOptions::default();
+        let options = options.unwrap_or(&default);
+        let lower = options.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
+        let upper = options.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let is_empty =
+            options.lower.as_ref().zip(options.upper.as_ref()).is_some_and(|(lower, upper)| lower >= upper);
+        let range = (lower, upper);
+        let cursor = match &options.snapshot {
+            Some(snapshot) => snapshot.range_cursor(&family.table, range),
+            None => family.table.range_cursor(range),
+        };
+        let (cursor, failure) = match cursor {
+            Ok(cursor) => (Some(cursor), None),
+            Err(error) => (None, Some(error.into())),
+        };
+        let transform = family.transform.clone().filter(|_| options.knobs.prefix_same_as_start != 0);
+        Iter {
+            cursor: cursor.filter(|_| !is_empty),
+            failure,
+            is_tailing: options.knobs.tailing != 0 && options.snapshot.is_none(),
+            prefix: transform.map(|transform| WithinPrefix { transform, current: None }),
+            pinned: (options.knobs.pin_data != 0).then(RefCell::default),
+        }
+    }
+
+    /// The row at the position, if there is one that may be shown.
+    #[inline]
+    fn row(&self) -> Option<(&[u8], &[u8])> {
+        if self.failure.is_some() {
+            return None;
+        }
+        let row = self.cursor.as_ref()?.row()?;
+        match &self.prefix {
+            None => Some(row),
+            Some(prefix) => prefix.shows(row.0).then_some(row),
+        }
+    }
+
+    /// Places the cursor; `target` is the key it is placed by, if there is one.
+    fn place(&mut self, target: Option<&[u8]>, place: impl FnOnce(&mut Cursor) -> terrane::Result<()>) {
+        let Some(cursor) = &mut self.cursor else { return };
+        if self.is_tailing {
+            cursor.refresh();
+        }
+        self.failure = place(cursor).err().map(Failure::from);
+        if let Some(prefix) = &mut self.prefix {
+            let by = target.or_else(|| cursor.row().map(|(key, _)| key));
+            prefix.current = by.and_then(|by| prefix.transform.prefix(by)).map(Cow::into_owned);
+        }
+    }
+
+    /// Takes a step, from a row that is shown.
+    #[inline]
+    fn step(&mut self, step: impl FnOnce(&mut Cursor) -> terrane::Result<()>) {
+        if self.row().is_none() {
+            return;
+        }
+        if let Some(cursor) = &mut self.cursor {
+            self.failure = step(cursor).err().map(Failure::from);
+        }
+    }
+
+    /// The key at the position, where it stays as long as the options say.
+    fn key(&self) -> Slice {
+        let Some((key, _)) = self.row() else { return Slice::of(&[]) };
+        let Some(pinned) = &self.pinned else { return Slice::of(key) };
+        let mut keys = pinned.borrow_mut();
+        if keys.last().is_none_or(|last| **last != *key) {
+            keys.push(key.into());
+        }
+        Slice::of(keys.last().expect("pushed above"))
+    }
+
+    fn value(&self) -> Slice {
+        Slice::of(self.row().map_or(&[], |(_, value)| value))
+    }
+}
+
+impl WithinPrefix {
+    fn shows(&self, key: &[u8]) -> bool {
+        match &self.current {
+            None => true,
+            Some(current) => self.transform.prefix(key).as_deref() == Some(current.as_slice()),
+        }
+    }
+}
+
+export! {
+    fn rocksdb_create_iterator(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>,
+    ) -> Option<Box<Iter>> {
+        Some(Box::new(Iter::new(database?.default_family(), options)))
+    }
+
+    fn rocksdb_create_iterator_cf(
+        _database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        handle: Option<&FamilyHandle>,
+    ) -> Option<Box<Iter>> {
+        Some(Box::new(Iter::new(&handle?.family, options)))
+    }
+
+    fn rocksdb_create_iterators(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>,
+        handles: List<'_, Option<&FamilyHandle>>,
+        iterators: OutList<'_, Option<Box<Iter>>>,
+        count: usize,
+        error: ErrPtr<'_>,
+    ) {
+        // All of them see one moment.
+        let mut options = options.given()?.clone();
+        if options.knobs.tailing == 0 {
+            let database = database.given()?;
+            options.snapshot.get_or_insert_with(|| database.db.snapshot());
+        }
+        let families = handles.of(count).iter().map(|handle| family(*handle)).collect::<Result<Vec<_>>>()?;
+        for (place, family) in iterators.of(count).iter_mut().zip(families) {
+            place.write(Some(Box::new(Iter::new(family, Some(&options)))));
+        }
+        Ok(())
+    }
+
+    fn rocksdb_iter_destroy(iter: Option<Box<Iter>>) {
+        drop(iter);
+    }
+
+    fn rocksdb_iter_valid(iter: Option<&Iter>) -> u8 {
+        u8::from(iter.is_some_and(|iter| iter.row().is_some()))
+    }
+
+    fn rocksdb_iter_seek_to_first(iter: Option<&mut Iter>) {
+        if let Some(iter) = iter {
+            iter.place(None, Cursor::seek_first);
+        }
+    }
+
+    fn rocksdb_iter_seek_to_last(iter: Option<&mut Iter>) {
+        if let Some(iter) = iter {
+            iter.place(None, Cursor::seek_last);
+        }
+    }
+
+    fn rocksdb_iter_seek(iter: Option<&mut Iter>, key: Bytes<'_>, len: usize) {
+        if let Some(iter) = iter {
+            let key = key.of(len);
+            iter.place(Some(key), |cursor| cursor.seek(key));
+        }
+    }
+
+    fn rocksdb_iter_seek_for_prev(iter: Option<&mut Iter>, key: Bytes<'_>, len: usize) {
+        if let Some(iter) = iter {
+            let key = key.of(len);
+            iter.place(Some(key), |cursor| cursor.seek_back(key));
+        }
+    }
+
+    fn rocksdb_iter_next(iter: Option<&mut Iter>) {
+        if let Some(iter) = iter {
+            iter.step(Cursor::next);
+        }
+    }
+
+    fn rocksdb_iter_prev(iter: Option<&mut Iter>) {
+        if let Some(iter) = iter {
+            iter.step(Cursor::prev);
+        }
+    }
+
+    fn rocksdb_iter_key(iter: Option<&Iter>, len: Out<'_, usize>) -> *const c_char {
+        iter.map_or(Slice::of(&[]), Iter::key).parts(len)
+    }
+
+    fn rocksdb_iter_value(iter: Option<&Iter>, len: Out<'_, usize>) -> *const c_char {
+        iter.map_or(Slice::of(&[]), Iter::value).parts(len)
+    }
+
+    fn rocksdb_iter_key_slice(iter: Option<&Iter>) -> Slice {
+        iter.map_or(Slice::of(&[]), Iter::key)
+    }
+
+    fn rocksdb_iter_value_slice(iter: Option<&Iter>) -> Slice {
+        iter.map_or(Slice::of(&[]), Iter::value)
+    }
+
+    fn rocksdb_iter_get_error(iter: Option<&Iter>, error: ErrPtr<'_>) {
+        match iter.and_then(|iter| iter.failure.clone()) {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    fn rocksdb_iter_refresh(iter: Option<&mut Iter>, error: ErrPtr<'_>) {
+        let iter = iter.given()?;
+        iter.failure = None;
+        if let Some(cursor) = &mut iter.cursor {
+            cursor.refresh();
+        }
+        Ok(())
+    }
+}

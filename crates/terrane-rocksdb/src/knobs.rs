@@ -1,0 +1,187 @@
+//! The macros that generated modules are made of: knobs of objects, objects of nothing but knobs, and stubs.
+
+use crate::failure::{Failure, Result};
+
+/// Knobs that can be set by name, from text.
+pub(crate) trait Named {
+    /// Sets the knob `name`, in lower case; none if there is no such knob.
+    fn set_text(&mut self, name: &str, text: &str) -> Option<Result<()>>;
+}
+
+/// A value of a knob as text has it.
+pub(crate) trait FromText: Sized {
+    /// The value, if the text is one.
+    fn from_text(text: &str) -> Option<Self>;
+}
+
+/// The value that `text` is for the knob `name`.
+pub(crate) fn parsed<T: FromText>(name: &str, text: &str) -> Result<T> {
+    T::from_text(text).ok_or_else(|| Failure::invalid(format_args!("option {name}={text}: no value of it")))
+}
+
+/// Words that stand for numbers.
+const WORDS: [(&str, i64); 27] = [
+    ("false", 0),
+    ("true", 1),
+    ("kNoCompression", 0),
+    ("kSnappyCompression", 1),
+    ("kZlibCompression", 2),
+    ("kBZip2Compression", 3),
+    ("kLZ4Compression", 4),
+    ("kLZ4HCCompression", 5),
+    ("kXpressCompression", 6),
+    ("kZSTD", 7),
+    ("kDisableCompressionOption", 255),
+    ("kCompactionStyleLevel", 0),
+    ("kCompactionStyleUniversal", 1),
+    ("kCompactionStyleFIFO", 2),
+    ("kByCompensatedSize", 0),
+    ("kOldestLargestSeqFirst", 1),
+    ("kOldestSmallestSeqFirst", 2),
+    ("kMinOverlappingRatio", 3),
+    ("kRoundRobin", 4),
+    ("kTolerateCorruptedTailRecords", 0),
+    ("kAbsoluteConsistency", 1),
+    ("kPointInTimeRecovery", 2),
+    ("kSkipAnyCorruptedRecords", 3),
+    ("kNoChecksum", 0),
+    ("kCRC32c", 1),
+    ("kxxHash", 2),
+    ("kXXH3", 4),
+];
+
+/// A whole number: a word, or digits with K, M, G or T behind them, powers of 1024.
+fn whole(text: &str) -> Option<i128> {
+    if let Some((_, number)) = WORDS.iter().find(|(word, _)| *word == text) {
+        return Some(i128::from(*number));
+    }
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return None,
+    };
+    digits.parse::<i128>().ok()?.checked_mul(1 << shift)
+}
+
+macro_rules! whole_numbers {
+    ($($kind:ty),*) => { $(
+        impl FromText for $kind {
+            fn from_text(text: &str) -> Option<Self> {
+                whole(text)?.try_into().ok()
+            }
+        }
+    )* };
+}
+
+whole_numbers!(u8, i8, i32, u32, i64, u64, usize);
+
+impl FromText for f64 {
+    fn from_text(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
+/// Values of an object by name, each with what a new object has, and the functions that set and get it. A null object takes
+/// nothing and has zeros.
+macro_rules! knobs {
+    (plain $object:ident $knobs:ident { $($rows:tt)* }) => {
+        /// An object of nothing but knobs.
+        #[derive(Clone, Debug, Default)]
+        pub(crate) struct $object {
+            pub(crate) knobs: $knobs,
+        }
+
+        knobs! { own $object $knobs { $($rows)* } }
+    };
+    (own $object:ident $knobs:ident { $( $field:ident : $kind:ty = $default:expr
+        $(, set $set:ident $set_kind:ty)?
+        $(, get $get:ident $get_kind:ty)?
+        $(, get_as $as:ident $as_kind:ty)? ; )* }) => {
+        /// What is set and got by name.
+        #[derive(Clone, Debug)]
+        pub(crate) struct $knobs {
+            $( pub(crate) $field: $kind, )*
+        }
+
+        impl $crate::knobs::Named for $knobs {
+            fn set_text(&mut self, name: &str, text: &str) -> Option<$crate::failure::Result<()>> {
+                match name {
+                    $( stringify!($field) => {
+                        Some($crate::knobs::parsed(name, text).map(|value| self.$field = value))
+                    } )*
+                    _ => None,
+                }
+            }
+        }
+
+        impl Default for $knobs {
+            fn default() -> Self {
+                $knobs { $( $field: $default, )* }
+            }
+        }
+
+        $( $(
+            #[unsafe(no_mangle)]
+            extern "C" fn $set(object: Option<&mut $object>, value: $set_kind) {
+                if let Some(object) = object {
+                    object.knobs.$field = value;
+                }
+            }
+        )?
+        $(
+            #[unsafe(no_mangle)]
+            extern "C" fn $get(object: Option<&$object>) -> $get_kind {
+                object.map_or(<$get_kind>::default(), |object| object.knobs.$field)
+            }
+        )?
+        $(
+            #[unsafe(no_mangle)]
+            extern "C" fn $as(object: Option<&$object>) -> $as_kind {
+                object.map_or(0, |object| object.knobs.$field as $as_kind)
+            }
+        )? )*
+    };
+}
+
+/// Makes an object of nothing but knobs.
+macro_rules! create {
+    ($name:ident $object:ident) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> Box<$object> {
+            Box::default()
+        }
+    };
+}
+
+/// Frees an object of nothing but knobs.
+macro_rules! destroy {
+    ($name:ident $object:ident) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(object: Option<Box<$object>>) {
+            drop(object);
+        }
+    };
+}
+
+/// A function that is exported and does nothing (`nothing`), nothing because it is not there yet (`silent`), or says by name
+/// that it is not there (`failing`: it has an error as its last argument, which is not listed).
+macro_rules! stub {
+    (failing $name:ident ( $($kind:ty),* ) $(-> $result:ty)?) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($( _: $kind, )* error: $crate::border::ErrPtr<'_>) $(-> $result)? {
+            error.report(|| Err($crate::failure::Failure::not_implemented(stringify!($name))))
+        }
+    };
+    ($word:ident $name:ident ( $($kind:ty),* ) $(-> $result:ty)?) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($( _: $kind ),*) $(-> $result)? {
+            <stub!(@ $($result)?) as $crate::border::Absent>::absent()
+        }
+    };
+    (@) => { () };
+    (@ $result:ty) => { $result };
+}

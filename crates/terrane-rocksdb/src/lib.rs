@@ -1,0 +1,29 @@
+//! RocksDB's C interface on Terrane: what is built is `librocksdb`, which programs made for RocksDB load in its place.
+//!
+//! `abi.toml` has one row for each exported function. What is mechanical is made of it ([`generated`]); the rest is written
+//! here, by subject:
+//!
+//! * [`border`]: what passes between C and Rust, and the macros that export functions. [`failure`]: errors as text.
+//! * [`objects`]: options, caches, filter policies, environments. [`callbacks`]: functions of the user.
+//! * [`database`]: open, read, write, maintain. [`batch`]: write batches in RocksDB's layout. [`iterator`].
+//!
+//! # Invariants
+//! 1. No panic leaves an exported function: it becomes an error, or what the function returns when it fails.
+//! 2. Memory that callers free with `rocksdb_free` is the C library's.
+//! 3. A handle is a box, and holds what it needs of others: handles may be freed in any order, except while they are in use.
+//! 4. Unsafe code is in `border` and `callbacks` only: what C callers must keep to is in the types of `border`.
+#![expect(unsafe_code, reason = "functions are exported under their C names")]
+
+#[macro_use]
+mod border;
+#[macro_use]
+mod knobs;
+
+mod batch;
+mod callbacks;
+mod database;
+mod failure;
+mod files;
+mod generated;
+mod iterator;
+mod objects;

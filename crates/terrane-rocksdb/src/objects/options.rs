@@ -1,0 +1,144 @@
+//! Options of databases and column families.
+
+use std::ffi::{CStr, CString, c_char};
+use std::sync::Arc;
+
+use super::environment::Environment;
+use super::resources::RateLimiter;
+use super::table::TableOptions;
+use super::write_buffers::WriteBuffers;
+use crate::border::{Out, Text, put};
+use crate::callbacks::{CompactionFilter, Comparator, MergeOperator, Transform, UserFilter};
+use crate::generated::options::OptionsKnobs;
+
+/// Options of a database, or of a column family.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) knobs: OptionsKnobs,
+    pub(crate) table: TableOptions,
+    pub(crate) merge_operator: Option<Arc<MergeOperator>>,
+    pub(crate) filter: Option<Arc<UserFilter>>,
+    pub(crate) transform: Option<Arc<Transform>>,
+    pub(crate) environment: Option<Environment>,
+    /// Memory of writers.
+    pub(crate) write_buffers: Option<WriteBuffers>,
+    /// Bytes that the background may write in a second.
+    pub(crate) rate: Option<RateLimiter>,
+    /// The name of a comparator that orders otherwise than by bytes.
+    pub(crate) comparator: Option<String>,
+    /// Directories that are kept and given back.
+    log_directory: CString,
+    wal_directory: CString,
+    /// What else was set that cannot be done: refused at open.
+    pub(crate) refused: Vec<&'static str>,
+}
+
+impl Options {
+    /// Refuses `what` at open if it is set, and no more if it is taken back.
+    fn refuse(&mut self, what: &'static str, is_set: bool) {
+        self.refused.retain(|known| *known != what);
+        if is_set {
+            self.refused.push(what);
+        }
+    }
+}
+
+/// A text that is lent for as long as its object lives and it is not set again.
+fn text(text: Option<&CStr>, len: Out<'_, usize>) -> *const c_char {
+    put(len, text.map_or(0, CStr::count_bytes));
+    text.map_or(std::ptr::null(), CStr::as_ptr)
+}
+
+export! {
+    fn rocksdb_options_create() -> Option<Box<Options>> {
+        Some(Box::default())
+    }
+
+    fn rocksdb_options_create_copy(options: Option<&Options>) -> Option<Box<Options>> {
+        options.map(|options| Box::new(options.clone()))
+    }
+
+    fn rocksdb_options_destroy(options: Option<Box<Options>>) {
+        drop(options);
+    }
+
+    fn rocksdb_options_set_merge_operator(
+        options: Option<&mut Options>,
+        operator: Option<Box<MergeOperator>>,
+    ) {
+        if let Some(options) = options {
+            options.merge_operator = operator.map(Arc::from);
+        }
+    }
+
+    fn rocksdb_options_set_uint64add_merge_operator(options: Option<&mut Options>) {
+        if let Some(options) = options {
+            options.merge_operator = Some(Arc::new(MergeOperator::AddNumbers));
+        }
+    }
+
+    fn rocksdb_options_set_compaction_filter(
+        options: Option<&mut Options>,
+        filter: Option<&CompactionFilter>,
+    ) {
+        if let Some(options) = options {
+            options.filter = filter.map(|filter| filter.filter.clone());
+        }
+    }
+
+    fn rocksdb_options_set_prefix_extractor(
+        options: Option<&mut Options>,
+        transform: Option<Box<Transform>>,
+    ) {
+        if let Some(options) = options {
+            options.transform = transform.map(Arc::from);
+        }
+    }
+
+    fn rocksdb_options_set_comparator(options: Option<&mut Options>, comparator: Option<&Comparator>) {
+        if let Some(options) = options {
+            options.comparator = comparator.and_then(Comparator::other_order).map(str::to_owned);
+        }
+    }
+
+    fn rocksdb_options_set_compaction_filter_factory(
+        options: Option<&mut Options>,
+        factory: Option<&std::ffi::c_void>,
+    ) {
+        if let Some(options) = options {
+            options.refuse("compaction filter factory", factory.is_some());
+        }
+    }
+
+    fn rocksdb_options_set_env(options: Option<&mut Options>, environment: Option<&Environment>) {
+        if let Some(options) = options {
+            options.environment = environment.cloned();
+        }
+    }
+
+    fn rocksdb_options_set_ratelimiter(options: Option<&mut Options>, limiter: Option<&RateLimiter>) {
+        if let Some(options) = options {
+            options.rate = limiter.cloned();
+        }
+    }
+
+    fn rocksdb_options_set_db_log_dir(options: Option<&mut Options>, directory: Text<'_>) {
+        if let Some(options) = options {
+            options.log_directory = directory.get().map(CStr::to_owned).unwrap_or_default();
+        }
+    }
+
+    fn rocksdb_options_get_db_log_dir(options: Option<&Options>, len: Out<'_, usize>) -> *const c_char {
+        text(options.map(|options| options.log_directory.as_c_str()), len)
+    }
+
+    fn rocksdb_options_set_wal_dir(options: Option<&mut Options>, directory: Text<'_>) {
+        if let Some(options) = options {
+            options.wal_directory = directory.get().map(CStr::to_owned).unwrap_or_default();
+        }
+    }
+
+    fn rocksdb_options_get_wal_dir(options: Option<&Options>, len: Out<'_, usize>) -> *const c_char {
+        text(options.map(|options| options.wal_directory.as_c_str()), len)
+    }
+}

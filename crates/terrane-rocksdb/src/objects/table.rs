@@ -1,0 +1,84 @@
+//! Options of block-based tables, and filter policies.
+
+use super::cache::Cache;
+use super::options::Options;
+use crate::generated::table_options::TableOptionsKnobs;
+
+/// Options of block-based tables.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TableOptions {
+    pub(crate) knobs: TableOptionsKnobs,
+    pub(crate) cache: Option<Cache>,
+    /// Bits per key of the filter, if there was a policy.
+    pub(crate) filter_bits: Option<f64>,
+}
+
+/// A filter policy: how many bits each key has.
+#[derive(Debug)]
+pub(crate) struct FilterPolicy {
+    bits_per_key: f64,
+}
+
+fn policy(bits_per_key: f64) -> Option<Box<FilterPolicy>> {
+    Some(Box::new(FilterPolicy { bits_per_key }))
+}
+
+export! {
+    fn rocksdb_block_based_options_create() -> Option<Box<TableOptions>> {
+        Some(Box::default())
+    }
+
+    fn rocksdb_block_based_options_destroy(options: Option<Box<TableOptions>>) {
+        drop(options);
+    }
+
+    fn rocksdb_block_based_options_set_block_cache(
+        options: Option<&mut TableOptions>,
+        cache: Option<&Cache>,
+    ) {
+        if let Some(options) = options {
+            options.cache = cache.cloned();
+        }
+    }
+
+    fn rocksdb_block_based_options_set_filter_policy(
+        options: Option<&mut TableOptions>,
+        policy: Option<Box<FilterPolicy>>,
+    ) {
+        if let Some(options) = options {
+            options.filter_bits = policy.map(|policy| policy.bits_per_key);
+        }
+    }
+
+    fn rocksdb_options_set_block_based_table_factory(
+        options: Option<&mut Options>,
+        table: Option<&TableOptions>,
+    ) {
+        if let (Some(options), Some(table)) = (options, table) {
+            options.table = table.clone();
+        }
+    }
+
+    fn rocksdb_filterpolicy_create_bloom(bits_per_key: f64) -> Option<Box<FilterPolicy>> {
+        policy(bits_per_key)
+    }
+
+    fn rocksdb_filterpolicy_create_bloom_full(bits_per_key: f64) -> Option<Box<FilterPolicy>> {
+        policy(bits_per_key)
+    }
+
+    fn rocksdb_filterpolicy_create_ribbon(bits_per_key: f64) -> Option<Box<FilterPolicy>> {
+        policy(bits_per_key)
+    }
+
+    fn rocksdb_filterpolicy_create_ribbon_hybrid(
+        bits_per_key: f64,
+        _bloom_before_level: i32,
+    ) -> Option<Box<FilterPolicy>> {
+        policy(bits_per_key)
+    }
+
+    fn rocksdb_filterpolicy_destroy(policy: Option<Box<FilterPolicy>>) {
+        drop(policy);
+    }
+}

@@ -1,0 +1,183 @@
+//! Options as text: `name=value;name=value`, where a value may be such a text itself, in braces. A name that is no knob is refused:
+//! nothing is left out without a word.
+
+use super::cache::Cache;
+use super::options::Options;
+use super::table::TableOptions;
+use crate::border::{List, Text};
+use crate::database::{Database, FamilyHandle};
+use crate::failure::{Failure, Given, Result};
+use crate::knobs::{Named, parsed};
+
+/// The names and values of a text.
+fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
+    let (mut pairs, mut rest) = (Vec::new(), text.trim());
+    while !rest.is_empty() {
+        let (name, behind) = rest.split_once('=').ok_or_else(|| {
+            Failure::invalid(format_args!("Mismatched key value pair, '=' expected: {rest}"))
+        })?;
+        let end = end_of_value(behind)
+            .ok_or_else(|| Failure::invalid("Mismatched curly braces for nested options"))?;
+        let value = behind[..end].trim();
+        let inside = value.strip_prefix('{').and_then(|value| value.strip_suffix('}'));
+        pairs.push((name.trim(), inside.unwrap_or(value)));
+        rest = behind[end..].trim_start_matches(';').trim();
+    }
+    Ok(pairs)
+}
+
+/// Where a value ends: at the first semicolon outside of braces.
+fn end_of_value(text: &str) -> Option<usize> {
+    let mut depth = 0_i32;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            ';' if depth == 0 => return Some(at),
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth < 0 {
+            return None;
+        }
+    }
+    (depth == 0).then_some(text.len())
+}
+
+fn unknown(name: &str) -> Failure {
+    Failure::invalid(format_args!("Could not find option: {name}"))
+}
+
+impl Options {
+    /// Sets what the text says.
+    fn set_text(&mut self, text: &str) -> Result<()> {
+        for (name, value) in pairs(text)? {
+            self.set_pair(name, value)?;
+        }
+        Ok(())
+    }
+
+    fn set_pair(&mut self, name: &str, value: &str) -> Result<()> {
+        if let Some(set) = self.knobs.set_text(&name.to_ascii_lowercase(), value) {
+            return set;
+        }
+        match (name, value) {
+            ("block_based_table_factory" | "table_factory.block_based", _) => self.table.set_text(value),
+            // What these stand for here in any case.
+            ("table_factory", "BlockBasedTable") | ("comparator", "leveldb.BytewiseComparator") => Ok(()),
+            ("memtable" | "memtable_factory", _) => Ok(()),
+            _ => Err(unknown(name)),
+        }
+    }
+}
+
+impl TableOptions {
+    fn set_text(&mut self, text: &str) -> Result<()> {
+        for (name, value) in pairs(text)? {
+            match (self.knobs.set_text(&name.to_ascii_lowercase(), value), name) {
+                (Some(set), _) => set?,
+                (None, "block_cache") => self.cache = Some(Cache::new(parsed(name, value)?)),
+                (None, "filter_policy") => self.filter_bits = Some(policy_bits(value)?),
+                (None, _) => return Err(unknown(name)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bits per key of a policy such as `bloomfilter:10:false` or `ribbonfilter:10`.
+fn policy_bits(text: &str) -> Result<f64> {
+    let mut parts = text.split(':');
+    let is_known = matches!(parts.next(), Some("bloomfilter" | "ribbonfilter" | "rocksdb.BloomFilter"));
+    let bits = parts.next().and_then(|bits| bits.parse().ok()).filter(|_| is_known);
+    bits.ok_or_else(|| Failure::invalid(format_args!("filter_policy={text}: no policy that is known")))
+}
+
+/// Refuses names that are no options; those that are, cannot be changed while the database is open, and are taken.
+fn check_changes(
+    database: Option<&Database>,
+    names: List<'_, Text<'_>>,
+    values: List<'_, Text<'_>>,
+    count: i32,
+) -> Result<()> {
+    database.given()?.refuse_if_read_only()?;
+    let count = usize::try_from(count).unwrap_or(0);
+    for (name, value) in names.of(count).iter().zip(values.of(count)) {
+        Options::default().set_pair(name.utf8()?, value.utf8()?)?;
+    }
+    Ok(())
+}
+
+export! {
+    fn rocksdb_get_options_from_string(
+        base: Option<&Options>,
+        text: Text<'_>,
+        options: Option<&mut Options>,
+        error: ErrPtr<'_>,
+    ) {
+        let mut made = base.given()?.clone();
+        made.set_text(text.utf8()?)?;
+        *options.given()? = made;
+        Ok(())
+    }
+
+    fn rocksdb_set_options(
+        database: Option<&Database>,
+        count: i32,
+        names: List<'_, Text<'_>>,
+        values: List<'_, Text<'_>>,
+        error: ErrPtr<'_>,
+    ) {
+        check_changes(database, names, values, count)
+    }
+
+    fn rocksdb_set_options_cf(
+        database: Option<&Database>,
+        handle: Option<&FamilyHandle>,
+        count: i32,
+        names: List<'_, Text<'_>>,
+        values: List<'_, Text<'_>>,
+        error: ErrPtr<'_>,
+    ) {
+        handle.given()?;
+        check_changes(database, names, values, count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> Result<Options> {
+        let mut options = Options::default();
+        options.set_text(text).map(|()| options)
+    }
+
+    #[test]
+    fn options_are_read_from_text() {
+        let text = "write_buffer_size=8M; WAL_ttl_seconds=60;create_if_missing=true;compression=kNoCompression;\
+                    block_based_table_factory={block_size=16K;block_cache=1G;filter_policy=bloomfilter:12:false}";
+        let options = set(text).expect("all is known");
+        assert_eq!((options.knobs.write_buffer_size, options.knobs.wal_ttl_seconds), (8 << 20, 60));
+        assert_eq!((options.knobs.create_if_missing, options.knobs.compression), (1, 0));
+        assert_eq!((options.table.knobs.block_size, options.table.filter_bits), (16 << 10, Some(12.0)));
+        assert_eq!(options.table.cache.map(|cache| cache.capacity_bytes()), Some(1 << 30));
+        set("").expect("nothing is fine");
+    }
+
+    #[test]
+    fn what_is_no_option_is_refused_by_name() {
+        for (text, named) in [
+            ("no_such_option=1", "no_such_option"),
+            ("block_based_table_factory={cache=1}", "cache"),
+            ("max_open_files=many", "max_open_files"),
+            ("create_if_missing=300", "create_if_missing"),
+            ("write_buffer_size", "write_buffer_size"),
+            ("block_based_table_factory={block_size=1", "braces"),
+            ("filter_bits=}", "braces"),
+        ] {
+            let failure = set(text).map(|_| ()).expect_err(text);
+            assert!(failure.text().starts_with("Invalid argument: "), "{}", failure.text());
+            assert!(failure.text().contains(named), "{}", failure.text());
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Programs in C against the library's own header: one for each subject, in `tests/c`. They are compiled with `cc` and run
+//! with a directory of their own; where there is no `cc` they are left out, with a word. With `TERRANE_VALGRIND=1` they run
+//! under valgrind, and errors and leaks fail.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+const SONAME: &str = "librocksdb.so.11";
+
+/// Where cargo puts the library beside its tests.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    let directory = test.parent().expect("a directory");
+    let library = directory.join("librocksdb.so");
+    assert!(library.exists(), "{} is not there", library.display());
+    library
+}
+
+fn has_compiler() -> bool {
+    let is_there = Command::new("cc").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        println!("there is no `cc`: the test in C is left out");
+    }
+    is_there
+}
+
+fn run(name: &str) {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    run_in(name, &directory);
+}
+
+/// Runs a program on the directory `data` in a directory; says whether it could.
+fn run_in(name: &str, directory: &TempDir) -> bool {
+    if !has_compiler() {
+        return false;
+    }
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = directory.path().join("program");
+    let library = library();
+    std::os::unix::fs::symlink(&library, directory.path().join(SONAME)).expect("a link to the library");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-g", "-o"]).arg(&program);
+    compiler
+        .arg("-I")
+        .arg(sources.join("include"))
+        .arg(sources.join(format!("tests/c/{name}.c")))
+        .arg(&library);
+    let compiled = compiler.output().expect("cc can be run");
+    assert!(compiled.status.success(), "{name}: {}", String::from_utf8_lossy(&compiled.stderr));
+
+    let data = directory.path().join("data");
+    if !data.exists() {
+        std::fs::create_dir(&data).expect("a directory for databases");
+    }
+    let mut command = match std::env::var_os("TERRANE_VALGRIND") {
+        None => Command::new(&program),
+        Some(_) => {
+            let mut valgrind = Command::new("valgrind");
+            valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]);
+            valgrind.arg("--errors-for-leak-kinds=definite").arg(&program);
+            valgrind
+        }
+    };
+    let output =
+        command.arg(&data).env("LD_LIBRARY_PATH", directory.path()).output().expect("the program runs");
+    assert!(
+        output.status.success(),
+        "{name}: {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    true
+}
+
+#[test]
+fn open() {
+    run("open");
+}
+
+#[test]
+fn data() {
+    run("data");
+}
+
+#[test]
+fn families() {
+    run("families");
+}
+
+#[test]
+fn batch() {
+    run("batch");
+}
+
+#[test]
+fn iterator() {
+    run("iterator");
+}
+
+#[test]
+fn callbacks() {
+    run("callbacks");
+}
+
+#[test]
+fn files() {
+    run("files");
+}
+
+#[test]
+fn log() {
+    run("log");
+}
+
+#[test]
+fn maintain() {
+    run("maintain");
+}
+
+#[test]
+fn threads() {
+    run("threads");
+}
+
+/// What the library itself made is opened by C programs, and the other way round.
+#[test]
+fn native() -> terrane::Result<()> {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let data = directory.path().join("data");
+    let db = terrane::Db::open(&data)?;
+    db.put(b"k", b"from the library")?;
+    let counting = terrane::TableOptions::new().set("merge_operator", "counter")?;
+    let counters = db.create_table("counters", &counting)?;
+    counters.merge(b"n", &terrane::counter::encode(2))?;
+    db.close()?;
+    if run_in("native", &directory) {
+        let db = terrane::Db::open(&data)?;
+        assert_eq!(db.get(b"k")?.as_deref(), Some(&b"from C"[..]));
+        let counters = db.table("counters")?;
+        assert!(counters.contains(b"n")? && counters.contains(b"also")?);
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+/* Files of sorted rows: written, taken in, refused. */
+#include "check.h"
+
+static rocksdb_readoptions_t* reading;
+
+static void put_row(rocksdb_sstfilewriter_t* writer, const char* key, const char* value) {
+  char* error = NULL;
+  rocksdb_sstfilewriter_put(writer, key, strlen(key), value, strlen(value), &error);
+  CHECK_OK(error);
+}
+
+int main(int count, char** arguments) {
+  CHECK(count == 2);
+  char* error = NULL;
+  char* path = path_in(arguments[1], "ingest");
+  char* file = path_in(arguments[1], "rows.sst");
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_envoptions_t* env = rocksdb_envoptions_create();
+  reading = rocksdb_readoptions_create();
+  rocksdb_t* db = open_new(options, path);
+  put(db, "a", "old");
+  put(db, "c", "old");
+  put(db, "x", "old");
+
+  rocksdb_sstfilewriter_t* writer = rocksdb_sstfilewriter_create(env, options);
+  rocksdb_sstfilewriter_put(writer, "a", 1, "1", 1, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+  rocksdb_sstfilewriter_open(writer, file, &error);
+  CHECK_OK(error);
+  put_row(writer, "a", "new");
+  put_row(writer, "b", "new");
+  rocksdb_sstfilewriter_put(writer, "a", 1, "again", 5, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+  rocksdb_sstfilewriter_delete(writer, "c", 1, &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_finish(writer, &error);
+  CHECK_OK(error);
+  uint64_t size = 0;
+  rocksdb_sstfilewriter_file_size(writer, &size);
+  CHECK(size > 0);
+  rocksdb_sstfilewriter_finish(writer, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+
+  const char* files[1] = {file};
+  rocksdb_ingestexternalfileoptions_t* how = rocksdb_ingestexternalfileoptions_create();
+  rocksdb_ingestexternalfileoptions_set_ingest_behind(how, 1);
+  rocksdb_ingest_external_file(db, files, 1, how, &error);
+  CHECK_ERROR(error, "Not implemented: ");
+  rocksdb_ingestexternalfileoptions_set_ingest_behind(how, 0);
+  rocksdb_ingest_external_file(db, files, 1, how, &error);
+  CHECK_OK(error);
+  CHECK_GET(db, reading, "a", "new");
+  CHECK_GET(db, reading, "b", "new");
+  CHECK_GET(db, reading, "c", NULL);
+  CHECK_GET(db, reading, "x", "old");
+
+  /* The file is there still; another one takes its place, and is moved in. */
+  rocksdb_column_family_handle_t* cf = rocksdb_create_column_family(db, options, "other", &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_open(writer, file, &error);
+  CHECK_OK(error);
+  put_row(writer, "m", "moved");
+  rocksdb_sstfilewriter_finish(writer, &error);
+  CHECK_OK(error);
+  rocksdb_ingestexternalfileoptions_set_move_files(how, 1);
+  rocksdb_ingest_external_file_cf(db, cf, files, 1, how, &error);
+  CHECK_OK(error);
+  CHECK_GET_CF(db, reading, cf, "m", "moved");
+  rocksdb_ingest_external_file_cf(db, cf, files, 1, how, &error);
+  CHECK(error != NULL);
+  rocksdb_free(error);
+  rocksdb_column_family_handle_destroy(cf);
+  rocksdb_sstfilewriter_destroy(writer);
+  rocksdb_ingestexternalfileoptions_destroy(how);
+  rocksdb_close(db);
+  rocksdb_envoptions_destroy(env);
+  rocksdb_options_destroy(options);
+  rocksdb_readoptions_destroy(reading);
+  free(path);
+  free(file);
+  return 0;
+}

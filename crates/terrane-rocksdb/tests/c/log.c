@@ -1,0 +1,73 @@
+/* The log of commits: batches in order, their numbers and bytes, and going on when more has come. */
+#include "check.h"
+
+static rocksdb_writeoptions_t* writing;
+
+static void write_two(rocksdb_t* db) {
+  char* error = NULL;
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  rocksdb_writebatch_put(batch, "a", 1, "1", 1);
+  rocksdb_writebatch_delete(batch, "b", 1);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_destroy(batch);
+}
+
+static void log_of_commits(rocksdb_t* db) {
+  char* error = NULL;
+  uint64_t seq = 0, first = rocksdb_get_latest_sequence_number(db) + 1;
+  size_t len = 0;
+  write_two(db);
+  put(db, "c", "3");
+  rocksdb_wal_iterator_t* iter = rocksdb_get_updates_since(db, first, NULL, &error);
+  CHECK_OK(error);
+  CHECK(rocksdb_wal_iter_valid(iter));
+  rocksdb_writebatch_t* batch = rocksdb_wal_iter_get_batch(iter, &seq);
+  CHECK(seq == first && rocksdb_writebatch_count(batch) == 2);
+  const char* data = rocksdb_writebatch_data(batch, &len);
+  const char records[] = {2, 0, 0, 0, 1, 1, 'a', 1, '1', 0, 1, 'b'};
+  CHECK(len == 8 + sizeof records && memcmp(data + 8, records, sizeof records) == 0);
+  CHECK((unsigned char)data[0] == (first & 0xff));
+  rocksdb_writebatch_destroy(batch);
+  rocksdb_wal_iter_next(iter);
+  CHECK(rocksdb_wal_iter_valid(iter));
+  batch = rocksdb_wal_iter_get_batch(iter, &seq);
+  CHECK(seq == first + 2 && rocksdb_writebatch_count(batch) == 1);
+  rocksdb_writebatch_destroy(batch);
+  rocksdb_wal_iter_next(iter);
+  CHECK(!rocksdb_wal_iter_valid(iter));
+  CHECK(rocksdb_wal_iter_get_batch(iter, &seq) == NULL);
+  rocksdb_wal_iter_status(iter, &error);
+  CHECK_OK(error);
+  put(db, "d", "4");
+  rocksdb_wal_iter_next(iter);
+  CHECK(rocksdb_wal_iter_valid(iter));
+  rocksdb_wal_iter_destroy(iter);
+  CHECK(rocksdb_get_updates_since(db, first + 1000, NULL, &error) == NULL);
+  CHECK_ERROR(error, "NotFound: ");
+}
+
+int main(int count, char** arguments) {
+  CHECK(count == 2);
+  char* path = path_in(arguments[1], "log");
+  rocksdb_options_t* options = rocksdb_options_create();
+  size_t len = 0;
+  rocksdb_options_set_wal_dir(options, "elsewhere");
+  CHECK(strcmp(rocksdb_options_get_wal_dir(options, &len), "elsewhere") == 0 && len == 9);
+  rocksdb_options_set_WAL_ttl_seconds(options, 3600);
+  writing = rocksdb_writeoptions_create();
+  rocksdb_t* db = open_new(options, path);
+  log_of_commits(db);
+  /* What is in the levels is kept for who asks. */
+  char* error = NULL;
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &error);
+  CHECK_OK(error);
+  rocksdb_flushoptions_destroy(flush);
+  log_of_commits(db);
+  rocksdb_close(db);
+  rocksdb_writeoptions_destroy(writing);
+  rocksdb_options_destroy(options);
+  free(path);
+  return 0;
+}

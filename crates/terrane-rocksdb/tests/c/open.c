@@ -1,0 +1,146 @@
+/* Open, close, options at open, column families listed, destroyed, repaired; errors in RocksDB's words. */
+#include "check.h"
+
+static void refusals(const char* directory) {
+  char* error = NULL;
+  char* path = path_in(directory, "missing");
+  rocksdb_options_t* options = rocksdb_options_create();
+  CHECK(rocksdb_open(options, path, &error) == NULL);
+  CHECK_ERROR(error, "Invalid argument: ");
+  CHECK(rocksdb_open_for_read_only(options, path, 0, &error) == NULL);
+  CHECK_ERROR(error, "IO error: No such file or directory");
+  rocksdb_list_column_families(options, path, NULL, &error);
+  CHECK_ERROR(error, "IO error: ");
+
+  rocksdb_t* db = open_new(options, path);
+  CHECK(rocksdb_open(options, path, &error) == NULL);
+  CHECK(error != NULL && strstr(error, "/LOCK:") != NULL);
+  CHECK_ERROR(error, "IO error: ");
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_ERROR(error, "IO error: ");
+  rocksdb_close(db);
+
+  rocksdb_options_set_error_if_exists(options, 1);
+  CHECK(rocksdb_open(options, path, &error) == NULL);
+  CHECK(error != NULL && strstr(error, "error_if_exists is true") != NULL);
+  CHECK_ERROR(error, "Invalid argument: ");
+  rocksdb_options_set_error_if_exists(options, 0);
+
+  rocksdb_options_set_compression(options, rocksdb_snappy_compression);
+  CHECK(rocksdb_open(options, path, &error) == NULL);
+  CHECK_ERROR(error, "Invalid argument: Compression type Snappy is not linked");
+  rocksdb_options_set_compression(options, rocksdb_no_compression);
+
+  CHECK(rocksdb_open(NULL, path, &error) == NULL);
+  CHECK_ERROR(error, "Invalid argument: ");
+  /* An error takes the place of one that was not looked at. */
+  rocksdb_open(NULL, path, &error);
+  rocksdb_open(NULL, path, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_OK(error);
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_OK(error);
+  rocksdb_options_set_create_if_missing(options, 0);
+  CHECK(rocksdb_open(options, path, &error) == NULL);
+  CHECK_ERROR(error, "Invalid argument: ");
+  rocksdb_options_destroy(options);
+  free(path);
+}
+
+static void readers(const char* directory) {
+  char* error = NULL;
+  char* path = path_in(directory, "readers");
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_readoptions_t* reading = rocksdb_readoptions_create();
+  rocksdb_writeoptions_t* writing = rocksdb_writeoptions_create();
+  rocksdb_t* db = open_new(options, path);
+  put(db, "k", "v");
+
+  /* Beside a writer, and alone. */
+  for (int round = 0; round < 2; round++) {
+    rocksdb_t* reader = rocksdb_open_for_read_only(options, path, 0, &error);
+    CHECK_OK(error);
+    CHECK_GET(reader, reading, "k", "v");
+    CHECK_GET(reader, reading, "absent", NULL);
+    rocksdb_put(reader, writing, "k", 1, "x", 1, &error);
+    CHECK_ERROR(error, "Not implemented: Not supported operation in read only mode.");
+    rocksdb_close(reader);
+    if (round == 0) rocksdb_close(db);
+  }
+  rocksdb_repair_db(options, path, &error);
+  CHECK_OK(error);
+  db = open_new(options, path);
+  CHECK_GET(db, reading, "k", "v");
+  rocksdb_close(db);
+  rocksdb_writeoptions_destroy(writing);
+  rocksdb_readoptions_destroy(reading);
+  rocksdb_options_destroy(options);
+  free(path);
+}
+
+static int compare(void* state, const char* a, size_t a_len, const char* b,
+                   size_t b_len) {
+  (void)state;
+  size_t len = a_len < b_len ? a_len : b_len;
+  int order = memcmp(b, a, len);
+  return order != 0 ? order : (int)b_len - (int)a_len;
+}
+
+static const char* compare_name(void* state) {
+  (void)state;
+  return "reverse-by-callback";
+}
+
+static int freed = 0;
+
+static void free_state(void* state) {
+  CHECK(state == &freed);
+  freed++;
+}
+
+static void comparators(const char* directory) {
+  char* error = NULL;
+  char* path = path_in(directory, "comparators");
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_comparator_t* comparator =
+      rocksdb_comparator_create(&freed, free_state, compare, compare_name);
+  rocksdb_options_set_comparator(options, comparator);
+  CHECK(rocksdb_open(options, path, &error) == NULL);
+  CHECK(error != NULL && strstr(error, "reverse-by-callback") != NULL);
+  CHECK_ERROR(error, "Not implemented: ");
+  rocksdb_options_destroy(options);
+  rocksdb_comparator_destroy(comparator);
+  CHECK(freed == 1);
+  free(path);
+}
+
+static void in_memory(void) {
+  char* error = NULL;
+  rocksdb_env_t* env = rocksdb_create_mem_env();
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_readoptions_t* reading = rocksdb_readoptions_create();
+  rocksdb_options_set_env(options, env);
+  rocksdb_t* db = open_new(options, "/in-memory");
+  put(db, "k", "v");
+  rocksdb_close(db);
+  db = rocksdb_open(options, "/in-memory", &error);
+  CHECK_OK(error);
+  CHECK_GET(db, reading, "k", "v");
+  rocksdb_options_destroy(options);
+  rocksdb_env_destroy(env);
+  CHECK_GET(db, reading, "k", "v");
+  rocksdb_close(db);
+  rocksdb_readoptions_destroy(reading);
+}
+
+int main(int count, char** arguments) {
+  CHECK(count == 2);
+  refusals(arguments[1]);
+  readers(arguments[1]);
+  comparators(arguments[1]);
+  in_memory();
+  return 0;
+}

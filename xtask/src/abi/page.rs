@@ -1,0 +1,76 @@
+//! The page that says of each function what it does.
+
+use std::fmt::Write as _;
+
+use super::table::{Abi, Area, State};
+
+/// Its path.
+pub const PATH: &str = "docs/rocksdb-c-api.md";
+
+const HEAD: &str = "\
+# RocksDB's C interface
+
+Written by `cargo xtask abi --write` from `crates/terrane-rocksdb/abi.toml`; `cargo xtask tidy` refuses a page that says
+otherwise. How to build and use the library: `crates/terrane-rocksdb/README.md`.
+
+* **honoured**: does what its name says; where it differs from RocksDB, a sentence says how.
+* **accepted**: a tuning value without meaning here; what is set is kept, and its getter returns it.
+* **refused**: an error by name, on purpose: at open, where an option asks for it.
+* **missing**: not there yet. It is exported, so programs that bind every symbol load; called, it gives the error
+  `Not implemented: NAME`, or, where it has no way to report an error, does nothing and returns zero or null.
+";
+
+/// The page as the table says.
+#[must_use]
+pub fn text(abi: &Abi) -> String {
+    let mut text = HEAD.to_owned();
+    let _ = write!(
+        text,
+        "\nThe interface is that of RocksDB {}: {} functions.\n\n| area | honoured | accepted | refused | missing |\n\
+         |---|---|---|---|---|\n",
+        abi.version,
+        abi.functions().count()
+    );
+    for area in &abi.areas {
+        counts(&mut text, &area.name, |state| count(area, state));
+    }
+    counts(&mut text, "**all**", |state| abi.areas.iter().map(|area| count(area, state)).sum());
+    text.push_str("\nThe prefix `rocksdb_` is left out below.\n");
+    for area in &abi.areas {
+        section(&mut text, area);
+    }
+    text
+}
+
+fn count(area: &Area, state: State) -> usize {
+    area.functions.iter().filter(|function| function.state == state).count()
+}
+
+fn counts(text: &mut String, name: &str, count: impl Fn(State) -> usize) {
+    let _ = write!(text, "| {name} |");
+    for state in State::ALL {
+        let _ = write!(text, " {} |", count(state));
+    }
+    text.push('\n');
+}
+
+fn section(text: &mut String, area: &Area) {
+    let _ = write!(text, "\n## {}\n", area.name);
+    let short = |name: &str| name.trim_start_matches("rocksdb_").to_owned();
+    for state in State::ALL {
+        let names = area.functions.iter().filter(|function| function.state == state);
+        let names: Vec<String> = names.map(|function| format!("`{}`", short(&function.name))).collect();
+        if !names.is_empty() {
+            let word = state.word();
+            let _ = write!(text, "\n**{}{}**: {}\n", word[..1].to_uppercase(), &word[1..], names.join(" "));
+        }
+    }
+    let mut differing = area.functions.iter().filter(|function| function.differs.is_some()).peekable();
+    if differing.peek().is_some() {
+        text.push_str("\n| function | how it differs |\n|---|---|\n");
+    }
+    for function in differing {
+        let how = function.differs.as_deref().unwrap_or_default().replace('|', "\\|");
+        let _ = writeln!(text, "| `{}` | {how} |", short(&function.name));
+    }
+}

@@ -1,0 +1,182 @@
+//! The mechanical part of the exported functions: knobs, objects of nothing but knobs, and what fails by name.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::table::{Abi, Function, Object, Source, rust_type};
+
+/// Where the generated modules lie.
+pub const DIRECTORY: &str = "crates/terrane-rocksdb/src/generated/";
+/// Rows of one file: enough to stay below the limit of lines.
+const ROWS: usize = 340;
+
+const HEAD: &str = "//! Written by `cargo xtask abi --write` from `abi.toml`; do not edit.\n\n";
+
+/// The generated modules: path and text.
+///
+/// # Errors
+/// Names the row that cannot be made.
+pub fn files(abi: &Abi) -> Result<Vec<(String, String)>, String> {
+    let mut parts: Vec<(String, Vec<String>)> = Vec::new();
+    for object in abi.objects.iter().filter(|object| object.is_own) {
+        parts.push((module(&object.rust), knobs(abi, object)?));
+    }
+    let mut small = Vec::new();
+    for object in abi.objects.iter().filter(|object| !object.is_own) {
+        small.extend(plain_object(abi, object)?);
+    }
+    parts.push(("objects".into(), small));
+    let stubs =
+        abi.functions().filter(|function| matches!(function.source, Source::Failure | Source::Nothing));
+    let stubs: Vec<String> = stubs.map(stub).collect::<Result<_, _>>()?;
+    for (number, rows) in stubs.chunks(ROWS).enumerate() {
+        parts.push((format!("stubs_{}", number + 1), rows.to_vec()));
+    }
+    let mut index = "//! What `cargo xtask abi --write` makes of `abi.toml`.\n\n".to_owned();
+    parts.sort();
+    for (name, _) in &parts {
+        let _ = writeln!(index, "pub(crate) mod {name};");
+    }
+    let mut files = vec![(format!("{DIRECTORY}mod.rs"), index)];
+    for (name, rows) in parts {
+        files.push((format!("{DIRECTORY}{name}.rs"), format!("{}{}", head(&rows), rows.join(""))));
+    }
+    Ok(files)
+}
+
+/// The head of a module, with the imports that its rows need.
+fn head(rows: &[String]) -> String {
+    let text = rows.join("");
+    let has = |word: &str| {
+        text.match_indices(word).any(|(at, _)| {
+            let around = [text[..at].chars().next_back(), text[at + word.len()..].chars().next()];
+            around.iter().all(|c| !c.is_some_and(|c| c.is_alphanumeric() || c == '_'))
+        })
+    };
+    let mut head = HEAD.to_owned();
+    let c: Vec<&str> = ["c_char", "c_int", "c_uint"].into_iter().filter(|name| has(name)).collect();
+    match c.as_slice() {
+        [] => {}
+        [one] => drop(writeln!(head, "use std::ffi::{one};\n")),
+        many => drop(writeln!(head, "use std::ffi::{{{}}};\n", many.join(", "))),
+    }
+    let border: Vec<&str> = ["Pointer", "Slice"].into_iter().filter(|name| has(name)).collect();
+    match border.as_slice() {
+        [] => {}
+        [one] => drop(writeln!(head, "use crate::border::{one};")),
+        many => drop(writeln!(head, "use crate::border::{{{}}};", many.join(", "))),
+    }
+    let objects = ["Options", "ReadOptions", "TableOptions", "WriteOptions"].into_iter();
+    let objects: Vec<&str> = objects.filter(|name| text.contains(&format!("own {name} "))).collect();
+    for name in &objects {
+        let _ = writeln!(head, "use crate::objects::{name};");
+    }
+    if !border.is_empty() || !objects.is_empty() {
+        head.push('\n');
+    }
+    head
+}
+
+/// `ReadOptions` as a module: `read_options`.
+fn module(rust: &str) -> String {
+    let mut name = String::new();
+    for letter in rust.chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.extend(letter.to_lowercase());
+    }
+    name
+}
+
+/// What is known of one knob.
+#[derive(Default)]
+struct Knob<'a> {
+    set: Option<&'a Function>,
+    get: Option<&'a Function>,
+}
+
+fn knobs(abi: &Abi, object: &Object) -> Result<Vec<String>, String> {
+    let mut found: BTreeMap<&str, Knob<'_>> = BTreeMap::new();
+    for function in abi.functions() {
+        let Source::Knob(name) = &function.source else { continue };
+        let first = function.arguments.first().and_then(|first| abi.object(first));
+        if first.is_none_or(|first| first.c != object.c) {
+            continue;
+        }
+        let knob = found.entry(name).or_default();
+        let is_set = function.arguments.len() == 2;
+        *(if is_set { &mut knob.set } else { &mut knob.get }) = Some(function);
+    }
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let kind = if object.is_own { "own" } else { "plain" };
+    let mut rows = vec![format!("knobs! {{ {kind} {} {}Knobs {{\n", object.rust, object.rust)];
+    for (name, knob) in found {
+        rows.push(row(name, &knob)?);
+    }
+    rows.push("} }\n".into());
+    Ok(rows)
+}
+
+fn row(name: &str, knob: &Knob<'_>) -> Result<String, String> {
+    let typed =
+        |function: &Function, c: &str| rust_type(c).ok_or(format!("{}: unknown type {c}", function.name));
+    let set = knob.set.map(|set| Ok::<_, String>((&set.name, typed(set, &set.arguments[1])?))).transpose()?;
+    let get = knob.get.map(|get| Ok::<_, String>((&get.name, typed(get, &get.result)?))).transpose()?;
+    let kind = set.or(get).ok_or(format!("{name}: neither set nor got"))?.1;
+    let default = [knob.set, knob.get].into_iter().flatten().find_map(|function| function.default.as_deref());
+    let default = default.ok_or(format!("knob {name}: no default"))?;
+    let mut row = format!("    {}: {kind} = {default}", name.to_lowercase());
+    if let Some((function, kind)) = set {
+        let _ = write!(row, ", set {function} {kind}");
+    }
+    match get {
+        Some((function, got)) if got == kind => drop(write!(row, ", get {function} {got}")),
+        Some((function, got)) => drop(write!(row, ", get_as {function} {got}")),
+        None => {}
+    }
+    row.push_str(";\n");
+    Ok(row)
+}
+
+/// An object of nothing but knobs, with what makes and frees it.
+fn plain_object(abi: &Abi, object: &Object) -> Result<Vec<String>, String> {
+    let mut rows = knobs(abi, object)?;
+    for function in abi.functions() {
+        let is_made = function.source == Source::Create
+            && abi.object(&function.result).is_some_and(|o| o.c == object.c);
+        let first = function.arguments.first().and_then(|first| abi.object(first));
+        let is_freed = function.source == Source::Destroy && first.is_some_and(|first| first.c == object.c);
+        if is_made {
+            rows.push(format!("create! {{ {} {} }}\n", function.name, object.rust));
+        } else if is_freed {
+            rows.push(format!("destroy! {{ {} {} }}\n", function.name, object.rust));
+        }
+    }
+    Ok(rows)
+}
+
+/// A function that does nothing, or fails by name.
+fn stub(function: &Function) -> Result<String, String> {
+    let typed = |c: &String| rust_type(c).ok_or(format!("{}: unknown type {c}", function.name));
+    let mut arguments: Vec<&str> = function.arguments.iter().map(typed).collect::<Result<_, _>>()?;
+    let result = match typed(&function.result)? {
+        "()" => String::new(),
+        result => format!(" -> {result}"),
+    };
+    // The errors of a multi-get are an array, one for each key.
+    let is_failing = function.source == Source::Failure
+        && function.arguments.last().is_some_and(|last| last == "char**")
+        && !function.name.contains("multi_get");
+    let word = match function.source {
+        Source::Nothing => "nothing",
+        _ if is_failing => "failing",
+        _ => "silent",
+    };
+    if is_failing {
+        arguments.pop();
+    }
+    Ok(format!("stub! {{ {word} {}({}){result} }}\n", function.name, arguments.join(", ")))
+}
