@@ -196,15 +196,17 @@ impl Events {
 
     /// Tells the next event. `Ended` once the queue is closed and empty; `Idle` if it is empty.
     fn step(&self, instance: u64) -> Step {
+        let _working = Working::of(instance);
         let (event, listeners) = {
             let mut queue = self.queue.lock();
             match queue.waiting.pop_front() {
-                Some(event) => (event, queue.listeners.clone()),
-                None if queue.is_closing => return Step::Ended,
+                Some(event) => (Some(event), queue.listeners.clone()),
+                // They may hold the database.
+                None if queue.is_closing => (None, std::mem::take(&mut queue.listeners)),
                 None => return Step::Idle,
             }
         };
-        let _working = Working::of(instance);
+        let Some(event) = event else { return Step::Ended };
         for listener in listeners {
             let call = std::panic::AssertUnwindSafe(|| event.tell(&*listener));
             if std::panic::catch_unwind(call).is_err() {

@@ -21,6 +21,8 @@ const PAUSE_MAX: Duration = Duration::from_millis(10);
 pub(crate) const QUANTUM_BYTES: u64 = 64 * 1024;
 /// Most that writers earn by working between two payments, in bytes.
 const EARNED_BYTES_MAX: f64 = 2.0 * QUANTUM_BYTES as f64;
+/// Longest time that one impatient batch is paid by: those behind it wait for a rate that is soon another one.
+const PRICE_MAX: Duration = Duration::from_secs(1);
 /// Stands for a rate without a limit.
 const FREE: u64 = u64::MAX;
 
@@ -53,6 +55,10 @@ impl Pace {
     /// Sets the rate in bytes per second; `None` is any.
     pub(crate) fn set(&self, rate: Option<f64>) {
         // Relaxed, here and below: a measure that is soon replaced by the next.
+        if rate.is_none() {
+            // Paid at a rate that is gone.
+            self.unpaid.store(0, Ordering::Relaxed);
+        }
         self.rate.store(rate.map_or(FREE, |rate| rate.max(RATE_FLOOR) as u64), Ordering::Relaxed);
     }
 
@@ -122,7 +128,7 @@ impl Pace {
             // A batch less than a quantum may come early: pauses are that coarse elsewhere, too.
             let grace = (QUANTUM_BYTES as f64 / rate * 1e6) as u64;
             if unpaid <= now.saturating_add(grace) {
-                let price = (bytes as f64 / rate * 1e6) as u64;
+                let price = ((bytes as f64 / rate * 1e6) as u64).min(micros(PRICE_MAX));
                 let paid = unpaid.max(now) + price;
                 let taken = self.unpaid.compare_exchange(unpaid, paid, Ordering::Relaxed, Ordering::Relaxed);
                 if taken.is_ok() {
@@ -142,6 +148,7 @@ impl Pace {
 
     /// Takes a payment back.
     pub(crate) fn give_back(&self, price: u64) {
-        self.unpaid.fetch_sub(price, Ordering::Relaxed);
+        let less = |unpaid: u64| Some(unpaid.saturating_sub(price));
+        let _always = self.unpaid.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 }

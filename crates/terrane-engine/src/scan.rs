@@ -302,6 +302,13 @@ impl<C: Cursor> Scan<C> {
     fn settle_backward(&mut self) -> Result<()> {
         self.place = Place::Nowhere;
         let mut skipped = 0;
+        let settled = self.pass_hidden_backward(&mut skipped);
+        self.meaning.sense.skips().note(skipped);
+        settled
+    }
+
+    /// [`Scan::settle_backward`]; adds the keys that it passes over to `skipped`.
+    fn pass_hidden_backward(&mut self, skipped: &mut u64) -> Result<()> {
         while let Some(entry) = self.cursor.entry() {
             if !self.bounds.above_lower(entry.key) {
                 return Ok(());
@@ -312,8 +319,8 @@ impl<C: Cursor> Scan<C> {
                 self.place = Place::Backward;
                 return Ok(());
             }
-            skipped += 1;
-            self.meaning.sense.skips().pass(skipped)?;
+            *skipped += 1;
+            self.meaning.sense.skips().check(*skipped)?;
         }
         Ok(())
     }

@@ -51,15 +51,6 @@ impl Skips {
         if skipped > self.limit { Err(self.too_many()) } else { Ok(()) }
     }
 
-    /// Notes that so many were passed, and refuses to go on where they are too many.
-    ///
-    /// # Errors
-    /// As [`Skips::check`].
-    pub(crate) fn pass(&self, skipped: u64) -> Result<()> {
-        self.note(skipped);
-        self.check(skipped)
-    }
-
     #[cold]
     fn too_many(&self) -> Error {
         let Skips { table, limit, .. } = self;

@@ -152,6 +152,17 @@ impl Engine {
             return self.admit_within(batch, Duration::from_millis(self.options.write_wait_max_ms), None);
         }
         let bytes = self.check_batch(batch)?;
+        self.let_in(batch, bytes)
+    }
+
+    /// As [`Engine::admit`], but for a batch that was prepared: it is not too large, whatever the ceiling is by now.
+    pub(crate) fn admit_prepared(&self, batch: &Batch) -> Result<u64> {
+        self.check_open()?;
+        self.let_in(batch, batch.bytes().len() as u64)
+    }
+
+    /// Holds a batch of `bytes` back for what is owed, and for memory.
+    fn let_in(&self, batch: &Batch, bytes: u64) -> Result<u64> {
         let mut waited = self.pay(batch);
         let reserved = if self.needs_room(bytes) { self.reserve(bytes, None, &mut waited) } else { Ok(0) };
         self.note_held_back(waited);
@@ -170,7 +181,6 @@ impl Engine {
 
     /// Refuses what cannot be committed; returns the bytes of the batch.
     pub(crate) fn check_batch(&self, batch: &Batch) -> Result<u64> {
-        self.refuse_if_read_only()?;
         let bytes = batch.bytes().len() as u64;
         let limit = self.budget.write_bytes() / BATCH_SHARE;
         if bytes > limit {
@@ -180,10 +190,16 @@ impl Engine {
                 self.budget.memory_bytes()
             )));
         }
+        self.check_open()?;
+        Ok(bytes)
+    }
+
+    fn check_open(&self) -> Result<()> {
+        self.refuse_if_read_only()?;
         if self.is_closing() {
             return Err(Error::new(Kind::Cancelled, "the database is closing"));
         }
-        Ok(bytes)
+        Ok(())
     }
 
     pub(crate) fn is_closing(&self) -> bool {

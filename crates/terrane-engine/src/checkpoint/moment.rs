@@ -31,7 +31,7 @@ impl Moment {
         let held = Held::new(&engine.store);
         let _no_trim = engine.trimming.lock();
         let _no_table = engine.catalog.change();
-        let state = engine.marks.told_in(engine.manifest.state());
+        let state = engine.marks.told_in(|| engine.manifest.state());
         let excerpt = engine.journal.excerpt()?;
         Ok(Moment { state, excerpt, held })
     }

@@ -275,7 +275,7 @@ impl Feed {
             return Ok(Fate::CameIn);
         }
         match &self.source {
-            Source::Engine(engine, _) => engine.marks.fate(batch.first_seq(), &engine.manifest.state()),
+            Source::Engine(engine, _) => engine.marks.fate(batch.first_seq(), || engine.manifest.state()),
             Source::Files(files) => Ok(mark::fate_in(&*files.state()?, batch.first_seq())),
         }
     }

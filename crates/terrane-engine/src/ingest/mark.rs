@@ -95,9 +95,11 @@ impl Marks {
         }
     }
 
-    /// A state that is copied: what failed is not in it, so there it is void.
-    pub(crate) fn told_in(&self, state: Arc<State>) -> Arc<State> {
+    /// The state that is copied: what failed is not in it, so there it is void. The state is taken when nothing of what failed
+    /// can be told and forgotten any more: it would be in neither.
+    pub(crate) fn told_in(&self, state: impl FnOnce() -> Arc<State>) -> Arc<State> {
         let failed = self.0.lock();
+        let state = state();
         if failed.void.is_empty() && failed.unknown.is_empty() {
             return state;
         }
@@ -106,11 +108,11 @@ impl Marks {
         Arc::new(state)
     }
 
-    /// What became of the mark `seq`, which is visible.
+    /// What became of the mark `seq`, which is visible. The state is taken as in [`Marks::told_in`].
     ///
     /// # Errors
     /// `Poisoned` if only the next opening shows.
-    pub(crate) fn fate(&self, seq: SeqNo, state: &State) -> Result<Fate> {
+    pub(crate) fn fate(&self, seq: SeqNo, state: impl FnOnce() -> Arc<State>) -> Result<Fate> {
         let failed = self.0.lock();
         if failed.unknown.contains(&seq) {
             let message = format!(
@@ -120,7 +122,7 @@ impl Marks {
             return Err(Error::new(Kind::Poisoned, message));
         }
         let has_failed = failed.void.contains(&seq) && !terrane_base::planted!(BelieveMark);
-        Ok(if has_failed || is_void(state, seq) { Fate::Void } else { Fate::CameIn })
+        Ok(if has_failed || is_void(&state(), seq) { Fate::Void } else { Fate::CameIn })
     }
 }
 

@@ -9,7 +9,7 @@ use terrane_base::record::Header;
 
 use crate::engine::Engine;
 use crate::events::StallCause;
-use crate::pace::Pace;
+use crate::pace::{PAUSE_MIN, Pace};
 use crate::picture::Picture;
 use crate::pressure::PAY_MAX;
 use crate::stats::add;
@@ -52,13 +52,12 @@ impl Engine {
             let left = end.saturating_sub(clock.now());
             table.pressure.pace.pay(*bytes, left.min(pressure.longest()), clock);
             let took = ended(false);
-            add(&table.counters.table_writes_paused_micros, took.as_micros() as u64);
-            self.note_stall(took, || StallCause::Backlog(table.name.clone()));
+            self.note_held_by(table, took);
         }
         if pays_for_memory {
             let left = end.saturating_sub(clock.now());
             pressure.memory.pay(memory_bytes, left.min(pressure.longest()), clock);
-            self.note_stall(ended(true), || StallCause::Memory);
+            self.note_held_for_memory(ended(true));
         }
         now - start
     }
@@ -69,16 +68,24 @@ impl Engine {
             return true;
         }
         let bill = self.bill(batch, false);
-        let mut paces: Vec<(&Pace, u64)> =
-            bill.tables.iter().map(|(table, bytes)| (&table.pressure.pace, *bytes)).collect();
+        let mut paces: Vec<(&Pace, u64, Option<&Arc<Table>>)> =
+            bill.tables.iter().map(|(table, bytes)| (&table.pressure.pace, *bytes, Some(table))).collect();
         if bill.memory_bytes > 0 {
-            paces.push((&self.pressure.memory, bill.memory_bytes));
+            paces.push((&self.pressure.memory, bill.memory_bytes, None));
         }
         // The commit says why.
         let is_hopeless = || self.is_closing() || self.journal.check().is_err();
         let mut paid = Vec::new();
-        for (pace, bytes) in paces {
-            match pace.pay_within(bytes, until, &*self.env.clock, &is_hopeless) {
+        for (pace, bytes, table) in paces {
+            let start = self.env.clock.now();
+            let price = pace.pay_within(bytes, until, &*self.env.clock, &is_hopeless);
+            let took = self.env.clock.now().saturating_sub(start);
+            self.pressure.note_paused(took, table.is_none());
+            match table {
+                Some(table) => self.note_held_by(table, took),
+                None => self.note_held_for_memory(took),
+            }
+            match price {
                 Some(price) => paid.push((pace, price)),
                 None => {
                     // Or those who are refused again and again would pay for nobody.
@@ -88,6 +95,20 @@ impl Engine {
             }
         }
         true
+    }
+
+    /// Notes how long a payment for the backlog of a table took. What is less than the shortest pause is the look at it.
+    fn note_held_by(&self, table: &Table, took: Duration) {
+        if took >= PAUSE_MIN {
+            add(&table.counters.table_writes_paused_micros, took.as_micros() as u64);
+            self.note_stall(took, || StallCause::Backlog(table.name.clone()));
+        }
+    }
+
+    fn note_held_for_memory(&self, took: Duration) {
+        if took >= PAUSE_MIN {
+            self.note_stall(took, || StallCause::Memory);
+        }
     }
 
     /// What the batch has to pay for. With `by_credit`, what others have paid too much for its tables is taken first.

@@ -186,7 +186,7 @@ impl Engine {
             }
             self.write_by(
                 &batch,
-                |engine| engine.admit(&batch),
+                |engine| engine.admit_prepared(&batch),
                 || {
                     let window = &self.txn.window;
                     let resumed = window.resume(waiting.flight, &self.patience(RESUME_TIMEOUT));
