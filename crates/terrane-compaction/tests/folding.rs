@@ -66,6 +66,15 @@ fn read(rows: &[Row], seq: SeqNo, now: Moment) -> Option<Vec<u8>> {
 
 /// Merges rows of one or two places, newer first; returns what is left. `below_seq_max`: something deeper may hold the key.
 fn merge(places: &[Vec<Row>], snapshots: &[SeqNo], below_seq_max: Option<SeqNo>) -> Vec<Row> {
+    merge_under(&control(), places, snapshots, below_seq_max)
+}
+
+fn merge_under(
+    control: &JobControl,
+    places: &[Vec<Row>],
+    snapshots: &[SeqNo],
+    below_seq_max: Option<SeqNo>,
+) -> Vec<Row> {
     let world = World::new();
     let mut inputs = Vec::new();
     for (at, rows) in places.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
@@ -96,7 +105,7 @@ fn merge(places: &[Vec<Row>], snapshots: &[SeqNo], below_seq_max: Option<SeqNo>)
         rewrites: true,
         part_bytes: u64::MAX,
     };
-    let result = world.compactor.run(&spec, &control()).unwrap();
+    let result = world.compactor.run(&spec, control).unwrap();
     let extent = |meta: &Arc<ExtentMeta>| terrane_table::Extent::new((**meta).clone(), world.store.clone());
     result.added.iter().flat_map(|meta| rows_of(&extent(meta))).collect()
 }
@@ -189,4 +198,27 @@ fn a_single_delete_stays_where_its_put_may_lie_deeper() {
         [single],
         "no put: a delete"
     );
+}
+
+/// One that stayed in the bottom would have its extent merged again and again to be rid of it.
+#[test]
+fn a_delete_under_operands_that_are_not_folded_stays_only_where_something_is_below() {
+    let unfolded = World::control();
+    let left = |history: &[Did], snapshots: &[SeqNo], below| -> Vec<Did> {
+        let rows = history.iter().enumerate().map(|(at, did)| row(at as u64 + 1, *did)).rev().collect();
+        let left = merge_under(&unfolded, &[rows], snapshots, below);
+        let did = |row: &Row| match row.seq_kind.kind() {
+            Some(RecordKind::Delete) => Did::Delete,
+            _ => history[row.seq_kind.seq().0 as usize - 1],
+        };
+        left.iter().map(did).collect()
+    };
+    for under in [Did::Expired, Did::Delete] {
+        assert_eq!(left(&[under, Did::MergeUntil], &[], None), [Did::MergeUntil]);
+        let deeper = Some(SeqNo(0));
+        assert_eq!(left(&[under, Did::MergeUntil], &[], deeper), [Did::MergeUntil, Did::Delete]);
+        let seen = [SeqNo(1)];
+        let all = [Did::Merge, Did::Delete, Did::Put];
+        assert_eq!(left(&[Did::Put, under, Did::Merge], &seen, None), all, "{under:?}");
+    }
 }

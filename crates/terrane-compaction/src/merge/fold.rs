@@ -265,7 +265,15 @@ impl Sink<'_> {
     fn give_out_base(&mut self, chain: &Chain) -> Result<()> {
         match chain.base() {
             Base::Open => Ok(()),
-            Base::Delete { seq } => self.add_of_key(SeqKind::new(*seq, RecordKind::Delete), &[]),
+            Base::Delete { seq } => {
+                let delete = SeqKind::new(*seq, RecordKind::Delete);
+                if self.is_bottom() {
+                    // It goes out only in front of an older version that stays for a snapshot.
+                    self.hold(delete);
+                    return Ok(());
+                }
+                self.add_of_key(delete, &[])
+            }
             Base::Value { seq, expires_at } => {
                 let mut value = std::mem::take(&mut self.folding.value);
                 value.clear();

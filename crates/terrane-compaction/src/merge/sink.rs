@@ -107,6 +107,11 @@ impl<'a> Sink<'a> {
         !self.below.may_hold(&self.key)
     }
 
+    /// Keeps a delete of the key back, until it is known whether an older version stays.
+    pub(super) fn hold(&mut self, delete: SeqKind) {
+        self.filter.hold(delete);
+    }
+
     /// Start (exclusive) of the stripe of the version that was decided last.
     pub(super) fn stripe_start(&self) -> SeqNo {
         if terrane_base::planted!(FoldAcrossSnapshot) { SeqNo(0) } else { self.filter.stripe_start() }
@@ -143,7 +148,7 @@ impl<'a> Sink<'a> {
                 let delete = entry.seq_kind.with_kind(RecordKind::Delete);
                 if self.is_bottom() {
                     // It goes out only in front of an older version that stays for a snapshot.
-                    self.filter.hold(delete);
+                    self.hold(delete);
                     return Ok(());
                 }
                 self.keep_unasked(Entry { seq_kind: delete, value: &[], ..entry })
