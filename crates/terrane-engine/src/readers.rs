@@ -167,7 +167,7 @@ impl Readers {
         for shard in &self.shards {
             let expired: Vec<_> =
                 shard.lock().live_mut().filter_map(|entry| entry.expire(now, age_max)).collect();
-            add(&self.expired, expired.len() as u64);
+            add(&self.expired, expired.iter().filter(|expired| expired.pin.is_some()).count() as u64);
             // Not under the lock: it takes others.
             expired.into_iter().for_each(entry::Expired::release);
         }
@@ -175,7 +175,7 @@ impl Readers {
 
     fn expire_one(&self, slot: Slot, now: Duration, age_max: Duration) {
         if let Some(expired) = self.with(slot, |entry| entry.expire(now, age_max)) {
-            add(&self.expired, 1);
+            add(&self.expired, u64::from(expired.pin.is_some()));
             expired.release();
         }
     }

@@ -47,9 +47,9 @@ pub(crate) trait Release: Send + Sync {
     fn release(&self);
 }
 
-/// What was taken from a reader.
+/// What is to be taken from a reader: the first time its pin, and each time what its scans hold.
 pub(super) struct Expired {
-    pin: Pin,
+    pub(super) pin: Option<Pin>,
     scans: Vec<Arc<dyn Release>>,
 }
 
@@ -100,15 +100,16 @@ impl Entry {
         now.saturating_sub(self.since.time)
     }
 
-    /// Takes away what it pins, if there is anything and it is too old.
+    /// Takes away what it pins, if there is anything and it is too old. A scan that was in use at the last look, or that began
+    /// since, has its turn at this one.
     pub(super) fn expire(&mut self, now: Duration, age_max: Duration) -> Option<Expired> {
         if self.age(now) <= age_max {
             return None;
         }
-        let pin = self.pin.take()?;
+        let pin = self.pin.take();
         self.is_expired = true;
-        let scans = self.held.iter().filter_map(|held| held.release.as_ref()?.upgrade()).collect();
-        Some(Expired { pin, scans })
+        let scans: Vec<_> = self.held.iter().filter_map(|held| held.release.as_ref()?.upgrade()).collect();
+        (pin.is_some() || !scans.is_empty()).then_some(Expired { pin, scans })
     }
 }
 
