@@ -304,6 +304,14 @@ macro_rules! export {
 }
 
 export! {
+    /// Tells this library from RocksDB's own, for programs that must not take the one for the other. No function of the
+    /// interface: it is in no header.
+    fn terrane_librocksdb() -> std::ffi::c_int {
+        1
+    }
+}
+
+export! {
     /// Frees what this library gave out.
     fn rocksdb_free(memory: Given<c_void>) {
         memory.free();

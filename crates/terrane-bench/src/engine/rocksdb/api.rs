@@ -240,6 +240,16 @@ fn missing(path: &Path, symbol: &str) -> Error {
     ))
 }
 
+/// Whether the library at `path` is the one that Terrane offers under RocksDB's name. Whoever means that one names it.
+pub(super) fn is_terranes_own(path: &Path) -> bool {
+    // SAFETY: as in `Api::load`; the symbol is looked for and not called.
+    unsafe {
+        Library::new(path).is_ok_and(|library| {
+            library.get::<unsafe extern "C" fn() -> c_int>(b"terrane_librocksdb\0").is_ok()
+        })
+    }
+}
+
 impl Api {
     /// Loads the library at `path`, a file or a name that the system's loader finds.
     ///

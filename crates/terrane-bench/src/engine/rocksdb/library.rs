@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::engine::rocksdb::api::Api;
+use crate::engine::rocksdb::api::{self, Api};
 use crate::error::{Error, Result};
 
 /// The variable that names a library.
@@ -56,7 +56,8 @@ fn load_named(path: &Path, who: &str) -> Result<Arc<Api>> {
 
 fn load_any() -> Result<Arc<Api>> {
     let mut incomplete = None;
-    for name in loader_names() {
+    // A comparison with RocksDB must not be one of Terrane with itself.
+    for name in loader_names().into_iter().filter(|name| !api::is_terranes_own(name)) {
         match Api::load(&name) {
             Ok(Ok(api)) => return Ok(Arc::new(api)),
             Ok(Err(error)) => incomplete = incomplete.or(Some(error)),
