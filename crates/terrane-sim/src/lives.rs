@@ -31,7 +31,8 @@ impl Runner {
             Crash::Kill if self.has_journal => acked,
             _ => durable,
         };
-        let extra = life.inflight.last().or(life.doubt.as_ref()).cloned();
+        // Behind what is in doubt nothing is committed: the journal is poisoned.
+        let extra = life.doubt.as_ref().or(life.inflight.last()).cloned();
         Allowed { floor, durable, acked, extra, events }
     }
 

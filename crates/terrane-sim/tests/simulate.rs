@@ -67,7 +67,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 27] = [
+const FOUND: [&str; 28] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -147,6 +147,11 @@ const FOUND: [&str; 27] = [
     "seed 10000513\noption merge_operator=append\nfault Remove broken * skip 0\ningest default 13676165000394522824",
     // A durable commit of a transaction that only read for update.
     "seed 7\noption merge_operator=append\nput default 1 8:3\ntransact default 430\ncrash power:5 after 0\ncheck",
+    // A write behind one whose sync failed: after a crash in it the one in doubt may be there, it may not.
+    "seed 11000149\noption merge_operator=append\nmerge default 1099511627778 9:99 sync\nfault Sync lie * skip 1\n\
+     merge default 1099511627779 9:15847899746500565547 sync\nfault Sync lie .ext skip 0\n\
+     merge default 1099511627779 2:12206215127347578956 sync\ningest t1,default 7357539387478833552\n\
+     crash kill after 8\ningest default,t1 4015520669160330771",
 ];
 
 #[test]
