@@ -80,22 +80,27 @@ struct Attempt<'r> {
     scans: Vec<Seen>,
 }
 
+/// Options of a transaction: of any kind and level, and one that never waits for a lock.
+pub(crate) fn random_options(numbers: &mut Numbers) -> TransactionOptions {
+    TransactionOptions {
+        concurrency: *numbers.pick(&[Concurrency::Optimistic, Concurrency::Pessimistic]),
+        isolation: *numbers.pick(&[
+            Isolation::ReadCommitted,
+            Isolation::Snapshot,
+            Isolation::Serializable,
+            Isolation::Serializable,
+        ]),
+        lock_timeout: Duration::ZERO,
+        ..TransactionOptions::default()
+    }
+}
+
 impl Runner {
     /// Does a transaction.
     pub(crate) fn transact(&self, tables: &[String], seed: u64) {
         let Some(tables) = self.tables_of(tables) else { return };
         let mut numbers = Numbers::new(seed);
-        let options = TransactionOptions {
-            concurrency: *numbers.pick(&[Concurrency::Optimistic, Concurrency::Pessimistic]),
-            isolation: *numbers.pick(&[
-                Isolation::ReadCommitted,
-                Isolation::Snapshot,
-                Isolation::Serializable,
-                Isolation::Serializable,
-            ]),
-            lock_timeout: Duration::ZERO,
-            ..TransactionOptions::default()
-        };
+        let options = random_options(&mut numbers);
         self.did(match options.concurrency {
             Concurrency::Optimistic => "transaction: optimistic",
             _ => "transaction: pessimistic",

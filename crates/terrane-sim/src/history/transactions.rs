@@ -56,17 +56,7 @@ impl History {
         let free: Vec<u64> =
             (0..RINGS).filter(|ring| !self.prepared.contains_key(&ring.to_string())).collect();
         let ring = free[self.numbers.below(free.len() as u64) as usize];
-        let options = TransactionOptions {
-            concurrency: *self.numbers.pick(&[Concurrency::Optimistic, Concurrency::Pessimistic]),
-            isolation: *self.numbers.pick(&[
-                Isolation::ReadCommitted,
-                Isolation::Snapshot,
-                Isolation::Serializable,
-                Isolation::Serializable,
-            ]),
-            lock_timeout: Duration::ZERO,
-            ..TransactionOptions::default()
-        };
+        let options = crate::attempt::random_options(&mut self.numbers);
         let mut attempt = Attempt {
             running: self.db().transaction(&options)?,
             options,
