@@ -13,6 +13,15 @@ use crate::judge::{Allowed, Verdict, judge};
 use crate::run::Runner;
 use crate::world::World;
 
+/// How one came to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Making {
+    /// Its making returned: it survives everything.
+    Returned,
+    /// A process that died while it made one left it: the loss of power may take it.
+    Left,
+}
+
 /// How many there are at once, at most: they share their names.
 pub(crate) const CHECKPOINTS: u64 = 3;
 
@@ -29,11 +38,11 @@ impl Runner {
             return;
         }
         match made {
-            Ok(_) if !self.made.borrow_mut().insert(name) => {
+            Ok(_) if self.made.borrow_mut().insert(name, Making::Returned).is_some() => {
                 self.fail("a checkpoint was made over another one")
             }
             Ok(_) => self.judge_checkpoint(name, &before),
-            Err(error) if self.made.borrow().contains(&name) && error.kind() == Kind::Invalid => {}
+            Err(error) if self.made.borrow().contains_key(&name) && error.kind() == Kind::Invalid => {}
             Err(error) => self.met_in_background("checkpoint", &error),
         }
     }
@@ -71,7 +80,7 @@ impl Runner {
         let options = Options { create_if_missing: false, read_only: true, ..self.options() };
         for name in 0..CHECKPOINTS {
             let is_there = image.exists(Path::new(&dir(name))).map_err(|error| error.to_string())?;
-            if !is_there && made.contains(&name) {
+            if !is_there && made.get(&name) == Some(&Making::Returned) {
                 return Err(format!("checkpoint {name} was made and is gone"));
             }
             if is_there {
@@ -90,7 +99,9 @@ impl Runner {
             _ => {}
         }
         let is_there = |name: &u64| image.exists(Path::new(&dir(*name))).is_ok_and(|is_there| is_there);
-        *self.made.borrow_mut() = (0..CHECKPOINTS).filter(is_there).collect();
+        let mut made = self.made.borrow_mut();
+        let now_there = (0..CHECKPOINTS).filter(is_there);
+        *made = now_there.map(|name| (name, made.get(&name).copied().unwrap_or(Making::Left))).collect();
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct Allowed {
 pub(crate) struct Found {
     /// So many commits; one more than `acked` if the extra one is there.
     pub(crate) commits: u64,
+    /// The rows are the same as after fewer commits, down to so many: who asks what else a commit did must allow for that.
+    pub(crate) commits_min: u64,
     /// The events that took place.
     pub(crate) events: Vec<Event>,
 }
@@ -92,7 +94,7 @@ pub(crate) fn judge(db: &Db, model: &Model, allowed: &Allowed) -> Result<Found, 
             return Err(Verdict::Wrong(format!("table {:?} was just created and has rows", event.table)));
         }
     }
-    let commits = recognise(&prints, model, allowed).ok_or_else(|| {
+    let (commits_min, commits) = recognise(&prints, model, allowed).ok_or_else(|| {
         let Allowed { floor, acked, extra, .. } = allowed;
         let found = describe(&prints, model, allowed);
         Verdict::Wrong(format!(
@@ -100,7 +102,7 @@ pub(crate) fn judge(db: &Db, model: &Model, allowed: &Allowed) -> Result<Found, 
             u64::from(extra.is_some())
         ))
     })?;
-    Ok(Found { commits, events })
+    Ok(Found { commits, commits_min, events })
 }
 
 fn judge_tables(db: &Db, model: &Model, allowed: &Allowed) -> Result<Vec<Event>, String> {
@@ -140,15 +142,17 @@ fn print_of(db: &Db, name: &str) -> Result<Print, Verdict> {
     Ok(print)
 }
 
-/// The latest allowed moment at which every table has its print.
-fn recognise(prints: &[(Print, String)], model: &Model, allowed: &Allowed) -> Option<u64> {
-    if let Some(extra) = &allowed.extra
-        && prints.iter().all(|(print, name)| model.print_with(name, extra) == *print)
-    {
-        return Some(allowed.acked + 1);
-    }
+/// The first and the last allowed moment at which every table has its print. Not every moment between them need be one.
+fn recognise(prints: &[(Print, String)], model: &Model, allowed: &Allowed) -> Option<(u64, u64)> {
     let fits = |at: &u64| prints.iter().all(|(print, name)| model.print(name, *at) == *print);
-    (allowed.floor..=allowed.acked).rev().find(fits)
+    let mut moments = (allowed.floor..=allowed.acked).filter(fits);
+    let extra = allowed
+        .extra
+        .as_ref()
+        .filter(|extra| prints.iter().all(|(print, name)| model.print_with(name, extra) == *print));
+    let (first, last) = (moments.next(), moments.next_back());
+    let last = extra.map(|_| allowed.acked + 1).or(last).or(first)?;
+    Some((first.unwrap_or(last), last))
 }
 
 /// Which moments each table alone fits: what is wrong is often plain from that.

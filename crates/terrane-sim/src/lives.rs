@@ -255,6 +255,6 @@ impl Runner {
                 life.found = found.commits;
             }
         }
-        self.judge_waiting(found.commits);
+        self.judge_waiting(&found);
     }
 }

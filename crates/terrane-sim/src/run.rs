@@ -6,7 +6,7 @@
 //! another one may come (`Op::During`).
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use terrane::{Db, Error, Kind, Options, Snapshot};
 use terrane_base::env::Clock as _;
 use terrane_device::MemDisk;
 
+use crate::checkpoint::Making;
 use crate::count::Counts;
 use crate::disk::{SimDisk, watch};
 use crate::fault::{Crash, Struck};
@@ -161,8 +162,8 @@ pub(crate) struct Runner {
     pub(crate) has_journal: bool,
     /// What changes make of nothing.
     pub(crate) replica: RefCell<Replica>,
-    /// Checkpoints that were made.
-    pub(crate) made: RefCell<BTreeSet<u64>>,
+    /// Checkpoints that are there.
+    pub(crate) made: RefCell<BTreeMap<u64, Making>>,
     /// What backups have, by number.
     pub(crate) kept: RefCell<BTreeMap<u64, Kept>>,
     /// Prepared transactions whose end is not durable yet.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use terrane::{Kind, Sync, TransactionOptions};
 
+use crate::judge::Found;
 use crate::model::Change;
 use crate::numbers::{Numbers, hash};
 use crate::run::Runner;
@@ -41,11 +42,14 @@ impl Waiting {
         (self.is_sure, self.ending) = (true, Ending::None);
     }
 
-    /// Whether it must be there, or must not, in a database that has so many commits.
-    fn must_be(&self, commits: u64) -> Option<bool> {
+    /// Whether it must be there, or must not, in a database that was found so.
+    fn must_be(&self, found: &Found) -> Option<bool> {
         match self.ending {
             Ending::None => self.is_sure.then_some(true),
-            Ending::Commit(moment) => Some(commits < moment),
+            Ending::Commit(moment) if found.commits < moment => Some(true),
+            Ending::Commit(moment) if found.commits_min >= moment => Some(false),
+            // Its rows tell nothing: they are as before, or their table was dropped.
+            Ending::Commit(_) => None,
             Ending::Rollback => None,
         }
     }
@@ -155,8 +159,8 @@ impl Runner {
         }
     }
 
-    /// Holds what an opening found prepared against what must be there, with so many commits found; and ends it.
-    pub(crate) fn judge_waiting(&self, commits: u64) {
+    /// Holds what an opening found prepared against what must be there, in a database that was found so; and ends it.
+    pub(crate) fn judge_waiting(&self, found: &Found) {
         let (names, waiting) = (self.db().prepared(), self.waiting.take());
         let counted = self.outcome.get();
         let struck = self.struck();
@@ -165,10 +169,10 @@ impl Runner {
         let mut left = Vec::new();
         for mut one in waiting {
             let is_there = names.contains(&one.name);
-            if one.must_be(commits).is_some_and(|must| must != is_there) && !is_doubtful {
+            if one.must_be(found).is_some_and(|must| must != is_there) && !is_doubtful {
                 self.fail(format!(
-                    "{} of {commits} commits: prepared {is_there}, {:?}, sure {}",
-                    one.name, one.ending, one.is_sure
+                    "{} of {} commits: prepared {is_there}, {:?}, sure {}",
+                    one.name, found.commits, one.ending, one.is_sure
                 ));
             }
             if is_there {

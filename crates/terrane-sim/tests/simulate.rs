@@ -67,7 +67,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 28] = [
+const FOUND: [&str; 30] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -152,6 +152,37 @@ const FOUND: [&str; 28] = [
      merge default 1099511627779 9:15847899746500565547 sync\nfault Sync lie .ext skip 0\n\
      merge default 1099511627779 2:12206215127347578956 sync\ningest t1,default 7357539387478833552\n\
      crash kill after 8\ningest default,t1 4015520669160330771",
+    "seed 70000117\n\
+     option segment_bytes=65536\n\
+     option merge_operator=append\n\
+     create t0\n\
+     create t1\n\
+     batch t1:30:1115:92 sync\n\
+     flush\n\
+     batch default:12:140:303 t1:7:266:305 default:1:1225:306 default:32:1001:307 t1:3:18038:308 default:39:616:309 t0:8:375:310 default:0:673:311 default:37:322:312 t0:38:140:313\n\
+     put t0 3 404:314 sync\n\
+     put t0 19 40788:331 sync\n\
+     put default 8 119761:347 sync\n\
+     put t1 2 7:348 sync\n\
+     crash kill after 36\n\
+     checkpoint 0\n\
+     crash power:5261069442452732117 after 0",
+    "seed 70006951\n\
+     option merge_operator=append\n\
+     put default 2 4:2\n\
+     crash power:16855396161373634675 after 0\n\
+     crash kill after 13\n\
+     once default 2199023255554 22:12252934644152476618\n\
+     transact default,t0 468173380502743274\n\
+     put default 2 5:177\n\
+     reopen 0\n\
+     transact t0,default 4451491174776651477\n\
+     create t1\n\
+     reopen 17570746583794524870\n\
+     put t1 4 464:305\n\
+     transact t1 16633233625845327048\n\
+     drop t1\n\
+     crash power:18145704829714114086 after 0",
 ];
 
 #[test]
