@@ -8,9 +8,9 @@ pub mod backup;
 pub mod bench;
 pub mod bulk;
 pub mod changes;
+pub mod import;
 
 use crate::exit;
-use crate::import;
 use crate::text::Format;
 
 const EXAMPLES: &str = "\
@@ -49,9 +49,9 @@ pub struct Engine {
 /// The commands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Store the records of a file or stream; goes on where it was stopped or killed
-    #[command(after_help = IMPORT_HELP)]
-    Import(Import),
+    /// Store the records of a file or stream, or a database of RocksDB; goes on where it was stopped or killed
+    #[command(after_help = import::HELP)]
+    Import(Box<import::Import>),
     /// Print the value of a key
     Get(Get),
     /// Set a key to a value
@@ -122,62 +122,6 @@ pub enum Command {
         #[arg(default_value = "tour.terrane")]
         database: PathBuf,
     },
-}
-
-const IMPORT_HELP: &str = "\
-Examples:
-  terrane import people.terrane people.jsonl --key id
-  terrane import people.terrane people.csv.gz --key country,id --table people
-  zcat log.tsv.gz | terrane import log.terrane - --format tsv --key 2,1 --name log
-
-The position in the input is stored in the same atomic batch as the records, in the table terrane.import. After a
-kill or a signal the same command goes on right after the last batch that was acknowledged.
-";
-
-/// `import`.
-#[derive(Clone, Debug, Args)]
-pub struct Import {
-    /// Directory of the database; made if missing
-    pub database: PathBuf,
-    /// The input, plain or compressed with gzip or Zstandard; - is standard input
-    pub input: String,
-    /// Format of the input; told from the name if left out
-    #[arg(long, value_enum)]
-    pub format: Option<import::Format>,
-    /// Fields that make the key, in order: a field of the object (a.b for a nested one), a column of the header,
-    /// a field of the stanza (Package if left out), the number of a column (1 if left out)
-    #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
-    pub key: Vec<String>,
-    /// What stands between the fields in the key
-    #[arg(long, value_name = "TEXT", default_value = "/")]
-    pub key_separator: String,
-    /// Table to import into; made if missing
-    #[arg(long, default_value = "default")]
-    pub table: String,
-    /// Most records in one atomic batch
-    #[arg(long, value_name = "RECORDS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub batch: u64,
-    /// Make each batch durable before the next one; without it the whole import is made durable at its end
-    #[arg(long)]
-    pub sync: bool,
-    /// Skip records that cannot be read and count them, instead of stopping at the first one
-    #[arg(long)]
-    pub skip_bad: bool,
-    /// Start over, whatever an earlier import of the same input left behind
-    #[arg(long)]
-    pub restart: bool,
-    /// Name under which the position is stored; the path of the input if left out
-    #[arg(long)]
-    pub name: Option<String>,
-    /// Column separator of CSV
-    #[arg(long, value_name = "CHARACTER", default_value = ",")]
-    pub delimiter: String,
-    /// Skip tab-separated lines that start with this character
-    #[arg(long, value_name = "CHARACTER")]
-    pub comment: Option<String>,
-    /// Append the count of acknowledged records to this file after each batch
-    #[arg(long, value_name = "FILE")]
-    pub ack_file: Option<PathBuf>,
 }
 
 /// Which table of which database.

@@ -18,7 +18,8 @@ use terrane_base::key::{check_key, check_value};
 
 use super::position::{self, Progress};
 use super::store::{Access, open};
-use crate::arguments::{Engine, Import};
+use crate::arguments::Engine;
+use crate::arguments::import::{From, Import};
 use crate::exit::{Code, Failure};
 use crate::files::{self, File};
 use crate::import::{self, BadRow, Format, Keys, Records, Row, Step, Syntax};
@@ -32,6 +33,9 @@ const BATCH_BYTES: u64 = 1 << 20;
 const BAD_SHOWN_MAX: u64 = 10;
 
 pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Result<(), Failure> {
+    if command.from == Some(From::Rocksdb) {
+        return copied(engine, command, out);
+    }
     let syntax = syntax(command)?;
     let input = Input::open(&command.input).map_err(|error| Failure::file(&command.input, &error))?;
     let stop = stop_on_signals()?;
@@ -70,6 +74,17 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     out.flush()?;
     db.close()?;
     done
+}
+
+#[cfg(feature = "rocksdb")]
+fn copied(engine: &Engine, command: &Import, out: &mut dyn Write) -> Result<(), Failure> {
+    super::copy::run(engine, command, out)
+}
+
+#[cfg(not(feature = "rocksdb"))]
+fn copied(_engine: &Engine, _command: &Import, _out: &mut dyn Write) -> Result<(), Failure> {
+    let why = "--from rocksdb: this command was built without the feature `rocksdb`, which loads its library";
+    Err(Failure::new(Code::Usage, why))
 }
 
 fn summary(before: &Progress, after: &Progress, table: &str, took: Duration) -> String {

@@ -6,6 +6,10 @@ mod bulk;
 mod changes;
 mod check;
 mod compact;
+#[cfg(feature = "rocksdb")]
+mod copy;
+#[cfg(feature = "rocksdb")]
+mod copy_state;
 mod dump;
 mod generate;
 mod import;

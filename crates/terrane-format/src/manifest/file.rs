@@ -208,7 +208,8 @@ impl Current {
         let current = Self::parse(bytes).filter(|current| current.encode().as_bytes() == bytes);
         current.ok_or_else(|| match bytes.strip_suffix(b"\n").map(str::from_utf8) {
             Some(Ok(line)) if line.starts_with(NAME_PREFIX) => Error::invalid(
-                "the directory holds a database of LevelDB or RocksDB: choose another directory or import it",
+                "the directory holds a database of LevelDB or RocksDB: choose another directory, or copy one of RocksDB into a new \
+                 directory with `terrane import NEW OLD --from rocksdb`",
             ),
             _ => Error::corrupt(format!(
                 "CURRENT is damaged: expected one checksummed line, found {bytes:.100?}"

@@ -34,11 +34,13 @@ opaque!(
     CompactFilesOptions,
     CompactRangeOptions,
     Db,
+    Environment,
     FilterPolicy,
     FlushOptions,
     HyperClockOptions,
     Iter,
     LiveFiles,
+    MergeOperator,
     OptimisticDb,
     OptimisticOptions,
     Options,
@@ -65,6 +67,37 @@ pub(super) struct Slice {
 
 /// `char **errptr`.
 pub(super) type ErrPtr = *mut *mut c_char;
+
+/// Frees the state of a user's object.
+pub(super) type Destroy = unsafe extern "C" fn(*mut c_void);
+/// The name of a user's object.
+pub(super) type Name = unsafe extern "C" fn(*mut c_void) -> *const c_char;
+/// Frees what a merge returned; `free` if there is none.
+pub(super) type DeleteValue = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
+/// Key, value, operands, whether it could, the length of what it made.
+pub(super) type FullMerge = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_char,
+    usize,
+    *const c_char,
+    usize,
+    *const *const c_char,
+    *const usize,
+    c_int,
+    *mut c_uchar,
+    *mut usize,
+) -> *mut c_char;
+/// Key, operands, whether it could, the length of what it made.
+pub(super) type PartialMerge = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_char,
+    usize,
+    *const *const c_char,
+    *const usize,
+    c_int,
+    *mut c_uchar,
+    *mut usize,
+) -> *mut c_char;
 
 macro_rules! api {
     (
@@ -106,6 +139,14 @@ api! {
         get_options_from_string(*const Options, *const c_char, *mut Options, ErrPtr);
         options_enable_statistics(*mut Options);
         options_statistics_get_string(*mut Options) -> *mut c_char;
+        create_mem_env() -> *mut Environment;
+        env_destroy(*mut Environment);
+        options_set_env(*mut Options, *mut Environment);
+        open(*const Options, *const c_char, ErrPtr) -> *mut Db;
+        merge(*mut Db, *const WriteOptions, *const c_char, usize, *const c_char, usize, ErrPtr);
+        options_set_merge_operator(*mut Options, *mut MergeOperator);
+        mergeoperator_create(*mut c_void, Destroy, FullMerge, PartialMerge, Option<DeleteValue>, Name)
+            -> *mut MergeOperator;
         options_set_block_based_table_factory(*mut Options, *mut TableOptions);
         block_based_options_create() -> *mut TableOptions;
         block_based_options_destroy(*mut TableOptions);
@@ -125,6 +166,9 @@ api! {
         open_column_families(*const Options, *const c_char, c_int, *const *const c_char, *const *const Options,
             *mut *mut ColumnFamily, ErrPtr) -> *mut Db;
         column_family_handle_destroy(*mut ColumnFamily);
+        open_for_read_only_column_families(*const Options, *const c_char, c_int, *const *const c_char,
+            *const *const Options, *mut *mut ColumnFamily, c_uchar, ErrPtr) -> *mut Db;
+        get_latest_sequence_number(*mut Db) -> u64;
         close(*mut Db);
         get_pinned_cf(*mut Db, *const ReadOptions, *mut ColumnFamily, *const c_char, usize, ErrPtr) -> *mut Pinned;
         pinnableslice_value(*const Pinned, *mut usize) -> *const c_char;
@@ -134,6 +178,8 @@ api! {
         readoptions_create() -> *mut ReadOptions;
         readoptions_destroy(*mut ReadOptions);
         readoptions_set_readahead_size(*mut ReadOptions, usize);
+        readoptions_set_fill_cache(*mut ReadOptions, c_uchar);
+        readoptions_set_total_order_seek(*mut ReadOptions, c_uchar);
         writeoptions_create() -> *mut WriteOptions;
         writeoptions_destroy(*mut WriteOptions);
         writeoptions_set_sync(*mut WriteOptions, c_uchar);

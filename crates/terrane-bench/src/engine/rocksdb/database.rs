@@ -262,13 +262,13 @@ impl Database {
     }
 }
 
-fn path_text(directory: &Path) -> Result<CString> {
+pub(super) fn path_text(directory: &Path) -> Result<CString> {
     use std::os::unix::ffi::OsStrExt;
     CString::new(directory.as_os_str().as_bytes())
         .map_err(|_| Error::plan(format!("the path {} holds a zero byte", directory.display())))
 }
 
-fn c_text(name: &str) -> Result<CString> {
+pub(super) fn c_text(name: &str) -> Result<CString> {
     CString::new(name).map_err(|_| Error::plan(format!("{name:?} holds a zero byte")))
 }
 
@@ -298,6 +298,16 @@ fn family_names(api: &Arc<Api>, path: &CString, directory: &Path, tables: u32) -
     if !directory.join("CURRENT").exists() {
         return Ok(names);
     }
+    for name in listed_families(api, path)? {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// The column families of the database at `path`.
+pub(super) fn listed_families(api: &Arc<Api>, path: &CStr) -> Result<Vec<String>> {
     let options = options(api);
     let mut count = 0;
     let list = checked(api, "list its column families", |error| {
@@ -305,18 +315,12 @@ fn family_names(api: &Arc<Api>, path: &CString, directory: &Path, tables: u32) -
         unsafe { (api.list_column_families)(options.as_ptr(), path.as_ptr(), &raw mut count, error) }
     })?;
     // SAFETY: without an error the list holds `count` terminated strings; copied, then freed once.
-    let found: Vec<String> = unsafe {
+    unsafe {
         let found =
             (0..count).map(|index| CStr::from_ptr(*list.add(index)).to_string_lossy().into_owned()).collect();
         (api.list_column_families_destroy)(list, count);
-        found
-    };
-    for name in found {
-        if !names.contains(&name) {
-            names.push(name);
-        }
+        Ok(found)
     }
-    Ok(names)
 }
 
 fn open_families(

@@ -1,4 +1,4 @@
-//! Finding a RocksDB library: the path of the plan, then `TERRANE_ROCKSDB`, then the names that the system's loader knows.
+//! Finding a RocksDB library: the path that the caller gives, then `TERRANE_ROCKSDB`, then the names that the system's loader knows.
 //!
 //! A path that was given is the only one tried: a run must not measure another library than the one named.
 
@@ -18,7 +18,8 @@ Get one without compiling:
   * the jar org.rocksdb:rocksdbjni of Maven Central holds it: version 10.10.1 with the classifier linux64, later versions \
 in the jar without classifier; take the library out with
       unzip -p rocksdbjni-VERSION.jar librocksdbjni-linux64.so > librocksdb.so
-Then name it: the option `library` of the engine in the plan, or TERRANE_ROCKSDB=/path/to/librocksdb.so";
+Then name it: the option `library` of the engine in the plan of a bench, `--library` of an import, or \
+TERRANE_ROCKSDB=/path/to/librocksdb.so";
 
 /// Names that the loader is asked for, newest first; distributions ship the numbered ones without the development package.
 fn loader_names() -> Vec<PathBuf> {
@@ -28,15 +29,15 @@ fn loader_names() -> Vec<PathBuf> {
     std::iter::once(PathBuf::from("librocksdb.so")).chain(numbered).chain(debian).collect()
 }
 
-/// Finds and loads a library.
+/// Finds and loads a library; `by`: who names it, if somebody does.
 ///
 /// # Errors
 /// `Unsupported` if none was named and none found, with the ways to get one; `Plan` if the one that was named cannot be
 /// loaded, or a symbol is missing.
-pub(super) fn find(named: Option<&Path>) -> Result<Arc<Api>> {
+pub(super) fn find(named: Option<&Path>, by: &str) -> Result<Arc<Api>> {
     let variable = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     match (named, variable) {
-        (Some(path), _) => load_named(path, "the plan names"),
+        (Some(path), _) => load_named(path, &format!("{by} names")),
         (None, Some(path)) => load_named(&path, "TERRANE_ROCKSDB names"),
         (None, None) => load_any(),
     }

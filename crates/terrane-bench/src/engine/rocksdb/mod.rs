@@ -1,16 +1,21 @@
 //! RocksDB, through its C interface, from any `librocksdb.so` that is found while the program runs.
 //!
 //! `library` finds it, `api` is its table of functions, `tuning` chooses options, `setup` makes them, `database` and
-//! `session` call it, `transactions` opens the kinds of database that have them, `control` shapes the tree, `counters` reads what RocksDB tells. Tables are column families.
-//! Unsafe code is in `api`, `setup`, `database`, `session` and `transactions` alone.
+//! `session` call it, `transactions` opens the kinds of database that have them, `control` shapes the tree, `counters` reads
+//! what RocksDB tells. Tables are column families. [`source`] reads databases that programs made, `recorded` what these wrote
+//! down of their options.
+//! Unsafe code is in `api`, `setup`, `database`, `session`, `source`, `operators` and `transactions` alone.
 
 mod api;
 mod control;
 mod counters;
 mod database;
 mod library;
+mod operators;
+mod recorded;
 mod session;
 mod setup;
+pub mod source;
 mod transactions;
 mod tuning;
 
@@ -42,7 +47,7 @@ impl RocksDb {
     /// option is wrong; RocksDB's.
     pub fn open(options: &EngineOptions) -> Result<Self> {
         let tuning = Tuning::new(options)?;
-        let api = library::find(options.library.as_deref())?;
+        let api = library::find(options.library.as_deref(), "the plan")?;
         let (database, tuning) = open_compressed(&api, options, tuning)?;
         let mut settings = tuning.settings(database.setup.managed, database.setup.cache_kind);
         settings.push(setting("library", api.path().display()));

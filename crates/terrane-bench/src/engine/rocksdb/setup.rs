@@ -61,7 +61,8 @@ pub(super) fn options(api: &Arc<Api>) -> Owned<Options> {
     unsafe { Owned::new(api, (api.options_create)(), api.options_destroy) }
 }
 
-fn parse(api: &Arc<Api>, base: &Owned<Options>, text: &str) -> Result<Owned<Options>> {
+/// Options that an option string makes of `base`.
+pub(super) fn parse(api: &Arc<Api>, base: &Owned<Options>, text: &str) -> Result<Owned<Options>> {
     let parsed = options(api);
     let text =
         CString::new(text).map_err(|_| Error::plan("the option `options` of rocksdb holds a zero byte"))?;

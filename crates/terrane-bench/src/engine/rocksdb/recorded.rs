@@ -1,0 +1,107 @@
+//! What a database writes down of its options: the newest file `OPTIONS-NUMBER` of its directory, text in sections.
+//!
+//! Only what decides how rows are read is looked at: the comparator and the merge operator of each column family.
+#![expect(clippy::disallowed_methods, reason = "a file of RocksDB's, in a directory of its own")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+const FILE_PREFIX: &str = "OPTIONS-";
+const FAMILY_PREFIX: &str = "CFOptions \"";
+/// What stands where there is none.
+const NONE: &str = "nullptr";
+
+/// What is recorded of one column family.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Recorded {
+    pub(super) comparator: Option<String>,
+    pub(super) merge_operator: Option<String>,
+}
+
+/// What is recorded of each column family of the database in `directory`; nothing if it has no such file.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn read(directory: &Path) -> Result<BTreeMap<String, Recorded>> {
+    let failed = |why: std::io::Error| Error::io("read the directory", directory, why);
+    let mut newest: Option<(u64, std::path::PathBuf)> = None;
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(FILE_PREFIX)?.parse().ok());
+        if let Some(number) =
+            number.filter(|number| newest.as_ref().is_none_or(|(before, _)| number > before))
+        {
+            newest = Some((number, entry.path()));
+        }
+    }
+    let Some((_, path)) = newest else { return Ok(BTreeMap::new()) };
+    let bytes = std::fs::read(&path).map_err(|why| Error::io("read", &path, why))?;
+    Ok(parse(&String::from_utf8_lossy(&bytes)))
+}
+
+fn parse(text: &str) -> BTreeMap<String, Recorded> {
+    let mut families: BTreeMap<String, Recorded> = BTreeMap::new();
+    let mut family: Option<String> = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            let name = section.strip_prefix(FAMILY_PREFIX).and_then(|name| name.strip_suffix('"'));
+            family = name.map(unescaped);
+            continue;
+        }
+        let (Some(family), Some((name, value))) = (&family, line.split_once('=')) else { continue };
+        let value = Some(unescaped(value.trim())).filter(|value| value != NONE && !value.is_empty());
+        match name.trim() {
+            "comparator" => families.entry(family.clone()).or_default().comparator = value,
+            "merge_operator" => families.entry(family.clone()).or_default().merge_operator = value,
+            _ => {}
+        }
+    }
+    families
+}
+
+/// Text without the backslashes that stand before special letters.
+fn unescaped(text: &str) -> String {
+    let mut letters = text.chars();
+    let mut plain = String::with_capacity(text.len());
+    while let Some(letter) = letters.next() {
+        plain.extend(if letter == '\\' { letters.next() } else { Some(letter) });
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_file_of_options_counts() {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        let file = |name: &str, operator: &str| {
+            let text = format!(
+                "# comment\n[Version]\n  rocksdb_version=11.8.1\n[CFOptions \"default\"]\n  comparator=leveldb.BytewiseComparator\n  \
+                 merge_operator={operator}\n[TableOptions/BlockBasedTable \"default\"]\n  merge_operator=wrong\n\
+                 [CFOptions \"a\\#b\"]\n  comparator=mine\n  merge_operator=nullptr\n"
+            );
+            std::fs::write(directory.path().join(name), text).expect("written");
+        };
+        assert_eq!(read(directory.path()), Ok(BTreeMap::new()));
+        file("OPTIONS-000009", "old");
+        file("OPTIONS-000010", "{id=StringAppendOperator;delimiter=,;}");
+        file("OPTIONS-000011.dbtmp", "unfinished");
+        let found = read(directory.path()).expect("there");
+        let family = |comparator: &str, operator: Option<&str>| Recorded {
+            comparator: Some(comparator.to_owned()),
+            merge_operator: operator.map(str::to_owned),
+        };
+        assert_eq!(
+            found["default"],
+            family("leveldb.BytewiseComparator", Some("{id=StringAppendOperator;delimiter=,;}"))
+        );
+        assert_eq!(found["a#b"], family("mine", None));
+        let missing = read(&directory.path().join("missing")).map(|_| ()).expect_err("no directory");
+        assert!(missing.to_string().contains("missing"), "{missing}");
+    }
+}

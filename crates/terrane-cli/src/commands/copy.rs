@@ -1,0 +1,351 @@
+//! `import --from rocksdb`: a database that RocksDB wrote, copied by way of RocksDB's own library.
+//!
+//! 1. Open the source for reading.
+//! 2. Open the target: new, or one in which this copy was stopped.
+//! 3. Each column family: its rows in order, in loads past journal and memory, each followed by how far the copy is.
+//! 4. Read all tables again and compare counts and checksums with what the source gave.
+//!
+//! Invariant: a table holds a front of its column family, at least as far as the state says. What is loaded twice, because the
+//! process ended between a load and the state, is the same.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use terrane::{Db, Table, TableOptions};
+use terrane_base::env::Env;
+use terrane_base::key::{check_key, check_value};
+use terrane_bench::engine::rocksdb::source::{Order, Rows, Source};
+
+use super::copy_state::{State, Tally};
+use super::position::TABLE;
+use super::store::{Access, options};
+use crate::arguments::Engine;
+use crate::arguments::import::Import;
+use crate::exit::{Code, Failure};
+use crate::signals::stop_on_signals;
+use crate::text::{count, size};
+
+/// Bytes of rows in one load: what a kill costs at most.
+const LOAD_BYTES: u64 = 256 << 20;
+/// Name of the table that every database has, here and there.
+const DEFAULT: &str = "default";
+/// Rows between two looks at the clock of the bar.
+const BAR_ROWS: u64 = 1024;
+
+pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Result<(), Failure> {
+    let directory = Path::new(&command.input);
+    let given = command.source_options.as_deref().unwrap_or_default();
+    let source = Source::open(directory, command.library.as_deref(), given).map_err(failure)?;
+    if source.families().iter().any(|family| family.name == TABLE) {
+        let why =
+            format!("{}: column family {TABLE}: tables of that name are kept for positions", command.input);
+        return Err(Failure::new(Code::Usage, why));
+    }
+    let stop = stop_on_signals()?;
+    let path = std::path::absolute(directory).map_err(|error| Failure::file(&command.input, &error))?;
+    let names = source.families().iter().map(|family| family.name.clone());
+    let state = State::new(path.display().to_string(), source.last_change(), names);
+    let db = open_target(engine, &command.database, &source)?;
+    let clock = Env::real().clock;
+    let start = clock.now();
+    let mut copy = match Copy::begin(&db, &source, state, stop, &command.database)? {
+        Some(copy) => copy,
+        None => {
+            writeln!(out, "{} is copied and compared already", command.input)?;
+            return Ok(db.close()?);
+        }
+    };
+    let before = copy.state.rows();
+    let done = copy.copy_all().and_then(|()| copy.compare());
+    copy.bar.finish_and_clear();
+    let state = copy.state.clone();
+    drop(copy);
+    db.sync()?;
+    let took = clock.now().saturating_sub(start).as_secs_f64();
+    let rows = state.rows() - before;
+    let rate = (rows as f64 / took.max(1e-9)) as u64;
+    writeln!(
+        out,
+        "copied {} rows in {took:.2} s ({} rows/s) with {}",
+        count(rows),
+        count(rate),
+        source.library().display()
+    )?;
+    if state.complete {
+        report(&state, out)?;
+    }
+    out.flush()?;
+    db.close()?;
+    done
+}
+
+fn report(state: &State, out: &mut dyn Write) -> Result<(), Failure> {
+    for family in &state.families {
+        let Tally { rows, bytes, checksum } = &family.tally;
+        let (rows, bytes) = (count(*rows), size(*bytes));
+        writeln!(
+            out,
+            "table {:?}: {rows} rows, {bytes}, checksum {checksum:08x}, as in the source",
+            family.name
+        )?;
+    }
+    Ok(())
+}
+
+fn failure(error: terrane_bench::error::Error) -> Failure {
+    use terrane_bench::error::Error;
+    let code = match &error {
+        Error::Plan(_) => Code::Usage,
+        Error::Unsupported { .. } => Code::NotFound,
+        _ => Code::Other,
+    };
+    Failure::new(code, error.to_string())
+}
+
+/// Opens the target; its default table is made in the order that the default column family has.
+fn open_target(engine: &Engine, path: &Path, source: &Source) -> Result<Db, Failure> {
+    let mut options = options(engine, Access::Create)?;
+    let default = source.families().iter().find(|family| family.name == DEFAULT);
+    if default.is_some_and(|family| family.order == Order::Reverse) {
+        options.set("key_order", order_name(Order::Reverse))?;
+    }
+    Ok(Db::open_with(path, &options)?)
+}
+
+fn order_name(order: Order) -> &'static str {
+    match order {
+        Order::Bytewise => "bytewise",
+        Order::Reverse => "reverse",
+    }
+}
+
+/// A copy at work.
+struct Copy<'d> {
+    db: &'d Db,
+    source: &'d Source,
+    positions: Table,
+    state: State,
+    stop: Arc<AtomicBool>,
+    bar: ProgressBar,
+}
+
+impl<'d> Copy<'d> {
+    /// Takes up the copy that was stopped in `db`, or begins it; none if it is complete.
+    fn begin(
+        db: &'d Db,
+        source: &'d Source,
+        mut state: State,
+        stop: Arc<AtomicBool>,
+        path: &Path,
+    ) -> Result<Option<Self>, Failure> {
+        let path = path.display().to_string();
+        let positions = match db.table(TABLE) {
+            Ok(positions) => positions,
+            Err(_) => {
+                refuse_rows(db, &path)?;
+                db.create_table(TABLE, &TableOptions::new())?
+            }
+        };
+        match State::read(&positions)? {
+            Some(before) => {
+                before.require_same(&state, &path)?;
+                if before.complete {
+                    return Ok(None);
+                }
+                state = before;
+            }
+            None => {
+                refuse_rows(db, &path)?;
+                state.write(db, &positions)?;
+            }
+        }
+        let expected = source.families().iter().map(|family| family.keys_estimated).sum();
+        let bar = progress_bar(expected);
+        bar.set_position(state.rows());
+        Ok(Some(Copy { db, source, positions, state, stop, bar }))
+    }
+
+    fn copy_all(&mut self) -> Result<(), Failure> {
+        (0..self.state.families.len()).try_for_each(|index| self.copy_family(index))
+    }
+
+    fn copy_family(&mut self, index: usize) -> Result<(), Failure> {
+        if self.state.families[index].complete {
+            return Ok(());
+        }
+        let family = &self.source.families()[index];
+        let table = table(self.db, &family.name, family.order)?;
+        let last = self.state.families[index].last()?;
+        let mut rows = self.source.rows(index, last.as_deref());
+        loop {
+            let copied = &self.state.families[index];
+            let mut load = Load {
+                rows: &mut rows,
+                after: copied.last()?,
+                tally: copied.tally.clone(),
+                last: None,
+                room: LOAD_BYTES,
+                ended: None,
+                stop: &self.stop,
+                bar: &self.bar,
+            };
+            let loaded = self.db.bulk_load(&table, &mut load);
+            let (tally, last, ended) = (load.tally, load.last, load.ended);
+            loaded?;
+            let copied = &mut self.state.families[index];
+            copied.tally = tally;
+            if let Some(last) = last {
+                copied.set_last(&last);
+            }
+            copied.complete = matches!(ended, Some(Ok(())));
+            self.state.write(self.db, &self.positions)?;
+            match ended {
+                Some(Ok(())) => return Ok(()),
+                Some(Err(failure)) => return Err(failure),
+                None if self.stop.load(Ordering::Relaxed) => return Err(self.stopped()),
+                None => {}
+            }
+        }
+    }
+
+    fn stopped(&self) -> Failure {
+        let rows = count(self.state.rows());
+        Failure::new(
+            Code::Stopped,
+            format!("stopped by a signal after {rows} rows; the same command goes on"),
+        )
+    }
+
+    /// Reads every table and compares it with what the source gave.
+    fn compare(&mut self) -> Result<(), Failure> {
+        self.bar.set_position(0);
+        self.bar.set_length(self.state.rows());
+        for family in &self.state.families {
+            let mut tally = Tally::default();
+            for row in self.db.table(&family.name)?.iter() {
+                let (key, value) = row?;
+                tally.add(&key, &value);
+                if tally.rows.is_multiple_of(BAR_ROWS) {
+                    self.bar.inc(BAR_ROWS);
+                    if self.stop.load(Ordering::Relaxed) {
+                        return Err(self.stopped());
+                    }
+                }
+            }
+            if tally != family.tally {
+                let why = format!(
+                    "table {:?} is not what the source gave: {tally:?}, expected {:?}; remove the database, and copy again",
+                    family.name, family.tally
+                );
+                return Err(Failure::new(Code::Corrupt, why));
+            }
+        }
+        self.state.complete = true;
+        self.state.write(self.db, &self.positions)
+    }
+}
+
+/// Refuses a database that has anything in it but what a copy leaves that did not come to its first load.
+fn refuse_rows(db: &Db, path: &str) -> Result<(), Failure> {
+    let tables = db.tables();
+    let other = tables.iter().find(|name| *name != DEFAULT && *name != TABLE);
+    let filled = match other {
+        Some(name) => Some(name.as_str()),
+        None => {
+            let mut found = None;
+            for name in &tables {
+                if db.table(name)?.iter().next().transpose()?.is_some() {
+                    found = Some(name.as_str());
+                }
+            }
+            found
+        }
+    };
+    match filled {
+        None => Ok(()),
+        Some(name) => Err(Failure::new(
+            Code::Usage,
+            format!("{path} is not empty: it has the table {name:?}; a copy goes into a new database"),
+        )),
+    }
+}
+
+fn table(db: &Db, name: &str, order: Order) -> Result<Table, Failure> {
+    match db.table(name) {
+        Err(error) if error.kind() == terrane::Kind::NotFound => {
+            let options = TableOptions::new().set("key_order", order_name(order))?;
+            Ok(db.create_table(name, &options)?)
+        }
+        table => Ok(table?),
+    }
+}
+
+/// A key and its value.
+type Row = (Vec<u8>, Vec<u8>);
+
+/// The rows of one load.
+struct Load<'l, 's> {
+    rows: &'l mut Rows<'s>,
+    /// The key before the first row, which is not loaded again.
+    after: Option<Vec<u8>>,
+    tally: Tally,
+    last: Option<Vec<u8>>,
+    room: u64,
+    /// How the family ended, if it did.
+    ended: Option<Result<(), Failure>>,
+    stop: &'l AtomicBool,
+    bar: &'l ProgressBar,
+}
+
+impl Iterator for Load<'_, '_> {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.room == 0 || self.ended.is_some() || self.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        match self.row() {
+            Ok(Some(row)) => Some(row),
+            Ok(None) => {
+                self.ended = Some(Ok(()));
+                None
+            }
+            Err(failure) => {
+                self.ended = Some(Err(failure));
+                None
+            }
+        }
+    }
+}
+
+impl Load<'_, '_> {
+    fn row(&mut self) -> Result<Option<Row>, Failure> {
+        loop {
+            let Some((key, value)) = self.rows.next_row().map_err(failure)? else { return Ok(None) };
+            if self.after.take().is_some_and(|after| after == key) {
+                continue;
+            }
+            check_key(key).and_then(|()| check_value(value))?;
+            self.tally.add(key, value);
+            self.room = self.room.saturating_sub((key.len() + value.len()) as u64);
+            self.last = Some(key.to_vec());
+            if self.tally.rows.is_multiple_of(BAR_ROWS) {
+                self.bar.set_position(self.bar.position() + BAR_ROWS);
+            }
+            return Ok(Some((key.to_vec(), value.to_vec())));
+        }
+    }
+}
+
+/// A bar of rows; on standard error, and only if a person watches.
+fn progress_bar(expected: u64) -> ProgressBar {
+    let bar = ProgressBar::new(expected);
+    bar.set_draw_target(ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template(
+        "{bar:30} {percent}%  {human_pos} of about {human_len} rows  {per_sec}  {eta} left",
+    );
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

@@ -1,0 +1,146 @@
+//! How far the copy of a database is: one row of the table `terrane.import`, a JSON object for people to read. It is written
+//! after each load, and says less than is there if the process ended between the two: those rows are loaded again.
+
+use serde::{Deserialize, Serialize};
+
+use super::position::TABLE;
+use crate::exit::{Code, Failure};
+
+/// Key of the row.
+const KEY: &[u8] = b"\0copy";
+
+/// How far a copy is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    /// Absolute path of the source.
+    pub(super) path: String,
+    /// The number of the last change of the source: if it is another one, it was written to.
+    pub(super) last_change: u64,
+    /// Its column families, in the order in which they are copied.
+    pub(super) families: Vec<Copied>,
+    /// Whether all was copied and compared.
+    pub(super) complete: bool,
+}
+
+/// How much of one column family is in the database.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Copied {
+    pub(super) name: String,
+    pub(super) tally: Tally,
+    /// The last key, in hexadecimal digits; none before the first load.
+    pub(super) last: Option<String>,
+    /// Whether it was read to its end.
+    pub(super) complete: bool,
+}
+
+/// Rows, their bytes, and the checksum of all of them in order, by which two databases are compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Tally {
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+    pub(super) checksum: u32,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8]) {
+        self.rows += 1;
+        self.bytes += (key.len() + value.len()) as u64;
+        let lengths = [key.len() as u64, value.len() as u64];
+        for length in lengths {
+            self.checksum = crc32c::crc32c_append(self.checksum, &length.to_le_bytes());
+        }
+        self.checksum = crc32c::crc32c_append(self.checksum, key);
+        self.checksum = crc32c::crc32c_append(self.checksum, value);
+    }
+}
+
+impl Copied {
+    pub(super) fn set_last(&mut self, key: &[u8]) {
+        self.last = Some(key.iter().map(|byte| format!("{byte:02x}")).collect());
+    }
+
+    /// The last key.
+    pub(super) fn last(&self) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(digits) = &self.last else { return Ok(None) };
+        let pairs = digits.as_bytes().chunks(2).map(|pair| {
+            let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+            u8::from_str_radix(pair, 16).ok()
+        });
+        pairs.collect::<Option<Vec<u8>>>().map(Some).ok_or_else(|| unreadable("the last key"))
+    }
+}
+
+impl State {
+    /// A copy that has not begun.
+    pub(super) fn new(path: String, last_change: u64, names: impl Iterator<Item = String>) -> State {
+        let families = names.map(|name| Copied { name, ..Copied::default() }).collect();
+        State { path, last_change, families, complete: false }
+    }
+
+    pub(super) fn read(positions: &terrane::Table) -> Result<Option<State>, Failure> {
+        let Some(row) = positions.get(KEY)? else { return Ok(None) };
+        serde_json::from_slice(&row).map(Some).map_err(|error| unreadable(&error.to_string()))
+    }
+
+    pub(super) fn write(&self, db: &terrane::Db, positions: &terrane::Table) -> Result<(), Failure> {
+        let row = serde_json::to_vec(self).expect("numbers and texts can be written");
+        let mut batch = terrane::Batch::new();
+        batch.put(positions, KEY, &row)?;
+        db.write(&batch, terrane::Sync::Yes)?;
+        Ok(())
+    }
+
+    /// Refuses to go on with another source, or one that was changed.
+    pub(super) fn require_same(&self, now: &State, database: &str) -> Result<(), Failure> {
+        let names =
+            |state: &State| state.families.iter().map(|family| family.name.clone()).collect::<Vec<_>>();
+        let changed = if self.path != now.path {
+            format!("holds a copy of {}", self.path)
+        } else if self.last_change != now.last_change || names(self) != names(now) {
+            format!("holds the beginning of a copy of {}, which was changed since", self.path)
+        } else {
+            return Ok(());
+        };
+        Err(Failure::new(Code::Usage, format!("{database} {changed}: remove it, or name a new directory")))
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        self.families.iter().map(|family| family.tally.rows).sum()
+    }
+}
+
+fn unreadable(what: &str) -> Failure {
+    let why = format!(
+        "table {TABLE} says what cannot be read of a copy ({what}): remove the database and copy again"
+    );
+    Failure::new(Code::Corrupt, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tally_tells_rows_apart_that_run_into_each_other() {
+        let tally = |rows: &[(&[u8], &[u8])]| {
+            let mut tally = Tally::default();
+            rows.iter().for_each(|(key, value)| tally.add(key, value));
+            tally
+        };
+        assert_ne!(tally(&[(b"ab", b"c")]), tally(&[(b"a", b"bc")]));
+        assert_ne!(tally(&[(b"a", b"1"), (b"b", b"2")]), tally(&[(b"b", b"2"), (b"a", b"1")]));
+        assert_eq!(tally(&[(b"a", b"1"), (b"b", b"")]).bytes, 3);
+    }
+
+    #[test]
+    fn the_last_key_comes_back_as_it_was() {
+        let mut copied = Copied::default();
+        assert_eq!(copied.last(), Ok(None));
+        for key in [&b""[..], b"\0\xff k", b"a"] {
+            copied.set_last(key);
+            assert_eq!(copied.last(), Ok(Some(key.to_vec())));
+        }
+        copied.last = Some("abc".to_owned());
+        assert_eq!(copied.last().map_err(|why| why.code), Err(Code::Corrupt));
+    }
+}
