@@ -19,6 +19,18 @@ struct Failed {
     count: u32,
     error: Error,
     until: Duration,
+    /// The piece of work that failed last; a later piece has a higher number.
+    piece: u64,
+    /// The newest piece there was when somebody asked for such work by name.
+    asked: u64,
+}
+
+/// Work that failed several times in a row.
+pub(crate) struct Lasting<'f> {
+    pub(crate) subject: Subject,
+    /// The piece that failed last, and how.
+    pub(crate) piece: u64,
+    pub(crate) error: &'f Error,
 }
 
 /// What failed, by kind of work and table.
@@ -40,15 +52,20 @@ impl Failures {
         self.now
     }
 
-    /// Notes how a piece of work ended: a failure holds it back for a pause that doubles, a success clears it.
-    pub(crate) fn note(&mut self, subject: Subject, result: Result<()>) {
+    /// Notes how the piece of work with this number ended: a failure holds such work back for a pause that doubles, a
+    /// success clears it.
+    pub(crate) fn note(&mut self, subject: Subject, piece: u64, result: Result<()>) {
         match result {
             Ok(()) => drop(self.failed.remove(&subject)),
             Err(error) if error.kind() == Kind::Cancelled => {}
             Err(error) => {
-                let count = self.failed.get(&subject).map_or(0, |failed| failed.count) + 1;
+                let (before, asked) =
+                    self.failed.get(&subject).map_or((0, 0), |failed| (failed.count, failed.asked));
+                let count = before.saturating_add(1);
                 let pause = (RETRY_MIN * 2u32.pow(count.min(16) - 1)).min(RETRY_MAX);
-                self.failed.insert(subject, Failed { count, error, until: self.now + pause });
+                // Whoever asked meanwhile wants an attempt that begins after that.
+                let until = if piece <= asked { self.now } else { self.now + pause };
+                self.failed.insert(subject, Failed { count, error, until, piece, asked });
             }
         }
     }
@@ -63,10 +80,25 @@ impl Failures {
         self.failed.keys().any(|(name, _)| names.contains(name))
     }
 
+    /// Somebody asks by name for work that `is_meant`: what waits to be tried again is tried at once, and so is what fails
+    /// that began before. `newest` is the number of the newest piece of work.
+    pub(crate) fn ask(&mut self, newest: u64, is_meant: impl Fn(Subject) -> bool) {
+        for (subject, failed) in &mut self.failed {
+            if is_meant(*subject) {
+                failed.asked = newest;
+                failed.until = Duration::ZERO;
+            }
+        }
+    }
+
     /// Work that failed several times in a row.
-    pub(crate) fn lasting(&self) -> impl Iterator<Item = (&Subject, &Error)> {
+    pub(crate) fn lasting(&self) -> impl Iterator<Item = Lasting<'_>> {
         let lasting = self.failed.iter().filter(|(_, failed)| failed.count >= FAILURES_TO_REPORT);
-        lasting.map(|(subject, failed)| (subject, &failed.error))
+        lasting.map(|(subject, failed)| Lasting {
+            subject: *subject,
+            piece: failed.piece,
+            error: &failed.error,
+        })
     }
 
     /// Forgets what of these kinds of work could be tried again. For when none of them runs and none was found to do:
@@ -79,5 +111,34 @@ impl Failures {
     /// Forgets a table that was dropped.
     pub(crate) fn forget_table(&mut self, table: TableId) {
         self.failed.retain(|(_, of), _| *of != Some(table));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLUSH: Subject = ("flush", Some(TableId(1)));
+
+    fn fail(failures: &mut Failures, piece: u64) {
+        failures.note(FLUSH, piece, Err(Error::new(Kind::Io, "broken")));
+    }
+
+    #[test]
+    fn who_asks_ends_the_hold_and_hears_of_later_pieces_only() {
+        let mut failures = Failures::default();
+        failures.look(Duration::from_secs(1));
+        (1..=3).for_each(|piece| fail(&mut failures, piece));
+        assert!(failures.holds(FLUSH));
+        failures.ask(4, |subject| subject.1 == Some(TableId(2)));
+        assert!(failures.holds(FLUSH), "another table was asked for");
+        failures.ask(4, |subject| subject == FLUSH);
+        assert!(!failures.holds(FLUSH));
+        // The fourth was under way when somebody asked.
+        fail(&mut failures, 4);
+        assert!(!failures.holds(FLUSH));
+        fail(&mut failures, 5);
+        assert!(failures.holds(FLUSH), "it is held back again");
+        assert_eq!(failures.lasting().map(|lasting| lasting.piece).collect::<Vec<_>>(), [5]);
     }
 }

@@ -31,8 +31,8 @@ impl Engine {
     /// Moves every record committed so far into the levels and waits for it.
     ///
     /// # Errors
-    /// The error of a background job that keeps failing, but not while one runs or is due that may succeed; `Cancelled`
-    /// when the database closes.
+    /// The error of a background job that keeps failing, but not while one runs or is due that may succeed: what waits to
+    /// be tried again after failures is tried at once; `Cancelled` when the database closes.
     pub fn flush(&self) -> Result<()> {
         self.refuse_if_read_only()?;
         let tables = self.catalog.all();
@@ -54,10 +54,13 @@ impl Engine {
     }
 
     pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
-        let seen = self.failures_seen();
+        let seen = self.scheduler.ask(&MEMORY_WORK, tables);
         self.scheduler.wait_until(|schedule| {
-            self.report_failure_or_pause(schedule, &MEMORY_WORK, seen)?;
-            Ok(tables.iter().all(|table| table.is_dropped() || table.is_flushed(upto)))
+            refuse_if_paused(schedule)?;
+            if tables.iter().all(|table| table.is_dropped() || table.is_flushed(upto)) {
+                return Ok(true);
+            }
+            self.lasting_failure(schedule, &MEMORY_WORK, seen).map_or(Ok(false), Err)
         })
     }
 
@@ -71,8 +74,7 @@ impl Engine {
         let upto = self.request_flush(&tables);
         self.wait_for_flush(&tables, upto)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
-        let seen = self.failures_seen();
-        self.scheduler.wake();
+        let seen = self.scheduler.ask(&AWAITED_WORK, &tables);
         self.scheduler.wait_until(|schedule| {
             self.report_failure_or_pause(schedule, &AWAITED_WORK, seen)?;
             if let Some(error) = schedule.quarantine.of(table.id) {
@@ -97,8 +99,7 @@ impl Engine {
             )));
         }
         let request = table.request_compaction(RangeRequest::one_level(level));
-        self.scheduler.wake();
-        let done = self.wait_for_asked(|schedule| match schedule.quarantine.of(table.id) {
+        let done = self.wait_for_asked(table, |schedule| match schedule.quarantine.of(table.id) {
             Some(error) => Err(error.clone()),
             None => Ok(table.is_dropped() || table.is_compacted(request)),
         });
@@ -119,13 +120,16 @@ impl Engine {
         table.want_run(upto);
         self.freeze(table);
         table.want_flush(upto);
-        self.scheduler.wake();
-        self.wait_for_asked(|_| Ok(table.is_dropped() || table.is_flushed(upto)))
+        self.wait_for_asked(table, |_| Ok(table.is_dropped() || table.is_flushed(upto)))
     }
 
     /// Waits for what is done while the background is paused, too.
-    fn wait_for_asked(&self, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
-        let seen = self.failures_seen();
+    fn wait_for_asked(
+        &self,
+        table: &Arc<Table>,
+        done: impl Fn(&Schedule) -> Result<bool>,
+    ) -> Result<()> {
+        let seen = self.scheduler.ask(&AWAITED_WORK, std::slice::from_ref(table));
         self.scheduler.wait_until(|schedule| {
             if let Some(error) = self.lasting_failure(schedule, &AWAITED_WORK, seen) {
                 return Err(error);
@@ -151,7 +155,7 @@ impl Engine {
         }
         // It asks what the workers ask, under the same lock: if there is nothing and nothing runs, no worker can find
         // anything until somebody writes or asks.
-        let seen = self.failures_seen();
+        let seen = self.scheduler.ask(&AWAITED_WORK, &self.catalog.all());
         let done = |schedule: &mut Schedule| {
             self.report_failure_or_pause(schedule, &AWAITED_WORK, seen)?;
             match schedule.quarantine.first() {
@@ -172,9 +176,7 @@ impl Engine {
 
     /// An error while nothing can make progress: a job that keeps failing, or a pause.
     fn report_failure_or_pause(&self, schedule: &Schedule, names: &[&str], seen: u64) -> Result<()> {
-        if schedule.is_paused() {
-            return Err(Error::invalid("the background is paused: let it go on before waiting for it"));
-        }
+        refuse_if_paused(schedule)?;
         self.lasting_failure(schedule, names, seen).map_or(Ok(()), Err)
     }
 
@@ -208,6 +210,13 @@ impl Engine {
             running.collect()
         })
     }
+}
+
+fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
+    if schedule.is_paused() {
+        return Err(Error::invalid("the background is paused: let it go on before waiting for it"));
+    }
+    Ok(())
 }
 
 /// Bounds as a range of the picker: its start is inclusive.

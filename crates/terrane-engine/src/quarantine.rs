@@ -52,7 +52,8 @@ impl Engine {
         let name = |id| crate::catalog::name_of(&self.catalog, id);
         self.scheduler.inspect(|schedule: &Schedule| {
             let hurt = schedule.quarantine.found.iter().map(|(table, error)| (Some(*table), error.clone()));
-            let lasting = schedule.failures.lasting().map(|((_, table), error)| (*table, error.clone()));
+            let lasting = schedule.failures.lasting();
+            let lasting = lasting.map(|lasting| (lasting.subject.1, lasting.error.clone()));
             let errors = hurt.chain(lasting);
             errors.map(|(table, error)| Finding { table: table.and_then(name), error }).collect()
         })

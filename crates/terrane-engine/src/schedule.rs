@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::failures::{Failures, Subject};
 use crate::quarantine::Quarantine;
 use crate::stats::add;
+use crate::table::Table;
 use crate::work::{AWAITED_WORK, Work};
 
 /// How often an idle worker looks without being woken.
@@ -48,6 +49,7 @@ pub(crate) struct Schedule {
     pub(crate) claims: Claims,
     /// Where in each level the next job looks first.
     pub(crate) cursors: Cursors,
+    /// The number of the newest piece of work.
     next_id: u64,
     paused: bool,
     closing: bool,
@@ -95,10 +97,9 @@ impl Schedule {
         self.running.iter().any(|running| running.control.is_paused())
     }
 
-    /// The error of work of one of these names, once it has failed several times in a row.
-    pub(crate) fn lasting_failure(&self, names: &[&str]) -> Option<Error> {
-        let mut lasting = self.failures.lasting();
-        lasting.find(|((name, _), _)| names.contains(name)).map(|(_, error)| error.clone())
+    /// The number of the newest piece of work.
+    pub(crate) fn newest_piece(&self) -> u64 {
+        self.next_id
     }
 
     /// Whether a further compaction leaves one of so many workers free. The only worker has to do everything.
@@ -151,6 +152,18 @@ impl Scheduler {
     /// Looks at the state under the lock.
     pub(crate) fn inspect<R>(&self, look: impl FnOnce(&Schedule) -> R) -> R {
         look(&self.schedule.lock())
+    }
+
+    /// Somebody asks by name for work of these names on `tables`, and for what is on none: what failed of it is tried at
+    /// once. Returns the newest piece of work so far: what fails of later ones is an answer to whoever asked.
+    pub(crate) fn ask(&self, names: &[&str], tables: &[Arc<Table>]) -> u64 {
+        let mut schedule = self.schedule.lock();
+        let newest = schedule.newest_piece();
+        let is_of = |table: TableId| tables.iter().any(|asked| asked.id == table);
+        schedule.failures.ask(newest, |(name, table)| names.contains(&name) && table.is_none_or(is_of));
+        drop(schedule);
+        self.wake();
+        newest
     }
 
     /// Gives out nothing but what is asked for by name, and pauses what runs; or goes on.
@@ -263,7 +276,7 @@ impl Scheduler {
                 }
             }
         }
-        schedule.failures.note(subject, result);
+        schedule.failures.note(subject, id, result);
         drop(schedule);
         self.wake();
     }

@@ -1,7 +1,6 @@
 //! Pieces of background work.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use terrane_base::{Error, TableId};
 use terrane_compaction::JobSpec;
@@ -99,19 +98,18 @@ impl Engine {
         (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Work::Trim)
     }
 
-    /// How many pieces of background work have failed.
-    pub(crate) fn failures_seen(&self) -> u64 {
-        self.counters.background_errors.load(Ordering::Relaxed)
-    }
-
     /// The error of work of one of these names, if it keeps failing: for whoever waits for such work. Not while it runs
-    /// or is due: that may be the attempt that succeeds, or work that an older failure says nothing about. One failure
-    /// more than the `seen` ones, and it is told all the same: with many tables something is always tried.
+    /// or is due: that may be the attempt that succeeds, or work that an older failure says nothing about. Once a later
+    /// piece than `seen` has failed, it is told all the same: with many tables something is always tried.
     pub(crate) fn lasting_failure(&self, schedule: &Schedule, names: &[&str], seen: u64) -> Option<Error> {
-        let error = schedule.lasting_failure(names)?;
+        let lasting = || schedule.failures.lasting().filter(|lasting| names.contains(&lasting.subject.0));
+        let oldest = lasting().next()?;
+        if let Some(later) = lasting().find(|lasting| lasting.piece > seen) {
+            return Some(later.error.clone());
+        }
         let is_running = names.iter().any(|name| schedule.is_running_anywhere(name));
         let goes_on = is_running || self.is_due(schedule, names);
-        (!goes_on || self.failures_seen() > seen).then_some(error)
+        (!goes_on).then(|| oldest.error.clone())
     }
 
     /// Whether work of one of these names, of which those on memory are some, is to be begun.

@@ -231,9 +231,9 @@ impl Engine {
         };
         let (idle_since, is_alone, is_late) = (Cell::new(None), Cell::new(false), Cell::new(false));
         // Kept: by the time it is told, the work may have begun again.
-        let (failure, failures_seen) = (Cell::new(None), self.failures_seen());
+        let (failure, seen) = (Cell::new(None), self.scheduler.inspect(Schedule::newest_piece));
         let has_failed = || {
-            let failed = |schedule: &Schedule| self.lasting_failure(schedule, &MEMORY_WORK, failures_seen);
+            let failed = |schedule: &Schedule| self.lasting_failure(schedule, &MEMORY_WORK, seen);
             let found = self.scheduler.inspect(failed);
             let is_there = found.is_some();
             failure.set(found);

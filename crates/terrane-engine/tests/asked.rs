@@ -40,7 +40,9 @@ fn is_compacting(engine: &Engine) -> bool {
 }
 
 fn wait_for(is_so: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
     while !is_so() {
+        assert!(std::time::Instant::now() < end, "what is waited for does not come");
         std::thread::yield_now();
     }
 }
@@ -104,11 +106,37 @@ fn a_run_that_cannot_be_written_is_reported_and_written_later() {
     assert_eq!(engine.flush_to_run(&table).unwrap_err().kind(), Kind::Io);
     disk.heal();
     engine.set_background_paused(false);
-    while engine.flush_to_run(&table).is_err() {
-        std::thread::yield_now();
-    }
+    engine.flush_to_run(&table).expect("the attempt that it is told of began after the device healed");
     assert_eq!(get(&engine, &table, b"one more").unwrap().as_deref(), Some(&b"v"[..]));
     engine.compact_level(&table, 0).unwrap();
     assert_whole(&engine, &table);
+    engine.close().unwrap();
+}
+
+/// After so many failures work is held back for five seconds, which nobody who asks has to wait for.
+#[test]
+fn who_asks_hears_of_an_attempt_that_began_after_that() {
+    let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    let table = engine.catalog().require("default").unwrap();
+    type Ask<'a> = &'a dyn Fn() -> terrane_base::Result<()>;
+    let everything = terrane_engine::Bounds::all();
+    let asks: [Ask<'_>; 4] = [
+        &|| engine.flush(),
+        &|| engine.compact_range(&table, &everything),
+        &|| engine.flush_to_run(&table),
+        &|| engine.wait_until_quiescent(),
+    ];
+    for (number, ask) in asks.iter().enumerate() {
+        let mut batch = Batch::new();
+        batch.put(table.id, b"key", &[number as u8]).unwrap();
+        engine.write(&batch, false).unwrap();
+        disk.fail(Fault::new(Call::Write, Failure::Broken).on("/data/").lasting());
+        for _ in 0..8 {
+            assert_eq!(engine.flush().unwrap_err().kind(), Kind::Io);
+        }
+        disk.heal();
+        ask().unwrap_or_else(|error| panic!("ask {number}: {error}"));
+    }
     engine.close().unwrap();
 }

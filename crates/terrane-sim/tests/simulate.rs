@@ -67,7 +67,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 30] = [
+const FOUND: [&str; 31] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -183,6 +183,10 @@ const FOUND: [&str; 30] = [
      transact t1 16633233625845327048\n\
      drop t1\n\
      crash power:18145704829714114086 after 0",
+    // Who asks for a flush behind failures that are over is told of an attempt that began after that.
+    "seed 11101327\noption merge_operator=append\nput default 28 6:81\ncreate t0\nflush\n\
+     fault Write broken * skip 0 lasting\nbatch t0:19:1268:325\ncompact t0 (- )-\nheal\n\
+     ingest t0,default 5035024442668513665",
 ];
 
 #[test]
