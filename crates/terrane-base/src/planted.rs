@@ -150,6 +150,7 @@ bugs! {
     SkipDeleteValidation: "transactions: a range delete is a write", "a transaction deletes a range though keys of it were changed after its snapshot", "terrane transactions a_range_delete_is_a_write";
     ForgetBelow: "transactions: own operands are folded over what is seen", "a read within a transaction folds its own operands alone", "terrane transactions a_transaction_folds_its_own";
     ScanOwnDeletes: "transactions: own range deletes are seen", "a scan within a transaction shows what its own range delete removes", "terrane transactions a_transaction_sees_its_own_range";
+    CommitExpired: "transactions: what has expired does not commit", "a transaction commits though others may have taken its locks", "terrane transactions bare::who_has_expired";
     ForgetPreparedLocks: "transactions: what is prepared can be committed", "an opening does not take the locks of prepared transactions again", "terrane transactions prepared_transactions_keep_their_locks";
     KeepPrepared: "transactions: prepared once, committed once", "the commit of a prepared transaction leaves its record", "terrane transactions a_crash_leaves_it_prepared";
     RefuseOldFormat: "golden stores open", "the oldest format version of segments is refused", "terrane golden every_golden_store";

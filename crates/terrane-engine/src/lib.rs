@@ -116,5 +116,5 @@ pub use snapshot::Snapshot;
 pub use stats::{MetricValue, Sample, Statistics, Stats, TableStatistics, TableStats, metrics};
 pub use table::Table;
 pub use terrane_table::{ExternalFile, ExternalSummary, ExternalWriter, WriterSettings};
-pub use txn::{Concurrency, Isolation, LockMode, ScanId, Transaction, TransactionOptions};
+pub use txn::{Concurrency, Isolation, LockMark, LockMode, ScanId, Transaction, TransactionOptions};
 pub use values::Values;

@@ -69,7 +69,8 @@ static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Patience that ends after so many readings of the clock; whoever wakes up reads it.
 fn patience(env: &Env, readings: u64) -> Patience<'_> {
-    Patience { env, until: env.clock.now() + Duration::from_secs(readings), closing: &OPEN }
+    let until = env.clock.now() + Duration::from_secs(readings);
+    Patience { env, until, closing: &OPEN, finds_deadlocks: true }
 }
 
 /// Patience that does not end.

@@ -145,5 +145,5 @@ pub use terrane_engine::{
     Shape, StallBegan, StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats,
     TransactionOptions, Values, WorkFailed, metrics,
 };
-pub use transaction::{BatchIter, IndexedBatch, Transaction, TransactionIter};
+pub use transaction::{BareTransaction, BatchIter, IndexedBatch, LockMark, Transaction, TransactionIter};
 pub use value::Value;

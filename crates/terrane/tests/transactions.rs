@@ -3,6 +3,8 @@
 #![allow(unreachable_pub, reason = "the modules are parts of one test")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test, which may start threads")]
 
+#[path = "transactions/bare.rs"]
+mod bare;
 #[path = "transactions/data.rs"]
 mod data;
 #[path = "transactions/elle.rs"]

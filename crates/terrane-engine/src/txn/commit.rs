@@ -168,6 +168,7 @@ impl Engine {
             env: &self.env,
             until: self.env.clock.now().saturating_add(timeout),
             closing: &self.closing,
+            finds_deadlocks: true,
         }
     }
 

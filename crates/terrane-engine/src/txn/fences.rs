@@ -303,7 +303,8 @@ mod tests {
     #[test]
     fn nobody_else_gets_a_lock_behind_a_fence() {
         let (env, closing) = (Env::real(), AtomicBool::new(false));
-        let impatient = Patience { env: &env, until: Duration::ZERO, closing: &closing };
+        let impatient =
+            Patience { env: &env, until: Duration::ZERO, closing: &closing, finds_deadlocks: true };
         let key = |text: &str| LockKey::new(TableId(1), text.as_bytes());
         let bounds = Bounds { lower: Bound::Included(b"b".to_vec()), upper: Bound::Excluded(b"d".to_vec()) };
         let ranges: Arc<[KeyRange]> = [KeyRange { table: TableId(1), bounds }].into();

@@ -16,6 +16,9 @@
 //! has no queue, so behind a fence that stands only its owner is granted any. The order of mutexes is shard, then fences
 //! or graph.
 
+#[path = "locks/evict.rs"]
+mod evict;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +28,7 @@ use terrane_base::TableId;
 use terrane_base::env::Env;
 use terrane_base::sync::{Condvar, Mutex, MutexGuard, unlocked};
 
+use crate::txn::expiry::Expiries;
 use crate::txn::fences::{Fence, Fences, Ground, InFront};
 use crate::txn::waits::{Edge, Waits};
 
@@ -73,6 +77,8 @@ pub(crate) struct Patience<'e> {
     pub(crate) until: Duration,
     /// Ends every patience.
     pub(crate) closing: &'e AtomicBool,
+    /// Whether a wait that closes a circle is refused.
+    pub(crate) finds_deadlocks: bool,
 }
 
 /// Why something was not waited for to its end.
@@ -210,13 +216,16 @@ pub(crate) struct LockTable {
     shards: Vec<Shard>,
     waits: Mutex<Waits>,
     fences: Fences,
+    /// Whose locks may be taken from some moment on.
+    pub(crate) expiries: Expiries,
 }
 
 impl LockTable {
     /// No locks.
     pub(crate) fn new() -> LockTable {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        LockTable { shards, waits: Mutex::default(), fences: Fences::default() }
+        let (waits, fences, expiries) = (Mutex::default(), Fences::default(), Expiries::default());
+        LockTable { shards, waits, fences, expiries }
     }
 
     fn shard(&self, key: &LockKey) -> &Shard {
@@ -239,18 +248,26 @@ impl LockTable {
             locks = shard.locks.lock();
         }
         let lock = locks.entry(key.clone()).or_default();
+        if self.evict(lock, owner, patience) {
+            lock.settle(&mut self.waits.lock());
+            shard.changed.notify_all();
+        }
         if lock.request(owner, mode) {
             return Ok(());
         }
         let place = lock.place_of(owner).expect("what is not granted is in the queue");
         let blockers = lock.blockers(place);
-        let cycle = self.waits.lock().add(owner, key.clone(), blockers);
+        let cycle = self.waits.lock().add(owner, key.clone(), blockers, patience.finds_deadlocks);
         if let Some(cycle) = cycle {
             self.withdraw(shard, &mut locks, key, owner);
             return Err(Refusal::Deadlock(cycle));
         }
         loop {
-            let lock = locks.get(key).expect("who waits keeps the lock in the map");
+            let lock = locks.get_mut(key).expect("who waits keeps the lock in the map");
+            if self.evict(lock, owner, patience) {
+                lock.settle(&mut self.waits.lock());
+                shard.changed.notify_all();
+            }
             if lock.place_of(owner).is_none() {
                 return Ok(());
             }
@@ -269,15 +286,15 @@ impl LockTable {
     #[cold]
     fn wait_outside(&self, owner: Owner, key: &LockKey, patience: &Patience<'_>) -> Waited {
         let Some(in_front) = self.fences.in_front_of(owner, key) else { return Ok(()) };
-        self.enlist(owner, key.clone(), &in_front)?;
+        self.enlist(owner, key.clone(), &in_front, patience)?;
         let waited = self.fences.wait_outside(owner, key, &in_front, patience);
         self.waits.lock().remove(owner);
         waited
     }
 
     /// Notes for whom `owner` waits at a fence, unless that closes a circle.
-    fn enlist(&self, owner: Owner, key: LockKey, in_front: &InFront) -> Waited {
-        match self.waits.lock().add(owner, key, in_front.owners()) {
+    fn enlist(&self, owner: Owner, key: LockKey, in_front: &InFront, patience: &Patience<'_>) -> Waited {
+        match self.waits.lock().add(owner, key, in_front.owners(), patience.finds_deadlocks) {
             Some(cycle) => Err(Refusal::Deadlock(cycle)),
             None => Ok(()),
         }
@@ -313,11 +330,14 @@ impl LockTable {
                         fence.stand();
                         return Ok(fence);
                     }
+                    if self.evict_all(&holders, patience) {
+                        continue;
+                    }
                     InFront::Holders(holders)
                 }
                 Err(in_front) => in_front,
             };
-            self.enlist(owner, ground.first(), &in_front)?;
+            self.enlist(owner, ground.first(), &in_front, patience)?;
             let waited = self.fences.wait_behind(&in_front, seen, patience);
             self.waits.lock().remove(owner);
             waited?;

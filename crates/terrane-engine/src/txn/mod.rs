@@ -2,7 +2,8 @@
 //!
 //! * `transaction.rs`: one transaction, from begin to commit, prepare or rollback; `options.rs`: its settings.
 //! * `locks.rs`: locks on keys, for transactions while they run and for every commit while one runs; `waits.rs`: who
-//!   waits for whom; `range.rs`: ranges of keys; `fences.rs`: ranges that are kept free of locks while they are deleted.
+//!   waits for whom; `range.rs`: ranges of keys; `fences.rs`: ranges that are kept free of locks while they are deleted;
+//!   `expiry.rs`: transactions that are over after a time.
 //! * `window.rs`: which commit changed a key last; commits in flight.
 //! * `bulk.rs`: ranges into which extents come. `commit.rs`: the way of a commit through locks and window. `prepared.rs`: two-phase commit.
 //!
@@ -14,6 +15,7 @@
 
 pub(crate) mod bulk;
 mod commit;
+mod expiry;
 mod fences;
 mod locks;
 mod options;
@@ -31,7 +33,7 @@ use terrane_base::watch::Watch;
 
 pub use locks::LockMode;
 pub use options::{Concurrency, Isolation, TransactionOptions};
-pub use transaction::{ScanId, Transaction};
+pub use transaction::{LockMark, ScanId, Transaction};
 
 use crate::stats::Stats;
 use locks::{LockTable, Owner};

@@ -52,6 +52,15 @@ pub struct TransactionOptions {
     pub keys_max: u64,
     /// Most bytes of changes, and of keys that are kept for the commit; by default 256 MiB.
     pub bytes_max: u64,
+    /// Whether a wait that closes a circle of waiters is refused at once; by default it is. Without it such a wait ends as any
+    /// other, after `lock_timeout`.
+    pub finds_deadlocks: bool,
+    /// Whether it sees the moment of its beginning in any case. By default it does not: as long as it has seen nothing, what it
+    /// sees moves on with its first lock, so who waited for a lock does not fail by what its holder wrote.
+    pub keeps_snapshot: bool,
+    /// How long it may take; by default any time. Afterwards it fails to commit or prepare with `TooOld`, and who wants a key that it has
+    /// locked takes the lock from it. A range that it deletes stays kept from others until it is dropped.
+    pub expires_after: Option<Duration>,
 }
 
 impl Default for TransactionOptions {
@@ -62,6 +71,9 @@ impl Default for TransactionOptions {
             lock_timeout: Duration::from_secs(1),
             keys_max: 4 << 20,
             bytes_max: 256 << 20,
+            finds_deadlocks: true,
+            keeps_snapshot: false,
+            expires_after: None,
         }
     }
 }

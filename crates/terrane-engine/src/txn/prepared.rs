@@ -54,12 +54,11 @@ pub(crate) struct Waiting {
 
 impl Transaction {
     /// Makes the changes of `batch` ready to be committed under `name`, durably. The transaction ends; its locks stay
-    /// until the name is committed or rolled back.
+    /// until the name is committed or rolled back, and it must be dropped.
     ///
     /// # Errors
-    /// As [`Transaction::commit`]; `Invalid` for a bad or used name, or with `journal=off`. The transaction is rolled
-    /// back then.
-    pub fn prepare(self, name: &str, batch: &Batch) -> Result<()> {
+    /// As [`Transaction::commit`]; `Invalid` for a bad or used name, or with `journal=off`. The transaction is as it was then.
+    pub fn prepare(&mut self, name: &str, batch: &Batch) -> Result<()> {
         let engine = self.engine().clone();
         engine.check_prepared_name(name)?;
         let table = engine.hidden_table()?;
@@ -76,9 +75,9 @@ impl Transaction {
         Ok(())
     }
 
-    fn prepare_reserved(self, name: &str, batch: &Batch, table: &Table) -> Result<Waiting> {
+    fn prepare_reserved(&mut self, name: &str, batch: &Batch, table: &Table) -> Result<Waiting> {
         let engine = self.engine().clone();
-        let (locks, flight) = {
+        let (locks, flight) = self.in_time(|| {
             let (held, fence, footprint) = self.lock_for_commit(batch)?;
             let patience = engine.patience(self.options().lock_timeout);
             let flight = engine.enter_window(&footprint, true, &patience)?;
@@ -88,8 +87,8 @@ impl Transaction {
             if let Some(fence) = fence {
                 fence.keep();
             }
-            (held.keep(), flight.keep())
-        };
+            Ok((held.keep(), flight.keep()))
+        })?;
         let (owner, locks) = self.hand_over(locks);
         Ok(Waiting { owner, locks, flight })
     }
@@ -198,6 +197,22 @@ impl Engine {
         })?;
         add(&self.counters.transactions_committed, 1);
         Ok(committed.expect("a commit has a number"))
+    }
+
+    /// The changes that are prepared under a name.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing is; `Corrupt`, `Io`.
+    pub fn prepared_batch(&self, name: &str) -> Result<Batch> {
+        let mut record = Vec::new();
+        let is_there = match self.catalog.find_hidden() {
+            Some(table) => self.get(&table, name.as_bytes(), ReadMode::default(), &mut record)?,
+            None => false,
+        };
+        if !is_there {
+            return Err(Error::new(Kind::NotFound, format!("nothing is prepared as {name:?}")));
+        }
+        batch_of(&Stored::decode(&record)?)
     }
 
     /// Gives a prepared transaction up, durably.

@@ -10,6 +10,7 @@
 //!   one scans are kept and validated at the commit in both modes. A range that it deletes is fenced at once.
 
 mod commit;
+mod keys;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -22,11 +23,14 @@ use crate::readers::{Origin, ReaderKind};
 use crate::scan::Bounds;
 use crate::snapshot::Snapshot;
 use crate::stats::add;
+use crate::txn::expiry::Expiry;
 use crate::txn::fences::Ground;
 use crate::txn::locks::{LockKey, LockMode, Owner};
 use crate::txn::options::{Concurrency, Isolation, TransactionOptions};
 use crate::txn::range::KeyRange;
-use commit::{check_delete, check_write};
+use commit::check_delete;
+
+pub use keys::LockMark;
 
 /// What a key, a lock or a range that is kept takes beside its bytes, as counted for the limit.
 const KEPT_OVERHEAD_BYTES: u64 = 96;
@@ -52,6 +56,8 @@ pub struct Transaction {
     has_fences: bool,
     /// Locks that it has taken.
     held: BTreeMap<LockKey, LockMode>,
+    /// Since the first mark: the keys that were locked, or kept for the commit, in order.
+    noted: Option<Vec<LockKey>>,
     /// Keys that must not be changed above this number until it commits.
     reads: BTreeMap<LockKey, SeqNo>,
     /// Some of the reads were for update: they are checked even if nothing is written.
@@ -59,6 +65,8 @@ pub struct Transaction {
     /// Ranges that must be as they were seen.
     scans: Vec<Option<KeyRange>>,
     kept_bytes: u64,
+    /// When it is over, if it may not take any time.
+    expiry: Option<Arc<Expiry>>,
     /// Whether locks and watch belong to a prepared transaction now.
     is_handed_over: bool,
 }
@@ -81,6 +89,8 @@ impl Transaction {
             txn.window.register(|| take_snapshot(&engine, options.isolation, origin.clone()));
         let id = txn.new_owner();
         add(&engine.counters.transactions_begun, 1);
+        let ends = options.expires_after.map(|after| engine.env.clock.now().saturating_add(after));
+        let expiry = ends.map(|at| txn.locks.expiries.add(id, at));
         Ok(Transaction {
             engine,
             id,
@@ -91,10 +101,12 @@ impl Transaction {
             has_begun: false,
             has_fences: false,
             held: BTreeMap::new(),
+            noted: None,
             reads: BTreeMap::new(),
             has_claims: false,
             scans: Vec::new(),
             kept_bytes: 0,
+            expiry,
             is_handed_over: false,
         })
     }
@@ -196,7 +208,7 @@ impl Transaction {
         let range = KeyRange { table, bounds: Bounds { lower, upper } };
         let ground = Ground { ranges: [range.clone()].into(), ..Ground::default() };
         let engine = self.engine.clone();
-        let fence = engine.txn.locks.fence(self.id, &ground, &engine.patience(self.options.lock_timeout));
+        let fence = engine.txn.locks.fence(self.id, &ground, &self.patience(&engine));
         fence.map_err(|refusal| engine.refused(refusal, Some(&range.first())))?.keep();
         self.has_fences = true;
         self.kept_bytes += bounds_bytes(&range.bounds);
@@ -211,44 +223,9 @@ impl Transaction {
     fn begin_with_lock(&mut self) {
         if !self.has_begun {
             self.has_begun = true;
-            self.renew();
-        }
-    }
-
-    fn claim(&mut self, table: TableId, key: &[u8], mode: LockMode) -> Result<()> {
-        let key = LockKey::new(table, key);
-        if self.is_pessimistic() {
-            return self.lock(key, mode);
-        }
-        self.has_begun = true;
-        let since = match &self.snapshot {
-            Some(snapshot) => snapshot.seq(),
-            None => self.engine.visible(),
-        };
-        let bytes = key.key.len() as u64 + KEPT_OVERHEAD_BYTES;
-        // What was read first is what must not have changed.
-        if let std::collections::btree_map::Entry::Vacant(entry) = self.reads.entry(key) {
-            entry.insert(since);
-            self.kept_bytes += bytes;
-        }
-        Ok(())
-    }
-
-    fn lock(&mut self, key: LockKey, mode: LockMode) -> Result<()> {
-        if self.held.get(&key).is_some_and(|held| *held >= mode) {
-            return Ok(());
-        }
-        let engine = self.engine.clone();
-        let patience = engine.patience(self.options.lock_timeout);
-        let taken = engine.txn.locks.acquire(self.id, &key, mode, &patience);
-        taken.map_err(|refusal| engine.refused(refusal, Some(&key)))?;
-        if self.held.insert(key.clone(), mode).is_none() {
-            self.kept_bytes += key.key.len() as u64 + KEPT_OVERHEAD_BYTES;
-        }
-        self.begin_with_lock();
-        match &self.snapshot {
-            Some(snapshot) => engine.validate(self.id, |look| check_write(look, &key, snapshot.seq())),
-            None => Ok(()),
+            if !self.options.keeps_snapshot {
+                self.renew();
+            }
         }
     }
 
@@ -289,6 +266,19 @@ impl Transaction {
     /// # Errors
     /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: nothing was changed, run it again. As [`Engine::write`] besides.
     pub fn commit(self, batch: &Batch, sync: bool) -> Result<SeqNo> {
+        self.try_commit(batch, sync)
+    }
+
+    /// [`Transaction::commit`] that leaves the transaction as it was if it fails. If it does not, the transaction is over and must
+    /// be dropped.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub fn try_commit(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
+        self.in_time(|| self.commit_in_time(batch, sync))
+    }
+
+    fn commit_in_time(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
         if batch.is_empty() && !self.has_claims {
             // What it saw is one moment in the order of commits.
             if sync {
@@ -300,8 +290,7 @@ impl Transaction {
         let engine = self.engine.clone();
         let commit = || {
             let (held, fence, footprint) = self.lock_for_commit(batch)?;
-            let patience = engine.patience(self.options.lock_timeout);
-            let flight = engine.enter_window(&footprint, false, &patience)?;
+            let flight = engine.enter_window(&footprint, false, &self.patience(&engine))?;
             self.validate(&footprint)?;
             let seq = if batch.is_empty() { engine.visible() } else { engine.commit_batch(batch, sync)? };
             flight.land(seq);
@@ -316,8 +305,8 @@ impl Transaction {
         if batch.is_empty() { commit() } else { engine.write_by(batch, |engine| engine.admit(batch), commit) }
     }
 
-    /// Leaves the locks to a prepared transaction: all that it holds, and its number, under which its fences stand.
-    pub(super) fn hand_over(mut self, mut locks: Vec<LockKey>) -> (Owner, Vec<LockKey>) {
+    /// Leaves the locks to a prepared transaction: all that it holds, and its number, under which its fences stand. Then it is over.
+    pub(super) fn hand_over(&mut self, mut locks: Vec<LockKey>) -> (Owner, Vec<LockKey>) {
         self.is_handed_over = true;
         let held = std::mem::take(&mut self.held);
         locks.extend(held.into_keys());
@@ -352,6 +341,9 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         let txn = &self.engine.txn;
         txn.window.unregister(self.since);
+        if self.expiry.is_some() {
+            txn.locks.expiries.remove(self.id);
+        }
         if !self.is_handed_over {
             if self.has_fences {
                 txn.locks.take_down(self.id);

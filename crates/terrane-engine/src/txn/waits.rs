@@ -1,5 +1,5 @@
 //! Who waits for whom. Searched when somebody begins to wait: the edge that closes a cycle is always the last one, and
-//! whoever adds it is refused, so no cycle ever stands.
+//! whoever adds it is refused. A cycle stands only where who closed it wants to wait for its time all the same.
 //!
 //! Invariant: the edges of a waiter name everybody who must go before it is granted, and nobody who need not.
 
@@ -31,11 +31,17 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// Adds a waiter, unless that closes a cycle: then returns the cycle, beginning with the new waiter.
-    pub(crate) fn add(&mut self, waiter: Owner, key: LockKey, on: Vec<Owner>) -> Option<Vec<Edge>> {
+    /// Adds a waiter, unless that closes a cycle and `finds` is set: then returns the cycle, beginning with the new waiter.
+    pub(crate) fn add(
+        &mut self,
+        waiter: Owner,
+        key: LockKey,
+        on: Vec<Owner>,
+        finds: bool,
+    ) -> Option<Vec<Edge>> {
         let before = self.by_waiter.insert(waiter, Wait { key, on });
         debug_assert!(before.is_none(), "an owner waits for one lock at a time");
-        let cycle = self.cycle(waiter);
+        let cycle = if finds { self.cycle(waiter) } else { None };
         if cycle.is_some() {
             self.by_waiter.remove(&waiter);
         }

@@ -1,5 +1,7 @@
 //! The modules that are explored.
 
+#[path = "../../src/txn/expiry.rs"]
+pub(crate) mod expiry;
 #[path = "../../src/txn/fences.rs"]
 pub(crate) mod fences;
 #[path = "../../src/txn/locks.rs"]

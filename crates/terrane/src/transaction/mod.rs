@@ -1,5 +1,6 @@
 //! Transactions: changes that are made beside those of others as if nobody else were there.
 
+mod bare;
 mod deleted;
 mod indexed;
 mod iter;
@@ -12,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use terrane_base::{Error, Result, SeqNo};
 use terrane_engine::{Bounds, LockMode, Origin, ReaderKind, ScanId, Transaction as Core, TransactionOptions};
 
+pub use bare::{BareTransaction, LockMark};
 pub use indexed::IndexedBatch;
 pub use iter::{BatchIter, TransactionIter};
 
@@ -79,14 +81,7 @@ impl Transaction {
 
     fn checked(&self, table: &Table) -> Result<MutexGuard<'_, Core>> {
         let core = self.core();
-        if table.engine.instance() != core.engine().instance() {
-            return Err(Error::invalid(format!(
-                "table {:?} is of another opened database than the transaction",
-                table.name()
-            )));
-        }
-        table.refuse_if_dropped()?;
-        Ok(core)
+        require_table(&core, table).map(|()| core)
     }
 
     fn check_limits(&self, core: &Core, more_bytes: usize) -> Result<()> {
@@ -256,13 +251,23 @@ impl Transaction {
     /// 64 MiB of changes and locks.
     pub fn prepare(self, name: &str) -> Result<()> {
         let Transaction { batch, core, .. } = self;
-        let core = core.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut core = core.into_inner().unwrap_or_else(PoisonError::into_inner);
         batch.batch.check(core.engine())?;
         core.prepare(name, &batch.batch.records)
     }
 
     /// Gives every change up. The same as dropping it.
     pub fn rollback(self) {}
+}
+
+/// Refuses a table of another database, or one that was dropped.
+fn require_table(core: &Core, table: &Table) -> Result<()> {
+    if table.engine.instance() != core.engine().instance() {
+        let name = table.name();
+        let message = format!("table {name:?} is of another opened database than the transaction");
+        return Err(Error::invalid(message));
+    }
+    table.refuse_if_dropped()
 }
 
 impl fmt::Debug for Transaction {

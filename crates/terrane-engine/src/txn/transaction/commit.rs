@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use terrane_base::{Batch, Result, SeqNo};
+use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 
 use super::Transaction;
 use crate::txn::commit::{Held, keys_of};
@@ -12,6 +12,39 @@ use crate::txn::range::{KeyRange, deletes_of};
 use crate::txn::window::{Footprint, Look, Verdict};
 
 impl Transaction {
+    /// Whether it has taken longer than it may.
+    #[must_use]
+    pub fn has_expired(&self) -> bool {
+        self.expiry.as_ref().is_some_and(|expiry| expiry.is_over(self.engine.env.clock.now()))
+    }
+
+    /// Ends it by `end`, unless its time is over. If that fails it runs on.
+    pub(in crate::txn) fn in_time<T>(&self, end: impl FnOnce() -> Result<T>) -> Result<T> {
+        let Some(expiry) = &self.expiry else { return end() };
+        if !expiry.begin_end(self.engine.env.clock.now()) {
+            return Err(self.expired());
+        }
+        end().inspect_err(|_| expiry.go_on())
+    }
+
+    /// Refuses more locks once somebody may have taken one.
+    pub(super) fn refuse_if_lost(&self) -> Result<()> {
+        match &self.expiry {
+            Some(expiry) if expiry.is_lost() => Err(self.expired()),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn expired(&self) -> Error {
+        let message = format!(
+            "transaction {} has taken longer than expires_after: others may have its locks; run it again, sooner to its end, or \
+             raise the option",
+            self.id
+        );
+        Error::new(Kind::TooOld, message)
+    }
+
     /// Takes the locks that the commit needs and that are not held. Where an optimistic one deletes ranges it holds nothing
     /// yet, and gets everything at once or waits: one fence around all that it changes or has read.
     pub(in crate::txn) fn lock_for_commit(
@@ -25,7 +58,7 @@ impl Transaction {
             keys.sort_unstable();
             keys.dedup();
             let ground = Ground { keys: keys.into(), ranges: deletes.clone(), is_alone: false };
-            let patience = self.engine.patience(self.options.lock_timeout);
+            let patience = self.patience(&self.engine);
             let fence = self.engine.txn.locks.fence(self.id, &ground, &patience);
             let first = deletes.first().map(KeyRange::first);
             let fence = fence.map_err(|refusal| self.engine.refused(refusal, first.as_ref()))?;
@@ -36,7 +69,7 @@ impl Transaction {
             self.reads.keys().map(|key| (key, LockMode::Shared)).collect();
         wanted.extend(writes.iter().map(|key| (key, LockMode::Exclusive)));
         let mut held = Held::new(&self.engine.txn.locks, self.id);
-        let patience = self.engine.patience(self.options.lock_timeout);
+        let patience = self.patience(&self.engine);
         for (key, mode) in wanted {
             if self.held.get(key).is_none_or(|held| *held < mode) {
                 let taken = held.acquire(key, mode, &patience);

@@ -1,0 +1,99 @@
+//! Keys that a transaction locks, or keeps to check them at its commit.
+
+use std::collections::btree_map::Entry;
+
+use terrane_base::{Result, TableId};
+
+use super::commit::check_write;
+use super::{KEPT_OVERHEAD_BYTES, Transaction};
+use crate::engine::Engine;
+use crate::txn::locks::{LockKey, LockMode, Patience};
+
+/// A moment of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct LockMark(usize);
+
+impl Transaction {
+    pub(super) fn claim(&mut self, table: TableId, key: &[u8], mode: LockMode) -> Result<()> {
+        let key = LockKey::new(table, key);
+        if self.is_pessimistic() {
+            return self.lock(key, mode);
+        }
+        self.has_begun = true;
+        let since = match &self.snapshot {
+            Some(snapshot) => snapshot.seq(),
+            None => self.engine.visible(),
+        };
+        let bytes = kept_bytes(&key);
+        // What was read first is what must not have changed.
+        if let Entry::Vacant(entry) = self.reads.entry(key) {
+            if let Some(noted) = &mut self.noted {
+                noted.push(entry.key().clone());
+            }
+            entry.insert(since);
+            self.kept_bytes += bytes;
+        }
+        Ok(())
+    }
+
+    pub(super) fn lock(&mut self, key: LockKey, mode: LockMode) -> Result<()> {
+        self.refuse_if_lost()?;
+        if self.held.get(&key).is_some_and(|held| *held >= mode) {
+            return Ok(());
+        }
+        let engine = self.engine.clone();
+        let taken = engine.txn.locks.acquire(self.id, &key, mode, &self.patience(&engine));
+        taken.map_err(|refusal| engine.refused(refusal, Some(&key)))?;
+        let is_new = self.held.insert(key.clone(), mode).is_none();
+        if is_new {
+            self.kept_bytes += kept_bytes(&key);
+        }
+        self.begin_with_lock();
+        let checked = match &self.snapshot {
+            Some(snapshot) => engine.validate(self.id, |look| check_write(look, &key, snapshot.seq())),
+            None => Ok(()),
+        };
+        match (&checked, &mut self.noted) {
+            // Who is refused has nothing of it.
+            (Err(_), _) if is_new => self.unlock(&key),
+            (Ok(()), Some(noted)) if is_new => noted.push(key),
+            _ => {}
+        }
+        checked
+    }
+
+    /// Gives back one lock.
+    fn unlock(&mut self, key: &LockKey) {
+        if self.held.remove(key).is_some() {
+            self.kept_bytes -= kept_bytes(key);
+            self.engine.txn.locks.release(self.id, [key]);
+        }
+    }
+
+    pub(super) fn patience<'e>(&self, engine: &'e Engine) -> Patience<'e> {
+        let patience = engine.patience(self.options.lock_timeout);
+        Patience { finds_deadlocks: self.options.finds_deadlocks, ..patience }
+    }
+
+    /// Marks this moment, for [`Transaction::release_since`].
+    pub fn mark(&mut self) -> LockMark {
+        LockMark(self.noted.get_or_insert_default().len())
+    }
+
+    /// Gives back locks of keys that were first locked after a mark, and no longer checks keys that were first read for update
+    /// after it. What was done with them must be taken back as well. A lock that became exclusive stays.
+    pub fn release_since(&mut self, mark: LockMark) {
+        let Some(noted) = &mut self.noted else { return };
+        let since: Vec<_> = noted.drain(mark.0.min(noted.len())..).collect();
+        for key in since {
+            self.unlock(&key);
+            if self.reads.remove(&key).is_some() {
+                self.kept_bytes -= kept_bytes(&key);
+            }
+        }
+    }
+}
+
+fn kept_bytes(key: &LockKey) -> u64 {
+    key.key.len() as u64 + KEPT_OVERHEAD_BYTES
+}

@@ -1,0 +1,168 @@
+//! Transactions whose changes are kept elsewhere: by a layer that has a form of batch of its own.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use terrane_base::record::Record;
+use terrane_base::{RecordKind, Result, SeqNo, Stored, TableId};
+use terrane_engine::{ChangeKind, Concurrency, LockMode, Transaction as Core, TransactionOptions};
+
+pub use terrane_engine::LockMark;
+
+use super::require_table;
+use crate::{Batch, Db, Snapshot, Sync, Table};
+
+/// A transaction that knows keys and no values: who uses it keeps the changes, reads by itself, says which keys it means to
+/// change or has read, and brings the changes as a [`Batch`] in the end. For layers with a form of batch of their own;
+/// others have [`Transaction`](crate::Transaction).
+///
+/// Levels above [`Isolation::Snapshot`](crate::Isolation::Snapshot) promise no more than that one, for nothing is known of reads but
+/// what is locked. Dropped, it is rolled back.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let db = terrane::Db::open(dir.path().join("data"))?;
+/// let table = db.default_table();
+/// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
+/// transaction.lock(table, b"k", true)?;
+/// db.put(b"k", b"somebody else's")?;
+/// let mut batch = terrane::Batch::new();
+/// batch.put(table, b"k", b"mine")?;
+/// let refused = transaction.commit(&batch, terrane::Sync::No).unwrap_err();
+/// assert_eq!(refused.kind(), terrane::Kind::Conflict);
+/// # Ok(())
+/// # }
+/// ```
+pub struct BareTransaction {
+    core: Core,
+}
+
+impl BareTransaction {
+    /// Its number, as errors of other transactions name it; unique while the database is open.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.core.id()
+    }
+
+    /// The moment that nobody may have changed its keys after; `None` at [`Isolation::ReadCommitted`](crate::Isolation::ReadCommitted),
+    /// where that is the moment of each lock.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.core.snapshot().map(|pin| Snapshot { pin: pin.clone() })
+    }
+
+    /// Has `key` for this transaction until its end; `exclusive`: alone. An optimistic transaction takes no lock, but notices at
+    /// its commit if somebody changed the key.
+    ///
+    /// # Errors
+    /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: the key is not locked, other locks stay. `Full` beyond the limits of the
+    /// transaction, `Invalid` for a bad key or a table of another database, `NotFound` if the table was dropped.
+    pub fn lock(&mut self, table: &Table, key: &[u8], exclusive: bool) -> Result<()> {
+        terrane_base::key::check_key(key)?;
+        require_table(&self.core, table)?;
+        self.core.check_limits(1, key.len() as u64)?;
+        let mode = if exclusive { LockMode::Exclusive } else { LockMode::Shared };
+        let is_write = exclusive && self.core.options().concurrency == Concurrency::Pessimistic;
+        table.encoding(key, |key| match is_write {
+            true => self.core.before_write(table.id(), key),
+            false => self.core.before_read_for_update(table.id(), key, mode),
+        })
+    }
+
+    /// Whether it has taken longer than [`TransactionOptions::expires_after`] allows: what fails with `TooOld` fails for that.
+    #[must_use]
+    pub fn has_expired(&self) -> bool {
+        self.core.has_expired()
+    }
+
+    /// Marks this moment, for [`BareTransaction::release_since`].
+    pub fn mark(&mut self) -> LockMark {
+        self.core.mark()
+    }
+
+    /// Gives back the keys that were first locked after a mark. What was changed there since must be taken back as well. A shared lock
+    /// that became exclusive after the mark stays as it is.
+    pub fn release_since(&mut self, mark: LockMark) {
+        self.core.release_since(mark);
+    }
+
+    /// Commits the changes of `batch`, all or none. Returns the position in the order of commits. It locks what the batch changes
+    /// and is not locked yet. After it has succeeded the transaction is over and is to be dropped; if it fails, the transaction is as it was.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`](crate::Transaction::commit).
+    pub fn commit(&mut self, batch: &Batch, sync: Sync) -> Result<SeqNo> {
+        batch.check(self.core.engine())?;
+        self.core.try_commit(&batch.records, sync.is_yes())
+    }
+
+    /// Makes the changes of `batch` ready to be committed under `name`, as
+    /// [`Transaction::prepare`](crate::Transaction::prepare). After it has succeeded the transaction is over and is to be dropped; if it
+    /// fails, the transaction is as it was.
+    ///
+    /// # Errors
+    /// As [`Transaction::prepare`](crate::Transaction::prepare).
+    pub fn prepare(&mut self, name: &str, batch: &Batch) -> Result<()> {
+        batch.check(self.core.engine())?;
+        self.core.prepare(name, &batch.records)
+    }
+}
+
+impl fmt::Debug for BareTransaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (id, options) = (self.core.id(), self.core.options());
+        f.debug_struct("BareTransaction").field("id", &id).field("options", options).finish_non_exhaustive()
+    }
+}
+
+impl Db {
+    /// Begins a transaction whose changes the caller keeps.
+    ///
+    /// # Errors
+    /// As [`Db::transaction`].
+    #[track_caller]
+    pub fn bare_transaction(&self, options: &TransactionOptions) -> Result<BareTransaction> {
+        Ok(BareTransaction { core: Core::begin(self.engine().clone(), options.clone())? })
+    }
+
+    /// Tells the changes that are prepared under `name`, in their order, each with the number of its table. Those of tables that
+    /// were dropped since are left out, as they are at the commit.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing is prepared under the name; `Corrupt`, `Io`.
+    pub fn prepared_changes(&self, name: &str, tell: &mut dyn FnMut(u32, ChangeKind<'_>)) -> Result<()> {
+        let batch = self.engine().prepared_batch(name)?;
+        let tables = self.tables().into_iter().filter_map(|name| self.table(&name).ok());
+        let tables: BTreeMap<TableId, Table> = tables.map(|table| (table.id(), table)).collect();
+        for record in batch.records() {
+            let Some(table) = tables.get(&record.table) else { continue };
+            let Some(order) = &table.order else {
+                change_of(&record)?.into_iter().for_each(|change| tell(record.table.0, change));
+                continue;
+            };
+            let key = order.decode(record.key)?;
+            let end = match record.kind {
+                RecordKind::RangeDelete => Cow::Owned(order.decode(record.value)?),
+                _ => Cow::Borrowed(record.value),
+            };
+            let decoded = Record { key: &key, value: &end, ..record };
+            change_of(&decoded)?.into_iter().for_each(|change| tell(record.table.0, change));
+        }
+        Ok(())
+    }
+}
+
+/// A record as users are told of it; none for kinds that no batch of theirs has.
+fn change_of<'r>(record: &Record<'r>) -> Result<Option<ChangeKind<'r>>> {
+    let (key, stored) = (record.key, Stored::decode(record.kind, record.value)?);
+    Ok(match record.kind {
+        RecordKind::Put | RecordKind::PutUntil => Some(ChangeKind::Put { key, value: stored.value }),
+        RecordKind::Delete => Some(ChangeKind::Delete { key }),
+        RecordKind::SingleDelete => Some(ChangeKind::SingleDelete { key }),
+        RecordKind::Merge | RecordKind::MergeUntil => Some(ChangeKind::Merge { key, operand: stored.value }),
+        RecordKind::RangeDelete => Some(ChangeKind::DeleteRange { start: key, end: record.value }),
+        _ => None,
+    })
+}
