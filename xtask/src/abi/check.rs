@@ -50,25 +50,41 @@ pub(super) fn by_hand(tree: &Tree, abi: &Abi) -> Vec<Finding> {
     findings
 }
 
-/// Every `fn rocksdb_NAME(..)` of a file.
+/// Every `fn rocksdb_NAME(..)` of a file, and both of `fn rocksdb_NAME | rocksdb_NAME_cf(.. ; ..)`: the second one has a handle of a
+/// column family where the semicolon stands.
 fn functions(path: &str, text: &str) -> Vec<(String, Found)> {
     let mut functions = Vec::new();
     for (at, mark) in text.match_indices("fn rocksdb_") {
         let rest = &text[at + mark.len() - "rocksdb_".len()..];
         let Some((name, rest)) = rest.split_once('(') else { continue };
         let Some(end) = closing(rest) else { continue };
-        let arguments = split(&rest[..end]).into_iter().filter_map(|argument| {
-            let (_, kind) = argument.split_once(':')?;
-            Some(kind.trim().to_owned())
-        });
-        let arguments = arguments.collect();
         let after = rest[end + 1..].trim_start();
         let result = after.strip_prefix("->").and_then(|after| after.split_once('{'));
-        let result = result.map_or("()", |(result, _)| result.trim()).to_owned();
-        let line = line_of(text, at);
-        functions.push((name.to_owned(), Found { path: path.to_owned(), line, arguments, result }));
+        let result = result.map_or("()", |(result, _)| result.split(" as ").next().unwrap_or("").trim());
+        let found = |arguments: Vec<String>| Found {
+            path: path.to_owned(),
+            line: line_of(text, at),
+            arguments,
+            result: result.to_owned(),
+        };
+        let (before, behind) = rest[..end].split_once(';').unwrap_or((&rest[..end], ""));
+        let (before, behind) = (kinds(before), kinds(behind));
+        if let Some((name, of_family)) = name.split_once('|') {
+            let handle = vec!["Option<&FamilyHandle>".to_owned()];
+            let arguments = [before.clone(), handle, behind.clone()].concat();
+            functions.push((of_family.trim().to_owned(), found(arguments)));
+            functions.push((name.trim().to_owned(), found([before, behind].concat())));
+        } else {
+            functions.push((name.to_owned(), found([before, behind].concat())));
+        }
     }
     functions
+}
+
+/// The types of arguments.
+fn kinds(arguments: &str) -> Vec<String> {
+    let kinds = split(arguments).into_iter().filter_map(|argument| argument.split_once(':'));
+    kinds.map(|(_, kind)| kind.trim().to_owned()).collect()
 }
 
 /// Where the parenthesis closes that is open at the beginning.
@@ -141,5 +157,15 @@ mod tests {
         let classes: Vec<&str> = found[0].1.arguments.iter().map(|kind| class(kind)).collect();
         assert_eq!(classes, ["Pointer", "Pointer", "usize"]);
         assert_eq!(found[0].1.result, "u8");
+    }
+
+    #[test]
+    fn twins_are_two_functions() {
+        let found = functions("a.rs", "fn rocksdb_x | rocksdb_x_cf(a: u64; n: usize) -> u8 as of {\n}\n");
+        let [(of_family, with), (name, without)] = found.as_slice() else { panic!("two of them") };
+        assert_eq!((name.as_str(), of_family.as_str()), ("rocksdb_x", "rocksdb_x_cf"));
+        assert_eq!(without.arguments, ["u64", "usize"]);
+        assert_eq!(with.arguments, ["u64", "Option<&FamilyHandle>", "usize"]);
+        assert_eq!((with.result.as_str(), without.result.as_str()), ("u8", "u8"));
     }
 }
