@@ -15,6 +15,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use crate::failure::{Failure, Result};
 
@@ -245,6 +246,40 @@ pub(crate) fn lasting_list<T>(pointers: &[*mut T]) -> *mut *mut T {
             std::alloc::handle_alloc_error(std::alloc::Layout::for_value(pointers));
         }
         std::ptr::copy_nonoverlapping(pointers.as_ptr(), memory, pointers.len());
+        memory
+    }
+}
+
+/// Something that is held by count elsewhere, lent without a count: for handles that callers free as plain memory. Callers use such a
+/// handle no longer than what it was got from.
+pub(crate) struct Lent<T>(*const T);
+
+impl<T> Lent<T> {
+    /// Lends it.
+    pub(crate) fn of(held: &Arc<T>) -> Lent<T> {
+        Lent(Arc::as_ptr(held))
+    }
+
+    /// It, held by count.
+    pub(crate) fn held(&self) -> Arc<T> {
+        // SAFETY: the pointer is that of a counted value, which the caller from C has somebody else hold during the call.
+        unsafe {
+            Arc::increment_strong_count(self.0);
+            Arc::from_raw(self.0)
+        }
+    }
+}
+
+/// A handle in memory of the C library, for the caller to free as such: what it holds is not dropped then.
+pub(crate) fn lasting_handle<T>(handle: T) -> *mut T {
+    const { assert!(align_of::<T>() <= 16, "memory of the C library is aligned so far") };
+    // SAFETY: so much is allocated as is written, and it is aligned.
+    unsafe {
+        let memory = libc::malloc(size_of::<T>().max(1)).cast::<T>();
+        if memory.is_null() {
+            std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>());
+        }
+        memory.write(handle);
         memory
     }
 }

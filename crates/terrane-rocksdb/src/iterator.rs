@@ -2,7 +2,10 @@
 //!
 //! An iterator is a cursor of the engine within the bounds of its options, and what the options ask for beside: to stay within
 //! the prefix that it was placed in, to see what is written later at each placement (`tailing`), to keep every key that it
-//! gave out (`pin_data`). After a failure it is not valid, and says the failure until it is placed again.
+//! gave out (`pin_data`). It may also be a batch over another iterator ([`overlay`]). After a failure it is not valid, and says the
+//! failure until it is placed again.
+
+mod overlay;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,21 +15,49 @@ use std::sync::Arc;
 
 use terrane::Cursor;
 
+use crate::batch::SharedBatch;
 use crate::border::{Bytes, List, Out, OutList, Slice};
-use crate::callbacks::Transform;
+use crate::callbacks::{Slot, Transform};
 use crate::database::{Database, Family, FamilyHandle, family};
 use crate::failure::{Failure, Given, Result};
 use crate::objects::ReadOptions;
+use crate::twins::Of;
+use overlay::{At, Bounds, Overlay};
 
 /// An iterator.
 pub(crate) struct Iter {
-    /// None if there is nothing between the bounds.
-    cursor: Option<Cursor>,
+    source: Source,
     failure: Option<Failure>,
     is_tailing: bool,
     prefix: Option<WithinPrefix>,
     /// Keys that were given out, where they must stay.
     pinned: Option<RefCell<Vec<Box<[u8]>>>>,
+    /// The operator of its column family.
+    slot: Arc<Slot>,
+}
+
+/// Where rows come from.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every iterator has a cursor, and lies in a box of its own"
+)]
+enum Source {
+    /// There is nothing between the bounds.
+    Nothing,
+    Cursor(Cursor),
+    /// A batch over another iterator.
+    Overlay(Box<Overlay>),
+}
+
+/// How the position is moved.
+#[derive(Clone, Copy)]
+enum Motion<'k> {
+    First,
+    Last,
+    Seek(&'k [u8]),
+    SeekBack(&'k [u8]),
+    Next,
+    Prev,
 }
 
 /// The prefix that an iterator stays within.
@@ -36,8 +67,45 @@ struct WithinPrefix {
     current: Option<Vec<u8>>,
 }
 
+impl Source {
+    #[inline]
+    fn row(&self) -> Option<(&[u8], &[u8])> {
+        match self {
+            Source::Nothing => None,
+            Source::Cursor(cursor) => cursor.row(),
+            Source::Overlay(overlay) => overlay.row(),
+        }
+    }
+
+    #[inline]
+    fn go(&mut self, motion: Motion<'_>) -> Result<()> {
+        let cursor = match self {
+            Source::Nothing => return Ok(()),
+            Source::Cursor(cursor) => cursor,
+            Source::Overlay(overlay) => return overlay.go(motion),
+        };
+        match motion {
+            Motion::First => cursor.seek_first(),
+            Motion::Last => cursor.seek_last(),
+            Motion::Seek(key) => cursor.seek(key),
+            Motion::SeekBack(key) => cursor.seek_back(key),
+            Motion::Next => cursor.next(),
+            Motion::Prev => cursor.prev(),
+        }
+        .map_err(Failure::from)
+    }
+
+    fn refresh(&mut self) {
+        match self {
+            Source::Nothing => {}
+            Source::Cursor(cursor) => cursor.refresh(),
+            Source::Overlay(overlay) => overlay.refresh(),
+        }
+    }
+}
+
 impl Iter {
-    fn new(family: &Family, options: Option<&ReadOptions>) -> Iter {
+    pub(crate) fn new(family: &Family, options: Option<&ReadOptions>) -> Iter {
         let default = ReadOptions::default();
         let options = options.unwrap_or(&default);
         let lower = options.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
@@ -49,18 +117,46 @@ impl Iter {
             Some(snapshot) => snapshot.range_cursor(&family.table, range),
             None => family.table.range_cursor(range),
         };
-        let (cursor, failure) = match cursor {
-            Ok(cursor) => (Some(cursor), None),
-            Err(error) => (None, Some(error.into())),
+        let (source, failure) = match cursor {
+            Ok(cursor) if !is_empty => (Source::Cursor(cursor), None),
+            Ok(_) => (Source::Nothing, None),
+            Err(error) => (Source::Nothing, Some(error.into())),
         };
         let transform = family.transform.clone().filter(|_| options.knobs.prefix_same_as_start != 0);
         Iter {
-            cursor: cursor.filter(|_| !is_empty),
+            source,
             failure,
             is_tailing: options.knobs.tailing != 0 && options.snapshot.is_none(),
             prefix: transform.map(|transform| WithinPrefix { transform, current: None }),
             pinned: (options.knobs.pin_data != 0).then(RefCell::default),
+            slot: family.slot.clone(),
         }
+    }
+
+    /// The keys of a batch over `base`, those of the batch within the bounds of the options; none without a handle where one must be.
+    pub(crate) fn over(
+        mut base: Box<Iter>,
+        batch: SharedBatch,
+        of: Of<'_>,
+        options: Option<&ReadOptions>,
+    ) -> Option<Iter> {
+        let bounds =
+            options.map(|options| Bounds { lower: options.lower.clone(), upper: options.upper.clone() });
+        // What is asked for beside rows is that of the whole.
+        let (failure, prefix, pinned) = (base.failure.clone(), base.prefix.take(), base.pinned.take());
+        let slot = base.slot.clone();
+        let overlay = Overlay {
+            base,
+            batch,
+            family: of.id()?,
+            operator: slot.operator(),
+            bounds: bounds.unwrap_or_default(),
+            is_forward: true,
+            own: None,
+            at: At::Nowhere,
+        };
+        let source = Source::Overlay(Box::new(overlay));
+        Some(Iter { source, failure, is_tailing: false, prefix, pinned, slot })
     }
 
     /// The row at the position, if there is one that may be shown.
@@ -69,35 +165,51 @@ impl Iter {
         if self.failure.is_some() {
             return None;
         }
-        let row = self.cursor.as_ref()?.row()?;
+        let row = self.source.row()?;
         match &self.prefix {
             None => Some(row),
             Some(prefix) => prefix.shows(row.0).then_some(row),
         }
     }
 
-    /// Places the cursor; `target` is the key it is placed by, if there is one.
-    fn place(&mut self, target: Option<&[u8]>, place: impl FnOnce(&mut Cursor) -> terrane::Result<()>) {
-        let Some(cursor) = &mut self.cursor else { return };
-        if self.is_tailing {
-            cursor.refresh();
+    /// Places the position.
+    fn place(&mut self, motion: Motion<'_>) {
+        if matches!(self.source, Source::Nothing) {
+            return;
         }
-        self.failure = place(cursor).err().map(Failure::from);
+        if self.is_tailing {
+            self.source.refresh();
+        }
+        self.failure = self.source.go(motion).err();
         if let Some(prefix) = &mut self.prefix {
-            let by = target.or_else(|| cursor.row().map(|(key, _)| key));
+            let by = match motion {
+                Motion::Seek(target) | Motion::SeekBack(target) => Some(target),
+                _ => self.source.row().map(|(key, _)| key),
+            };
             prefix.current = by.and_then(|by| prefix.transform.prefix(by)).map(Cow::into_owned);
         }
     }
 
     /// Takes a step, from a row that is shown.
     #[inline]
-    fn step(&mut self, step: impl FnOnce(&mut Cursor) -> terrane::Result<()>) {
-        if self.row().is_none() {
-            return;
+    fn step(&mut self, motion: Motion<'_>) {
+        if self.row().is_some() {
+            self.failure = self.source.go(motion).err();
         }
-        if let Some(cursor) = &mut self.cursor {
-            self.failure = step(cursor).err().map(Failure::from);
+    }
+
+    /// Moves it as the base of another one.
+    fn moved(&mut self, motion: Motion<'_>) -> Result<()> {
+        match motion {
+            Motion::Next | Motion::Prev => self.step(motion),
+            _ => self.place(motion),
         }
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    fn refresh(&mut self) {
+        self.failure = None;
+        self.source.refresh();
     }
 
     /// The key at the position, where it stays as long as the options say.
@@ -172,39 +284,37 @@ export! {
 
     fn rocksdb_iter_seek_to_first(iter: Option<&mut Iter>) {
         if let Some(iter) = iter {
-            iter.place(None, Cursor::seek_first);
+            iter.place(Motion::First);
         }
     }
 
     fn rocksdb_iter_seek_to_last(iter: Option<&mut Iter>) {
         if let Some(iter) = iter {
-            iter.place(None, Cursor::seek_last);
+            iter.place(Motion::Last);
         }
     }
 
     fn rocksdb_iter_seek(iter: Option<&mut Iter>, key: Bytes<'_>, len: usize) {
         if let Some(iter) = iter {
-            let key = key.of(len);
-            iter.place(Some(key), |cursor| cursor.seek(key));
+            iter.place(Motion::Seek(key.of(len)));
         }
     }
 
     fn rocksdb_iter_seek_for_prev(iter: Option<&mut Iter>, key: Bytes<'_>, len: usize) {
         if let Some(iter) = iter {
-            let key = key.of(len);
-            iter.place(Some(key), |cursor| cursor.seek_back(key));
+            iter.place(Motion::SeekBack(key.of(len)));
         }
     }
 
     fn rocksdb_iter_next(iter: Option<&mut Iter>) {
         if let Some(iter) = iter {
-            iter.step(Cursor::next);
+            iter.step(Motion::Next);
         }
     }
 
     fn rocksdb_iter_prev(iter: Option<&mut Iter>) {
         if let Some(iter) = iter {
-            iter.step(Cursor::prev);
+            iter.step(Motion::Prev);
         }
     }
 
@@ -232,11 +342,7 @@ export! {
     }
 
     fn rocksdb_iter_refresh(iter: Option<&mut Iter>, error: ErrPtr<'_>) {
-        let iter = iter.given()?;
-        iter.failure = None;
-        if let Some(cursor) = &mut iter.cursor {
-            cursor.refresh();
-        }
+        iter.given()?.refresh();
         Ok(())
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! * [`border`]: what passes between C and Rust, and the macros that export functions. [`failure`]: errors as text.
 //! * [`objects`]: options, caches, filter policies, environments. [`callbacks`]: functions of the user.
-//! * [`database`]: open, read, write, maintain. [`batch`]: write batches in RocksDB's layout. [`iterator`].
+//! * [`database`]: open, read, write, maintain. [`batch`]: write batches in RocksDB's layout, with an index, too. [`iterator`].
+//! * [`transactions`]: optimistic and pessimistic ones. [`twins`]: functions with and without a handle of a column family.
 //!
 //! # Invariants
 //! 1. No panic leaves an exported function: it becomes an error, or what the function returns when it fails.
@@ -18,6 +19,8 @@
 mod border;
 #[macro_use]
 mod knobs;
+#[macro_use]
+mod twins;
 
 mod batch;
 mod callbacks;
@@ -27,3 +30,4 @@ mod files;
 mod generated;
 mod iterator;
 mod objects;
+mod transactions;

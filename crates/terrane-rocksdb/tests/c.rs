@@ -95,6 +95,26 @@ fn batch() {
 }
 
 #[test]
+fn indexed() {
+    run("indexed");
+}
+
+#[test]
+fn transactions() {
+    run("transactions");
+}
+
+#[test]
+fn optimistic() {
+    run("optimistic");
+}
+
+#[test]
+fn prepared() {
+    run("prepared");
+}
+
+#[test]
 fn iterator() {
     run("iterator");
 }

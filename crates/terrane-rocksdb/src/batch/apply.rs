@@ -58,6 +58,30 @@ fn add(batch: &mut Batch, family: &Family, change: Change<'_>) -> Result<()> {
     Ok(())
 }
 
+impl WriteBatch {
+    /// Writes its changes.
+    pub(crate) fn write(&mut self, database: &Database, options: Option<&WriteOptions>) -> Result<()> {
+        let mode = Mode::of(options)?;
+        database.refuse_if_read_only()?;
+        self.as_engine_batch(database, mode, |engine| database.commit(engine, mode))
+    }
+
+    /// Calls `take` with a batch of the engine that has its changes.
+    pub(crate) fn as_engine_batch<R>(
+        &mut self,
+        database: &Database,
+        mode: Mode,
+        take: impl FnOnce(&Batch) -> Result<R>,
+    ) -> Result<R> {
+        let mut engine = std::mem::take(&mut self.engine);
+        engine.clear();
+        let done = fill(&mut engine, &self.layout, database, mode).and_then(|()| take(&engine));
+        engine.clear();
+        self.engine = engine;
+        done
+    }
+}
+
 export! {
     fn rocksdb_write(
         database: Option<&Database>,
@@ -65,14 +89,6 @@ export! {
         batch: Option<&mut WriteBatch>,
         error: ErrPtr<'_>,
     ) {
-        let (database, batch, mode) = (database.given()?, batch.given()?, Mode::of(options)?);
-        database.refuse_if_read_only()?;
-        let mut engine = std::mem::take(&mut batch.engine);
-        engine.clear();
-        let done = fill(&mut engine, &batch.layout, database, mode);
-        let done = done.and_then(|()| database.commit(&engine, mode));
-        engine.clear();
-        batch.engine = engine;
-        done
+        batch.given()?.write(database.given()?, options)
     }
 }

@@ -37,18 +37,89 @@ impl WriteBatch {
         self.layout.set_seq(seq);
     }
 
-    /// Adds a change of a column family.
-    #[inline]
-    pub(crate) fn add(&mut self, family: u32, change: Change<'_>) {
-        let before = (self.layout.bytes().len(), self.layout.count());
-        self.layout.push(family, change);
-        if self.bytes_max > 0 && self.layout.bytes().len() > self.bytes_max {
-            self.layout.cut(before.0, before.1);
-        }
+    /// An empty batch with room for so many bytes, and at most so many; 0 for any number.
+    pub(super) fn limited(reserved_bytes: usize, bytes_max: usize) -> WriteBatch {
+        let mut batch = WriteBatch::empty();
+        batch.layout.reserve(reserved_bytes);
+        batch.bytes_max = bytes_max;
+        batch
     }
 
-    fn last_save_point(&mut self) -> Result<(usize, u32)> {
-        self.save_points.pop().ok_or_else(|| Failure::new("NotFound", ""))
+    /// Adds a change of a column family, unless there is no room for it.
+    #[inline]
+    pub(crate) fn add(&mut self, family: u32, change: Change<'_>) {
+        self.try_add(family, change);
+    }
+
+    /// Adds a change of a column family; whether there was room for it.
+    #[inline]
+    pub(super) fn try_add(&mut self, family: u32, change: Change<'_>) -> bool {
+        let before = (self.layout.bytes().len(), self.layout.count());
+        self.layout.push(family, change);
+        let is_beyond = self.bytes_max > 0 && self.layout.bytes().len() > self.bytes_max;
+        if is_beyond {
+            self.layout.cut(before.0, before.1);
+        }
+        !is_beyond
+    }
+
+    /// Its bytes, as RocksDB lays them out.
+    pub(crate) fn data(&self) -> &[u8] {
+        self.layout.bytes()
+    }
+
+    /// How many bytes it has.
+    pub(super) fn bytes(&self) -> usize {
+        self.layout.bytes().len()
+    }
+
+    /// How many changes it has.
+    pub(crate) fn count(&self) -> u32 {
+        self.layout.count()
+    }
+
+    pub(super) fn set_bytes_max(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
+    }
+
+    /// The change at this place.
+    pub(super) fn change_at(&self, at: usize) -> Option<Change<'_>> {
+        self.layout.records_from(at).next()?.ok().map(|(_, change)| change)
+    }
+
+    /// The changes, each with its column family; ends after a failure.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = Result<(u32, Change<'_>)>> {
+        self.layout.records()
+    }
+
+    /// The changes from this place on.
+    pub(super) fn changes_since(&self, at: usize) -> impl Iterator<Item = Result<(u32, Change<'_>)>> {
+        self.layout.records_from(at)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.layout.clear();
+        self.save_points.clear();
+    }
+
+    pub(super) fn set_save_point(&mut self) {
+        self.save_points.push((self.bytes(), self.count()));
+    }
+
+    /// Bytes and count at the last save point.
+    pub(super) fn save_point(&self) -> Result<(usize, u32)> {
+        self.save_points.last().copied().ok_or_else(|| Failure::new("NotFound", ""))
+    }
+
+    /// Forgets the last save point.
+    fn pop_save_point(&mut self) -> Result<(usize, u32)> {
+        self.save_point().inspect(|_| self.save_points.truncate(self.save_points.len() - 1))
+    }
+
+    pub(super) fn roll_back_to_save_point(&mut self) -> Result<()> {
+        let (len, count) = self.pop_save_point()?;
+        self.layout.cut(len, count);
+        Ok(())
     }
 }
 
@@ -83,10 +154,7 @@ export! {
         _protection_bytes: usize,
         _timestamp_bytes: usize,
     ) -> Option<Box<WriteBatch>> {
-        let mut batch = WriteBatch::new(Layout::new());
-        batch.layout.reserve(reserved_bytes);
-        batch.bytes_max = max_bytes;
-        Some(Box::new(batch))
+        Some(Box::new(WriteBatch::limited(reserved_bytes, max_bytes)))
     }
 
     fn rocksdb_writebatch_destroy(batch: Option<Box<WriteBatch>>) {
@@ -95,13 +163,12 @@ export! {
 
     fn rocksdb_writebatch_clear(batch: Option<&mut WriteBatch>) {
         if let Some(batch) = batch {
-            batch.layout.clear();
-            batch.save_points.clear();
+            batch.clear();
         }
     }
 
     fn rocksdb_writebatch_count(batch: Option<&mut WriteBatch>) -> i32 {
-        batch.map_or(0, |batch| batch.layout.count() as i32)
+        batch.map_or(0, |batch| batch.count() as i32)
     }
 
     fn rocksdb_writebatch_data(batch: Option<&mut WriteBatch>, len: Out<'_, usize>) -> *const c_char {
@@ -112,19 +179,16 @@ export! {
 
     fn rocksdb_writebatch_set_save_point(batch: Option<&mut WriteBatch>) {
         if let Some(batch) = batch {
-            batch.save_points.push((batch.layout.bytes().len(), batch.layout.count()));
+            batch.set_save_point();
         }
     }
 
     fn rocksdb_writebatch_rollback_to_save_point(batch: Option<&mut WriteBatch>, error: ErrPtr<'_>) {
-        let batch = batch.given()?;
-        let (len, count) = batch.last_save_point()?;
-        batch.layout.cut(len, count);
-        Ok(())
+        batch.given()?.roll_back_to_save_point()
     }
 
     fn rocksdb_writebatch_pop_save_point(batch: Option<&mut WriteBatch>, error: ErrPtr<'_>) {
-        batch.given()?.last_save_point().map(drop)
+        batch.given()?.pop_save_point().map(drop)
     }
 
     fn rocksdb_writebatch_verify_checksum(batch: Option<&mut WriteBatch>, error: ErrPtr<'_>) {

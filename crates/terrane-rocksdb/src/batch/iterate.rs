@@ -7,7 +7,7 @@ use super::handle::WriteBatch;
 use super::layout::Change;
 use crate::callbacks::{Listener, OnBytes, OnFamilyKey, OnFamilyPut, OnPut};
 
-fn walk(batch: &WriteBatch, state: *mut c_void, put: OnPut, deleted: OnBytes, log_data: OnBytes) {
+pub(super) fn walk(batch: &WriteBatch, state: *mut c_void, put: OnPut, deleted: OnBytes, log_data: OnBytes) {
     let listener = Listener(state);
     for record in batch.layout.records() {
         match record {

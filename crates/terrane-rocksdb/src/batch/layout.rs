@@ -133,7 +133,12 @@ impl Layout {
 
     /// The records, in order; ends after a failure.
     pub(super) fn records(&self) -> Records<'_> {
-        Records { rest: &self.bytes[HEADER_BYTES..], is_over: false }
+        self.records_from(HEADER_BYTES)
+    }
+
+    /// The records from this place on.
+    pub(super) fn records_from(&self, at: usize) -> Records<'_> {
+        Records { rest: self.bytes.get(at..).unwrap_or_default(), is_over: false }
     }
 
     /// Checks that as many records are there as are counted.

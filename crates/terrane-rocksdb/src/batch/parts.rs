@@ -6,7 +6,7 @@ use crate::border::{Bytes, List};
 use crate::database::FamilyHandle;
 
 /// The parts of one byte string.
-fn joined(parts: List<'_, Bytes<'_>>, lens: List<'_, usize>, count: i32) -> Vec<u8> {
+pub(super) fn joined(parts: List<'_, Bytes<'_>>, lens: List<'_, usize>, count: i32) -> Vec<u8> {
     parts.with(lens, usize::try_from(count).unwrap_or(0)).concat()
 }
 

@@ -10,12 +10,18 @@ pub(crate) struct Checkpoint {
     db: terrane::Db,
 }
 
+impl Checkpoint {
+    pub(crate) fn of(database: &Database) -> Checkpoint {
+        Checkpoint { db: database.db.clone() }
+    }
+}
+
 export! {
     fn rocksdb_checkpoint_object_create(
         database: Option<&Database>,
         error: ErrPtr<'_>,
     ) -> Option<Box<Checkpoint>> {
-        Ok(Some(Box::new(Checkpoint { db: database.given()?.db.clone() })))
+        Ok(Some(Box::new(Checkpoint::of(database.given()?))))
     }
 
     fn rocksdb_checkpoint_create(

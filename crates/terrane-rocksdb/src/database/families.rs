@@ -11,7 +11,7 @@ use crate::objects::{Options, table_options};
 
 impl Database {
     /// Makes the column family `name`.
-    fn create(&self, name: &str, options: &Options, ttl_seconds: i32) -> Result<Arc<Family>> {
+    pub(crate) fn create(&self, name: &str, options: &Options, ttl_seconds: i32) -> Result<Arc<Family>> {
         self.refuse_if_read_only()?;
         if self.family_named(name).is_some() {
             return Err(Failure::invalid(format_args!("Column family already exists: {name}")));

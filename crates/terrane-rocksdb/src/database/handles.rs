@@ -10,7 +10,7 @@ use crate::failure::{Given, Result};
 use crate::files;
 use crate::objects::Options;
 
-fn open_default(
+pub(crate) fn open_default(
     options: Option<&Options>,
     path: Text<'_>,
     ttl_seconds: i32,
@@ -22,15 +22,15 @@ fn open_default(
 }
 
 /// The column families that a caller lists, and where their handles go.
-struct Listed<'a> {
-    count: i32,
-    names: List<'a, Text<'a>>,
-    options: List<'a, Option<&'a Options>>,
-    ttls: List<'a, i32>,
-    handles: OutList<'a, Option<Box<FamilyHandle>>>,
+pub(crate) struct Listed<'a> {
+    pub(crate) count: i32,
+    pub(crate) names: List<'a, Text<'a>>,
+    pub(crate) options: List<'a, Option<&'a Options>>,
+    pub(crate) ttls: List<'a, i32>,
+    pub(crate) handles: OutList<'a, Option<Box<FamilyHandle>>>,
 }
 
-fn open_listed(
+pub(crate) fn open_listed(
     options: Option<&Options>,
     path: Text<'_>,
     listed: Listed<'_>,

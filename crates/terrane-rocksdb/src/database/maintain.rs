@@ -22,12 +22,12 @@ impl Database {
         let _ = self.db.compact_range(&family.table, (bound(start), bound(end)));
     }
 
-    fn flush(&self) -> Result<()> {
+    pub(crate) fn flush(&self) -> Result<()> {
         self.refuse_if_read_only()?;
         Ok(self.db.flush()?)
     }
 
-    fn sync(&self) -> Result<()> {
+    pub(crate) fn sync(&self) -> Result<()> {
         self.refuse_if_read_only()?;
         Ok(self.db.sync()?)
     }

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Given, Result};
 use crate::objects::ReadOptions;
 
 /// Reads keys of one family, as of one moment.
-fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Values> {
+pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Values> {
     let mut values = Values::new();
     match options.and_then(|options| options.snapshot.as_ref()) {
         Some(snapshot) => snapshot.multi_get_into(&family.table, keys, &mut values)?,
@@ -23,7 +23,7 @@ fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> 
 }
 
 /// Reads keys of several families, as of one moment.
-fn read_families(
+pub(crate) fn read_families(
     database: &Database,
     options: Option<&ReadOptions>,
     families: &[&Family],
@@ -48,15 +48,30 @@ fn read_families(
 }
 
 /// Where the values, their lengths and the errors of a multi-get go.
-struct Places<'a> {
+pub(crate) struct Places<'a> {
     values: &'a mut [MaybeUninit<*mut c_char>],
     lengths: &'a mut [MaybeUninit<usize>],
     errors: &'a mut [MaybeUninit<*mut c_char>],
 }
 
-impl Places<'_> {
+impl<'a> Places<'a> {
+    /// Places for so many results.
+    pub(crate) fn of(
+        count: usize,
+        values: OutList<'a, *mut c_char>,
+        lengths: OutList<'a, usize>,
+        errors: OutList<'a, *mut c_char>,
+    ) -> Places<'a> {
+        Places { values: values.of(count), lengths: lengths.of(count), errors: errors.of(count) }
+    }
+
+    /// Fills all places with values, or with a failure.
+    pub(crate) fn fill_with(self, read: &Result<Vec<Option<Vec<u8>>>>) {
+        self.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at)?.as_deref());
+    }
+
     /// Fills all places; a failure is that of each key.
-    fn fill<'v>(self, failure: Option<&Failure>, value: impl Fn(usize) -> Option<&'v [u8]>) {
+    pub(crate) fn fill<'v>(self, failure: Option<&Failure>, value: impl Fn(usize) -> Option<&'v [u8]>) {
         for (at, place) in self.values.iter_mut().enumerate() {
             place.write(value(at).map_or(std::ptr::null_mut(), lasting));
         }
@@ -99,8 +114,7 @@ export! {
         errors: OutList<'_, *mut c_char>,
     ) {
         let keys = keys.with(key_lens, count);
-        let places =
-            Places { values: values.of(count), lengths: value_lens.of(count), errors: errors.of(count) };
+        let places = Places::of(count, values, value_lens, errors);
         let read = caught(|| read_many(database.given()?.default_family(), options, &keys));
         places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at));
     }
@@ -117,13 +131,12 @@ export! {
         errors: OutList<'_, *mut c_char>,
     ) {
         let keys = keys.with(key_lens, count);
-        let places =
-            Places { values: values.of(count), lengths: value_lens.of(count), errors: errors.of(count) };
+        let places = Places::of(count, values, value_lens, errors);
         let read = caught(|| {
             let families = handles.of(count).iter().map(|handle| family(*handle));
             read_families(database.given()?, options, &families.collect::<Result<Vec<_>>>()?, &keys)
         });
-        places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at)?.as_deref());
+        places.fill_with(&read);
     }
 
     fn rocksdb_batched_multi_get_cf(

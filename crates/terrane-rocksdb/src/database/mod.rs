@@ -5,18 +5,18 @@
 //! * [`read`], [`many`]: values by key. [`write`]: changes by key. [`maintain`], [`properties`], [`checkpoint`], [`log`], [`memory`], [`files`],
 //!   [`counters`].
 
-mod checkpoint;
+pub(crate) mod checkpoint;
 mod counters;
-mod families;
+pub(crate) mod families;
 mod files;
-mod handles;
+pub(crate) mod handles;
 mod log;
-mod maintain;
-mod many;
+pub(crate) mod maintain;
+pub(crate) mod many;
 mod memory;
-mod open;
-mod properties;
-mod read;
+pub(crate) mod open;
+pub(crate) mod properties;
+pub(crate) mod read;
 mod snapshots;
 mod write;
 
@@ -28,20 +28,24 @@ use terrane::Table;
 
 use crate::callbacks::{Slot, Slots, Transform};
 use crate::failure::{Failure, Given, Result};
+use crate::transactions::Transactions;
 
+pub(crate) use read::{Pinned, read};
 pub(crate) use snapshots::SnapshotHandle;
-pub(crate) use write::Mode;
+pub(crate) use write::{Mode, gone};
 
 /// The column family that every database has.
 pub(crate) const DEFAULT: &str = "default";
 
-/// An open database.
+/// An open database. Clones are of the same one.
+#[derive(Clone)]
 pub(crate) struct Database {
     pub(crate) db: terrane::Db,
     pub(crate) is_read_only: bool,
     default: Arc<Family>,
-    families: RwLock<BTreeMap<u32, Arc<Family>>>,
+    families: Arc<RwLock<BTreeMap<u32, Arc<Family>>>>,
     slots: Arc<Slots>,
+    pub(crate) transactions: Arc<Transactions>,
 }
 
 /// A column family of an open database.

@@ -23,7 +23,7 @@ pub(super) struct Wanted<'a> {
 
 /// How a database is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(crate) enum Access {
     Write,
     Read,
 }
@@ -156,6 +156,7 @@ fn open_families(db: Db, wanted: &[Wanted<'_>], slots: &Arc<Slots>, access: Acce
         default,
         families: Default::default(),
         slots: slots.clone(),
+        transactions: Default::default(),
     };
     for family in families {
         database.add_family(family);

@@ -126,7 +126,11 @@ fn level_lines(table: &TableShape) -> String {
     lines
 }
 
-fn value(database: Option<&Database>, handle: Option<&FamilyHandle>, name: Text<'_>) -> *mut c_char {
+pub(crate) fn value(
+    database: Option<&Database>,
+    handle: Option<&FamilyHandle>,
+    name: Text<'_>,
+) -> *mut c_char {
     let text = database.and_then(|database| {
         let family = handle.map_or(database.default_family(), |handle| &handle.family);
         database.text(family, name.utf8().ok()?)
@@ -135,7 +139,7 @@ fn value(database: Option<&Database>, handle: Option<&FamilyHandle>, name: Text<
 }
 
 /// 0 if there is such a number.
-fn int(
+pub(crate) fn int(
     database: Option<&Database>,
     handle: Option<&FamilyHandle>,
     name: Text<'_>,

@@ -24,7 +24,7 @@ enum Held {
 }
 
 impl Pinned {
-    fn alone(value: Vec<u8>) -> Pinned {
+    pub(crate) fn alone(value: Vec<u8>) -> Pinned {
         Pinned { held: Held::Alone(value) }
     }
 
@@ -50,7 +50,7 @@ thread_local! {
 const BUFFER_BYTES_MAX: usize = 1 << 20;
 
 /// The value of `key` as the options see it.
-pub(super) fn read(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Vec<u8>>> {
+pub(crate) fn read(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Vec<u8>>> {
     if let Some(snapshot) = options.and_then(|options| options.snapshot.as_ref()) {
         return Ok(snapshot.get(&family.table, key)?.map(Vec::from));
     }

@@ -32,6 +32,11 @@ impl Mode {
         })
     }
 
+    /// Whether it is on the device when it returns.
+    pub(crate) fn sync(self) -> Sync {
+        self.sync
+    }
+
     /// Whether nothing is asked for but the write.
     fn is_plain(self) -> bool {
         self.sync == Sync::No && !self.is_impatient
@@ -40,7 +45,7 @@ impl Mode {
 
 /// What a write is refused with: one to a column family that was dropped in RocksDB's words.
 #[cold]
-fn gone(error: terrane::Error) -> Failure {
+pub(crate) fn gone(error: terrane::Error) -> Failure {
     match error.kind() {
         Kind::NotFound => Failure::invalid("Invalid column family specified in write batch"),
         _ => error.into(),
@@ -85,22 +90,33 @@ impl Database {
     }
 
     #[inline]
-    fn put(&self, options: Option<&WriteOptions>, family: &Family, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(crate) fn put(
+        &self,
+        options: Option<&WriteOptions>,
+        family: &Family,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
         let table = &family.table;
         self.change(options, || table.put(key, value), |batch| batch.put(table, key, value))
     }
 
-    fn delete(&self, options: Option<&WriteOptions>, family: &Family, key: &[u8]) -> Result<()> {
+    pub(crate) fn delete(&self, options: Option<&WriteOptions>, family: &Family, key: &[u8]) -> Result<()> {
         let table = &family.table;
         self.change(options, || table.delete(key), |batch| batch.delete(table, key))
     }
 
-    fn single_delete(&self, options: Option<&WriteOptions>, family: &Family, key: &[u8]) -> Result<()> {
+    pub(crate) fn single_delete(
+        &self,
+        options: Option<&WriteOptions>,
+        family: &Family,
+        key: &[u8],
+    ) -> Result<()> {
         let table = &family.table;
         self.change(options, || table.single_delete(key), |batch| batch.single_delete(table, key))
     }
 
-    fn merge(
+    pub(crate) fn merge(
         &self,
         options: Option<&WriteOptions>,
         family: &Family,

@@ -30,45 +30,6 @@ stub! { silent rocksdb_writebatch_delete_cf_with_ts(Pointer, Pointer, Pointer, u
 stub! { silent rocksdb_writebatch_put_cf_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer, usize) }
 stub! { silent rocksdb_writebatch_singledelete_cf_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize) }
 stub! { failing rocksdb_writebatch_update_timestamps(Pointer, Pointer, usize, Pointer, Pointer) }
-stub! { failing rocksdb_write_writebatch_wi(Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_writebatch_wi_clear(Pointer) }
-stub! { silent rocksdb_writebatch_wi_count(Pointer) -> c_int }
-stub! { silent rocksdb_writebatch_wi_create(usize, u8) -> Pointer }
-stub! { silent rocksdb_writebatch_wi_create_iterator_with_base(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_writebatch_wi_create_iterator_with_base_cf(Pointer, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(Pointer, Pointer, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_writebatch_wi_create_iterator_with_base_readopts(Pointer, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_writebatch_wi_create_with_params(Pointer, usize, u8, usize, usize) -> Pointer }
-stub! { silent rocksdb_writebatch_wi_data(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_writebatch_wi_delete(Pointer, Pointer, usize) }
-stub! { silent rocksdb_writebatch_wi_delete_cf(Pointer, Pointer, Pointer, usize) }
-stub! { silent rocksdb_writebatch_wi_delete_range(Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_writebatch_wi_delete_range_cf(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_writebatch_wi_delete_rangev(Pointer, c_int, Pointer, Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_writebatch_wi_delete_rangev_cf(Pointer, Pointer, c_int, Pointer, Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_writebatch_wi_deletev(Pointer, c_int, Pointer, Pointer) }
-stub! { silent rocksdb_writebatch_wi_deletev_cf(Pointer, Pointer, c_int, Pointer, Pointer) }
-stub! { silent rocksdb_writebatch_wi_destroy(Pointer) }
-stub! { failing rocksdb_writebatch_wi_get_from_batch(Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
-stub! { failing rocksdb_writebatch_wi_get_from_batch_and_db(Pointer, Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
-stub! { failing rocksdb_writebatch_wi_get_from_batch_and_db_cf(Pointer, Pointer, Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
-stub! { failing rocksdb_writebatch_wi_get_from_batch_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
-stub! { failing rocksdb_writebatch_wi_get_pinned_from_batch_and_db(Pointer, Pointer, Pointer, Pointer, usize) -> Pointer }
-stub! { failing rocksdb_writebatch_wi_get_pinned_from_batch_and_db_cf(Pointer, Pointer, Pointer, Pointer, Pointer, usize) -> Pointer }
-stub! { silent rocksdb_writebatch_wi_iterate(Pointer, Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_writebatch_wi_merge(Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_writebatch_wi_merge_cf(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_writebatch_wi_mergev(Pointer, c_int, Pointer, Pointer, c_int, Pointer, Pointer) }
-stub! { silent rocksdb_writebatch_wi_mergev_cf(Pointer, Pointer, c_int, Pointer, Pointer, c_int, Pointer, Pointer) }
-stub! { silent rocksdb_writebatch_wi_put(Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_writebatch_wi_put_cf(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_writebatch_wi_put_log_data(Pointer, Pointer, usize) }
-stub! { silent rocksdb_writebatch_wi_putv(Pointer, c_int, Pointer, Pointer, c_int, Pointer, Pointer) }
-stub! { silent rocksdb_writebatch_wi_putv_cf(Pointer, Pointer, c_int, Pointer, Pointer, c_int, Pointer, Pointer) }
-stub! { failing rocksdb_writebatch_wi_rollback_to_save_point(Pointer) }
-stub! { silent rocksdb_writebatch_wi_set_save_point(Pointer) }
-stub! { silent rocksdb_writebatch_wi_singledelete(Pointer, Pointer, usize) }
-stub! { silent rocksdb_writebatch_wi_singledelete_cf(Pointer, Pointer, Pointer, usize) }
 stub! { failing rocksdb_writebatch_wi_update_timestamps(Pointer, Pointer, usize, Pointer, Pointer) }
 stub! { failing rocksdb_approximate_sizes_cf_with_flags(Pointer, Pointer, c_int, Pointer, Pointer, Pointer, Pointer, u8, Pointer) }
 stub! { failing rocksdb_approximate_sizes_cf_with_options(Pointer, Pointer, Pointer, c_int, Pointer, Pointer, Pointer, Pointer, Pointer) }
@@ -175,90 +136,9 @@ stub! { failing rocksdb_sstfilewriter_delete_range(Pointer, Pointer, usize, Poin
 stub! { failing rocksdb_sstfilewriter_delete_with_ts(Pointer, Pointer, usize, Pointer, usize) }
 stub! { failing rocksdb_sstfilewriter_merge(Pointer, Pointer, usize, Pointer, usize) }
 stub! { failing rocksdb_sstfilewriter_put_with_ts(Pointer, Pointer, usize, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(Pointer) -> usize }
-stub! { silent rocksdb_optimistictransactiondb_lock_buckets_create(usize, u8) -> Pointer }
-stub! { silent rocksdb_optimistictransactiondb_lock_buckets_destroy(Pointer) }
-stub! { silent rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(Pointer, Pointer) }
-stub! { silent rocksdb_optimistictransaction_begin(Pointer, Pointer, Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_optimistictransactiondb_checkpoint_object_create(Pointer) -> Pointer }
-stub! { silent rocksdb_optimistictransactiondb_close(Pointer) }
-stub! { silent rocksdb_optimistictransactiondb_close_base_db(Pointer) }
-stub! { silent rocksdb_optimistictransactiondb_get_base_db(Pointer) -> Pointer }
-stub! { failing rocksdb_optimistictransactiondb_open(Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_optimistictransactiondb_open_column_families(Pointer, Pointer, c_int, Pointer, Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(Pointer, Pointer, Pointer, c_int, Pointer, Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_optimistictransactiondb_open_with_otxn_db_options(Pointer, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_optimistictransactiondb_property_int(Pointer, Pointer, Pointer) -> c_int }
-stub! { silent rocksdb_optimistictransactiondb_property_value(Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_optimistictransactiondb_write(Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_transaction_begin(Pointer, Pointer, Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_transaction_commit(Pointer) }
-stub! { silent rocksdb_transaction_create_iterator(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_transaction_create_iterator_cf(Pointer, Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_transaction_delete(Pointer, Pointer, usize) }
-stub! { failing rocksdb_transaction_delete_cf(Pointer, Pointer, Pointer, usize) }
-stub! { silent rocksdb_transaction_destroy(Pointer) }
-stub! { failing rocksdb_transaction_get(Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
-stub! { failing rocksdb_transaction_get_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
-stub! { failing rocksdb_transaction_get_for_update(Pointer, Pointer, Pointer, usize, Pointer, u8) -> Pointer }
-stub! { failing rocksdb_transaction_get_for_update_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer, u8) -> Pointer }
-stub! { silent rocksdb_transaction_get_name(Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_transaction_get_pinned(Pointer, Pointer, Pointer, usize) -> Pointer }
-stub! { failing rocksdb_transaction_get_pinned_cf(Pointer, Pointer, Pointer, Pointer, usize) -> Pointer }
-stub! { failing rocksdb_transaction_get_pinned_for_update(Pointer, Pointer, Pointer, usize, u8) -> Pointer }
-stub! { failing rocksdb_transaction_get_pinned_for_update_cf(Pointer, Pointer, Pointer, Pointer, usize, u8) -> Pointer }
-stub! { silent rocksdb_transaction_get_snapshot(Pointer) -> Pointer }
-stub! { silent rocksdb_transaction_get_writebatch_wi(Pointer) -> Pointer }
-stub! { failing rocksdb_transaction_merge(Pointer, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_transaction_merge_cf(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_transaction_multi_get(Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_transaction_multi_get_cf(Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_transaction_multi_get_for_update(Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_transaction_multi_get_for_update_cf(Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
-stub! { failing rocksdb_transaction_prepare(Pointer) }
-stub! { failing rocksdb_transaction_put(Pointer, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_transaction_put_cf(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_transaction_put_log_data(Pointer, Pointer, usize) }
-stub! { failing rocksdb_transaction_rebuild_from_writebatch(Pointer, Pointer) }
-stub! { failing rocksdb_transaction_rebuild_from_writebatch_wi(Pointer, Pointer) }
-stub! { failing rocksdb_transaction_rollback(Pointer) }
-stub! { failing rocksdb_transaction_rollback_to_savepoint(Pointer) }
+stub! { nothing rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(Pointer, Pointer) }
 stub! { silent rocksdb_transaction_set_commit_timestamp(Pointer, u64) }
-stub! { failing rocksdb_transaction_set_name(Pointer, Pointer, usize) }
 stub! { silent rocksdb_transaction_set_read_timestamp_for_validation(Pointer, u64) }
-stub! { silent rocksdb_transaction_set_savepoint(Pointer) }
-stub! { failing rocksdb_transactiondb_checkpoint_object_create(Pointer) -> Pointer }
-stub! { silent rocksdb_transactiondb_close(Pointer) }
-stub! { silent rocksdb_transactiondb_close_base_db(Pointer) }
-stub! { failing rocksdb_transactiondb_create_column_family(Pointer, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_transactiondb_create_iterator(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_transactiondb_create_iterator_cf(Pointer, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_transactiondb_create_snapshot(Pointer) -> Pointer }
-stub! { failing rocksdb_transactiondb_delete(Pointer, Pointer, Pointer, usize) }
-stub! { failing rocksdb_transactiondb_delete_cf(Pointer, Pointer, Pointer, Pointer, usize) }
-stub! { failing rocksdb_transactiondb_flush(Pointer, Pointer) }
-stub! { failing rocksdb_transactiondb_flush_cf(Pointer, Pointer, Pointer) }
-stub! { failing rocksdb_transactiondb_flush_cfs(Pointer, Pointer, Pointer, c_int) }
-stub! { failing rocksdb_transactiondb_flush_wal(Pointer, u8) }
-stub! { failing rocksdb_transactiondb_flush_wal_with_options(Pointer, Pointer) }
-stub! { failing rocksdb_transactiondb_get(Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
-stub! { silent rocksdb_transactiondb_get_base_db(Pointer) -> Pointer }
-stub! { failing rocksdb_transactiondb_get_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer) -> Pointer }
-stub! { failing rocksdb_transactiondb_get_pinned(Pointer, Pointer, Pointer, usize) -> Pointer }
-stub! { failing rocksdb_transactiondb_get_pinned_cf(Pointer, Pointer, Pointer, Pointer, usize) -> Pointer }
-stub! { silent rocksdb_transactiondb_get_prepared_transactions(Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_transactiondb_merge(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_transactiondb_merge_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_transactiondb_multi_get(Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_transactiondb_multi_get_cf(Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer) }
-stub! { failing rocksdb_transactiondb_open(Pointer, Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_transactiondb_open_column_families(Pointer, Pointer, Pointer, c_int, Pointer, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_transactiondb_property_int(Pointer, Pointer, Pointer) -> c_int }
-stub! { silent rocksdb_transactiondb_property_value(Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_transactiondb_put(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_transactiondb_put_cf(Pointer, Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_transactiondb_release_snapshot(Pointer, Pointer) }
-stub! { failing rocksdb_transactiondb_write(Pointer, Pointer, Pointer) }
 stub! { silent rocksdb_backup_engine_close(Pointer) }
 stub! { failing rocksdb_backup_engine_create_new_backup(Pointer, Pointer) }
 stub! { failing rocksdb_backup_engine_create_new_backup_flush(Pointer, Pointer, u8) }
@@ -344,3 +224,123 @@ stub! { silent rocksdb_compaction_job_stats_total_skipped_input_bytes(Pointer) -
 stub! { silent rocksdb_compactionjobinfo_aborted(Pointer) -> u8 }
 stub! { silent rocksdb_compactionjobinfo_base_input_level(Pointer) -> c_int }
 stub! { silent rocksdb_compactionjobinfo_blob_compression_type(Pointer) -> c_uint }
+stub! { silent rocksdb_compactionjobinfo_blob_file_addition_info_at(Pointer, usize) -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_blob_file_addition_infos_count(Pointer) -> usize }
+stub! { silent rocksdb_compactionjobinfo_blob_file_garbage_info_at(Pointer, usize) -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_blob_file_garbage_infos_count(Pointer) -> usize }
+stub! { silent rocksdb_compactionjobinfo_cf_id(Pointer) -> c_uint }
+stub! { silent rocksdb_compactionjobinfo_cf_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_compaction_reason(Pointer) -> c_uint }
+stub! { silent rocksdb_compactionjobinfo_compression(Pointer) -> c_uint }
+stub! { silent rocksdb_compactionjobinfo_create() -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_destroy(Pointer) }
+stub! { silent rocksdb_compactionjobinfo_elapsed_micros(Pointer) -> u64 }
+stub! { silent rocksdb_compactionjobinfo_input_file_at(Pointer, usize, Pointer) -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_input_file_info_at(Pointer, usize) -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_input_file_infos_count(Pointer) -> usize }
+stub! { silent rocksdb_compactionjobinfo_input_files_count(Pointer) -> usize }
+stub! { silent rocksdb_compactionjobinfo_input_records(Pointer) -> u64 }
+stub! { silent rocksdb_compactionjobinfo_job_id(Pointer) -> c_int }
+stub! { silent rocksdb_compactionjobinfo_num_corrupt_keys(Pointer) -> u64 }
+stub! { silent rocksdb_compactionjobinfo_num_input_files(Pointer) -> usize }
+stub! { silent rocksdb_compactionjobinfo_num_input_files_at_output_level(Pointer) -> usize }
+stub! { silent rocksdb_compactionjobinfo_num_l0_files(Pointer) -> c_int }
+stub! { silent rocksdb_compactionjobinfo_output_file_at(Pointer, usize, Pointer) -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_output_file_info_at(Pointer, usize) -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_output_file_infos_count(Pointer) -> usize }
+stub! { silent rocksdb_compactionjobinfo_output_files_count(Pointer) -> usize }
+stub! { silent rocksdb_compactionjobinfo_output_level(Pointer) -> c_int }
+stub! { silent rocksdb_compactionjobinfo_output_records(Pointer) -> u64 }
+stub! { silent rocksdb_compactionjobinfo_stats(Pointer) -> Pointer }
+stub! { failing rocksdb_compactionjobinfo_status(Pointer) }
+stub! { silent rocksdb_compactionjobinfo_table_properties_count(Pointer) -> usize }
+stub! { silent rocksdb_compactionjobinfo_table_properties_for_file(Pointer, Pointer, usize) -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_table_properties_key_at(Pointer, usize, Pointer) -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_table_properties_value_at(Pointer, usize) -> Pointer }
+stub! { silent rocksdb_compactionjobinfo_thread_id(Pointer) -> u64 }
+stub! { silent rocksdb_compactionjobinfo_total_input_bytes(Pointer) -> u64 }
+stub! { silent rocksdb_compactionjobinfo_total_output_bytes(Pointer) -> u64 }
+stub! { silent rocksdb_eventlistener_create(Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_eventlistener_destroy(Pointer) }
+stub! { silent rocksdb_externalfileingestioninfo_cf_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_externalfileingestioninfo_external_file_path(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_externalfileingestioninfo_global_seqno(Pointer) -> u64 }
+stub! { silent rocksdb_externalfileingestioninfo_internal_file_path(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_externalfileingestioninfo_table_properties(Pointer) -> Pointer }
+stub! { silent rocksdb_flushjobinfo_blob_compression_type(Pointer) -> c_uint }
+stub! { silent rocksdb_flushjobinfo_blob_file_addition_info_at(Pointer, usize) -> Pointer }
+stub! { silent rocksdb_flushjobinfo_blob_file_addition_infos_count(Pointer) -> usize }
+stub! { silent rocksdb_flushjobinfo_cf_id(Pointer) -> c_uint }
+stub! { silent rocksdb_flushjobinfo_cf_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_flushjobinfo_file_number(Pointer) -> u64 }
+stub! { silent rocksdb_flushjobinfo_file_path(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_flushjobinfo_flush_reason(Pointer) -> c_uint }
+stub! { silent rocksdb_flushjobinfo_job_id(Pointer) -> c_int }
+stub! { silent rocksdb_flushjobinfo_largest_seqno(Pointer) -> u64 }
+stub! { silent rocksdb_flushjobinfo_oldest_blob_file_number(Pointer) -> u64 }
+stub! { silent rocksdb_flushjobinfo_smallest_seqno(Pointer) -> u64 }
+stub! { silent rocksdb_flushjobinfo_table_properties(Pointer) -> Pointer }
+stub! { silent rocksdb_flushjobinfo_thread_id(Pointer) -> u64 }
+stub! { silent rocksdb_flushjobinfo_triggered_writes_slowdown(Pointer) -> u8 }
+stub! { silent rocksdb_flushjobinfo_triggered_writes_stop(Pointer) -> u8 }
+stub! { silent rocksdb_memtableinfo_cf_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_memtableinfo_earliest_seqno(Pointer) -> u64 }
+stub! { silent rocksdb_memtableinfo_first_seqno(Pointer) -> u64 }
+stub! { silent rocksdb_memtableinfo_newest_udt(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_memtableinfo_num_deletes(Pointer) -> u64 }
+stub! { silent rocksdb_memtableinfo_num_entries(Pointer) -> u64 }
+stub! { silent rocksdb_subcompactionjobinfo_base_input_level(Pointer) -> c_int }
+stub! { silent rocksdb_subcompactionjobinfo_blob_compression_type(Pointer) -> c_uint }
+stub! { silent rocksdb_subcompactionjobinfo_cf_id(Pointer) -> c_uint }
+stub! { silent rocksdb_subcompactionjobinfo_cf_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_subcompactionjobinfo_compaction_reason(Pointer) -> c_uint }
+stub! { silent rocksdb_subcompactionjobinfo_compression(Pointer) -> c_uint }
+stub! { silent rocksdb_subcompactionjobinfo_job_id(Pointer) -> c_int }
+stub! { silent rocksdb_subcompactionjobinfo_output_level(Pointer) -> c_int }
+stub! { silent rocksdb_subcompactionjobinfo_stats(Pointer) -> Pointer }
+stub! { failing rocksdb_subcompactionjobinfo_status(Pointer) }
+stub! { silent rocksdb_subcompactionjobinfo_subcompaction_job_id(Pointer) -> c_int }
+stub! { silent rocksdb_subcompactionjobinfo_thread_id(Pointer) -> u64 }
+stub! { silent rocksdb_writestallinfo_cf_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_writestallinfo_cur(Pointer) -> Pointer }
+stub! { silent rocksdb_writestallinfo_prev(Pointer) -> Pointer }
+stub! { nothing rocksdb_options_enable_statistics(Pointer) }
+stub! { silent rocksdb_options_statistics_get_histogram_data(Pointer, c_uint, Pointer) }
+stub! { silent rocksdb_options_statistics_get_string(Pointer) -> Pointer }
+stub! { silent rocksdb_options_statistics_get_ticker_count(Pointer, c_uint) -> u64 }
+stub! { silent rocksdb_reset_status(Pointer) }
+stub! { silent rocksdb_statistics_histogram_data_create() -> Pointer }
+stub! { silent rocksdb_statistics_histogram_data_destroy(Pointer) }
+stub! { silent rocksdb_statistics_histogram_data_get_average(Pointer) -> f64 }
+stub! { silent rocksdb_statistics_histogram_data_get_count(Pointer) -> u64 }
+stub! { silent rocksdb_statistics_histogram_data_get_max(Pointer) -> f64 }
+stub! { silent rocksdb_statistics_histogram_data_get_median(Pointer) -> f64 }
+stub! { silent rocksdb_statistics_histogram_data_get_min(Pointer) -> f64 }
+stub! { silent rocksdb_statistics_histogram_data_get_p95(Pointer) -> f64 }
+stub! { silent rocksdb_statistics_histogram_data_get_p99(Pointer) -> f64 }
+stub! { silent rocksdb_statistics_histogram_data_get_std_dev(Pointer) -> f64 }
+stub! { silent rocksdb_statistics_histogram_data_get_sum(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_collector_factory_destroy(Pointer) }
+stub! { silent rocksdb_table_properties_column_family_id(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_column_family_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_comparator_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_compression_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_compression_options(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_creation_time(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_data_block_restart_interval(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_data_size(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_db_host_id(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_db_id(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_db_session_id(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_external_sst_file_global_seqno_offset(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_fast_compression_estimated_data_size(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_file_creation_time(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_filter_policy_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_filter_size(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_fixed_key_len(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_format_version(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_has_key_largest_seqno(Pointer) -> u8 }
+stub! { silent rocksdb_table_properties_has_key_smallest_seqno(Pointer) -> u8 }
+stub! { silent rocksdb_table_properties_index_block_restart_interval(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_index_key_is_user_key(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_index_partitions(Pointer) -> u64 }

@@ -39,7 +39,7 @@ export! {
         snapshot: Option<&SnapshotHandle>,
     ) {
         if let Some(options) = options {
-            options.snapshot = snapshot.map(|snapshot| snapshot.snapshot.clone());
+            options.snapshot = snapshot.and_then(SnapshotHandle::snapshot);
         }
     }
 

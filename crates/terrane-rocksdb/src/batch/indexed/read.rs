@@ -1,0 +1,119 @@
+//! Reads through an indexed batch.
+
+use std::ffi::c_char;
+
+use super::Own;
+use super::handle::IndexedHandle;
+use crate::border::{Bytes, Out, lasting, put};
+use crate::database::{Database, Pinned, read};
+use crate::failure::{Failure, Given, Result};
+use crate::iterator::Iter;
+use crate::objects::{Options, ReadOptions};
+use crate::twins::Of;
+
+/// What the batch alone says of a key: a value, or none.
+fn from_batch(
+    batch: Option<&IndexedHandle>,
+    options: Option<&Options>,
+    of: Of<'_>,
+    key: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    let id = of.id().given()?;
+    let own = batch.given()?.shared().get().own(id, key);
+    let operator = match of {
+        Of::Default => options.and_then(|options| options.merge_operator.clone()),
+        Of::Handle(handle) => handle.given()?.family.slot.operator(),
+    };
+    match own {
+        Own::Open(_) => Err(Failure::new("Merge in progress", "")),
+        own => own.over(key, operator.as_deref(), || Ok(None)),
+    }
+}
+
+/// What a key has, once the batch were written.
+fn from_both(
+    batch: Option<&IndexedHandle>,
+    database: Option<&Database>,
+    options: Option<&ReadOptions>,
+    of: Of<'_>,
+    key: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    let family = of.family(database.given()?)?;
+    let own = batch.given()?.shared().get().own(family.id(), key);
+    let operator = family.slot.operator();
+    own.over(key, operator.as_deref(), || read(family, options, key))
+}
+
+/// A value for the caller, and its length.
+pub(crate) fn given_out(value: Result<Option<Vec<u8>>>, len: Out<'_, usize>) -> Result<*mut c_char> {
+    let found = value.as_ref().ok().and_then(Option::as_ref);
+    put(len, found.map_or(0, Vec::len));
+    Ok(value?.map_or(std::ptr::null_mut(), |value| lasting(&value)))
+}
+
+/// A value that the caller holds until it destroys it.
+pub(crate) fn pinned(value: Result<Option<Vec<u8>>>) -> Result<Option<Box<Pinned>>> {
+    Ok(value?.map(|value| Box::new(Pinned::alone(value))))
+}
+
+twins! {
+    fn rocksdb_writebatch_wi_get_from_batch | rocksdb_writebatch_wi_get_from_batch_cf(
+        batch: Option<&IndexedHandle>,
+        options: Option<&Options>;
+        key: Bytes<'_>,
+        key_len: usize,
+        len: Out<'_, usize>,
+        error: ErrPtr<'_>,
+    ) -> *mut c_char as of {
+        given_out(from_batch(batch, options, of, key.of(key_len)), len)
+    }
+
+    fn rocksdb_writebatch_wi_get_from_batch_and_db | rocksdb_writebatch_wi_get_from_batch_and_db_cf(
+        batch: Option<&IndexedHandle>,
+        database: Option<&Database>,
+        options: Option<&ReadOptions>;
+        key: Bytes<'_>,
+        key_len: usize,
+        len: Out<'_, usize>,
+        error: ErrPtr<'_>,
+    ) -> *mut c_char as of {
+        given_out(from_both(batch, database, options, of, key.of(key_len)), len)
+    }
+
+    fn rocksdb_writebatch_wi_get_pinned_from_batch_and_db | rocksdb_writebatch_wi_get_pinned_from_batch_and_db_cf(
+        batch: Option<&IndexedHandle>,
+        database: Option<&Database>,
+        options: Option<&ReadOptions>;
+        key: Bytes<'_>,
+        key_len: usize,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Pinned>> as of {
+        pinned(from_both(batch, database, options, of, key.of(key_len)))
+    }
+
+    fn rocksdb_writebatch_wi_create_iterator_with_base | rocksdb_writebatch_wi_create_iterator_with_base_cf(
+        batch: Option<&IndexedHandle>,
+        base: Option<Box<Iter>>;
+    ) -> Option<Box<Iter>> as of {
+        Some(Box::new(Iter::over(base?, batch?.shared(), of, None)?))
+    }
+}
+
+export! {
+    fn rocksdb_writebatch_wi_create_iterator_with_base_readopts(
+        batch: Option<&IndexedHandle>,
+        base: Option<Box<Iter>>,
+        options: Option<&ReadOptions>,
+    ) -> Option<Box<Iter>> {
+        Some(Box::new(Iter::over(base?, batch?.shared(), Of::Default, options)?))
+    }
+
+    fn rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
+        batch: Option<&IndexedHandle>,
+        base: Option<Box<Iter>>,
+        handle: Option<&crate::database::FamilyHandle>,
+        options: Option<&ReadOptions>,
+    ) -> Option<Box<Iter>> {
+        Some(Box::new(Iter::over(base?, batch?.shared(), Of::Handle(handle), options)?))
+    }
+}

@@ -1,0 +1,196 @@
+//! The keys of an indexed batch over those of another iterator.
+//!
+//! Both are at the first key from the position on, in the direction of the last step: the base as an iterator, the batch as a key of
+//! its own. The smaller one (going back, the greater one) is next; of equal ones the batch's counts, folded with the base's value
+//! where it is open. A key of the batch is looked up when it is passed, so changes that are made meanwhile show once the
+//! iterator is placed, and where it has not been; one that has come to the end of the batch stays there, as in RocksDB.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::{Iter, Motion};
+use crate::batch::{Own, SharedBatch};
+use crate::callbacks::MergeOperator;
+use crate::failure::Result;
+
+/// An iterator under a batch.
+pub(super) struct Overlay {
+    pub(super) base: Box<Iter>,
+    pub(super) batch: SharedBatch,
+    pub(super) family: u32,
+    pub(super) operator: Option<Arc<MergeOperator>>,
+    pub(super) bounds: Bounds,
+    pub(super) is_forward: bool,
+    /// The key of the batch that is next, or that the position is at.
+    pub(super) own: Option<Vec<u8>>,
+    pub(super) at: At,
+}
+
+/// Bounds of keys of the batch: from the first to before the second.
+#[derive(Default)]
+pub(super) struct Bounds {
+    pub(super) lower: Option<Vec<u8>>,
+    pub(super) upper: Option<Vec<u8>>,
+}
+
+/// Where the position is.
+#[derive(Default)]
+pub(super) enum At {
+    #[default]
+    Nowhere,
+    /// At the row of the base.
+    Base,
+    /// At a row of the batch.
+    Own(Vec<u8>, Vec<u8>),
+}
+
+impl Overlay {
+    pub(super) fn row(&self) -> Option<(&[u8], &[u8])> {
+        match &self.at {
+            At::Nowhere => None,
+            At::Base => self.base.row(),
+            At::Own(key, value) => Some((key, value)),
+        }
+    }
+
+    pub(super) fn refresh(&mut self) {
+        self.at = At::Nowhere;
+        self.own = None;
+        self.base.refresh();
+    }
+
+    pub(super) fn go(&mut self, motion: Motion<'_>) -> Result<()> {
+        let placed = match motion {
+            Motion::Next | Motion::Prev => self.pass(matches!(motion, Motion::Next)),
+            _ => self.place(motion),
+        };
+        let settled = placed.and_then(|()| self.settle());
+        if settled.is_err() {
+            self.at = At::Nowhere;
+        }
+        settled
+    }
+
+    fn place(&mut self, motion: Motion<'_>) -> Result<()> {
+        self.is_forward = matches!(motion, Motion::First | Motion::Seek(_));
+        self.own = match motion {
+            Motion::Seek(key) => self.own_after(Bound::Included(key)),
+            Motion::SeekBack(key) => self.own_before(Bound::Included(key)),
+            _ if self.is_forward => self.own_after(Bound::Unbounded),
+            _ => self.own_before(Bound::Unbounded),
+        };
+        self.base.moved(motion)
+    }
+
+    /// Leaves the position, which is at a row, in a direction.
+    fn pass(&mut self, forward: bool) -> Result<()> {
+        let Some(key) = self.row().map(|(key, _)| key.to_vec()) else { return Ok(()) };
+        let turns = forward != self.is_forward;
+        self.is_forward = forward;
+        if turns {
+            self.base.moved(if forward { Motion::Seek(&key) } else { Motion::SeekBack(&key) })?;
+        }
+        if turns || matches!(self.at, At::Own(..)) {
+            self.own = self.own_beyond(&key);
+        }
+        if self.base.row().is_some_and(|(at, _)| at == key) {
+            self.step_base()?;
+        }
+        Ok(())
+    }
+
+    fn step_base(&mut self) -> Result<()> {
+        self.base.moved(if self.is_forward { Motion::Next } else { Motion::Prev })
+    }
+
+    /// Finds the next row that shows, from where base and batch are.
+    fn settle(&mut self) -> Result<()> {
+        loop {
+            self.at = At::Nowhere;
+            let Some(order) = self.order() else { return Ok(()) };
+            if order == Ordering::Less {
+                if self.leaves_deleted()? {
+                    continue;
+                }
+                self.at = At::Base;
+                return Ok(());
+            }
+            let Some(key) = self.own.clone() else { return Ok(()) };
+            let below = self.base.row().filter(|_| order == Ordering::Equal).map(|(_, value)| value.to_vec());
+            // Without the batch: it is the user's operator that is called.
+            let own = self.batch.get().own(self.family, &key);
+            if own == Own::Nothing {
+                // It was taken back since it was looked up.
+                self.own = self.own_beyond(&key);
+                continue;
+            }
+            if let Some(value) = own.over(&key, self.operator.as_deref(), || Ok(below))? {
+                self.at = At::Own(key, value);
+                return Ok(());
+            }
+            if order == Ordering::Equal {
+                self.step_base()?;
+            }
+            self.own = self.own_beyond(&key);
+        }
+    }
+
+    /// Which is next: the base (less), the batch (greater), or both; none if both have come to their end.
+    fn order(&self) -> Option<Ordering> {
+        match (self.base.row(), &self.own) {
+            (None, None) => None,
+            (Some(_), None) => Some(Ordering::Less),
+            (None, Some(_)) => Some(Ordering::Greater),
+            (Some((base, _)), Some(own)) if self.is_forward => Some(base.cmp(own)),
+            (Some((base, _)), Some(own)) => Some(own.as_slice().cmp(base)),
+        }
+    }
+
+    /// Takes the base out of a range that the batch deletes; whether it was in one.
+    fn leaves_deleted(&mut self) -> Result<bool> {
+        let Some((key, _)) = self.base.row() else { return Ok(false) };
+        let Some((start, end)) = self.batch.get().deleted_around(self.family, key) else { return Ok(false) };
+        if self.is_forward {
+            self.base.moved(Motion::Seek(&end))?;
+        } else {
+            self.base.moved(Motion::SeekBack(&start))?;
+            if self.base.row().is_some_and(|(key, _)| key == start) {
+                self.step_base()?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The batch's key next to this one, in the direction.
+    fn own_beyond(&self, key: &[u8]) -> Option<Vec<u8>> {
+        match self.is_forward {
+            true => self.own_after(Bound::Excluded(key)),
+            false => self.own_before(Bound::Excluded(key)),
+        }
+    }
+
+    fn own_after(&self, from: Bound<&[u8]>) -> Option<Vec<u8>> {
+        let lower = match (from, self.bounds.lower.as_deref()) {
+            (Bound::Unbounded, Some(lower)) => Bound::Included(lower),
+            (Bound::Included(key) | Bound::Excluded(key), Some(lower)) if key < lower => {
+                Bound::Included(lower)
+            }
+            (from, _) => from,
+        };
+        let upper = self.bounds.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.batch.get().first(self.family, lower, upper)
+    }
+
+    fn own_before(&self, from: Bound<&[u8]>) -> Option<Vec<u8>> {
+        let upper = match (from, self.bounds.upper.as_deref()) {
+            (Bound::Unbounded, Some(upper)) => Bound::Excluded(upper),
+            (Bound::Included(key) | Bound::Excluded(key), Some(upper)) if key >= upper => {
+                Bound::Excluded(upper)
+            }
+            (from, _) => from,
+        };
+        let lower = self.bounds.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
+        self.batch.get().last(self.family, lower, upper)
+    }
+}

@@ -1,0 +1,116 @@
+//! Changes of a transaction: locked, or kept for the check at the commit; then put into its batch.
+
+use super::handle::Transaction;
+use super::state::State;
+use crate::batch::{Change, IndexedHandle, WriteBatch};
+use crate::border::Bytes;
+use crate::database::Family;
+use crate::failure::{Failure, Given, Result};
+use crate::twins::Of;
+
+/// Refuses a merge where nothing would fold it.
+fn require_operator(family: &Family) -> Result<()> {
+    match family.slot.operator() {
+        Some(_) => Ok(()),
+        None => Err(Failure::invalid("merge_operator is not properly initialized.")),
+    }
+}
+
+impl State {
+    /// Makes the changes of a batch, in their order.
+    fn rebuild(&mut self, batch: &WriteBatch) -> Result<()> {
+        let database = self.database.clone();
+        for record in batch.changes() {
+            let (id, change) = record?;
+            let gone = || Failure::invalid("Invalid column family specified in write batch");
+            match change {
+                Change::LogData(_) => {}
+                Change::RangeDelete(..) => {
+                    return Err(Failure::not_implemented("a range delete in a transaction"));
+                }
+                Change::Put(key, _)
+                | Change::Merge(key, _)
+                | Change::Delete(key)
+                | Change::SingleDelete(key) => {
+                    let family = database.family(id).ok_or_else(gone)?;
+                    self.change(&family, key, change)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn change(transaction: Option<&Transaction>, of: Of<'_>, key: &[u8], change: Change<'_>) -> Result<()> {
+    let mut state = transaction.given()?.state();
+    let database = state.database.clone();
+    let family = of.family(&database)?;
+    if matches!(change, Change::Merge(..)) {
+        require_operator(family)?;
+    }
+    state.change(family, key, change)
+}
+
+twins! {
+    fn rocksdb_transaction_put | rocksdb_transaction_put_cf(
+        transaction: Option<&Transaction>;
+        key: Bytes<'_>,
+        key_len: usize,
+        value: Bytes<'_>,
+        value_len: usize,
+        error: ErrPtr<'_>,
+    ) as of {
+        let key = key.of(key_len);
+        change(transaction, of, key, Change::Put(key, value.of(value_len)))
+    }
+
+    fn rocksdb_transaction_merge | rocksdb_transaction_merge_cf(
+        transaction: Option<&Transaction>;
+        key: Bytes<'_>,
+        key_len: usize,
+        operand: Bytes<'_>,
+        operand_len: usize,
+        error: ErrPtr<'_>,
+    ) as of {
+        let key = key.of(key_len);
+        change(transaction, of, key, Change::Merge(key, operand.of(operand_len)))
+    }
+
+    fn rocksdb_transaction_delete | rocksdb_transaction_delete_cf(
+        transaction: Option<&Transaction>;
+        key: Bytes<'_>,
+        key_len: usize,
+        error: ErrPtr<'_>,
+    ) as of {
+        let key = key.of(key_len);
+        change(transaction, of, key, Change::Delete(key))
+    }
+}
+
+export! {
+    fn rocksdb_transaction_put_log_data(transaction: Option<&Transaction>, data: Bytes<'_>, len: usize) {
+        if let Some(transaction) = transaction {
+            // There is no way to report that it is too much.
+            let _ = transaction.state().add(0, Change::LogData(data.of(len)));
+        }
+    }
+
+    fn rocksdb_transaction_rebuild_from_writebatch(
+        transaction: Option<&Transaction>,
+        batch: Option<&mut WriteBatch>,
+        error: ErrPtr<'_>,
+    ) {
+        let batch = batch.given()?;
+        transaction.given()?.state().rebuild(batch)
+    }
+
+    fn rocksdb_transaction_rebuild_from_writebatch_wi(
+        transaction: Option<&Transaction>,
+        batch: Option<&IndexedHandle>,
+        error: ErrPtr<'_>,
+    ) {
+        // A copy: it may be the batch of the transaction itself.
+        let copy = batch.given()?.shared().get().batch().copied();
+        transaction.given()?.state().rebuild(&copy)
+    }
+}

@@ -1,0 +1,183 @@
+//! Databases with transactions: opened, closed, and used as plain ones.
+
+use super::Transactions;
+use crate::border::{List, OutList, Text};
+use crate::database::checkpoint::Checkpoint;
+use crate::database::handles::{Listed, open_default, open_listed};
+use crate::database::open::Access;
+use crate::database::{Database, FamilyHandle};
+use crate::failure::{Given, Result};
+use crate::generated::objects::{OptimisticTransactionDbOptions, TransactionDbOptions};
+use crate::objects::Options;
+
+use super::settings::{Kind, Limits};
+
+/// Buckets of locks that databases would share. There are none: locks are kept by key.
+pub(crate) struct LockBuckets;
+
+/// What is allocated for a handle that holds nothing, at least.
+const HANDLE_BYTES: usize = 16;
+
+impl Kind {
+    /// Transactions that lock.
+    fn pessimistic(options: Option<&TransactionDbOptions>) -> Result<Kind> {
+        Ok(Kind::Pessimistic(Limits::of(options.given()?)))
+    }
+}
+
+/// The database with transactions of a kind.
+fn with(database: Option<Box<Database>>, kind: Kind) -> Option<Box<Database>> {
+    database.map(|mut database| {
+        database.transactions = Transactions { kind, ..Default::default() }.into();
+        database
+    })
+}
+
+fn open(options: Option<&Options>, path: Text<'_>, kind: Kind) -> Result<Option<Box<Database>>> {
+    Ok(with(open_default(options, path, 0, Access::Write)?, kind))
+}
+
+fn open_families(
+    options: Option<&Options>,
+    path: Text<'_>,
+    listed: Listed<'_>,
+    kind: Kind,
+) -> Result<Option<Box<Database>>> {
+    Ok(with(open_listed(options, path, listed, Access::Write)?, kind))
+}
+
+/// A handle of the database as a plain one.
+fn base(database: Option<&Database>) -> Option<Box<Database>> {
+    Some(Box::new(database?.clone()))
+}
+
+fn close(database: Option<Box<Database>>) {
+    if let Some(database) = database {
+        // There is no way to report a failure.
+        let _ = database.db.clone().close();
+    }
+}
+
+export! {
+    fn rocksdb_transactiondb_open(
+        options: Option<&Options>,
+        transaction_options: Option<&TransactionDbOptions>,
+        path: Text<'_>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        open(options, path, Kind::pessimistic(transaction_options)?)
+    }
+
+    fn rocksdb_transactiondb_open_column_families(
+        options: Option<&Options>,
+        transaction_options: Option<&TransactionDbOptions>,
+        path: Text<'_>,
+        count: i32,
+        names: List<'_, Text<'_>>,
+        family_options: List<'_, Option<&Options>>,
+        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        open_families(options, path, listed, Kind::pessimistic(transaction_options)?)
+    }
+
+    fn rocksdb_optimistictransactiondb_open(
+        options: Option<&Options>,
+        path: Text<'_>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        open(options, path, Kind::Optimistic)
+    }
+
+    fn rocksdb_optimistictransactiondb_open_with_otxn_db_options(
+        options: Option<&Options>,
+        _transaction_options: Option<&OptimisticTransactionDbOptions>,
+        path: Text<'_>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        open(options, path, Kind::Optimistic)
+    }
+
+    fn rocksdb_optimistictransactiondb_open_column_families(
+        options: Option<&Options>,
+        path: Text<'_>,
+        count: i32,
+        names: List<'_, Text<'_>>,
+        family_options: List<'_, Option<&Options>>,
+        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        open_families(options, path, listed, Kind::Optimistic)
+    }
+
+    fn rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(
+        options: Option<&Options>,
+        _transaction_options: Option<&OptimisticTransactionDbOptions>,
+        path: Text<'_>,
+        count: i32,
+        names: List<'_, Text<'_>>,
+        family_options: List<'_, Option<&Options>>,
+        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        open_families(options, path, listed, Kind::Optimistic)
+    }
+
+    fn rocksdb_transactiondb_close(database: Option<Box<Database>>) {
+        close(database);
+    }
+
+    fn rocksdb_optimistictransactiondb_close(database: Option<Box<Database>>) {
+        close(database);
+    }
+
+    fn rocksdb_transactiondb_get_base_db(database: Option<&Database>) -> Option<Box<Database>> {
+        base(database)
+    }
+
+    fn rocksdb_optimistictransactiondb_get_base_db(database: Option<&Database>) -> Option<Box<Database>> {
+        base(database)
+    }
+
+    fn rocksdb_transactiondb_close_base_db(base: Option<Box<Database>>) {
+        drop(base);
+    }
+
+    fn rocksdb_optimistictransactiondb_close_base_db(base: Option<Box<Database>>) {
+        drop(base);
+    }
+
+    fn rocksdb_transactiondb_checkpoint_object_create(
+        database: Option<&Database>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Checkpoint>> {
+        Ok(Some(Box::new(Checkpoint::of(database.given()?))))
+    }
+
+    fn rocksdb_optimistictransactiondb_checkpoint_object_create(
+        database: Option<&Database>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Checkpoint>> {
+        Ok(Some(Box::new(Checkpoint::of(database.given()?))))
+    }
+
+    fn rocksdb_optimistictransactiondb_lock_buckets_create(
+        _count: usize,
+        _cache_aligned: u8,
+    ) -> Option<Box<LockBuckets>> {
+        Some(Box::new(LockBuckets))
+    }
+
+    fn rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(
+        _buckets: Option<&LockBuckets>,
+    ) -> usize {
+        HANDLE_BYTES
+    }
+
+    fn rocksdb_optimistictransactiondb_lock_buckets_destroy(buckets: Option<Box<LockBuckets>>) {
+        drop(buckets);
+    }
+}

@@ -1,0 +1,110 @@
+//! Handles of transactions: begin, commit, roll back, save points.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::settings::{Kind, Settings};
+use super::state::State;
+use crate::batch::{IndexedHandle, SharedBatch};
+use crate::border::{Lent, lasting_handle};
+use crate::database::{Database, Mode, SnapshotHandle};
+use crate::failure::Given;
+use crate::generated::objects::{OptimisticTransactionOptions, TransactionOptions};
+use crate::objects::WriteOptions;
+
+/// A handle of a transaction. One that is prepared may have several.
+pub(crate) struct Transaction(Arc<Mutex<State>>);
+
+impl Transaction {
+    pub(super) fn of(state: Arc<Mutex<State>>) -> Box<Transaction> {
+        Box::new(Transaction(state))
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Mutex<State>> {
+        &self.0
+    }
+
+    /// The transaction, for this thread alone.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        // A panic leaves at most a change that is locked and not made.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Begins a transaction, under the handle and with the batch of an old one if there is one.
+fn begin(
+    database: &Database,
+    options: Option<&WriteOptions>,
+    settings: Settings,
+    old: Option<Box<Transaction>>,
+) -> Option<Box<Transaction>> {
+    let mode = Mode::of(Some(options.unwrap_or(&WriteOptions::default()))).ok()?;
+    let Some(mut handle) = old else {
+        let state = State::new(database, SharedBatch::new(0), settings, mode);
+        return Some(Transaction::of(Arc::new(Mutex::new(state))));
+    };
+    // One that has other handles goes on there, with its batch.
+    let batch = match Arc::strong_count(&handle.0) {
+        1 => handle.state().batch.clone(),
+        _ => SharedBatch::new(0),
+    };
+    batch.get().clear();
+    let state = State::new(database, batch, settings, mode);
+    handle.0 = Arc::new(Mutex::new(state));
+    Some(handle)
+}
+
+export! {
+    fn rocksdb_transaction_begin(
+        database: Option<&Database>,
+        options: Option<&WriteOptions>,
+        transaction_options: Option<&TransactionOptions>,
+        old: Option<Box<Transaction>>,
+    ) -> Option<Box<Transaction>> {
+        let database = database?;
+        let Kind::Pessimistic(limits) = &database.transactions.kind else { return None };
+        begin(database, options, Settings::pessimistic(limits, transaction_options), old)
+    }
+
+    fn rocksdb_optimistictransaction_begin(
+        database: Option<&Database>,
+        options: Option<&WriteOptions>,
+        transaction_options: Option<&OptimisticTransactionOptions>,
+        old: Option<Box<Transaction>>,
+    ) -> Option<Box<Transaction>> {
+        begin(database?, options, Settings::optimistic(transaction_options), old)
+    }
+
+    fn rocksdb_transaction_destroy(transaction: Option<Box<Transaction>>) {
+        drop(transaction);
+    }
+
+    fn rocksdb_transaction_commit(transaction: Option<&Transaction>, error: ErrPtr<'_>) {
+        transaction.given()?.state().commit()
+    }
+
+    fn rocksdb_transaction_rollback(transaction: Option<&Transaction>, error: ErrPtr<'_>) {
+        transaction.given()?.state().roll_back()
+    }
+
+    fn rocksdb_transaction_set_savepoint(transaction: Option<&Transaction>) {
+        if let Some(transaction) = transaction {
+            // There is no way to report a failure: the way back reports that there is no save point.
+            let _ = transaction.state().set_save_point();
+        }
+    }
+
+    fn rocksdb_transaction_rollback_to_savepoint(transaction: Option<&Transaction>, error: ErrPtr<'_>) {
+        transaction.given()?.state().roll_back_to_save_point()
+    }
+
+    fn rocksdb_transaction_get_writebatch_wi(transaction: Option<&Transaction>) -> *mut IndexedHandle {
+        let Some(transaction) = transaction else { return std::ptr::null_mut() };
+        lasting_handle(IndexedHandle::lent(&transaction.state().batch))
+    }
+
+    fn rocksdb_transaction_get_snapshot(transaction: Option<&Transaction>) -> *const SnapshotHandle {
+        let Some(transaction) = transaction else { return std::ptr::null() };
+        let lent = transaction.state().snapshot.as_ref().map(Lent::of);
+        lasting_handle(SnapshotHandle::Lent(lent)).cast_const()
+    }
+}
