@@ -109,7 +109,10 @@ impl State {
         }
         self.claims()?;
         let Some(claims) = &mut self.claims else { return Ok(()) };
-        self.locked.add(family.id(), key, || Ok(claims.transaction.lock(&family.table, key, exclusive)?))
+        self.locked.add(family.id(), key, || {
+            let locked = claims.transaction.lock(&family.table, key, exclusive);
+            locked.map_err(|error| claims.refused(error))
+        })
     }
 
     /// Makes a change of a key.
@@ -126,6 +129,7 @@ impl State {
     }
 
     pub(super) fn set_save_point(&mut self) -> Result<()> {
+        self.require_running()?;
         let locked = self.locked.len();
         let claims = self.claims()?;
         let mark = claims.transaction.mark();
