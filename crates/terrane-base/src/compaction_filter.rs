@@ -16,6 +16,7 @@
 //!    later, so the table is not compacted until the filter is mended or taken away.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// What becomes of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,16 @@ pub enum FilterDecision {
     RemoveUntil(Vec<u8>),
 }
 
+/// What a compaction is, as far as a filter may want to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompactionContext {
+    /// Whether everything takes part that the levels of the table hold.
+    pub is_full: bool,
+    /// Whether somebody asked for it by name, as `compact_range` does.
+    pub is_manual: bool,
+}
+
 /// Looks at rows in compactions. See the [module](self) for the rules.
 pub trait CompactionFilter: Send + Sync + fmt::Debug {
     /// A name, for errors.
@@ -45,5 +56,11 @@ pub trait CompactionFilter: Send + Sync + fmt::Debug {
     /// those that meet others.
     fn sees_all(&self) -> bool {
         false
+    }
+
+    /// A filter for one compaction, where each has its own, with a state of its own; none if this one is asked. Called once
+    /// before the compaction, by the rules for [`CompactionFilter::filter`]; what is returned is let go of when it has ended.
+    fn for_compaction(&self, _compaction: CompactionContext) -> Option<Arc<dyn CompactionFilter>> {
+        None
     }
 }

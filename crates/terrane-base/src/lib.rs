@@ -47,7 +47,7 @@ pub mod varint;
 pub mod watch;
 
 pub use batch::Batch;
-pub use compaction_filter::{CompactionFilter, FilterDecision};
+pub use compaction_filter::{CompactionContext, CompactionFilter, FilterDecision};
 pub use counters::ReadCounters;
 pub use cursor::{Cursor, Entry};
 pub use error::{Error, Kind, Result, WaitsFor};

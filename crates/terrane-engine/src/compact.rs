@@ -1,8 +1,9 @@
 //! Compaction as the engine sees it: ask the picker, run the job, install the result.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use terrane_base::{Moment, Result, SeqNo, TableId};
+use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Moment, Result, SeqNo, TableId};
 use terrane_compaction::{
     Compactor, JobControl, JobKind, JobResult, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_due,
     pick_range,
@@ -71,7 +72,7 @@ impl Engine {
     /// Runs a compaction job and makes its result part of the table.
     pub(crate) fn compact(&self, table: &Table, spec: &JobSpec, control: &Arc<JobControl>) -> Result<()> {
         self.give_functions(table, control);
-        let filter = table.compaction_filter();
+        let filter = filter_of(table, spec)?;
         if let Some(filter) = &filter {
             control.filter_with(filter.clone(), self.pins.newest().unwrap_or_default());
         }
@@ -110,6 +111,26 @@ impl Engine {
         add(&table.counters.table_compactions, 1);
         Ok(())
     }
+}
+
+/// The compaction filter of a job: the table's, or the one that the table's gives for each.
+///
+/// # Errors
+/// `Poisoned` if the table's panics, naming it.
+fn filter_of(table: &Table, spec: &JobSpec) -> Result<Option<Arc<dyn CompactionFilter>>> {
+    let Some(filter) = table.compaction_filter() else { return Ok(None) };
+    let tree = table.pinned().tree;
+    let runs: usize = tree.runs.iter().map(|run| run.level.len()).sum();
+    let levels: usize = tree.levels.iter().map(|level| level.len()).sum();
+    let inputs: usize = spec.inputs.iter().map(|input| input.extents.len()).sum();
+    let mut context = CompactionContext::default();
+    context.is_full = inputs == runs + levels;
+    context.is_manual = spec.kind == JobKind::Manual;
+    let own = catch_unwind(AssertUnwindSafe(|| filter.for_compaction(context))).map_err(|_| {
+        let why = format!("compaction filter {:?} panicked before a compaction", filter.name());
+        Error::new(Kind::Poisoned, why)
+    })?;
+    Ok(Some(own.unwrap_or(filter)))
 }
 
 /// A table's tree as the picker sees it.

@@ -133,7 +133,9 @@ pub use terrane_base::options::{
     TimeToLive,
 };
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
-pub use terrane_base::{CompactionFilter, Error, FilterDecision, Functions, Kind, Result, SeqNo};
+pub use terrane_base::{
+    CompactionContext, CompactionFilter, Error, FilterDecision, Functions, Kind, Result, SeqNo,
+};
 pub use terrane_engine::backup::{
     BackupFinding, BackupInfo, BackupList, BackupOptions, BackupPlace, BackupProgress, DirectoryPlace,
     Removed, RestoreOptions, Restored, VerifyReport,

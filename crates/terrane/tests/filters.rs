@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use terrane::{CompactionFilter, Db, FilterDecision, Kind, Options, Table, TableOptions, counter};
+use terrane::{
+    CompactionContext, CompactionFilter, Db, FilterDecision, Kind, Options, Table, TableOptions, counter,
+};
 
 /// A filter made of a function; keeps what it was shown.
 struct Shown<F> {
@@ -204,4 +206,55 @@ fn a_panic_changes_nothing_and_is_named() {
     let db = open(dir.path());
     db.compact_range(db.default_table(), ..).unwrap();
     assert_eq!(db.default_table().iter().count(), 101);
+}
+
+/// Gives each compaction a filter of its own, and counts what it was told.
+#[derive(Debug, Default)]
+struct Factory {
+    asked: AtomicU64,
+    manual: AtomicU64,
+    full: AtomicU64,
+    panics: bool,
+}
+
+impl CompactionFilter for Factory {
+    fn name(&self) -> &str {
+        "factory"
+    }
+
+    fn filter(&self, _key: &[u8], _value: &[u8]) -> FilterDecision {
+        panic!("rows go to the filters that it makes")
+    }
+
+    fn for_compaction(&self, compaction: CompactionContext) -> Option<Arc<dyn CompactionFilter>> {
+        assert!(!self.panics, "on purpose");
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.manual.fetch_add(u64::from(compaction.is_manual), Ordering::Relaxed);
+        self.full.fetch_add(u64::from(compaction.is_full), Ordering::Relaxed);
+        Some(shown(true, |key: &[u8], _: &[u8]| match is_odd(key) {
+            true => FilterDecision::Remove,
+            false => FilterDecision::Keep,
+        }))
+    }
+}
+
+#[test]
+fn each_compaction_has_a_filter_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let table = db.default_table();
+    fill(table, 0..200, b"v");
+    let factory = Arc::new(Factory::default());
+    table.set_compaction_filter(Some(factory.clone()));
+    db.compact_range(table, ..).unwrap();
+    assert_eq!(table.iter().count(), 100);
+    let counted = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    assert!(counted(&factory.asked) > 0 && counted(&factory.manual) > 0, "{factory:?}");
+    assert!(counted(&factory.full) > 0, "everything took part: {factory:?}");
+    table.set_compaction_filter(Some(Arc::new(Factory { panics: true, ..Factory::default() })));
+    fill(table, 0..200, b"v");
+    let error = db.compact_range(table, ..).unwrap_err();
+    assert!(error.to_string().contains("compaction filter \"factory\" panicked"), "{error}");
+    table.set_compaction_filter(None);
+    assert_eq!(table.iter().count(), 200);
 }
