@@ -25,6 +25,15 @@ pub(crate) fn is_database(path: &Path) -> bool {
     path.join("CURRENT").exists()
 }
 
+/// Makes the directory `path`; there already is fine, but its parent must be there.
+pub(crate) fn create_directory(path: &Path) -> Result<()> {
+    match fs::create_dir(path) {
+        Err(_) if path.is_dir() => Ok(()),
+        Err(why) => Err(failed("mkdir if missing", path, &why)),
+        Ok(()) => Ok(()),
+    }
+}
+
 /// Removes the file `path`; nothing there is fine.
 pub(crate) fn remove_file(path: &Path) -> Result<()> {
     match fs::remove_file(path) {

@@ -113,14 +113,16 @@ impl Iter {
         let is_empty =
             options.lower.as_ref().zip(options.upper.as_ref()).is_some_and(|(lower, upper)| lower >= upper);
         let range = (lower, upper);
-        let cursor = match &options.snapshot {
-            Some(snapshot) => snapshot.range_cursor(&family.table, range),
-            None => family.table.range_cursor(range),
-        };
+        let cursor = options.more.refuse().and_then(|()| {
+            Ok(match &options.snapshot {
+                Some(snapshot) => snapshot.range_cursor(&family.table, range)?,
+                None => family.table.range_cursor(range)?,
+            })
+        });
         let (source, failure) = match cursor {
             Ok(cursor) if !is_empty => (Source::Cursor(cursor), None),
             Ok(_) => (Source::Nothing, None),
-            Err(error) => (Source::Nothing, Some(error.into())),
+            Err(failure) => (Source::Nothing, Some(failure)),
         };
         let transform = family.transform.clone().filter(|_| options.knobs.prefix_same_as_start != 0);
         Iter {

@@ -1,4 +1,4 @@
-//! The macros that generated modules are made of: knobs of objects, objects of nothing but knobs, and stubs.
+//! The macros that generated modules are made of: knobs of objects, objects of nothing but knobs, stubs, and other names.
 
 use crate::failure::{Failure, Result};
 
@@ -184,4 +184,19 @@ macro_rules! stub {
     };
     (@) => { () };
     (@ $result:ty) => { $result };
+}
+
+/// A function of this library under another name.
+macro_rules! name {
+    ($name:ident of $of:ident ( $($argument:ident : $kind:ty),* ) $(-> $result:ty)?) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $kind),*) $(-> $result)? {
+            unsafe extern "C" {
+                fn $of($($argument: $kind),*) $(-> $result)?;
+            }
+            // SAFETY: the table has one type for both, and the check of the table holds the other function against it; what the
+            // caller passes is passed on.
+            unsafe { $of($($argument),*) }
+        }
+    };
 }

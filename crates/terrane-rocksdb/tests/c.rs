@@ -140,6 +140,11 @@ fn maintain() {
 }
 
 #[test]
+fn objects() {
+    run("objects");
+}
+
+#[test]
 fn threads() {
     run("threads");
 }

@@ -21,6 +21,9 @@ pub fn text(abi: &Abi) -> String {
     for name in &abi.opaque {
         let _ = writeln!(text, "typedef struct {name} {name};");
     }
+    for (name, of) in &abi.type_names {
+        let _ = writeln!(text, "typedef {of} {name};");
+    }
     text.push_str(
         "\ntypedef struct rocksdb_slice_t {\n  const char* data;\n  size_t size;\n} rocksdb_slice_t;\n\n",
     );

@@ -29,6 +29,11 @@ pub fn files(abi: &Abi) -> Result<Vec<(String, String)>, String> {
     let stubs =
         abi.functions().filter(|function| matches!(function.source, Source::Failure | Source::Nothing));
     let stubs: Vec<String> = stubs.map(stub).collect::<Result<_, _>>()?;
+    let names = abi.functions().filter_map(|function| match &function.source {
+        Source::Name(of) => Some(other_name(function, of)),
+        _ => None,
+    });
+    parts.push(("names".into(), names.collect::<Result<_, _>>()?));
     for (number, rows) in stubs.chunks(ROWS).enumerate() {
         parts.push((format!("stubs_{}", number + 1), rows.to_vec()));
     }
@@ -156,6 +161,19 @@ fn plain_object(abi: &Abi, object: &Object) -> Result<Vec<String>, String> {
         }
     }
     Ok(rows)
+}
+
+/// A function that is another under another name.
+fn other_name(function: &Function, of: &str) -> Result<String, String> {
+    let typed = |c: &String| rust_type(c).ok_or(format!("{}: unknown type {c}", function.name));
+    let arguments = function.arguments.iter().enumerate();
+    let arguments = arguments.map(|(at, c)| Ok::<_, String>(format!("a{at}: {}", typed(c)?)));
+    let arguments: Vec<String> = arguments.collect::<Result<_, _>>()?;
+    let result = match typed(&function.result)? {
+        "()" => String::new(),
+        result => format!(" -> {result}"),
+    };
+    Ok(format!("name! {{ {} of {of}({}){result} }}\n", function.name, arguments.join(", ")))
 }
 
 /// A function that does nothing, or fails by name.

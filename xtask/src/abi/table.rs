@@ -44,6 +44,8 @@ pub enum Source {
     Destroy,
     /// Does nothing.
     Nothing,
+    /// Another name of this function.
+    Name(String),
     /// Fails by name where it can.
     Failure,
 }
@@ -96,6 +98,8 @@ pub struct Abi {
     pub objects: Vec<Object>,
     /// Types that are only pointed at.
     pub opaque: Vec<String>,
+    /// Other names of types.
+    pub type_names: Vec<(String, String)>,
     /// Named types of functions.
     pub callbacks: Vec<(String, String)>,
     /// Constants, by name.
@@ -116,6 +120,8 @@ impl Abi {
             let is_own = row.get("own").and_then(Value::as_bool).unwrap_or(false);
             Ok(Object { c: c.clone(), rust, is_own })
         });
+        let type_names = section(section(&table, "types")?, "names")?.iter();
+        let type_names = type_names.filter_map(|(name, of)| Some((name.clone(), of.as_str()?.to_owned())));
         let opaque = section(&table, "types")?.get("opaque").and_then(Value::as_array).ok_or("no opaque")?;
         let opaque = opaque.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let callbacks = section(&table, "callbacks")?.iter();
@@ -123,13 +129,16 @@ impl Abi {
         let constants = section(&table, "constants")?.iter();
         let constants = constants.filter_map(|(name, value)| Some((name.clone(), value.as_integer()?)));
         let areas = table.get("area").and_then(Value::as_array).ok_or("no area")?;
+        let mut areas = areas.iter().map(area).collect::<Result<Vec<_>, _>>()?;
+        resolve_names(&mut areas)?;
         Ok(Abi {
             version: table.get("version").and_then(Value::as_str).ok_or("no version")?.to_owned(),
             objects: objects.collect::<Result<_, String>>()?,
             opaque,
+            type_names: type_names.collect(),
             callbacks: callbacks.collect(),
             constants: constants.collect(),
-            areas: areas.iter().map(area).collect::<Result<_, _>>()?,
+            areas,
         })
     }
 
@@ -157,8 +166,33 @@ fn area(value: &Value) -> Result<Area, String> {
     Ok(Area { functions: functions.collect::<Result<_, _>>()?, name })
 }
 
+/// Gives other names of functions what these have.
+fn resolve_names(areas: &mut [Area]) -> Result<(), String> {
+    let known: Vec<Function> = areas.iter().flat_map(|area| &area.functions).cloned().collect();
+    for function in areas.iter_mut().flat_map(|area| &mut area.functions) {
+        let Source::Name(of) = &function.source else { continue };
+        let other = known.iter().find(|other| other.name == *of && !matches!(other.source, Source::Name(_)));
+        let other = other.ok_or(format!("{}: there is no {of}", function.name))?;
+        let differs = Some(format!("Another name of `{}`.", of.trim_start_matches("rocksdb_")));
+        let (name, source) = (function.name.clone(), function.source.clone());
+        *function = Function { name, source, default: None, differs, ..other.clone() };
+    }
+    Ok(())
+}
+
 fn function(name: &str, row: &Value) -> Result<Function, String> {
     let text = |key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
+    if let Some(of) = text("of") {
+        return Ok(Function {
+            name: name.to_owned(),
+            state: State::Missing,
+            source: Source::Name(of),
+            result: String::new(),
+            arguments: Vec::new(),
+            default: None,
+            differs: None,
+        });
+    }
     let bad = |what: &str| format!("{name}: {what}");
     let word = text("is").ok_or(bad("no `is`"))?;
     let state = State::ALL.into_iter().find(|state| state.word() == word).ok_or(bad("unknown state"))?;

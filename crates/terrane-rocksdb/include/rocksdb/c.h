@@ -118,6 +118,7 @@ typedef struct rocksdb_compactionservice_t rocksdb_compactionservice_t;
 typedef struct rocksdb_compaction_service_options_override_t rocksdb_compaction_service_options_override_t;
 typedef struct rocksdb_open_and_compact_options_t rocksdb_open_and_compact_options_t;
 typedef struct rocksdb_pinnable_handle_t rocksdb_pinnable_handle_t;
+typedef rocksdb_backup_engine_options_t rocksdb_backupable_db_options_t;
 
 typedef struct rocksdb_slice_t {
   const char* data;
@@ -2141,6 +2142,62 @@ void rocksdb_env_set_background_threads(rocksdb_env_t*, int);
 void rocksdb_env_set_bottom_priority_background_threads(rocksdb_env_t*, int);
 void rocksdb_env_set_high_priority_background_threads(rocksdb_env_t*, int);
 void rocksdb_env_set_low_priority_background_threads(rocksdb_env_t*, int);
+
+/* Names of other versions */
+
+void rocksdb_abort_all_compactions(rocksdb_t*);
+rocksdb_backup_engine_options_t* rocksdb_backupable_db_options_create(const char*);
+void rocksdb_backupable_db_options_destroy(rocksdb_backup_engine_options_t*);
+unsigned char rocksdb_backupable_db_options_get_backup_log_files(rocksdb_backup_engine_options_t*);
+uint64_t rocksdb_backupable_db_options_get_backup_rate_limit(rocksdb_backup_engine_options_t*);
+uint64_t rocksdb_backupable_db_options_get_callback_trigger_interval_size(rocksdb_backup_engine_options_t*);
+unsigned char rocksdb_backupable_db_options_get_destroy_old_data(rocksdb_backup_engine_options_t*);
+int rocksdb_backupable_db_options_get_max_background_operations(rocksdb_backup_engine_options_t*);
+int rocksdb_backupable_db_options_get_max_valid_backups_to_open(rocksdb_backup_engine_options_t*);
+uint64_t rocksdb_backupable_db_options_get_restore_rate_limit(rocksdb_backup_engine_options_t*);
+int rocksdb_backupable_db_options_get_share_files_with_checksum_naming(rocksdb_backup_engine_options_t*);
+unsigned char rocksdb_backupable_db_options_get_share_table_files(rocksdb_backup_engine_options_t*);
+unsigned char rocksdb_backupable_db_options_get_sync(rocksdb_backup_engine_options_t*);
+void rocksdb_backupable_db_options_set_backup_dir(rocksdb_backup_engine_options_t*, const char*);
+void rocksdb_backupable_db_options_set_backup_log_files(rocksdb_backup_engine_options_t*, unsigned char);
+void rocksdb_backupable_db_options_set_backup_rate_limit(rocksdb_backup_engine_options_t*, uint64_t);
+void rocksdb_backupable_db_options_set_callback_trigger_interval_size(rocksdb_backup_engine_options_t*, uint64_t);
+void rocksdb_backupable_db_options_set_destroy_old_data(rocksdb_backup_engine_options_t*, unsigned char);
+void rocksdb_backupable_db_options_set_env(rocksdb_backup_engine_options_t*, rocksdb_env_t*);
+void rocksdb_backupable_db_options_set_max_background_operations(rocksdb_backup_engine_options_t*, int);
+void rocksdb_backupable_db_options_set_max_valid_backups_to_open(rocksdb_backup_engine_options_t*, int);
+void rocksdb_backupable_db_options_set_restore_rate_limit(rocksdb_backup_engine_options_t*, uint64_t);
+void rocksdb_backupable_db_options_set_share_files_with_checksum_naming(rocksdb_backup_engine_options_t*, int);
+void rocksdb_backupable_db_options_set_share_table_files(rocksdb_backup_engine_options_t*, unsigned char);
+void rocksdb_backupable_db_options_set_sync(rocksdb_backup_engine_options_t*, unsigned char);
+void rocksdb_block_based_options_set_block_cache_compressed(rocksdb_block_based_table_options_t*, rocksdb_cache_t*);
+void rocksdb_block_based_options_set_hash_index_allow_collision(rocksdb_block_based_table_options_t*, unsigned char);
+void rocksdb_delete_file(rocksdb_t*, const char*);
+rocksdb_filterpolicy_t* rocksdb_filterpolicy_create(void*, void (*)(void*), char* (*)(void*, const char*const*, const size_t*, int, size_t*), unsigned char (*)(void*, const char*, size_t, const char*, size_t), void (*)(void*, const char*, size_t), const char* (*)(void*));
+rocksdb_filterpolicy_t* rocksdb_filterpolicy_create_bloom_format(double, bool);
+rocksdb_filterpolicy_t* rocksdb_filterpolicy_create_ribbon_format(double, int);
+int rocksdb_options_get_access_hint_on_compaction_start(rocksdb_options_t*);
+int rocksdb_options_get_base_background_compactions(rocksdb_options_t*);
+double rocksdb_options_get_hard_rate_limit(rocksdb_options_t*);
+int rocksdb_options_get_max_write_buffer_number_to_maintain(rocksdb_options_t*);
+unsigned int rocksdb_options_get_rate_limit_delay_max_milliseconds(rocksdb_options_t*);
+unsigned char rocksdb_options_get_skip_checking_sst_file_sizes_on_db_open(rocksdb_options_t*);
+unsigned char rocksdb_options_get_skip_log_error_on_recovery(rocksdb_options_t*);
+double rocksdb_options_get_soft_rate_limit(rocksdb_options_t*);
+void rocksdb_options_set_access_hint_on_compaction_start(rocksdb_options_t*, int);
+void rocksdb_options_set_base_background_compactions(rocksdb_options_t*, int);
+void rocksdb_options_set_hard_rate_limit(rocksdb_options_t*, double);
+void rocksdb_options_set_max_mem_compaction_level(rocksdb_options_t*, int);
+void rocksdb_options_set_max_write_buffer_number_to_maintain(rocksdb_options_t*, int);
+void rocksdb_options_set_purge_redundant_kvs_while_flush(rocksdb_options_t*, unsigned char);
+void rocksdb_options_set_rate_limit_delay_max_milliseconds(rocksdb_options_t*, unsigned int);
+void rocksdb_options_set_skip_checking_sst_file_sizes_on_db_open(rocksdb_options_t*, unsigned char);
+void rocksdb_options_set_skip_log_error_on_recovery(rocksdb_options_t*, unsigned char);
+void rocksdb_options_set_soft_rate_limit(rocksdb_options_t*, double);
+void rocksdb_options_set_table_cache_remove_scan_count_limit(rocksdb_options_t*, int);
+void rocksdb_readoptions_set_managed(rocksdb_readoptions_t*, unsigned char);
+void rocksdb_resume_all_compactions(rocksdb_t*);
+rocksdb_writebatch_wi_t* rocksdb_writebatch_wi_create_from(const char*, size_t);
 
 #ifdef __cplusplus
 }

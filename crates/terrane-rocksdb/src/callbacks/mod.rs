@@ -1,4 +1,4 @@
-//! Functions of the user: merge operators, compaction filters, slice transforms, comparators.
+//! Functions of the user: merge operators, compaction filters and their factories, slice transforms, comparators, loggers.
 //!
 //! Each object keeps the pointer that its functions are called with, and calls the destructor once, when nobody uses the
 //! object any more: options, open databases and the handle each hold it by count. Functions are called from any thread,
@@ -7,7 +7,10 @@
 
 mod compaction_filter;
 mod comparator;
+mod filter_factory;
+mod logger;
 mod merge;
+mod others;
 mod slots;
 mod transform;
 mod walk;
@@ -16,7 +19,10 @@ use std::ffi::{CStr, c_char, c_void};
 
 pub(crate) use compaction_filter::{CompactionFilter, UserFilter};
 pub(crate) use comparator::Comparator;
+pub(crate) use filter_factory::FilterFactory;
+pub(crate) use logger::{Logger, LoggerHandle};
 pub(crate) use merge::MergeOperator;
+pub(crate) use others::WalFilter;
 pub(crate) use slots::{Slot, Slots, any_functions};
 pub(crate) use transform::Transform;
 pub(crate) use walk::{Listener, OnBytes, OnFamilyKey, OnFamilyPut, OnPut};

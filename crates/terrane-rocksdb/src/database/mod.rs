@@ -9,6 +9,7 @@ pub(crate) mod checkpoint;
 mod counters;
 pub(crate) mod families;
 mod files;
+mod halt;
 pub(crate) mod handles;
 mod log;
 pub(crate) mod maintain;

@@ -52,7 +52,13 @@ pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
     let opened = check_names(&db, wanted, create, access)
         .and_then(|()| open_families(db.clone(), wanted, &slots, access));
     match opened {
-        Ok(database) => Ok(database),
+        Ok(database) => {
+            if let Some(logger) = &options.more.logger {
+                database.db.add_listener(logger.clone())?;
+                logger.opened(path);
+            }
+            Ok(database)
+        }
         Err(failure) => {
             // The failure is what the caller is told; what was opened has changed nothing that closing could lose.
             let _ = db.close();
@@ -178,7 +184,7 @@ pub(super) fn opened_family(
             _ => "none".to_owned(),
         };
         table.set_option("time_to_live", &ttl)?;
-        table.set_compaction_filter(wanted.options.filter.clone().map(|filter| filter as _));
+        table.set_compaction_filter(wanted.options.compaction_filter());
     }
     let name = CString::new(table.name()).map_err(|_| Failure::invalid("a name with a zero byte"))?;
     let transform = wanted.options.transform.clone();

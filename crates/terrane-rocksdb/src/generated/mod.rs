@@ -1,5 +1,6 @@
 //! What `cargo xtask abi --write` makes of `abi.toml`.
 
+pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod options;
 pub(crate) mod read_options;

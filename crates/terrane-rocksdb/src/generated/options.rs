@@ -7,6 +7,7 @@ use crate::objects::Options;
 knobs! { own Options OptionsKnobs {
     wal_size_limit_mb: u64 = 0, set rocksdb_options_set_WAL_size_limit_MB u64, get rocksdb_options_get_WAL_size_limit_MB u64;
     wal_ttl_seconds: u64 = 0, set rocksdb_options_set_WAL_ttl_seconds u64, get rocksdb_options_get_WAL_ttl_seconds u64;
+    access_hint_on_compaction_start: c_int = 1, set rocksdb_options_set_access_hint_on_compaction_start c_int, get rocksdb_options_get_access_hint_on_compaction_start c_int;
     advise_random_on_open: u8 = 1, set rocksdb_options_set_advise_random_on_open u8, get rocksdb_options_get_advise_random_on_open u8;
     allow_2pc: u8 = 0, set rocksdb_options_set_allow_2pc u8, get rocksdb_options_get_allow_2pc u8;
     allow_concurrent_memtable_write: u8 = 1, set rocksdb_options_set_allow_concurrent_memtable_write u8, get rocksdb_options_get_allow_concurrent_memtable_write u8;
@@ -22,6 +23,7 @@ knobs! { own Options OptionsKnobs {
     avoid_flush_during_shutdown: u8 = 0, set rocksdb_options_set_avoid_flush_during_shutdown u8, get rocksdb_options_get_avoid_flush_during_shutdown u8;
     avoid_unnecessary_blocking_io: u8 = 0, set rocksdb_options_set_avoid_unnecessary_blocking_io u8, get rocksdb_options_get_avoid_unnecessary_blocking_io u8;
     background_close_inactive_wals: u8 = 0, set rocksdb_options_set_background_close_inactive_wals u8, get rocksdb_options_get_background_close_inactive_wals u8;
+    base_background_compactions: c_int = -1, set rocksdb_options_set_base_background_compactions c_int, get rocksdb_options_get_base_background_compactions c_int;
     best_efforts_recovery: u8 = 0, set rocksdb_options_set_best_efforts_recovery u8, get rocksdb_options_get_best_efforts_recovery u8;
     bgerror_resume_retry_interval: u64 = 1000000, set rocksdb_options_set_bgerror_resume_retry_interval u64, get rocksdb_options_get_bgerror_resume_retry_interval u64;
     blob_compaction_readahead_size: u64 = 0, set rocksdb_options_set_blob_compaction_readahead_size u64, get rocksdb_options_get_blob_compaction_readahead_size u64;
@@ -74,6 +76,7 @@ knobs! { own Options OptionsKnobs {
     follower_refresh_catchup_period_ms: u64 = 10000, set rocksdb_options_set_follower_refresh_catchup_period_ms u64, get rocksdb_options_get_follower_refresh_catchup_period_ms u64;
     force_consistency_checks: u8 = 1, set rocksdb_options_set_force_consistency_checks u8, get rocksdb_options_get_force_consistency_checks u8;
     hard_pending_compaction_bytes_limit: usize = 274877906944, set rocksdb_options_set_hard_pending_compaction_bytes_limit usize, get rocksdb_options_get_hard_pending_compaction_bytes_limit usize;
+    hard_rate_limit: f64 = 0.0, set rocksdb_options_set_hard_rate_limit f64, get rocksdb_options_get_hard_rate_limit f64;
     info_log_level: c_int = 1, set rocksdb_options_set_info_log_level c_int, get rocksdb_options_get_info_log_level c_int;
     inplace_update_num_locks: usize = 10000, set rocksdb_options_set_inplace_update_num_locks usize, get rocksdb_options_get_inplace_update_num_locks usize;
     inplace_update_support: u8 = 0, set rocksdb_options_set_inplace_update_support u8, get rocksdb_options_get_inplace_update_support u8;
@@ -108,6 +111,7 @@ knobs! { own Options OptionsKnobs {
     max_total_wal_size: u64 = 0, set rocksdb_options_set_max_total_wal_size u64, get rocksdb_options_get_max_total_wal_size u64;
     max_write_batch_group_size_bytes: u64 = 1048576, set rocksdb_options_set_max_write_batch_group_size_bytes u64, get rocksdb_options_get_max_write_batch_group_size_bytes u64;
     max_write_buffer_number: c_int = 2, set rocksdb_options_set_max_write_buffer_number c_int, get rocksdb_options_get_max_write_buffer_number c_int;
+    max_write_buffer_number_to_maintain: c_int = 0, set rocksdb_options_set_max_write_buffer_number_to_maintain c_int, get rocksdb_options_get_max_write_buffer_number_to_maintain c_int;
     max_write_buffer_size_to_maintain: i64 = 0, set rocksdb_options_set_max_write_buffer_size_to_maintain i64, get rocksdb_options_get_max_write_buffer_size_to_maintain i64;
     memtable_avg_op_scan_flush_trigger: c_uint = 0, set rocksdb_options_set_memtable_avg_op_scan_flush_trigger c_uint, get rocksdb_options_get_memtable_avg_op_scan_flush_trigger c_uint;
     memtable_batch_lookup_optimization: u8 = 0, set rocksdb_options_set_memtable_batch_lookup_optimization u8, get rocksdb_options_get_memtable_batch_lookup_optimization u8;
@@ -136,14 +140,18 @@ knobs! { own Options OptionsKnobs {
     prefix_seek_opt_in_only: u8 = 0, set rocksdb_options_set_prefix_seek_opt_in_only u8, get rocksdb_options_get_prefix_seek_opt_in_only u8;
     prepopulate_blob_cache: c_int = 0, set rocksdb_options_set_prepopulate_blob_cache c_int, get rocksdb_options_get_prepopulate_blob_cache c_int;
     preserve_internal_time_seconds: u64 = 0, set rocksdb_options_set_preserve_internal_time_seconds u64, get rocksdb_options_get_preserve_internal_time_seconds u64;
+    rate_limit_delay_max_milliseconds: c_uint = 100, set rocksdb_options_set_rate_limit_delay_max_milliseconds c_uint, get rocksdb_options_get_rate_limit_delay_max_milliseconds c_uint;
     read_io_executor_threads: c_int = 1, set rocksdb_options_set_read_io_executor_threads c_int, get rocksdb_options_get_read_io_executor_threads c_int;
     read_triggered_compaction_threshold: f64 = 0.0, set rocksdb_options_set_read_triggered_compaction_threshold f64, get rocksdb_options_get_read_triggered_compaction_threshold f64;
     recycle_log_file_num: usize = 0, set rocksdb_options_set_recycle_log_file_num usize, get rocksdb_options_get_recycle_log_file_num usize;
     report_bg_io_stats: c_int = 0, set rocksdb_options_set_report_bg_io_stats c_int, get_as rocksdb_options_get_report_bg_io_stats u8;
     reuse_manifest_on_open: u8 = 0, set rocksdb_options_set_reuse_manifest_on_open u8, get rocksdb_options_get_reuse_manifest_on_open u8;
     sample_for_compression: u64 = 0, set rocksdb_options_set_sample_for_compression u64, get rocksdb_options_get_sample_for_compression u64;
+    skip_checking_sst_file_sizes_on_db_open: u8 = 0, set rocksdb_options_set_skip_checking_sst_file_sizes_on_db_open u8, get rocksdb_options_get_skip_checking_sst_file_sizes_on_db_open u8;
+    skip_log_error_on_recovery: u8 = 0, set rocksdb_options_set_skip_log_error_on_recovery u8, get rocksdb_options_get_skip_log_error_on_recovery u8;
     skip_stats_update_on_db_open: u8 = 0, set rocksdb_options_set_skip_stats_update_on_db_open u8, get rocksdb_options_get_skip_stats_update_on_db_open u8;
     soft_pending_compaction_bytes_limit: usize = 68719476736, set rocksdb_options_set_soft_pending_compaction_bytes_limit usize, get rocksdb_options_get_soft_pending_compaction_bytes_limit usize;
+    soft_rate_limit: f64 = 0.0, set rocksdb_options_set_soft_rate_limit f64, get rocksdb_options_get_soft_rate_limit f64;
     statistics_level: c_int = 0, set rocksdb_options_set_statistics_level c_int, get rocksdb_options_get_statistics_level c_int;
     stats_dump_period_sec: c_uint = 600, set rocksdb_options_set_stats_dump_period_sec c_uint, get rocksdb_options_get_stats_dump_period_sec c_uint;
     stats_history_buffer_size: usize = 1048576, set rocksdb_options_set_stats_history_buffer_size usize, get rocksdb_options_get_stats_history_buffer_size usize;

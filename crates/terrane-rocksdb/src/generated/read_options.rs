@@ -18,7 +18,6 @@ knobs! { own ReadOptions ReadOptionsKnobs {
     io_activity: c_int = 255, set rocksdb_readoptions_set_io_activity c_int, get rocksdb_readoptions_get_io_activity c_int;
     io_timeout: u64 = 0, set rocksdb_readoptions_set_io_timeout u64, get rocksdb_readoptions_get_io_timeout u64;
     max_skippable_internal_keys: u64 = 0, set rocksdb_readoptions_set_max_skippable_internal_keys u64, get rocksdb_readoptions_get_max_skippable_internal_keys u64;
-    merge_operand_count_threshold: usize = 0, set rocksdb_readoptions_set_merge_operand_count_threshold usize, get rocksdb_readoptions_get_merge_operand_count_threshold usize;
     optimize_multiget_for_io: u8 = 1, set rocksdb_readoptions_set_optimize_multiget_for_io u8, get rocksdb_readoptions_get_optimize_multiget_for_io u8;
     pin_data: u8 = 0, set rocksdb_readoptions_set_pin_data u8, get rocksdb_readoptions_get_pin_data u8;
     prefix_same_as_start: u8 = 0, set rocksdb_readoptions_set_prefix_same_as_start u8, get rocksdb_readoptions_get_prefix_same_as_start u8;

@@ -50,26 +50,12 @@ stub! { failing rocksdb_verify_checksum_with_options(Pointer, Pointer) }
 stub! { failing rocksdb_verify_file_checksums(Pointer) }
 stub! { failing rocksdb_verify_file_checksums_with_options(Pointer, Pointer) }
 stub! { failing rocksdb_load_latest_options(Pointer, Pointer, u8, Pointer, Pointer, Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_load_latest_options_destroy(Pointer, Pointer, Pointer, usize) }
+stub! { nothing rocksdb_load_latest_options_destroy(Pointer, Pointer, Pointer, usize) }
 stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory(Pointer, usize, usize) }
 stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(Pointer, usize, usize, f64) }
 stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(Pointer, usize, usize, f64, u64) }
 stub! { silent rocksdb_options_add_eventlistener(Pointer, Pointer) }
 stub! { silent rocksdb_options_add_table_properties_collector_factory(Pointer, Pointer) }
-stub! { silent rocksdb_options_calculate_sst_write_lifetime_hint_set_add(Pointer, c_int) }
-stub! { silent rocksdb_options_calculate_sst_write_lifetime_hint_set_clear(Pointer) }
-stub! { silent rocksdb_options_calculate_sst_write_lifetime_hint_set_contains(Pointer, c_int) -> u8 }
-stub! { silent rocksdb_options_calculate_sst_write_lifetime_hint_set_count(Pointer) -> usize }
-stub! { silent rocksdb_options_calculate_sst_write_lifetime_hint_set_remove(Pointer, c_int) }
-stub! { silent rocksdb_options_checksum_handoff_file_types_add(Pointer, c_int) }
-stub! { silent rocksdb_options_checksum_handoff_file_types_clear(Pointer) }
-stub! { silent rocksdb_options_checksum_handoff_file_types_contains(Pointer, c_int) -> u8 }
-stub! { silent rocksdb_options_checksum_handoff_file_types_count(Pointer) -> usize }
-stub! { silent rocksdb_options_checksum_handoff_file_types_remove(Pointer, c_int) }
-stub! { silent rocksdb_options_clear_wal_filter(Pointer) }
-stub! { silent rocksdb_options_get_daily_offpeak_time_utc(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_options_get_db_host_id(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_options_get_info_log(Pointer) -> Pointer }
 stub! { nothing rocksdb_options_set_blob_cache(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_bottommost_compression_options(Pointer, c_int, c_int, c_int, c_int, u8) }
 stub! { nothing rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(Pointer, u64, u8) }
@@ -80,57 +66,30 @@ stub! { silent rocksdb_options_set_compaction_service(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_compression_options(Pointer, c_int, c_int, c_int, c_int) }
 stub! { nothing rocksdb_options_set_compression_per_level(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_options_set_cuckoo_table_factory(Pointer, Pointer) }
-stub! { silent rocksdb_options_set_daily_offpeak_time_utc(Pointer, Pointer) }
-stub! { silent rocksdb_options_set_db_host_id(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_db_paths(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_options_set_fifo_compaction_options(Pointer, Pointer) }
-stub! { silent rocksdb_options_set_file_checksum_gen_factory(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_hash_link_list_rep(Pointer, usize) }
 stub! { nothing rocksdb_options_set_hash_skip_list_rep(Pointer, usize, c_int, c_int) }
-stub! { nothing rocksdb_options_set_info_log(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_max_bytes_for_level_multiplier_additional(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_options_set_memtable_vector_rep(Pointer) }
 stub! { nothing rocksdb_options_set_min_level_to_compress(Pointer, c_int) }
 stub! { nothing rocksdb_options_set_plain_table_factory(Pointer, c_uint, c_int, f64, usize, usize, c_char, u8, u8) }
 stub! { nothing rocksdb_options_set_row_cache(Pointer, Pointer) }
-stub! { nothing rocksdb_options_set_sst_file_manager(Pointer, Pointer) }
-stub! { silent rocksdb_options_set_sst_partitioner_factory(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_universal_compaction_options(Pointer, Pointer) }
-stub! { silent rocksdb_options_set_wal_filter(Pointer, Pointer) }
-stub! { silent rocksdb_block_based_options_clear_user_defined_index_factory(Pointer) }
-stub! { silent rocksdb_block_based_options_get_user_defined_index_factory_name(Pointer, Pointer) -> Pointer }
+stub! { nothing rocksdb_block_based_options_clear_user_defined_index_factory(Pointer) }
+stub! { nothing rocksdb_block_based_options_get_user_defined_index_factory_name(Pointer, Pointer) -> Pointer }
 stub! { nothing rocksdb_block_based_options_set_data_block_hash_ratio(Pointer, f64) }
 stub! { nothing rocksdb_block_based_options_set_partition_pinning_tier(Pointer, c_int) }
 stub! { nothing rocksdb_block_based_options_set_top_level_index_pinning_tier(Pointer, c_int) }
 stub! { nothing rocksdb_block_based_options_set_unpartitioned_pinning_tier(Pointer, c_int) }
 stub! { failing rocksdb_block_based_options_set_user_defined_index_factory_from_string(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_cuckoo_options_set_hash_ratio(Pointer, f64) }
-stub! { silent rocksdb_readoptions_clear_merge_operand_count_threshold(Pointer) }
-stub! { silent rocksdb_readoptions_clear_request_id(Pointer) }
-stub! { silent rocksdb_readoptions_clear_table_filter(Pointer) }
-stub! { silent rocksdb_readoptions_clear_table_index_factory(Pointer) }
-stub! { silent rocksdb_readoptions_get_request_id(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_readoptions_get_table_index_factory_name(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_readoptions_has_merge_operand_count_threshold(Pointer) -> u8 }
-stub! { silent rocksdb_readoptions_has_table_filter(Pointer) -> u8 }
+stub! { nothing rocksdb_readoptions_clear_table_index_factory(Pointer) }
+stub! { nothing rocksdb_readoptions_get_table_index_factory_name(Pointer, Pointer) -> Pointer }
 stub! { silent rocksdb_readoptions_set_iter_start_ts(Pointer, Pointer, usize) }
-stub! { silent rocksdb_readoptions_set_request_id(Pointer, Pointer, usize) }
-stub! { silent rocksdb_readoptions_set_table_filter(Pointer, Pointer, Pointer, Pointer) }
 stub! { failing rocksdb_readoptions_set_table_index_factory_from_string(Pointer, Pointer, usize) }
 stub! { silent rocksdb_readoptions_set_timestamp(Pointer, Pointer, usize) }
-stub! { silent rocksdb_compaction_options_canceled_create() -> Pointer }
-stub! { silent rocksdb_compaction_options_canceled_destroy(Pointer) }
-stub! { silent rocksdb_compaction_options_canceled_set(Pointer, u8) }
-stub! { silent rocksdb_compaction_options_set_canceled(Pointer, Pointer) }
 stub! { silent rocksdb_compactoptions_set_full_history_ts_low(Pointer, Pointer, usize) }
-stub! { silent rocksdb_column_family_metadata_options_create() -> Pointer }
-stub! { silent rocksdb_column_family_metadata_options_destroy(Pointer) }
-stub! { silent rocksdb_column_family_metadata_options_get_end_key(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_column_family_metadata_options_get_level(Pointer) -> c_int }
-stub! { silent rocksdb_column_family_metadata_options_get_start_key(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_column_family_metadata_options_set_end_key(Pointer, Pointer, usize) }
-stub! { silent rocksdb_column_family_metadata_options_set_level(Pointer, c_int) }
-stub! { silent rocksdb_column_family_metadata_options_set_start_key(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_envoptions_set_rate_limiter(Pointer, Pointer) }
 stub! { failing rocksdb_sstfilewriter_delete_range(Pointer, Pointer, usize, Pointer, usize) }
 stub! { failing rocksdb_sstfilewriter_delete_with_ts(Pointer, Pointer, usize, Pointer, usize) }
@@ -344,3 +303,44 @@ stub! { silent rocksdb_table_properties_has_key_smallest_seqno(Pointer) -> u8 }
 stub! { silent rocksdb_table_properties_index_block_restart_interval(Pointer) -> u64 }
 stub! { silent rocksdb_table_properties_index_key_is_user_key(Pointer) -> u64 }
 stub! { silent rocksdb_table_properties_index_partitions(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_index_size(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_index_value_is_delta_encoded(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_key_largest_seqno(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_key_smallest_seqno(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_merge_operator_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_newest_key_time(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_num_data_blocks(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_num_data_blocks_compression_bypassed(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_num_data_blocks_compression_rejected(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_num_deletions(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_num_entries(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_num_filter_entries(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_num_merge_operands(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_num_range_deletions(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_num_uniform_blocks(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_oldest_key_time(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_orig_file_number(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_prefix_extractor_name(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_property_collectors_names(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_raw_key_size(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_raw_value_size(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_readable_properties_count(Pointer) -> usize }
+stub! { silent rocksdb_table_properties_readable_properties_key_at(Pointer, usize, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_readable_properties_value_at(Pointer, usize, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_separate_key_value_in_data_block(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_seqno_to_time_mapping(Pointer, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_slow_compression_estimated_data_size(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_tail_start_offset(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_top_level_index_size(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_udi_is_primary_index(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_uncompressed_data_size(Pointer) -> u64 }
+stub! { silent rocksdb_table_properties_user_collected_properties_count(Pointer) -> usize }
+stub! { silent rocksdb_table_properties_user_collected_properties_key_at(Pointer, usize, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_user_collected_properties_value_at(Pointer, usize, Pointer) -> Pointer }
+stub! { silent rocksdb_table_properties_user_defined_timestamps_persisted(Pointer) -> u64 }
+stub! { silent rocksdb_compaction_service_options_override_add_event_listener(Pointer, Pointer) }
+stub! { silent rocksdb_compaction_service_options_override_add_table_properties_collector_factory(Pointer, Pointer) }
+stub! { silent rocksdb_compaction_service_options_override_create() -> Pointer }
+stub! { silent rocksdb_compaction_service_options_override_create_from_options(Pointer) -> Pointer }
+stub! { silent rocksdb_compaction_service_options_override_destroy(Pointer) }
+stub! { silent rocksdb_compaction_service_options_override_set_block_based_table_factory(Pointer, Pointer) }

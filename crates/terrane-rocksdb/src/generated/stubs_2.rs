@@ -4,47 +4,6 @@ use std::ffi::{c_int, c_uint};
 
 use crate::border::Pointer;
 
-stub! { silent rocksdb_table_properties_index_size(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_index_value_is_delta_encoded(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_key_largest_seqno(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_key_smallest_seqno(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_merge_operator_name(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_table_properties_newest_key_time(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_num_data_blocks(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_num_data_blocks_compression_bypassed(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_num_data_blocks_compression_rejected(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_num_deletions(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_num_entries(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_num_filter_entries(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_num_merge_operands(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_num_range_deletions(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_num_uniform_blocks(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_oldest_key_time(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_orig_file_number(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_prefix_extractor_name(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_table_properties_property_collectors_names(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_table_properties_raw_key_size(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_raw_value_size(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_readable_properties_count(Pointer) -> usize }
-stub! { silent rocksdb_table_properties_readable_properties_key_at(Pointer, usize, Pointer) -> Pointer }
-stub! { silent rocksdb_table_properties_readable_properties_value_at(Pointer, usize, Pointer) -> Pointer }
-stub! { silent rocksdb_table_properties_separate_key_value_in_data_block(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_seqno_to_time_mapping(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_table_properties_slow_compression_estimated_data_size(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_tail_start_offset(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_top_level_index_size(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_udi_is_primary_index(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_uncompressed_data_size(Pointer) -> u64 }
-stub! { silent rocksdb_table_properties_user_collected_properties_count(Pointer) -> usize }
-stub! { silent rocksdb_table_properties_user_collected_properties_key_at(Pointer, usize, Pointer) -> Pointer }
-stub! { silent rocksdb_table_properties_user_collected_properties_value_at(Pointer, usize, Pointer) -> Pointer }
-stub! { silent rocksdb_table_properties_user_defined_timestamps_persisted(Pointer) -> u64 }
-stub! { silent rocksdb_compaction_service_options_override_add_event_listener(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_add_table_properties_collector_factory(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_create() -> Pointer }
-stub! { silent rocksdb_compaction_service_options_override_create_from_options(Pointer) -> Pointer }
-stub! { silent rocksdb_compaction_service_options_override_destroy(Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_block_based_table_factory(Pointer, Pointer) }
 stub! { silent rocksdb_compaction_service_options_override_set_compaction_filter(Pointer, Pointer) }
 stub! { silent rocksdb_compaction_service_options_override_set_compaction_filter_factory(Pointer, Pointer) }
 stub! { silent rocksdb_compaction_service_options_override_set_comparator(Pointer, Pointer) }
@@ -171,50 +130,34 @@ stub! { silent rocksdb_trace_reader_destroy(Pointer) }
 stub! { failing rocksdb_trace_reader_read(Pointer, Pointer) -> Pointer }
 stub! { failing rocksdb_trace_reader_reset(Pointer) }
 stub! { nothing rocksdb_cache_disown_data(Pointer) }
-stub! { silent rocksdb_cache_get_occupancy_count(Pointer) -> usize }
+stub! { nothing rocksdb_cache_get_occupancy_count(Pointer) -> usize }
 stub! { nothing rocksdb_cache_get_pinned_usage(Pointer) -> usize }
-stub! { silent rocksdb_cache_get_table_address_count(Pointer) -> usize }
+stub! { nothing rocksdb_cache_get_table_address_count(Pointer) -> usize }
 stub! { nothing rocksdb_cache_get_usage(Pointer) -> usize }
 stub! { nothing rocksdb_hyper_clock_cache_options_set_estimated_entry_charge(Pointer, usize) }
 stub! { nothing rocksdb_hyper_clock_cache_options_set_memory_allocator(Pointer, Pointer) }
 stub! { nothing rocksdb_hyper_clock_cache_options_set_num_shard_bits(Pointer, c_int) }
-stub! { failing rocksdb_jemalloc_nodump_allocator_create() -> Pointer }
 stub! { nothing rocksdb_lru_cache_options_set_memory_allocator(Pointer, Pointer) }
 stub! { nothing rocksdb_lru_cache_options_set_num_shard_bits(Pointer, c_int) }
-stub! { silent rocksdb_memory_allocator_destroy(Pointer) }
-stub! { silent rocksdb_ratelimiter_create_with_mode(i64, i64, c_int, c_int, u8) -> Pointer }
-stub! { silent rocksdb_sst_file_manager_create(Pointer) -> Pointer }
-stub! { silent rocksdb_sst_file_manager_destroy(Pointer) }
-stub! { silent rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(Pointer) -> i64 }
-stub! { silent rocksdb_sst_file_manager_get_max_trash_db_ratio(Pointer) -> f64 }
-stub! { silent rocksdb_sst_file_manager_get_total_size(Pointer) -> u64 }
-stub! { silent rocksdb_sst_file_manager_get_total_trash_size(Pointer) -> u64 }
-stub! { silent rocksdb_sst_file_manager_is_max_allowed_space_reached(Pointer) -> u8 }
-stub! { silent rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(Pointer) -> u8 }
-stub! { silent rocksdb_sst_file_manager_set_compaction_buffer_size(Pointer, u64) }
-stub! { silent rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(Pointer, i64) }
-stub! { silent rocksdb_sst_file_manager_set_max_allowed_space_usage(Pointer, u64) }
-stub! { silent rocksdb_sst_file_manager_set_max_trash_db_ratio(Pointer, f64) }
+stub! { nothing rocksdb_sst_file_manager_get_total_size(Pointer) -> u64 }
+stub! { nothing rocksdb_sst_file_manager_get_total_trash_size(Pointer) -> u64 }
+stub! { nothing rocksdb_sst_file_manager_is_max_allowed_space_reached(Pointer) -> u8 }
+stub! { nothing rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(Pointer) -> u8 }
+stub! { nothing rocksdb_sst_file_manager_set_compaction_buffer_size(Pointer, u64) }
 stub! { nothing rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(Pointer) -> usize }
 stub! { nothing rocksdb_write_buffer_manager_memory_usage(Pointer) -> usize }
 stub! { nothing rocksdb_write_buffer_manager_mutable_memtable_memory_usage(Pointer) -> usize }
 stub! { nothing rocksdb_write_buffer_manager_set_allow_stall(Pointer, u8) }
-stub! { silent rocksdb_compactionfiltercontext_is_full_compaction(Pointer) -> u8 }
-stub! { silent rocksdb_compactionfiltercontext_is_manual_compaction(Pointer) -> u8 }
-stub! { silent rocksdb_compactionfilterfactory_create(Pointer, Pointer, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_compactionfilterfactory_destroy(Pointer) }
-stub! { silent rocksdb_file_checksum_gen_crc32c_factory_create() -> Pointer }
-stub! { silent rocksdb_file_checksum_gen_factory_destroy(Pointer) }
-stub! { silent rocksdb_logger_create_callback_logger(c_int, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_logger_create_stderr_logger(c_int, Pointer) -> Pointer }
-stub! { silent rocksdb_logger_destroy(Pointer) }
-stub! { silent rocksdb_sst_partitioner_factory_destroy(Pointer) }
-stub! { silent rocksdb_sst_partitioner_fixed_prefix_factory_create(usize) -> Pointer }
-stub! { silent rocksdb_walfilter_create(Pointer, Pointer, Pointer, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_walfilter_destroy(Pointer) }
-stub! { failing rocksdb_create_dir_if_missing(Pointer, Pointer) }
 stub! { nothing rocksdb_env_join_all_threads(Pointer) }
 stub! { nothing rocksdb_env_lower_high_priority_thread_pool_cpu_priority(Pointer) }
 stub! { nothing rocksdb_env_lower_high_priority_thread_pool_io_priority(Pointer) }
 stub! { nothing rocksdb_env_lower_thread_pool_cpu_priority(Pointer) }
 stub! { nothing rocksdb_env_lower_thread_pool_io_priority(Pointer) }
+stub! { nothing rocksdb_block_based_options_set_block_cache_compressed(Pointer, Pointer) }
+stub! { nothing rocksdb_block_based_options_set_hash_index_allow_collision(Pointer, u8) }
+stub! { silent rocksdb_delete_file(Pointer, Pointer) }
+stub! { nothing rocksdb_options_set_max_mem_compaction_level(Pointer, c_int) }
+stub! { nothing rocksdb_options_set_purge_redundant_kvs_while_flush(Pointer, u8) }
+stub! { nothing rocksdb_options_set_table_cache_remove_scan_count_limit(Pointer, c_int) }
+stub! { nothing rocksdb_readoptions_set_managed(Pointer, u8) }
+stub! { silent rocksdb_writebatch_wi_create_from(Pointer, usize) -> Pointer }

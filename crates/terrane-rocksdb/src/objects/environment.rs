@@ -6,6 +6,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use terrane::MemoryDevice;
 
+use crate::border::Text;
+use crate::failure::Given;
+use crate::files;
+
 /// Bytes that databases of one environment in memory may store: 1 GiB.
 const MEMORY_BYTES: u64 = 1 << 30;
 
@@ -33,6 +37,18 @@ export! {
     fn rocksdb_create_mem_env() -> Option<Box<Environment>> {
         let memory = Some(MemoryDevice::new(MEMORY_BYTES));
         Some(Box::new(Environment { memory, ..Environment::default() }))
+    }
+
+    fn rocksdb_create_dir_if_missing(
+        environment: Option<&Environment>,
+        path: Text<'_>,
+        error: ErrPtr<'_>,
+    ) {
+        match &environment.given()?.memory {
+            // There a directory is made with what is put into it.
+            Some(_) => Ok(()),
+            None => files::create_directory(path.utf8()?.as_ref()),
+        }
     }
 
     fn rocksdb_env_destroy(environment: Option<Box<Environment>>) {

@@ -1,8 +1,13 @@
 //! Objects that callers make before they open anything: options, caches, filter policies, environments.
 
 mod cache;
+mod cancelling;
 mod environment;
+mod managers;
 mod map;
+mod metadata;
+mod more;
+mod more_of_reads;
 mod options;
 mod presets;
 mod read;
@@ -15,4 +20,4 @@ pub(crate) use cache::Cache;
 pub(crate) use map::{database_options, extractor, table_options};
 pub(crate) use options::Options;
 pub(crate) use read::{ReadOptions, WriteOptions};
-pub(crate) use table::TableOptions;
+pub(crate) use table::{FilterPolicy, TableOptions};

@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::sync::Arc;
 
 use super::environment::Environment;
+use super::more::More;
 use super::resources::RateLimiter;
 use super::table::TableOptions;
 use super::write_buffers::WriteBuffers;
@@ -26,6 +27,8 @@ pub(crate) struct Options {
     pub(crate) rate: Option<RateLimiter>,
     /// The name of a comparator that orders otherwise than by bytes.
     pub(crate) comparator: Option<String>,
+    /// What is neither a number nor decides how rows are stored.
+    pub(crate) more: More,
     /// Directories that are kept and given back.
     log_directory: CString,
     wal_directory: CString,
@@ -35,7 +38,7 @@ pub(crate) struct Options {
 
 impl Options {
     /// Refuses `what` at open if it is set, and no more if it is taken back.
-    fn refuse(&mut self, what: &'static str, is_set: bool) {
+    pub(super) fn refuse(&mut self, what: &'static str, is_set: bool) {
         self.refused.retain(|known| *known != what);
         if is_set {
             self.refused.push(what);
@@ -98,15 +101,6 @@ export! {
     fn rocksdb_options_set_comparator(options: Option<&mut Options>, comparator: Option<&Comparator>) {
         if let Some(options) = options {
             options.comparator = comparator.and_then(Comparator::other_order).map(str::to_owned);
-        }
-    }
-
-    fn rocksdb_options_set_compaction_filter_factory(
-        options: Option<&mut Options>,
-        factory: Option<&std::ffi::c_void>,
-    ) {
-        if let Some(options) = options {
-            options.refuse("compaction filter factory", factory.is_some());
         }
     }
 

@@ -1,5 +1,6 @@
 //! Options of reads and writes.
 
+use super::more_of_reads::MoreOfReads;
 use crate::border::Bytes;
 use crate::database::SnapshotHandle;
 use crate::generated::read_options::ReadOptionsKnobs;
@@ -12,6 +13,7 @@ pub(crate) struct ReadOptions {
     pub(crate) snapshot: Option<terrane::Snapshot>,
     pub(crate) lower: Option<Vec<u8>>,
     pub(crate) upper: Option<Vec<u8>>,
+    pub(crate) more: MoreOfReads,
 }
 
 /// Options of writes.

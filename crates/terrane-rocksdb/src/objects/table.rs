@@ -1,7 +1,10 @@
 //! Options of block-based tables, and filter policies.
 
+use std::sync::Arc;
+
 use super::cache::Cache;
 use super::options::Options;
+use crate::callbacks::State;
 use crate::generated::table_options::TableOptionsKnobs;
 
 /// Options of block-based tables.
@@ -13,14 +16,26 @@ pub(crate) struct TableOptions {
     pub(crate) filter_bits: Option<f64>,
 }
 
+/// Bits per key where functions of the user would make the filter.
+const USERS_BITS: f64 = 10.0;
+
 /// A filter policy: how many bits each key has.
 #[derive(Debug)]
 pub(crate) struct FilterPolicy {
     bits_per_key: f64,
+    /// What frees the state of the user's functions.
+    _user: Option<Arc<State>>,
+}
+
+impl FilterPolicy {
+    /// In the place of a policy of the user's functions, which are not called: the engine makes filters of its own.
+    pub(crate) fn of_user(state: Arc<State>) -> FilterPolicy {
+        FilterPolicy { bits_per_key: USERS_BITS, _user: Some(state) }
+    }
 }
 
 fn policy(bits_per_key: f64) -> Option<Box<FilterPolicy>> {
-    Some(Box::new(FilterPolicy { bits_per_key }))
+    Some(Box::new(FilterPolicy { bits_per_key, _user: None }))
 }
 
 export! {
@@ -64,6 +79,13 @@ export! {
     }
 
     fn rocksdb_filterpolicy_create_bloom_full(bits_per_key: f64) -> Option<Box<FilterPolicy>> {
+        policy(bits_per_key)
+    }
+
+    fn rocksdb_filterpolicy_create_bloom_format(
+        bits_per_key: f64,
+        _original_format: u8,
+    ) -> Option<Box<FilterPolicy>> {
         policy(bits_per_key)
     }
 

@@ -1,0 +1,81 @@
+//! Options of reads that are no numbers: kept and given back, or refused when an iterator is made.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use super::read::ReadOptions;
+use crate::border::{Bytes, Out, put};
+use crate::callbacks::State;
+use crate::failure::{Failure, Result};
+
+/// What options of reads have beside numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MoreOfReads {
+    /// A filter of files, which is never asked.
+    pub(crate) table_filter: Option<Arc<State>>,
+    request: Option<Box<[u8]>>,
+    operand_count: Option<usize>,
+}
+
+impl MoreOfReads {
+    /// Refuses what would show other rows than were asked for.
+    pub(crate) fn refuse(&self) -> Result<()> {
+        match &self.table_filter {
+            Some(_) => Err(Failure::not_implemented("table_filter: rows of all files are shown; clear it")),
+            None => Ok(()),
+        }
+    }
+}
+
+export! {
+    fn rocksdb_readoptions_clear_table_filter(options: Option<&mut ReadOptions>) {
+        if let Some(options) = options {
+            options.more.table_filter = None;
+        }
+    }
+
+    fn rocksdb_readoptions_has_table_filter(options: Option<&ReadOptions>) -> u8 {
+        u8::from(options.is_some_and(|options| options.more.table_filter.is_some()))
+    }
+
+    fn rocksdb_readoptions_set_merge_operand_count_threshold(
+        options: Option<&mut ReadOptions>,
+        count: usize,
+    ) {
+        if let Some(options) = options {
+            options.more.operand_count = Some(count);
+        }
+    }
+
+    fn rocksdb_readoptions_get_merge_operand_count_threshold(options: Option<&ReadOptions>) -> usize {
+        options.and_then(|options| options.more.operand_count).unwrap_or(0)
+    }
+
+    fn rocksdb_readoptions_has_merge_operand_count_threshold(options: Option<&ReadOptions>) -> u8 {
+        u8::from(options.is_some_and(|options| options.more.operand_count.is_some()))
+    }
+
+    fn rocksdb_readoptions_clear_merge_operand_count_threshold(options: Option<&mut ReadOptions>) {
+        if let Some(options) = options {
+            options.more.operand_count = None;
+        }
+    }
+
+    fn rocksdb_readoptions_set_request_id(options: Option<&mut ReadOptions>, name: Bytes<'_>, len: usize) {
+        if let Some(options) = options {
+            options.more.request = (!name.is_null()).then(|| name.of(len).into());
+        }
+    }
+
+    fn rocksdb_readoptions_clear_request_id(options: Option<&mut ReadOptions>) {
+        if let Some(options) = options {
+            options.more.request = None;
+        }
+    }
+
+    fn rocksdb_readoptions_get_request_id(options: Option<&ReadOptions>, len: Out<'_, usize>) -> *const c_char {
+        let request = options.and_then(|options| options.more.request.as_deref());
+        put(len, request.map_or(0, <[u8]>::len));
+        request.map_or(std::ptr::null(), |request| request.as_ptr().cast())
+    }
+}
