@@ -8,7 +8,7 @@ mod support;
 use std::sync::Arc;
 
 use support::gate::GateDisk;
-use support::{get, open, small_options};
+use support::{get, open, small_options, until};
 use terrane_base::{Batch, Kind};
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::{Engine, Table};
@@ -39,14 +39,6 @@ fn is_compacting(engine: &Engine) -> bool {
     engine.progress().iter().any(|running| running.work == "compact")
 }
 
-fn wait_for(is_so: impl Fn() -> bool) {
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
-    while !is_so() {
-        assert!(std::time::Instant::now() < end, "what is waited for does not come");
-        std::thread::yield_now();
-    }
-}
-
 fn assert_whole(engine: &Arc<Engine>, table: &Table) {
     assert_eq!(runs(engine), 0);
     for number in 0..KEYS {
@@ -62,7 +54,7 @@ fn work_that_a_pause_caught_is_reported_instead_of_waited_for() {
     let table = with_two_runs(&engine);
     disk.still(|_| {
         engine.set_background_paused(false);
-        wait_for(|| is_compacting(&engine));
+        until("a compaction", || is_compacting(&engine));
         engine.set_background_paused(true);
         let error = engine.compact_level(&table, 0).unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{error}");
@@ -82,7 +74,7 @@ fn a_level_whose_jobs_are_cancelled_is_begun_again() {
     std::thread::scope(|scope| {
         let asked = disk.still(|_| {
             let asked = scope.spawn(|| engine.compact_level(&table, 0));
-            wait_for(|| is_compacting(&engine));
+            until("a compaction", || is_compacting(&engine));
             let shown = engine.progress();
             assert_eq!(shown[0].table.as_deref(), Some("default"));
             engine.cancel_compactions();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use support::{get, open, small_options};
+use support::{get, open, small_options, until};
 
 use terrane_base::Kind;
 use terrane_base::options::{JournalMode, Options};
@@ -46,9 +46,7 @@ fn a_sync_after_a_failed_rotation_makes_the_active_segment_durable() {
     let table = engine.catalog().require("default").unwrap();
     engine.put(table.id, b"key", b"value", false).unwrap();
     // Until the next segment is ready, too: then memory is that of two.
-    while engine.stats().memory_bytes < 2 * options.segment_bytes {
-        std::thread::yield_now();
-    }
+    until("a second segment", || engine.stats().memory_bytes >= 2 * options.segment_bytes);
     disk.fail(Fault::new(Call::Allocate, Failure::Full).on(".seg").lasting());
     let refused = engine.put(table.id, b"large", &[1; 300_000], false).unwrap_err();
     assert_eq!(refused.kind(), Kind::Full, "{refused}");

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use support::gate::GateDisk;
-use support::{get, open, small_options};
+use support::{get, open, small_options, until};
 use terrane_base::TableId;
 use terrane_base::options::Options;
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
@@ -124,9 +124,7 @@ fn flush_stands_after_failures() -> (Arc<Engine>, Sender<bool>, u64) {
     assert!(written < 2000, "the write memory fills up");
     // One that failed already and is still under way would be an attempt that fails while somebody waits.
     engine.set_background_paused(true);
-    while !engine.progress().is_empty() {
-        std::thread::yield_now();
-    }
+    until("nothing runs", || engine.progress().is_empty());
     let ((event, events), (go, gone)) = (channel(), channel());
     gate.look_after(
         1,

@@ -9,6 +9,20 @@ use terrane::{
     TableOptions, WorkFailed,
 };
 
+/// Not a figure: what is not so after as many looks, a millisecond and more apart, never will be.
+const LOOKS_MAX: u32 = 200_000;
+
+/// Looks until it is so; a failure says what did not come.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..LOOKS_MAX {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("{what}: it never comes to that");
+}
+
 /// Writes down what it hears.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<String>>);
@@ -24,12 +38,9 @@ impl Recorder {
 
     /// Waits until something that begins so was heard.
     fn until(&self, start: &str) -> String {
-        loop {
-            if let Some(found) = self.heard().into_iter().find(|text| text.starts_with(start)) {
-                return found;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let find = || self.heard().into_iter().find(|text| text.starts_with(start));
+        until(&format!("{start:?} is heard"), || find().is_some());
+        find().unwrap()
     }
 }
 
@@ -182,15 +193,11 @@ fn a_listener_cannot_change_the_database_and_may_close_it() {
     db.add_listener(meddles.clone()).unwrap();
     db.put(b"k", b"v").unwrap();
     db.flush().unwrap();
-    while meddles.1.lock().unwrap().is_empty() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("a flush is told", || !meddles.1.lock().unwrap().is_empty());
     assert_eq!(*meddles.1.lock().unwrap(), [Kind::Invalid; 4]);
     assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
     db.create_table("last", &TableOptions::new()).unwrap();
-    while db.put(b"k", b"v").is_ok() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("the listener closes", || db.put(b"k", b"v").is_err());
     assert_eq!(db.put(b"k", b"v").unwrap_err().kind(), Kind::Cancelled);
     assert_eq!(db.add_listener(Arc::new(Panics)).unwrap_err().kind(), Kind::Cancelled);
 }

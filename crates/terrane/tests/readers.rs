@@ -91,10 +91,23 @@ impl World {
 
     /// Waits until the background has taken away what old readers pin.
     fn until_expired(&self, count: u64) {
-        while self.db.stats().readers_expired < count {
-            self.hand.real.sleep(Duration::from_millis(1));
-        }
+        let is_so = || self.db.stats().readers_expired >= count;
+        until(&*self.hand.real, &format!("{count} readers have expired"), is_so);
     }
+}
+
+/// Not a figure: what is not so after as many looks, a millisecond and more apart, never will be.
+const LOOKS_MAX: u32 = 200_000;
+
+/// Looks until it is so; a failure says what did not come.
+fn until(clock: &dyn Clock, what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..LOOKS_MAX {
+        if is_so() {
+            return;
+        }
+        clock.sleep(Duration::from_millis(1));
+    }
+    panic!("{what}: it never comes to that");
 }
 
 #[test]
@@ -213,9 +226,8 @@ fn a_forgotten_scan_holds_nothing_once_it_is_too_old() {
     world.pass(2 * HOUR);
     world.until_expired(1);
     // The iterator lives, and nobody has touched it.
-    while world.db.stats().store_live_bytes + held / 2 > before {
-        world.hand.real.sleep(Duration::from_millis(1));
-    }
+    let is_given_back = || world.db.stats().store_live_bytes + held / 2 <= before;
+    until(&*world.hand.real, "what the iterator held is given back", is_given_back);
     let reader = world.reader(ReaderKind::Scan);
     assert_eq!((reader.extent_bytes, reader.is_expired), (0, true));
     assert_eq!(iter.next_back().unwrap().unwrap_err().kind(), Kind::TooOld);
@@ -355,9 +367,7 @@ fn a_database_in_memory_has_readers_listeners_and_slow_operations() {
     db.put(b"k", b"new").unwrap();
     db.flush().unwrap();
     hand.ahead_ms.fetch_add(2 * HOUR, Ordering::SeqCst);
-    while db.stats().readers_expired < 2 {
-        hand.real.sleep(Duration::from_millis(1));
-    }
+    until(&*hand.real, "two readers have expired", || db.stats().readers_expired >= 2);
     assert_eq!(snapshot.get(db.default_table(), b"k").unwrap_err().kind(), Kind::TooOld);
     assert!(iter.last().unwrap().is_err());
     db.close().unwrap();

@@ -8,12 +8,16 @@ pub mod stored;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_base::Result;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_device::Disk;
 use terrane_engine::{Bounds, Engine, ReadMode, Row, Table};
+
+/// Not a figure: what is not so after as many looks, a millisecond and more apart, never will be.
+pub const LOOKS_MAX: u32 = 200_000;
 
 /// Where the database lies on a test's device.
 pub const DIR: &str = "/db";
@@ -79,4 +83,16 @@ pub fn get(engine: &Engine, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>
 /// A number from the environment, to scale a test up, or to repeat one seed of it.
 pub fn number_from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().expect("a whole number"))
+}
+
+/// Looks until it is so; a failure says what did not come.
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
+    let clock = Env::real().clock;
+    for _ in 0..LOOKS_MAX {
+        if is_so() {
+            return;
+        }
+        clock.sleep(Duration::from_millis(1));
+    }
+    panic!("{what}: it never comes to that");
 }
