@@ -8,8 +8,6 @@
 //!
 //! Invariant: the operands at hand stand for disjoint, descending ranges of sequence numbers.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use crate::merge_operator::MergeOperator;
 use crate::stored::{Moment, Stored};
 use crate::{Error, Result, SeqKind, SeqNo, key};
@@ -212,7 +210,7 @@ impl Chain {
 /// Calls an operator; a panic becomes an error.
 fn guard<R>(operator: &dyn MergeOperator, key: &[u8], call: impl FnOnce() -> Result<R>) -> Result<R> {
     let named = || format!("merge operator {:?} on key \"{}\"", operator.name(), shown(key));
-    match catch_unwind(AssertUnwindSafe(call)) {
+    match crate::callback::call(call) {
         Ok(Ok(done)) => Ok(done),
         // Whatever it says, nothing stored is damaged: the operator or what it was given must be mended.
         Ok(Err(error)) => Err(error.with_kind(crate::Kind::Invalid).context(named())),

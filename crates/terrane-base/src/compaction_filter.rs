@@ -10,8 +10,8 @@
 //! 3. It is a wish: nobody says when a row meets a compaction, or whether an extent that is re-linked as it is ever does (see
 //!    [`CompactionFilter::sees_all`]). A row that was taken out is as if it had been deleted: no older value comes to light.
 //!    Rows in memory are not asked about; flushes are no compactions.
-//! 4. It is called on threads of the background, without a lock, any number of times for a row. It must not write to the
-//!    database that it is called for, nor wait for it: that is refused.
+//! 4. It is called on threads of the background, without a lock, any number of times for a row. It may read. It must not
+//!    change a database, nor wait for one: that is refused ([`crate::callback`]).
 //! 5. A panic ends the compaction with an error that names the filter and the key; what was there stays. It is tried again
 //!    later, so the table is not compacted until the filter is mended or taken away.
 

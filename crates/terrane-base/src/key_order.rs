@@ -10,7 +10,8 @@
 //!
 //! # Contract
 //! 1. Both are functions: the same bytes always make the same, in every version of the program that opens the table.
-//!    They may be called any number of times, on any thread, and must not use the database.
+//!    They may be called any number of times, on any thread, and must not use the database: what would change it or wait
+//!    for it is refused ([`crate::callback`]).
 //! 2. Keys are in the order of their encodings, as unsigned bytes, shorter first where one is the beginning of the other.
 //! 3. Keys with one encoding are one key, whatever their bytes. It is shown as `decode` says, and what `decode` says has
 //!    that encoding.
@@ -21,11 +22,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::merge_operator::check_name;
-use crate::{CompactionFilter, Error, FilterDecision, MergeOperator, Result};
+use crate::{CompactionFilter, Error, FilterDecision, MergeOperator, Result, callback};
 
 /// Name of the order of bytes, which needs no encoding.
 pub const BYTEWISE: &str = "bytewise";
@@ -85,7 +85,7 @@ impl Order {
     /// # Errors
     /// As [`Order::encode`].
     pub fn append(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        match catch_unwind(AssertUnwindSafe(|| self.function.encode(key, out))) {
+        match callback::call(|| self.function.encode(key, out)) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(self.named(error.with_kind(crate::Kind::Invalid))),
             Err(_) => Err(self.named(Error::invalid("encoding a key panicked"))),
@@ -98,7 +98,7 @@ impl Order {
     /// `Corrupt`, naming the order.
     pub fn decode_into(&self, encoded: &[u8], key: &mut Vec<u8>) -> Result<()> {
         key.clear();
-        let done = catch_unwind(AssertUnwindSafe(|| self.function.decode(encoded, key)));
+        let done = callback::call(|| self.function.decode(encoded, key));
         match done {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(self.named(error.with_kind(crate::Kind::Corrupt))),
@@ -121,7 +121,7 @@ impl Order {
     /// `Invalid`, naming the order, if such keys do not lie together.
     pub fn encode_prefix(&self, prefix: &[u8]) -> Result<Vec<u8>> {
         let mut encoded = Vec::new();
-        let done = catch_unwind(AssertUnwindSafe(|| self.function.encode_prefix(prefix, &mut encoded)));
+        let done = callback::call(|| self.function.encode_prefix(prefix, &mut encoded));
         if let Ok(true) = done {
             return Ok(encoded);
         }

@@ -6,7 +6,8 @@
 //! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
 //! * [`stored`]: what stands in front of values that expire or are operands. [`merge_operator`]: how operands become a value;
 //!   [`chain`]: the versions that do. [`prefix_extractor`]: what filters know of keys beside the keys.
-//!   [`key_order`]: keys in another order than that of their bytes. [`functions`]: all of these, as a program gives them.
+//!   [`key_order`]: keys in another order than that of their bytes. [`functions`]: all of these, as a program gives them;
+//!   [`callback`]: how they are called.
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
@@ -19,6 +20,7 @@
 
 pub mod assertion;
 pub mod batch;
+pub mod callback;
 pub mod chain;
 pub mod compaction_filter;
 pub mod counters;

@@ -6,7 +6,8 @@
 //!
 //! # Contract
 //! 1. An extractor is a function: the same key always has the same prefix, in every version of the program that uses the
-//!    name. It may be called any number of times, on any thread.
+//!    name. It may be called any number of times, on any thread. What would change a database there, or wait for one, is
+//!    refused ([`crate::callback`]).
 //! 2. A prefix is a front part of its key; a key may have none.
 //! 3. Every key that begins with a *closed* prefix ([`PrefixExtractor::is_closed`]) has that prefix.
 //!
@@ -15,10 +16,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::{Error, Result};
+use crate::{Error, Result, callback};
 
 /// Longest name of an extractor, in bytes: filters have it behind their lines.
 pub const NAME_BYTES_MAX: usize = 48;
@@ -63,7 +63,7 @@ impl Extractor {
     /// `Invalid`, naming the extractor, if it panicked or named more bytes than there are.
     #[inline]
     pub fn prefix_of<'k>(&self, key: &'k [u8]) -> Result<Option<&'k [u8]>> {
-        match catch_unwind(AssertUnwindSafe(|| self.function.prefix_len(key))) {
+        match callback::call(|| self.function.prefix_len(key)) {
             Ok(None) => Ok(None),
             Ok(Some(len)) => key.get(..len).map(Some).ok_or_else(|| self.failed()),
             Err(_) => Err(self.failed()),
@@ -75,7 +75,7 @@ impl Extractor {
     #[must_use]
     pub fn prefix_over<'k>(&self, start: &'k [u8]) -> Option<&'k [u8]> {
         let prefix = self.prefix_of(start).ok().flatten().filter(|prefix| !prefix.is_empty())?;
-        let is_closed = catch_unwind(AssertUnwindSafe(|| self.function.is_closed(prefix)));
+        let is_closed = callback::call(|| self.function.is_closed(prefix));
         is_closed.unwrap_or(false).then_some(prefix)
     }
 

@@ -263,8 +263,9 @@ impl Engine {
     /// Idempotent.
     ///
     /// # Errors
-    /// `Io` or `Poisoned` from the last sync; the database is closed all the same.
+    /// `Io` or `Poisoned` from the last sync; the database is closed all the same. `Invalid` in a callback: nothing is done.
     pub fn close(&self) -> Result<()> {
+        terrane_base::callback::refuse()?;
         // With the journal off, what is only in memory would be lost.
         let is_unsafe = self.options.journal == JournalMode::Off && !self.options.read_only;
         let flushed = if is_unsafe && !self.closing.load(Ordering::Acquire) {

@@ -124,11 +124,7 @@ impl Engine {
     }
 
     /// Waits for what is done while the background is paused, too.
-    fn wait_for_asked(
-        &self,
-        table: &Arc<Table>,
-        done: impl Fn(&Schedule) -> Result<bool>,
-    ) -> Result<()> {
+    fn wait_for_asked(&self, table: &Arc<Table>, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
         let seen = self.scheduler.ask(&AWAITED_WORK, std::slice::from_ref(table));
         self.scheduler.wait_until(|schedule| {
             if let Some(error) = self.lasting_failure(schedule, &AWAITED_WORK, seen) {
@@ -148,8 +144,10 @@ impl Engine {
     /// size, no segment to trim. With the option `idle_reclaim` spare space is given back to the device then.
     ///
     /// # Errors
-    /// As [`Engine::flush`]; `Invalid` while the background is paused, because it could wait for ever.
+    /// As [`Engine::flush`]; `Invalid` while the background is paused, because it could wait for ever, and on a thread of
+    /// the background.
     pub fn wait_until_quiescent(&self) -> Result<()> {
+        self.refuse_on_own_thread()?;
         if self.options.read_only {
             return Ok(());
         }

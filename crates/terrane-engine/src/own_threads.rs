@@ -1,11 +1,12 @@
-//! Which threads are the background of which database: what waits for the background must not be called there.
+//! Where a database must not be changed or waited for: on a thread of its own background, and inside a callback of the user
+//! on any thread ([`terrane_base::callback`]).
 //!
-//! A callback of the user that runs on such a thread and writes, flushes or makes a checkpoint would wait for itself. It
-//! gets an error instead.
+//! What runs there and writes, flushes or makes a checkpoint could wait for itself. It gets an error instead. A listener is
+//! no part of other work: it may change other databases, and close its own.
 
 use std::cell::Cell;
 
-use terrane_base::{Error, Result};
+use terrane_base::{Error, Result, callback};
 
 use crate::engine::Engine;
 
@@ -43,14 +44,14 @@ impl Engine {
     /// Refuses a call that could wait for the thread that makes it.
     ///
     /// # Errors
-    /// `Invalid` on a thread of this database's background.
+    /// `Invalid` on a thread of this database's background, and in a callback.
     #[inline]
     pub(crate) fn refuse_on_own_thread(&self) -> Result<()> {
-        if works_for(self.instance) && !terrane_base::planted!(WaitForItself) {
-            Err(on_own_thread())
-        } else {
-            Ok(())
+        if terrane_base::planted!(WaitForItself) {
+            return Ok(());
         }
+        callback::refuse()?;
+        if works_for(self.instance) { Err(on_own_thread()) } else { Ok(()) }
     }
 }
 

@@ -9,7 +9,8 @@
 //! 2. `partial` keeps what `full` makes: with any base and any operands before and behind, to fold the parts first
 //!    changes nothing.
 //! 3. An error or a panic loses nothing: who reads the key gets the error, a compaction keeps the operands.
-//! 4. It is called without a lock and outside every epoch, and must not use the database it is called for.
+//! 4. It is called without a lock and outside every epoch. It may read; what would change a database, or wait for one, is
+//!    refused ([`crate::callback`]).
 
 mod built_in;
 #[cfg(feature = "json")]

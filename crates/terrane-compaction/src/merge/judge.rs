@@ -1,9 +1,8 @@
 //! The compaction filter of a job: rows that are to stay are shown to it, as far as no snapshot sees them.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use terrane_base::{CompactionFilter, Error, FilterDecision, Kind, Result, SeqNo};
+use terrane_base::{CompactionFilter, Error, FilterDecision, Kind, Result, SeqNo, callback};
 
 use crate::control::{Filtering, JobControl};
 
@@ -41,7 +40,7 @@ impl Judge {
         if key < self.until.as_slice() {
             return Ok(Sentence::Remove);
         }
-        let decision = catch_unwind(AssertUnwindSafe(|| self.filter.filter(key, value)));
+        let decision = callback::call(|| self.filter.filter(key, value));
         let decision = decision.map_err(|_| self.panicked(key))?;
         Ok(match decision {
             FilterDecision::Remove => Sentence::Remove,

@@ -276,6 +276,8 @@ impl Lane {
     /// Submits the request that `fill` writes; returns its position.
     #[inline]
     fn submit(&mut self, ticket: u64, fill: impl FnOnce(&mut Slot) -> Result<()>) -> Result<u64> {
+        // The core whose thread this is would be asked by itself.
+        terrane_base::callback::refuse()?;
         if self.client.kept_back() >= PUBLISH {
             self.client.publish();
         }

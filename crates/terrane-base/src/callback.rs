@@ -1,0 +1,84 @@
+//! Callbacks of the user: functions that the engine calls in the middle of its own work, on whatever thread does that.
+//!
+//! Who writes there, or waits for the background, may wait for the work that it is a part of. So each call of an order of keys,
+//! a merge operator, a prefix extractor or a compaction filter goes through [`call`], which marks the thread; whoever changes
+//! a database asks [`refuse`] first. Reading is fine: no lock and no epoch is held around a call.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::{Error, Result};
+
+thread_local! {
+    /// How many callbacks this thread is in, one within the other.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The thread is in a callback, until dropped.
+struct Inside;
+
+impl Inside {
+    fn begin() -> Inside {
+        DEPTH.set(DEPTH.get() + 1);
+        Inside
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
+}
+
+/// Calls a function of the user's; a panic ends there, and is the error.
+///
+/// # Errors
+/// What the function panicked with.
+#[inline]
+pub fn call<R>(function: impl FnOnce() -> R) -> std::thread::Result<R> {
+    let _inside = Inside::begin();
+    catch_unwind(AssertUnwindSafe(function))
+}
+
+/// Whether this thread is in a callback.
+#[inline]
+#[must_use]
+pub fn is_inside() -> bool {
+    DEPTH.get() > 0
+}
+
+/// Refuses what a callback must not do.
+///
+/// # Errors
+/// `Invalid` in a callback.
+#[inline]
+pub fn refuse() -> Result<()> {
+    if is_inside() { Err(refused()) } else { Ok(()) }
+}
+
+#[cold]
+fn refused() -> Error {
+    Error::invalid(
+        "a callback (an order of keys, a merge operator, a prefix extractor or a compaction filter) cannot change a \
+         database, nor wait for one: hand the work to a thread of your own",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_ends_with_the_outermost_call_also_by_a_panic() {
+        assert!(!is_inside());
+        let done = call(|| {
+            assert!(is_inside());
+            assert!(call(|| panic!("on purpose")).is_err());
+            is_inside()
+        });
+        assert!(done.is_ok_and(|was_inside| was_inside));
+        assert!(!is_inside());
+        let elsewhere = call(|| std::thread::scope(|scope| scope.spawn(is_inside).join()));
+        assert!(matches!(elsewhere, Ok(Ok(false))), "a mark is of a thread");
+    }
+}
