@@ -2,7 +2,7 @@
 //!
 //! * `due`: a level is beyond its target.
 //! * `nothing`: all is within limits and no extent has deletes: sums alone tell.
-//! * `deletes`: the last level has deletes, but no extent has enough of them: all are looked at.
+//! * `deletes`: the last level has deletes, but no extent has enough of them: chunks tell.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the bench")]
 #![expect(missing_docs, reason = "criterion's macro makes a public function")]
 

@@ -29,7 +29,7 @@ pub use control::{JobControl, RateLimiter};
 pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, Work};
 pub use limits::Limits;
 pub use pick::{
-    Advance, Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, pick, pick_due,
+    Advance, Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, has_wide, pick, pick_due,
     pick_fewer_runs, pick_range, plan_dump, plan_flush,
 };
 pub use range::KeyRange;

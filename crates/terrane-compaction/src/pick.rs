@@ -154,6 +154,13 @@ pub fn pick_due(
     picker.due_job()
 }
 
+/// Whether range deletes lie over so much data that they go down before their turn, whatever running jobs hold: a pure
+/// function of levels, snapshots and limits, so that whoever found none need not look again until one of these changes.
+#[must_use]
+pub fn has_wide(shape: &TableShape<'_>, limits: &Limits) -> bool {
+    Picker::new(shape, limits, &Claims::new(), &Cursors::new()).has_wide()
+}
+
 /// What is due and how urgently, in thousandths: 1000 is at the limit. The first is the most urgent.
 #[must_use]
 pub fn scores(shape: &TableShape<'_>, limits: &Limits) -> Vec<(u8, u64)> {
@@ -216,7 +223,8 @@ impl<'a> Picker<'a> {
 
     /// The most urgent job of those that do not wait until nothing else is to be done.
     fn due_job(&self) -> Option<JobSpec> {
-        self.wide_job().or_else(|| self.due().into_iter().find_map(|due| self.run(due)))
+        self.wide_job()
+            .or_else(|| self.due().into_iter().find_map(|due| self.run(due)))
     }
 
     fn run(&self, number: u8) -> Option<JobSpec> {

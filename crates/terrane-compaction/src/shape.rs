@@ -31,6 +31,16 @@ pub trait LevelView {
 
     /// Index of the first extent from `from` on that has range deletes.
     fn next_ranged(&self, from: usize) -> Option<usize>;
+
+    /// Index of the first extent from `from` on that is `wanted`, where only extents are that have range deletes, or
+    /// `permille` of their entries dead at `now`.
+    fn next_decayed(
+        &self,
+        from: usize,
+        permille: u64,
+        now: Moment,
+        wanted: &dyn Fn(&ExtentMeta) -> bool,
+    ) -> Option<usize>;
 }
 
 impl<E: HasMeta> LevelView for Level<E> {
@@ -52,6 +62,16 @@ impl<E: HasMeta> LevelView for Level<E> {
 
     fn next_ranged(&self, from: usize) -> Option<usize> {
         Level::next_ranged(self, from)
+    }
+
+    fn next_decayed(
+        &self,
+        from: usize,
+        permille: u64,
+        now: Moment,
+        wanted: &dyn Fn(&ExtentMeta) -> bool,
+    ) -> Option<usize> {
+        Level::next_decayed(self, from, permille, now, wanted)
     }
 }
 
@@ -76,6 +96,16 @@ impl LevelView for EmptyLevel {
     }
 
     fn next_ranged(&self, _from: usize) -> Option<usize> {
+        None
+    }
+
+    fn next_decayed(
+        &self,
+        _from: usize,
+        _permille: u64,
+        _now: Moment,
+        _wanted: &dyn Fn(&ExtentMeta) -> bool,
+    ) -> Option<usize> {
         None
     }
 }
@@ -104,6 +134,9 @@ pub struct TableShape<'a> {
     pub snapshots: &'a [SeqNo],
     /// How hot the extents of each level are, from L1 on; none for levels where nobody knows.
     pub heats: Vec<Heats>,
+    /// Whether range deletes may lie over much data: false once [`crate::has_wide`] has found none, for as long as levels
+    /// and snapshots are those.
+    pub may_be_wide: bool,
 }
 
 impl<'a> TableShape<'a> {
@@ -117,6 +150,7 @@ impl<'a> TableShape<'a> {
             now: Moment(0),
             snapshots,
             heats: Vec::new(),
+            may_be_wide: true,
         }
     }
 

@@ -43,7 +43,7 @@ impl Engine {
     fn pick_for(
         &self,
         table: &Table,
-        tree: &Metasnapshot,
+        tree: &Arc<Metasnapshot>,
         snapshots: &[SeqNo],
         schedule: &Schedule,
         puts_off: bool,
@@ -63,6 +63,9 @@ impl Engine {
             self.scheduler.notify();
         }
         let follows_shape = !served.makes_shape && !schedule.is_paused();
+        if follows_shape && served.job.is_none() {
+            shape.may_be_wide = table.nothing_wide.lock().may_be_wide(&shape, tree, &settings);
+        }
         let pick = if puts_off { pick_due } else { pick };
         let due =
             || follows_shape.then(|| pick(&shape, limits, &schedule.claims, &schedule.cursors)).flatten();
@@ -142,6 +145,7 @@ pub(crate) fn shape_of<'t>(table: TableId, tree: &'t Metasnapshot, snapshots: &'
         now: Moment(0),
         snapshots,
         heats: Vec::new(),
+        may_be_wide: true,
     }
 }
 

@@ -88,6 +88,7 @@ mod txn;
 mod values;
 mod veil;
 mod watching;
+mod wide;
 mod work;
 mod workers;
 mod write;

@@ -19,6 +19,7 @@ use crate::pressure::TablePressure;
 use crate::sense::Sense;
 use crate::settings::TableSettings;
 use crate::stats::TableCounters;
+use crate::wide::NothingWide;
 
 /// A table of an open database.
 pub struct Table {
@@ -64,6 +65,8 @@ pub struct Table {
     filter: Mutex<Option<Arc<dyn CompactionFilter>>>,
     /// How far its writers are held back.
     pub(crate) pressure: TablePressure,
+    /// The levels in which no range delete lies over much data.
+    pub(crate) nothing_wide: Mutex<NothingWide>,
 }
 
 /// Requests for compaction, served in order.
@@ -128,6 +131,7 @@ impl Table {
             passed: Arc::default(),
             filter: Mutex::default(),
             pressure: TablePressure::default(),
+            nothing_wide: Mutex::default(),
         })
     }
 

@@ -21,6 +21,7 @@ use terrane_base::prefetch::prefetch_lines;
 use terrane_format::extent::ExtentMeta;
 use terrane_table::Extent;
 
+use crate::decay::Decay;
 use crate::fences::count_less;
 
 /// Most extents in a chunk: a replacement copies this many pointers, and the array of chunks of a 1 TB level
@@ -127,6 +128,8 @@ pub(crate) struct Chunk<E> {
     groups: Arc<[Group<E>]>,
     len: usize,
     pub(crate) totals: Totals,
+    /// When extents of it come to have how much that is there no more.
+    pub(crate) decay: Decay,
 }
 
 #[derive(Debug)]
@@ -162,6 +165,7 @@ impl<E: HasMeta> Chunk<E> {
     pub(crate) fn new(items: &[E]) -> Self {
         assert!((1..=CHUNK_LEN_MAX).contains(&items.len()), "a chunk is neither empty nor too long");
         let totals = items.iter().fold(Totals::default(), |sum, item| sum.plus(Totals::of(item.meta())));
+        let decay = Decay::of(items.iter().map(HasMeta::meta));
         let first = items[0].meta().smallest.as_slice();
         let prefix_len = common_len(first, &items[items.len() - 1].meta().largest).min(PREFIX_MAX);
         let mut prefix = [0; PREFIX_MAX];
@@ -172,7 +176,7 @@ impl<E: HasMeta> Chunk<E> {
         for (top, part) in tops.iter_mut().zip(items.chunks(GROUP_LEN)) {
             *top = last(part);
         }
-        Chunk { tops, prefix, prefix_len: prefix_len as u32, groups, len: items.len(), totals }
+        Chunk { tops, prefix, prefix_len: prefix_len as u32, groups, len: items.len(), totals, decay }
     }
 
     /// How many extents.

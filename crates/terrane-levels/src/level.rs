@@ -16,7 +16,8 @@
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use terrane_base::{ExtentId, Result, verify};
+use terrane_base::{ExtentId, Moment, Result, verify};
+use terrane_format::extent::ExtentMeta;
 use terrane_table::{Extent, ExtentList};
 
 use crate::chunk::{CHUNK_LEN_MAX, Chunk, HasMeta, Totals};
@@ -203,18 +204,47 @@ impl<E: HasMeta> Level<E> {
     /// Index of the first extent from `from` on that has range deletes; looks only into chunks that have any.
     #[must_use]
     pub fn next_ranged(&self, from: usize) -> Option<usize> {
-        if self.totals.range_deletes == 0 || from >= self.len() {
+        if self.totals.range_deletes == 0 {
+            return None;
+        }
+        let may_have = |chunk: &Chunk<E>| chunk.totals.range_deletes > 0;
+        self.next_within(from, may_have, &|meta| meta.range_deletes.is_some())
+    }
+
+    /// Index of the first extent from `from` on that is `wanted`, where nothing is that has neither range deletes nor
+    /// `permille` of its entries dead at `now`, by deletes or because they have expired: looks only into chunks that may
+    /// have such extents.
+    #[must_use]
+    pub fn next_decayed(
+        &self,
+        from: usize,
+        permille: u64,
+        now: Moment,
+        wanted: &dyn Fn(&ExtentMeta) -> bool,
+    ) -> Option<usize> {
+        let may_have =
+            |chunk: &Chunk<E>| chunk.totals.range_deletes > 0 || chunk.decay.may_reach(permille, now);
+        self.next_within(from, may_have, wanted)
+    }
+
+    /// Index of the first extent from `from` on that is `wanted`, in chunks that may have one.
+    fn next_within(
+        &self,
+        from: usize,
+        may_have: impl Fn(&Chunk<E>) -> bool,
+        wanted: &dyn Fn(&ExtentMeta) -> bool,
+    ) -> Option<usize> {
+        if from >= self.len() {
             return None;
         }
         let first = self.chunk_of(from);
         let chunks = self.chunks[first..].iter().zip(&self.starts[first..]);
-        let ranged = chunks.filter(|(chunk, _)| chunk.totals.range_deletes > 0);
-        ranged
-            .flat_map(|(chunk, start)| {
-                chunk.iter().enumerate().map(|(at, extent)| (*start as usize + at, extent))
-            })
-            .find(|(index, extent)| *index >= from && extent.meta().range_deletes.is_some())
-            .map(|(index, _)| index)
+        chunks.filter(|(chunk, _)| may_have(chunk)).find_map(|(chunk, start)| {
+            let start = *start as usize;
+            let skipped = from.saturating_sub(start);
+            let mut extents = chunk.iter().enumerate().skip(skipped);
+            extents.find(|(_, extent)| wanted(extent.meta())).map(|(at, _)| start + at)
+        })
     }
 
     /// How many chunks the level has.

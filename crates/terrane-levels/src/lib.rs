@@ -10,6 +10,7 @@
 //! * [`Pins`]: the live snapshots.
 
 mod chunk;
+mod decay;
 pub mod directory;
 mod fences;
 mod level;

@@ -24,13 +24,13 @@ impl<'a> Picker<'a> {
         let levels = || (1..=self.shape.deepest()).rev();
         self.runs_job()
             .or_else(|| self.collapse_job())
-            .or_else(|| levels().find_map(|number| self.deletes_job(number)))
+            .or_else(|| levels().find_map(|number| self.deletes_job(number, self.limits.deletes_permille)))
             .or_else(|| levels().find_map(|number| self.gather_job(number)))
     }
 
     /// Moves extents of the deepest level up, where the tree is deeper than it must be. What they meet above is
     /// newer and stays above whatever is left below, so the order of versions holds.
-    fn collapse_job(&self) -> Option<JobSpec> {
+    pub(super) fn collapse_job(&self) -> Option<JobSpec> {
         let deepest = self.shape.deepest();
         if deepest <= self.targets.depth {
             return None;
@@ -76,8 +76,8 @@ impl<'a> Picker<'a> {
         hull.to_range().is_some_and(|range| self.is_free(&slices, number - 1, &range))
     }
 
-    /// Extents that are mostly deletes, or have mostly expired: in the bottom these vanish in place, elsewhere they move down.
-    fn deletes_job(&self, number: u8) -> Option<JobSpec> {
+    /// Extents of which `permille` are deletes, or have expired: in the bottom these vanish in place, elsewhere they move down.
+    pub(super) fn deletes_job(&self, number: u8, permille: u64) -> Option<JobSpec> {
         let level = self.shape.level(number);
         let totals = level.totals();
         let may_have_expired = totals.expiring > 0 && self.shape.now > Moment(0);
@@ -85,8 +85,11 @@ impl<'a> Picker<'a> {
             return None;
         }
         let first = self.cursors.start(self.shape, number);
-        let order = (first..level.len()).chain(0..first);
-        order.filter(|index| self.is_full_of_deletes(level.meta(*index))).find_map(|index| {
+        let is_wanted = |meta: &ExtentMeta| self.is_full_of_deletes(meta, permille);
+        let next = |from| level.next_decayed(from, permille, self.shape.now, &is_wanted);
+        let from_on = |from| std::iter::successors(next(from), |last| next(last + 1));
+        let mut order = from_on(first).chain(from_on(0).take_while(|index| *index < first));
+        order.find_map(|index| {
             let meta = level.meta(index);
             if !self.is_bottom(number, meta) {
                 return self.move_down(JobKind::Deletes, number, index..index + 1, true);
@@ -95,7 +98,9 @@ impl<'a> Picker<'a> {
                 return None;
             }
             let end = self.grow_in_place(number, index, self.limits.job_bytes_max, |meta| {
-                self.is_full_of_deletes(meta) && self.is_bottom(number, meta) && self.can_clean(meta)
+                self.is_full_of_deletes(meta, permille)
+                    && self.is_bottom(number, meta)
+                    && self.can_clean(meta)
             });
             self.in_place(JobKind::Deletes, number, index..end, true)
         })
@@ -152,13 +157,12 @@ impl<'a> Picker<'a> {
         self.build(Draft { kind, slices, target: number, drops_deletes, rewrites: false })
     }
 
-    fn is_full_of_deletes(&self, meta: &ExtentMeta) -> bool {
+    fn is_full_of_deletes(&self, meta: &ExtentMeta, permille: u64) -> bool {
         let expired = meta.expiry.map_or(0, |expiry| expiry.expired(self.shape.now));
         let dead = meta.deletes.saturating_add(expired);
         // A range delete goes down until it has met all that it hides.
         meta.range_deletes.is_some()
-            || dead > 0
-                && dead.saturating_mul(1000) >= meta.entries.saturating_mul(self.limits.deletes_permille)
+            || dead > 0 && dead.saturating_mul(1000) >= meta.entries.saturating_mul(permille)
     }
 
     fn is_bottom(&self, number: u8, meta: &ExtentMeta) -> bool {

@@ -36,15 +36,36 @@ struct Gain {
 impl<'a> Picker<'a> {
     /// The job that moves range deletes over much data down, the deepest first.
     pub(super) fn wide_job(&self) -> Option<JobSpec> {
-        if !self.limits.early_range_deletes {
+        if !self.limits.early_range_deletes || !self.shape.may_be_wide {
             return None;
         }
-        let mut levels = (1..self.shape.deepest()).rev();
-        levels.find_map(|number| self.wide_in_level(number)).or_else(|| self.wide_in_runs())
+        self.levels().find_map(|number| self.wide_in_level(number)).or_else(|| self.wide_in_runs())
+    }
+
+    /// Whether there are range deletes over much data, whatever holds them now.
+    pub(super) fn has_wide(&self) -> bool {
+        let in_level =
+            |number: u8| ranged(self.shape.level(number)).any(|index| self.is_wide_in_level(number, index));
+        let in_run =
+            |lead: usize| ranged(self.shape.runs[lead].level).any(|index| self.is_wide_in_run(lead, index));
+        self.levels().any(in_level) || (0..self.shape.runs.len()).any(in_run)
+    }
+
+    /// Levels from which something can go down, the deepest first.
+    fn levels(&self) -> impl Iterator<Item = u8> {
+        (1..self.shape.deepest()).rev()
+    }
+
+    fn is_wide_in_level(&self, number: u8, index: usize) -> bool {
+        self.is_wide(&self.with_below(number, index..index + 1), number + 1)
+    }
+
+    fn is_wide_in_run(&self, lead: usize, index: usize) -> bool {
+        self.is_wide(&self.sinking(lead, index..index + 1), 1)
     }
 
     fn wide_in_level(&self, number: u8) -> Option<JobSpec> {
-        let is_wide = |index: usize| self.is_wide(&self.with_below(number, index..index + 1), number + 1);
+        let is_wide = |index: usize| self.is_wide_in_level(number, index);
         let level = self.shape.level(number);
         let index =
             ranged(level).find(|index| is_wide(*index) && self.can_move(number, *index..index + 1))?;
@@ -58,7 +79,7 @@ impl<'a> Picker<'a> {
     fn wide_in_runs(&self) -> Option<JobSpec> {
         (0..self.shape.runs.len()).find_map(|lead| {
             let run = self.shape.runs[lead].level;
-            let is_wide = |index: usize| self.is_wide(&self.sinking(lead, index..index + 1), 1);
+            let is_wide = |index: usize| self.is_wide_in_run(lead, index);
             let index =
                 ranged(run).find(|index| is_wide(*index) && self.can_sink(lead, *index..index + 1))?;
             let others = (index + 1..run.len()).take(TRIED_MAX).take_while(|next| is_wide(*next));

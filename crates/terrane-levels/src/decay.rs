@@ -1,0 +1,91 @@
+//! When neighbouring extents come to consist of entries that are there no more: deletes, and what has expired. Whoever looks for
+//! such extents passes chunks by in which there cannot be one yet.
+
+use terrane_base::Moment;
+use terrane_format::extent::ExtentMeta;
+
+/// Steps of the share of dead entries that are told apart.
+const STEPS: usize = 8;
+const PERMILLE: u64 = 1000;
+
+/// The earliest moment at which one of some extents has at least so many eighths of its entries dead, from one eighth to all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decay([Moment; STEPS]);
+
+impl Decay {
+    pub(crate) fn of<'m>(metas: impl Iterator<Item = &'m ExtentMeta>) -> Decay {
+        let mut earliest = [Moment::NEVER; STEPS];
+        for meta in metas.filter(|meta| meta.deletes > 0 || meta.expiry.is_some()) {
+            for (step, moment) in (1..).zip(&mut earliest) {
+                let needed = share(meta.entries, step).max(1);
+                *moment = (*moment).min(moment_of(meta, needed));
+            }
+        }
+        Decay(earliest)
+    }
+
+    /// Whether an extent may have as much as `permille` of its entries dead at `now`. Never says no where one has.
+    pub(crate) fn may_reach(&self, permille: u64, now: Moment) -> bool {
+        // The greatest step that is not beyond; before the first there is only whether anything is dead at all.
+        match usize::try_from(permille.min(PERMILLE) * STEPS as u64 / PERMILLE).unwrap_or(STEPS) {
+            0 => true,
+            step => self.0[step - 1] <= now,
+        }
+    }
+}
+
+/// The first moment at which so many entries are dead.
+fn moment_of(meta: &ExtentMeta, needed: u64) -> Moment {
+    if meta.deletes >= needed {
+        return Moment(0);
+    }
+    let Some(expiry) = &meta.expiry else { return Moment::NEVER };
+    let is_enough = |moment: &Moment| meta.deletes.saturating_add(expiry.expired(*moment)) >= needed;
+    expiry.quarters.into_iter().find(is_enough).unwrap_or(Moment::NEVER)
+}
+
+/// So many eighths of `entries`, rounded down: what is needed is never said to be more than it is.
+fn share(entries: u64, step: u64) -> u64 {
+    (u128::from(entries) * u128::from(step) / STEPS as u128) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_format::extent::Expiry;
+
+    use super::*;
+
+    fn meta(entries: u64, deletes: u64, expiring: u64, first: u64) -> ExtentMeta {
+        let mut moments: Vec<_> = (0..expiring).map(|at| Moment(first + at * 10)).collect();
+        ExtentMeta { entries, deletes, expiry: Expiry::of(&mut moments), ..ExtentMeta::default() }
+    }
+
+    /// What a picker asks of one extent.
+    fn reaches(meta: &ExtentMeta, permille: u64, now: Moment) -> bool {
+        let dead = meta.deletes + meta.expiry.map_or(0, |expiry| expiry.expired(now));
+        dead > 0 && dead * PERMILLE >= meta.entries * permille
+    }
+
+    #[test]
+    fn no_extent_is_passed_by_that_is_wanted_and_most_others_are() {
+        let metas = [meta(100, 3, 40, 1000), meta(100, 0, 90, 5000), meta(3, 0, 1, 9000), meta(50, 20, 0, 0)];
+        let decay = Decay::of(metas.iter());
+        let mut passed = 0;
+        for permille in [1, 100, 125, 200, 250, 400, 430, 500, 875, 900, 1000, 2000] {
+            for now in (0..10_000).step_by(50).map(Moment) {
+                let is_there = metas.iter().any(|meta| reaches(meta, permille, now));
+                assert!(decay.may_reach(permille, now) || !is_there, "{permille} at {now:?}");
+                passed += u64::from(!decay.may_reach(permille, now));
+                // At a step it is exact.
+                if permille % 125 == 0 {
+                    assert!(is_there || !decay.may_reach(permille, now), "{permille} at {now:?}");
+                }
+            }
+        }
+        assert!(passed > 700, "{passed}");
+        let sound = Decay::of([meta(10, 0, 0, 0)].iter());
+        assert!(!sound.may_reach(125, Moment(u64::MAX - 1)));
+        let full = meta(u64::MAX, u64::MAX, 0, 0);
+        assert!(Decay::of([full].iter()).may_reach(1000, Moment(0)), "numbers of a hostile file");
+    }
+}
