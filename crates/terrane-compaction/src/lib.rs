@@ -30,7 +30,7 @@ pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, Work}
 pub use limits::Limits;
 pub use pick::{
     Advance, Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, has_wide, pick, pick_due,
-    pick_fewer_runs, pick_range, plan_dump, plan_flush,
+    pick_fewer_runs, pick_range, plan_dump, plan_flush, space_permille,
 };
 pub use range::KeyRange;
 pub use score::{Targets, debt_bytes};

@@ -19,6 +19,8 @@ pub struct Limits {
     pub merge_through: bool,
     /// Whether range deletes over much data go down before their turn.
     pub early_range_deletes: bool,
+    /// Stored bytes, in percent of the least that can be live, above which levels are merged before they are full; 0 is any.
+    pub space_percent_max: u64,
     /// Output of a job in parts after which a part may end.
     pub part_bytes: u64,
     /// Input of a job above which no more extents join it; one extent and what it overlaps always may.
@@ -58,6 +60,7 @@ impl Limits {
             overflow_runs_trigger: (options.overflow_runs_max / 2).max(1),
             merge_through: options.merge_through,
             early_range_deletes: options.early_range_deletes,
+            space_percent_max: options.space_amplification_max_percent,
             part_bytes: options.level_base_bytes.clamp(1, STEP_BYTES),
             job_bytes_max: 64 * slot_bytes,
             job_relinks_max: 1024,

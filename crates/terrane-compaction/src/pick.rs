@@ -4,7 +4,8 @@
 //! 1. range deletes over much data go down, which frees more than it writes (`wide.rs`);
 //! 2. score what is due: overflow runs against their trigger, levels against their targets;
 //! 3. try it by score, the shallower first where scores are equal;
-//! 4. then what is worth doing when nothing is due: the remaining overflow runs, a tree that is too deep,
+//! 4. levels above the largest while the table takes more space than it may (`space.rs`);
+//! 5. then what is worth doing when nothing is due: the remaining overflow runs, a tree that is too deep,
 //!    extents full of deletes, small neighbours.
 //!
 //! The first that finds extents which no running job holds becomes the job. Every kind makes the shape strictly
@@ -21,6 +22,7 @@ mod level;
 mod manual;
 mod read_heavy;
 mod runs;
+mod space;
 mod wide;
 
 use std::collections::BTreeMap;
@@ -40,6 +42,7 @@ pub use flush::{FlushPlan, STEP_BYTES, plan_dump, plan_flush};
 pub use hot::Heats;
 pub use manual::{RangeRequest, RangeStep, pick_range};
 pub use read_heavy::{Fewer, MemoryTier, pick_fewer_runs};
+pub use space::space_permille;
 
 /// Extents that are tried as the start of a job before the level counts as busy.
 pub const WINDOW: usize = 64;
@@ -225,6 +228,7 @@ impl<'a> Picker<'a> {
     fn due_job(&self) -> Option<JobSpec> {
         self.wide_job()
             .or_else(|| self.due().into_iter().find_map(|due| self.run(due)))
+            .or_else(|| self.space_job())
     }
 
     fn run(&self, number: u8) -> Option<JobSpec> {

@@ -37,6 +37,7 @@ impl Run {
             world.limits.compression_last = Compression::Lz4;
         }
         let keys = 200 << numbers.below(5);
+        world.limits.space_percent_max = [0, 110, 150][(seed % 3) as usize];
         Run { world, numbers, seq: 0, keys, value_bytes: 20_000 }
     }
 

@@ -3,7 +3,7 @@
 //! A script is a sequence of steps, parted by blank lines: comment lines, a command with what it reads, `----`,
 //! and what it prints. `UPDATE=1` rewrites what is printed. Printed levels are read back by `define`.
 //!
-//! Commands: `define [limit=value ..]` with levels, `levels`, `scores`, `debt`, `pick`, `claim`, `apply [n]`,
+//! Commands: `define [limit=value ..]` with levels, `levels`, `scores`, `debt`, `space`, `pick`, `claim`, `apply [n]`,
 //! `drop n`, `run`, `manual range levels [rewrite]`, `down level`, `flush start bytes`; `load count=number ..` counts what
 //! a table is used for, `fewer [runs bytes]` asks for fewer sorted runs, `heat n ..` tells how hot the extents of L1 are.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
@@ -46,7 +46,7 @@ fn replay(text: &str) -> String {
 fn scripts_print_what_they_say() {
     let update = std::env::var_os("UPDATE").is_some();
     let scripts = scripts();
-    assert!(scripts.len() >= 12, "scripts are missing");
+    assert!(scripts.len() >= 24, "scripts are missing");
     let mut wrong = Vec::new();
     for path in scripts {
         let expected = std::fs::read_to_string(&path).unwrap();

@@ -16,7 +16,7 @@ use crate::catalog::HIDDEN_NAME;
 use crate::sense::{Meaning, Sense, Skips};
 
 /// Names of the options that a table may set for itself.
-pub const TABLE_OPTIONS: [&str; 12] = [
+pub const TABLE_OPTIONS: [&str; 13] = [
     "block_encoding",
     "block_bytes",
     "compression",
@@ -25,6 +25,7 @@ pub const TABLE_OPTIONS: [&str; 12] = [
     "level_base_bytes",
     "level_fanout",
     "overflow_runs_max",
+    "space_amplification_max_percent",
     MERGE_OPERATOR,
     KEY_ORDER,
     TIME_TO_LIVE,

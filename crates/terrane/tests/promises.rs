@@ -103,3 +103,54 @@ fn at_rest_what_newer_versions_hide_takes_little_space() {
     // Each level has a key once, so what is hidden is no more than what lies above the last level.
     assert!(at_rest <= live + above + live / 50, "{sizes:?} of {live}");
 }
+
+#[test]
+fn a_table_takes_no_more_space_than_the_option_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        compression: terrane::Compression::None,
+        compression_last: terrane::Compression::None,
+        level_base_bytes: 1 << 20,
+        ..small()
+    };
+    let db = Db::open_with(dir.path().join("data"), &options).unwrap();
+    let table = db.default_table();
+    let space = || {
+        let statistics = db.statistics();
+        let of_table = statistics.table("default").unwrap();
+        let number = |name| of_table.get(name).unwrap().number();
+        (number("table_space_permille"), number("table_stored_bytes"))
+    };
+    let overwrite = |round: u32| {
+        for number in 0..20_000u32 {
+            let key = number.wrapping_mul(0x9e37_79b9 ^ round << 1 | 1) % 20_000;
+            db.put(&key.to_be_bytes(), &[round as u8; 300]).unwrap();
+        }
+        db.flush().unwrap();
+        db.wait_until_quiescent().unwrap();
+    };
+    (0..6).for_each(overwrite);
+    let (without, stored) = space();
+    assert!(without > 1100, "levels are as full as they may be: {without}");
+    // While it is open: what is there is too much at once.
+    table.set_option("space_amplification_max_percent", "110").unwrap();
+    db.wait_until_quiescent().unwrap();
+    let (with, less) = space();
+    assert!(with <= 1100, "{with}");
+    assert!(less < stored, "{less} of {stored}");
+    (6..9).for_each(|round| {
+        overwrite(round);
+        let (with, stored) = space();
+        assert!(with <= 1100, "round {round}: {with}");
+        // 20,000 rows of 300 bytes, with their keys and what blocks and indexes take.
+        assert!(stored < 20_000 * 320 * 115 / 100, "round {round}: {stored}");
+    });
+    // Deletes that nothing lies under go, too.
+    (0..15_000u32).for_each(|key| db.delete(&key.to_be_bytes()).unwrap());
+    db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
+    assert!(space().0 <= 1100 && space().1 < 5_000 * 320 * 130 / 100, "{:?}", space());
+    assert_eq!(table.iter().count(), 5_000);
+    let error = table.set_option("space_amplification_max_percent", "105").unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid, "{error}");
+}

@@ -39,7 +39,7 @@ impl<'a> Picker<'a> {
     }
 
     /// Index of the first free extent behind the cursor, round the end of the level; of the coldest, where heat is known.
-    fn next_free(&self, number: u8) -> Option<usize> {
+    pub(super) fn next_free(&self, number: u8) -> Option<usize> {
         let len = self.shape.level(number).len();
         let first = self.cursors.start(self.shape, number);
         let window = (0..len.min(WINDOW)).map(|offset| (first + offset) % len).collect();

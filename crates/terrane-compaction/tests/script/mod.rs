@@ -12,7 +12,7 @@ use terrane_base::{ExtentId, SeqNo, TableId};
 use terrane_compaction::pick::scores;
 use terrane_compaction::{
     ClaimId, Claims, Cursors, FlushPlan, Heats, JobSpec, KeyRange, Limits, Load, RangeRequest, RangeStep,
-    TableShape, Targets, debt_bytes, pick, pick_range, plan_flush,
+    TableShape, Targets, debt_bytes, pick, pick_range, plan_flush, space_permille,
 };
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
@@ -63,6 +63,7 @@ impl World {
             "levels" => self.show(),
             "scores" => self.scores(),
             "debt" => debt_bytes(&self.shape(), &self.limits).show_size(),
+            "space" => self.space(),
             "pick" => self.pick(),
             "claim" => self.claim(),
             "apply" => self.apply(&words),
@@ -96,6 +97,7 @@ impl World {
                 "fanout" => self.limits.level_fanout = size(),
                 "policy" => self.policy = Setting::parse(value).unwrap(),
                 "through" => self.limits.merge_through = Setting::parse(value).unwrap(),
+                "space" => self.limits.space_percent_max = size(),
                 "trigger" => self.limits.overflow_runs_trigger = size(),
                 "early" => self.limits.early_range_deletes = Setting::parse(value).unwrap(),
                 "job" => self.limits.job_bytes_max = size(),
@@ -124,6 +126,13 @@ impl World {
             writeln!(out, "{name} {}.{:03}", score / 1000, score % 1000).unwrap();
         }
         out
+    }
+
+    fn space(&self) -> String {
+        match space_permille(&self.shape()) {
+            u64::MAX => "nothing is live".to_owned(),
+            permille => format!("{}.{}%", permille / 10, permille % 10),
+        }
     }
 
     fn pick(&mut self) -> String {

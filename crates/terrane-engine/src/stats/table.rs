@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::metrics::{Metric, MetricKind, MetricScope};
+use terrane_compaction::space_permille;
 
+use crate::compact::shape_of;
 use crate::stats::kind;
 use crate::table::Table;
 
@@ -47,6 +49,7 @@ table_numbers! {
     table_levels, gauge, "levels", "Levels that have an extent.";
     table_extents, gauge, "extents", "Extents in overflow runs and levels.";
     table_stored_bytes, gauge, "bytes", "Stored bytes of these extents.";
+    table_space_permille, gauge, "thousandths", "These bytes by those of the largest level without what is deleted: at most so much space is taken by what newer versions hide.";
     table_entries, gauge, "entries", "Versions in these extents.";
     table_deletes, gauge, "entries", "Deletes among them.";
     table_range_deletes, gauge, "fragments", "Range deletes in memory and fragments of them in extents.";
@@ -88,6 +91,7 @@ impl Table {
             stats.table_deletes += totals.deletes;
             stats.table_range_deletes += totals.range_deletes;
         }
+        stats.table_space_permille = space_permille(&shape_of(self.id, &picture.tree, &[]));
         stats
     }
 }
