@@ -158,6 +158,8 @@ bugs! {
     CheckpointKeepsId: "checkpoint: a database of its own", "a checkpoint has the id of its source", "terrane-engine checkpoint a_checkpoint_is_a_database_of_its_own";
     NameHalfCheckpoint: "checkpoint: one rename", "a checkpoint has its name before it is whole", "terrane-engine checkpoint a_cut_at_any_call";
     WaitForItself: "writes on threads of the engine", "a worker may wait for itself", "terrane-engine terrane_engine own_threads";
+    PayForNothing: "writes that do not wait", "a write that is refused for memory pays all the same", "terrane-engine terrane_engine who_is_refused";
+    BelieveForgotten: "ingest: readers of changes", "a mark in a segment that was given up counts as extents that came in", "terrane-engine announced what_was_void";
     WriteThoughHeldBack: "writes that do not wait", "a write whose time is over is let in", "terrane-engine patience what_would_wait";
     ReadThroughExpired: "live readers: an expired one is refused", "reads through a snapshot go on though what it pinned was given up", "terrane readers a_reader_that_is_too_old";
     SlowEverybody: "pacing: who owes pays", "writers of a table are slowed by what the levels of another one owe", "terrane-engine pacing who_owes_nothing";

@@ -38,6 +38,8 @@ pub(crate) struct Pace {
     turn: Mutex<Duration>,
     /// Until when, in microseconds of the clock, what impatient writers brought is not paid.
     unpaid: AtomicU64,
+    /// Bytes of writers that had waited long enough before it was their turn: whoever pays next pays for them, too.
+    left_over: AtomicU64,
 }
 
 impl Default for Pace {
@@ -47,6 +49,7 @@ impl Default for Pace {
             credit: AtomicU64::new(0),
             turn: Mutex::new(Duration::ZERO),
             unpaid: AtomicU64::new(0),
+            left_over: AtomicU64::new(0),
         }
     }
 }
@@ -58,6 +61,7 @@ impl Pace {
         if rate.is_none() {
             // Paid at a rate that is gone.
             self.unpaid.store(0, Ordering::Relaxed);
+            self.left_over.store(0, Ordering::Relaxed);
         }
         self.rate.store(rate.map_or(FREE, |rate| rate.max(RATE_FLOOR) as u64), Ordering::Relaxed);
     }
@@ -75,29 +79,40 @@ impl Pace {
         self.credit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Pays for `bytes` that a writer is about to bring: pauses as long as that takes at the rate, for `longest` at most.
+    /// Pays for `bytes` that a writer is about to bring: pauses as long as that takes at the rate, its turn included, for
+    /// `longest` at most. Whoever does not get a turn by then leaves it to the next one to pay.
     pub(crate) fn pay(&self, bytes: u64, longest: Duration, clock: &dyn Clock) {
         if self.rate().is_none() || self.takes_credit(bytes) {
             return;
         }
-        let mut turn = self.turn.lock();
+        let end = clock.now() + longest;
+        let Some(mut turn) = self.turn.try_lock_for(longest) else {
+            self.left_over.fetch_add(bytes, Ordering::Relaxed);
+            return;
+        };
         // The writers before may have left enough.
         if !self.takes_credit(bytes) {
             let bought = bytes.max(QUANTUM_BYTES);
             self.credit.fetch_add(bought - bytes, Ordering::Relaxed);
-            *turn = self.pause_for(bought, *turn, longest, clock);
+            let left_over = self.left_over.swap(0, Ordering::Relaxed);
+            let owed;
+            (*turn, owed) = self.pause_for(bought.saturating_add(left_over), *turn, end, clock);
+            if let Some(rate) = self.rate() {
+                // Behind a rate that was very low nobody pays for long.
+                let most = left_over.min((rate * PRICE_MAX.as_secs_f64()) as u64);
+                self.left_over.fetch_add(most.min(owed), Ordering::Relaxed);
+            }
         }
     }
 
     /// Pauses until bringing `bytes` took, from the end of the last payment on, as long as it does at the rate that is
-    /// allowed, as it changes meanwhile. What a sleep lasted longer than it was to is credit. Returns the time.
-    fn pause_for(&self, bytes: u64, last: Duration, longest: Duration, clock: &dyn Clock) -> Duration {
+    /// allowed, as it changes meanwhile, or `end`. What a sleep lasted longer than it was to is credit. Returns the time, and the bytes that are not paid.
+    fn pause_for(&self, bytes: u64, last: Duration, end: Duration, clock: &dyn Clock) -> (Duration, u64) {
         let (mut owed, mut now) = (bytes as f64, clock.now());
         if let Some(rate) = self.rate() {
             // Who comes back after a while has no more in hand than who always writes.
             owed -= (rate * now.saturating_sub(last).as_secs_f64()).min(EARNED_BYTES_MAX);
         }
-        let end = now + longest;
         while owed >= 1.0
             && now < end
             && let Some(rate) = self.rate()
@@ -108,7 +123,7 @@ impl Pace {
             owed -= rate * (now - before).as_secs_f64();
         }
         self.credit.fetch_add((-owed).clamp(0.0, QUANTUM_BYTES as f64) as u64, Ordering::Relaxed);
-        now
+        (now, owed.max(0.0) as u64)
     }
 
     /// Pays for `bytes` by the time that follows, as soon as what is unpaid is paid. Returns what was paid, to be given
@@ -150,5 +165,51 @@ impl Pace {
     pub(crate) fn give_back(&self, price: u64) {
         let less = |unpaid: u64| Some(unpaid.saturating_sub(price));
         let _always = self.unpaid.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that stands but for sleeps.
+    #[derive(Debug, Default)]
+    struct Sleeps(AtomicU64);
+
+    impl Clock for Sleeps {
+        fn now(&self) -> Duration {
+            Duration::from_micros(self.0.load(Ordering::Relaxed))
+        }
+
+        fn wall(&self) -> Duration {
+            self.now()
+        }
+
+        fn sleep(&self, duration: Duration) {
+            self.0.fetch_add(duration.as_micros() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Did it wait for its turn to the end, this test would not end.
+    #[test]
+    fn who_gets_no_turn_goes_on_and_the_next_one_pays() {
+        const BYTES: u64 = 1_000_000;
+        let (pace, clock) = (Pace::default(), Sleeps::default());
+        pace.set(Some(10e6));
+        let turn = pace.turn.lock();
+        for _ in 0..2 {
+            pace.pay(BYTES, Duration::from_millis(1), &clock);
+        }
+        assert_eq!(clock.now(), Duration::ZERO);
+        drop(turn);
+        pace.pay(BYTES, PRICE_MAX, &clock);
+        assert_eq!(clock.now(), Duration::from_millis(300), "for all three");
+        // What others left is paid in parts by whoever comes, none of them longer than it may take.
+        pace.left_over.store(5 * BYTES, Ordering::Relaxed);
+        pace.pay(BYTES, Duration::from_millis(200), &clock);
+        assert_eq!(clock.now(), Duration::from_millis(500));
+        assert_eq!(pace.left_over.load(Ordering::Relaxed), 4 * BYTES);
+        pace.set(None);
+        assert_eq!(pace.left_over.load(Ordering::Relaxed), 0, "nobody has to pay any more");
     }
 }

@@ -81,9 +81,10 @@ impl Engine {
             return Ok(self.journal.visible());
         }
         let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trimming.lock());
+        let let_in_by = self.write_wait_max().map(|longest| self.env.clock.now().saturating_add(longest));
         self.write_by(batch, admit, || match self.txn.watch.pass() {
             Some(_unseen) => self.commit_batch(batch, sync),
-            None => self.commit_watched(batch, sync, until),
+            None => self.commit_watched(batch, sync, until, let_in_by),
         })
     }
 
@@ -148,8 +149,8 @@ impl Engine {
     /// Refuses what cannot be committed and holds back what the background cannot follow. Returns how many bytes
     /// were reserved for the batch: all of a large one, whose room must be there before it comes.
     pub(crate) fn admit(&self, batch: &Batch) -> Result<u64> {
-        if self.options.write_wait_max_ms > 0 {
-            return self.admit_within(batch, Duration::from_millis(self.options.write_wait_max_ms), None);
+        if let Some(longest) = self.write_wait_max() {
+            return self.admit_within(batch, longest, None);
         }
         let bytes = self.check_batch(batch)?;
         self.let_in(batch, bytes)

@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::{open, small_options};
+use support::{open, small_options, until};
 use terrane_base::options::Options;
 use terrane_base::{Batch, Kind};
 use terrane_device::MemDisk;
@@ -91,27 +91,6 @@ fn who_owes_nothing_is_not_slowed() {
 }
 
 #[test]
-fn no_write_is_held_back_for_longer_than_the_option_says() {
-    let options = Options { write_wait_max_ms: 20, ..small_options() };
-    let engine = open(MemDisk::new(), &options).unwrap();
-    let table = engine.catalog().require("default").unwrap();
-    engine.set_background_paused(true);
-    // Nothing is flushed, so memory runs full, and a write without a patience of its own is refused in the end.
-    let write = |number: u64| engine.write(&batch(&[&table], number, &[7; 4000]), false);
-    let error = (0..10_000).find_map(|number| write(number).err()).expect("memory is full at last");
-    assert_eq!(error.kind(), Kind::Busy, "{error}");
-    let before = engine.visible();
-    assert_eq!(write(10_000).unwrap_err().kind(), Kind::Busy);
-    assert_eq!(engine.visible(), before, "what is refused is not written");
-    let waits = engine.statistics().get("write_wait_micros").unwrap();
-    assert!(waits.number() > 0, "the waits are told");
-    engine.set_background_paused(false);
-    engine.flush().unwrap();
-    write(10_001).unwrap();
-    engine.close().unwrap();
-}
-
-#[test]
 fn who_has_little_in_memory_does_not_pay_for_who_fills_it() {
     let engine = open(MemDisk::new(), &small_options()).unwrap();
     let filling = engine.catalog().require("default").unwrap();
@@ -144,9 +123,7 @@ fn a_flush_that_has_ended_slows_nobody() {
         engine.write(&batch(&[&flushed], run, b"value"), false).unwrap();
         engine.flush_to_run(&flushed).unwrap();
         // It is known to be flushed a little before the flush ends.
-        while engine.stats().flushes < run {
-            std::thread::yield_now();
-        }
+        until("the flush to end", || engine.stats().flushes >= run);
     }
     for number in 0..200 {
         engine.write_within(&batch(&[&other], number, &[7; 1000]), false, Duration::ZERO).unwrap();

@@ -24,6 +24,26 @@ struct Bill {
     memory_bytes: u64,
 }
 
+/// What was paid by the time that follows.
+pub(crate) struct Paid {
+    tables: Vec<(Arc<Table>, u64)>,
+    for_memory: u64,
+}
+
+impl Paid {
+    /// Nothing, where nobody has to pay.
+    const NOTHING: Paid = Paid { tables: Vec::new(), for_memory: 0 };
+
+    /// Takes it back: the batch does not come. Or those who are refused again and again would pay for nobody.
+    pub(crate) fn give_back(self, engine: &Engine) {
+        if terrane_base::planted!(PayForNothing) {
+            return;
+        }
+        self.tables.iter().for_each(|(table, price)| table.pressure.pace.give_back(*price));
+        engine.pressure.memory.give_back(self.for_memory);
+    }
+}
+
 impl Engine {
     /// Pays for a batch that a writer is about to bring; pauses in proportion to what its tables owe. Returns how long.
     #[inline]
@@ -62,39 +82,47 @@ impl Engine {
         now - start
     }
 
-    /// As [`Engine::pay`], but waits until `until` at most; false if that was not enough.
-    pub(crate) fn pay_within(&self, batch: &Batch, until: Duration) -> bool {
+    /// As [`Engine::pay`], but waits until `until` at most; `None` if that was not enough.
+    pub(crate) fn pay_within(&self, batch: &Batch, until: Duration) -> Option<Paid> {
+        let mut paid = Paid::NOTHING;
         if !self.pressure.is_slowing() {
-            return true;
+            return Some(paid);
         }
         let bill = self.bill(batch, false);
-        let mut paces: Vec<(&Pace, u64, Option<&Arc<Table>>)> =
-            bill.tables.iter().map(|(table, bytes)| (&table.pressure.pace, *bytes, Some(table))).collect();
-        if bill.memory_bytes > 0 {
-            paces.push((&self.pressure.memory, bill.memory_bytes, None));
-        }
-        // The commit says why.
-        let is_hopeless = || self.is_closing() || self.journal.check().is_err();
-        let mut paid = Vec::new();
-        for (pace, bytes, table) in paces {
-            let start = self.env.clock.now();
-            let price = pace.pay_within(bytes, until, &*self.env.clock, &is_hopeless);
-            let took = self.env.clock.now().saturating_sub(start);
-            self.pressure.note_paused(took, table.is_none());
-            match table {
-                Some(table) => self.note_held_by(table, took),
-                None => self.note_held_for_memory(took),
-            }
-            match price {
-                Some(price) => paid.push((pace, price)),
+        for (table, bytes) in bill.tables {
+            match self.pay_at(&table.pressure.pace, bytes, until, Some(&table)) {
+                Some(price) => paid.tables.push((table, price)),
                 None => {
-                    // Or those who are refused again and again would pay for nobody.
-                    paid.into_iter().for_each(|(pace, price)| pace.give_back(price));
-                    return false;
+                    paid.give_back(self);
+                    return None;
                 }
             }
         }
-        true
+        if bill.memory_bytes > 0 {
+            match self.pay_at(&self.pressure.memory, bill.memory_bytes, until, None) {
+                Some(price) => paid.for_memory = price,
+                None => {
+                    paid.give_back(self);
+                    return None;
+                }
+            }
+        }
+        Some(paid)
+    }
+
+    /// Pays at one pace, that of a table or of memory; returns the price.
+    fn pay_at(&self, pace: &Pace, bytes: u64, until: Duration, table: Option<&Table>) -> Option<u64> {
+        // The commit says why.
+        let is_hopeless = || self.is_closing() || self.journal.check().is_err();
+        let start = self.env.clock.now();
+        let price = pace.pay_within(bytes, until, &*self.env.clock, &is_hopeless);
+        let took = self.env.clock.now().saturating_sub(start);
+        self.pressure.note_paused(took, table.is_none());
+        match table {
+            Some(table) => self.note_held_by(table, took),
+            None => self.note_held_for_memory(took),
+        }
+        price
     }
 
     /// Notes how long a payment for the backlog of a table took. What is less than the shortest pause is the look at it.

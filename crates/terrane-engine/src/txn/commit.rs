@@ -89,18 +89,31 @@ pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
 
 impl Engine {
     /// Commits a batch that belongs to no transaction while transactions live. Waits for their locks until this moment of the
-    /// clock, or as long as any write does; for extents that come in, as for everything that the engine does alone, to the end.
+    /// clock, or as long as any write does; for extents that come in, as for everything that the engine does alone, to the
+    /// end, or where writes are held back for so long only, until `let_in_by`.
     #[cold]
-    pub(crate) fn commit_watched(&self, batch: &Batch, sync: bool, until: Option<Duration>) -> Result<SeqNo> {
-        let committed = self.commit_plain(batch, sync, until);
+    pub(crate) fn commit_watched(
+        &self,
+        batch: &Batch,
+        sync: bool,
+        until: Option<Duration>,
+        let_in_by: Option<Duration>,
+    ) -> Result<SeqNo> {
+        let committed = self.commit_plain(batch, sync, until, let_in_by);
         self.txn.watch.passed();
         committed
     }
 
-    fn commit_plain(&self, batch: &Batch, sync: bool, until: Option<Duration>) -> Result<SeqNo> {
+    fn commit_plain(
+        &self,
+        batch: &Batch,
+        sync: bool,
+        until: Option<Duration>,
+        let_in_by: Option<Duration>,
+    ) -> Result<SeqNo> {
         let (writes, deletes) = (keys_of(batch), deletes_of(batch));
         let ground = Ground { keys: writes.clone(), ranges: deletes.clone(), is_alone: false };
-        let (_locks, patience) = self.lock_plain(&ground, until)?;
+        let (_locks, patience) = self.lock_plain(&ground, until, let_in_by)?;
         let footprint = Footprint { writes, deletes, ..Footprint::default() };
         let flight = self.enter_window(&footprint, false, &patience)?;
         let seq = self.commit_batch(batch, sync)?;
@@ -109,18 +122,45 @@ impl Engine {
     }
 
     /// Locks what a plain batch changes; also returns what is left of its patience.
-    fn lock_plain(&self, ground: &Ground, until: Option<Duration>) -> Result<(PlainLocks<'_>, Patience<'_>)> {
+    fn lock_plain(
+        &self,
+        ground: &Ground,
+        until: Option<Duration>,
+        let_in_by: Option<Duration>,
+    ) -> Result<(PlainLocks<'_>, Patience<'_>)> {
         let owner = self.txn.new_owner();
+        // What holds it back by ingests ends with the option, what does by locks does not.
+        let mut let_in_by = let_in_by.filter(|_| until.is_none());
+        let mut patience = self.patience(LOCK_TIMEOUT);
         loop {
-            let mut patience = self.patience(LOCK_TIMEOUT);
-            patience.until = until.unwrap_or(patience.until);
-            match self.try_lock_plain(owner, ground, &patience) {
-                Ok(locks) => return Ok((locks, patience)),
+            let lock_end = until.unwrap_or(patience.until);
+            patience.until = let_in_by.map_or(lock_end, |let_in_by| let_in_by.min(lock_end));
+            let (refusal, key) = match self.try_lock_plain(owner, ground, &patience) {
+                Ok(locks) => {
+                    patience.until = lock_end;
+                    return Ok((locks, patience));
+                }
+                Err(refused) => refused,
+            };
+            let is_late = let_in_by.is_some_and(|let_in_by| self.env.clock.now() >= let_in_by);
+            match refusal {
+                Refusal::ComingIn if is_late => return Err(self.kept_out(&key)),
                 // Nobody can have that done sooner: it ends as soon as the device lets it.
-                Err((Refusal::ComingIn, _)) if until.is_none() => {}
-                Err((refusal, key)) => return Err(self.refused(refusal, Some(&key))),
+                Refusal::ComingIn if until.is_none() => patience = self.patience(LOCK_TIMEOUT),
+                Refusal::TimedOut(_) if is_late && self.env.clock.now() < lock_end => {
+                    let_in_by = None;
+                    patience.until = lock_end;
+                }
+                refusal => return Err(self.refused(refusal, Some(&key))),
             }
         }
+    }
+
+    /// The error of a write that extents that come in held back for too long.
+    #[cold]
+    fn kept_out(&self, key: &LockKey) -> Error {
+        let why = format!("extents come in around {}", self.place_of(key));
+        self.held_back(self.write_wait_max().unwrap_or_default(), &why)
     }
 
     /// All at once where there are ranges; keys alone one by one, in an order that all keep.
