@@ -184,6 +184,27 @@ fn what_was_refused_is_told_to_nobody() {
     }
 }
 
+/// Who still has the file of a segment open that was given up is told so: what was void in it nobody knows any more.
+#[test]
+fn what_was_void_is_told_to_nobody_whose_segment_was_given_up() {
+    let (_disk, faulty, engine, mark) = failed(&Fault::new(Call::Write, Failure::Full), Kind::Full);
+    faulty.heal();
+    let mut feed = engine.changes(SeqNo(1), FeedOptions::new()).unwrap();
+    assert!(feed.try_next().unwrap().is_some(), "the row before it");
+    let is_given_up = || {
+        (0..100u64).for_each(|key| {
+            engine.put(TableId::DEFAULT, &key.to_be_bytes(), &[7; 10_000], false).unwrap();
+        });
+        engine.flush().unwrap();
+        engine.wait_until_quiescent().unwrap();
+        engine.changes(SeqNo(1), FeedOptions::new()).is_err()
+    };
+    assert!((0..50).any(|_| is_given_up()), "history is never given up");
+    assert_eq!(feed.try_next().unwrap_err().kind(), Kind::Gone);
+    assert_eq!(feed.position(), mark, "it stays in front");
+    engine.close().unwrap();
+}
+
 /// Nobody knows whether the edit is there: a reader of changes is told so, and the next opening decides.
 #[test]
 fn what_nobody_knows_is_told_to_nobody() {
@@ -260,6 +281,8 @@ fn writers_wait_for_extents_that_come_in() {
         writers.push(writer);
         go.send(writers.len() < STOPS_MAX).unwrap();
     }
+    // Work of the background's own may still be stopped: nobody answers it any more.
+    drop(go);
     loader.join().unwrap().unwrap();
     assert!(waited > 0, "nobody had to wait");
     for writer in writers {

@@ -94,6 +94,12 @@ impl Trail {
         }
     }
 
+    /// Whether the segment of the last batch is still listed in `state`: what became of the marks in it is known only then.
+    pub(super) fn is_listed(&self, state: &State) -> bool {
+        let listed = |id| state.segments.contains_key(&id) || state.history.contains_key(&id);
+        self.reader.as_ref().is_some_and(|reader| listed(reader.id()))
+    }
+
     /// Takes back a batch that was not told after all.
     pub(super) fn put_back(&mut self, batch: ReadBatch) {
         self.next = batch.first_seq();

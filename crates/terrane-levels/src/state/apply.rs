@@ -79,11 +79,7 @@ impl State {
             }
             EditOp::AddSegment(spec) => self.add_segment(*spec),
             EditOp::SealSegment { id, seal } => self.seal_segment(*id, *seal),
-            EditOp::RemoveSegment { id } => {
-                let removed = self.segments.remove(id).ok_or_else(|| no_segment(*id))?;
-                self.segment_files.remove(&removed.spec.file);
-                Ok(())
-            }
+            EditOp::RemoveSegment { id } => self.remove_segment(*id),
             EditOp::VoidMark { seq } => self.void_mark(*seq),
             EditOp::Flushed { table, seq } => raise(&mut self.live_table(*table)?.flushed, *seq),
             // Several flushes say so at once, in any order: what is durable stays durable.

@@ -46,11 +46,28 @@ impl State {
             _ => return Err(Error::invalid(format!("segment {id} is not the oldest of history"))),
         };
         Arc::make_mut(&mut self.history).pop_first();
-        // Nobody reads these marks any more.
+        self.forget_marks(last_seq);
+        Ok(())
+    }
+
+    pub(super) fn remove_segment(&mut self, id: SegmentId) -> Result<()> {
+        let removed = self.segments.remove(&id).ok_or_else(|| no_segment(id))?;
+        self.segment_files.remove(&removed.spec.file);
+        // What is older is gone, too: without history readers of changes begin with the oldest live segment. One that ended
+        // nobody knows where leaves its marks to those behind it.
+        let is_oldest = self.segments.first_key_value().is_none_or(|(oldest, _)| id < *oldest);
+        if let Some(seal) = removed.seal.filter(|_| self.history.is_empty() && is_oldest) {
+            self.forget_marks(seal.last_seq);
+        }
+        Ok(())
+    }
+
+    /// Forgets marks up to this number: no segment has them any more, and whoever still has the file of one open is told that
+    /// it is gone.
+    fn forget_marks(&mut self, last_seq: SeqNo) {
         if self.void_marks.first().is_some_and(|seq| *seq <= last_seq) {
             Arc::make_mut(&mut self.void_marks).retain(|seq| *seq > last_seq);
         }
-        Ok(())
     }
 
     pub(super) fn void_mark(&mut self, seq: SeqNo) -> Result<()> {
