@@ -380,22 +380,6 @@ impl Engine {
     pub(crate) fn has_nothing_to_do(&self, schedule: &Schedule) -> bool {
         schedule.is_idle() && !schedule.has_failures() && self.next_work(schedule, false, false).is_none()
     }
-
-    fn run_work(&self, work: &Work, control: &Arc<JobControl>) -> Result<()> {
-        match work {
-            Work::Freeze(table) => {
-                self.freeze(table);
-                Ok(())
-            }
-            Work::Settle(table) => self.settle(table, control),
-            Work::Flush(table) => self.flush_generation(table, control),
-            Work::Compact(table, spec) => self.compact(table, spec, control),
-            Work::Adapt(table, spec) => self.run_adaptive(table, spec, control),
-            Work::Scrub => self.scrub(control),
-            Work::Trim => self.trim_segments(),
-            Work::Reclaim => self.reclaim_idle(),
-        }
-    }
 }
 
 mod hold;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Error, TableId};
-use terrane_compaction::JobSpec;
+use terrane_base::{Error, Result, TableId};
+use terrane_compaction::{JobControl, JobSpec};
 
 use crate::engine::Engine;
 use crate::schedule::Schedule;
@@ -75,6 +75,23 @@ impl Work {
 }
 
 impl Engine {
+    /// Does it.
+    pub(crate) fn run_work(&self, work: &Work, control: &Arc<JobControl>) -> Result<()> {
+        match work {
+            Work::Freeze(table) => {
+                self.freeze(table);
+                Ok(())
+            }
+            Work::Settle(table) => self.settle(table, control),
+            Work::Flush(table) => self.flush_generation(table, control),
+            Work::Compact(table, spec) => self.compact(table, spec, control),
+            Work::Adapt(table, spec) => self.run_adaptive(table, spec, control),
+            Work::Scrub => self.scrub(control),
+            Work::Trim => self.trim_segments(),
+            Work::Reclaim => self.reclaim_idle(),
+        }
+    }
+
     /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what scans
     /// step over, in this order.
     pub(crate) fn next_memory_work(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Work> {
