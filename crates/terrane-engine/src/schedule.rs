@@ -19,7 +19,6 @@ use crate::engine::Engine;
 use crate::failures::{Failures, Subject};
 use crate::quarantine::Quarantine;
 use crate::stats::add;
-use crate::table::Table;
 use crate::work::{AWAITED_WORK, Work};
 
 /// How often an idle worker looks without being woken.
@@ -152,18 +151,6 @@ impl Scheduler {
     /// Looks at the state under the lock.
     pub(crate) fn inspect<R>(&self, look: impl FnOnce(&Schedule) -> R) -> R {
         look(&self.schedule.lock())
-    }
-
-    /// Somebody asks by name for work of these names on `tables`, and for what is on none: what failed of it is tried at
-    /// once. Returns the newest piece of work so far: what fails of later ones is an answer to whoever asked.
-    pub(crate) fn ask(&self, names: &[&str], tables: &[Arc<Table>]) -> u64 {
-        let mut schedule = self.schedule.lock();
-        let newest = schedule.newest_piece();
-        let is_of = |table: TableId| tables.iter().any(|asked| asked.id == table);
-        schedule.failures.ask(newest, |(name, table)| names.contains(&name) && table.is_none_or(is_of));
-        drop(schedule);
-        self.wake();
-        newest
     }
 
     /// Gives out nothing but what is asked for by name, and pauses what runs; or goes on.

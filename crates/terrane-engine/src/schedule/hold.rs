@@ -1,4 +1,5 @@
-//! Flushes that are held off while something else changes what they would build on.
+//! Flushes that are held off while something else changes what they would build on, and failed work that is not held off
+//! any more because somebody asks for it.
 
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use terrane_compaction::JobControl;
 
 use super::{Running, Scheduler};
 use crate::drop_extents::refuse_if_paused;
+use crate::table::Table;
 
 impl Scheduler {
     /// Keeps flushes of these tables from beginning, until [`Scheduler::resume_flushes`]; waits for those that run.
@@ -34,6 +36,18 @@ impl Scheduler {
             Ok(true)
         })?;
         Ok(held)
+    }
+
+    /// Somebody asks by name for work of these names on `tables`, and for what is on none: what failed of it is tried at
+    /// once. Returns the newest piece of work so far: what fails of later ones is an answer to whoever asked.
+    pub(crate) fn ask(&self, names: &[&str], tables: &[Arc<Table>]) -> u64 {
+        let mut schedule = self.schedule.lock();
+        let newest = schedule.newest_piece();
+        let is_of = |table: TableId| tables.iter().any(|asked| asked.id == table);
+        schedule.failures.ask(newest, |(name, table)| names.contains(&name) && table.is_none_or(is_of));
+        drop(schedule);
+        self.wake();
+        newest
     }
 
     /// Ends what [`Scheduler::hold_flushes`] began.
