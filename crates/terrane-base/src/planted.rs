@@ -97,8 +97,8 @@ bugs! {
     ReadExpired: "time to live: reads", "what has expired is shown until a compaction drops it", "terrane time_to_live what_has_expired";
     DropExpired: "time to live: what is older", "what has expired is dropped where older versions lie below", "terrane time_to_live nothing_older";
     KeepOldVeil: "renewed scans: range deletes", "a refreshed cursor does not see range deletes that came meanwhile", "terrane range_deletes a_refreshed_cursor";
-    LoseRangePiece: "merges: range deletes in pieces", "what is left of a range delete behind the border of a piece is lost", "terrane-compaction divide a_wide_range_delete";
-    ForgetExpiry: "time to live: space", "an extent does not tell of values that expire in blocks that it took over", "terrane time_to_live the_space_of_what_has_expired";
+    LoseRangePiece: "merges: range deletes in pieces", "what is left of a range delete behind the border of a piece is lost", "terrane-compaction divide a_range_delete_without_gaps";
+    ForgetExpiry: "time to live: space", "an extent does not tell of values that expire in blocks that it took over", "terrane-table writer what_expires_in_blocks";
     SingleDeleteTooDeep: "single delete", "a single delete vanishes with a put that may lie deeper as well", "terrane-compaction folding a_single_delete_stays";
     DropHiddenSingle: "single deletes: what they hide stays hidden", "a merge drops a single delete behind a newer put", "terrane merge_operators puts_and_single_deletes_in_turns";
     UnlimitedCache: "invariant 8", "the cache takes memory beyond its limit", "terrane-table cache the_limit_holds";

@@ -5,7 +5,7 @@ mod support;
 
 use support::{Row, RowCursor, World};
 use terrane_base::SeqNo;
-use terrane_compaction::{JobKind, plan_dump};
+use terrane_compaction::{JobKind, KeyRange, plan_dump};
 use terrane_format::manifest::Place;
 use terrane_format::range_deletes::Fragment;
 use terrane_storage::SLOT_BYTES;
@@ -71,6 +71,22 @@ fn a_wide_range_delete_is_cut_on_its_way_down() {
     let left: Vec<Vec<u8>> = left.into_iter().chain(deeper).collect();
     assert_eq!(left, (0..LEFT).chain(KEYS - LEFT..KEYS).map(key).collect::<Vec<_>>());
     assert_eq!(fragments(&world, Place::Level(1)).len() + fragments(&world, Place::Level(2)).len(), 0);
+}
+
+/// Where a job lists the extents below one by one, what survives has gaps between them, and pieces end there. Over more than it lists
+/// a range delete has none: it is cut at borders of extents, and nothing of it is lost behind them.
+#[test]
+fn a_range_delete_without_gaps_is_cut_and_stays_whole() {
+    let mut world = world();
+    world.puts_off = true;
+    let mut spec = world.pick().expect("one run is not due, but it is worth it");
+    spec.below = vec![KeyRange::closed(&key(0), &key(KEYS - 1))];
+    let result = world.run(&spec);
+    assert!((3..=6).contains(&result.added.len()), "{} pieces", result.added.len());
+    let pieces = fragments(&world, Place::Level(1));
+    let first = pieces.first().expect("there are some");
+    assert_eq!((first.start.clone(), pieces.last().unwrap().end.clone()), (key(LEFT), key(KEYS - LEFT)));
+    assert!(pieces.windows(2).all(|two| two[0].end == two[1].start), "each begins where the last one ends");
 }
 
 #[test]

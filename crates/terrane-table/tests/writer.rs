@@ -7,7 +7,9 @@ use std::sync::Mutex;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use terrane_base::options::Compression;
-use terrane_base::{Entry, Error, ExtentId, Kind, RecordKind, Result, SeqKind, SeqNo, TableId};
+use terrane_base::{
+    Entry, Error, ExtentId, Kind, Moment, RecordKind, Result, SeqKind, SeqNo, TableId, stored,
+};
 use terrane_format::block::BlockCursor;
 use terrane_format::extent::{self, ExtentMeta, Footer, check};
 use terrane_format::filter::{self, Filter};
@@ -173,6 +175,32 @@ fn a_block_is_copied_only_if_it_is_the_rows_and_comes_next() {
     let (copy, meta) = writer.finish_bytes().unwrap();
     assert_eq!(meta.entries, u64::from(row.entries + next.entries));
     assert_eq!(index_of(&copy, &meta).row(1).checksum, next.checksum);
+}
+
+#[test]
+fn what_expires_in_blocks_that_are_taken_over_is_told() {
+    let entries: Vec<Owned> = (0..100u8)
+        .map(|number| {
+            let until = if number % 3 == 0 { Moment::NEVER } else { Moment(1000 + u64::from(number) * 7) };
+            let mut value = Vec::new();
+            let kind = stored::put_prefix(&mut value, until, None);
+            value.extend([number; 50]);
+            (vec![number], SeqKind::new(SeqNo(1), kind), value)
+        })
+        .collect();
+    for filter_bits_per_key in [0, 10] {
+        let settings = WriterSettings { filter_bits_per_key, ..small_blocks(Compression::Lz4) };
+        let (bytes, meta) = write(settings.clone(), &entries);
+        assert_eq!(meta.expiry.expect("some expire").entries, 66);
+        let mut writer = ExtentWriter::new(settings).unwrap();
+        for row in index_of(&bytes, &meta).rows() {
+            let stored = &bytes[row.offset as usize..][..row.stored_len as usize];
+            writer.add_block(&row, stored, true).unwrap();
+        }
+        let (_, copy) = writer.finish_bytes().unwrap();
+        assert!(copy.blocks > 3, "{} blocks", copy.blocks);
+        assert_eq!(copy.expiry, meta.expiry, "filters of {filter_bits_per_key} bits");
+    }
 }
 
 #[test]
