@@ -1,9 +1,10 @@
 //! Compaction as the engine sees it: ask the picker, run the job, install the result.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Moment, Result, SeqNo, TableId};
+use terrane_base::{
+    CompactionContext, CompactionFilter, Error, Kind, Moment, Result, SeqNo, TableId, callback,
+};
 use terrane_compaction::{
     Compactor, JobControl, JobKind, JobResult, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_due,
     pick_range,
@@ -129,7 +130,7 @@ fn filter_of(table: &Table, spec: &JobSpec) -> Result<Option<Arc<dyn CompactionF
     let mut context = CompactionContext::default();
     context.is_full = inputs == runs + levels;
     context.is_manual = spec.kind == JobKind::Manual;
-    let own = catch_unwind(AssertUnwindSafe(|| filter.for_compaction(context))).map_err(|_| {
+    let own = callback::call(|| filter.for_compaction(context)).map_err(|_| {
         let why = format!("compaction filter {:?} panicked before a compaction", filter.name());
         Error::new(Kind::Poisoned, why)
     })?;

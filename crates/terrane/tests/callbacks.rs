@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use terrane::{
-    Batch, CompactionFilter, Db, FilterDecision, Functions, IngestOptions, KeyOrder, KeyOrders, Kind,
-    MergeOperator, MergeOperators, Options, PrefixExtractor, PrefixExtractors, Result, Sync, Table,
-    TableOptions, TransactionOptions,
+    Batch, CompactionContext, CompactionFilter, Db, FilterDecision, Functions, IngestOptions, KeyOrder,
+    KeyOrders, Kind, MergeOperator, MergeOperators, Options, PrefixExtractor, PrefixExtractors, Result, Sync,
+    Table, TableOptions, TransactionOptions,
 };
 
 /// What was answered, by callback, thread (`own` for one of the database's) and call; `None` is no error.
@@ -116,6 +116,11 @@ impl CompactionFilter for Meddling {
         FilterDecision::Keep
     }
 
+    fn for_compaction(&self, _: CompactionContext) -> Option<Arc<dyn CompactionFilter>> {
+        self.0.meddle("factory");
+        None
+    }
+
     fn sees_all(&self) -> bool {
         true
     }
@@ -159,6 +164,7 @@ fn no_callback_can_change_what_it_is_a_part_of_and_each_can_read() {
     let answers = std::mem::take(&mut *meddler.answers.lock().unwrap());
     let places = [
         ("extractor", "own"),
+        ("factory", "own"),
         ("filter", "own"),
         ("operator", "own"),
         ("operator", "user"),
