@@ -31,6 +31,7 @@ use crate::txn::locks::{LockKey, LockMode, Owner};
 use crate::txn::range::{KeyRange, deletes_of};
 use crate::txn::transaction::Transaction;
 use crate::txn::window::{FlightId, Footprint};
+use crate::write::LOCK_TIMEOUT;
 
 /// How long the commit of a prepared transaction waits for commits that are under way.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(60);
@@ -166,24 +167,22 @@ impl Engine {
         waiting.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Commits a prepared transaction. Returns its position in the order of commits.
+    /// Commits a prepared transaction, and the changes of `more` behind its own, all or nothing: their keys are locked for it as
+    /// far as they are not yet. Returns its position in the order of commits.
     ///
     /// # Errors
-    /// `NotFound` if nothing is prepared under the name, `Busy` while somebody else resolves it. As [`Engine::write`]
-    /// besides: it stays prepared then.
-    pub fn commit_prepared(&self, name: &str, sync: bool) -> Result<SeqNo> {
+    /// `NotFound` if nothing is prepared under the name, `Busy` while somebody else resolves it; `TimedOut`, `Deadlock` where more is
+    /// locked; `Invalid` for more range deletes. As [`Engine::write`] besides: it stays prepared then.
+    pub fn commit_prepared(&self, name: &str, more: &Batch, sync: bool) -> Result<SeqNo> {
+        if !deletes_of(more).is_empty() {
+            return Err(Error::invalid(
+                "a range delete cannot be added to what is prepared: prepare it as well",
+            ));
+        }
         let committed = self.resolve(name, |waiting, table| {
-            let mut record = Vec::new();
-            if !self.get(table, name.as_bytes(), ReadMode::default(), &mut record)? {
-                let message = format!("the record of the prepared transaction {name:?} is lost");
-                return Err(Error::corrupt(message));
-            }
-            let mut batch = batch_of(&Stored::decode(&record)?)?;
-            drop(record);
-            if !terrane_base::planted!(KeepPrepared) {
-                batch.delete(table.id, name.as_bytes())?;
-            }
-            self.write_by(
+            let batch = self.prepared_with(name, more, table)?;
+            let (_held, flight) = self.lock_more(waiting, more)?;
+            let seq = self.write_by(
                 &batch,
                 |engine| engine.admit_prepared(&batch),
                 || {
@@ -192,11 +191,48 @@ impl Engine {
                     resumed.map_err(|refusal| self.refused(refusal, None))?;
                     self.commit_batch(&batch, sync).inspect_err(|_| window.hold_back(waiting.flight))
                 },
-            )
-            .map(Some)
+            )?;
+            if let Some(flight) = flight {
+                flight.land(seq);
+            }
+            Ok(Some(seq))
         })?;
         add(&self.counters.transactions_committed, 1);
         Ok(committed.expect("a commit has a number"))
+    }
+
+    /// What the commit of a prepared transaction writes.
+    fn prepared_with(&self, name: &str, more: &Batch, table: &Table) -> Result<Batch> {
+        let mut record = Vec::new();
+        if !self.get(table, name.as_bytes(), ReadMode::default(), &mut record)? {
+            let message = format!("the record of the prepared transaction {name:?} is lost");
+            return Err(Error::corrupt(message));
+        }
+        let mut batch = batch_of(&Stored::decode(&record)?)?;
+        drop(record);
+        more.records().try_for_each(|record| batch.push(record))?;
+        if !terrane_base::planted!(KeepPrepared) {
+            batch.delete(table.id, name.as_bytes())?;
+        }
+        Ok(batch)
+    }
+
+    /// Locks keys for a prepared transaction that it has not locked, and enters the window with them.
+    fn lock_more(&self, waiting: &Waiting, more: &Batch) -> Result<(Held<'_>, Option<InFlight<'_>>)> {
+        let mut held = Held::new(&self.txn.locks, waiting.owner);
+        let new =
+            keys_of(more).iter().filter(|key| !waiting.locks.contains(key)).cloned().collect::<Arc<[_]>>();
+        if new.is_empty() {
+            return Ok((held, None));
+        }
+        let patience = self.patience(LOCK_TIMEOUT);
+        for key in new.iter() {
+            let taken = held.acquire(key, LockMode::Exclusive, &patience);
+            taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
+        }
+        let footprint = Footprint { writes: new, ..Footprint::default() };
+        let flight = self.enter_window(&footprint, false, &patience)?;
+        Ok((held, Some(flight)))
     }
 
     /// The changes that are prepared under a name.

@@ -68,8 +68,18 @@ impl WriteBatch {
         self.layout.bytes()
     }
 
+    /// Another batch of the changes from this place on.
+    pub(crate) fn since(&self, at: usize) -> Result<WriteBatch> {
+        let mut batch = WriteBatch::empty();
+        for record in self.changes_since(at) {
+            let (family, change) = record?;
+            batch.add(family, change);
+        }
+        Ok(batch)
+    }
+
     /// How many bytes it has.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.layout.bytes().len()
     }
 

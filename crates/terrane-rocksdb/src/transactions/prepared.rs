@@ -30,6 +30,7 @@ impl State {
             let prepared = claims.transaction.prepare(&name, batch);
             prepared.map_err(|error| claims.refused(error))
         })?;
+        self.prepared_bytes = shared.get().batch().bytes();
         self.end(Phase::Prepared);
         Ok(())
     }
@@ -53,9 +54,11 @@ impl State {
                 );
             })?;
         }
+        let prepared_bytes = batch.get().batch().bytes();
         let mode = Mode::of(Some(&WriteOptions::default()))?;
         let mut state = State::over(database, batch, Settings::prepared(), mode, Phase::Prepared);
         (state.name, state.holds_name) = (as_given(name), true);
+        state.prepared_bytes = prepared_bytes;
         Ok(state)
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) settings: Settings,
     pub(super) phase: Phase,
     pub(super) name: Vec<u8>,
+    /// How many bytes of its batch are prepared.
+    pub(super) prepared_bytes: usize,
     /// Whether the name is kept from others for it.
     pub(super) holds_name: bool,
     pub(super) snapshot: Option<Arc<Snapshot>>,
@@ -72,6 +74,7 @@ impl State {
             batch,
             phase,
             name: Vec::new(),
+            prepared_bytes: 0,
             holds_name: false,
             snapshot: None,
             mode,
@@ -115,9 +118,11 @@ impl State {
         })
     }
 
-    /// Makes a change of a key.
+    /// Makes a change of a key. Once it is prepared, the key is locked at the commit.
     pub(super) fn change(&mut self, family: &Family, key: &[u8], change: Change<'_>) -> Result<()> {
-        self.lock(family, key, true)?;
+        if self.phase != Phase::Prepared {
+            self.lock(family, key, true)?;
+        }
         self.add(family.id(), change)
     }
 
@@ -155,14 +160,21 @@ impl State {
         match self.phase {
             Phase::Running if !self.settings.skips_prepare => Err(Failure::invalid("Txn not prepared")),
             Phase::Running => self.commit_running(),
-            Phase::Prepared => {
-                let name = super::name::as_engine_has_it(&self.name);
-                self.database.db.commit_prepared(&name, self.mode.sync())?;
-                self.end(Phase::Committed);
-                Ok(())
-            }
+            Phase::Prepared => self.commit_prepared(),
             Phase::Committed | Phase::RolledBack => self.require_running(),
         }
+    }
+
+    /// Commits what is prepared, with what was changed since.
+    fn commit_prepared(&mut self) -> Result<()> {
+        let (database, mode, shared) = (self.database.clone(), self.mode, self.batch.clone());
+        let name = super::name::as_engine_has_it(&self.name);
+        let mut more = shared.get().batch().since(self.prepared_bytes)?;
+        more.as_engine_batch(&database, mode, |more| {
+            database.db.commit_prepared_with(&name, more, mode.sync()).map_err(gone)
+        })?;
+        self.end(Phase::Committed);
+        Ok(())
     }
 
     fn commit_running(&mut self) -> Result<()> {

@@ -64,8 +64,13 @@ static void in_one_run(const char* path) {
   CHECK_OK(error);
   rocksdb_transaction_prepare(txn, &error);
   CHECK_ERROR(error, "Invalid argument: ");
-  rocksdb_transaction_put(txn, "b", 1, "v", 1, &error);
-  CHECK_ERROR(error, "Invalid argument: ");
+  /* What is changed from now on is committed with it. */
+  rocksdb_transaction_put(txn, "later", 5, "v", 1, &error);
+  CHECK_OK(error);
+  rocksdb_transaction_delete(txn, "gone", 4, &error);
+  CHECK_OK(error);
+  rocksdb_transactiondb_put(db, writes, "gone", 4, "v", 1, &error);
+  CHECK_OK(error);
   size_t len = 0;
   char* value = rocksdb_transaction_get(txn, reads, "a", 1, &len, &error);
   check_value(value, len, "v", __FILE__, __LINE__);
@@ -86,6 +91,8 @@ static void in_one_run(const char* path) {
   rocksdb_transaction_commit(txn, &error);
   CHECK_ERROR(error, "Invalid argument: ");
   DB_GET(db, "a", "v");
+  DB_GET(db, "later", "v");
+  DB_GET(db, "gone", NULL);
   /* The name is free. */
   rocksdb_transaction_set_name(other, "one", 3, &error);
   CHECK_OK(error);

@@ -127,6 +127,17 @@ impl Db {
         Ok(BareTransaction { core: Core::begin(self.engine().clone(), options.clone())? })
     }
 
+    /// As [`Db::commit_prepared`], with the changes of `more` behind those that are prepared, all or nothing. What they change and what is
+    /// not locked for the transaction yet is locked for it, as for a write.
+    ///
+    /// # Errors
+    /// As [`Db::commit_prepared`] and [`Db::write`]; `TimedOut`, `Deadlock` where it is locked by others; `Invalid` for range deletes.
+    /// It stays prepared then.
+    pub fn commit_prepared_with(&self, name: &str, more: &Batch, sync: Sync) -> Result<SeqNo> {
+        more.check(self.engine())?;
+        self.engine().commit_prepared(name, &more.records, sync.is_yes())
+    }
+
     /// Tells the changes that are prepared under `name`, in their order, each with the number of its table. Those of tables that
     /// were dropped since are left out, as they are at the commit.
     ///

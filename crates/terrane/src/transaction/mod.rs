@@ -340,7 +340,7 @@ impl Db {
     /// `NotFound` if nothing is prepared under the name, `Busy` while another thread resolves it. As [`Db::write`]
     /// besides: it stays prepared then.
     pub fn commit_prepared(&self, name: &str, sync: Sync) -> Result<SeqNo> {
-        self.engine().commit_prepared(name, sync.is_yes())
+        self.engine().commit_prepared(name, &terrane_base::Batch::new(), sync.is_yes())
     }
 
     /// Rolls the transaction back that is prepared as `name`; on disk when this returns.

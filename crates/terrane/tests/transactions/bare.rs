@@ -178,3 +178,32 @@ fn prepared_changes_are_told() {
     assert_eq!(db.prepared_changes("p", &mut |_, _| ()).unwrap_err().kind(), Kind::NotFound);
     assert_eq!(ordered.get(b"o").unwrap().as_deref(), Some(&b"w"[..]));
 }
+
+#[test]
+fn what_is_prepared_is_committed_with_more() {
+    let (_dir, db) = open();
+    let table = db.default_table();
+    let mut one = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
+    one.prepare("p", &batch_of(table, b"a")).unwrap();
+    let mut beside = begin(&db, Concurrency::Optimistic, Isolation::Snapshot);
+    let mut more = Batch::new();
+    more.put(table, b"a", b"again").unwrap();
+    more.put(table, b"b", b"more").unwrap();
+    let mut range = Batch::new();
+    range.delete_range(table, b"x", b"y").unwrap();
+    assert_eq!(db.commit_prepared_with("p", &range, Sync::No).unwrap_err().kind(), Kind::Invalid);
+    // What others have locked is waited for.
+    let mut holder = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
+    holder.lock(table, b"b", true).unwrap();
+    assert_eq!(db.commit_prepared_with("p", &more, Sync::No).unwrap_err().kind(), Kind::TimedOut);
+    assert_eq!(db.prepared(), ["p"], "it stays prepared");
+    drop(holder);
+    db.commit_prepared_with("p", &more, Sync::No).unwrap();
+    assert_eq!(db.get(b"a").unwrap().as_deref(), Some(&b"again"[..]));
+    assert_eq!(db.get(b"b").unwrap().as_deref(), Some(&b"more"[..]));
+    // Others see it in their checks, and its locks are free.
+    assert_eq!(beside.commit(&batch_of(table, b"b"), Sync::No).unwrap_err().kind(), Kind::Conflict);
+    let mut next = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
+    next.lock(table, b"a", true).unwrap();
+    next.lock(table, b"b", true).unwrap();
+}
