@@ -5,6 +5,9 @@
 //! transactions, compares bytes as ever, and no order can make it inconsistent. `docs/design/0021-key-order.md` weighs
 //! this against comparisons by a callback.
 //!
+//! Where no such pair is at hand an order may be a comparison after all ([`KeyOrders::with_comparator`]): its encoding is the key
+//! and a mark behind it, and the engine compares by [`crate::collation`]. All else here holds for it as well.
+//!
 //! A table names its order; the name is stored with the table, and a table whose order is not at hand is not opened.
 //! The built-in order is `reverse`; others are given at opening by [`KeyOrders`].
 //!
@@ -25,7 +28,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::merge_operator::check_name;
-use crate::{CompactionFilter, Error, FilterDecision, MergeOperator, Result, callback};
+use crate::{
+    Collation, CompactionFilter, Comparator, Error, FilterDecision, MergeOperator, Result, callback,
+};
 
 /// Name of the order of bytes, which needs no encoding.
 pub const BYTEWISE: &str = "bytewise";
@@ -62,6 +67,7 @@ pub trait KeyOrder: Send + Sync + fmt::Debug {
 pub struct Order {
     name: String,
     function: Arc<dyn KeyOrder>,
+    collation: Collation,
 }
 
 impl Order {
@@ -69,6 +75,12 @@ impl Order {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How what this order encodes is compared: as bytes, or by its comparator.
+    #[must_use]
+    pub fn collation(&self) -> &Collation {
+        &self.collation
     }
 
     /// The bytes that stand for `key`.
@@ -203,7 +215,15 @@ impl CompactionFilter for FilterInOrder {
 /// Orders of a program, by name, given when a database is opened.
 #[derive(Clone, Debug, Default)]
 pub struct KeyOrders {
-    by_name: BTreeMap<String, Arc<dyn KeyOrder>>,
+    by_name: BTreeMap<String, Given>,
+}
+
+/// What a program gave under a name.
+#[derive(Clone, Debug)]
+enum Given {
+    Encoding(Arc<dyn KeyOrder>),
+    /// All tables of an opening that name it share what is known of it.
+    Comparator(Collation),
 }
 
 impl KeyOrders {
@@ -217,13 +237,26 @@ impl KeyOrders {
     ///
     /// # Errors
     /// `Invalid` for a bad name, one that is taken, or that of a built-in order.
-    pub fn with(mut self, order: Arc<dyn KeyOrder>) -> Result<Self> {
+    pub fn with(self, order: Arc<dyn KeyOrder>) -> Result<Self> {
         let name = order.name().to_owned();
+        self.add(name, Given::Encoding(order))
+    }
+
+    /// Adds an order that is a comparison.
+    ///
+    /// # Errors
+    /// As [`KeyOrders::with`].
+    pub fn with_comparator(self, comparator: Arc<dyn Comparator>) -> Result<Self> {
+        let name = comparator.name().to_owned();
+        self.add(name, Given::Comparator(Collation::by(comparator)))
+    }
+
+    fn add(mut self, name: String, given: Given) -> Result<Self> {
         check_name(&name).map_err(|why| Error::invalid(format!("key order {name:?}: {why}")))?;
         if [BYTEWISE, REVERSE].contains(&&*name) || self.by_name.contains_key(&name) {
             return Err(Error::invalid(format!("key order {name:?}: the name is taken, choose another")));
         }
-        self.by_name.insert(name, order);
+        self.by_name.insert(name, given);
         Ok(self)
     }
 
@@ -232,15 +265,26 @@ impl KeyOrders {
     /// # Errors
     /// `Invalid`, naming the order and the remedy.
     pub fn find(&self, name: &str) -> Result<Arc<Order>> {
-        let reverse = || (name == REVERSE).then(|| Arc::new(Reverse) as Arc<dyn KeyOrder>);
-        let found = self.by_name.get(name).cloned().or_else(reverse);
-        let found = found.map(|function| Arc::new(Order { name: name.to_owned(), function }));
-        found.ok_or_else(|| {
-            let message = format!(
-                "there is no key order {name:?}: give it at opening, or use one of {BYTEWISE}, {REVERSE}"
-            );
-            Error::invalid(message)
-        })
+        let (function, collation) = match self.by_name.get(name) {
+            Some(Given::Encoding(order)) => (order.clone(), Collation::BYTES),
+            Some(Given::Comparator(collation)) => (Arc::new(Marked) as Arc<dyn KeyOrder>, collation.clone()),
+            None if name == REVERSE => (Arc::new(Reverse) as Arc<dyn KeyOrder>, Collation::BYTES),
+            None => {
+                return Err(Error::invalid(format!(
+                    "there is no key order {name:?}: give it at opening, or use one of {BYTEWISE}, {REVERSE}"
+                )));
+            }
+        };
+        Ok(Arc::new(Order { name: name.to_owned(), function, collation }))
+    }
+
+    /// How the keys of a table compare whose order is the comparator `name`, at hand or not.
+    #[must_use]
+    pub fn collation(&self, name: &str) -> Collation {
+        match self.by_name.get(name) {
+            Some(Given::Comparator(collation)) => collation.clone(),
+            _ => Collation::missing(name),
+        }
     }
 }
 
@@ -252,6 +296,34 @@ pub fn encoded<'k>(order: Option<&Order>, key: &'k [u8]) -> Result<Cow<'k, [u8]>
     match order {
         None => Ok(Cow::Borrowed(key)),
         Some(order) => order.encode(key).map(Cow::Owned),
+    }
+}
+
+/// Keys that a comparator orders: behind each stands the mark that says that it is a key (see [`crate::collation`]).
+#[derive(Debug)]
+struct Marked;
+
+const AT_KEY: u8 = 0;
+
+impl KeyOrder for Marked {
+    fn name(&self) -> &str {
+        "a comparator"
+    }
+
+    fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(key);
+        out.push(AT_KEY);
+        Ok(())
+    }
+
+    fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match encoded.split_last() {
+            Some((&AT_KEY, key)) => {
+                out.extend_from_slice(key);
+                Ok(())
+            }
+            _ => Err(Error::corrupt("bytes that are no key under a comparator")),
+        }
     }
 }
 
@@ -353,5 +425,30 @@ mod tests {
         }
         assert!(KeyOrders::new().find("mine").expect_err("not given").to_string().contains("mine"));
         assert!(KeyOrders::new().with(Arc::new(Reverse)).is_err());
+    }
+
+    #[test]
+    fn a_comparator_is_an_order_whose_keys_have_a_mark() {
+        #[derive(Debug)]
+        struct Longest;
+        impl Comparator for Longest {
+            fn name(&self) -> &str {
+                "longest first"
+            }
+            fn compare(&self, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
+                right.len().cmp(&left.len()).then_with(|| left.cmp(right))
+            }
+        }
+        let orders = KeyOrders::new().with_comparator(Arc::new(Longest)).expect("a free name");
+        assert!(orders.clone().with_comparator(Arc::new(Longest)).is_err(), "the name is taken");
+        let order = orders.find("longest first").expect("given");
+        let [long, short] = [b"aa".as_slice(), b"b"].map(|key| order.encode(key).expect("any key"));
+        assert!(order.collation().lt(&long, &short));
+        assert_eq!(order.decode(&long).expect("was encoded"), b"aa");
+        let behind = order.collation().successor(&long);
+        assert_eq!(order.decode(&behind).expect_err("behind a key").kind(), crate::Kind::Corrupt);
+        assert!(order.encode_prefix(b"a").is_err(), "nothing says where they lie");
+        assert_eq!(orders.collation("longest first"), *order.collation());
+        assert!(orders.collation("shortest first").is_missing() && reverse().collation().is_bytes());
     }
 }

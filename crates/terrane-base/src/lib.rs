@@ -22,6 +22,7 @@ pub mod assertion;
 pub mod batch;
 pub mod callback;
 pub mod chain;
+pub mod collation;
 pub mod compaction_filter;
 pub mod counters;
 pub mod cursor;
@@ -49,6 +50,7 @@ pub mod varint;
 pub mod watch;
 
 pub use batch::Batch;
+pub use collation::{Collation, Comparator};
 pub use compaction_filter::{CompactionContext, CompactionFilter, FilterDecision};
 pub use counters::ReadCounters;
 pub use cursor::{Cursor, Entry};
