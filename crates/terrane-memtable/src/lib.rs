@@ -9,7 +9,7 @@
 //!
 //! Modules, lowest first: `arena` (memory of a tree), `record` (pointer to an encoded record), `version` (the
 //! versions of a key), `node` (inner nodes), `segments` (what a memtable points into), `tree` (insert and
-//! find), `ahead` (what a walk asks for), `walk` (ordered iteration), `measure` (how much is in a range), `probe` (many lookups at once), `filter` (may a
+//! find), `list` (the same for keys that a comparator orders), `ahead` (what a walk asks for), `walk` (ordered iteration), `measure` (how much is in a range), `probe` (many lookups at once), `filter` (may a
 //! key be there?), `range_deletes` (which stretches of keys are hidden). `unsafe` lives in `arena`, `record`,
 //! `version` and `node`, each with its rules on top; the others only call across those rules.
 
@@ -18,6 +18,7 @@ mod arena;
 mod cursor;
 mod filter;
 mod global;
+mod list;
 mod measure;
 mod memtable;
 mod node;

@@ -36,16 +36,8 @@ impl Memtable {
     /// How much lies between two keys. Walks `keys_max` keys in each of up to four directions.
     #[must_use]
     pub fn measure(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, keys_max: usize) -> Measured {
-        let is_above = |key: &[u8]| match lower {
-            Bound::Included(bound) => key >= bound,
-            Bound::Excluded(bound) => key > bound,
-            Bound::Unbounded => true,
-        };
-        let is_below = |key: &[u8]| match upper {
-            Bound::Included(bound) => key <= bound,
-            Bound::Excluded(bound) => key < bound,
-            Bound::Unbounded => true,
-        };
+        let is_above = |key: &[u8]| self.collation().is_above(key, lower);
+        let is_below = |key: &[u8]| self.collation().is_below(key, upper);
         // Before the walk: what comes meanwhile may be met, and counts then.
         let (entries, bytes) = (self.entry_count(), self.record_bytes());
         let inside = self.meet(|walk| seek_above(walk, lower), keys_max, is_below);
@@ -84,7 +76,7 @@ impl Memtable {
     pub fn touches(&self, first: &[u8], last: &[u8]) -> bool {
         let mut walk = self.walk();
         seek_above(&mut walk, Bound::Included(first));
-        let has_key = walk.at().is_some_and(|at| at.head.key() <= last);
+        let has_key = walk.at().is_some_and(|at| self.collation().le(at.head.key(), last));
         has_key || self.range_deletes().is_some_and(|deletes| deletes.touches(first, last))
     }
 

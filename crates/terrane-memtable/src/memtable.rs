@@ -5,13 +5,14 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use terrane_base::{RecordKind, SegmentId, SeqKind, SeqNo};
+use terrane_base::{Collation, RecordKind, SegmentId, SeqKind, SeqNo};
 use terrane_device::SegmentMemory;
 use terrane_format::filter;
 
 use crate::arena::LaneGuard;
 use crate::cursor::MemtableCursor;
 use crate::filter::KeyFilter;
+use crate::list::List;
 use crate::probe;
 use crate::range_deletes::RangeDeletes;
 use crate::record::RecordPtr;
@@ -35,7 +36,10 @@ pub struct Version<'a> {
 /// goes. Nothing is ever removed from it. At most 65532 segments can be pointed into.
 pub struct Memtable {
     first_seq: SeqNo,
+    /// Index of keys that are ordered as bytes, and the memory of all versions.
     tree: Tree,
+    /// Index of keys that a comparator orders.
+    list: Option<Box<List>>,
     segments: SegmentTable,
     filter: Option<KeyFilter>,
     /// Made by the first range delete: a read pays for one look.
@@ -43,10 +47,15 @@ pub struct Memtable {
 }
 
 /// The range deletes of a memtable and where their records lie.
-#[derive(Default)]
 struct Ranges {
     deletes: RangeDeletes,
     records: Mutex<Vec<(RecordPtr, SeqNo)>>,
+}
+
+impl Ranges {
+    fn of(collation: &Collation) -> Self {
+        Ranges { deletes: RangeDeletes::ordered(collation), records: Mutex::default() }
+    }
 }
 
 impl Memtable {
@@ -60,9 +69,32 @@ impl Memtable {
     /// [`Memtable::get_hashed`] most ways down the tree that end in nothing.
     #[must_use]
     pub fn with_filter(first_seq: SeqNo, has_filter: bool) -> Arc<Self> {
+        Memtable::ordered(first_seq, has_filter, Collation::bytes())
+    }
+
+    /// As [`Memtable::with_filter`], of a table whose keys are ordered so.
+    #[must_use]
+    pub fn ordered(first_seq: SeqNo, has_filter: bool, collation: &Collation) -> Arc<Self> {
         let filter = has_filter.then(KeyFilter::new);
+        let list = (!collation.is_bytes()).then(|| Box::new(List::new(collation)));
         let (tree, segments) = (Tree::new(), SegmentTable::new());
-        Arc::new(Memtable { first_seq, tree, segments, filter, ranges: OnceLock::new() })
+        Arc::new(Memtable { first_seq, tree, list, segments, filter, ranges: OnceLock::new() })
+    }
+
+    /// How its keys are ordered.
+    #[inline]
+    #[must_use]
+    pub fn collation(&self) -> &Collation {
+        self.list.as_ref().map_or(Collation::bytes(), |list| list.collation())
+    }
+
+    /// The newest version of `key`.
+    #[inline]
+    fn find(&self, key: &[u8]) -> Option<&VersionEntry> {
+        match &self.list {
+            None => self.tree.find(key),
+            Some(list) => list.find(key),
+        }
     }
 
     /// Indexes the record at `offset` of `segment` as version `seq` of its key.
@@ -112,7 +144,10 @@ impl Memtable {
         if let Some(filter) = &self.filter {
             filter.insert(filter::hash(view.key), &lane);
         }
-        let pushed = self.tree.insert(&mut lane, view.key, entry);
+        let pushed = match &self.list {
+            None => self.tree.insert(&mut lane, view.key, entry),
+            Some(list) => list.insert(&mut lane, view.key, entry),
+        };
         self.count(&mut lane, pinned, entry, view.len, &pushed)
     }
 
@@ -130,7 +165,7 @@ impl Memtable {
     ) -> bool {
         // SAFETY: by the caller's promise.
         let view = unsafe { record.view() };
-        let ranges = self.ranges.get_or_init(Box::default);
+        let ranges = self.ranges.get_or_init(|| Box::new(Ranges::of(self.collation())));
         if !ranges.deletes.insert(view.key, view.value, seq) {
             return false;
         }
@@ -189,7 +224,7 @@ impl Memtable {
     #[inline]
     #[must_use]
     pub fn get(&self, key: &[u8], seq: SeqNo) -> Option<Version<'_>> {
-        self.tree.find(key).and_then(|head| version_at(head, seq))
+        self.find(key).and_then(|head| version_at(head, seq))
     }
 
     /// As [`Memtable::get`]; `hash` is [`terrane_format::filter::hash`] of `key`, for the filter if there is one.
@@ -201,7 +236,7 @@ impl Memtable {
 
     /// The versions of `key` with a number up to `seq`, newest first; `hash` as in [`Memtable::get_hashed`]. Never waits.
     pub fn versions(&self, key: &[u8], hash: u64, seq: SeqNo) -> impl Iterator<Item = Version<'_>> {
-        let head = if self.may_contain(hash) { self.tree.find(key) } else { None };
+        let head = if self.may_contain(hash) { self.find(key) } else { None };
         let newest = head.and_then(|head| head.visible_at(seq));
         std::iter::successors(newest, |entry| entry.older())
             .map(|entry| Version { seq_kind: entry.seq_kind, value: entry.view().value })
@@ -235,6 +270,10 @@ impl Memtable {
     /// As [`Memtable::get_many`], into a place for each key. Requires: as many places as keys.
     pub fn get_each<'m>(&'m self, keys: &[&[u8]], seq: SeqNo, versions: &mut [Option<Version<'m>>]) {
         assert_eq!(keys.len(), versions.len(), "a place for each key");
+        if self.list.is_some() {
+            versions.iter_mut().zip(keys).for_each(|(version, key)| *version = self.get(key, seq));
+            return;
+        }
         for (group, versions) in keys.chunks(probe::GROUP).zip(versions.chunks_mut(probe::GROUP)) {
             let heads = probe::find_group(self.tree.root(), group);
             for (version, head) in versions.iter_mut().zip(heads) {
@@ -246,7 +285,7 @@ impl Memtable {
     /// Whether there is any version of `key`, whose [`terrane_format::filter::hash`] is `hash`.
     #[must_use]
     pub fn holds(&self, key: &[u8], hash: u64) -> bool {
-        self.may_contain(hash) && self.tree.find(key).is_some()
+        self.may_contain(hash) && self.find(key).is_some()
     }
 
     /// Visits every key once, in order.
@@ -266,7 +305,7 @@ impl Memtable {
     }
 
     pub(crate) fn walk(&self) -> Walk<'_> {
-        Walk::new(self.tree.root())
+        Walk::new(self.tree.root(), self.list.as_deref())
     }
 
     pub(crate) fn pinned(&self, index: u16) -> &Pinned {
@@ -316,7 +355,8 @@ impl Memtable {
     pub fn index_bytes(&self) -> u64 {
         let filter = self.filter.as_ref().map_or(0, KeyFilter::bytes);
         let ranges = self.range_deletes().map_or(0, RangeDeletes::memory_bytes);
-        self.tree.arena().chunk_bytes() + filter + ranges + size_of::<Self>() as u64
+        let list = self.list.as_ref().map_or(0, |list| list.bytes());
+        self.tree.arena().chunk_bytes() + filter + ranges + list + size_of::<Self>() as u64
     }
 
     /// What it uses of each segment, by segment id.

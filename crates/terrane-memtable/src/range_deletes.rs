@@ -12,15 +12,17 @@
 //! 2. A reader sees a whole range delete or none of it: the tree of chunks is published at once.
 //! 3. The order in which range deletes come does not matter: one with a smaller number goes into all later states, too.
 
+mod state;
+
 use std::fmt;
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use rpds::RedBlackTreeMapSync;
-use terrane_base::SeqNo;
+use state::{State, stretch};
+use terrane_base::{Collation, SeqNo};
 
 type Key = Arc<[u8]>;
 
@@ -41,9 +43,6 @@ pub struct Stretch {
     pub seq: SeqNo,
 }
 
-/// The newest range delete over each key, by the first key of each stretch.
-type State = RedBlackTreeMapSync<Key, (Key, SeqNo)>;
-
 /// Range deletes that follow each other, and the state before them.
 #[derive(Clone)]
 struct Chunk {
@@ -61,6 +60,8 @@ pub struct RangeDeletes {
     is_used: AtomicBool,
     chunks: ArcSwap<Chunks>,
     writer: Mutex<()>,
+    /// How keys are ordered.
+    collation: Collation,
     count: AtomicU64,
     /// Of memory, about.
     bytes: AtomicU64,
@@ -95,43 +96,46 @@ impl RangeView {
     #[must_use]
     pub fn around(&self, key: &[u8]) -> Around {
         let deletes = &self.deletes[..self.seen];
-        let over = deletes.iter().rposition(|delete| delete.covers(key));
+        let collation = self.before.collation();
+        let over = deletes.iter().rposition(|delete| delete.covers(key, collation));
         // Those that are newer are beside it, and end what is the same around the key.
         let beside = &deletes[over.map_or(0, |over| over + 1)..];
         let found = match over {
             Some(over) => Around::Hidden(deletes[over].clone()),
             None => around(&self.before, key),
         };
-        beside.iter().fold(found, |found, delete| found.beside(delete, key))
+        beside.iter().fold(found, |found, delete| found.beside(delete, key, collation))
     }
 }
 
 impl Stretch {
     #[inline]
-    fn covers(&self, key: &[u8]) -> bool {
-        &*self.start <= key && key < &*self.end
+    fn covers(&self, key: &[u8], collation: &Collation) -> bool {
+        collation.le(&self.start, key) && collation.lt(key, &self.end)
     }
 }
 
 impl Around {
     /// What is left of it around `key` beside a newer range delete that is not over the key.
-    fn beside(self, newer: &Stretch, key: &[u8]) -> Around {
-        let is_behind = key < &*newer.start;
+    fn beside(self, newer: &Stretch, key: &[u8], collation: &Collation) -> Around {
+        let is_behind = collation.lt(key, &newer.start);
         match self {
             Around::Hidden(mut by) if is_behind => {
-                by.end = by.end.min(newer.start.clone());
+                by.end = collation.min(by.end, newer.start.clone());
                 Around::Hidden(by)
             }
             Around::Hidden(mut by) => {
-                by.start = by.start.max(newer.end.clone());
+                by.start = collation.max(by.start, newer.end.clone());
                 Around::Hidden(by)
             }
             Around::Clear(from, to) if is_behind => {
-                let to = to.filter(|to| *to < newer.start).unwrap_or_else(|| newer.start.clone());
+                let to =
+                    to.filter(|to| collation.lt(to, &newer.start)).unwrap_or_else(|| newer.start.clone());
                 Around::Clear(from, Some(to))
             }
             Around::Clear(from, to) => {
-                let from = from.filter(|from| *from > newer.end).unwrap_or_else(|| newer.end.clone());
+                let from =
+                    from.filter(|from| collation.lt(&newer.end, from)).unwrap_or_else(|| newer.end.clone());
                 Around::Clear(Some(from), to)
             }
         }
@@ -142,12 +146,11 @@ fn around(state: &State, key: &[u8]) -> Around {
     if state.is_empty() {
         return Around::Clear(None, None);
     }
-    let before = state.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(stretch);
-    if let Some(hiding) = before.clone().filter(|stretch| key < &*stretch.end) {
+    let before = state.last_to(key, true).map(|(start, end)| stretch(start, end));
+    if let Some(hiding) = before.clone().filter(|stretch| state.collation().lt(key, &stretch.end)) {
         return Around::Hidden(hiding);
     }
-    let next = state.range::<[u8], _>((Bound::Excluded(key), Bound::Unbounded)).next();
-    Around::Clear(before.map(|stretch| stretch.end), next.map(|(start, _)| start.clone()))
+    Around::Clear(before.map(|stretch| stretch.end), state.next_start(key).cloned())
 }
 
 impl Default for RangeDeletes {
@@ -156,6 +159,7 @@ impl Default for RangeDeletes {
             is_used: AtomicBool::new(false),
             chunks: ArcSwap::from_pointee(Chunks::new_sync()),
             writer: Mutex::new(()),
+            collation: Collation::BYTES,
             count: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         }
@@ -169,12 +173,18 @@ impl RangeDeletes {
         Self::default()
     }
 
+    /// None yet, of keys that are ordered so.
+    #[must_use]
+    pub fn ordered(collation: &Collation) -> Self {
+        RangeDeletes { collation: collation.clone(), ..RangeDeletes::default() }
+    }
+
     /// Adds the range delete with number `seq` over the keys from `start` to before `end`; of an empty range nothing, and
     /// nothing if the number is there already. Returns whether it was added.
     ///
     /// Cheap for numbers that come about in order; each later chunk costs as much again.
     pub fn insert(&self, start: &[u8], end: &[u8], seq: SeqNo) -> bool {
-        if start >= end {
+        if self.collation.le(end, start) {
             return false;
         }
         let delete = Stretch { start: start.into(), end: end.into(), seq };
@@ -184,7 +194,7 @@ impl RangeDeletes {
             return false;
         }
         let later: Vec<SeqNo> = chunks.range(seq..).map(|(first, _)| *first).collect();
-        let (first, chunk) = with(&chunks, delete, later.is_empty());
+        let (first, chunk) = with(&chunks, delete, later.is_empty(), &self.collation);
         let mut state = (!later.is_empty()).then(|| chunk.state_at(SeqNo::MAX));
         chunks.insert_mut(first, chunk);
         for first in later {
@@ -238,7 +248,7 @@ impl RangeDeletes {
         let chunks = self.chunks.load();
         let chunk = chunk_at(&chunks, at)?;
         let mut seen = chunk.deletes.iter().rev().skip_while(|delete| delete.seq > at);
-        let found = seen.find(|delete| delete.covers(key));
+        let found = seen.find(|delete| delete.covers(key, &self.collation));
         found.map(|delete| delete.seq).or_else(|| covering(&chunk.before, key))
     }
 
@@ -249,9 +259,10 @@ impl RangeDeletes {
             return false;
         }
         let RangeView { before, deletes, .. } = self.view(SeqNo::MAX);
-        deletes.iter().any(|delete| &*delete.start <= last && first < &*delete.end)
+        let collation = &self.collation;
+        deletes.iter().any(|delete| collation.le(&delete.start, last) && collation.lt(first, &delete.end))
             || covering(&before, first).is_some()
-            || before.range::<[u8], _>((Bound::Included(first), Bound::Included(last))).next().is_some()
+            || before.next_start(first).is_some_and(|start| collation.le(start, last))
     }
 
     /// What a read at `at` sees, for scans: later changes do not show.
@@ -259,7 +270,7 @@ impl RangeDeletes {
     pub fn view(&self, at: SeqNo) -> RangeView {
         let chunks = self.chunks.load();
         let Some(Chunk { before, deletes }) = chunk_at(&chunks, at).cloned() else {
-            return RangeView { before: State::new_sync(), deletes: Arc::default(), seen: 0 };
+            return RangeView { before: State::new(&self.collation), deletes: Arc::default(), seen: 0 };
         };
         let seen = deletes.partition_point(|delete| delete.seq <= at);
         RangeView { before, deletes, seen }
@@ -270,7 +281,7 @@ impl RangeDeletes {
     pub fn stretches(&self, at: SeqNo) -> Vec<Stretch> {
         let chunks = self.chunks.load();
         let state = chunk_at(&chunks, at).map(|chunk| chunk.state_at(at));
-        state.iter().flat_map(State::iter).map(stretch).collect()
+        state.map_or_else(Vec::new, |state| state.all())
     }
 }
 
@@ -307,10 +318,10 @@ fn holds(chunks: &Chunks, seq: SeqNo) -> bool {
 }
 
 /// The chunk that `delete` goes to, with it, and the chunk's name. A full one is followed by a new one at the end only.
-fn with(chunks: &Chunks, delete: Stretch, is_last: bool) -> (SeqNo, Chunk) {
+fn with(chunks: &Chunks, delete: Stretch, is_last: bool, collation: &Collation) -> (SeqNo, Chunk) {
     let seq = delete.seq;
     match chunks.range(..seq).next_back() {
-        None => (seq, Chunk { before: State::new_sync(), deletes: Arc::new(vec![delete]) }),
+        None => (seq, Chunk { before: State::new(collation), deletes: Arc::new(vec![delete]) }),
         Some((_, chunk)) if is_last && chunk.is_full_before(seq) => {
             (seq, Chunk { before: chunk.state_at(SeqNo::MAX), deletes: Arc::new(vec![delete]) })
         }
@@ -323,36 +334,31 @@ fn with(chunks: &Chunks, delete: Stretch, is_last: bool) -> (SeqNo, Chunk) {
     }
 }
 
-fn stretch((start, (end, seq)): (&Key, &(Key, SeqNo))) -> Stretch {
-    Stretch { start: start.clone(), end: end.clone(), seq: *seq }
-}
-
 fn covering(state: &State, key: &[u8]) -> Option<SeqNo> {
     if state.is_empty() {
         return None;
     }
-    let (_, (end, seq)) = state.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
-    (key < &**end).then_some(*seq)
+    let (_, (end, seq)) = state.last_to(key, true)?;
+    state.collation().lt(key, end).then_some(*seq)
 }
 
 /// `state` under a newer range delete: what that covers is its own, what it cuts keeps its ends.
 fn overlaid(mut state: State, delete: &Stretch) -> State {
     let Stretch { start, end, seq } = delete;
-    let before = state.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(&**start))).next_back();
-    if let Some(cut) = before.map(stretch).filter(|cut| cut.end > *start) {
-        state.insert_mut(cut.start, (start.clone(), cut.seq));
-        if cut.end > *end {
-            state.insert_mut(end.clone(), (cut.end, cut.seq));
+    let collation = state.collation().clone();
+    let before = state.last_to(start, false).map(|(start, end)| stretch(start, end));
+    if let Some(cut) = before.filter(|cut| collation.lt(start, &cut.end)) {
+        state.insert(cut.start, (start.clone(), cut.seq));
+        if collation.lt(end, &cut.end) {
+            state.insert(end.clone(), (cut.end, cut.seq));
         }
     }
-    let within = state.range::<[u8], _>((Bound::Included(&**start), Bound::Excluded(&**end)));
-    let within: Vec<Stretch> = within.map(stretch).collect();
-    for covered in within {
-        state.remove_mut(&covered.start);
-        if covered.end > *end {
-            state.insert_mut(end.clone(), (covered.end, covered.seq));
+    for covered in state.beginning_within(start, end) {
+        state.remove(&covered.start);
+        if collation.lt(end, &covered.end) {
+            state.insert(end.clone(), (covered.end, covered.seq));
         }
     }
-    state.insert_mut(start.clone(), (end.clone(), *seq));
+    state.insert(start.clone(), (end.clone(), *seq));
     state
 }

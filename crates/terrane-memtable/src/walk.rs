@@ -15,12 +15,16 @@ use terrane_base::SeqNo;
 use terrane_base::key::common_len;
 
 use crate::ahead::{Ahead, Coming};
+use crate::list::{List, Stand};
 use crate::node::{Child, Node};
 use crate::record::RecordView;
 use crate::version::VersionEntry;
 
 pub(crate) struct Walk<'t> {
     root: Node<'t>,
+    /// Where a comparator orders the keys: what is walked, and where.
+    list: Option<&'t List>,
+    stand: Option<Stand>,
     path: Vec<Frame<'t>>,
     ahead: Ahead<'t>,
     /// The direction of what is asked for.
@@ -47,9 +51,11 @@ pub(crate) struct At<'t> {
 }
 
 impl<'t> Walk<'t> {
-    pub(crate) fn new(root: Node<'t>) -> Self {
+    pub(crate) fn new(root: Node<'t>, list: Option<&'t List>) -> Self {
         Walk {
             root,
+            list,
+            stand: None,
             path: Vec::new(),
             ahead: Ahead::new(),
             is_backward: false,
@@ -64,8 +70,9 @@ impl<'t> Walk<'t> {
     /// # Safety
     /// As [`Node::unbound`].
     pub(crate) unsafe fn unbound<'u>(self) -> Walk<'u> {
-        // SAFETY: by the caller's promise.
-        Walk::new(unsafe { self.root.unbound() })
+        let list = self.list.map(std::ptr::from_ref);
+        // SAFETY: by the caller's promise; the list lies where it is as long as the memtable that has both.
+        unsafe { Walk::new(self.root.unbound(), list.map(|list| &*list)) }
     }
 
     #[inline]
@@ -81,6 +88,9 @@ impl<'t> Walk<'t> {
 
     /// Asks for what [`Walk::seek`] of `key` will look into. Changes nothing.
     pub(crate) fn prepare_seek(&mut self, key: &[u8]) {
+        if self.list.is_some() {
+            return;
+        }
         self.ahead.restart();
         let mut node = self.root;
         let mut depth = 0;
@@ -106,16 +116,25 @@ impl<'t> Walk<'t> {
     }
 
     pub(crate) fn seek_first(&mut self) {
+        if let Some(list) = self.list {
+            return self.land_at(list, list.first());
+        }
         self.start();
         self.descend_first(self.root);
     }
 
     pub(crate) fn seek_last(&mut self) {
+        if let Some(list) = self.list {
+            return self.land_oldest_at(list, list.last());
+        }
         self.start();
         self.descend_last(self.root);
     }
 
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) {
+        if let Some(list) = self.list {
+            return self.seek_in(list, key, seq);
+        }
         self.start();
         let mut node = self.root;
         let mut depth = 0;
@@ -153,6 +172,9 @@ impl<'t> Walk<'t> {
     }
 
     pub(crate) fn seek_before(&mut self, key: &[u8]) {
+        if let Some(list) = self.list {
+            return self.land_oldest_at(list, list.before(key));
+        }
         self.start();
         let mut node = self.root;
         let mut depth = 0;
@@ -209,6 +231,9 @@ impl<'t> Walk<'t> {
 
     /// Goes to the newest version of the next key after the path's place.
     pub(crate) fn next_key(&mut self) {
+        if let Some(list) = self.list {
+            return self.land_at(list, self.stand.and_then(|stand| list.next(stand)));
+        }
         self.face(false);
         while let Some(frame) = self.path.last_mut() {
             match frame.coming.next(&mut self.ahead, frame.node, frame.place, false) {
@@ -228,6 +253,9 @@ impl<'t> Walk<'t> {
 
     /// Goes to the oldest version of the last key before the path's place.
     fn prev_key(&mut self) {
+        if let Some(list) = self.list {
+            return self.land_oldest_at(list, self.stand.and_then(|stand| list.prev(stand)));
+        }
         self.face(true);
         while let Some(frame) = self.path.last_mut() {
             if let Some((byte, child)) = frame.coming.next(&mut self.ahead, frame.node, frame.place, true) {
@@ -247,6 +275,36 @@ impl<'t> Walk<'t> {
             self.path.pop();
         }
         self.at = None;
+    }
+
+    #[cold]
+    fn seek_in(&mut self, list: &'t List, key: &[u8], seq: SeqNo) {
+        let (stand, is_key) = list.at_or_behind(key);
+        self.stand = stand;
+        match stand.and_then(|stand| list.head(stand)) {
+            Some(head) if is_key => self.land_visible(head, seq),
+            _ => self.land_at(list, stand),
+        }
+    }
+
+    /// Goes to the newest version of a post's key.
+    #[cold]
+    fn land_at(&mut self, list: &'t List, stand: Option<Stand>) {
+        self.stand = stand;
+        match stand.and_then(|stand| list.head(stand)) {
+            Some(head) => self.land(head),
+            None => self.at = None,
+        }
+    }
+
+    /// Goes to the oldest version of a post's key.
+    #[cold]
+    fn land_oldest_at(&mut self, list: &'t List, stand: Option<Stand>) {
+        self.stand = stand;
+        match stand.and_then(|stand| list.head(stand)) {
+            Some(head) => self.land_oldest(head),
+            None => self.at = None,
+        }
     }
 
     /// Goes to the newest version of the first key in `node`.

@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use support::{Dice, Model, Placed, Segments, row, rows_backward, rows_forward};
 use terrane_base::key::KEY_BYTES_MAX;
-use terrane_base::{Cursor, RecordKind, SeqNo};
+use terrane_base::{Collation, Cursor, RecordKind, SeqNo};
 use terrane_memtable::{Memtable, MemtableCursor};
 
 /// Keys that meet in few bytes: empty, zero bytes, prefixes of each other, shared runs around the 6, 7 and 8
@@ -36,22 +36,29 @@ proptest! {
         seed in 1u64..,
     ) {
         let mut segments = Segments::new(1 << 12);
+        let collation = if seed.is_multiple_of(3) { support::by_comparator() } else { Collation::BYTES };
+        let kept = |key: Vec<u8>| if collation.is_bytes() { key } else { [key, vec![0]].concat() };
+        let others: Vec<_> = others.into_iter().map(kept).collect();
         let value_of = |kind, value: Vec<u8>| if kind == RecordKind::Delete { Vec::new() } else { value };
         let mut placed: Vec<_> = (1..)
             .zip(records)
-            .map(|(seq, (key, kind, value))| segments.append(seq, kind, &key, &value_of(kind, value)))
+            .map(|(seq, (key, kind, value))| segments.append(seq, kind, &kept(key), &value_of(kind, value)))
             .collect();
         let mut dice = Dice(seed);
         if seed.is_multiple_of(2) {
             dice.shuffle(&mut placed);
         }
-        let (memtable, model) = fill(&placed);
+        let (memtable, model) = fill_ordered(&placed, &collation);
         check_all(&memtable, &model, &others, &mut dice);
     }
 }
 
 fn fill(placed: &[Placed]) -> (std::sync::Arc<Memtable>, Model) {
-    let memtable = Memtable::new(SeqNo(1));
+    fill_ordered(placed, Collation::bytes())
+}
+
+fn fill_ordered(placed: &[Placed], collation: &Collation) -> (std::sync::Arc<Memtable>, Model) {
+    let memtable = Memtable::ordered(SeqNo(1), false, collation);
     let mut model = Model::default();
     for record in placed {
         record.insert_into(&memtable);

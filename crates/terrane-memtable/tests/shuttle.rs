@@ -34,8 +34,12 @@ fn put_all<'k>(keys: impl IntoIterator<Item = &'k [u8]>, first_seq: u64) -> Vec<
 /// Inserts `before`, then each list of `writers` by a thread of its own while two readers look; checks that
 /// the readers miss nothing of `before` and that nothing is missing in the end.
 fn race(before: &[Placed], writers: &[Vec<Placed>]) {
-    let memtable = Memtable::new(SeqNo(1));
-    before.iter().for_each(|record| record.insert_into(&memtable));
+    race_in(&Memtable::new(SeqNo(1)), before, writers);
+}
+
+/// [`race`] in a memtable that is empty.
+fn race_in(memtable: &Arc<Memtable>, before: &[Placed], writers: &[Vec<Placed>]) {
+    before.iter().for_each(|record| record.insert_into(memtable));
     let spawn_writer = |records: &Vec<Placed>| {
         let (memtable, records) = (memtable.clone(), records.clone());
         thread::spawn(move || {
@@ -98,6 +102,17 @@ fn fan_race(already: u8) {
         &put_all(before.iter().map(Vec::as_slice), 1),
         &[put_all(left.iter().map(Vec::as_slice), 100), put_all(right.iter().map(Vec::as_slice), 200)],
     );
+}
+
+#[test]
+fn posts_of_a_list_are_linked_side_by_side() {
+    explore(1000, || {
+        race_in(
+            &Memtable::ordered(SeqNo(1), false, &support::by_comparator()),
+            &put_all([&b"b\0"[..], b"d\0", b"f\0"], 1),
+            &[put_all([&b"c\0"[..], b"e\0", b"b\0"], 10), put_all([&b"ca\0"[..], b"e\0", b"a\0"], 20)],
+        );
+    });
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::version::VersionEntry;
 pub(crate) struct Slot(AtomicPtr<u8>);
 
 impl Slot {
-    pub(super) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Slot(AtomicPtr::new(null_mut()))
     }
 

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrane_base::record::Record;
-use terrane_base::{Cursor, RecordKind, SegmentId, SeqKind, SeqNo, TableId};
+use terrane_base::{
+    Collation, Comparator, Cursor, KeyOrders, RecordKind, SegmentId, SeqKind, SeqNo, TableId,
+};
 use terrane_device::{Region, SegmentMemory};
 use terrane_memtable::Memtable;
 
@@ -155,4 +157,23 @@ impl Dice {
             items.swap(last, self.below(last + 1));
         }
     }
+}
+
+/// The order of bytes once more, as that of a comparator: keys have a mark of zero behind them, and lie as without.
+#[derive(Debug)]
+struct AsBytes;
+
+impl Comparator for AsBytes {
+    fn name(&self) -> &str {
+        "as bytes"
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
+        left.cmp(right)
+    }
+}
+
+/// See [`AsBytes`].
+pub fn by_comparator() -> Collation {
+    KeyOrders::new().with_comparator(Arc::new(AsBytes)).unwrap().collation("as bytes")
 }

@@ -1,0 +1,143 @@
+//! Memtables whose keys a comparator orders: in its order, by many writers at once, and what range deletes hide there.
+#![cfg(not(feature = "shuttle"))]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use support::{Dice, Segments, rows_backward, rows_forward};
+use terrane_base::{Collation, Comparator, Cursor, KeyOrders, SeqNo};
+use terrane_memtable::{Around, GlobalIndex, Memtable, RangeDeletes};
+
+/// By length, then from the greatest to the least.
+#[derive(Debug)]
+struct ShortestFirst;
+
+impl Comparator for ShortestFirst {
+    fn name(&self) -> &str {
+        "shortest first"
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        left.len().cmp(&right.len()).then_with(|| right.cmp(left))
+    }
+}
+
+fn collation() -> Collation {
+    KeyOrders::new().with_comparator(Arc::new(ShortestFirst)).unwrap().collation("shortest first")
+}
+
+fn kept(number: u64) -> Vec<u8> {
+    [format!("{number:x}").as_bytes(), &[0]].concat()
+}
+
+#[test]
+fn writers_side_by_side_make_one_list_in_the_comparators_order() {
+    const EACH: u64 = 4000;
+    let (memtable, collation) = (Memtable::ordered(SeqNo(1), true, &collation()), collation());
+    let mut segments = Segments::new(1 << 16);
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let mut records: Vec<_> = (0..EACH)
+                .map(|number| {
+                    // Half of the keys are written by all of them.
+                    let own = if number % 2 == 0 { number } else { number * 4 + writer };
+                    segments.put(number * 4 + writer + 1, &kept(own), b"v")
+                })
+                .collect();
+            Dice(writer + 1).shuffle(&mut records);
+            let memtable = &memtable;
+            scope.spawn(move || {
+                for record in records {
+                    record.insert_into(memtable);
+                    assert!(memtable.get(&record.key, SeqNo::MAX).is_some());
+                }
+            });
+        }
+    });
+    let mut rows = rows_forward(&mut memtable.cursor());
+    assert_eq!(rows.len() as u64, 4 * EACH);
+    assert!(rows.is_sorted_by(|left, right| {
+        collation.cmp(&left.0, &right.0).then_with(|| right.1.seq().cmp(&left.1.seq())) == Ordering::Less
+    }));
+    let all = rows.clone();
+    rows.reverse();
+    assert_eq!(rows_backward(&mut memtable.cursor()), rows);
+    let global = GlobalIndex::from_frozen(Memtable::ordered(SeqNo(1), false, &collation));
+    assert!(global.merge(&memtable, &[SeqNo::MAX], &mut |_| true));
+    let newest: Vec<_> =
+        all.chunk_by(|left, right| left.0 == right.0).map(|versions| versions[0].clone()).collect();
+    assert_eq!(rows_forward(&mut global.cursor()), newest);
+    assert!(memtable.index_bytes() > 64 * newest.len() as u64, "posts count");
+}
+
+#[test]
+fn places_are_found_by_the_comparator() {
+    let (memtable, collation) = (Memtable::ordered(SeqNo(1), false, &collation()), collation());
+    let mut segments = Segments::new(1 << 16);
+    let mut keys: Vec<_> = (0..600).step_by(3).map(kept).collect();
+    for (seq, key) in (1..).zip(&keys) {
+        segments.put(seq, key, b"v").insert_into(&memtable);
+    }
+    keys.sort_by(|left, right| collation.cmp(left, right));
+    let mut cursor = memtable.cursor();
+    let bounds = [Vec::new(), vec![0], kept(u64::MAX)];
+    for probe in
+        (0..600).map(kept).chain((0..600).map(|number| collation.successor(&kept(number)))).chain(bounds)
+    {
+        let at = keys.partition_point(|key| collation.lt(key, &probe));
+        cursor.seek(&probe, SeqNo::MAX).unwrap();
+        assert_eq!(cursor.entry().map(|entry| entry.key), keys.get(at).map(Vec::as_slice), "{probe:?}");
+        cursor.seek_before(&probe).unwrap();
+        let before = at.checked_sub(1).map(|at| keys[at].as_slice());
+        assert_eq!(cursor.entry().map(|entry| entry.key), before, "before {probe:?}");
+        assert_eq!(memtable.get(&probe, SeqNo::MAX).is_some(), keys.contains(&probe));
+    }
+    let mut versions = Vec::new();
+    memtable.get_many(&[&keys[7], &collation.successor(&keys[7]), &keys[0]], SeqNo::MAX, &mut versions);
+    assert_eq!(versions.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+    assert!(memtable.touches(&keys[3], &keys[4]));
+    assert!(!memtable.touches(&collation.successor(&keys[3]), &collation.successor(&keys[3])));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn range_deletes_reach_over_keys_in_the_comparators_order(
+        deletes in proptest::collection::vec((0u64..400, 0u64..400), 0..60),
+        probes in proptest::collection::vec(0u64..400, 1..20),
+    ) {
+        let (tree, collation) = (RangeDeletes::ordered(&collation()), collation());
+        let deletes: Vec<_> = (1u64..).zip(&deletes).map(|(seq, (start, end))| (seq, kept(*start), kept(*end))).collect();
+        for (seq, start, end) in &deletes {
+            prop_assert_eq!(tree.insert(start, end, SeqNo(*seq)), collation.lt(start, end));
+        }
+        for at in [0, 7, 16, 30, 100] {
+            for key in probes.iter().map(|probe| kept(*probe)) {
+                let over = deletes.iter().filter(|(seq, start, end)| {
+                    *seq <= at && collation.le(start, &key) && collation.lt(&key, end)
+                });
+                let newest = over.map(|(seq, ..)| *seq).max();
+                prop_assert_eq!(tree.covering(&key, SeqNo(at)).map(|seq| seq.0), newest);
+                let around = match tree.view(SeqNo(at)).around(&key) {
+                    Around::Hidden(by) => {
+                        prop_assert!(collation.le(&by.start, &key) && collation.lt(&key, &by.end));
+                        Some(by.seq.0)
+                    }
+                    Around::Clear(from, to) => {
+                        prop_assert!(from.is_none_or(|from| collation.le(&from, &key)));
+                        prop_assert!(to.is_none_or(|to| collation.lt(&key, &to)));
+                        None
+                    }
+                };
+                prop_assert_eq!(around, newest);
+            }
+            let stretches = tree.stretches(SeqNo(at));
+            prop_assert!(stretches.windows(2).all(|pair| collation.le(&pair[0].end, &pair[1].start)));
+        }
+    }
+}
