@@ -1,8 +1,8 @@
 //! Callbacks of the user: functions that the engine calls in the middle of its own work, on whatever thread does that.
 //!
 //! Who writes there, or waits for the background, may wait for the work that it is a part of. So each call of an order of keys,
-//! a merge operator, a prefix extractor or a compaction filter goes through [`call`], which marks the thread; whoever changes
-//! a database asks [`refuse`] first. Reading is fine: no lock and no epoch is held around a call.
+//! a comparator, a merge operator, a prefix extractor or a compaction filter goes through [`call`], which marks the thread; whoever
+//! changes a database asks [`refuse`] first. Reading is fine, but for comparators: no lock and no epoch is held around the other calls.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -25,11 +25,11 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 
-use crate::{Error, Result, key};
+use crate::{Error, Result, callback, key};
 
 /// A comparison of keys. See the [module](self) for the contract.
 pub trait Comparator: Send + Sync + fmt::Debug {
@@ -63,10 +63,25 @@ impl Collation {
     /// By bytes, shorter first where one key is the beginning of the other.
     pub const BYTES: Collation = Collation(None);
 
+    /// [`Collation::BYTES`], for who needs a reference.
+    #[must_use]
+    pub fn bytes() -> &'static Collation {
+        static BYTES: Collation = Collation::BYTES;
+        &BYTES
+    }
+
     /// By a comparator, whose name was checked.
     pub(crate) fn by(function: Arc<dyn Comparator>) -> Self {
         let name = function.name().to_owned();
         Collation::of(name, Some(function))
+    }
+
+    /// By the same comparator, as if it had not failed.
+    pub(crate) fn renewed(&self) -> Self {
+        match &self.0 {
+            Some(compared) => Collation::of(compared.name.clone(), compared.function.clone()),
+            None => Collation::BYTES,
+        }
     }
 
     /// That of a table whose comparator is not at hand. Keys can be compared, but nothing follows from how.
@@ -137,6 +152,28 @@ impl Collation {
         match &self.0 {
             None => left <= right,
             Some(compared) => compared.cmp(left, right) != Ordering::Greater,
+        }
+    }
+
+    /// Whether `key` lies within a lower bound.
+    #[inline]
+    #[must_use]
+    pub fn is_above(&self, key: &[u8], lower: Bound<&[u8]>) -> bool {
+        match lower {
+            Bound::Included(bound) => self.le(bound, key),
+            Bound::Excluded(bound) => self.lt(bound, key),
+            Bound::Unbounded => true,
+        }
+    }
+
+    /// Whether `key` lies within an upper bound.
+    #[inline]
+    #[must_use]
+    pub fn is_below(&self, key: &[u8], upper: Bound<&[u8]>) -> bool {
+        match upper {
+            Bound::Included(bound) => self.le(key, bound),
+            Bound::Excluded(bound) => self.lt(key, bound),
+            Bound::Unbounded => true,
         }
     }
 
@@ -218,7 +255,7 @@ impl Compared {
     fn cmp_users(&self, left: &[u8], right: &[u8]) -> Ordering {
         // A function's answer to one key twice is never asked for: many are not made for it.
         let Some(function) = self.function.as_ref().filter(|_| left != right) else { return Ordering::Equal };
-        catch_unwind(AssertUnwindSafe(|| function.compare(left, right))).unwrap_or_else(|_| {
+        callback::call(|| function.compare(left, right)).unwrap_or_else(|_| {
             // Release: who is refused by it sees what led to it.
             self.has_failed.store(true, atomic::Ordering::Release);
             Ordering::Equal

@@ -3,7 +3,7 @@
 //!
 //! Whoever searches sorted keys compares *heads*, eight bytes as one number, behind what all of them have in common.
 
-use crate::{Error, Result};
+use crate::{Collation, Error, Result};
 
 /// Longest key, in bytes. The empty key is allowed.
 pub const KEY_BYTES_MAX: usize = 64 * 1024;
@@ -35,9 +35,17 @@ pub fn check_value(value: &[u8]) -> Result<()> {
 /// # Errors
 /// `Invalid` if one of them is too long, or `start` is not less than `end`.
 pub fn check_range(start: &[u8], end: &[u8]) -> Result<()> {
+    check_range_ordered(start, end, Collation::bytes())
+}
+
+/// [`check_range`] of keys that are ordered so.
+///
+/// # Errors
+/// As [`check_range`].
+pub fn check_range_ordered(start: &[u8], end: &[u8], collation: &Collation) -> Result<()> {
     check_key(start)?;
     check_key(end)?;
-    if start < end {
+    if collation.lt(start, end) {
         return Ok(());
     }
     Err(Error::invalid(format!(

@@ -86,7 +86,7 @@ impl Order {
     /// The bytes that stand for `key`.
     ///
     /// # Errors
-    /// `Invalid`, naming the order.
+    /// `Invalid`, naming the order; `Poisoned` after its comparator panicked.
     pub fn encode(&self, key: &[u8]) -> Result<Vec<u8>> {
         let mut encoded = Vec::with_capacity(key.len() + key.len() / 8 + 8);
         self.append(key, &mut encoded).map(|()| encoded)
@@ -97,6 +97,7 @@ impl Order {
     /// # Errors
     /// As [`Order::encode`].
     pub fn append(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.collation.check().map_err(|error| self.named(error))?;
         match callback::call(|| self.function.encode(key, out)) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(self.named(error.with_kind(crate::Kind::Invalid))),
@@ -107,9 +108,10 @@ impl Order {
     /// Puts the key that `encoded` stands for in the place of `key`.
     ///
     /// # Errors
-    /// `Corrupt`, naming the order.
+    /// `Corrupt`, naming the order; `Poisoned` after its comparator panicked.
     pub fn decode_into(&self, encoded: &[u8], key: &mut Vec<u8>) -> Result<()> {
         key.clear();
+        self.collation.check().map_err(|error| self.named(error))?;
         let done = callback::call(|| self.function.decode(encoded, key));
         match done {
             Ok(Ok(())) => Ok(()),
@@ -276,6 +278,17 @@ impl KeyOrders {
             }
         };
         Ok(Arc::new(Order { name: name.to_owned(), function, collation }))
+    }
+
+    /// The same orders for another opening: what is known of comparators that failed in this one is forgotten.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        let renewed = |given: &Given| match given {
+            Given::Encoding(order) => Given::Encoding(order.clone()),
+            Given::Comparator(collation) => Given::Comparator(collation.renewed()),
+        };
+        let by_name = self.by_name.iter().map(|(name, given)| (name.clone(), renewed(given)));
+        KeyOrders { by_name: by_name.collect() }
     }
 
     /// How the keys of a table compare whose order is the comparator `name`, at hand or not.

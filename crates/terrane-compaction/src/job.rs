@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use terrane_base::options::{BlockEncoding, Compression};
-use terrane_base::{ExtentId, SeqNo, TableId};
+use terrane_base::{Collation, ExtentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::{EditOp, Place};
 
@@ -157,6 +157,12 @@ impl JobSpec {
     #[must_use]
     pub fn input_bytes(&self) -> u64 {
         self.inputs.iter().map(Input::bytes).sum()
+    }
+
+    /// How the keys of the table are ordered.
+    #[must_use]
+    pub fn collation(&self) -> &Collation {
+        &self.range.collation
     }
 
     /// Whether the job may need no more than re-linking: one place moves, into a gap.

@@ -31,8 +31,7 @@ mod source;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use terrane_base::key::{common_len, head_behind};
-use terrane_base::{Cursor, Error, ExtentId, Kind, Result, SeqNo};
+use terrane_base::{Collation, Cursor, Error, ExtentId, Kind, Result, SeqNo};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest;
 use terrane_format::range_deletes::Fragment;
@@ -123,7 +122,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let ranges = Ranges::gather(spec, place.extents, ranges)?;
         let output = Output::new(spec, place.store, place.control, ranges.surviving(spec))?;
         let sink = Sink::new(spec, output, ranges, place.control);
-        let prefix_len = common_prefix(&sources);
+        let prefix_len = common_prefix(&sources, spec.collation());
         let part_end = spec.part_bytes;
         Ok(Merge { spec, place, sources, sink, prefix_len, step_bytes, next_look: 0, part_end, replaced: 0 })
     }
@@ -131,13 +130,14 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     /// The source that goes first, and the one that would without it.
     #[inline]
     fn contest(&self) -> Option<(usize, Option<usize>)> {
+        let collation = self.spec.collation();
         let mut winner: Option<Rank<'_>> = None;
         let mut rival: Option<Rank<'_>> = None;
         for (index, source) in self.sources.iter().enumerate() {
-            let Some(rank) = source.rank(self.prefix_len, index) else { continue };
+            let Some(rank) = source.rank(self.prefix_len, index, collation) else { continue };
             match &winner {
-                Some(best) if !rank.is_before(best) => {
-                    if rival.as_ref().is_none_or(|second| rank.is_before(second)) {
+                Some(best) if !rank.is_before(best, collation) => {
+                    if rival.as_ref().is_none_or(|second| rank.is_before(second, collation)) {
                         rival = Some(rank);
                     }
                 }
@@ -211,7 +211,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         self.sink.pass_grandparents(&meta.smallest)?;
         let is_touched = self.sink.ranges.touch(&meta.smallest, &meta.largest);
         let stays = self.spec.is_in_parts() && run.input().place != self.spec.target;
-        let is_alone = !stays && !is_touched && bound.is_none_or(|bound| meta.largest.as_slice() < bound);
+        let is_before = |bound: &[u8]| self.spec.collation().lt(&meta.largest, bound);
+        let is_alone = !stays && !is_touched && bound.is_none_or(is_before);
         if is_alone && !self.sink.is_at(&meta.smallest) {
             match reuse::of_extent(self.spec, meta, self.sink.output.open_bytes()) {
                 Reuse::Relink => {
@@ -237,7 +238,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             return Ok(());
         }
         self.sink.pass_grandparents(row.first_key)?;
-        let is_alone = bound.is_none_or(|bound| row.last_key < bound)
+        let is_alone = bound.is_none_or(|bound| self.spec.collation().lt(row.last_key, bound))
             && !self.sink.ranges.forbid_copy(first, last, row.seq_min)
             && !self.sink.is_at(row.first_key)
             && !run.goes_on();
@@ -255,9 +256,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
 
     /// Merges the entries of a source as long as they come before all others.
     fn pass_entries(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
-        let prefix_len = self.prefix_len;
+        let (prefix_len, collation) = (self.prefix_len, self.spec.collation());
         let (source, other) = two(&mut self.sources, winner, rival);
-        let bound = other.zip(rival).and_then(|(other, index)| other.rank(prefix_len, index));
+        let bound = other.zip(rival).and_then(|(other, index)| other.rank(prefix_len, index, collation));
         let is_memory = matches!(source, Source::Memory(_));
         if is_memory && self.sink.work.entries_in >= self.next_look {
             // Blocks do this where they begin; memory has none.
@@ -267,9 +268,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         }
         for _ in 0..ENTRIES_PER_CHECK {
             let Some(entry) = source.entry() else { break };
-            let head = head_behind(entry.key, prefix_len.min(entry.key.len()));
+            let head = collation.head_behind(entry.key, prefix_len.min(entry.key.len()));
             let rank = Rank { head, key: entry.key, seq: Some(entry.seq_kind.seq()), index: winner };
-            if bound.as_ref().is_some_and(|bound| !rank.is_before(bound)) {
+            if bound.as_ref().is_some_and(|bound| !rank.is_before(bound, collation)) {
                 break;
             }
             self.sink.take(entry, head)?;
@@ -353,8 +354,8 @@ struct Rank<'k> {
 impl Rank<'_> {
     /// Lesser keys first, then sources that must be opened (invariant 2), then newer versions, then newer sources.
     #[inline]
-    fn is_before(&self, other: &Rank<'_>) -> bool {
-        match self.head.cmp(&other.head).then_with(|| self.key.cmp(other.key)) {
+    fn is_before(&self, other: &Rank<'_>, collation: &Collation) -> bool {
+        match self.head.cmp(&other.head).then_with(|| collation.cmp(self.key, other.key)) {
             Ordering::Less => true,
             Ordering::Greater => false,
             Ordering::Equal => match (self.seq, other.seq) {
@@ -371,17 +372,17 @@ impl Rank<'_> {
 
 impl<C: Cursor> Source<'_, '_, C> {
     #[inline]
-    fn rank(&self, prefix_len: usize, index: usize) -> Option<Rank<'_>> {
+    fn rank(&self, prefix_len: usize, index: usize, collation: &Collation) -> Option<Rank<'_>> {
         let key = self.key()?;
         let seq = self.entry().map(|entry| entry.seq_kind.seq());
-        Some(Rank { head: head_behind(key, prefix_len.min(key.len())), key, seq, index })
+        Some(Rank { head: collation.head_behind(key, prefix_len.min(key.len())), key, seq, index })
     }
 }
 
 /// Bytes that all keys of the sources have in common from the front: those that the least and the greatest have.
-fn common_prefix<C: Cursor>(sources: &[Source<'_, '_, C>]) -> usize {
+fn common_prefix<C: Cursor>(sources: &[Source<'_, '_, C>], collation: &Collation) -> usize {
     let bounds = || sources.iter().filter_map(Source::bounds);
-    let least = bounds().map(|(first, _)| first).min().unwrap_or_default();
-    let greatest = bounds().map(|(_, last)| last).max().unwrap_or_default();
-    common_len(least, greatest)
+    let least = bounds().map(|(first, _)| first).reduce(|a, b| collation.min(a, b)).unwrap_or_default();
+    let greatest = bounds().map(|(_, last)| last).reduce(|a, b| collation.max(a, b)).unwrap_or_default();
+    collation.common_len(least, greatest)
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Bound;
 
+use terrane_base::Collation;
 use terrane_format::extent::ExtentMeta;
 
 /// Keys from `start` (inclusive) to `end`.
@@ -12,33 +13,41 @@ pub struct KeyRange {
     pub start: Vec<u8>,
     /// Where the range ends.
     pub end: Bound<Vec<u8>>,
+    /// How the keys are ordered.
+    pub collation: Collation,
 }
 
 impl KeyRange {
-    /// Every key.
+    /// Every key, in whatever order.
     #[must_use]
     pub fn all() -> Self {
-        KeyRange { start: Vec::new(), end: Bound::Unbounded }
+        KeyRange { start: Vec::new(), end: Bound::Unbounded, collation: Collation::BYTES }
     }
 
     /// From `first` to `last`, both inclusive.
     #[must_use]
     pub fn closed(first: &[u8], last: &[u8]) -> Self {
-        KeyRange { start: first.to_vec(), end: Bound::Included(last.to_vec()) }
+        KeyRange { start: first.to_vec(), end: Bound::Included(last.to_vec()), collation: Collation::BYTES }
+    }
+
+    /// The same range of keys that are ordered so.
+    #[must_use]
+    pub fn ordered(self, collation: &Collation) -> Self {
+        KeyRange { collation: collation.clone(), ..self }
     }
 
     /// Whether a key is in the range.
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
-        self.start.as_slice() <= key && !self.ends_before(key)
+        self.collation.le(&self.start, key) && !self.ends_before(key)
     }
 
     /// Whether the range ends before `key`.
     #[must_use]
     pub fn ends_before(&self, key: &[u8]) -> bool {
         match &self.end {
-            Bound::Included(end) => end.as_slice() < key,
-            Bound::Excluded(end) => end.as_slice() <= key,
+            Bound::Included(end) => self.collation.lt(end, key),
+            Bound::Excluded(end) => self.collation.le(end, key),
             Bound::Unbounded => false,
         }
     }
@@ -66,12 +75,15 @@ impl fmt::Display for KeyRange {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hull<'a> {
     bounds: Option<(&'a [u8], &'a [u8])>,
+    collation: Option<&'a Collation>,
 }
 
 impl<'a> Hull<'a> {
     pub(crate) fn add(&mut self, meta: &'a ExtentMeta) {
         let (smallest, largest) = self.bounds.unwrap_or((&meta.smallest, &meta.largest));
-        self.bounds = Some((smallest.min(&meta.smallest), largest.max(&meta.largest)));
+        let collation = &meta.collation;
+        self.bounds = Some((collation.min(smallest, &meta.smallest), collation.max(largest, &meta.largest)));
+        self.collation = Some(collation);
     }
 
     pub(crate) fn bounds(&self) -> Option<(&'a [u8], &'a [u8])> {
@@ -79,6 +91,7 @@ impl<'a> Hull<'a> {
     }
 
     pub(crate) fn to_range(self) -> Option<KeyRange> {
-        self.bounds.map(|(first, last)| KeyRange::closed(first, last))
+        let range = self.bounds.map(|(first, last)| KeyRange::closed(first, last))?;
+        Some(range.ordered(self.collation.unwrap_or(&Collation::BYTES)))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, Range};
 
-use terrane_base::{Moment, SeqNo, TableId};
+use terrane_base::{Collation, Moment, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_levels::{HasMeta, Level, Metasnapshot, Totals};
@@ -137,6 +137,8 @@ pub struct TableShape<'a> {
     /// Whether range deletes may lie over much data: false once [`crate::has_wide`] has found none, for as long as levels
     /// and snapshots are those.
     pub may_be_wide: bool,
+    /// How the keys are ordered.
+    pub collation: Collation,
 }
 
 impl<'a> TableShape<'a> {
@@ -151,7 +153,14 @@ impl<'a> TableShape<'a> {
             snapshots,
             heats: Vec::new(),
             may_be_wide: true,
+            collation: Collation::BYTES,
         }
+    }
+
+    /// The shape of a table whose keys are ordered so.
+    #[must_use]
+    pub fn ordered(self, collation: &Collation) -> Self {
+        TableShape { collation: collation.clone(), ..self }
     }
 
     /// Level `number`, which is at least 1; empty if the table does not have it.
@@ -185,7 +194,8 @@ impl<'a> TableShape<'a> {
 pub(crate) fn overlapping(level: &dyn LevelView, first: &[u8], last: &[u8]) -> Range<usize> {
     let start = level.find(first);
     let end = level.find(last);
-    let reaches = end < level.len() && level.meta(end).smallest.as_slice() <= last;
+    let starts_by = |meta: &ExtentMeta| meta.collation.le(&meta.smallest, last);
+    let reaches = end < level.len() && starts_by(level.meta(end));
     start..(end + usize::from(reaches)).max(start)
 }
 

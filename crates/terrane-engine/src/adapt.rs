@@ -139,7 +139,7 @@ impl Engine {
     fn step_for(&self, table: &Arc<Table>, load: &Load, schedule: &Schedule) -> Option<Work> {
         let picture = table.pinned();
         let snapshots = self.pins.list(|| self.journal.visible());
-        let shape = shape_of(table.id, &picture.tree, &snapshots);
+        let shape = shape_of(table, &picture.tree, &snapshots);
         let memory = memory_tier(&picture, self.budget.generation_bytes());
         let policy = self.options.adaptive_shape;
         let limits = &table.settings().limits;

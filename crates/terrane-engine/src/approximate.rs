@@ -132,9 +132,9 @@ impl Bounds {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match (&self.lower, &self.upper) {
-            (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+            (Bound::Included(lower), Bound::Included(upper)) => self.collation.lt(upper, lower),
             (Bound::Included(lower) | Bound::Excluded(lower), Bound::Excluded(upper))
-            | (Bound::Excluded(lower), Bound::Included(upper)) => lower >= upper,
+            | (Bound::Excluded(lower), Bound::Included(upper)) => self.collation.le(upper, lower),
             _ => false,
         }
     }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::{
-    CompactionContext, CompactionFilter, Error, Kind, Moment, Result, SeqNo, TableId, callback,
-};
+use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Moment, Result, SeqNo, callback};
 use terrane_compaction::{
     Compactor, JobControl, JobKind, JobResult, JobSpec, RunShape, TableShape, debt_bytes, pick, pick_due,
     pick_range,
@@ -30,7 +28,7 @@ impl Engine {
         let mut due: Vec<(u64, &Arc<Table>, Arc<Metasnapshot>)> = Vec::new();
         for table in tables.iter().filter(|table| !schedule.failures.holds(("compact", Some(table.id)))) {
             let tree = table.pinned().tree;
-            let shape = shape_of(table.id, &tree, &snapshots);
+            let shape = shape_of(table, &tree, &snapshots);
             due.push((debt_bytes(&shape, &table.settings().limits), table, tree));
         }
         due.sort_by_key(|(debt, ..)| std::cmp::Reverse(*debt));
@@ -49,7 +47,7 @@ impl Engine {
         schedule: &Schedule,
         puts_off: bool,
     ) -> Option<JobSpec> {
-        let mut shape = shape_of(table.id, tree, snapshots);
+        let mut shape = shape_of(table, tree, snapshots);
         let settings = table.settings();
         let limits = &settings.limits;
         shape.heats = self.heats(tree, limits);
@@ -138,15 +136,16 @@ fn filter_of(table: &Table, spec: &JobSpec) -> Result<Option<Arc<dyn CompactionF
 }
 
 /// A table's tree as the picker sees it.
-pub(crate) fn shape_of<'t>(table: TableId, tree: &'t Metasnapshot, snapshots: &'t [SeqNo]) -> TableShape<'t> {
+pub(crate) fn shape_of<'t>(table: &Table, tree: &'t Metasnapshot, snapshots: &'t [SeqNo]) -> TableShape<'t> {
     TableShape {
-        table,
+        table: table.id,
         runs: tree.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
         levels: tree.levels.iter().map(|level| &**level as _).collect(),
         now: Moment(0),
         snapshots,
         heats: Vec::new(),
         may_be_wide: true,
+        collation: table.sense.collation().clone(),
     }
 }
 

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Collation, Error, Kind, Result};
 use terrane_compaction::{Claim, ClaimId, JobResult, KeyRange, Removed, Work as JobWork};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::{EditOp, Place};
@@ -140,6 +140,11 @@ impl Engine {
     /// will be.
     pub(crate) fn forget_rows_within<'m>(&self, table: &Table, metas: impl Iterator<Item = &'m ExtentMeta>) {
         let Some(rows) = &self.rows else { return };
+        if !table.sense.collation().is_bytes() {
+            // Rows are found by the bytes of their keys, which say nothing of what lies within.
+            rows.raise_stamp();
+            return rows.forget_where(|of, _| of == table.id);
+        }
         let mut spans: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
         for meta in metas {
             let largest = spans.entry(&meta.smallest).or_insert(&meta.largest);
@@ -171,7 +176,7 @@ fn choose(tree: &Metasnapshot, bounds: &Bounds) -> Chosen {
             let meta = &extent.meta;
             let is_within = bounds.above_lower(&meta.smallest) && bounds.below_upper(&meta.largest);
             let hides = |(smallest, largest): &(&[u8], &[u8])| {
-                *smallest <= meta.largest.as_slice() && meta.smallest.as_slice() <= *largest
+                meta.collation.le(smallest, &meta.largest) && meta.collation.le(&meta.smallest, largest)
             };
             let hides_older = stays.iter().any(hides) && !terrane_base::planted!(DropNewerExtent);
             if is_within && !hides_older {
@@ -181,18 +186,18 @@ fn choose(tree: &Metasnapshot, bounds: &Bounds) -> Chosen {
             }
         }
         stays.extend(kept);
-        stays = joined(stays);
+        stays = joined(stays, &bounds.collation);
     }
     chosen
 }
 
 /// The same keys as disjoint spans, in order: there are as few as can be.
-fn joined<'k>(mut spans: Vec<(&'k [u8], &'k [u8])>) -> Vec<(&'k [u8], &'k [u8])> {
-    spans.sort_unstable();
+fn joined<'k>(mut spans: Vec<(&'k [u8], &'k [u8])>, collation: &Collation) -> Vec<(&'k [u8], &'k [u8])> {
+    spans.sort_unstable_by(|(a, _), (b, _)| collation.cmp(a, b));
     let mut joined: Vec<(&[u8], &[u8])> = Vec::with_capacity(spans.len());
     for (smallest, largest) in spans {
         match joined.last_mut() {
-            Some((_, last)) if smallest <= *last => *last = (*last).max(largest),
+            Some((_, last)) if collation.le(smallest, last) => *last = collation.max(*last, largest),
             _ => joined.push((smallest, largest)),
         }
     }
@@ -201,7 +206,8 @@ fn joined<'k>(mut spans: Vec<(&'k [u8], &'k [u8])>) -> Vec<(&'k [u8], &'k [u8])>
 
 fn claim_of(table: &Table, chosen: &Chosen) -> Claim {
     let hold = |(place, extent): &(Place, Arc<Extent>)| {
-        (*place, KeyRange::closed(&extent.meta.smallest, &extent.meta.largest))
+        let range = KeyRange::closed(&extent.meta.smallest, &extent.meta.largest);
+        (*place, range.ordered(&extent.meta.collation))
     };
     Claim { table: table.id, holds: chosen.iter().map(hold).collect(), leaves: Vec::new() }
 }

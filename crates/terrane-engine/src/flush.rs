@@ -235,7 +235,7 @@ impl Engine {
         let run = self.next_run.fetch_add(1, Ordering::Relaxed);
         let snapshots = self.pins.list(|| self.journal.visible());
         let tree = table.pinned().tree;
-        let spec = plan_dump(&shape_of(table.id, &tree, &snapshots), &table.settings().limits, run);
+        let spec = plan_dump(&shape_of(table, &tree, &snapshots), &table.settings().limits, run);
         let size = (generation.record_bytes(), generation.entry_count());
         self.while_dumped(table.id, control, size, || {
             let ranges = ranges_of(generation, &snapshots);
@@ -326,7 +326,7 @@ impl Engine {
         let mut claimed = None;
         self.scheduler.wait_until(|schedule| {
             let tree = table.pinned().tree;
-            let shape = shape_of(table.id, &tree, &snapshots);
+            let shape = shape_of(table, &tree, &snapshots);
             match plan_flush(&shape, &table.settings().limits, &schedule.claims, start, left) {
                 FlushPlan::Step(spec) => {
                     let claim =

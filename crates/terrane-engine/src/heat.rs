@@ -201,8 +201,8 @@ fn shares(inputs: &[(&ExtentMeta, u32)], outputs: &[&ExtentMeta]) -> Vec<u32> {
 }
 
 fn overlapping(outputs: &[&ExtentMeta], input: &ExtentMeta) -> Range<usize> {
-    let start = outputs.partition_point(|meta| meta.largest < input.smallest);
-    let end = outputs.partition_point(|meta| meta.smallest <= input.largest);
+    let start = outputs.partition_point(|meta| meta.collation.lt(&meta.largest, &input.smallest));
+    let end = outputs.partition_point(|meta| meta.collation.le(&meta.smallest, &input.largest));
     start..end.max(start)
 }
 

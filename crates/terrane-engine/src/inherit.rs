@@ -69,7 +69,7 @@ pub(crate) fn heirs(tree: &Metasnapshot, result: &JobResult, inputs: &[Arc<Exten
     };
     let mut heirs: Vec<_> = inputs.iter().flat_map(overlapping).cloned().collect();
     heirs.retain(|extent| !leaves.contains(&extent.meta.id));
-    heirs.sort_by(|a, b| a.meta.smallest.cmp(&b.meta.smallest));
+    heirs.sort_by(|a, b| a.meta.collation.cmp(&a.meta.smallest, &b.meta.smallest));
     heirs.dedup_by_key(|extent| extent.meta.id);
     heirs
 }

@@ -46,6 +46,9 @@ impl Engine {
         let installing = table.installing.lock();
         let appended = if table.is_dropped() {
             Err(Error::new(Kind::Cancelled, format!("table {:?} was dropped", table.name)))
+        } else if let Err(error) = table.sense.collation().check() {
+            // What was merged by it may be out of order.
+            Err(error)
         } else if ops.is_empty() || terrane_base::planted!(InstallWithoutEdit) {
             Ok(())
         } else {

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use terrane_base::{Cursor, Entry, Result, SeqNo};
+use terrane_base::{Collation, Cursor, Entry, Result, SeqNo};
 use terrane_levels::Level;
 use terrane_memtable::MemtableCursor;
 use terrane_table::{CursorOptions, LevelCursor, MergeCursor, Scope};
@@ -100,7 +100,8 @@ impl Engine {
         self.sample_scan(table, &picture, shown.count_ones());
         let scope = scope_of(table, &bounds);
         let veiled = self.veiled_by(&picture, seq);
-        let sources = MergeCursor::new(self.sources(&picture, &table.passed, shown, seq, scope.as_ref()));
+        let sources = self.sources(&picture, &table.passed, shown, seq, scope.as_ref());
+        let sources = MergeCursor::new(sources).ordered(table.sense.collation());
         let scan = Scan::new(sources, seq, bounds, table.sense.clone());
         RenewableScan { scan, picture, shown, veiled, scope }
     }
@@ -126,7 +127,8 @@ impl Engine {
         let (sense, scope) = (table.sense.clone(), scope_of(table, &bounds));
         let passed = table.passed.clone();
         let open = move || {
-            let sources = MergeCursor::new(engine.sources(&picture, &passed, shown, seq, scope.as_ref()));
+            let sources = engine.sources(&picture, &passed, shown, seq, scope.as_ref());
+            let sources = MergeCursor::new(sources).ordered(sense.collation());
             Scan::new(sources, seq, bounds.clone(), sense.clone())
         };
         RangeIter {
@@ -134,6 +136,7 @@ impl Engine {
             back: None,
             open_back: Box::new(open),
             picture: kept,
+            collation: table.sense.collation().clone(),
             ends: Ends::default(),
         }
     }
@@ -200,7 +203,7 @@ impl Engine {
             if newer.is_empty() && own.is_none() {
                 return source;
             }
-            let veiled = Veiled::new(source, newer.clone(), own.clone(), passed);
+            let veiled = Veiled::new(source, newer.clone(), own.clone(), passed, picture.active.collation());
             newer.extend(own);
             Source::Veiled(Box::new(veiled))
         };
@@ -210,6 +213,10 @@ impl Engine {
 
 /// What a scan within `bounds` is confined to, if all keys within them have one prefix that filters may know.
 fn scope_of(table: &Table, bounds: &Bounds) -> Option<Arc<Scope>> {
+    if !table.sense.collation().is_bytes() {
+        // Keys with one prefix lie anywhere.
+        return None;
+    }
     let extractor = table.sense.extractor()?;
     let (Bound::Included(start) | Bound::Excluded(start)) = &bounds.lower else { return None };
     let prefix = extractor.prefix_over(start).filter(|prefix| bounds.are_within(prefix))?;
@@ -281,7 +288,7 @@ impl RenewableScan {
         let sources = engine.sources(&picture, &table.passed, shown, seq, self.scope.as_ref());
         self.shown = shown;
         self.picture = picture;
-        self.scan.replace(MergeCursor::new(sources), seq);
+        self.scan.replace(MergeCursor::new(sources).ordered(table.sense.collation()), seq);
         true
     }
 }
@@ -294,6 +301,7 @@ pub struct RangeIter {
     back: Option<TableScan>,
     open_back: Box<dyn Fn() -> TableScan + Send>,
     picture: Arc<Picture>,
+    collation: Collation,
     ends: Ends,
 }
 
@@ -323,7 +331,7 @@ impl RangeIter {
             self.ends.front_placed = true;
         }
         let Some((key, value)) = self.front.entry() else { return Ok(None) };
-        if self.ends.back_key.as_deref().is_some_and(|back| key >= back) {
+        if self.ends.back_key.as_deref().is_some_and(|back| self.collation.le(back, key)) {
             return Ok(None);
         }
         let row = (key.to_vec(), value.to_vec());
@@ -347,7 +355,7 @@ impl RangeIter {
             }
         };
         let Some((key, value)) = back.entry() else { return Ok(None) };
-        if self.ends.front_key.as_deref().is_some_and(|front| key <= front) {
+        if self.ends.front_key.as_deref().is_some_and(|front| self.collation.le(key, front)) {
             return Ok(None);
         }
         let row = (key.to_vec(), value.to_vec());

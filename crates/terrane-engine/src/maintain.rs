@@ -221,9 +221,8 @@ fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
 fn to_range(bounds: &Bounds) -> KeyRange {
     let start = match &bounds.lower {
         Bound::Included(key) => key.clone(),
-        // The next key after an excluded one.
-        Bound::Excluded(key) => key.iter().copied().chain([0]).collect(),
+        Bound::Excluded(key) => bounds.collation.successor(key),
         Bound::Unbounded => Vec::new(),
     };
-    KeyRange { start, end: bounds.upper.clone() }
+    KeyRange { start, end: bounds.upper.clone(), collation: bounds.collation.clone() }
 }

@@ -108,9 +108,10 @@ impl Engine {
         dir: &Path,
         options: &Options,
         env: Env,
-        functions: Functions,
+        mut functions: Functions,
         following: Option<&Following<'_>>,
     ) -> Result<Arc<Engine>> {
+        functions.orders = functions.orders.renewed();
         let start = env.clock.now();
         let settled = settle(options, &env, &functions)?;
         let engine = Engine::assemble(disk, dir, (options, settled), env, functions, following)?;
@@ -128,7 +129,8 @@ impl Engine {
         following: Option<&Following<'_>>,
     ) -> Result<Arc<Engine>> {
         let flows = Flows::new(&env.clock);
-        let Opened { manifest, state, lock } = open_manifest(&flows.manifest(&disk), dir, &options, &env)?;
+        let Opened { manifest, state, lock } =
+            open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?;
         let extents = open_store(&disk, dir, &options, &state, following)?;
         let store = flows.user(&extents);
         let known = following.map(Following::known_extents).unwrap_or_default();
@@ -137,6 +139,7 @@ impl Engine {
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
         let recovered =
             recover_journal(doors, dir, &options, found, &tables, &counters, following.is_some())?;
+        tables.iter().try_for_each(|table| table.sense.collation().check())?;
         let (budget, cache) = divide_memory(asked, &options, following.and_then(Following::cache));
         Ok(Arc::new(Engine {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
@@ -227,12 +230,19 @@ struct Opened {
 }
 
 /// Locks the directory and makes or reads the manifest.
-fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env) -> Result<Opened> {
+fn open_manifest(
+    disk: &Arc<dyn Disk>,
+    dir: &Path,
+    options: &Options,
+    env: &Env,
+    functions: &Functions,
+) -> Result<Opened> {
     if options.read_only {
         // A writer reuses the files of segments and the slots of extents that a reader may be looking at.
         let is_locked = !terrane_base::planted!(ReadWithoutLock);
         let lock = if is_locked { disk.lock_shared(&dir.join(LOCK))? } else { None };
-        let (manifest, state) = Manifest::open_read_only(disk.clone(), dir)?;
+        let (manifest, _) = Manifest::open_read_only(disk.clone(), dir)?;
+        let state = manifest.set_orders(&functions.orders)?;
         return Ok(Opened { manifest, state, lock });
     }
     let before = directory::inspect(&**disk, dir)?;
@@ -245,16 +255,17 @@ fn open_manifest(disk: &Arc<dyn Disk>, dir: &Path, options: &Options, env: &Env)
     }
     let lock = disk.lock(&dir.join(LOCK))?;
     // Looked at again under the lock: another process may have made the database meanwhile.
-    let (manifest, state) = match directory::inspect(&**disk, dir)? {
+    let (manifest, _) = match directory::inspect(&**disk, dir)? {
         Contents::Database if options.error_if_exists => {
             let message = format!("{} holds a database already and error_if_exists is set", dir.display());
             return Err(Error::invalid(message));
         }
         Contents::Database => Manifest::open(disk.clone(), dir)?,
         Contents::Vacant | Contents::Missing => {
-            Manifest::create(disk.clone(), dir, env, stored_options(options, &[]))?
+            Manifest::create(disk.clone(), dir, env, stored_options(options, &[], functions))?
         }
     };
+    let state = manifest.set_orders(&functions.orders)?;
     let state = forget_dropped(&manifest, state)?;
     Ok(Opened { manifest, state, lock: Some(lock) })
 }
@@ -341,6 +352,22 @@ pub(crate) fn lost(error: Error, dir: &Path) -> Error {
     }
 }
 
+/// Checks that what orders a table is what it was made with: a comparator, or functions that encode and decode.
+fn check_kind_of_order(table: &terrane_levels::Table, sense: &crate::Sense) -> Result<()> {
+    if *sense.collation() == table.collation {
+        return Ok(());
+    }
+    let [was, is] = [&table.collation, sense.collation()].map(|collation| match collation.is_bytes() {
+        true => "functions that encode and decode keys",
+        false => "a comparator",
+    });
+    let order = sense.order().map_or("", |order| order.name());
+    Err(Error::invalid(format!(
+        "table {:?}: its key order {order:?} was {was} when it was made, and {is} is given at opening under that name",
+        table.name
+    )))
+}
+
 fn open_tables(
     state: &State,
     options: &Options,
@@ -357,6 +384,7 @@ fn open_tables(
             check_default(options, &table.options)?;
         }
         let sense = settings.sense(&table.name, functions, &env.clock)?;
+        check_kind_of_order(table, &sense)?;
         let tree = table.extents.try_map(|meta| {
             let same = known.get(&meta.id).filter(|extent| extent.meta == **meta);
             Ok(same.cloned().unwrap_or_else(|| Extent::new(meta.as_ref().clone(), store.clone())))

@@ -13,7 +13,7 @@ use terrane_base::env::Clock;
 use terrane_base::key_order::Order;
 use terrane_base::options::TimeToLive;
 use terrane_base::prefix_extractor::Extractor;
-use terrane_base::{Error, Kind, MergeOperator, Moment, Result, SeqKind, Stored};
+use terrane_base::{Collation, Error, Kind, MergeOperator, Moment, Result, SeqKind, Stored};
 
 /// Steps in which the operands of a table with a time to live expire: those of one step can be folded.
 const OPERAND_STEPS: u64 = 16;
@@ -112,6 +112,13 @@ impl Sense {
     #[must_use]
     pub fn order(&self) -> Option<&Arc<Order>> {
         self.meaning.order.as_ref()
+    }
+
+    /// How the table's keys, as they are kept, compare.
+    #[inline]
+    #[must_use]
+    pub fn collation(&self) -> &Collation {
+        self.meaning.order.as_ref().map_or(Collation::bytes(), |order| order.collation())
     }
 
     /// Whose prefixes filters hold that are written from now on.

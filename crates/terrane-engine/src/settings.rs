@@ -11,6 +11,7 @@ use terrane_base::{Error, Functions, Result};
 use terrane_compaction::Limits;
 use terrane_device::HUGE_PAGE_BYTES;
 use terrane_format::codec::Encoder;
+use terrane_format::external::COMPARATOR;
 
 use crate::catalog::HIDDEN_NAME;
 use crate::sense::{Meaning, Sense, Skips};
@@ -86,8 +87,8 @@ impl TableSettings {
         options.merge_operator = OperatorName::none();
         options.key_order = OrderName::bytewise();
         for (name, value) in overrides {
-            check_table_option(name, value)?;
-            options.set(name, value)?;
+            check_table_option(known_as(name), value)?;
+            options.set(known_as(name), value)?;
         }
         for compression in [options.compression, options.compression_last] {
             // A build without a codec must refuse it here: found out by a flush, it would stop the whole database.
@@ -137,15 +138,30 @@ impl TableSettings {
 }
 
 /// The options that are stored with a new table: its own, and what of the database's it keeps for ever.
-pub(crate) fn stored_options(database: &Options, overrides: &[(String, String)]) -> Vec<(String, String)> {
+pub(crate) fn stored_options(
+    database: &Options,
+    overrides: &[(String, String)],
+    functions: &Functions,
+) -> Vec<(String, String)> {
     let mut stored = overrides.to_vec();
     for ((name, _), value) in kept_options(database) {
         let is_forgotten = name == KEY_ORDER && terrane_base::planted!(ForgetKeyOrder);
-        if !is_forgotten && value.is_some() && !stored.iter().any(|(known, _)| known == name) {
+        if !is_forgotten && value.is_some() && !stored.iter().any(|(known, _)| known_as(known) == name) {
             stored.extend(value.map(|value| (name.to_owned(), value.to_owned())));
         }
     }
+    for (name, value) in &mut stored {
+        // The manifest itself must know of a comparator: it sorts extents by it.
+        if name == KEY_ORDER && !functions.orders.collation(value).is_missing() {
+            COMPARATOR.clone_into(name);
+        }
+    }
     stored
+}
+
+/// The name under which the user knows an option that is stored so.
+pub(crate) fn known_as(stored: &str) -> &str {
+    if stored == COMPARATOR { KEY_ORDER } else { stored }
 }
 
 /// What a table keeps as it was made, and what the database chooses of it.
@@ -173,7 +189,8 @@ pub(crate) fn is_at_hand(option: &str, value: &str, functions: &Functions) -> Re
 /// `Invalid`, naming both.
 pub(crate) fn check_default(database: &Options, stored: &[(String, String)]) -> Result<()> {
     for ((name, otherwise), wanted) in kept_options(database) {
-        let found = stored.iter().find(|(known, _)| known == name).map_or(otherwise, |(_, value)| value);
+        let found =
+            stored.iter().find(|(known, _)| known_as(known) == name).map_or(otherwise, |(_, value)| value);
         if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
             return Err(Error::invalid(format!(
                 "option {name}={wanted}: the table \"default\" was made with {found}, which cannot be changed; leave \

@@ -106,7 +106,7 @@ impl Table {
         flushed: SeqNo,
         first_seq: SeqNo,
     ) -> Arc<Table> {
-        let active = Memtable::with_filter(first_seq, settings.memtable_filter);
+        let active = Memtable::ordered(first_seq, settings.memtable_filter, sense.collation());
         let picture = Picture { active, frozen: Vec::new(), generations: Vec::new(), tree };
         Arc::new(Table {
             id,
@@ -143,7 +143,7 @@ impl Table {
 
     /// An empty memtable for records from `first_seq` on.
     pub(crate) fn new_memtable(&self, first_seq: SeqNo) -> Arc<Memtable> {
-        Memtable::with_filter(first_seq, self.settings().memtable_filter)
+        Memtable::ordered(first_seq, self.settings().memtable_filter, self.sense.collation())
     }
 
     /// The current picture, alive while `guard` is.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
+use terrane_base::{Batch, Collation, Error, Kind, Result, SeqNo, TableId};
 use terrane_format::manifest::EditOp;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
@@ -47,7 +47,8 @@ impl Engine {
     /// # Errors
     /// As [`Engine::write`], and `Invalid` if `start` is not less than `end`.
     pub fn delete_range(&self, table: TableId, start: &[u8], end: &[u8], sync: bool) -> Result<()> {
-        self.write_point(sync, |batch| batch.delete_range(table, start, end))
+        let collation = self.collation_of(table);
+        self.write_point(sync, |batch| batch.delete_range_ordered(table, start, end, &collation))
     }
 
     /// Commits the one change that `add` puts into a batch.
@@ -100,13 +101,19 @@ impl Engine {
         }
     }
 
+    /// How the keys of a table are ordered; as bytes, if there is no such table.
+    pub(crate) fn collation_of(&self, id: TableId) -> Collation {
+        let table = self.catalog.get(id, &terrane_base::epoch::pin()).cloned();
+        table.map_or(Collation::BYTES, |table| table.sense.collation().clone())
+    }
+
     fn create_checked(
         &self,
         change: &CatalogChange<'_>,
         name: &str,
         overrides: &[(String, String)],
     ) -> Result<Arc<Table>> {
-        let options = stored_options(&self.options, overrides);
+        let options = stored_options(&self.options, overrides, &self.functions);
         let settings = TableSettings::new(&self.options, &options)?;
         let sense = settings.sense(name, &self.functions, &self.env.clock)?;
         let id = self.manifest.state().next.table;

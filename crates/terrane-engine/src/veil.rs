@@ -14,8 +14,8 @@
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::key::{head, successor};
-use terrane_base::{Cursor, Entry, Result, SeqNo};
+use terrane_base::key::head;
+use terrane_base::{Collation, Cursor, Entry, Result, SeqNo};
 use terrane_levels::Level;
 use terrane_memtable::{Around, Memtable, RangeView};
 use terrane_table::Cache;
@@ -72,16 +72,17 @@ fn word_of_level(level: &Level, key: &[u8], at: SeqNo, cache: &Arc<Cache>) -> Re
     }
     let extent = level.get(index);
     let (smallest, largest) = (&extent.meta.smallest, &extent.meta.largest);
-    if key < smallest.as_slice() {
+    let collation = &extent.meta.collation;
+    if collation.lt(key, smallest) {
         return Ok(Word::Clear(key.to_vec(), Some(smallest.clone())));
     }
-    let behind = || Some(successor(largest));
+    let behind = || Some(collation.successor(largest));
     let Some(fragments) = extent.range_deletes(cache)? else {
         return Ok(Word::Clear(smallest.clone(), behind()));
     };
     let found = fragments.find(key);
     let next = fragments.all().get(found);
-    if let Some(over) = next.filter(|next| next.start.as_slice() <= key) {
+    if let Some(over) = next.filter(|next| collation.le(&next.start, key)) {
         return Ok(match over.newest(at) {
             Some(seq) => Word::Hidden(over.start.clone(), over.end.clone(), seq),
             None => Word::Clear(over.start.clone(), Some(over.end.clone())),
@@ -102,32 +103,41 @@ struct Region {
     hidden_below: SeqNo,
     /// Keys whose first bytes lie between these, both exclusive, are within.
     heads: (u64, u64),
+    collation: Collation,
 }
 
 impl Region {
+    /// All keys.
+    fn whole(collation: &Collation) -> Region {
+        let collation = collation.clone();
+        Region { from: Vec::new(), to: None, hidden_below: SeqNo(0), heads: (0, 0), collation }
+    }
+
     #[inline]
     fn holds(&self, key: &[u8]) -> bool {
-        let head = head(key);
+        let head = self.collation.head(key);
         (self.heads.0 < head && head < self.heads.1) || self.holds_whole(key)
     }
 
     fn holds_whole(&self, key: &[u8]) -> bool {
-        self.from.as_slice() <= key && self.to.as_ref().is_none_or(|to| key < to.as_slice())
+        self.collation.le(&self.from, key) && self.to.as_ref().is_none_or(|to| self.collation.lt(key, to))
     }
 
     /// The region, once it is narrowed no more.
     fn settled(mut self) -> Region {
-        self.heads = (head(&self.from), self.to.as_deref().map_or(u64::MAX, head));
+        if self.collation.is_bytes() {
+            self.heads = (head(&self.from), self.to.as_deref().map_or(u64::MAX, head));
+        }
         self
     }
 
     /// Narrows the region to what lies within other ends, too.
     fn narrow(&mut self, from: Vec<u8>, to: Option<Vec<u8>>) {
-        if from > self.from {
+        if self.collation.lt(&self.from, &from) {
             self.from = from;
         }
         if let Some(to) = to
-            && self.to.as_ref().is_none_or(|own| to < *own)
+            && self.to.as_ref().is_none_or(|own| self.collation.lt(&to, own))
         {
             self.to = Some(to);
         }
@@ -153,13 +163,20 @@ pub struct Veiled {
     region: Option<Region>,
     /// Where steps over what the source itself hides are counted.
     passed: Option<Arc<Passed>>,
+    collation: Collation,
 }
 
 impl Veiled {
     /// `passed` counts what is stepped over of a source in memory.
-    pub(crate) fn new(inner: Source, newer: Vec<Ranges>, own: Option<Ranges>, passed: &Arc<Passed>) -> Self {
+    pub(crate) fn new(
+        inner: Source,
+        newer: Vec<Ranges>,
+        own: Option<Ranges>,
+        passed: &Arc<Passed>,
+        collation: &Collation,
+    ) -> Self {
         let passed = matches!(own, Some(Ranges::Memory(_))).then(|| passed.clone());
-        Veiled { inner, newer, own, region: None, passed }
+        Veiled { inner, newer, own, region: None, passed, collation: collation.clone() }
     }
 
     /// Moves on to the first entry from here on that is not hidden.
@@ -195,7 +212,7 @@ impl Veiled {
         if let Some(region) = self.region.as_ref().filter(|region| region.holds(entry.key)) {
             return Ok(if seq < region.hidden_below { Step::Pass } else { Step::Show });
         }
-        let mut region = Region { from: Vec::new(), to: None, hidden_below: SeqNo(0), heads: (0, 0) };
+        let mut region = Region::whole(&self.collation);
         for ranges in &self.newer {
             match ranges.word(entry.key)? {
                 Word::Hidden(start, end, _) => return Ok(Step::Skip(start, self.hidden_to(end)?)),

@@ -10,7 +10,7 @@
 //!
 //! Every entry has the number [`UNNUMBERED_SEQ`]: whoever takes the file in gives all of them the number of that commit.
 
-use terrane_base::{Error, ExtentId, Result, varint};
+use terrane_base::{Collation, Error, ExtentId, Result, varint};
 
 use crate::dump::{self, FIELDS_MAX, Field};
 use crate::extent::{ExtentMeta, UNNUMBERED_SEQ, describe_meta};
@@ -28,6 +28,8 @@ pub const TRAILER_BYTES: usize = 8 + 8 + 4 + 8;
 pub const CONTENTS_BYTES_MAX: u64 = 256 << 20;
 /// Name of the option that says how keys are ordered.
 pub const KEY_ORDER: &str = "key_order";
+/// Name of the option that says by which comparator keys are ordered, in the place of [`KEY_ORDER`].
+pub const COMPARATOR: &str = "comparator";
 /// The order of keys byte by byte.
 pub const BYTEWISE: &str = "bytewise";
 /// Name of the option that says what folds operands.
@@ -130,6 +132,19 @@ impl Contents {
     /// # Errors
     /// `Corrupt` if checksum or version are wrong, or extents lie over each other, outside of the file, or out of order.
     pub fn decode(bytes: &[u8], contents_at: u64, slot_bytes: u64) -> Result<Contents> {
+        Contents::decode_ordered(bytes, contents_at, slot_bytes, &|name| Collation::missing(name))
+    }
+
+    /// [`Contents::decode`]; `comparator` gives the order of the comparator by which the keys of the file lie, if there is one.
+    ///
+    /// # Errors
+    /// As [`Contents::decode`].
+    pub fn decode_ordered(
+        bytes: &[u8],
+        contents_at: u64,
+        slot_bytes: u64,
+        comparator: &dyn Fn(&str) -> Collation,
+    ) -> Result<Contents> {
         let body = wire::checked_body(WHAT, CONTENTS_SEED, bytes)?;
         let mut fields = Fields::new(WHAT, body);
         let (version, zero) = (fields.u16()?, fields.u16()?);
@@ -139,12 +154,15 @@ impl Contents {
             )));
         }
         let options = decode_options(&mut fields)?;
+        let named = options.iter().find(|(name, _)| name == COMPARATOR);
+        let collation = named.map_or(Collation::BYTES, |(_, name)| comparator(name));
         let count = fields.varint()? as usize;
         let mut extents: Vec<ExtentMeta> = Vec::with_capacity(count.min(fields.rest().len() / 64));
         let mut slot = 0;
         for _ in 0..count {
-            let (meta, len) = ExtentMeta::decode(fields.rest())?;
+            let (meta, len) = ExtentMeta::decode_unordered(fields.rest())?;
             fields.take(len)?;
+            let meta = meta.ordered(&collation)?;
             check_extent(&meta, extents.last(), slot, slot_bytes)?;
             slot = meta.id.slot.saturating_add(meta.slots);
             extents.push(meta);
@@ -184,7 +202,9 @@ fn check_extent(meta: &ExtentMeta, last: Option<&ExtentMeta>, slot: u32, slot_by
     if u64::from(meta.bytes) > u64::from(meta.slots) * slot_bytes {
         return refuse("does not fit its slots");
     }
-    if last.is_some_and(|last| last.largest >= meta.smallest) {
+    let collation = &meta.collation;
+    let is_checked = !collation.is_missing();
+    if last.is_some_and(|last| is_checked && collation.le(&meta.smallest, &last.largest)) {
         return refuse("does not come after the one before it");
     }
     meta.numbered(UNNUMBERED_SEQ).map(drop)

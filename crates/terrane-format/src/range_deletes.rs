@@ -9,7 +9,9 @@
 //! number. Fragments are sorted and disjoint; numbers descend. An end may be one byte longer than a key can be: where a range
 //! delete was cut behind a key, the next one begins with that key and a zero.
 
-use terrane_base::{Error, Result, SeqNo, key, varint};
+use std::borrow::Cow;
+
+use terrane_base::{Collation, Error, Result, SeqNo, key, varint};
 
 use crate::dump::{self, FIELDS_MAX, Field};
 use crate::wire::{self, Fields};
@@ -61,20 +63,14 @@ impl Fragment {
 
     /// The least key that can be named and is not less than any key of the fragment.
     #[must_use]
-    pub fn last_key(&self) -> &[u8] {
-        last_key_before(&self.end)
+    pub fn last_key(&self, collation: &Collation) -> Cow<'_, [u8]> {
+        collation.last_before(&self.end)
     }
-}
-
-/// The least key that can be named and is not less than any key before `end`.
-#[must_use]
-pub fn last_key_before(end: &[u8]) -> &[u8] {
-    end.strip_suffix(&[0]).unwrap_or(end)
 }
 
 /// The range deletes of an extent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fragments(Vec<Fragment>);
+pub struct Fragments(Vec<Fragment>, Collation);
 
 impl Fragments {
     /// Appends the part with these fragments to `out`. Requires: they are sorted and disjoint, their numbers descend.
@@ -99,6 +95,14 @@ impl Fragments {
     /// # Errors
     /// `Corrupt` if checksum or version are wrong, a fragment is cut, empty or too long, or they are out of order.
     pub fn decode(bytes: &[u8]) -> Result<Fragments> {
+        Fragments::decode_ordered(bytes, &Collation::BYTES)
+    }
+
+    /// [`Fragments::decode`] of an extent of a table whose keys are ordered so.
+    ///
+    /// # Errors
+    /// As [`Fragments::decode`].
+    pub fn decode_ordered(bytes: &[u8], collation: &Collation) -> Result<Fragments> {
         let body = wire::checked_body("range deletes", SEED, bytes)?;
         let Some((body, trailer)) = body.split_last_chunk::<{ TRAILER_BYTES - 4 }>() else {
             return Err(Error::corrupt(format!("range deletes of {} bytes are cut", bytes.len())));
@@ -112,8 +116,10 @@ impl Fragments {
         let mut fields = Fields::new("range deletes", body);
         let mut fragments: Vec<Fragment> = Vec::new();
         while !fields.rest().is_empty() {
-            let fragment = decode_fragment(&mut fields)?;
-            if fragments.last().is_some_and(|last| last.end > fragment.start) {
+            let fragment = decode_fragment(&mut fields, collation)?;
+            let is_behind =
+                |last: &Fragment| collation.lt(&fragment.start, &last.end) && !collation.is_missing();
+            if fragments.last().is_some_and(is_behind) {
                 return Err(Error::corrupt("range deletes are out of order"));
             }
             fragments.push(fragment);
@@ -126,7 +132,7 @@ impl Fragments {
             )));
         }
         fragments.shrink_to_fit();
-        Ok(Fragments(fragments))
+        Ok(Fragments(fragments, collation.clone()))
     }
 
     /// All of them, in key order.
@@ -139,14 +145,14 @@ impl Fragments {
     #[inline]
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
-        self.0.partition_point(|fragment| fragment.end.as_slice() <= key)
+        self.0.partition_point(|fragment| self.1.le(&fragment.end, key))
     }
 
     /// The fragment over `key`.
     #[inline]
     #[must_use]
     pub fn covering(&self, key: &[u8]) -> Option<&Fragment> {
-        self.0.get(self.find(key)).filter(|fragment| fragment.start.as_slice() <= key)
+        self.0.get(self.find(key)).filter(|fragment| self.1.le(&fragment.start, key))
     }
 
     /// Smallest and largest number.
@@ -171,14 +177,14 @@ pub fn seq_range(fragments: &[Fragment]) -> Option<(SeqNo, SeqNo)> {
     Some((*least, *greatest))
 }
 
-fn decode_fragment(fields: &mut Fields<'_>) -> Result<Fragment> {
+fn decode_fragment(fields: &mut Fields<'_>, collation: &Collation) -> Result<Fragment> {
     let [start_len, end_len] = [fields.varint()? as usize, fields.varint()? as usize];
     let numbers = fields.varint()? as usize;
     if start_len.max(end_len) > END_BYTES_MAX {
         return Err(Error::corrupt("range delete with an end beyond the limit of keys"));
     }
     let (start, end) = (fields.take(start_len)?.to_vec(), fields.take(end_len)?.to_vec());
-    if start >= end {
+    if collation.le(&end, &start) && !collation.is_missing() {
         return Err(Error::corrupt("range delete of an empty range"));
     }
     // Not beyond what is there, whatever the number says.

@@ -5,12 +5,12 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use terrane_base::options::Compression;
-use terrane_base::{ExtentId, Kind, SeqNo, TableId, key};
+use terrane_base::{Collation, ExtentId, Kind, SeqNo, TableId, key};
 use terrane_format::extent::{self, ExtentMeta, Footer, Handle, check};
 use terrane_format::index::IndexBuilder;
 use terrane_format::manifest::edit::decode_edits;
 use terrane_format::manifest::{Edit, EditOp, Place};
-use terrane_format::range_deletes::{Fragment, Fragments, last_key_before};
+use terrane_format::range_deletes::{Fragment, Fragments};
 
 const ID: ExtentId = ExtentId { file: 0, slot: 3 };
 
@@ -108,9 +108,9 @@ fn what_contradicts_itself_is_refused() {
 
 #[test]
 fn the_last_key_before_an_end() {
-    assert_eq!(last_key_before(b"k\0"), b"k");
-    assert_eq!(last_key_before(b"k"), b"k");
-    assert_eq!(last_key_before(b"\0"), b"");
+    assert_eq!(Collation::BYTES.last_before(b"k\0"), b"k".as_slice());
+    assert_eq!(Collation::BYTES.last_before(b"k"), b"k".as_slice());
+    assert_eq!(Collation::BYTES.last_before(b"\0"), b"".as_slice());
 }
 
 proptest! {

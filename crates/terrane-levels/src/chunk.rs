@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use terrane_base::key::{common_len, head};
+use terrane_base::Collation;
 use terrane_base::prefetch::prefetch_lines;
 use terrane_format::extent::ExtentMeta;
 use terrane_table::Extent;
@@ -33,6 +33,8 @@ pub(crate) const CHUNK_LEN_MIN: usize = CHUNK_LEN_MAX / 4;
 /// Extents of a group, and groups of a chunk.
 const GROUP_LEN: usize = 16;
 const GROUPS_MAX: usize = 8;
+/// In the place of the length of a prefix: a comparator orders the keys, and all heads are the same.
+const BY_COMPARATOR: u32 = u32::MAX;
 /// Bytes of the common prefix that are kept; what is beyond it belongs to the heads.
 const PREFIX_MAX: usize = 60;
 
@@ -40,6 +42,13 @@ const PREFIX_MAX: usize = 60;
 pub trait HasMeta: Clone + Send + Sync + Debug {
     /// The extent's description.
     fn meta(&self) -> &ExtentMeta;
+}
+
+/// The key up to which an extent reaches. Where its comparator is not at hand nothing is known of its range: then it is taken
+/// for its smallest key, by whose bytes such extents are sorted.
+#[inline]
+pub(crate) fn top(meta: &ExtentMeta) -> &[u8] {
+    if meta.collation.is_missing() { &meta.smallest } else { &meta.largest }
 }
 
 impl HasMeta for Arc<ExtentMeta> {
@@ -150,10 +159,11 @@ impl<E: HasMeta> Group<E> {
     /// Requires: at most [`GROUP_LEN`] items, whose keys all have the first `prefix_len` bytes in common.
     fn new(items: &[E], prefix_len: usize) -> Self {
         let head_of = |at: usize, key: fn(&ExtentMeta) -> &[u8]| {
-            items.get(at).map_or(u64::MAX, |item| head(&key(item.meta())[prefix_len..]))
+            let head = |meta: &ExtentMeta| meta.collation.head(&key(meta)[prefix_len..]);
+            items.get(at).map_or(u64::MAX, |item| head(item.meta()))
         };
         Group {
-            largest: std::array::from_fn(|at| head_of(at, |meta| &meta.largest)),
+            largest: std::array::from_fn(|at| head_of(at, top)),
             smallest: std::array::from_fn(|at| head_of(at, |meta| &meta.smallest)),
             items: std::array::from_fn(|at| items.get(at).cloned()),
         }
@@ -167,16 +177,18 @@ impl<E: HasMeta> Chunk<E> {
         let totals = items.iter().fold(Totals::default(), |sum, item| sum.plus(Totals::of(item.meta())));
         let decay = Decay::of(items.iter().map(HasMeta::meta));
         let first = items[0].meta().smallest.as_slice();
-        let prefix_len = common_len(first, &items[items.len() - 1].meta().largest).min(PREFIX_MAX);
+        let collation = &items[0].meta().collation;
+        let prefix_len = collation.common_len(first, top(items[items.len() - 1].meta())).min(PREFIX_MAX);
         let mut prefix = [0; PREFIX_MAX];
         prefix[..prefix_len].copy_from_slice(&first[..prefix_len]);
         let groups: Arc<[_]> = items.chunks(GROUP_LEN).map(|part| Group::new(part, prefix_len)).collect();
-        let last = |part: &[E]| head(&part[part.len() - 1].meta().largest[prefix_len..]);
+        let last = |part: &[E]| collation.head(&top(part[part.len() - 1].meta())[prefix_len..]);
         let mut tops = [u64::MAX; GROUPS_MAX];
         for (top, part) in tops.iter_mut().zip(items.chunks(GROUP_LEN)) {
             *top = last(part);
         }
-        Chunk { tops, prefix, prefix_len: prefix_len as u32, groups, len: items.len(), totals, decay }
+        let prefix_len = if collation.is_bytes() { prefix_len as u32 } else { BY_COMPARATOR };
+        Chunk { tops, prefix, prefix_len, groups, len: items.len(), totals, decay }
     }
 
     /// How many extents.
@@ -222,10 +234,15 @@ impl<E: HasMeta> Chunk<E> {
         let found = group.items[index % GROUP_LEN].as_ref()?;
         let is_covered = match group.smallest[index % GROUP_LEN].cmp(&wanted) {
             Ordering::Less => true,
-            Ordering::Equal => found.meta().smallest.as_slice() <= key,
+            Ordering::Equal => found.meta().collation.le(&found.meta().smallest, key),
             Ordering::Greater => false,
         };
         is_covered.then_some(found)
+    }
+
+    /// How the keys are ordered.
+    pub(crate) fn collation(&self) -> &Collation {
+        &self.get(0).meta().collation
     }
 
     pub(crate) fn smallest(&self) -> &[u8] {
@@ -233,15 +250,15 @@ impl<E: HasMeta> Chunk<E> {
     }
 
     pub(crate) fn largest(&self) -> &[u8] {
-        &self.get(self.len - 1).meta().largest
+        top(self.get(self.len - 1).meta())
     }
 
     /// The head of a key that has the common prefix; on which side of the chunk it lies if it has not.
     #[inline]
     fn head_of(&self, key: &[u8]) -> Result<u64, Ordering> {
-        let prefix = &self.prefix[..self.prefix_len as usize];
+        let Some(prefix) = self.prefix.get(..self.prefix_len as usize) else { return Ok(0) };
         match key.strip_prefix(prefix) {
-            Some(rest) => Ok(head(rest)),
+            Some(rest) => Ok(Collation::BYTES.head(rest)),
             // A key that is a part of the prefix comes before every key that has it.
             None => Err(key.cmp(prefix)),
         }
@@ -270,7 +287,8 @@ impl<E: HasMeta> Chunk<E> {
         }
         while low < high {
             let middle = low.midpoint(high);
-            if self.get(middle).meta().largest.as_slice() < key {
+            let meta = self.get(middle).meta();
+            if meta.collation.lt(top(meta), key) {
                 low = middle + 1;
             } else {
                 high = middle;

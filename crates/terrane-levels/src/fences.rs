@@ -9,7 +9,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use terrane_base::key::{common_len, head};
+use terrane_base::Collation;
+use terrane_base::key::head;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fences {
@@ -19,6 +20,8 @@ pub(crate) struct Fences {
     heads: Vec<u64>,
     /// The last head of each full stretch.
     samples: Vec<u64>,
+    /// How the keys are ordered. Under a comparator heads say nothing and whole keys are compared.
+    collation: Collation,
 }
 
 /// Heads in a stretch: two cache lines.
@@ -35,10 +38,11 @@ impl Fences {
     }
 
     /// Starts over if the first and the last key no longer have the prefix, and no more, in common.
-    pub(crate) fn settle<'k>(&mut self, key: impl Fn(usize) -> &'k [u8]) {
+    pub(crate) fn settle<'k>(&mut self, collation: &Collation, key: impl Fn(usize) -> &'k [u8]) {
+        self.collation = collation.clone();
         let count = self.heads.len();
         let (first, last) = if count == 0 { (&[][..], &[][..]) } else { (key(0), key(count - 1)) };
-        let prefix_len = common_len(first, last);
+        let prefix_len = collation.common_len(first, last);
         if first[..prefix_len] != self.prefix[..] {
             self.prefix = first[..prefix_len].into();
             self.heads = (0..count).map(|index| head(&key(index)[prefix_len..])).collect();
@@ -50,6 +54,9 @@ impl Fences {
     /// for only where heads are equal.
     #[inline]
     pub(crate) fn find<'k>(&self, key: &[u8], full: impl Fn(usize) -> &'k [u8]) -> usize {
+        if !self.collation.is_bytes() {
+            return self.first_whole_not_less(key, (0, self.heads.len()), full);
+        }
         let front = &key[..key.len().min(self.prefix.len())];
         match front.cmp(&self.prefix) {
             Ordering::Less => return 0,
@@ -57,20 +64,36 @@ impl Fences {
             Ordering::Equal => {}
         }
         let wanted = head(&key[front.len()..]);
-        let mut low = self.first_not_less(wanted);
+        let low = self.first_not_less(wanted);
         if self.heads.get(low) != Some(&wanted) {
             return low;
         }
-        let mut high = low + self.heads[low..].partition_point(|&head| head == wanted);
+        let high = low + self.heads[low..].partition_point(|&head| head == wanted);
+        self.first_whole_not_less(key, (low, high), full)
+    }
+
+    /// As [`Fences::find`] among some fences, by whole keys.
+    fn first_whole_not_less<'k>(
+        &self,
+        key: &[u8],
+        (mut low, mut high): (usize, usize),
+        full: impl Fn(usize) -> &'k [u8],
+    ) -> usize {
         while low < high {
             let middle = low.midpoint(high);
-            if full(middle) < key {
+            if self.collation.lt(full(middle), key) {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
         low
+    }
+
+    /// How the keys are ordered.
+    #[inline]
+    pub(crate) fn collation(&self) -> &Collation {
+        &self.collation
     }
 
     #[inline]

@@ -168,7 +168,8 @@ impl<E: HasMeta> Level<E> {
         };
         let starts_by = |key: &[u8], inclusive: bool| {
             let found = self.find(key);
-            let reaches = |smallest: &[u8]| smallest < key || (inclusive && smallest == key);
+            let collation = self.fences.collation();
+            let reaches = |smallest: &[u8]| collation.lt(smallest, key) || (inclusive && smallest == key);
             found + usize::from(found < self.len() && reaches(&self.get(found).meta().smallest))
         };
         let end = match upper {
@@ -259,7 +260,8 @@ impl<E: HasMeta> Level<E> {
         // In key order on both sides, and a chunk that is shared begins with the same key.
         let mut theirs = other.chunks.iter().peekable();
         let is_shared = |chunk: &&Chunk<E>| {
-            while theirs.next_if(|their| their.smallest() < chunk.smallest()).is_some() {}
+            let collation = self.fences.collation();
+            while theirs.next_if(|their| collation.lt(their.smallest(), chunk.smallest())).is_some() {}
             theirs.peek().is_some_and(|their| their.is_same(chunk))
         };
         self.chunks.iter().filter(is_shared).count()

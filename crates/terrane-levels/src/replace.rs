@@ -7,9 +7,10 @@
 
 use std::ops::Range;
 
-use terrane_base::{Error, Result};
+use terrane_base::{Collation, Error, Result};
+use terrane_format::extent::ExtentMeta;
 
-use crate::chunk::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, Chunk, HasMeta, Totals};
+use crate::chunk::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, Chunk, HasMeta, Totals, top};
 use crate::level::{Level, Removal};
 
 /// New chunks for a range of old ones. Stretches are in order and do not touch.
@@ -26,7 +27,7 @@ impl<E: HasMeta> Level<E> {
         mut added: Vec<E>,
     ) -> Result<(Vec<Stretch<E>>, Vec<E>)> {
         let gone = self.locate(removed)?;
-        added.sort_by(|a, b| a.meta().smallest.cmp(&b.meta().smallest));
+        added.sort_by(|a, b| a.meta().collation.cmp(&a.meta().smallest, &b.meta().smallest));
         let mut stretches = Vec::new();
         let mut gone_rest = gone.as_slice();
         let mut added_rest = added.as_slice();
@@ -34,7 +35,7 @@ impl<E: HasMeta> Level<E> {
             let (gone_end, added_end) = match self.chunks.get(old.end) {
                 Some(next) => (
                     gone_rest.partition_point(|&index| index < self.starts[old.end] as usize),
-                    added_rest.partition_point(|item| item.meta().smallest.as_slice() < next.smallest()),
+                    added_rest.partition_point(|item| begins_before(item.meta(), next.smallest())),
                 ),
                 None => (gone_rest.len(), added_rest.len()),
             };
@@ -136,7 +137,8 @@ impl<E: HasMeta> Level<E> {
             if gone.next_if_eq(&index).is_some() {
                 continue;
             }
-            while let Some(first) = added.next_if(|added| added.meta().smallest < item.meta().smallest) {
+            while let Some(first) = added.next_if(|added| begins_before(added.meta(), &item.meta().smallest))
+            {
                 push(first)?;
             }
             push(item)?;
@@ -171,8 +173,14 @@ impl<E: HasMeta> Level<E> {
             self.chunks.splice(old, new);
             self.totals = self.totals.minus(went).plus(came);
         }
-        self.fences.settle(|index| self.chunks[index].largest());
+        let collation = self.chunks.first().map_or(Collation::BYTES, |chunk| chunk.collation().clone());
+        self.fences.settle(&collation, |index| self.chunks[index].largest());
     }
+}
+
+/// Whether an extent begins before `key`.
+fn begins_before(meta: &ExtentMeta, key: &[u8]) -> bool {
+    meta.collation.lt(&meta.smallest, key)
 }
 
 /// Cuts items evenly into as few chunks as hold them.
@@ -184,11 +192,12 @@ fn cut<E: HasMeta>(items: &[E]) -> Vec<Chunk<E>> {
 /// Checks that `item` is in order itself and begins after `last` ends.
 pub(crate) fn check_order<E: HasMeta>(last: Option<&E>, item: &E) -> Result<()> {
     let meta = item.meta();
-    if meta.smallest > meta.largest {
+    let collation = &meta.collation;
+    if collation.lt(top(meta), &meta.smallest) {
         return Err(Error::invalid(format!("extent {} has a smallest key above its largest", meta.id)));
     }
     match last.map(HasMeta::meta) {
-        Some(last) if last.largest >= meta.smallest && !terrane_base::planted!(AcceptOverlap) => {
+        Some(last) if collation.le(&meta.smallest, top(last)) && !terrane_base::planted!(AcceptOverlap) => {
             Err(Error::invalid(format!("extents {} and {} overlap", last.id, meta.id)))
         }
         _ => Ok(()),

@@ -43,7 +43,7 @@ impl ExtentList for Vec<Arc<Extent>> {
     }
 
     fn find(&self, key: &[u8]) -> usize {
-        self.partition_point(|extent| extent.meta.largest.as_slice() < key)
+        self.partition_point(|extent| extent.meta.collation.lt(&extent.meta.largest, key))
     }
 }
 
@@ -144,7 +144,7 @@ impl LevelCursor {
         if admitted < index {
             let sought = cursor.seek_last();
             self.settle_or_cross(sought, true)?;
-        } else if cursor.extent().meta.smallest.as_slice() < key {
+        } else if cursor.extent().starts_before(key) {
             let sought = cursor.seek_before(key);
             self.settle_or_cross(sought, true)?;
         } else {
@@ -272,7 +272,7 @@ impl Cursor for LevelCursor {
             return self.seek_before_within(key, index);
         }
         if let Some(cursor) = self.open(index) {
-            let starts_before = cursor.extent().meta.smallest.as_slice() < key;
+            let starts_before = cursor.extent().starts_before(key);
             if starts_before {
                 let sought = cursor.seek_before(key);
                 return self.settle_or_cross(sought, true);

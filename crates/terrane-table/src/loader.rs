@@ -252,7 +252,8 @@ fn open_range_deletes(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Res
     let Some(section) = &meta.range_deletes else { return Ok(Fragments::default()) };
     let at = section.part.offset;
     check_handle(meta, store, section.part, bytes)?;
-    let fragments = Fragments::decode(bytes).map_err(|error| placed(meta, store, at, error))?;
+    let fragments = Fragments::decode_ordered(bytes, &meta.collation);
+    let fragments = fragments.map_err(|error| placed(meta, store, at, error))?;
     let (first, last) = (fragments.all().first(), fragments.all().last());
     let ends = first.zip(last).map(|(first, last)| (&first.start, &last.end));
     if ends != Some((&section.start, &section.end)) || fragments.all().len() != section.fragments as usize {
@@ -269,8 +270,8 @@ fn open_filter(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Result<Fil
 
 fn open_index(meta: &ExtentMeta, store: &dyn Store, bytes: Vec<u8>) -> Result<IndexBlock> {
     check_handle(meta, store, meta.index, &bytes)?;
-    let mut rows =
-        IndexBlock::decode(bytes).map_err(|error| placed(meta, store, meta.index.offset, error))?;
+    let rows = IndexBlock::decode_ordered(bytes, &meta.collation);
+    let mut rows = rows.map_err(|error| placed(meta, store, meta.index.offset, error))?;
     if meta.is_numbered() {
         rows.number(meta.seq_min).map_err(|error| placed(meta, store, meta.index.offset, error))?;
     }
@@ -295,7 +296,8 @@ pub(crate) fn open_block(
     stored: Vec<u8>,
 ) -> Result<Block> {
     let block = if meta.is_numbered() { row.open_numbered_block(stored) } else { row.open_block(stored) };
-    block.map_err(|error| placed(meta, store, row.offset, error))
+    let block = block.map_err(|error| placed(meta, store, row.offset, error))?;
+    Ok(block.ordered(&meta.collation))
 }
 
 /// Checks bytes against the manifest's own copy of their checksum: a whole, but older, extent in the same place is

@@ -31,16 +31,8 @@ impl Extent {
     /// # Errors
     /// As [`Extent::get`].
     pub fn measure(&self, cache: &Arc<Cache>, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<Share> {
-        let is_above = |key: &[u8]| match lower {
-            Bound::Included(bound) => key >= bound,
-            Bound::Excluded(bound) => key > bound,
-            Bound::Unbounded => true,
-        };
-        let is_below = |key: &[u8]| match upper {
-            Bound::Included(bound) => key <= bound,
-            Bound::Excluded(bound) => key < bound,
-            Bound::Unbounded => true,
-        };
+        let is_above = |key: &[u8]| self.meta.collation.is_above(key, lower);
+        let is_below = |key: &[u8]| self.meta.collation.is_below(key, upper);
         let loader = Loader { extent: self, cache: self.bind(cache), fill_cache: true };
         let owner = loader.index()?;
         let rows = &owner.index().rows;

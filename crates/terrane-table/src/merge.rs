@@ -23,8 +23,7 @@
 use std::cmp::Ordering;
 
 use terrane_base::counters::{add, count};
-use terrane_base::key::{common_len, head};
-use terrane_base::{Cursor, Entry, Result, SeqKind, SeqNo};
+use terrane_base::{Collation, Cursor, Entry, Result, SeqKind, SeqNo};
 
 use crate::loser_tree::{Contest, LoserTree};
 use crate::shared_prefix::SharedPrefix;
@@ -48,6 +47,8 @@ pub struct MergeCursor<C> {
 /// The sources and what matches between them need.
 #[derive(Debug)]
 struct Field<C> {
+    /// How keys are ordered.
+    collation: Collation,
     sources: Vec<C>,
     ranks: Vec<u64>,
     /// Prefix of every current key; ranks start behind it.
@@ -67,6 +68,7 @@ impl<C: Cursor> MergeCursor<C> {
         let count = if sources.len() == 1 { 0 } else { sources.len() };
         MergeCursor {
             field: Field {
+                collation: Collation::BYTES,
                 sources,
                 ranks: vec![0; count],
                 shared: SharedPrefix::default(),
@@ -81,6 +83,15 @@ impl<C: Cursor> MergeCursor<C> {
             left: Vec::new(),
             waiting: Vec::new(),
         }
+    }
+
+    /// The merge, of sources whose keys are ordered so.
+    #[must_use]
+    pub fn ordered(mut self, collation: &Collation) -> Self {
+        if !collation.is_bytes() {
+            self.field.collation = collation.clone();
+        }
+        self
     }
 
     #[inline]
@@ -220,7 +231,10 @@ impl<C: Cursor> MergeCursor<C> {
                 if backward { source.seek_last()? } else { source.seek_first()? }
             }
             // One step as a rule; more for entries that appeared in between.
-            while source.entry().is_some_and(|entry| internal_order(&entry, &left) != beyond) {
+            while source
+                .entry()
+                .is_some_and(|entry| internal_order(&self.field.collation, &entry, &left) != beyond)
+            {
                 if backward { source.prev()? } else { source.next()? }
             }
         }
@@ -246,7 +260,7 @@ impl<C: Cursor> Field<C> {
     #[inline]
     fn rank(&self, index: usize) -> Option<u64> {
         let Some(entry) = self.sources[index].entry() else { return Some(u64::MAX) };
-        let head = head(self.shared.behind(entry.key)?);
+        let head = self.collation.head(self.shared.behind(entry.key)?);
         Some(if self.backward { !head } else { head })
     }
 
@@ -254,7 +268,7 @@ impl<C: Cursor> Field<C> {
     fn rank_all(&mut self) {
         let mut keys = self.sources.iter().filter_map(|source| source.entry()).map(|entry| entry.key);
         let first = keys.next().unwrap_or_default();
-        let len = keys.fold(first.len(), |len, key| common_len(&first[..len], key));
+        let len = keys.fold(first.len(), |len, key| self.collation.common_len(&first[..len], key));
         self.shared.set(&first[..len]);
         for index in 0..self.sources.len() {
             // Every current key has the shared prefix by construction.
@@ -273,8 +287,8 @@ impl<C: Cursor> Field<C> {
 
     fn order_whole(&self, a: usize, b: usize) -> Ordering {
         match (self.sources[a].entry(), self.sources[b].entry()) {
-            (Some(a), Some(b)) if self.backward => internal_order(&b, &a),
-            (Some(a), Some(b)) => internal_order(&a, &b),
+            (Some(a), Some(b)) if self.backward => internal_order(&self.collation, &b, &a),
+            (Some(a), Some(b)) => internal_order(&self.collation, &a, &b),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (None, None) => a.cmp(&b),
@@ -370,6 +384,6 @@ fn step(source: &mut impl Cursor, backward: bool, skips: bool) -> Result<()> {
 
 /// Key ascending, then number descending. The kind does not order: a number names one record.
 #[inline]
-pub(crate) fn internal_order(a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
-    a.key.cmp(b.key).then_with(|| b.seq_kind.seq().cmp(&a.seq_kind.seq()))
+pub(crate) fn internal_order(collation: &Collation, a: &Entry<'_>, b: &Entry<'_>) -> Ordering {
+    collation.cmp(a.key, b.key).then_with(|| b.seq_kind.seq().cmp(&a.seq_kind.seq()))
 }

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::Result;
+use terrane_base::{Collation, Result};
 
 use crate::cache::Cache;
 use crate::extent::Extent;
@@ -30,6 +30,8 @@ struct Cached {
 /// What was cached of the inputs of a job.
 #[derive(Debug, Default)]
 pub struct Inheritance {
+    /// How the keys are ordered.
+    collation: Collation,
     /// By first key.
     blocks: Vec<Cached>,
     /// Greatest last key of the blocks up to each one: bounds the search for overlaps.
@@ -47,13 +49,17 @@ impl Inheritance {
     pub fn of<'e>(inputs: impl Iterator<Item = &'e Arc<Extent>>, cache: &Cache) -> Inheritance {
         let mut all = Inheritance::default();
         for extent in inputs {
+            if !extent.meta.collation.is_bytes() {
+                all.collation = extent.meta.collation.clone();
+            }
             all.list(extent, cache);
         }
-        all.blocks.sort_by(|a, b| a.first.cmp(&b.first));
+        let collation = &all.collation;
+        all.blocks.sort_by(|a, b| collation.cmp(&a.first, &b.first));
         let mut reach: &[u8] = &[];
         let mut reaches = Vec::with_capacity(all.blocks.len());
         for block in &all.blocks {
-            reach = reach.max(&block.last);
+            reach = collation.max(reach, &block.last);
             reaches.push(reach.to_vec());
         }
         all.reach = reaches;
@@ -133,9 +139,10 @@ impl Inheritance {
 
     /// What was cached of the keys from `first` to `last`.
     fn claim(&self, first: &[u8], last: &[u8]) -> Option<Claim> {
-        let start = self.reach.partition_point(|reach| reach.as_slice() < first);
-        let end = self.blocks.partition_point(|block| block.first.as_slice() <= last);
-        let overlapping = self.blocks.get(start..end)?.iter().filter(|block| block.last.as_slice() >= first);
+        let start = self.reach.partition_point(|reach| self.collation.lt(reach, first));
+        let end = self.blocks.partition_point(|block| self.collation.le(&block.first, last));
+        let blocks = self.blocks.get(start..end)?.iter();
+        let overlapping = blocks.filter(|block| self.collation.le(first, &block.last));
         let mut claim = Claim::default();
         for block in overlapping {
             claim.established += u32::from(block.is_established);

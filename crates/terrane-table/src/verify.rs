@@ -6,10 +6,11 @@
 
 use terrane_base::{Error, Moment, Result, SeqNo};
 use terrane_format::block::{Block, BlockCursor};
+use terrane_format::extent::check::hull;
 use terrane_format::extent::{Expiry, ExtentMeta, FOOTER_BYTES_MAX, Footer};
 use terrane_format::filter::{self, Filter};
 use terrane_format::index::{IndexBlock, IndexRow};
-use terrane_format::range_deletes::{Fragment, Fragments};
+use terrane_format::range_deletes::Fragments;
 use terrane_storage::Store;
 
 use crate::loader::{open_block, placed, read, read_filter, read_index, read_range_deletes};
@@ -113,7 +114,10 @@ impl Check<'_> {
         if let Some(first) = cursor.entry(block) {
             self.expect(row.offset, "first key of a block", &row.first_key, &first.key);
             let follows = last.is_none_or(|(key, seq)| {
-                key.as_slice() < first.key || (key == first.key && seq > first.seq_kind.seq())
+                let collation = &self.meta.collation;
+                collation.is_missing()
+                    || collation.lt(&key, first.key)
+                    || (key == first.key && seq > first.seq_kind.seq())
             });
             if !follows {
                 self.find(row.offset, "block starts before the end of the one in front of it".into());
@@ -162,12 +166,14 @@ impl Check<'_> {
         let least = rows.rows().map(|row| row.seq_min).chain(least).min();
         let greatest = rows.rows().map(|row| row.seq_max).chain(greatest).max();
         let (first, last) = (rows.rows().next(), rows.rows().next_back());
-        let smallest = first.iter().map(|row| row.first_key).chain(start.map(|first| &*first.start)).min();
-        let largest = last.iter().map(|row| row.last_key).chain(end.map(Fragment::last_key)).max();
+        let entries = first.as_ref().zip(last.as_ref()).map(|(first, last)| (first.first_key, last.last_key));
+        let (smallest, largest) = hull((entries, start.zip(end)), &meta.collation);
         self.expect(at, "smallest number", &Some(meta.seq_min), &least);
         self.expect(at, "largest number", &Some(meta.seq_max), &greatest);
-        self.expect(at, "smallest key", &Some(&*meta.smallest), &smallest);
-        self.expect(at, "largest key", &Some(&*meta.largest), &largest);
+        if !meta.collation.is_missing() {
+            self.expect(at, "smallest key", &meta.smallest, &smallest);
+            self.expect(at, "largest key", &meta.largest, &largest);
+        }
     }
 
     /// What is said of entries that expire is true of some that are there: those of copied blocks may not have been looked at.

@@ -21,7 +21,7 @@ mod size;
 use prefixes::Prefixes;
 pub use settings::WriterSettings;
 
-use terrane_base::{Entry, Error, Moment, Result, SeqNo, key, varint};
+use terrane_base::{Collation, Entry, Error, Moment, Result, SeqNo, key, varint};
 use terrane_format::block::{self, BlockBuilder, BlockCursor};
 use terrane_format::codec::Encoder;
 use terrane_format::extent::{self, Expiry, ExtentMeta};
@@ -65,6 +65,8 @@ impl Totals {
 #[derive(Debug)]
 pub struct ExtentWriter {
     settings: WriterSettings,
+    /// How the keys of the table are ordered.
+    collation: Collation,
     encoder: Encoder,
     block: BlockBuilder,
     /// The blocks so far, as stored.
@@ -102,6 +104,7 @@ impl ExtentWriter {
         }
         Ok(ExtentWriter {
             settings,
+            collation: Collation::BYTES,
             encoder: Encoder::new(settings.compression)?,
             block: BlockBuilder::new(settings.block_encoding),
             bytes: Vec::with_capacity(SLOT_BYTES),
@@ -117,6 +120,12 @@ impl ExtentWriter {
             range_bytes: 0,
             moments: Vec::new(),
         })
+    }
+
+    /// The writer, for extents of a table whose keys are ordered so. Requires: nothing was added.
+    #[must_use]
+    pub fn ordered(self, collation: &Collation) -> Self {
+        ExtentWriter { block: self.block.ordered(collation), collation: collation.clone(), ..self }
     }
 
     /// Adds an entry.
@@ -292,7 +301,7 @@ impl ExtentWriter {
 
     /// Checks that a block beginning with `key` may follow the blocks so far.
     fn check_follows(&self, key: &[u8], seq: Option<SeqNo>) -> Result<()> {
-        let follows = match self.last_key.as_slice().cmp(key) {
+        let follows = match self.collation.cmp(&self.last_key, key) {
             std::cmp::Ordering::Less => true,
             std::cmp::Ordering::Equal => seq.zip(self.last_seq).is_some_and(|(seq, last)| last > seq),
             std::cmp::Ordering::Greater => false,

@@ -103,7 +103,10 @@ impl Batch {
     /// As [`Batch::put`], and `Invalid` if `start` is not less than `end`.
     pub fn delete_range(&mut self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
         table.encoding(start, |start| {
-            table.encoding(end, |end| self.change(table, |records, id| records.delete_range(id, start, end)))
+            let collation = table.inner.sense.collation();
+            table.encoding(end, |end| {
+                self.change(table, |records, id| records.delete_range_ordered(id, start, end, collation))
+            })
         })
     }
 

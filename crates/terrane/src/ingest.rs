@@ -86,7 +86,7 @@ impl ExtentFileWriter {
             compression: options.compression_last,
             ..WriterSettings::default()
         };
-        let names = (order.as_deref().map(Order::name), options.merge_operator.get());
+        let names = (order.as_deref(), options.merge_operator.get());
         let inner = ExternalWriter::create(disk, path.as_ref(), settings, names)?;
         Ok(ExtentFileWriter { inner, order })
     }

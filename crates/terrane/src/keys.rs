@@ -16,7 +16,11 @@ impl Table {
     pub(crate) fn encoding<R>(&self, key: &[u8], go: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
         match &self.order {
             None => go(key),
-            Some(order) => go(&order.encode(key)?),
+            Some(order) => {
+                let done = go(&order.encode(key)?)?;
+                // What was found by a comparator that failed meanwhile is not told.
+                order.collation().check().map(|()| done)
+            }
         }
     }
 
@@ -85,7 +89,8 @@ impl Table {
             };
             Ok(if matches!(bound, Bound::Included(_)) { Bound::Included(key) } else { Bound::Excluded(key) })
         };
-        Ok(Bounds { lower: own(range.start_bound())?, upper: own(range.end_bound())? })
+        let (lower, upper) = (own(range.start_bound())?, own(range.end_bound())?);
+        Ok(Bounds { lower, upper, collation: self.inner.sense.collation().clone() })
     }
 
     /// The keys that begin with `prefix` as bounds of encoded ones.

@@ -122,6 +122,7 @@ pub use repair::{repair, repair_with_functions};
 pub use snapshot::Snapshot;
 pub use table::Table;
 pub use table_options::TableOptions;
+pub use terrane_base::collation::Comparator;
 pub use terrane_base::counters::{ReadCounters, read_counters};
 pub use terrane_base::env::Env;
 pub use terrane_base::error::{Place, WaitsFor};

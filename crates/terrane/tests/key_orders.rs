@@ -251,6 +251,21 @@ proptest! {
     }
 
     #[test]
+    fn the_shortest_first_by_a_comparator((ops, probes) in case(WhichOrder::Shortest)) {
+        run(WhichOrder::Shortest, &ops, &probes);
+    }
+
+    #[test]
+    fn decimal_numbers_by_a_comparator((ops, probes) in case(WhichOrder::Decimal)) {
+        run(WhichOrder::Decimal, &ops, &probes);
+    }
+
+    #[test]
+    fn from_the_last_byte_on_by_a_comparator((ops, probes) in case(WhichOrder::Backward)) {
+        run(WhichOrder::Backward, &ops, &probes);
+    }
+
+    #[test]
     fn letters_without_case((ops, probes) in case(WhichOrder::Letters)) {
         run(WhichOrder::Letters, &ops, &probes);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::{CompactionFilter, Error, FilterDecision, Kind, Result, SeqNo, callback};
+use terrane_base::{Collation, CompactionFilter, Error, FilterDecision, Kind, Result, SeqNo, callback};
 
 use crate::control::{Filtering, JobControl};
 
@@ -20,13 +20,15 @@ pub(super) struct Judge {
     seen: SeqNo,
     /// Rows before this key go unasked.
     until: Vec<u8>,
+    /// How keys are ordered.
+    collation: Collation,
 }
 
 impl Judge {
     /// The job's, if it has one.
-    pub(super) fn of(control: &JobControl) -> Option<Judge> {
+    pub(super) fn of(control: &JobControl, collation: &Collation) -> Option<Judge> {
         let Filtering { filter, seen } = control.filtering()?.clone();
-        Some(Judge { filter, seen, until: Vec::new() })
+        Some(Judge { filter, seen, until: Vec::new(), collation: collation.clone() })
     }
 
     /// Asks about a row.
@@ -37,7 +39,7 @@ impl Judge {
         if seq <= self.seen && !terrane_base::planted!(FilterUnderSnapshot) {
             return Ok(Sentence::Keep);
         }
-        if key < self.until.as_slice() {
+        if self.collation.lt(key, &self.until) {
             return Ok(Sentence::Remove);
         }
         let decision = callback::call(|| self.filter.filter(key, value));

@@ -12,10 +12,10 @@ mod divide;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use terrane_base::{Entry, Error, ExtentId, Result, key};
+use terrane_base::{Entry, Error, ExtentId, Result};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::index::IndexRow;
-use terrane_format::range_deletes::{Fragment, last_key_before};
+use terrane_format::range_deletes::Fragment;
 use terrane_storage::{SLOT_BYTES, Store};
 use terrane_table::{ExtentWriter, WriterSettings};
 
@@ -76,7 +76,8 @@ impl<'a> Output<'a> {
             block_encoding: spec.output.block_encoding,
             filter_bits_per_key: spec.output.filter_bits_per_key,
             compression: spec.output.compression,
-        })?;
+        })?
+        .ordered(spec.collation());
         if let Some(extractor) = control.extractor() {
             writer.filter_prefixes(extractor.clone());
         }
@@ -130,7 +131,7 @@ impl<'a> Output<'a> {
 
     /// Puts the range deletes that begin before `key`, the least that comes next, into extents.
     fn take_ranges_before(&mut self, key: &[u8], work: &mut Work) -> Result<()> {
-        while self.next_begins(|start| start < key) {
+        while self.next_begins(|start| self.spec.collation().lt(start, key)) {
             self.take_range(Some(key), work)?;
         }
         Ok(())
@@ -162,12 +163,14 @@ impl<'a> Output<'a> {
         let Some(last) = self.next_range.checked_sub(1).map(|taken| &self.ranges[taken]) else {
             return false;
         };
-        self.writer.range_delete_count() == 1 && !self.writer.has_entries() && last.last_key() >= start
+        let collation = self.spec.collation();
+        let reaches = collation.le(start, &last.last_key(collation));
+        self.writer.range_delete_count() == 1 && !self.writer.has_entries() && reaches
     }
 
     /// Puts the range deletes that begin up to `key` into the present extent.
     fn take_ranges_to(&mut self, key: &[u8]) -> Result<()> {
-        while self.next_begins(|start| start <= key) {
+        while self.next_begins(|start| self.spec.collation().le(start, key)) {
             self.push_range()?;
         }
         Ok(())
@@ -187,11 +190,12 @@ impl<'a> Output<'a> {
     fn cut_range(&mut self, next: &[u8]) {
         let Some(taken) = self.next_range.checked_sub(1) else { return };
         let last = &self.ranges[taken];
-        if self.writer.range_delete_bytes() == 0 || last_key_before(&last.end) < next {
+        let collation = self.spec.collation();
+        if self.writer.range_delete_bytes() == 0 || collation.lt(&last.last_key(collation), next) {
             return;
         }
         let entry = if self.writer.has_entries() { self.writer.last_key() } else { &[] };
-        let end = key::successor(entry.max(&last.start));
+        let end = collation.successor(collation.max(entry, &last.start));
         if let Some(behind) = self.writer.cut_range_delete(&end) {
             self.ranges[taken] = behind;
             self.next_range = taken;
@@ -237,7 +241,7 @@ impl<'a> Output<'a> {
         if !self.writer.is_empty() && (is_full || self.cut_is_due) {
             self.close(Some(row.first_key), work)?;
         }
-        if self.writer.has_entries() && self.writer.last_key() >= row.first_key {
+        if self.writer.has_entries() && self.spec.collation().le(row.first_key, self.writer.last_key()) {
             return Err(out_of_order());
         }
         self.take_ranges_to(row.first_key)?;
@@ -283,7 +287,7 @@ impl<'a> Output<'a> {
             self.divide_taken(Some(key), work)?;
         }
         while let Some(grandparent) = self.spec.grandparents.get(self.grandparent)
-            && grandparent.largest.as_slice() < key
+            && self.spec.collation().lt(&grandparent.largest, key)
         {
             if !self.writer.is_empty() {
                 self.met_bytes += grandparent.bytes;
@@ -312,8 +316,9 @@ impl<'a> Output<'a> {
 
     /// Takes an extent in, which inputs that say the truth give out in order.
     fn push(&mut self, meta: Arc<ExtentMeta>) -> Result<()> {
-        let is_in_order = meta.smallest <= meta.largest
-            && self.added.last().is_none_or(|last| last.largest < meta.smallest);
+        let collation = self.spec.collation();
+        let is_in_order = collation.le(&meta.smallest, &meta.largest)
+            && self.added.last().is_none_or(|last| collation.lt(&last.largest, &meta.smallest));
         self.added.push(meta);
         if is_in_order { Ok(()) } else { Err(out_of_order()) }
     }

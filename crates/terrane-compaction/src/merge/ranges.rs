@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
-use terrane_base::{Result, SeqNo, key};
+use terrane_base::{Collation, Result, SeqNo};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::range_deletes::Fragment;
 
@@ -27,6 +27,8 @@ pub(super) struct Ranges {
     fragments: Vec<Fragment>,
     /// Live snapshots, ascending.
     snapshots: Vec<SeqNo>,
+    /// How keys are ordered.
+    collation: Collation,
     /// The first fragment that ends behind the key asked for last; keys ascend.
     at: usize,
 }
@@ -47,8 +49,9 @@ impl Ranges {
         }
         let mut snapshots = spec.snapshots.clone();
         snapshots.sort_unstable();
-        let fragments = fragmented(&memory, &snapshots);
-        Ok(Ranges { fragments, snapshots, at: 0 })
+        let collation = spec.collation().clone();
+        let fragments = fragmented(&memory, &snapshots, &collation);
+        Ok(Ranges { fragments, snapshots, collation, at: 0 })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -58,10 +61,10 @@ impl Ranges {
     /// Whether a range delete hides version `seq` of `key` from everybody. Keys that are asked for ascend.
     #[inline]
     pub(super) fn hides(&mut self, key: &[u8], seq: SeqNo) -> bool {
-        while self.fragments.get(self.at).is_some_and(|fragment| fragment.end.as_slice() <= key) {
+        while self.fragments.get(self.at).is_some_and(|fragment| self.collation.le(&fragment.end, key)) {
             self.at += 1;
         }
-        let over = self.fragments.get(self.at).filter(|fragment| fragment.start.as_slice() <= key);
+        let over = self.fragments.get(self.at).filter(|fragment| self.collation.le(&fragment.start, key));
         over.and_then(|fragment| fragment.next_above(seq)).is_some_and(|by| self.is_one_stripe(seq, by))
     }
 
@@ -70,12 +73,12 @@ impl Ranges {
         let mut reached = first;
         for fragment in &self.fragments[self.over(first, last)] {
             let by = fragment.next_above(seq_max).filter(|by| self.is_one_stripe(seq_min, *by));
-            if fragment.start.as_slice() > reached || by.is_none() {
+            if self.collation.lt(reached, &fragment.start) || by.is_none() {
                 return false;
             }
             reached = &fragment.end;
         }
-        reached > last
+        self.collation.lt(last, reached)
     }
 
     /// Whether some of what has keys `first` to `last` and numbers from `seq_min` on may be hidden, or a block over so many
@@ -88,28 +91,29 @@ impl Ranges {
 
     /// Whether a fragment has keys among `first` to `last`, or ends right before: an extent there is not re-linked.
     pub(super) fn touch(&self, first: &[u8], last: &[u8]) -> bool {
-        let next = self.fragments.partition_point(|fragment| fragment.end.as_slice() < first);
-        self.fragments.get(next).is_some_and(|fragment| fragment.start.as_slice() <= last)
+        let next = self.fragments.partition_point(|fragment| self.collation.lt(&fragment.end, first));
+        self.fragments.get(next).is_some_and(|fragment| self.collation.le(&fragment.start, last))
     }
 
     /// What the output must have, in key order.
     pub(super) fn surviving(&self, spec: &JobSpec) -> Vec<Fragment> {
+        let collation = &self.collation;
         let mut survivors: Vec<Fragment> = Vec::new();
         for fragment in &self.fragments {
             let first = spec.below.partition_point(|range| range.ends_before(&fragment.start));
             let kept = self.kept_for_snapshots(spec, fragment);
             let mut from = fragment.start.clone();
             for range in &spec.below[first..] {
-                if range.start >= fragment.end {
+                if collation.le(&fragment.end, &range.start) {
                     break;
                 }
-                let start = range.start.clone().max(from.clone());
-                add(&mut survivors, &from, &start, &kept);
-                let end = end_of(range).filter(|end| *end < fragment.end);
+                let start = collation.max(&range.start, &from).clone();
+                add(&mut survivors, (&from, &start), &kept, collation);
+                let end = end_of(range).filter(|end| collation.lt(end, &fragment.end));
                 from = end.unwrap_or_else(|| fragment.end.clone());
-                add(&mut survivors, &start, &from, &fragment.seqs);
+                add(&mut survivors, (&start, &from), &fragment.seqs, collation);
             }
-            add(&mut survivors, &from, &fragment.end, &kept);
+            add(&mut survivors, (&from, &fragment.end), &kept, collation);
         }
         survivors
     }
@@ -119,7 +123,10 @@ impl Ranges {
         if self.snapshots.is_empty() {
             return Vec::new();
         }
-        let is_over = |meta: &&ExtentMeta| meta.smallest < fragment.end && meta.largest >= fragment.start;
+        let is_over = |meta: &&ExtentMeta| {
+            self.collation.lt(&meta.smallest, &fragment.end)
+                && self.collation.le(&fragment.start, &meta.largest)
+        };
         let metas = spec.inputs.iter().flat_map(|input| &input.extents).filter(is_over);
         let oldest = metas.map(|meta| meta.seq_min).min().unwrap_or_default();
         let is_kept = |seq: &&SeqNo| !self.is_one_stripe(oldest, **seq);
@@ -128,9 +135,9 @@ impl Ranges {
 
     /// The fragments that have keys among `first` to `last`.
     fn over(&self, first: &[u8], last: &[u8]) -> Range<usize> {
-        let start = self.fragments.partition_point(|fragment| fragment.end.as_slice() <= first);
+        let start = self.fragments.partition_point(|fragment| self.collation.le(&fragment.end, first));
         let rest = &self.fragments[start..];
-        start..start + rest.partition_point(|fragment| fragment.start.as_slice() <= last)
+        start..start + rest.partition_point(|fragment| self.collation.le(&fragment.start, last))
     }
 
     /// Whether every reader that sees `older` sees `newer`, too.
@@ -145,15 +152,15 @@ impl Ranges {
 /// Where a range ends, exclusively; `None`: nowhere.
 fn end_of(range: &KeyRange) -> Option<Vec<u8>> {
     match &range.end {
-        Bound::Included(end) => Some(key::successor(end)),
+        Bound::Included(end) => Some(range.collation.successor(end)),
         Bound::Excluded(end) => Some(end.clone()),
         Bound::Unbounded => None,
     }
 }
 
 /// Adds a stretch behind all others, unless it is empty or has no number.
-fn add(fragments: &mut Vec<Fragment>, start: &[u8], end: &[u8], seqs: &[SeqNo]) {
-    if start >= end || seqs.is_empty() {
+fn add(fragments: &mut Vec<Fragment>, (start, end): (&[u8], &[u8]), seqs: &[SeqNo], collation: &Collation) {
+    if collation.le(end, start) || seqs.is_empty() {
         return;
     }
     if let Some(last) = fragments.last_mut().filter(|last| last.end == start && last.seqs == seqs) {
@@ -164,11 +171,11 @@ fn add(fragments: &mut Vec<Fragment>, start: &[u8], end: &[u8], seqs: &[SeqNo]) 
 }
 
 /// Range deletes that may overlap as disjoint ones, each with the newest number of each stripe.
-fn fragmented(pieces: &[Fragment], snapshots: &[SeqNo]) -> Vec<Fragment> {
+fn fragmented(pieces: &[Fragment], snapshots: &[SeqNo], collation: &Collation) -> Vec<Fragment> {
     let mut starts: Vec<&Fragment> = pieces.iter().collect();
     let mut ends = starts.clone();
-    starts.sort_unstable_by(|a, b| a.start.cmp(&b.start));
-    ends.sort_unstable_by(|a, b| a.end.cmp(&b.end));
+    starts.sort_unstable_by(|a, b| collation.cmp(&a.start, &b.start));
+    ends.sort_unstable_by(|a, b| collation.cmp(&a.end, &b.end));
     // How many pieces over the present key have a number.
     let mut active: BTreeMap<SeqNo, usize> = BTreeMap::new();
     let (mut started, mut ended) = (0, 0);
@@ -177,10 +184,10 @@ fn fragmented(pieces: &[Fragment], snapshots: &[SeqNo]) -> Vec<Fragment> {
     while let Some(end) = ends.get(ended) {
         let next_start = starts.get(started).map(|piece| piece.start.as_slice());
         // Ends go first where both are at one key.
-        let starts_next = next_start.is_some_and(|start| start < end.end.as_slice());
+        let starts_next = next_start.is_some_and(|start| collation.lt(start, &end.end));
         let to = if starts_next { next_start.unwrap_or_default() } else { &end.end };
-        if from < to && !active.is_empty() {
-            add(&mut fragments, from, to, &newest_of_stripes(&active, snapshots));
+        if collation.lt(from, to) && !active.is_empty() {
+            add(&mut fragments, (from, to), &newest_of_stripes(&active, snapshots), collation);
         }
         from = to;
         let piece = if starts_next { starts[started] } else { end };

@@ -71,5 +71,5 @@ fn drops_deletes(spec: &JobSpec, deletes: u64, entries: u64, first: &[u8], last:
 /// Whether a deeper level may hold any of the keys `first` to `last`.
 fn is_below(spec: &JobSpec, first: &[u8], last: &[u8]) -> bool {
     let next = spec.below.partition_point(|range| range.ends_before(first));
-    spec.below.get(next).is_some_and(|range| range.start.as_slice() <= last)
+    spec.below.get(next).is_some_and(|range| spec.collation().le(&range.start, last))
 }

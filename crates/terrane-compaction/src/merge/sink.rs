@@ -1,7 +1,7 @@
 //! Where merged entries go: through the version filter, and what stays into the output. Operands, single deletes and
 //! what expires take the longer way of `fold.rs`.
 
-use terrane_base::{Entry, RecordKind, Result, SeqKind, SeqNo, Stored};
+use terrane_base::{Collation, Entry, RecordKind, Result, SeqKind, SeqNo, Stored};
 
 use super::fold::{Folding, Waiting};
 use super::judge::{Judge, Sentence};
@@ -38,13 +38,13 @@ impl<'a> Sink<'a> {
             work: Work::default(),
             ranges,
             filter: VersionFilter::new(&spec.snapshots),
-            below: Below { ranges: &spec.below, at: 0 },
+            below: Below { ranges: &spec.below, collation: spec.collation(), at: 0 },
             key: Vec::new(),
             head: 0,
             has_key: false,
             is_kept: false,
             folding: Folding::new(control, spec.below_seq_max),
-            judge: Judge::of(control),
+            judge: Judge::of(control, spec.collation()),
             changed: Vec::new(),
         }
     }
@@ -205,6 +205,7 @@ impl<'a> Sink<'a> {
 /// Ranges of keys that deeper levels may hold, asked for ascending keys.
 struct Below<'a> {
     ranges: &'a [KeyRange],
+    collation: &'a Collation,
     at: usize,
 }
 
@@ -213,6 +214,6 @@ impl Below<'_> {
         while self.ranges.get(self.at).is_some_and(|range| range.ends_before(key)) {
             self.at += 1;
         }
-        self.ranges.get(self.at).is_some_and(|range| range.start.as_slice() <= key)
+        self.ranges.get(self.at).is_some_and(|range| self.collation.le(&range.start, key))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Bound;
 
-use terrane_base::{Cursor, Entry, Result, SeqNo};
+use terrane_base::{Collation, Cursor, Entry, Result, SeqNo};
 use terrane_format::block::{Block, BlockCursor};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::index::{IndexBlock, IndexRow};
@@ -199,6 +199,8 @@ pub(super) struct MemorySource<'c, C> {
     /// Last key of the range, as it was found when the merge began.
     last: Option<Vec<u8>>,
     is_within: bool,
+    /// How keys are ordered.
+    collation: Collation,
 }
 
 impl<'c, C: Cursor> MemorySource<'c, C> {
@@ -207,12 +209,11 @@ impl<'c, C: Cursor> MemorySource<'c, C> {
         match &range.end {
             Bound::Unbounded => cursor.seek_last()?,
             Bound::Excluded(end) => cursor.seek_before(end)?,
-            // The next greater key is the same with a zero behind it.
-            Bound::Included(end) => cursor.seek_before(&[end.as_slice(), &[0]].concat())?,
+            Bound::Included(end) => cursor.seek_before(&range.collation.successor(end))?,
         }
         let last = cursor.entry().map(|entry| entry.key.to_vec());
         cursor.seek(from, SeqNo::MAX)?;
-        let mut source = MemorySource { cursor, last, is_within: false };
+        let mut source = MemorySource { cursor, last, is_within: false, collation: range.collation.clone() };
         source.look();
         Ok(source)
     }
@@ -225,8 +226,8 @@ impl<'c, C: Cursor> MemorySource<'c, C> {
     #[inline]
     fn look(&mut self) {
         let entry = self.cursor.entry();
-        self.is_within =
-            entry.zip(self.last.as_ref()).is_some_and(|(entry, last)| entry.key <= last.as_slice());
+        let is_within = |(entry, last): (Entry<'_>, &Vec<u8>)| self.collation.le(entry.key, last);
+        self.is_within = entry.zip(self.last.as_ref()).is_some_and(is_within);
     }
 
     #[inline]

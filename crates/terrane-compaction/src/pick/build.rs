@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use terrane_base::SeqNo;
+use terrane_base::{Collation, SeqNo};
 use terrane_format::manifest::Place;
 
 use super::Picker;
@@ -136,7 +136,7 @@ impl<'a> Picker<'a> {
             let metas = over.range.clone().filter(stays).map(|index| over.level.meta(index));
             ranges.extend(metas.map(|meta| (meta.smallest.as_slice(), meta.largest.as_slice())));
         }
-        unite(ranges)
+        unite(ranges, &self.shape.collation)
     }
 
     /// The greatest number within `range` in levels deeper than `target` once the inputs are gone.
@@ -174,14 +174,15 @@ impl<'a> Picker<'a> {
 }
 
 /// Sorted, disjoint ranges that cover the same keys.
-fn unite(mut ranges: Vec<(&[u8], &[u8])>) -> Vec<KeyRange> {
-    ranges.sort_unstable();
+fn unite(mut ranges: Vec<(&[u8], &[u8])>, collation: &Collation) -> Vec<KeyRange> {
+    ranges.sort_unstable_by(|(a, _), (b, _)| collation.cmp(a, b));
     let mut united: Vec<(&[u8], &[u8])> = Vec::new();
     for (first, last) in ranges {
         match united.last_mut() {
-            Some((_, end)) if first <= *end => *end = last.max(*end),
+            Some((_, end)) if collation.le(first, end) => *end = collation.max(last, *end),
             _ => united.push((first, last)),
         }
     }
-    united.into_iter().map(|(first, last)| KeyRange::closed(first, last)).collect()
+    let range = |(first, last)| KeyRange::closed(first, last).ordered(collation);
+    united.into_iter().map(range).collect()
 }

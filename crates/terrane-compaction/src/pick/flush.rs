@@ -7,6 +7,7 @@
 use std::ops::Bound;
 
 use terrane_base::SeqNo;
+use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_storage::SLOT_BYTES;
 
@@ -74,8 +75,8 @@ pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
         table: shape.table,
         inputs: Vec::new(),
         target: Place::Run(id),
-        range: KeyRange::all(),
-        below: vec![KeyRange::all()],
+        range: KeyRange::all().ordered(&shape.collation),
+        below: vec![KeyRange::all().ordered(&shape.collation)],
         below_seq_max: seq_max(shape),
         grandparents: Vec::new(),
         grandparent_bytes_max: u64::MAX,
@@ -104,7 +105,8 @@ impl Picker<'_> {
             len /= 2;
         }
         let level = self.shape.level(1);
-        if first == level.len() || level.meta(first).smallest.as_slice() > start {
+        let starts_behind = |meta: &ExtentMeta| meta.collation.lt(start, &meta.smallest);
+        if first == level.len() || starts_behind(level.meta(first)) {
             ends.push(first);
         }
         ends
@@ -127,8 +129,10 @@ impl Picker<'_> {
     fn step_range(&self, start: &[u8], first: usize, end: usize) -> KeyRange {
         let level = self.shape.level(1);
         let from_extent = (first < end).then(|| level.meta(first).smallest.as_slice());
-        let start = from_extent.map_or(start, |smallest| smallest.min(start)).to_vec();
+        let collation = &self.shape.collation;
+        let start = from_extent.map_or(start, |smallest| collation.min(smallest, start)).to_vec();
         let behind = (end < level.len()).then(|| level.meta(end).smallest.clone());
-        KeyRange { start, end: behind.map_or(Bound::Unbounded, Bound::Excluded) }
+        let end = behind.map_or(Bound::Unbounded, Bound::Excluded);
+        KeyRange { start, end, collation: collation.clone() }
     }
 }

@@ -71,10 +71,8 @@ impl RangeRequest {
     /// What is left to rewrite, as long as nothing is left to move.
     fn rest(&self) -> KeyRange {
         match &self.rewritten {
-            Some(key) if *key >= self.range.start => {
-                // The next key after `key`.
-                let start = key.iter().copied().chain([0]).collect();
-                KeyRange { start, end: self.range.end.clone() }
+            Some(key) if self.range.collation.le(&self.range.start, key) => {
+                KeyRange { start: self.range.collation.successor(key), ..self.range.clone() }
             }
             _ => self.range.clone(),
         }

@@ -98,7 +98,7 @@ impl<'a> Picker<'a> {
         }
         for number in target + 1..=self.shape.deepest() {
             let level = self.shape.level(number);
-            let range = overlapping(level, &section.start, section.last_key());
+            let range = overlapping(level, &section.start, &section.last_key(&upper.collation));
             self.look(upper, &self.slice(Place::Level(number), range), false, &mut gain);
         }
         // Many fragments over few extents are narrow: what lies between them is not hidden. One for each is what a merge makes of a
@@ -122,7 +122,10 @@ impl<'a> Picker<'a> {
 
     /// Whether the range deletes of `upper` reach over all of `lower`, which is older, for every reader.
     fn hides(&self, upper: &ExtentMeta, lower: &ExtentMeta) -> bool {
-        let reach_over = |start: &[u8], end: &[u8]| start <= &*lower.smallest && &*lower.largest < end;
+        let collation = &lower.collation;
+        let reach_over = |start: &[u8], end: &[u8]| {
+            collation.le(start, &lower.smallest) && collation.lt(&lower.largest, end)
+        };
         upper.range_deletes.as_ref().is_some_and(|section| reach_over(&section.start, &section.end))
             && in_one_stripe(self.shape.snapshots, lower.seq_min, upper.seq_max)
     }

@@ -100,6 +100,7 @@ fn parse_extent(line: &str, next_slot: &mut u32) -> ExtentMeta {
         expiry: None,
         format_version: extent::VERSION,
         compression,
+        ..ExtentMeta::default()
     }
 }
 
@@ -207,5 +208,5 @@ pub(crate) fn show_job(spec: &JobSpec) -> String {
 pub(crate) fn parse_range(text: &str) -> KeyRange {
     let (start, end) = text.split_once("..").unwrap();
     let end = if end.is_empty() { Bound::Unbounded } else { Bound::Included(end.as_bytes().to_vec()) };
-    KeyRange { start: start.as_bytes().to_vec(), end }
+    KeyRange { start: start.as_bytes().to_vec(), end, ..KeyRange::all() }
 }

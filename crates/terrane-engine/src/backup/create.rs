@@ -174,7 +174,7 @@ impl Making<'_, '_> {
         let mut bytes = vec![0; meta.bytes as usize];
         let store = &self.engine.store;
         store.read(meta.id, 0, &mut bytes)?;
-        let found = check::verify(&bytes, meta.id, meta.slots);
+        let found = check::verify_ordered(&bytes, meta.id, meta.slots, &meta.collation);
         let is_same = found.and_then(|found| match found == meta.as_written() {
             true => Ok(()),
             false => Err(Error::corrupt("it is not what the manifest says")),

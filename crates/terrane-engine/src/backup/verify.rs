@@ -58,13 +58,12 @@ impl Backups {
         pace.begin((extents.len() + manifest.segments.len()) as u64, all)?;
         for (name, meta) in &extents {
             pace.spend(meta.bytes.into())?;
-            let checked =
-                self.read(ObjectKind::Extent, *name, meta.bytes.into()).and_then(
-                    |object| match check::verify(body(&object), meta.id, meta.slots)? {
-                        found if found == meta.as_written() => Ok(()),
-                        _ => Err(Error::corrupt("it is another extent than the manifest says")),
-                    },
-                );
+            let checked = self.read(ObjectKind::Extent, *name, meta.bytes.into()).and_then(|object| {
+                match check::verify_ordered(body(&object), meta.id, meta.slots, &meta.collation)? {
+                    found if found == meta.as_written() => Ok(()),
+                    _ => Err(Error::corrupt("it is another extent than the manifest says")),
+                }
+            });
             report.note(ObjectKind::Extent, *name, meta.bytes.into(), checked)?;
             pace.done(meta.bytes.into())?;
         }

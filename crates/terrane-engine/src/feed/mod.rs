@@ -31,7 +31,7 @@ use terrane_levels::{Manifest, State};
 use crate::catalog::HIDDEN_PREFIX;
 use crate::engine::Engine;
 use crate::ingest::mark::{self, Fate};
-use crate::settings::KEY_ORDER;
+use crate::settings::{KEY_ORDER, known_as};
 use crate::stats::add;
 use change::TableName;
 pub use change::{Change, ChangeBatch, ChangeKind};
@@ -152,7 +152,7 @@ impl Files {
             name if name.starts_with(HIDDEN_PREFIX) => Ok(TableName::Hidden),
             _ if table.dropped => Ok(TableName::Dropped),
             name => {
-                let order = table.options.iter().find(|(option, _)| option == KEY_ORDER);
+                let order = table.options.iter().find(|(option, _)| known_as(option) == KEY_ORDER);
                 let order = order.map(|(_, order)| order.as_str()).filter(|order| *order != BYTEWISE);
                 let order = order.map(|order| KeyOrders::new().find(order)).transpose();
                 let order = order.map_err(|error| error.context(format!("table {name:?}")))?;

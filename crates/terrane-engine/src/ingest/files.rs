@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Collation, Error, Kind, Result};
 use terrane_format::dump;
-use terrane_format::external::{BYTEWISE, KEY_ORDER, MERGE_OPERATOR};
+use terrane_format::external::{BYTEWISE, COMPARATOR, KEY_ORDER, MERGE_OPERATOR};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 use terrane_table::ExternalFile;
 
@@ -88,7 +88,7 @@ impl Engine {
             if file.table.is_dropped() {
                 return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", file.table.name)));
             }
-            let opened = ExternalFile::open(&*self.disk, &file.path)?;
+            let opened = ExternalFile::open_ordered(&*self.disk, &file.path, &self.functions.orders)?;
             check_purpose(&opened, &file.table)?;
             check_slots(&opened)?;
             if options.verify
@@ -187,9 +187,11 @@ fn check_purpose(file: &ExternalFile, table: &Table) -> Result<()> {
             table.name
         )))
     };
-    let found = file.contents().option(KEY_ORDER).unwrap_or(BYTEWISE);
+    let contents = file.contents();
+    let found = contents.option(COMPARATOR).or_else(|| contents.option(KEY_ORDER)).unwrap_or(BYTEWISE);
     let order = table.sense.order().map_or(BYTEWISE, |order| order.name());
-    if found != order {
+    let is_comparator = contents.option(COMPARATOR).is_some();
+    if found != order || is_comparator == table.sense.collation().is_bytes() {
         return refuse(KEY_ORDER, found, order);
     }
     let settings = table.settings();
@@ -203,10 +205,12 @@ fn check_purpose(file: &ExternalFile, table: &Table) -> Result<()> {
 /// All entries of one commit have one number: no key may have two.
 fn check_apart(files: &[IngestFile], opened: &[ExternalFile]) -> Result<()> {
     let mut spans: Vec<_> = files.iter().zip(opened).map(|(file, opened)| (file.table.id, opened)).collect();
-    spans.sort_by(|(id, file), (other_id, other)| (id, file.bounds()).cmp(&(other_id, other.bounds())));
+    spans.sort_by(|(id, file), (other_id, other)| {
+        id.cmp(other_id).then_with(|| collation_of(file).cmp(file.bounds().0, other.bounds().0))
+    });
     for pair in spans.windows(2) {
         let ((id, file), (other_id, other)) = (pair[0], pair[1]);
-        if id == other_id && file.bounds().1 >= other.bounds().0 {
+        if id == other_id && collation_of(file).le(other.bounds().0, file.bounds().1) {
             return Err(Error::invalid(format!(
                 "{} and {} overlap from key {} on: files of one table that come in together must not",
                 shown(file.path()),
@@ -216,6 +220,11 @@ fn check_apart(files: &[IngestFile], opened: &[ExternalFile]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// How the keys of a file are ordered; it has an extent.
+fn collation_of(file: &ExternalFile) -> &Collation {
+    file.contents().extents.first().map_or(Collation::bytes(), |meta| &meta.collation)
 }
 
 fn shown(path: &Path) -> String {

@@ -47,7 +47,8 @@ impl Engine {
             block_encoding: output.block_encoding,
             filter_bits_per_key: output.filter_bits_per_key,
             compression: output.compression,
-        })?;
+        })?
+        .ordered(table.sense.collation());
         if let Some(extractor) = table.sense.extractor() {
             writer.filter_prefixes(extractor);
         }
@@ -88,7 +89,7 @@ impl Loader {
     fn add(&mut self, key: &[u8], kind: RecordKind, value: &[u8]) -> Result<()> {
         key::check_key(key)?;
         if let Some(last) = &mut self.last_key {
-            if last.as_slice() >= key {
+            if self.arrival.table.sense.collation().le(key, last) {
                 return Err(Error::invalid(format!(
                     "key {} does not come after {}: a bulk load is sorted, each key once; what is not is for write batches",
                     dump::text(key),

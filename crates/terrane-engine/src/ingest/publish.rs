@@ -45,7 +45,7 @@ impl Engine {
         for arrival in arrivals {
             self.flush_beneath(arrival)?;
         }
-        let spans = arrivals.iter().map(|arrival| Span::new(arrival.table.id, arrival.bounds()));
+        let spans = arrivals.iter().map(|arrival| Span::new(&arrival.table, arrival.bounds()));
         let watched = self.watch_writes();
         let mut fenced = self.fence_spans(spans.collect(), lock_timeout)?;
         let mut tries = 0;

@@ -150,9 +150,16 @@ impl Repair<'_> {
         // What cannot be read is a loss already.
         let Ok(Some(fragments)) = extent.read_range_deletes() else { return Ok(()) };
         for fragment in fragments.all() {
-            let (start, end) = (key::at_or_after(&fragment.start), key::at_or_after(&fragment.end));
+            let collation = &meta.collation;
+            let named = |key: &Vec<u8>| match collation.is_bytes() {
+                true => key::at_or_after(key),
+                false => Some(key.clone()),
+            };
+            let (start, end) = (named(&fragment.start), named(&fragment.end));
             match (start, end) {
-                (Some(start), Some(end)) if start < end => self.delete_range(table, &start, &end)?,
+                (Some(start), Some(end)) if collation.lt(&start, &end) => {
+                    self.delete_range(table, &start, &end)?
+                }
                 // No key that a user can name lies in it.
                 (Some(_), Some(_)) | (None, _) => {}
                 (Some(start), None) => {
@@ -176,7 +183,10 @@ impl Repair<'_> {
     ) -> Result<()> {
         // What cannot be read is a loss already.
         let Ok(mut scanner) = scanner(meta, store) else { return Ok(()) };
-        let near = |hole: &&&Hole| hole.first <= meta.largest && hole.last >= meta.smallest;
+        let collation = &meta.collation;
+        let near = |hole: &&&Hole| {
+            collation.le(&hole.first, &meta.largest) && collation.le(&meta.smallest, &hole.last)
+        };
         let newer: Vec<&Hole> = copying.newer.iter().filter(near).copied().collect();
         let range_deletes = scanner.extent().read_range_deletes().ok().flatten().unwrap_or_default();
         let mut versions = Versions::default();
@@ -201,8 +211,9 @@ impl Repair<'_> {
                         self.write_or_lose(copying.target, entry.key, kind, entry.value)?;
                     }
                     self.report.entries += 1;
-                    let is_uncertain =
-                        newer.iter().any(|hole| *hole.first <= *entry.key && *entry.key <= *hole.last);
+                    let is_uncertain = newer.iter().any(|hole| {
+                        collation.le(&hole.first, entry.key) && collation.le(entry.key, &hole.last)
+                    });
                     self.report.uncertain += u64::from(is_uncertain);
                 }
                 cursor.next(&block);

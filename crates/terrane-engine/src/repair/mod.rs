@@ -27,7 +27,7 @@ use terrane_levels::manifest::{Salvaged, salvage};
 
 use crate::catalog::{DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
-use crate::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, is_at_hand};
+use crate::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, is_at_hand, known_as};
 use reached::Reached;
 
 /// Bytes of the batches that fill the new database.
@@ -192,6 +192,7 @@ pub fn repair_with_on(
     let functions = functions.into();
     let lock = disk.lock_shared(&source.join(LOCK))?;
     let Salvaged { state, errors, doubt } = salvage(&**disk, source)?;
+    let state = state.map(|state| state.with_orders(&functions.orders)).transpose()?;
     if state.is_none() && !disk.exists(&source.join(terrane_levels::directory::JOURNAL))? {
         let message = format!("{} holds no database: there is no manifest and no journal", source.display());
         return Err(Error::new(Kind::NotFound, message));
@@ -252,7 +253,8 @@ fn with_functions_of_default(
 fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(String, String)>, Vec<Error>) {
     let mut missing = Vec::new();
     let kept = KEPT.iter().map(|(kept, otherwise)| {
-        let value = stored.options.iter().find(|(name, _)| name == kept).map(|(_, value)| value.as_str());
+        let value =
+            stored.options.iter().find(|(name, _)| known_as(name) == *kept).map(|(_, value)| value.as_str());
         let value = value.filter(|value| match is_at_hand(kept, value, functions) {
             Ok(()) => true,
             Err(error) => {
@@ -268,7 +270,8 @@ fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(Strin
 /// Checks that the key orders of all tables are at hand: without its order a table would have other keys.
 fn check_orders(state: &terrane_levels::State, functions: &Functions) -> Result<()> {
     for table in state.tables.values().filter(|table| !table.dropped) {
-        let order = table.options.iter().find(|(name, value)| name == KEY_ORDER && value != BYTEWISE);
+        let order =
+            table.options.iter().find(|(name, value)| known_as(name) == KEY_ORDER && value != BYTEWISE);
         if let Some((_, order)) = order {
             let found = functions.orders.find(order);
             found.map_err(|error| error.context(format!("table {:?}", table.name)))?;
@@ -289,7 +292,7 @@ impl Repair<'_> {
             let (kept, missing) = kept_of(table, &self.target.functions);
             missing.into_iter().for_each(|error| self.report.lose(Some(&table.name), error));
             let mut options = table.options.clone();
-            options.retain(|(name, _)| !kept.iter().any(|(kept, _)| name == kept));
+            options.retain(|(name, _)| !kept.iter().any(|(kept, _)| known_as(name) == kept));
             if let Some(at) = options.iter().position(|(name, _)| name == PREFIX_EXTRACTOR)
                 && let Err(error) = is_at_hand(PREFIX_EXTRACTOR, &options[at].1, &self.target.functions)
             {
@@ -342,7 +345,8 @@ impl Repair<'_> {
     }
 
     fn delete_range(&mut self, table: TableId, start: &[u8], end: &[u8]) -> Result<()> {
-        self.batch.delete_range(table, start, end)?;
+        let collation = self.target.collation_of(table);
+        self.batch.delete_range_ordered(table, start, end, &collation)?;
         if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
     }
 

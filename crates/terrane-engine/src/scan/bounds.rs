@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use terrane_base::key;
+use terrane_base::{Collation, key};
 
 /// Where a scan begins and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,13 +11,15 @@ pub struct Bounds {
     pub lower: Bound<Vec<u8>>,
     /// Greatest key.
     pub upper: Bound<Vec<u8>>,
+    /// How the keys are ordered.
+    pub collation: Collation,
 }
 
 impl Bounds {
-    /// All keys.
+    /// All keys, in whatever order.
     #[must_use]
     pub fn all() -> Self {
-        Bounds { lower: Bound::Unbounded, upper: Bound::Unbounded }
+        Bounds { lower: Bound::Unbounded, upper: Bound::Unbounded, collation: Collation::BYTES }
     }
 
     /// Bytes of its keys.
@@ -37,11 +39,14 @@ impl Bounds {
             Some(end) => Bound::Excluded(end),
             None => Bound::Unbounded,
         };
-        Bounds { lower: Bound::Included(prefix.to_vec()), upper }
+        Bounds { lower: Bound::Included(prefix.to_vec()), upper, collation: Collation::BYTES }
     }
 
     /// Whether every key within the bounds begins with `prefix`.
     pub(crate) fn are_within(&self, prefix: &[u8]) -> bool {
+        if !self.collation.is_bytes() {
+            return false;
+        }
         let (Bound::Included(lower) | Bound::Excluded(lower)) = &self.lower else { return prefix.is_empty() };
         lower.starts_with(prefix)
             && key::prefix_end(prefix).is_none_or(|end| match &self.upper {
@@ -55,11 +60,7 @@ impl Bounds {
     #[inline]
     #[must_use]
     pub fn above_lower(&self, key: &[u8]) -> bool {
-        match &self.lower {
-            Bound::Included(bound) => key >= bound.as_slice(),
-            Bound::Excluded(bound) => key > bound.as_slice(),
-            Bound::Unbounded => true,
-        }
+        self.collation.is_above(key, self.lower.as_ref().map(Vec::as_slice))
     }
 
     /// Whether `key` is at or below the upper bound.
@@ -67,10 +68,10 @@ impl Bounds {
     #[must_use]
     pub fn below_upper(&self, key: &[u8]) -> bool {
         match &self.upper {
-            Bound::Included(bound) => key <= bound.as_slice(),
-            Bound::Excluded(bound) if terrane_base::planted!(WrongUpperBound) => key <= bound.as_slice(),
-            Bound::Excluded(bound) => key < bound.as_slice(),
-            Bound::Unbounded => true,
+            Bound::Excluded(bound) if terrane_base::planted!(WrongUpperBound) => {
+                self.collation.le(key, bound)
+            }
+            upper => self.collation.is_below(key, upper.as_ref().map(Vec::as_slice)),
         }
     }
 }

@@ -91,7 +91,7 @@ impl Table {
             stats.table_deletes += totals.deletes;
             stats.table_range_deletes += totals.range_deletes;
         }
-        stats.table_space_permille = space_permille(&shape_of(self.id, &picture.tree, &[]));
+        stats.table_space_permille = space_permille(&shape_of(self, &picture.tree, &[]));
         stats
     }
 }

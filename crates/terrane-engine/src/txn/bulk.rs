@@ -5,10 +5,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::{Result, SeqNo, TableId};
+use terrane_base::{Result, SeqNo};
 
 use crate::engine::Engine;
 use crate::scan::Bounds;
+use crate::table::Table;
 use crate::txn::commit::InFlight;
 use crate::txn::fences::{Fence, Ground};
 use crate::txn::range::KeyRange;
@@ -19,9 +20,10 @@ use crate::txn::window::Footprint;
 pub(crate) struct Span(KeyRange);
 
 impl Span {
-    pub(crate) fn new(table: TableId, (first, last): (&[u8], &[u8])) -> Span {
-        let bounds = Bounds { lower: Bound::Included(first.to_vec()), upper: Bound::Included(last.to_vec()) };
-        Span(KeyRange { table, bounds })
+    pub(crate) fn new(table: &Table, (first, last): (&[u8], &[u8])) -> Span {
+        let (lower, upper) = (Bound::Included(first.to_vec()), Bound::Included(last.to_vec()));
+        let bounds = Bounds { lower, upper, collation: table.sense.collation().clone() };
+        Span(KeyRange { table: table.id, bounds })
     }
 }
 

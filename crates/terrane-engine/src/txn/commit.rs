@@ -111,7 +111,7 @@ impl Engine {
         until: Option<Duration>,
         let_in_by: Option<Duration>,
     ) -> Result<SeqNo> {
-        let (writes, deletes) = (keys_of(batch), deletes_of(batch));
+        let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| self.collation_of(table)));
         let ground = Ground { keys: writes.clone(), ranges: deletes.clone(), is_alone: false };
         let (_locks, patience) = self.lock_plain(&ground, until, let_in_by)?;
         let footprint = Footprint { writes, deletes, ..Footprint::default() };

@@ -306,7 +306,11 @@ mod tests {
         let impatient =
             Patience { env: &env, until: Duration::ZERO, closing: &closing, finds_deadlocks: true };
         let key = |text: &str| LockKey::new(TableId(1), text.as_bytes());
-        let bounds = Bounds { lower: Bound::Included(b"b".to_vec()), upper: Bound::Excluded(b"d".to_vec()) };
+        let bounds = Bounds {
+            lower: Bound::Included(b"b".to_vec()),
+            upper: Bound::Excluded(b"d".to_vec()),
+            ..Bounds::all()
+        };
         let ranges: Arc<[KeyRange]> = [KeyRange { table: TableId(1), bounds }].into();
         let ranges = Ground { ranges, ..Ground::default() };
         let table = LockTable::new();

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use terrane_base::options::JournalMode;
 use terrane_base::record::Record;
-use terrane_base::{Batch, Error, Kind, Result, SeqNo};
+use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo};
 use terrane_format::prepared::{Claim, Prepared as Stored, Scanned};
 
 use crate::catalog::NAME_BYTES_MAX;
@@ -174,7 +174,7 @@ impl Engine {
     /// `NotFound` if nothing is prepared under the name, `Busy` while somebody else resolves it; `TimedOut`, `Deadlock` where more is
     /// locked; `Invalid` for more range deletes. As [`Engine::write`] besides: it stays prepared then.
     pub fn commit_prepared(&self, name: &str, more: &Batch, sync: bool) -> Result<SeqNo> {
-        if !deletes_of(more).is_empty() {
+        if more.records().any(|record| record.kind == RecordKind::RangeDelete) {
             return Err(Error::invalid(
                 "a range delete cannot be added to what is prepared: prepare it as well",
             ));
@@ -328,10 +328,10 @@ impl Engine {
     fn restore_one(&self, record: &[u8]) -> Result<Waiting> {
         let stored = Stored::decode(record)?;
         let batch = batch_of(&stored)?;
-        let (writes, deletes) = (keys_of(&batch), deletes_of(&batch));
+        let (writes, deletes) = (keys_of(&batch), deletes_of(&batch, |table| self.collation_of(table)));
         let ranges = stored.scans.iter().map(|scan| {
-            let bounds =
-                Bounds { lower: scan.lower.map(<[u8]>::to_vec), upper: scan.upper.map(<[u8]>::to_vec) };
+            let (lower, upper) = (scan.lower.map(<[u8]>::to_vec), scan.upper.map(<[u8]>::to_vec));
+            let bounds = Bounds { lower, upper, collation: self.collation_of(scan.table) };
             KeyRange { table: scan.table, bounds }
         });
         let ranges = ranges.collect();

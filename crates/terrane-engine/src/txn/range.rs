@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use terrane_base::record::Record;
-use terrane_base::{Batch, RecordKind, TableId};
+use terrane_base::{Batch, Collation, RecordKind, TableId};
 
 use crate::scan::Bounds;
 use crate::txn::locks::LockKey;
@@ -37,22 +37,28 @@ impl KeyRange {
 
     /// Whether a key may be in both ranges.
     pub(crate) fn meets(&self, other: &KeyRange) -> bool {
+        let collation = self.ordered_as(other);
         let begins_before_end = |one: &KeyRange, other: &KeyRange| match &other.bounds.upper {
             Bound::Unbounded => true,
             Bound::Included(upper) => match &one.bounds.lower {
                 Bound::Unbounded => true,
-                Bound::Included(lower) => lower <= upper,
-                Bound::Excluded(lower) => lower < upper,
+                Bound::Included(lower) => collation.le(lower, upper),
+                Bound::Excluded(lower) => collation.lt(lower, upper),
             },
             Bound::Excluded(upper) => match &one.bounds.lower {
                 Bound::Unbounded => !upper.is_empty(),
-                Bound::Included(lower) | Bound::Excluded(lower) => lower < upper,
+                Bound::Included(lower) | Bound::Excluded(lower) => collation.lt(lower, upper),
             },
         };
         self.table == other.table && begins_before_end(self, other) && begins_before_end(other, self)
     }
 
-    /// The range as bounds of a map of places; `None` if nothing can be in it.
+    /// How the keys of both are ordered: a range of all keys does not say it.
+    fn ordered_as<'r>(&'r self, other: &'r KeyRange) -> &'r Collation {
+        if self.bounds.collation.is_bytes() { &other.bounds.collation } else { &self.bounds.collation }
+    }
+
+    /// The range as bounds of a map of places, which is one by bytes; `None` if nothing can be in it.
     pub(crate) fn in_map(&self) -> Option<(Bound<Place>, Bound<Place>)> {
         let place = |key: &[u8]| -> Place { (self.table, key.into()) };
         let lower = match &self.bounds.lower {
@@ -78,11 +84,11 @@ impl KeyRange {
 }
 
 /// The ranges that a batch deletes.
-pub(crate) fn deletes_of(batch: &Batch) -> Arc<[KeyRange]> {
+pub(crate) fn deletes_of(batch: &Batch, collation: impl Fn(TableId) -> Collation) -> Arc<[KeyRange]> {
     let deletes = batch.records().filter(|record| record.kind == RecordKind::RangeDelete);
     let range = |Record { table, key, value, .. }: Record<'_>| {
         let (lower, upper) = (Bound::Included(key.to_vec()), Bound::Excluded(value.to_vec()));
-        KeyRange { table, bounds: Bounds { lower, upper } }
+        KeyRange { table, bounds: Bounds { lower, upper, collation: collation(table) } }
     };
     deletes.map(range).collect()
 }
@@ -100,7 +106,7 @@ mod tests {
         };
         let range = |lower, upper| KeyRange {
             table: TableId(1),
-            bounds: Bounds { lower: bound(lower), upper: bound(upper) },
+            bounds: Bounds { lower: bound(lower), upper: bound(upper), ..Bounds::all() },
         };
         let cases = [
             (range("[b", "(d"), range("[d", "(f"), false),

@@ -205,7 +205,8 @@ impl Transaction {
             return Ok(());
         }
         let (lower, upper) = (Bound::Included(start.to_vec()), Bound::Excluded(end.to_vec()));
-        let range = KeyRange { table, bounds: Bounds { lower, upper } };
+        let collation = self.engine.collation_of(table);
+        let range = KeyRange { table, bounds: Bounds { lower, upper, collation } };
         let ground = Ground { ranges: [range.clone()].into(), ..Ground::default() };
         let engine = self.engine.clone();
         let fence = engine.txn.locks.fence(self.id, &ground, &self.patience(&engine));

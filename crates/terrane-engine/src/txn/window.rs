@@ -166,10 +166,18 @@ impl Inner {
 
     fn validate_range(&mut self, range: &KeyRange, since: SeqNo) -> Verdict {
         self.check_kept(since)?;
-        let Some(bounds) = range.in_map() else { return Ok(()) };
-        self.sort();
-        if let Some(((table, key), seq)) = self.sorted.range(bounds).find(|(_, seq)| **seq > since) {
-            return Err(Stale::Changed(LockKey::new(*table, key), *seq));
+        if !range.bounds.collation.is_bytes() {
+            // `sorted` is so by bytes: all are looked at.
+            let mut changed = self.last.iter().filter(|(_, seq)| **seq > since);
+            if let Some((key, seq)) = changed.find(|(key, _)| range.holds(key)) {
+                return Err(Stale::Changed(key.clone(), *seq));
+            }
+        } else {
+            let Some(bounds) = range.in_map() else { return Ok(()) };
+            self.sort();
+            if let Some(((table, key), seq)) = self.sorted.range(bounds).find(|(_, seq)| **seq > since) {
+                return Err(Stale::Changed(LockKey::new(*table, key), *seq));
+            }
         }
         match self.deleted_since(since, |deleted| deleted.meets(range)) {
             Some((seq, deleted)) => Err(Stale::Changed(deleted.first(), seq)),

@@ -11,7 +11,7 @@ fn key(text: &str) -> LockKey {
 
 fn range(lower: Bound<&str>, upper: Bound<&str>) -> KeyRange {
     let own = |bound: Bound<&str>| bound.map(|key| key.as_bytes().to_vec());
-    KeyRange { table: TableId(1), bounds: Bounds { lower: own(lower), upper: own(upper) } }
+    KeyRange { table: TableId(1), bounds: Bounds { lower: own(lower), upper: own(upper), ..Bounds::all() } }
 }
 
 fn note(window: &Window, seq: u64, keys: &[&str]) {

@@ -5,7 +5,7 @@
 //! encoding is *spilled*: laid out in the plain one after all.
 
 use terrane_base::options::BlockEncoding;
-use terrane_base::{Entry, Error, Result, SeqKind, SeqNo, key, varint};
+use terrane_base::{Collation, Entry, Error, Result, SeqKind, SeqNo, key, varint};
 
 use super::ENCODING_PLAIN;
 use super::plain::{RESTART_BYTES, RESTART_INTERVAL, TRAILER_BYTES};
@@ -27,6 +27,8 @@ use super::two_layer::{self, Draft};
 #[derive(Debug)]
 pub struct BlockBuilder {
     encoding: BlockEncoding,
+    /// How its keys are ordered.
+    collation: Collation,
     /// Entries collected for the two-layer encoding.
     draft: Draft,
     /// Whether entries are collected, and not laid out: `bytes` and `restarts` are empty then.
@@ -62,6 +64,7 @@ impl BlockBuilder {
     pub fn new(encoding: BlockEncoding) -> Self {
         BlockBuilder {
             encoding,
+            collation: Collation::BYTES,
             draft: Draft::default(),
             is_draft: encoding == BlockEncoding::TwoLayer,
             draft_plain_bytes: 0,
@@ -77,6 +80,16 @@ impl BlockBuilder {
             seq_min: u64::MAX,
             seq_max: 0,
         }
+    }
+
+    /// The builder, for blocks of a table whose keys are ordered so. Under a comparator all blocks are plain: the tree of the
+    /// other encoding is one over bytes.
+    #[must_use]
+    pub fn ordered(self, collation: &Collation) -> Self {
+        if collation.is_bytes() {
+            return self;
+        }
+        BlockBuilder { collation: collation.clone(), ..BlockBuilder::new(BlockEncoding::Plain) }
     }
 
     /// Adds an entry. Requires: key and value within the limits of `terrane_base::key`.
@@ -121,9 +134,10 @@ impl BlockBuilder {
     fn comes_next(&self, entry: &Entry<'_>, common: usize) -> bool {
         match (self.last_key().get(common), entry.key.get(common)) {
             (None, None) => self.last_seq_kind.seq() > entry.seq_kind.seq(),
-            (None, Some(_)) => true,
-            (Some(_), None) => false,
-            (Some(last), Some(next)) => last < next,
+            (None, Some(_)) if self.collation.is_bytes() => true,
+            (Some(_), None) if self.collation.is_bytes() => false,
+            (Some(last), Some(next)) if self.collation.is_bytes() => last < next,
+            _ => self.collation.lt(self.last_key(), entry.key),
         }
     }
 

@@ -7,7 +7,7 @@ use terrane_base::prefetch::{LINE_BYTES, prefetch_lines};
 use terrane_base::{Entry, SeqKind, SeqNo};
 
 use super::place::{Intervals, Place, Run};
-use super::{Block, Layout};
+use super::{Block, Layout, ordered};
 
 /// Bytes behind an entry that are asked for when a walk comes to it: as many as are walked over while memory answers.
 const AHEAD_BYTES: usize = 768;
@@ -114,7 +114,12 @@ impl BlockCursor {
     /// Goes to the first entry at or after (`key`, `seq`) in internal order.
     pub fn seek<B: AsRef<[u8]>>(&mut self, block: &Block<B>, key: &[u8], seq: SeqNo) {
         self.clear();
-        with!(block, intervals => intervals.seek(&mut self.place, key, seq));
+        match block.collation.is_bytes() {
+            true => with!(block, intervals => intervals.seek(&mut self.place, key, seq)),
+            false => {
+                with!(block, intervals => ordered::seek(intervals, &mut self.place, &block.collation, key, seq))
+            }
+        }
         self.ask_anew(block.bytes());
     }
 

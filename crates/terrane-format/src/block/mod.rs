@@ -14,6 +14,7 @@ mod builder;
 mod cursor;
 mod describe;
 mod key_buffer;
+mod ordered;
 mod place;
 mod plain;
 mod two_layer;
@@ -24,7 +25,7 @@ pub use describe::describe;
 pub use plain::RESTART_INTERVAL;
 pub use two_layer::INTERVALS_MAX;
 
-use terrane_base::{Entry, Error, RecordKind, Result, SeqKind, SeqNo, key};
+use terrane_base::{Collation, Entry, Error, RecordKind, Result, SeqKind, SeqNo, key};
 
 use cursor::with;
 use place::Intervals;
@@ -47,6 +48,8 @@ pub struct Block<B = Vec<u8>> {
     layout: Layout,
     bytes: B,
     entry_count: usize,
+    /// How its keys are ordered; nobody's bytes say it.
+    collation: Collation,
 }
 
 /// What is known of a block's bytes, by its encoding.
@@ -100,7 +103,16 @@ impl Block {
             last => return Err(unknown_encoding(last)),
         };
         bytes.shrink_to_fit();
-        Ok((Block { layout, bytes, entry_count }, summary))
+        Ok((Block { layout, bytes, entry_count, collation: Collation::BYTES }, summary))
+    }
+
+    /// The same block as one of a table whose keys are ordered so.
+    #[must_use]
+    pub fn ordered(mut self, collation: &Collation) -> Self {
+        if !collation.is_bytes() {
+            self.collation = collation.clone();
+        }
+        self
     }
 
     /// Raises every sequence number by `by`. Requires: none goes beyond the greatest.
@@ -128,15 +140,26 @@ impl<B: AsRef<[u8]>> Block<B> {
     pub fn place<C: AsRef<[u8]>>(&self, place: impl FnOnce(&[u8]) -> C) -> Block<C> {
         let bytes = place(self.bytes());
         debug_assert!(bytes.as_ref() == self.bytes(), "a block's bytes do not change with their place");
-        Block { layout: self.layout.clone(), bytes, entry_count: self.entry_count }
+        let (layout, collation) = (self.layout.clone(), self.collation.clone());
+        Block { layout, bytes, entry_count: self.entry_count, collation }
     }
 
     /// The newest version of `key` with a number up to `seq`, if this block holds it.
     #[inline]
     #[must_use]
     pub fn find<'a>(&'a self, key: &'a [u8], seq: SeqNo) -> Option<Entry<'a>> {
-        let (seq_kind, value) = with!(self, intervals => intervals.find(key, seq))?;
+        let (seq_kind, value) = match self.collation.is_bytes() {
+            true => with!(self, intervals => intervals.find(key, seq))?,
+            false => self.find_ordered(key, seq)?,
+        };
         Some(Entry { key, seq_kind, value })
+    }
+
+    #[cold]
+    fn find_ordered(&self, key: &[u8], seq: SeqNo) -> Option<(SeqKind, &[u8])> {
+        let (seq_kind, value) =
+            with!(self, intervals => ordered::find(intervals, &self.collation, key, seq))?;
+        Some((seq_kind, self.bytes().get(value)?))
     }
 
     /// How many entries the block holds.
@@ -184,13 +207,16 @@ impl<B: AsRef<[u8]>> Block<B> {
     /// # Errors
     /// `Corrupt`, naming the entry.
     pub fn check_order(&self) -> Result<()> {
+        if self.collation.is_missing() {
+            return Ok(());
+        }
         let mut cursor = BlockCursor::new();
         let mut last_key = Vec::new();
         let mut last_seq_kind = None;
         let mut index = 0;
         cursor.seek_first(self);
         while let Some(entry) = cursor.entry(self) {
-            if last_seq_kind.is_some_and(|last| !in_order(&last_key, last, entry.key, entry.seq_kind)) {
+            if last_seq_kind.is_some_and(|last| !in_order(&self.collation, &last_key, last, entry)) {
                 return Err(Error::corrupt(format!("block entry {index} is out of order")));
             }
             last_key.clear();
@@ -203,9 +229,9 @@ impl<B: AsRef<[u8]>> Block<B> {
     }
 }
 
-/// Whether the second entry comes strictly after the first in internal order.
-fn in_order(key: &[u8], seq_kind: SeqKind, next_key: &[u8], next_seq_kind: SeqKind) -> bool {
-    key < next_key || (key == next_key && seq_kind.seq() > next_seq_kind.seq())
+/// Whether an entry comes strictly after that of `key` and `seq_kind` in internal order.
+fn in_order(collation: &Collation, key: &[u8], seq_kind: SeqKind, next: Entry<'_>) -> bool {
+    collation.lt(key, next.key) || (key == next.key && seq_kind.seq() > next.seq_kind.seq())
 }
 
 /// Why an entry is refused.

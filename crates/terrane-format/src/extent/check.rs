@@ -1,12 +1,14 @@
 //! Checks an extent from its own bytes alone, for `check` and repair.
 
-use terrane_base::{Error, ExtentId, Result};
+use std::borrow::Cow;
+
+use terrane_base::{Collation, Error, ExtentId, Result};
 
 use super::{ExtentMeta, Footer, Handle, RangeSection};
 use crate::block::{Block, BlockCursor};
 use crate::filter::{self, Filter};
 use crate::index::{IndexBlock, IndexRow};
-use crate::range_deletes::Fragments;
+use crate::range_deletes::{Fragment, Fragments};
 
 /// Makes the meta of the extent that `bytes` is, which lies at `id` and takes `slots` slots.
 ///
@@ -15,8 +17,9 @@ use crate::range_deletes::Fragments;
 /// # Errors
 /// `Corrupt` if footer or index are broken or contradict each other.
 pub fn inspect(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
-    let (footer, index, ranges) = open(bytes)?;
-    Ok(meta_of(&footer, &index, &ranges, id, slots))
+    let collation = &Collation::BYTES;
+    let (footer, index, ranges) = open(bytes, collation)?;
+    Ok(ExtentMeta { id, slots, ..meta_of(&footer, &index, &ranges, collation) })
 }
 
 /// Checks every byte of an extent: checksums, structure, order, sums, and that the filter knows every key.
@@ -25,14 +28,22 @@ pub fn inspect(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
 /// # Errors
 /// `Corrupt`, naming the part and its place in the extent. `Invalid` if this build cannot read its compression.
 pub fn verify(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
-    let (footer, index, ranges) = open(bytes)?;
+    verify_ordered(bytes, id, slots, &Collation::BYTES)
+}
+
+/// [`verify`] of an extent of a table whose keys are ordered so.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_ordered(bytes: &[u8], id: ExtentId, slots: u32, collation: &Collation) -> Result<ExtentMeta> {
+    let (footer, index, ranges) = open(bytes, collation)?;
     let filter = match footer.filter {
         handle if handle.is_empty() => None,
         handle => Some(Filter::decode(part(bytes, handle)?)?),
     };
     let mut last = None;
     for (number, row) in index.rows().enumerate() {
-        last = verify_block(bytes, &row, filter.as_ref(), last)
+        last = verify_block(bytes, &row, (filter.as_ref(), collation), last)
             .map(Some)
             .map_err(|error| error.context(format!("block {number} at byte {} of the extent", row.offset)))?;
     }
@@ -40,7 +51,7 @@ pub fn verify(bytes: &[u8], id: ExtentId, slots: u32) -> Result<ExtentMeta> {
     if bytes[content_end..bytes.len() - footer.encoded_len()].iter().any(|byte| *byte != 0) {
         return Err(Error::corrupt(format!("extent: bytes from {content_end} to the footer are not zero")));
     }
-    Ok(meta_of(&footer, &index, &ranges, id, slots))
+    Ok(ExtentMeta { id, slots, ..meta_of(&footer, &index, &ranges, collation) })
 }
 
 /// Key and sequence number of a block's last entry.
@@ -49,11 +60,11 @@ type Last = (Vec<u8>, u64);
 fn verify_block(
     bytes: &[u8],
     row: &IndexRow<'_>,
-    filter: Option<&Filter>,
+    (filter, collation): (Option<&Filter>, &Collation),
     last: Option<Last>,
 ) -> Result<Last> {
     let stored = Handle { offset: row.offset, len: row.stored_len, checksum: 0 };
-    let block = row.open_block(slice(bytes, stored)?.to_vec())?;
+    let block = row.open_block(slice(bytes, stored)?.to_vec())?.ordered(collation);
     block.check_order()?;
     let mut cursor = BlockCursor::new();
     cursor.seek_first(&block);
@@ -87,7 +98,7 @@ fn check_filter(filter: &Filter, block: &Block) -> Result<()> {
 }
 
 /// Footer, index and range deletes, checked against each other and against the length of `bytes`.
-fn open(bytes: &[u8]) -> Result<(Footer, IndexBlock, Fragments)> {
+fn open(bytes: &[u8], collation: &Collation) -> Result<(Footer, IndexBlock, Fragments)> {
     let footer = Footer::decode(bytes)?;
     if footer.bytes as usize != bytes.len() {
         return Err(Error::corrupt(format!(
@@ -99,10 +110,10 @@ fn open(bytes: &[u8]) -> Result<(Footer, IndexBlock, Fragments)> {
     if !footer.filter.is_empty() {
         part(bytes, footer.filter)?;
     }
-    let index = IndexBlock::decode(part(bytes, footer.index)?.to_vec())?;
+    let index = IndexBlock::decode_ordered(part(bytes, footer.index)?.to_vec(), collation)?;
     let ranges = match footer.range_deletes {
         handle if handle.is_empty() => Fragments::default(),
-        handle => Fragments::decode(part(bytes, handle)?)?,
+        handle => Fragments::decode_ordered(part(bytes, handle)?, collation)?,
     };
     check_sums(&footer, &index, &ranges)?;
     Ok((footer, index, ranges))
@@ -140,22 +151,22 @@ fn check_sums(footer: &Footer, index: &IndexBlock, ranges: &Fragments) -> Result
     Ok(())
 }
 
-fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, id: ExtentId, slots: u32) -> ExtentMeta {
+fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, collation: &Collation) -> ExtentMeta {
     let (first, last) = (index.rows().next(), index.rows().next_back());
     let (start, end) = (ranges.all().first(), ranges.all().last());
-    let smallest = first.iter().map(|row| row.first_key).chain(start.map(|first| &*first.start)).min();
-    let largest = last.iter().map(|row| row.last_key).chain(end.map(|last| last.last_key())).max();
+    let bounds = (first.map(|row| row.first_key).zip(last.map(|row| row.last_key)), start.zip(end));
+    let (smallest, largest) = hull(bounds, collation);
     let range_deletes = start.zip(end).map(|(start, end)| {
         let (part, fragments) = (footer.range_deletes, footer.fragments);
         Box::new(RangeSection { part, fragments, start: start.start.clone(), end: end.end.clone() })
     });
     ExtentMeta {
-        id,
-        slots,
+        id: ExtentId::default(),
+        slots: 1,
         bytes: footer.bytes,
         raw_bytes: footer.raw_bytes,
-        smallest: smallest.unwrap_or_default().to_vec(),
-        largest: largest.unwrap_or_default().to_vec(),
+        smallest,
+        largest,
         seq_min: footer.seq_min,
         seq_max: footer.seq_max,
         entries: footer.entries,
@@ -167,7 +178,25 @@ fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, id: ExtentId
         expiry: footer.expiry,
         format_version: footer.form().version(),
         compression: footer.compression,
+        collation: collation.clone(),
     }
+}
+
+/// First and last key of entries and fragments, as far as there are any.
+#[must_use]
+pub fn hull(
+    (entries, fragments): (Option<(&[u8], &[u8])>, Option<(&Fragment, &Fragment)>),
+    collation: &Collation,
+) -> (Vec<u8>, Vec<u8>) {
+    let ranged = fragments.map(|(first, last)| (Cow::Borrowed(&*first.start), last.last_key(collation)));
+    let entries = entries.map(|(first, last)| (Cow::Borrowed(first), Cow::Borrowed(last)));
+    let (smallest, largest) = match (entries, ranged) {
+        (Some(entries), Some(ranged)) => {
+            (collation.min(entries.0, ranged.0), collation.max(entries.1, ranged.1))
+        }
+        (entries, ranged) => entries.or(ranged).unwrap_or_default(),
+    };
+    (smallest.into_owned(), largest.into_owned())
 }
 
 fn slice(bytes: &[u8], handle: Handle) -> Result<&[u8]> {

@@ -15,14 +15,16 @@
 //!
 //! It has no checksum of its own: the manifest's edit around it does.
 
+use std::borrow::Cow;
+
 use terrane_base::options::Compression;
-use terrane_base::{Error, ExtentId, Result, SeqNo, key, varint};
+use terrane_base::{Collation, Error, ExtentId, Result, SeqNo, key, varint};
 
 use super::{
     EXPIRY_BYTES, Expiry, Form, Handle, NUMBERED, UNNUMBERED_SEQ, VERSION, check_fragments, check_layout,
     decode_compression, refuse_key,
 };
-use crate::range_deletes::{END_BYTES_MAX, last_key_before};
+use crate::range_deletes::END_BYTES_MAX;
 use crate::wire::Fields;
 
 /// What the manifest says about an extent's range deletes.
@@ -75,6 +77,8 @@ pub struct ExtentMeta {
     pub format_version: u16,
     /// Codec that was tried on every block.
     pub compression: Compression,
+    /// How the keys of its table are ordered. Not encoded: who knows the table says it.
+    pub collation: Collation,
 }
 
 /// One slot of nothing, in the version of today: to be filled in.
@@ -98,6 +102,7 @@ impl Default for ExtentMeta {
             expiry: None,
             format_version: VERSION,
             compression: Compression::None,
+            collation: Collation::BYTES,
         }
     }
 }
@@ -160,6 +165,27 @@ impl ExtentMeta {
     /// # Errors
     /// `Corrupt` if the bytes are not a meta, or contradict themselves.
     pub fn decode(bytes: &[u8]) -> Result<(ExtentMeta, usize)> {
+        let (meta, len) = ExtentMeta::decode_unordered(bytes)?;
+        Ok((meta.ordered(&Collation::BYTES)?, len))
+    }
+
+    /// The same extent as one of a table whose keys are ordered so.
+    ///
+    /// # Errors
+    /// `Corrupt` if its keys are not; nothing is checked where the comparator is not at hand.
+    pub fn ordered(mut self, collation: &Collation) -> Result<ExtentMeta> {
+        if !collation.is_bytes() {
+            self.collation = collation.clone();
+        }
+        self.check_order()?;
+        Ok(self)
+    }
+
+    /// [`ExtentMeta::decode`] before it is known how the keys are ordered; [`ExtentMeta::ordered`] must follow.
+    ///
+    /// # Errors
+    /// As [`ExtentMeta::decode`].
+    pub fn decode_unordered(bytes: &[u8]) -> Result<(ExtentMeta, usize)> {
         let mut fields = Fields::new("extent meta", bytes);
         let format_version = fields.u16()?;
         // Range deletes are not numbered as a whole.
@@ -199,6 +225,7 @@ impl ExtentMeta {
             expiry,
             format_version,
             compression,
+            collation: Collation::BYTES,
         };
         meta.check()?;
         Ok((meta, fields.at()))
@@ -252,26 +279,45 @@ impl ExtentMeta {
         let has_numbers =
             self.is_numbered() && (self.seq_min != self.seq_max || self.seq_min < UNNUMBERED_SEQ);
         refuse(has_numbers, "numbered as a whole, with several numbers")?;
-        refuse(self.smallest > self.largest, "smallest key is greater than the largest")?;
         let key_bytes_max = if self.range_deletes.is_some() { END_BYTES_MAX } else { key::KEY_BYTES_MAX };
         refuse(self.largest.len().max(self.smallest.len()) > key_bytes_max, "key longer than the limit")?;
         let part = match &self.range_deletes {
             None => Handle::default(),
-            Some(section) => {
-                let lies_within = self.smallest <= section.start && section.last_key() <= &*self.largest;
-                refuse(!lies_within, "range deletes reach beyond its keys")?;
-                section.part
-            }
+            Some(section) => section.part,
         };
         check_layout(self.bytes, self.index, self.filter, part, self.form())
+    }
+
+    /// Checks its keys against each other.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the extent.
+    pub fn check_order(&self) -> Result<()> {
+        let collation = &self.collation;
+        if collation.is_missing() {
+            return Ok(());
+        }
+        let refuse = |why: &str| Err(Error::corrupt(format!("extent {}: {why}", self.id)));
+        if collation.lt(&self.largest, &self.smallest) {
+            return refuse("smallest key is greater than the largest");
+        }
+        let Some(section) = &self.range_deletes else { return Ok(()) };
+        if collation.le(&section.end, &section.start) {
+            return refuse("range deletes over an empty range");
+        }
+        let last = section.last_key(collation);
+        if collation.lt(&section.start, &self.smallest) || collation.lt(&self.largest, &last) {
+            return refuse("range deletes reach beyond its keys");
+        }
+        Ok(())
     }
 }
 
 impl RangeSection {
     /// The least key that can be named and is not less than any key of the range deletes.
     #[must_use]
-    pub fn last_key(&self) -> &[u8] {
-        last_key_before(&self.end)
+    pub fn last_key(&self, collation: &Collation) -> Cow<'_, [u8]> {
+        collation.last_before(&self.end)
     }
 
     fn decode(fields: &mut Fields<'_>) -> Result<RangeSection> {
@@ -279,8 +325,8 @@ impl RangeSection {
         check_fragments(part, fragments)?;
         let [start_len, end_len] = [fields.varint()? as usize, fields.varint()? as usize];
         let (start, end) = (fields.take(start_len)?.to_vec(), fields.take(end_len)?.to_vec());
-        if start >= end || start_len.max(end_len) > END_BYTES_MAX {
-            return Err(Error::corrupt("extent with range deletes over an empty or too long range"));
+        if start_len.max(end_len) > END_BYTES_MAX {
+            return Err(Error::corrupt("extent with range deletes over a too long range"));
         }
         Ok(RangeSection { part, fragments, start, end })
     }

@@ -21,7 +21,7 @@ pub use row::IndexRow;
 
 use std::ops::Range;
 
-use terrane_base::{Error, Result, SeqNo};
+use terrane_base::{Collation, Error, Result, SeqNo};
 
 use crate::extent::UNNUMBERED_SEQ;
 use crate::heads::{self, Heads};
@@ -44,6 +44,8 @@ pub struct IndexBlock<B = Vec<u8>> {
     places: B,
     /// Of the last keys.
     heads: Heads<B>,
+    /// How the keys are ordered; nobody's bytes say it.
+    collation: Collation,
 }
 
 /// Bytes of the parts of an index block, in the order in which [`IndexBlock::place`] gives them: `encoded` bytes for
@@ -60,6 +62,14 @@ impl IndexBlock {
     /// `Corrupt` if the checksum or version is wrong, a row is cut or contradicts itself, blocks do not follow
     /// each other from byte 0 without a gap, or keys are out of order.
     pub fn decode(bytes: Vec<u8>) -> Result<IndexBlock> {
+        IndexBlock::decode_ordered(bytes, &Collation::BYTES)
+    }
+
+    /// [`IndexBlock::decode`] of an extent of a table whose keys are ordered so.
+    ///
+    /// # Errors
+    /// As [`IndexBlock::decode`].
+    pub fn decode_ordered(bytes: Vec<u8>, collation: &Collation) -> Result<IndexBlock> {
         let body = wire::checked_body("index block", SEED, &bytes)?;
         let Some((rows_bytes, trailer)) = body.split_last_chunk::<{ TRAILER_BYTES - 4 }>() else {
             return Err(Error::corrupt(format!("index block of {} bytes is cut", bytes.len())));
@@ -69,7 +79,7 @@ impl IndexBlock {
             return Err(Error::corrupt(format!("index block version: expected {VERSION}, found {version}")));
         }
         let places = check_rows(rows_bytes, u32::from_le_bytes(count) as usize)?;
-        let mut index = IndexBlock { bytes, places, heads: Heads::default() };
+        let mut index = IndexBlock { bytes, places, heads: Heads::default(), collation: collation.clone() };
         index.check_order()?;
         let first_at = index.keys_at(0).map_or(0, |(_, last)| last.start);
         index.heads = Heads::collect(index.len(), first_at, |block| index.last_key(block));
@@ -109,7 +119,7 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
     #[must_use]
     pub fn place<C: AsRef<[u8]>>(&self, mut place: impl FnMut(&[u8]) -> C) -> IndexBlock<C> {
         let (bytes, places) = (place(self.bytes.as_ref()), place(self.places.as_ref()));
-        IndexBlock { bytes, places, heads: self.heads.place(place) }
+        IndexBlock { bytes, places, heads: self.heads.place(place), collation: self.collation.clone() }
     }
 
     /// Bytes of the block as encoded.
@@ -153,11 +163,19 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
     #[inline]
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
-        let undecided = self.heads.undecided(key, self.bytes.as_ref());
-        let (mut low, mut high) = (undecided.start, undecided.end);
+        if !self.collation.is_bytes() {
+            return self.partition(0..self.len(), |last| self.collation.lt(last, key));
+        }
+        self.partition(self.heads.undecided(key, self.bytes.as_ref()), |last| last < key)
+    }
+
+    /// The first block in a range whose last key is not before something.
+    #[inline]
+    fn partition(&self, range: Range<usize>, is_before: impl Fn(&[u8]) -> bool) -> usize {
+        let (mut low, mut high) = (range.start, range.end);
         while low < high {
             let middle = low.midpoint(high);
-            if self.last_key(middle) < key {
+            if is_before(self.last_key(middle)) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -184,7 +202,7 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
     #[must_use]
     pub fn find_before(&self, key: &[u8]) -> Option<usize> {
         let at = self.find(key);
-        let starts_before = at < self.len() && self.first_key(at) < key;
+        let starts_before = at < self.len() && self.collation.lt(self.first_key(at), key);
         if starts_before { Some(at) } else { at.checked_sub(1) }
     }
 
@@ -231,10 +249,14 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
     }
 
     fn check_order(&self) -> Result<()> {
+        if self.collation.is_missing() {
+            return Ok(());
+        }
         let mut last_key: Option<&[u8]> = None;
         for block in 0..self.len() {
             let (first, last) = (self.first_key(block), self.last_key(block));
-            if last_key.is_some_and(|last| last > first) || first > last {
+            let is_behind = |left: &[u8], right: &[u8]| self.collation.lt(right, left);
+            if last_key.is_some_and(|last| is_behind(last, first)) || is_behind(first, last) {
                 return Err(Error::corrupt(format!("index row {block}: keys are out of order")));
             }
             last_key = Some(last);

@@ -141,7 +141,8 @@ fn get_place(fields: &mut Fields<'_>) -> Result<Place> {
 }
 
 fn get_meta(fields: &mut Fields<'_>) -> Result<Arc<ExtentMeta>> {
-    let (meta, len) = ExtentMeta::decode(fields.rest())?;
+    // Its table says how its keys are ordered: that is checked where the edit is applied.
+    let (meta, len) = ExtentMeta::decode_unordered(fields.rest())?;
     fields.take(len)?;
     Ok(Arc::new(meta))
 }

@@ -18,18 +18,19 @@ mod tail;
 mod window;
 mod write;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use terrane_base::env::Env;
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Collation, Error, KeyOrders, Kind, Result};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::manifest::edit::decode_edits;
 use terrane_format::manifest::file::Current;
 use terrane_format::manifest::record::PAYLOAD_BYTES_MAX;
-use terrane_format::manifest::{DatabaseId, Edit, TableOptions};
+use terrane_format::manifest::{DatabaseId, Edit, EditOp, TableOptions};
 
 use crate::directory;
 use crate::state::State;
@@ -220,6 +221,17 @@ impl Manifest {
         }
     }
 
+    /// Tells the manifest which comparators are at hand, before anything is appended; returns the state as it is with them.
+    ///
+    /// # Errors
+    /// As [`State::with_orders`].
+    pub fn set_orders(&self, orders: &KeyOrders) -> Result<State> {
+        let mut published = self.published.lock();
+        let state = State::clone(&published).with_orders(orders)?;
+        *published = Arc::new(state.clone());
+        Ok(state)
+    }
+
     /// Makes an edit durable. Edits that are appended at the same time share one sync.
     ///
     /// # Errors
@@ -360,11 +372,26 @@ impl Manifest {
     }
 }
 
+/// The edit as its bytes tell it: they do not say how keys are ordered.
+fn as_encoded(edit: &Edit) -> Cow<'_, Edit> {
+    let says_order = |op: &EditOp| matches!(op, EditOp::AddExtent { meta, .. } if !meta.collation.is_bytes());
+    if !edit.ops.iter().any(says_order) {
+        return Cow::Borrowed(edit);
+    }
+    let mut edit = edit.clone();
+    for op in &mut edit.ops {
+        if let EditOp::AddExtent { meta, .. } = op {
+            Arc::make_mut(meta).collation = Collation::BYTES;
+        }
+    }
+    Cow::Owned(edit)
+}
+
 /// Checks that what is to be written will be read back as the same: an edit that a decoder refuses would make
 /// the database impossible to open.
 fn check_readable(edit: &Edit, payload: &[u8]) -> Result<()> {
     let edits = decode_edits(payload).map_err(|error| error.with_kind(Kind::Invalid))?;
-    if edits.as_slice() != std::slice::from_ref(edit) {
+    if edits.as_slice() != std::slice::from_ref(&*as_encoded(edit)) {
         return Err(Error::invalid("edit with an operation that has no encoding"));
     }
     Ok(())

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrane_base::{Error, Result, SegmentId, SeqNo, TableId};
+use terrane_base::{Collation, Error, KeyOrders, Kind, Result, SegmentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
+use terrane_format::external::COMPARATOR;
 use terrane_format::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX};
 use terrane_format::manifest::{Edit, EditOp, NextIds, Place, Seal, SegmentSpec, TableOptions};
 use terrane_format::segment::SEGMENT_BYTES_MAX;
@@ -23,6 +24,30 @@ const FILE_NUMBERS: u32 = 1 << 31;
 const NUMBERS: u64 = 1 << 62;
 
 impl State {
+    /// The same state with the comparators of a program at hand: until then extents whose keys a comparator orders are known,
+    /// but not how they lie to each other.
+    ///
+    /// # Errors
+    /// `Corrupt` if the extents of a table do not lie as its comparator says.
+    pub fn with_orders(mut self, orders: &KeyOrders) -> Result<State> {
+        self.orders = Arc::new(orders.clone());
+        for table in self.tables.values_mut().filter(|table| !table.collation.is_bytes()) {
+            let mut changes = Vec::new();
+            let collation = collation_of(&table.options, orders);
+            for (place, level) in table.extents.places() {
+                for meta in level.iter() {
+                    changes.push(Change::Add { place, extent: ordered(meta, &collation)? });
+                }
+            }
+            let in_table =
+                |error: Error| error.context(format!("table {}", table.name)).with_kind(Kind::Corrupt);
+            let extents = Metasnapshot::default().apply(changes).map_err(in_table)?;
+            let table = Arc::make_mut(table);
+            (table.extents, table.collation) = (extents, collation);
+        }
+        Ok(self)
+    }
+
     /// The state after `edit`, sharing everything that the edit does not touch.
     ///
     /// # Errors
@@ -62,13 +87,17 @@ impl State {
             EditOp::CreateTable { id, name, options } => self.create_table(*id, name, options),
             EditOp::SetOptions { id, options } => {
                 check_options(options)?;
-                self.live_table(*id)?.options.clone_from(options);
+                let table = self.live_table(*id)?;
+                if comparator_of(&table.options) != comparator_of(options) {
+                    return Err(Error::invalid(format!("table {} keeps its comparator", table.name)));
+                }
+                table.options.clone_from(options);
                 Ok(())
             }
             EditOp::DropTable { id } => self.drop_table(*id),
             EditOp::AddExtent { table, place, meta } => {
-                self.live_table(*table)?;
-                let change = Change::Add { place: *place, extent: meta.clone() };
+                let extent = ordered(meta, &self.live_table(*table)?.collation)?;
+                let change = Change::Add { place: *place, extent };
                 changes.entry(*table).or_default().push(change);
                 Ok(())
             }
@@ -129,7 +158,8 @@ impl State {
         Arc::make_mut(&mut self.names).insert(name.to_owned(), id);
         let (name, options) = (name.to_owned(), options.clone());
         let (flushed, extents) = (SeqNo::default(), Metasnapshot::default());
-        let table = Table { id, name, options, flushed, dropped: false, extents };
+        let collation = collation_of(&options, &self.orders);
+        let table = Table { id, name, options, flushed, dropped: false, extents, collation };
         self.tables.insert(id, Arc::new(table));
         Ok(())
     }
@@ -226,6 +256,24 @@ impl State {
         gone.iter().try_for_each(|meta| self.slots.free(meta.id, meta.slots))?;
         come.into_iter().try_for_each(|(id, count)| self.slots.take(id, count))
     }
+}
+
+/// The comparator that a table's options name.
+fn comparator_of(options: &TableOptions) -> Option<&str> {
+    options.iter().find(|(name, _)| name == COMPARATOR).map(|(_, name)| name.as_str())
+}
+
+fn collation_of(options: &TableOptions, orders: &KeyOrders) -> Collation {
+    comparator_of(options).map_or(Collation::BYTES, |name| orders.collation(name))
+}
+
+/// An extent as one of a table whose keys are ordered so.
+fn ordered(meta: &Arc<ExtentMeta>, collation: &Collation) -> Result<Arc<ExtentMeta>> {
+    let ordered = match collation.is_bytes() && meta.collation.is_bytes() {
+        true => meta.check_order().map(|()| meta.clone()),
+        false => ExtentMeta::clone(meta).ordered(collation).map(Arc::new),
+    };
+    ordered.map_err(|error| error.with_kind(Kind::Invalid))
 }
 
 fn run_after(place: Place) -> Result<u64> {

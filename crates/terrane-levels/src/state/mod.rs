@@ -11,7 +11,7 @@ mod snapshot;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use terrane_base::{Error, ExtentId, Result, SegmentId, SeqNo, TableId};
+use terrane_base::{Collation, Error, ExtentId, KeyOrders, Result, SegmentId, SeqNo, TableId};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::file::FORMAT_VERSION;
 use terrane_format::manifest::{
@@ -41,6 +41,8 @@ pub struct Table {
     pub dropped: bool,
     /// Its extents.
     pub extents: Metasnapshot<Arc<ExtentMeta>>,
+    /// How its keys are ordered.
+    pub collation: Collation,
 }
 
 /// What the manifest knows of a live segment.
@@ -96,6 +98,8 @@ pub struct State {
     names: Arc<BTreeMap<String, TableId>>,
     /// Files of the live segments and of those that are history, for the same reason.
     segment_files: BTreeSet<u32>,
+    /// Comparators that tables may name.
+    orders: Arc<KeyOrders>,
 }
 
 impl State {
@@ -118,6 +122,7 @@ impl State {
             slots: Slots::default(),
             names: Arc::default(),
             segment_files: BTreeSet::new(),
+            orders: Arc::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrane_base::{Error, ExtentId, Result};
+use terrane_base::{Error, ExtentId, KeyOrders, Result};
 use terrane_device::{Disk, File, OpenMode};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::external::{Contents, TRAILER_BYTES, Trailer};
@@ -29,6 +29,14 @@ impl ExternalFile {
     /// # Errors
     /// `Corrupt`, naming the file, if it is no external file or cut; `NotFound`, `Io`.
     pub fn open(disk: &dyn Disk, path: &Path) -> Result<ExternalFile> {
+        ExternalFile::open_ordered(disk, path, &KeyOrders::new())
+    }
+
+    /// [`ExternalFile::open`] with the comparators of a program.
+    ///
+    /// # Errors
+    /// As [`ExternalFile::open`].
+    pub fn open_ordered(disk: &dyn Disk, path: &Path, orders: &KeyOrders) -> Result<ExternalFile> {
         let file = disk.open(path, OpenMode::Read, false)?;
         let len = file.len()?;
         let at_file = |error: Error, offset: u64| error.at(path.display().to_string(), offset);
@@ -40,8 +48,10 @@ impl ExternalFile {
         let trailer = Trailer::decode(&bytes, len).map_err(|error| at_file(error, trailer_at))?;
         let mut contents = vec![0; usize::try_from(trailer.contents_len).unwrap_or(usize::MAX)];
         file.read_at(trailer.contents_at, &mut contents)?;
-        let contents = Contents::decode(&contents, trailer.contents_at, SLOT_BYTES as u64)
-            .map_err(|error| at_file(error, trailer.contents_at))?;
+        let comparator = |name: &str| orders.collation(name);
+        let contents =
+            Contents::decode_ordered(&contents, trailer.contents_at, SLOT_BYTES as u64, &comparator)
+                .map_err(|error| at_file(error, trailer.contents_at))?;
         Ok(ExternalFile { path: path.to_owned(), contents, extents: FileExtents(file) })
     }
 

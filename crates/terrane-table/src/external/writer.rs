@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use terrane_base::key_order::Order;
 use terrane_base::stored::put_prefix;
-use terrane_base::{Entry, Error, ExtentId, Kind, Moment, RecordKind, Result, SeqKind, key};
+use terrane_base::{Collation, Entry, Error, ExtentId, Kind, Moment, RecordKind, Result, SeqKind, key};
 use terrane_device::{Disk, File, OpenMode};
 use terrane_format::dump;
 use terrane_format::extent::{ANY_TABLE, ExtentMeta, UNNUMBERED_SEQ};
-use terrane_format::external::{BYTEWISE, Contents, KEY_ORDER, MERGE_OPERATOR, Trailer};
+use terrane_format::external::{BYTEWISE, COMPARATOR, Contents, KEY_ORDER, MERGE_OPERATOR, Trailer};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
 use crate::writer::{ExtentWriter, WriterSettings};
@@ -32,6 +33,7 @@ pub struct ExternalWriter {
     path: PathBuf,
     file: Arc<dyn File>,
     writer: ExtentWriter,
+    collation: Collation,
     contents: Contents,
     /// The next free slot.
     slot: u32,
@@ -53,17 +55,21 @@ impl ExternalWriter {
         disk: Arc<dyn Disk>,
         path: &Path,
         settings: WriterSettings,
-        (order, operator): (Option<&str>, Option<&str>),
+        (order, operator): (Option<&Order>, Option<&str>),
     ) -> Result<ExternalWriter> {
-        let writer = ExtentWriter::new(WriterSettings { table: ANY_TABLE, ..settings })?;
+        let bytes = Collation::BYTES;
+        let collation = order.map_or(&bytes, Order::collation);
+        let writer = ExtentWriter::new(WriterSettings { table: ANY_TABLE, ..settings })?.ordered(collation);
         let file = disk.open(path, OpenMode::Create, false)?;
-        let mut options = vec![(KEY_ORDER.to_owned(), order.unwrap_or(BYTEWISE).to_owned())];
+        let name = if collation.is_bytes() { KEY_ORDER } else { COMPARATOR };
+        let mut options = vec![(name.to_owned(), order.map_or(BYTEWISE, Order::name).to_owned())];
         options.extend(operator.map(|operator| (MERGE_OPERATOR.to_owned(), operator.to_owned())));
         Ok(ExternalWriter {
             disk,
             path: path.to_owned(),
             file,
             writer,
+            collation: collation.clone(),
             contents: Contents { options, extents: Vec::new() },
             slot: 0,
             last_key: None,
@@ -122,7 +128,7 @@ impl ExternalWriter {
         key::check_key(key)?;
         self.check_room(key.len(), value.len())?;
         if let Some(last) = &mut self.last_key {
-            if last.as_slice() >= key {
+            if self.collation.le(key, last) {
                 return Err(Error::invalid(format!(
                     "{}: key {} does not come after {}: the entries of an external file are sorted, each key once",
                     self.path.display(),

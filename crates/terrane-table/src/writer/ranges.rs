@@ -11,7 +11,8 @@ impl ExtentWriter {
     /// # Errors
     /// `Invalid` if it begins before the end of the one before.
     pub fn add_range_delete(&mut self, fragment: Fragment) -> Result<()> {
-        if self.range_deletes.last().is_some_and(|last| last.end > fragment.start) {
+        let overlaps = |last: &Fragment| self.collation.lt(&fragment.start, &last.end);
+        if self.range_deletes.last().is_some_and(overlaps) {
             return Err(Error::invalid("range deletes are added in order and do not overlap"));
         }
         if self.range_deletes.is_empty() {
@@ -36,9 +37,10 @@ impl ExtentWriter {
 
     /// Cuts the last range delete before `end`, and returns what lies behind.
     pub fn cut_range_delete(&mut self, end: &[u8]) -> Option<Fragment> {
-        let last = self.range_deletes.last_mut().filter(|last| last.end.as_slice() > end)?;
-        let behind = Fragment { start: last.start.as_slice().max(end).to_vec(), ..last.clone() };
-        if last.start.as_slice() >= end {
+        let collation = &self.collation;
+        let last = self.range_deletes.last_mut().filter(|last| collation.lt(end, &last.end))?;
+        let behind = Fragment { start: collation.max(&*last.start, end).to_vec(), ..last.clone() };
+        if collation.le(end, &last.start) {
             self.range_deletes.pop();
         } else {
             last.end = end.to_vec();

@@ -1,8 +1,9 @@
 //! The end of an extent: its parts behind the blocks, and what is said about the whole.
 
 use terrane_base::{Error, ExtentId, Result, SeqNo};
+use terrane_format::extent::check::hull;
 use terrane_format::extent::{self, Expiry, ExtentMeta, Footer, Form, Handle, RangeSection};
-use terrane_format::range_deletes::{Fragment, Fragments, seq_range};
+use terrane_format::range_deletes::{Fragments, seq_range};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
 use super::ExtentWriter;
@@ -87,16 +88,14 @@ impl ExtentWriter {
             expiry: footer.expiry,
             format_version: footer.form().version(),
             compression: footer.compression,
+            collation: self.collation.clone(),
         }
     }
 
     /// The smallest key, and one that is not less than any, range deletes included.
     fn bounds(&self, has_entries: bool) -> (Vec<u8>, Vec<u8>) {
-        let smallest = has_entries.then_some(self.smallest.as_slice()).into_iter();
-        let largest = has_entries.then_some(self.last_key.as_slice()).into_iter();
-        let first = self.range_deletes.first().map(|first| first.start.as_slice());
-        let last = self.range_deletes.last().map(Fragment::last_key);
-        let (smallest, largest) = (smallest.chain(first).min(), largest.chain(last).max());
-        (smallest.unwrap_or_default().to_vec(), largest.unwrap_or_default().to_vec())
+        let entries = has_entries.then_some((&*self.smallest, &*self.last_key));
+        let ranges = self.range_deletes.first().zip(self.range_deletes.last());
+        hull((entries, ranges), &self.collation)
     }
 }

@@ -54,7 +54,8 @@ impl Ownership {
         if !Arc::ptr_eq(&table.engine, db.engine()) {
             return Err(Error::invalid(format!("table {name:?} is of another database")));
         }
-        if !splits.is_sorted_by(|left, right| left < right) {
+        let collation = table.inner.sense.collation();
+        if !splits.is_sorted_by(|left, right| collation.lt(left, right)) {
             return Err(Error::invalid(format!("the splits of table {name:?} do not ascend")));
         }
         let id = table.id().0 as usize;
@@ -95,8 +96,9 @@ impl Ownership {
     #[inline]
     fn home_of(&self, table: TableId, key: &[u8]) -> Option<Home> {
         let place = self.by_id.get(table.0 as usize)?.checked_sub(1)?;
-        let Place { splits, first_partition, .. } = &self.places[place as usize];
-        let above = if splits.is_empty() { 0 } else { splits.partition_point(|split| &**split <= key) };
+        let Place { splits, first_partition, table, .. } = &self.places[place as usize];
+        let is_up_to = |split: &Vec<u8>| table.inner.sense.collation().le(split, key);
+        let above = if splits.is_empty() { 0 } else { splits.partition_point(is_up_to) };
         let partition = first_partition + above;
         Some(Home { place, partition, core: partition % self.cores })
     }
@@ -131,8 +133,9 @@ impl Ownership {
         if record.kind != RecordKind::RangeDelete {
             return home.partition;
         }
-        let Place { splits, first_partition, .. } = &self.places[home.place as usize];
-        first_partition + splits.partition_point(|split| split.as_slice() < record.value)
+        let Place { splits, first_partition, table, .. } = &self.places[home.place as usize];
+        let is_before = |split: &Vec<u8>| table.inner.sense.collation().lt(split, record.value);
+        first_partition + splits.partition_point(is_before)
     }
 }
 

@@ -4,52 +4,59 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use terrane_base::Collation;
 use terrane_engine::Bounds;
+
+use crate::transaction::kept::{Kept, Placed};
 
 /// Ranges of keys of one table, each from its start to before its end. Clones share until one is changed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Deleted(Arc<BTreeMap<Vec<u8>, Vec<u8>>>);
+pub(crate) struct Deleted(Arc<BTreeMap<Kept, Vec<u8>>>);
 
 impl Deleted {
     /// Adds a range, which is not empty.
-    pub(crate) fn add(&mut self, start: &[u8], end: &[u8]) {
+    pub(crate) fn add(&mut self, start: &[u8], end: &[u8], collation: &Collation) {
         let ranges = Arc::make_mut(&mut self.0);
-        let (mut start, mut end) = (start.to_vec(), end.to_vec());
+        let (mut start, mut end) = (Kept::new(start, collation), end.to_vec());
         // Those that begin before its end and reach its start become one with it.
-        while let Some((from, to)) = ranges.range(..=end.clone()).next_back()
-            && *to >= start
+        while let Some((from, to)) = ranges.range(..=Kept::new(&end, collation)).next_back()
+            && collation.le(&start.key, to)
         {
             let from = from.clone();
             let to = ranges.remove(&from).expect("it was just found");
             start = start.min(from);
-            end = end.max(to);
+            end = collation.max(end, to);
         }
         ranges.insert(start, end);
     }
 
     /// Whether `key` lies in one of them.
-    pub(crate) fn holds(&self, key: &[u8]) -> bool {
-        let before = self.0.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
-        before.is_some_and(|(_, end)| key < end.as_slice())
+    pub(crate) fn holds(&self, key: &[u8], collation: &Collation) -> bool {
+        let up_to: &dyn Placed = &(key, collation);
+        let before = self.0.range::<dyn Placed, _>((Bound::Unbounded, Bound::Included(up_to))).next_back();
+        before.is_some_and(|(_, end)| collation.lt(key, end))
     }
 
     /// What is left of `bounds` without them, in order.
     pub(crate) fn rest_of(&self, bounds: Bounds) -> Vec<Bounds> {
         let mut rest = Vec::new();
+        let collation = bounds.collation;
         let mut lower = bounds.lower;
         for (start, end) in &*self.0 {
-            let part = Bounds { lower: lower.clone(), upper: Bound::Excluded(start.clone()) };
+            let start = &start.key;
+            let upper = Bound::Excluded(start.clone());
+            let part = Bounds { lower: lower.clone(), upper, collation: collation.clone() };
             let is_behind = match &bounds.upper {
                 Bound::Unbounded => false,
-                Bound::Included(upper) => start > upper,
-                Bound::Excluded(upper) => start >= upper,
+                Bound::Included(upper) => collation.lt(upper, start),
+                Bound::Excluded(upper) => collation.le(upper, start),
             };
             if is_behind {
                 break;
             }
             let is_before = match &lower {
                 Bound::Unbounded => false,
-                Bound::Included(lower) | Bound::Excluded(lower) => end <= lower,
+                Bound::Included(lower) | Bound::Excluded(lower) => collation.le(end, lower),
             };
             if is_before {
                 continue;
@@ -59,7 +66,7 @@ impl Deleted {
             }
             lower = Bound::Included(end.clone());
         }
-        let last = Bounds { lower, upper: bounds.upper };
+        let last = Bounds { lower, upper: bounds.upper, collation };
         if !is_empty(&last) {
             rest.push(last);
         }
@@ -70,13 +77,13 @@ impl Deleted {
 /// Whether no key can lie between the bounds.
 pub(crate) fn is_empty(bounds: &Bounds) -> bool {
     match (&bounds.lower, &bounds.upper) {
-        (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+        (Bound::Included(lower), Bound::Included(upper)) => bounds.collation.lt(upper, lower),
         (Bound::Unbounded, Bound::Excluded(upper)) => upper.is_empty(),
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
         (
             Bound::Included(lower) | Bound::Excluded(lower),
             Bound::Included(upper) | Bound::Excluded(upper),
-        ) => lower >= upper,
+        ) => bounds.collation.le(upper, lower),
     }
 }
 
@@ -99,7 +106,7 @@ mod tests {
             for _ in 0..below(5) {
                 let start = below(11);
                 let end = start + 1 + below(u64::from(11 - start));
-                deleted.add(&key(start), &key(end));
+                deleted.add(&key(start), &key(end), Collation::bytes());
                 (start..end).for_each(|at| model[at as usize] = true);
             }
             let bound = |kind, at| match kind {
@@ -108,11 +115,11 @@ mod tests {
                 _ => Bound::Excluded(key(at)),
             };
             let (lower, upper) = (bound(below(3), below(12)), bound(below(3), below(12)));
-            let bounds = Bounds { lower, upper };
+            let bounds = Bounds { lower, upper, ..Bounds::all() };
             let rest = deleted.rest_of(bounds.clone());
             let holds = |bounds: &Bounds, at| bounds.above_lower(&key(at)) && bounds.below_upper(&key(at));
             for at in 0..12 {
-                assert_eq!(deleted.holds(&key(at)), model[at as usize]);
+                assert_eq!(deleted.holds(&key(at), Collation::bytes()), model[at as usize]);
                 let count = rest.iter().filter(|part| holds(part, at)).count();
                 let wanted = usize::from(holds(&bounds, at) && !model[at as usize]);
                 assert_eq!(count, wanted, "{deleted:?} {bounds:?} {rest:?} {at}");

@@ -7,9 +7,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use terrane_base::record::{Header, Record};
-use terrane_base::{RecordKind, Result, SeqNo, TableId};
+use terrane_base::{Collation, RecordKind, Result, SeqNo, TableId};
 
 use crate::transaction::deleted::Deleted;
+use crate::transaction::kept::{Kept, Placed};
 use crate::{Batch, Db, Sync, Table};
 
 /// What one record of a batch does to its key.
@@ -46,9 +47,17 @@ impl Change {
 /// What a batch does to one table.
 #[derive(Clone, Debug, Default)]
 struct TableIndex {
-    keys: BTreeMap<Vec<u8>, Change>,
+    /// How the table's keys are ordered.
+    collation: Collation,
+    keys: BTreeMap<Kept, Change>,
     /// Ranges that it deletes. A key of `keys` that lies there was written later.
     deleted: Deleted,
+}
+
+impl TableIndex {
+    fn of(table: &Table) -> Self {
+        TableIndex { collation: table.inner.sense.collation().clone(), ..TableIndex::default() }
+    }
 }
 
 /// What a batch says of one key.
@@ -194,13 +203,14 @@ impl IndexedBatch {
         // As they are kept.
         let (start, end) = (record.key.to_vec(), record.value.to_vec());
         let id = table.id();
-        let index = self.index.entry(id).or_default();
+        let index = self.index.entry(id).or_insert_with(|| TableIndex::of(table));
         let before = index.deleted.clone();
-        index.deleted.add(&start, &end);
+        index.deleted.add(&start, &end, &index.collation);
+        let [start, end] = [start, end].map(|key| Kept::new(&key, &index.collation));
         let within: Vec<_> = index.keys.range(start..end).map(|(key, _)| key.clone()).collect();
         let gone = within.into_iter().map(|key| {
             let change = index.keys.remove(&key);
-            Undo::Key(id, key, change)
+            Undo::Key(id, key.key, change)
         });
         let gone: Vec<_> = gone.collect();
         self.key_count -= gone.len() as u64;
@@ -224,7 +234,11 @@ impl IndexedBatch {
         let key = &bytes[header.header_len..header.header_len + header.key_len];
         let end = self.batch.bytes();
         let written = Written { kind: header.kind, value: end - header.value_len..end };
-        let undo = self.index.entry(table.id()).or_default().note(table.id(), key, written);
+        let undo = self.index.entry(table.id()).or_insert_with(|| TableIndex::of(table)).note(
+            table.id(),
+            key,
+            written,
+        );
         self.key_count += u64::from(matches!(undo, Undo::Key(_, _, None)));
         self.note_undo(undo);
         Ok(())
@@ -319,10 +333,11 @@ impl TableIndex {
     fn note(&mut self, table: TableId, key: &[u8], written: Written) -> Undo {
         let is_operand = matches!(written.kind, RecordKind::Merge | RecordKind::MergeUntil);
         if !is_operand {
-            let before = self.keys.insert(key.to_vec(), Change::One(written));
+            let before = self.keys.insert(Kept::new(key, &self.collation), Change::One(written));
             return Undo::Key(table, key.to_vec(), before);
         }
-        match self.keys.get_mut(key) {
+        let place: &dyn Placed = &(key, &self.collation);
+        match self.keys.get_mut(place) {
             Some(Change::Chain(chain)) => {
                 chain.push(written);
                 Undo::Operand(table, key.to_vec())
@@ -336,11 +351,11 @@ impl TableIndex {
             None => {
                 let end = written.value.end;
                 let deleted = Written { kind: RecordKind::Delete, value: end..end };
-                let change = match self.deleted.holds(key) {
+                let change = match self.deleted.holds(key, &self.collation) {
                     true => Change::Chain(vec![deleted, written]),
                     false => Change::One(written),
                 };
-                self.keys.insert(key.to_vec(), change);
+                self.keys.insert(Kept::new(key, &self.collation), change);
                 Undo::Key(table, key.to_vec(), None)
             }
         }
@@ -348,10 +363,12 @@ impl TableIndex {
 
     fn take_back(&mut self, undo: Undo) {
         match undo {
-            Undo::Key(_, key, Some(change)) => drop(self.keys.insert(key, change)),
-            Undo::Key(_, key, None) => drop(self.keys.remove(&key)),
+            Undo::Key(_, key, Some(change)) => {
+                drop(self.keys.insert(Kept::new(&key, &self.collation), change))
+            }
+            Undo::Key(_, key, None) => drop(self.keys.remove(&Kept::new(&key, &self.collation))),
             Undo::Operand(_, key) => {
-                if let Some(Change::Chain(chain)) = self.keys.get_mut(&key) {
+                if let Some(Change::Chain(chain)) = self.keys.get_mut(&Kept::new(&key, &self.collation)) {
                     chain.pop();
                 }
             }
@@ -361,7 +378,7 @@ impl TableIndex {
 }
 
 /// Changes of a range, in order.
-pub(crate) type Changes<'b> = Option<std::collections::btree_map::Range<'b, Vec<u8>, Change>>;
+pub(crate) type Changes<'b> = Option<std::collections::btree_map::Range<'b, Kept, Change>>;
 
 #[cold]
 fn no_savepoint() -> terrane_base::Error {

@@ -111,7 +111,7 @@ impl<'b> BatchIter<'b> {
         }
         if self.front.change.is_none() {
             let next = self.changes.as_mut().and_then(Iterator::next);
-            let next = next.map(|(key, change)| (key.as_slice(), change));
+            let next = next.map(|(key, change)| (key.key.as_slice(), change));
             self.front.change = next.or_else(|| self.back.change.take());
         }
         Ok(())
@@ -124,7 +124,7 @@ impl<'b> BatchIter<'b> {
         }
         if self.back.change.is_none() {
             let next = self.changes.as_mut().and_then(DoubleEndedIterator::next_back);
-            let next = next.map(|(key, change)| (key.as_slice(), change));
+            let next = next.map(|(key, change)| (key.key.as_slice(), change));
             self.back.change = next.or_else(|| self.front.change.take());
         }
         Ok(())
@@ -137,13 +137,14 @@ impl<'b> BatchIter<'b> {
             } else {
                 self.fill_back()?
             }
+            let collation = self.table.inner.sense.collation();
             let end = if forward { &mut self.front } else { &mut self.back };
             let order = match (&end.row, &end.change) {
                 (None, None) => return Ok(None),
                 (Some(_), None) => return Ok(end.row.take()),
                 (None, Some(_)) => Ordering::Greater,
-                (Some((row, _)), Some((change, _))) if forward => row.as_slice().cmp(change),
-                (Some((row, _)), Some((change, _))) => change.cmp(&row.as_slice()),
+                (Some((row, _)), Some((change, _))) if forward => collation.cmp(row, change),
+                (Some((row, _)), Some((change, _))) => collation.cmp(change, row),
             };
             if order == Ordering::Less {
                 return Ok(end.row.take());
@@ -244,8 +245,8 @@ impl Drop for TransactionIter<'_> {
         use std::ops::Bound::Included;
         let Some(scan) = self.scan.take().filter(|_| !self.is_whole) else { return };
         let [front, back] = std::mem::take(&mut self.seen);
-        let front = front.map(|key| Bounds { lower: self.bounds.lower.clone(), upper: Included(key) });
-        let back = back.map(|key| Bounds { lower: Included(key), upper: self.bounds.upper.clone() });
+        let front = front.map(|key| Bounds { upper: Included(key), ..self.bounds.clone() });
+        let back = back.map(|key| Bounds { lower: Included(key), ..self.bounds.clone() });
         self.transaction.after_scan(scan, front.into_iter().chain(back).collect());
     }
 }

@@ -4,6 +4,7 @@ mod bare;
 mod deleted;
 mod indexed;
 mod iter;
+mod kept;
 mod write;
 
 use std::fmt;

@@ -83,7 +83,7 @@ impl Transaction {
         self.check_limits(&core, start.len() + end.len() + 1)?;
         table.encoding(start, |start| {
             table.encoding(end, |end| {
-                terrane_base::key::check_range(start, end)?;
+                terrane_base::key::check_range_ordered(start, end, table.inner.sense.collation())?;
                 core.before_delete_range(table.id(), start, end)
             })
         })

@@ -4,13 +4,17 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use terrane::{Error, Functions, KeyOrder, KeyOrders, MergeOperator, MergeOperators, Result};
+use terrane::{Comparator, Error, Functions, KeyOrder, KeyOrders, MergeOperator, MergeOperators, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhichOrder {
     Reverse,
     Numbers,
     Letters,
+    /// By comparators.
+    Shortest,
+    Decimal,
+    Backward,
 }
 
 /// A key with the order that it is compared by.
@@ -30,6 +34,8 @@ impl Ord for Key {
             WhichOrder::Reverse => other.1.cmp(&self.1),
             WhichOrder::Numbers => number(&self.1).cmp(&number(&other.1)),
             WhichOrder::Letters => self.1.to_ascii_lowercase().cmp(&other.1.to_ascii_lowercase()),
+            // Keys that are equal to it are two if their bytes differ.
+            _ => self.0.compare(&self.1, &other.1).then_with(|| self.1.cmp(&other.1)),
         }
     }
 }
@@ -58,7 +64,24 @@ impl WhichOrder {
             WhichOrder::Reverse => "reverse",
             WhichOrder::Numbers => "test.numbers",
             WhichOrder::Letters => "test.letters",
+            WhichOrder::Shortest => "test.shortest",
+            WhichOrder::Decimal => "test.decimal",
+            WhichOrder::Backward => "test.backward",
         }
+    }
+
+    /// The comparison of those that are one.
+    fn compare(self, left: &[u8], right: &[u8]) -> Ordering {
+        let value = |text: &[u8]| std::str::from_utf8(text).ok().and_then(|text| text.parse::<u64>().ok());
+        match self {
+            WhichOrder::Shortest => left.len().cmp(&right.len()).then_with(|| left.cmp(right)),
+            WhichOrder::Decimal => value(left).cmp(&value(right)),
+            _ => left.iter().rev().cmp(right.iter().rev()).reverse(),
+        }
+    }
+
+    fn is_comparator(self) -> bool {
+        matches!(self, WhichOrder::Shortest | WhichOrder::Decimal | WhichOrder::Backward)
     }
 
     pub(crate) fn of(self, key: &[u8]) -> Key {
@@ -69,7 +92,17 @@ impl WhichOrder {
     pub(crate) fn key(self) -> BoxedStrategy<Vec<u8>> {
         let byte = prop_oneof![4 => b'a'..b'd', 1 => Just(0u8), 1 => Just(255u8)];
         match self {
-            WhichOrder::Reverse => proptest::collection::vec(byte, 0..5).boxed(),
+            WhichOrder::Reverse | WhichOrder::Shortest | WhichOrder::Backward => {
+                proptest::collection::vec(byte, 0..5).boxed()
+            }
+            WhichOrder::Decimal => {
+                let number = prop_oneof![8 => 0u64..120, 1 => any::<u64>()];
+                let text =
+                    (number, 0..3usize).prop_map(|(number, zeros)| format!("{}{number}", "0".repeat(zeros)));
+                prop_oneof![9 => text, 1 => Just(String::from("no number"))]
+                    .prop_map(String::into_bytes)
+                    .boxed()
+            }
             WhichOrder::Letters => {
                 let letter = prop_oneof![3 => b'a'..b'd', 2 => b'A'..b'D', 1 => Just(b'_')];
                 proptest::collection::vec(letter, 0..5).boxed()
@@ -84,13 +117,18 @@ impl WhichOrder {
     /// What tells whether a shown key begins with `prefix`, if such keys lie together.
     pub(crate) fn begins_with(self, prefix: &[u8]) -> Option<impl Fn(&[u8]) -> bool> {
         let prefix = self.of(prefix).shown();
-        (self != WhichOrder::Numbers).then_some(move |key: &[u8]| key.starts_with(&prefix))
+        (self != WhichOrder::Numbers && !self.is_comparator())
+            .then_some(move |key: &[u8]| key.starts_with(&prefix))
     }
 }
 
 pub(crate) fn functions() -> Functions {
     let orders = KeyOrders::new().with(Arc::new(Numbers)).unwrap().with(Arc::new(Letters)).unwrap();
     let orders = orders.with(Arc::new(Failing)).unwrap();
+    let compared = [WhichOrder::Shortest, WhichOrder::Decimal, WhichOrder::Backward];
+    let add = |orders: KeyOrders, which| orders.with_comparator(Arc::new(Compared(which))).unwrap();
+    let orders = compared.into_iter().fold(orders, add);
+    let orders = orders.with_comparator(Arc::new(FailingComparator)).unwrap();
     let operators = MergeOperators::new().with(Arc::new(WithKey)).unwrap();
     Functions { operators, orders, ..Functions::default() }
 }
@@ -162,6 +200,35 @@ impl KeyOrder for Failing {
         assert!(encoded.last() != Some(&b'y'), "a key that cannot be decoded");
         out.extend_from_slice(encoded);
         Ok(())
+    }
+}
+
+/// An order that is a comparison.
+#[derive(Debug)]
+struct Compared(WhichOrder);
+
+impl Comparator for Compared {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        self.0.compare(left, right)
+    }
+}
+
+/// As bytes, but panics at a key that ends with an x.
+#[derive(Debug)]
+struct FailingComparator;
+
+impl Comparator for FailingComparator {
+    fn name(&self) -> &str {
+        "test.failing-comparator"
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        assert!(left.last() != Some(&b'x') && right.last() != Some(&b'x'), "a key that cannot be compared");
+        left.cmp(right)
     }
 }
 

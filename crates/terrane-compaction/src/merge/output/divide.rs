@@ -6,7 +6,6 @@
 use std::ops::RangeInclusive;
 
 use terrane_base::{Result, key};
-use terrane_format::range_deletes::last_key_before;
 use terrane_storage::SLOT_BYTES;
 
 use super::Output;
@@ -29,7 +28,7 @@ impl Output<'_> {
     pub(super) fn ends_piece(&mut self) -> bool {
         let Some(next) = self.ranges.get(self.next_range) else { return false };
         while let Some(grandparent) = self.spec.grandparents.get(self.grandparent)
-            && grandparent.largest < next.start
+            && self.spec.collation().lt(&grandparent.largest, &next.start)
         {
             if !self.writer.is_empty() {
                 self.met_bytes += grandparent.bytes;
@@ -40,7 +39,10 @@ impl Output<'_> {
         let taken = self.next_range.checked_sub(1).map(|taken| &self.ranges[taken]);
         self.writer.range_delete_bytes() > 0
             && self.met_bytes >= self.piece_bytes
-            && taken.is_some_and(|taken| taken.last_key() < next.start.as_slice())
+            && taken.is_some_and(|taken| {
+                let collation = self.spec.collation();
+                collation.lt(&taken.last_key(collation), &next.start)
+            })
     }
 
     /// As [`Self::divide_range`], if the extent that is open has a range delete.
@@ -53,7 +55,9 @@ impl Output<'_> {
         let spec = self.spec;
         while let Some(grandparent) = spec.grandparents.get(self.grandparent) {
             let (border, end) = (&*grandparent.largest, &*self.ranges[self.next_range - 1].end);
-            if key.is_some_and(|key| border >= key) || border >= last_key_before(end) {
+            let collation = spec.collation();
+            let is_behind = |key: &[u8]| collation.le(key, border);
+            if key.is_some_and(is_behind) || is_behind(&collation.last_before(end)) {
                 break;
             }
             self.met_bytes += grandparent.bytes;
@@ -74,11 +78,12 @@ impl Output<'_> {
     fn cut_behind(&mut self, border: &[u8]) -> bool {
         let taken = self.next_range - 1;
         let entry = if self.writer.has_entries() { self.writer.last_key() } else { &[] };
-        let is_within = self.ranges[taken].start.as_slice() < border && entry <= border;
+        let collation = self.spec.collation();
+        let is_within = collation.lt(&self.ranges[taken].start, border) && collation.le(entry, border);
         if !is_within || border.len() > key::KEY_BYTES_MAX {
             return false;
         }
-        let behind = self.writer.cut_range_delete(&key::successor(border));
+        let behind = self.writer.cut_range_delete(&collation.successor(border));
         let is_cut = behind.is_some();
         if let Some(behind) = behind {
             self.ranges[taken] = behind;

@@ -51,7 +51,7 @@ impl Transaction {
         &self,
         batch: &Batch,
     ) -> Result<(Held<'_>, Option<Fence<'_>>, Footprint)> {
-        let (writes, deletes) = (keys_of(batch), deletes_of(batch));
+        let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| self.engine.collation_of(table)));
         let ranges = self.scans.iter().flatten().cloned().collect();
         if !deletes.is_empty() && !self.is_pessimistic() {
             let mut keys: Vec<_> = writes.iter().chain(self.reads.keys()).cloned().collect();

@@ -9,6 +9,7 @@ use terrane_engine::Bounds;
 use super::{Change, Changes, IndexedBatch, Own, Written};
 use crate::transaction::deleted::is_empty;
 use crate::transaction::iter::BatchIter;
+use crate::transaction::kept::{Kept, Placed};
 use crate::{Snapshot, Table, Value};
 
 impl IndexedBatch {
@@ -30,9 +31,10 @@ impl IndexedBatch {
         let Some(index) = self.index.get(&table.id()).filter(|_| self.batch.is_of(table)) else {
             return Own::Nothing;
         };
-        match index.keys.get(key) {
+        let place: &dyn Placed = &(key, &index.collation);
+        match index.keys.get(place) {
             Some(change) => Own::Change(change),
-            None if index.deleted.holds(key) => Own::Deleted,
+            None if index.deleted.holds(key, &index.collation) => Own::Deleted,
             None => Own::Nothing,
         }
     }
@@ -137,7 +139,8 @@ impl IndexedBatch {
         let index = self.index.get(&table.id()).filter(|_| self.batch.is_of(table))?;
         let bounds = bounds.clone();
         let is_there = !is_empty(&bounds);
-        is_there.then(|| index.keys.range((bounds.lower, bounds.upper)))
+        let kept = |key: Vec<u8>| Kept::new(&key, &index.collation);
+        is_there.then(|| index.keys.range((bounds.lower.map(kept), bounds.upper.map(kept))))
     }
 
     /// The parts of encoded bounds that the batch does not delete, in order.
