@@ -54,6 +54,8 @@ impl Estimate {
 pub struct RangeEstimate {
     /// Bytes: of extents as stored, with their part of index and filter, and of records in memory.
     pub bytes: Estimate,
+    /// Of these bytes, those of records in memory.
+    pub memory_bytes: Estimate,
     /// Versions of keys: those that are deletes, or hidden by newer ones, too.
     pub entries: Estimate,
 }
@@ -119,6 +121,7 @@ impl RangeEstimate {
             memtable.measure(lower, upper, WALK_KEYS);
         self.entries.add_between(entries_min, entries_max);
         self.bytes.add_between(bytes_min, bytes_max);
+        self.memory_bytes.add_between(bytes_min, bytes_max);
     }
 }
 

@@ -5,6 +5,8 @@
 //! the listeners; where it is too slow, events are left out and counted. One that panics is left out of that event alone.
 //! The thread counts as one of the background ([`crate::own_threads`]): what would wait for the background is refused there.
 
+mod listening;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,10 +14,10 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use terrane_base::env::{Joiner, Step};
-use terrane_base::{Error, Result};
+use terrane_base::{Error, ExtentId, SeqNo};
 
 use crate::checkpoint::Checkpoint;
-use crate::engine::Engine;
+use crate::extents::ExtentSummary;
 use crate::own_threads::{Working, works_for};
 
 /// Events that wait at most; what comes beyond is left out.
@@ -29,6 +31,12 @@ pub struct JobBegan {
     pub table: String,
     /// One word: flush, compact or adapt.
     pub work: &'static str,
+    /// Number of the job: each has its own, from 1, in the order in which they begin.
+    pub id: u64,
+    /// The uppermost level that is merged and the level that the result goes to, 0 for overflow runs; `None` of a flush.
+    pub levels: Option<(u8, u8)>,
+    /// The extents that are merged; none of a flush, which finds them range by range.
+    pub inputs: Vec<ExtentSummary>,
 }
 
 /// A flush or a compaction, at its end.
@@ -39,14 +47,60 @@ pub struct JobEnded {
     pub table: String,
     /// One word: flush, compact or adapt.
     pub work: &'static str,
+    /// Number of the job, as at its beginning.
+    pub id: u64,
+    /// See [`JobBegan::levels`].
+    pub levels: Option<(u8, u8)>,
     /// How long it took.
     pub took: Duration,
     /// Bytes that it read.
     pub bytes_read: u64,
     /// Bytes that it wrote.
     pub bytes_written: u64,
+    /// Entries of all inputs.
+    pub entries_in: u64,
+    /// Entries of all outputs.
+    pub entries_out: u64,
+    /// See [`JobBegan::inputs`].
+    pub inputs: Vec<ExtentSummary>,
+    /// Extents that left the tree by it.
+    pub removed: Vec<ExtentId>,
+    /// Extents that it wrote and that are part of the tree, in the order in which they became that.
+    pub written: Vec<ExtentSummary>,
+    /// Extents that it only moved to another level, as they are there.
+    pub moved: Vec<ExtentSummary>,
+    /// What a flush brought out of memory, if it came to its end.
+    pub flushed: Option<Flushed>,
     /// Why it did not come to its end; `Cancelled` is no failure.
     pub error: Option<Error>,
+}
+
+/// What a flush brought out of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Flushed {
+    /// Versions of keys.
+    pub entries: u64,
+    /// Bytes of their records.
+    pub bytes: u64,
+    /// Number of the first record that it can have.
+    pub seq_min: SeqNo,
+    /// Number of the last record that it can have.
+    pub seq_max: SeqNo,
+}
+
+/// A memtable that takes no more records.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MemtableFrozen {
+    /// Name of the table.
+    pub table: String,
+    /// Versions in it; writers that are not done yet may add a few.
+    pub entries: u64,
+    /// Bytes of their records, as far.
+    pub bytes: u64,
+    /// Number of the first record that it can have.
+    pub first_seq: SeqNo,
 }
 
 /// What holds writers back.
@@ -101,6 +155,8 @@ pub trait Listener: Send + Sync {
     fn flush_began(&self, _job: &JobBegan) {}
     /// A flush has ended.
     fn flush_ended(&self, _job: &JobEnded) {}
+    /// A memtable takes no more records: it waits to be flushed.
+    fn memtable_frozen(&self, _memtable: &MemtableFrozen) {}
     /// A compaction begins.
     fn compaction_began(&self, _job: &JobBegan) {}
     /// A compaction has ended.
@@ -124,6 +180,7 @@ pub trait Listener: Send + Sync {
 pub(crate) enum Event {
     JobBegan(JobBegan),
     JobEnded(JobEnded),
+    MemtableFrozen(MemtableFrozen),
     StallBegan(StallBegan),
     StallEnded(StallEnded),
     WorkFailed(WorkFailed),
@@ -139,6 +196,7 @@ impl Event {
             Event::JobBegan(job) => listener.compaction_began(job),
             Event::JobEnded(job) if job.work == "flush" => listener.flush_ended(job),
             Event::JobEnded(job) => listener.compaction_ended(job),
+            Event::MemtableFrozen(memtable) => listener.memtable_frozen(memtable),
             Event::StallBegan(stall) => listener.stall_began(stall),
             Event::StallEnded(stall) => listener.stall_ended(stall),
             Event::WorkFailed(failure) => listener.work_failed(failure),
@@ -158,6 +216,8 @@ pub(crate) struct Events {
     changed: Condvar,
     dropped: AtomicU64,
     panics: AtomicU64,
+    /// Jobs that began.
+    jobs: AtomicU64,
     thread: Mutex<Option<Box<dyn Joiner>>>,
 }
 
@@ -166,6 +226,9 @@ struct Queue {
     waiting: VecDeque<Event>,
     listeners: Vec<Arc<dyn Listener>>,
     is_closing: bool,
+    /// Events that were put in, and those of them that were told.
+    put: u64,
+    told: u64,
 }
 
 impl Events {
@@ -186,7 +249,19 @@ impl Events {
             return;
         }
         queue.waiting.push_back(event);
+        queue.put += 1;
         self.changed.notify_all();
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn are_heard(&self) -> bool {
+        // Relaxed: as in `tell`.
+        self.is_heard.load(Ordering::Relaxed)
+    }
+
+    /// The number of a job that begins.
+    pub(crate) fn next_job(&self) -> u64 {
+        self.jobs.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Events that were left out, and listeners that panicked.
@@ -214,6 +289,8 @@ impl Events {
                 tracing::error!(target: "terrane::listener", event = ?event, "a listener panicked");
             }
         }
+        self.queue.lock().told += 1;
+        self.changed.notify_all();
         Step::Worked
     }
 
@@ -233,6 +310,15 @@ impl Events {
         }
     }
 
+    /// Waits until what was put in so far is told.
+    fn wait_until_told(&self) {
+        let mut queue = self.queue.lock();
+        let upto = queue.put;
+        while queue.told < upto {
+            self.changed.wait(&mut queue);
+        }
+    }
+
     /// Takes no more events, and waits until those that wait are told, unless a listener closes.
     pub(crate) fn close(&self, instance: u64) {
         self.queue.lock().is_closing = true;
@@ -243,32 +329,6 @@ impl Events {
         {
             thread.join();
         }
-    }
-}
-
-impl Engine {
-    /// Tells `listener` what happens from now on.
-    ///
-    /// # Errors
-    /// `Cancelled` after a close, `Io` if no thread can be started.
-    pub fn add_listener(&self, listener: Arc<dyn Listener>) -> Result<()> {
-        let mut thread = self.events.thread.lock();
-        if self.is_closing() {
-            return Err(Error::new(terrane_base::Kind::Cancelled, "the database is closing"));
-        }
-        if !self.events.is_heard.load(Ordering::Relaxed) {
-            let (events, instance) = (self.events.clone(), self.instance);
-            match self.env.spawn.stepper() {
-                Some(stepper) => stepper.add("terrane-events", Box::new(move || events.step(instance))),
-                None => {
-                    let body = Box::new(move || events.run(instance));
-                    *thread = Some(self.env.spawn.spawn("terrane-events", body)?);
-                }
-            }
-        }
-        self.events.queue.lock().listeners.push(listener);
-        self.events.is_heard.store(true, Ordering::Relaxed);
-        Ok(())
     }
 }
 

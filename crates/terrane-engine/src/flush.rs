@@ -17,6 +17,7 @@ use terrane_memtable::GlobalIndex;
 
 use crate::compact::{ranges_of, shape_of};
 use crate::engine::Engine;
+use crate::notes;
 use crate::picture::Picture;
 use crate::schedule::Schedule;
 use crate::stats::add;
@@ -190,6 +191,7 @@ impl Engine {
         table.flushing.store(false, Ordering::Release);
         flushed?;
         if let Some(generation) = generation {
+            notes::flushed(&generation);
             add(&self.counters.flushes, 1);
             add(&table.counters.table_flushes, 1);
             self.pressure.drained(generation.record_bytes(), self.env.clock.now() - started);
@@ -241,11 +243,8 @@ impl Engine {
             let ranges = ranges_of(generation, &snapshots);
             let result = self.flusher.dump_run(&spec, &mut generation.cursor(), ranges, control)?;
             let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
-            let durable = if !is_whole || self.others_are_behind(table, generation.last_seq()) {
-                Some(self.sync_journal_through(generation.last_seq())?)
-            } else {
-                None
-            };
+            let is_behind = !is_whole || self.others_are_behind(table, generation.last_seq());
+            let durable = is_behind.then(|| self.sync_journal_through(generation.last_seq())).transpose()?;
             add(&self.counters.overflow_runs_written, 1);
             self.count_flushed(table, result.work.bytes_written);
             self.count_settled(&result.work);

@@ -8,6 +8,7 @@ use terrane_base::SeqNo;
 use terrane_memtable::GlobalIndex;
 
 use crate::engine::Engine;
+use crate::events::{Event, MemtableFrozen};
 use crate::stats::add;
 use crate::table::Table;
 
@@ -22,7 +23,7 @@ impl Engine {
 
     /// Replaces the active memtable by an empty one unless it is empty. Returns whether it was replaced.
     pub(crate) fn freeze(&self, table: &Table) -> bool {
-        let mut frozen = false;
+        let mut frozen = None;
         self.journal.between_groups(&mut |next_seq| {
             let edit = table.edit();
             let mut picture = edit.picture();
@@ -30,17 +31,25 @@ impl Engine {
             // entry count says nothing yet; its range of numbers does.
             if picture.active.first_seq() < next_seq {
                 let old = std::mem::replace(&mut picture.active, table.new_memtable(next_seq));
-                picture.frozen.insert(0, old);
+                picture.frozen.insert(0, old.clone());
                 edit.replace(picture);
-                frozen = true;
+                frozen = Some(old);
             }
         });
         table.full.store(false, Ordering::Release);
         table.passed.forget();
-        if frozen {
+        if let Some(memtable) = &frozen {
             add(&self.counters.memtables_frozen, 1);
+            self.events.tell(|| {
+                Event::MemtableFrozen(MemtableFrozen {
+                    table: table.name.clone(),
+                    entries: memtable.entry_count(),
+                    bytes: memtable.record_bytes(),
+                    first_seq: memtable.first_seq(),
+                })
+            });
         }
-        frozen
+        frozen.is_some()
     }
 
     /// Whether every record of a frozen memtable has been indexed: `next` is the memtable that replaced it.

@@ -14,6 +14,7 @@ use terrane_table::Extent;
 
 use crate::engine::Engine;
 use crate::inherit::Fresh;
+use crate::notes;
 use crate::picture::Picture;
 use crate::table::Table;
 
@@ -66,6 +67,7 @@ impl Engine {
             extent.mark_obsolete();
         }
         drop(installing);
+        notes::installed(result);
         self.refresh_debt();
         self.return_freed_memory();
         Ok(())

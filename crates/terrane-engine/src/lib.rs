@@ -36,6 +36,7 @@ mod drop_extents;
 mod engine;
 mod epoch_cell;
 mod events;
+mod extents;
 mod failures;
 mod feed;
 mod fetch;
@@ -56,6 +57,7 @@ mod iterate;
 mod lending;
 mod maintain;
 mod multi_get;
+mod notes;
 mod open;
 mod own_threads;
 mod pace;
@@ -100,7 +102,10 @@ pub use check::{CheckReport, Finding};
 pub use checkpoint::Checkpoint;
 pub use drop_extents::DroppedExtents;
 pub use engine::Engine;
-pub use events::{JobBegan, JobEnded, Listener, StallBegan, StallCause, StallEnded, WorkFailed};
+pub use events::{
+    Flushed, JobBegan, JobEnded, Listener, MemtableFrozen, StallBegan, StallCause, StallEnded, WorkFailed,
+};
+pub use extents::{ExtentInfo, ExtentSummary, SegmentEntry};
 pub use feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
 pub use follow::last_commit;
 pub use ingest::{IngestFile, IngestOptions, Ingested, Loader};

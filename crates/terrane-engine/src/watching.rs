@@ -3,17 +3,20 @@
 use std::time::Duration;
 
 use terrane_base::{Kind, Result};
-use terrane_compaction::JobControl;
+use terrane_compaction::{JobControl, JobSpec};
 use tracing::span::EnteredSpan;
 
 use crate::engine::Engine;
 use crate::events::{Event, JobBegan, JobEnded, WorkFailed};
+use crate::extents::{ExtentSummary, level_number};
+use crate::notes;
 use crate::slow::micros;
 use crate::work::Work;
 
 /// A piece of work that is being watched.
 pub(crate) struct Watched {
     started: Duration,
+    job: u64,
     _span: EnteredSpan,
 }
 
@@ -22,12 +25,13 @@ impl Engine {
     pub(crate) fn begin_watch(&self, work: &Work) -> Watched {
         let (name, table) = (work.name(), work.on().map(|table| &*table.name));
         let span = tracing::info_span!(target: "terrane::job", "job", work = name, table);
-        if is_job(work) {
-            self.events.tell(|| {
-                Event::JobBegan(JobBegan { table: table.unwrap_or_default().to_owned(), work: name })
-            });
+        let job = if is_job(work) { self.events.next_job() } else { 0 };
+        if is_job(work) && self.events.are_heard() {
+            notes::begin();
+            let (table, levels, inputs) = (table.unwrap_or_default().to_owned(), levels(work), inputs(work));
+            self.events.tell(|| Event::JobBegan(JobBegan { table, work: name, id: job, levels, inputs }));
         }
-        Watched { started: self.env.clock.now(), _span: span.entered() }
+        Watched { started: self.env.clock.now(), job, _span: span.entered() }
     }
 
     /// To be called when it has ended, before anyone who waits for it can know.
@@ -47,14 +51,23 @@ impl Engine {
                 _ => &self.histograms.compaction_micros,
             };
             histogram.observe(micros(took));
-            let done = control.work();
+            let (done, notes) = (control.work(), notes::end());
             self.events.tell(|| {
                 Event::JobEnded(JobEnded {
                     table: table.unwrap_or_default().to_owned(),
                     work: name,
+                    id: watched.job,
+                    levels: levels(work),
                     took,
                     bytes_read: done.bytes_read,
                     bytes_written: done.bytes_written,
+                    entries_in: done.entries_in,
+                    entries_out: done.entries_out,
+                    inputs: inputs(work),
+                    removed: notes.removed,
+                    written: notes.written,
+                    moved: notes.moved,
+                    flushed: notes.flushed,
                     error: result.as_ref().err().cloned(),
                 })
             });
@@ -83,6 +96,29 @@ impl Engine {
             });
         }
     }
+}
+
+/// What is to be merged, if that is known at the beginning.
+fn spec(work: &Work) -> Option<&JobSpec> {
+    match work {
+        Work::Compact(_, spec) | Work::Adapt(_, spec) => Some(spec),
+        _ => None,
+    }
+}
+
+/// The extents that are to be merged, as far as they are known at the beginning.
+fn inputs(work: &Work) -> Vec<ExtentSummary> {
+    let inputs = spec(work).into_iter().flat_map(|spec| &spec.inputs);
+    let extents =
+        inputs.flat_map(|input| input.extents.iter().map(|meta| ExtentSummary::of(meta, input.place)));
+    extents.collect()
+}
+
+/// The uppermost level that a compaction merges, and the one that its result goes to.
+fn levels(work: &Work) -> Option<(u8, u8)> {
+    let spec = spec(work)?;
+    let from = spec.inputs.iter().map(|input| level_number(input.place)).min()?;
+    Some((from, level_number(spec.target)))
 }
 
 /// Whether it is a flush or a compaction.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use terrane_base::key_order::FilterInOrder;
 use terrane_base::{CompactionFilter, Result};
-use terrane_engine::{DroppedExtents, Estimate};
+use terrane_engine::{DroppedExtents, Estimate, RangeEstimate};
 
 use crate::Table;
 
@@ -35,8 +35,16 @@ impl Table {
     /// # Errors
     /// `NotFound` if the table was dropped, `Io` or `Corrupt` from the store.
     pub fn approximate_size<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Estimate> {
+        Ok(self.approximate(range)?.bytes)
+    }
+
+    /// [`Table::approximate_size`] and [`Table::approximate_count`] by one look, and how much of the bytes is in memory.
+    ///
+    /// # Errors
+    /// As [`Table::approximate_size`].
+    pub fn approximate<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<RangeEstimate> {
         self.refuse_if_dropped()?;
-        Ok(self.engine.approximate(&self.inner, &self.bounds(&range)?)?.bytes)
+        self.engine.approximate(&self.inner, &self.bounds(&range)?)
     }
 
     /// How many versions of keys a range has, about, and how far off that can be: as [`Table::approximate_size`]. Deletes
@@ -46,8 +54,7 @@ impl Table {
     /// # Errors
     /// As [`Table::approximate_size`].
     pub fn approximate_count<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Estimate> {
-        self.refuse_if_dropped()?;
-        Ok(self.engine.approximate(&self.inner, &self.bounds(&range)?)?.entries)
+        Ok(self.approximate(range)?.entries)
     }
 
     /// Drops, at once and durably, the extents whose keys all lie within a range: for data that nobody needs any more,

@@ -135,7 +135,8 @@ pub use terrane_base::options::{
 };
 pub use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use terrane_base::{
-    CompactionContext, CompactionFilter, Error, FilterDecision, Functions, Kind, Result, SeqNo,
+    CompactionContext, CompactionFilter, Error, ExtentId, FilterDecision, Functions, Kind, Result, SegmentId,
+    SeqNo,
 };
 pub use terrane_engine::backup::{
     BackupFinding, BackupInfo, BackupList, BackupOptions, BackupPlace, BackupProgress, DirectoryPlace,
@@ -143,10 +144,11 @@ pub use terrane_engine::backup::{
 };
 pub use terrane_engine::{
     Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate,
-    ExternalSummary, FeedOptions, Finding, IngestOptions, Ingested, Isolation, JobBegan, JobEnded,
-    LevelShape, Listener, LiveReader, Loss, MetricValue, Origin, Progress, ReaderKind, RepairReport, Sample,
-    Shape, StallBegan, StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats,
-    TransactionOptions, Values, WorkFailed, metrics,
+    ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding, Flushed, IngestOptions, Ingested,
+    Isolation, JobBegan, JobEnded, LevelShape, Listener, LiveReader, Loss, MemtableFrozen, MetricValue,
+    Origin, Progress, RangeEstimate, ReaderKind, RepairReport, Sample, SegmentEntry, Shape, StallBegan,
+    StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats, TransactionOptions,
+    Values, WorkFailed, metrics,
 };
 pub use transaction::{BareTransaction, BatchIter, IndexedBatch, LockMark, Transaction, TransactionIter};
 pub use value::Value;

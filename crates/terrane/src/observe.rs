@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use terrane_base::Result;
-use terrane_engine::{Listener, LiveReader, Origin, ReaderKind, Statistics};
+use terrane_engine::{ExtentInfo, Listener, LiveReader, Origin, ReaderKind, SegmentEntry, Statistics};
 
 use crate::snapshot::pin;
 use crate::{Db, Snapshot, Table};
@@ -95,6 +95,61 @@ impl Db {
         self.engine().add_listener(listener)
     }
 
+    /// Waits until listeners were told what has happened up to now, of flushes that have returned for one.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # use std::sync::{Arc, atomic::{AtomicU64, Ordering}};
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// #[derive(Default)]
+    /// struct Counts(AtomicU64);
+    /// impl terrane::Listener for Counts {
+    ///     fn flush_ended(&self, job: &terrane::JobEnded) {
+    ///         self.0.fetch_add(job.flushed.map_or(0, |flushed| flushed.entries), Ordering::Relaxed);
+    ///     }
+    /// }
+    /// let counts = Arc::new(Counts::default());
+    /// db.add_listener(counts.clone())?;
+    /// db.put(b"k", b"v")?;
+    /// db.flush()?;
+    /// db.wait_for_listeners()?;
+    /// assert_eq!(counts.0.load(Ordering::Relaxed), 1);
+    /// # db.close()
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` where a listener calls it: it would wait for itself.
+    pub fn wait_for_listeners(&self) -> Result<()> {
+        self.engine().wait_for_listeners()
+    }
+
+    /// The segments of the journal, oldest first: those that are history, then those that are live.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put(b"k", b"v")?;
+    /// let segments = db.segments();
+    /// let active = segments.iter().find(|segment| segment.is_active).expect("commits go somewhere");
+    /// assert!(active.used_bytes > 0 && active.file.as_ref().is_some_and(|file| file.exists()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn segments(&self) -> Vec<SegmentEntry> {
+        self.engine().segments()
+    }
+
+    /// The id that the database drew when it was made: 32 hexadecimal digits. A checkpoint, and what is restored from a
+    /// backup, have ids of their own.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.engine().database_id()
+    }
+
     /// The snapshots, transactions and scans that live now, oldest first: where each was made, how old it is, and what it
     /// keeps from being freed. The option `reader_age_max_ms` sets an end to them.
     ///
@@ -119,6 +174,37 @@ impl Db {
 }
 
 impl Table {
+    /// The extents of the table, one by one: where they lie, which keys they span, what they have. Those of overflow runs come
+    /// first, then those of level 1, and so on, each in the order of keys. Reads nothing.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.put(b"a", b"1")?;
+    /// db.put(b"b", b"2")?;
+    /// db.flush()?;
+    /// let extents = db.default_table().extents()?;
+    /// assert_eq!((extents[0].smallest.as_slice(), extents[0].largest.as_slice()), (&b"a"[..], &b"b"[..]));
+    /// assert_eq!((extents[0].summary.level, extents[0].summary.entries), (1, 2));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound` if the table was dropped; `Corrupt` if a key is none that its order of keys writes.
+    pub fn extents(&self) -> Result<Vec<ExtentInfo>> {
+        self.refuse_if_dropped()?;
+        let mut extents = self.engine.extents(&self.inner);
+        if let Some(order) = &self.order {
+            for extent in &mut extents {
+                extent.smallest = order.decode(&extent.smallest)?;
+                extent.largest = order.decode(&extent.largest)?;
+            }
+        }
+        Ok(extents)
+    }
+
     /// Its number in the database, by which [`Change::table_id`](crate::Change::table_id) names it: 0 for the default table, and
     /// never given to another one.
     #[must_use]

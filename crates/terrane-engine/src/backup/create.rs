@@ -19,7 +19,7 @@ use terrane_levels::State;
 
 use super::objects::{Names, extents_of, object_name};
 use super::pace::{Pace, Watcher};
-use super::{BackupInfo, Backups};
+use super::{BackupInfo, Backups, NOTE};
 use crate::checkpoint::moment::Moment;
 use crate::engine::Engine;
 
@@ -34,7 +34,12 @@ pub struct BackupOptions {
     pub bytes_per_second: u64,
     /// Read and check what older backups have already, and copy anew what is damaged of it. Off by default.
     pub recheck: bool,
+    /// Any text that is kept with the backup and shown with it, 64 KiB at most. None by default.
+    pub note: Option<String>,
 }
+
+/// Longest note of a backup.
+const NOTE_BYTES_MAX: usize = 64 << 10;
 
 impl BackupOptions {
     /// Sets [`BackupOptions::flush`].
@@ -56,6 +61,22 @@ impl BackupOptions {
     pub fn recheck(mut self, recheck: bool) -> Self {
         self.recheck = recheck;
         self
+    }
+
+    /// Sets [`BackupOptions::note`].
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.note.as_ref().map_or(0, String::len) {
+            0..=NOTE_BYTES_MAX => Ok(()),
+            bytes => Err(Error::invalid(format!(
+                "a note of {bytes} bytes: a backup takes {NOTE_BYTES_MAX}, keep what is longer elsewhere"
+            ))),
+        }
     }
 }
 
@@ -87,6 +108,7 @@ impl Backups {
         watcher: &mut Watcher<'_>,
     ) -> Result<BackupInfo> {
         engine.refuse_if_read_only()?;
+        options.check()?;
         self.place.prepare()?;
         let _lock = self.place.lock()?;
         let needed = self.needed()?;
@@ -137,7 +159,7 @@ impl Making<'_, '_> {
             extents: extents.len() as u64,
             extent_bytes,
             copied_bytes: self.pace.progress().bytes_moved,
-            options: shown_options(self.engine),
+            options: shown_options(self.engine, self.options.note.as_deref()),
             segments,
             state: without_segments(&state).to_image()?,
         };
@@ -228,6 +250,9 @@ fn without_segments(state: &Arc<State>) -> State {
     state.detached(state.database, &[], SeqNo::default())
 }
 
-fn shown_options(engine: &Engine) -> Vec<(String, String)> {
-    engine.options().show().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+/// The options that the database is open with, and the note.
+fn shown_options(engine: &Engine, note: Option<&str>) -> Vec<(String, String)> {
+    let options = engine.options().show().into_iter().map(|(name, value)| (name.to_owned(), value));
+    let note = note.map(|note| (NOTE.to_owned(), note.to_owned()));
+    options.chain(note).collect()
 }

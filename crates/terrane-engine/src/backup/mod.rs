@@ -60,7 +60,12 @@ pub struct BackupInfo {
     pub copied_bytes: u64,
     /// The options that the database was open with, for [`terrane_base::options::Options::set`]: name and value.
     pub options: Vec<(String, String)>,
+    /// The text that it was made with, if any: [`BackupOptions::note`].
+    pub note: Option<String>,
 }
+
+/// Under what name the options in a manifest have the note: no option has it.
+const NOTE: &str = ":note";
 
 /// What a place has.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +102,9 @@ impl Backups {
 }
 
 impl BackupInfo {
-    fn new(id: u64, manifest: BackupManifest) -> BackupInfo {
+    fn new(id: u64, mut manifest: BackupManifest) -> BackupInfo {
+        let note = manifest.options.iter().position(|(name, _)| name == NOTE);
+        let note = note.map(|at| manifest.options.remove(at).1);
         BackupInfo {
             id,
             created_millis: manifest.created_millis,
@@ -108,6 +115,7 @@ impl BackupInfo {
             journal_bytes: manifest.segments.iter().map(|segment| segment.bytes).sum(),
             copied_bytes: manifest.copied_bytes,
             options: manifest.options,
+            note,
         }
     }
 }
