@@ -6,6 +6,7 @@ pub mod header;
 pub mod page;
 pub mod rust;
 pub mod table;
+mod values;
 
 use std::path::Path;
 

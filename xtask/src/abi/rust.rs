@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::table::{Abi, Function, Object, Source, rust_type};
+use super::values;
 
 /// Where the generated modules lie.
 pub const DIRECTORY: &str = "crates/terrane-rocksdb/src/generated/";
@@ -18,14 +19,19 @@ const HEAD: &str = "//! Written by `cargo xtask abi --write` from `abi.toml`; do
 /// Names the row that cannot be made.
 pub fn files(abi: &Abi) -> Result<Vec<(String, String)>, String> {
     let mut parts: Vec<(String, Vec<String>)> = Vec::new();
-    for object in abi.objects.iter().filter(|object| object.is_own) {
+    for object in abi.objects.iter().filter(|object| object.is_own && !object.has_values) {
         parts.push((module(&object.rust), knobs(abi, object)?));
     }
     let mut small = Vec::new();
-    for object in abi.objects.iter().filter(|object| !object.is_own) {
+    for object in abi.objects.iter().filter(|object| !object.is_own && !object.has_values) {
         small.extend(plain_object(abi, object)?);
     }
     parts.push(("objects".into(), small));
+    let mut read = Vec::new();
+    for object in abi.objects.iter().filter(|object| !object.is_own && object.has_values) {
+        read.extend(values::object(abi, object)?);
+    }
+    parts.push(("values".into(), read));
     let stubs =
         abi.functions().filter(|function| matches!(function.source, Source::Failure | Source::Nothing));
     let stubs: Vec<String> = stubs.map(stub).collect::<Result<_, _>>()?;
@@ -71,8 +77,8 @@ fn head(rows: &[String]) -> String {
         [one] => drop(writeln!(head, "use crate::border::{one};")),
         many => drop(writeln!(head, "use crate::border::{{{}}};", many.join(", "))),
     }
-    let objects = ["Options", "ReadOptions", "TableOptions", "WriteOptions"].into_iter();
-    let objects: Vec<&str> = objects.filter(|name| text.contains(&format!("own {name} "))).collect();
+    let owned = rows.iter().filter_map(|row| row.strip_prefix("knobs! { own ")?.split(' ').next());
+    let objects: std::collections::BTreeSet<&str> = owned.collect();
     for name in &objects {
         let _ = writeln!(head, "use crate::objects::{name};");
     }
@@ -149,6 +155,13 @@ fn row(name: &str, knob: &Knob<'_>) -> Result<String, String> {
 /// An object of nothing but knobs, with what makes and frees it.
 fn plain_object(abi: &Abi, object: &Object) -> Result<Vec<String>, String> {
     let mut rows = knobs(abi, object)?;
+    rows.extend(made_and_freed(abi, object));
+    Ok(rows)
+}
+
+/// What makes and frees an object, where that is mechanical.
+pub(super) fn made_and_freed(abi: &Abi, object: &Object) -> Vec<String> {
+    let mut rows = Vec::new();
     for function in abi.functions() {
         let is_made = function.source == Source::Create
             && abi.object(&function.result).is_some_and(|o| o.c == object.c);
@@ -160,7 +173,7 @@ fn plain_object(abi: &Abi, object: &Object) -> Result<Vec<String>, String> {
             rows.push(format!("destroy! {{ {} {} }}\n", function.name, object.rust));
         }
     }
-    Ok(rows)
+    rows
 }
 
 /// A function that is another under another name.

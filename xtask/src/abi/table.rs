@@ -38,6 +38,10 @@ pub enum Source {
     Hand,
     /// Sets or gets this knob of its first argument.
     Knob(String),
+    /// Reads this field of its first argument, an object of values.
+    Value(String),
+    /// Counts what is in this field of its first argument, an object of values.
+    Count(String),
     /// Makes an object of nothing but knobs.
     Create,
     /// Frees one.
@@ -87,6 +91,8 @@ pub struct Object {
     pub rust: String,
     /// Whether the Rust type is written by hand.
     pub is_own: bool,
+    /// Whether it has values that are only read, instead of knobs.
+    pub has_values: bool,
 }
 
 /// The whole table.
@@ -117,8 +123,8 @@ impl Abi {
         let table: Table = text.parse().map_err(|why: toml::de::Error| why.to_string())?;
         let objects = section(&table, "objects")?.iter().map(|(c, row)| {
             let rust = row.get("rust").and_then(Value::as_str).ok_or(format!("{c}: no `rust`"))?.to_owned();
-            let is_own = row.get("own").and_then(Value::as_bool).unwrap_or(false);
-            Ok(Object { c: c.clone(), rust, is_own })
+            let has = |what: &str| row.get(what).and_then(Value::as_bool).unwrap_or(false);
+            Ok(Object { c: c.clone(), rust, is_own: has("own"), has_values: has("values") })
         });
         let type_names = section(section(&table, "types")?, "names")?.iter();
         let type_names = type_names.filter_map(|(name, of)| Some((name.clone(), of.as_str()?.to_owned())));
@@ -196,16 +202,22 @@ fn function(name: &str, row: &Value) -> Result<Function, String> {
     let bad = |what: &str| format!("{name}: {what}");
     let word = text("is").ok_or(bad("no `is`"))?;
     let state = State::ALL.into_iter().find(|state| state.word() == word).ok_or(bad("unknown state"))?;
-    let source = match (text("knob"), text("by").as_deref()) {
-        (Some(knob), None) => Source::Knob(knob),
+    let fields =
+        [("knob", Source::Knob as fn(String) -> Source), ("value", Source::Value), ("count", Source::Count)];
+    let mut fields = fields.into_iter().filter_map(|(key, source)| Some(source(text(key)?)));
+    let source = match (fields.next(), text("by").as_deref()) {
+        (Some(field), None) => field,
         (None, Some("create")) => Source::Create,
         (None, Some("destroy")) => Source::Destroy,
         (None, Some("nothing")) => Source::Nothing,
         (None, Some("hand")) => Source::Hand,
         (None, None) if matches!(state, State::Refused | State::Missing) => Source::Failure,
         (None, None) => Source::Hand,
-        _ => return Err(bad("`knob` and `by` do not go together, or `by` is unknown")),
+        _ => return Err(bad("`knob`, `value` or `count` does not go with `by`, or `by` is unknown")),
     };
+    if fields.next().is_some() {
+        return Err(bad("more than one of `knob`, `value` and `count`"));
+    }
     let c = text("c").ok_or(bad("no `c`"))?;
     let (result, arguments) = signature(&c).ok_or(bad("`c` is no type of a function"))?;
     let (default, differs) = (text("default"), text("differs"));
