@@ -69,7 +69,9 @@ impl From<Error> for Failure {
     #[cold]
     fn from(error: Error) -> Failure {
         if error.message().contains(MERGE_FAILED) {
-            return Failure::corrupt(format_args!("Error: Could not perform merge. ({error})"));
+            return Failure::corrupt(format_args!(
+                "Merge operator failed: Could not perform merge. ({error})"
+            ));
         }
         Failure::new(word(error.kind()), error)
     }

@@ -11,7 +11,11 @@ use crate::failure::{Failure, Result};
 use crate::objects::Options;
 
 /// Files and directories of a database; those of manifests begin with [`MANIFEST`].
-const FILES: [&str; 3] = ["LOCK", "CURRENT", "CURRENT.tmp"];
+const FILES: [&str; 4] = ["LOCK", "CURRENT", "CURRENT.tmp", IDENTITY];
+/// A file with the identity of a database, where it is not its own.
+const IDENTITY: &str = "IDENTITY";
+/// Longest identity that is read.
+const IDENTITY_BYTES_MAX: u64 = 4096;
 const DIRECTORIES: [&str; 2] = ["journal", "data"];
 const MANIFEST: &str = "MANIFEST-";
 
@@ -89,6 +93,93 @@ fn remove(path: &Path) -> std::io::Result<()> {
         Err(why) if why.kind() == std::io::ErrorKind::DirectoryNotEmpty => Ok(()),
         done => done,
     }
+}
+
+/// Makes the directory `path`; fine if it is there.
+pub(crate) fn create_dir(path: &Path) -> Result<()> {
+    match fs::create_dir(path) {
+        Err(why) if why.kind() != std::io::ErrorKind::AlreadyExists => Err(failed("making", path, &why)),
+        _ => Ok(()),
+    }
+}
+
+/// The identity that a file beside the database says, if there is such a file.
+pub(crate) fn identity(path: &Path) -> Result<Option<String>> {
+    let path = path.join(IDENTITY);
+    let read = fs::metadata(&path).and_then(|there| match there.len() {
+        0..=IDENTITY_BYTES_MAX => fs::read_to_string(&path),
+        _ => Err(std::io::Error::other("it is too long for an identity")),
+    });
+    match read {
+        Ok(text) => Ok(Some(text.trim_end().to_owned())),
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(why) => Err(failed("reading", &path, &why)),
+    }
+}
+
+/// Gives the database at `path` an identity that is not its own.
+pub(crate) fn write_identity(path: &Path, identity: &str) -> Result<()> {
+    let path = path.join(IDENTITY);
+    fs::write(&path, identity).map_err(|why| failed("writing", &path, &why))
+}
+
+/// The files in `path` and in directories there, each with its bytes, in the order of their names.
+pub(crate) fn all_files(path: &Path) -> Result<Vec<(String, u64)>> {
+    let mut files = Vec::new();
+    list(path, "", &mut files).map_err(|why| failed("listing", path, &why))?;
+    files.sort();
+    Ok(files)
+}
+
+fn list(path: &Path, prefix: &str, files: &mut Vec<(String, u64)>) -> std::io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let there = entry.metadata()?;
+        match there.is_dir() {
+            true => list(&entry.path(), &format!("{name}/"), files)?,
+            false => files.push((name, there.len())),
+        }
+    }
+    Ok(())
+}
+
+/// Removes the directory `path` with all that is in it; nothing there is fine.
+pub(crate) fn remove_all(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(why) if why.kind() != std::io::ErrorKind::NotFound => Err(failed("removing", path, &why)),
+        _ => Ok(()),
+    }
+}
+
+/// Puts the database in `from` into the place of that in `to`, which is removed; other files there stay.
+pub(crate) fn replace(from: &Path, to: &Path) -> Result<()> {
+    destroy(to)?;
+    let moved = match fs::remove_dir(to) {
+        Err(why) if why.kind() == std::io::ErrorKind::DirectoryNotEmpty => move_into(from, to),
+        Err(why) if why.kind() != std::io::ErrorKind::NotFound => Err(why),
+        _ => fs::rename(from, to),
+    };
+    let synced = moved.and_then(|()| to.parent().map_or(Ok(()), |parent| sync_dir(parent)));
+    synced.map_err(|why| failed("renaming", from, &why))
+}
+
+/// Moves what is in `from` into the directory `to`: `CURRENT` last, so that a part of it is no database.
+fn move_into(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut names =
+        fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
+    names.sort_by_key(|name| name == "CURRENT");
+    for name in names {
+        fs::rename(from.join(&name), to.join(&name))?;
+    }
+    sync_dir(to)?;
+    fs::remove_dir(from)
+}
+
+fn sync_dir(path: &Path) -> std::io::Result<()> {
+    // The parent of a path without a directory in front of it is the present one.
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    fs::File::open(path)?.sync_all()
 }
 
 /// Puts in place of the database in `path` what can be read of it. The damaged one stays beside it if something is lost.

@@ -20,7 +20,7 @@ use crate::border::{Bytes, List, Out, OutList, Slice};
 use crate::callbacks::{Slot, Transform};
 use crate::database::{Database, Family, FamilyHandle, family};
 use crate::failure::{Failure, Given, Result};
-use crate::objects::ReadOptions;
+use crate::objects::{ReadOptions, Statistics, moment};
 use crate::twins::Of;
 use overlay::{At, Bounds, Overlay};
 
@@ -30,6 +30,8 @@ pub(crate) struct Iter {
     failure: Option<Failure>,
     is_tailing: bool,
     prefix: Option<WithinPrefix>,
+    /// Where placements and steps are counted, if they are.
+    statistics: Option<Arc<Statistics>>,
     /// Keys that were given out, where they must stay.
     pinned: Option<RefCell<Vec<Box<[u8]>>>>,
     /// The operator of its column family.
@@ -115,8 +117,8 @@ impl Iter {
         let range = (lower, upper);
         let cursor = options.more.refuse().and_then(|()| {
             Ok(match &options.snapshot {
-                Some(snapshot) => snapshot.range_cursor(&family.table, range)?,
-                None => family.table.range_cursor(range)?,
+                Some(snapshot) => snapshot.range_cursor(&family.seen(), range)?,
+                None => family.seen().range_cursor(range)?,
             })
         });
         let (source, failure) = match cursor {
@@ -130,6 +132,7 @@ impl Iter {
             failure,
             is_tailing: options.knobs.tailing != 0 && options.snapshot.is_none(),
             prefix: transform.map(|transform| WithinPrefix { transform, current: None }),
+            statistics: family.statistics.clone(),
             pinned: (options.knobs.pin_data != 0).then(RefCell::default),
             slot: family.slot.clone(),
         }
@@ -158,7 +161,7 @@ impl Iter {
             at: At::Nowhere,
         };
         let source = Source::Overlay(Box::new(overlay));
-        Some(Iter { source, failure, is_tailing: false, prefix, pinned, slot })
+        Some(Iter { source, failure, is_tailing: false, prefix, statistics: None, pinned, slot })
     }
 
     /// The row at the position, if there is one that may be shown.
@@ -182,13 +185,24 @@ impl Iter {
         if self.is_tailing {
             self.source.refresh();
         }
+        let began = self.statistics.as_ref().map(|_| moment());
         self.failure = self.source.go(motion).err();
+        if let (Some(statistics), Some(began)) = (&self.statistics, began) {
+            statistics.sought(moment().saturating_sub(began));
+        }
         if let Some(prefix) = &mut self.prefix {
             let by = match motion {
                 Motion::Seek(target) | Motion::SeekBack(target) => Some(target),
                 _ => self.source.row().map(|(key, _)| key),
             };
             prefix.current = by.and_then(|by| prefix.transform.prefix(by)).map(Cow::into_owned);
+        }
+    }
+
+    #[inline]
+    fn count_step(&self, is_forward: bool) {
+        if let Some(statistics) = &self.statistics {
+            statistics.stepped(is_forward);
         }
     }
 
@@ -310,12 +324,14 @@ export! {
 
     fn rocksdb_iter_next(iter: Option<&mut Iter>) {
         if let Some(iter) = iter {
+            iter.count_step(true);
             iter.step(Motion::Next);
         }
     }
 
     fn rocksdb_iter_prev(iter: Option<&mut Iter>) {
         if let Some(iter) = iter {
+            iter.count_step(false);
             iter.step(Motion::Prev);
         }
     }

@@ -5,6 +5,7 @@
 //!
 //! * [`border`]: what passes between C and Rust, and the macros that export functions. [`failure`]: errors as text.
 //! * [`objects`]: options, caches, filter policies, environments. [`callbacks`]: functions of the user.
+//! * [`metadata`]: what a database consists of. [`backup`]: backups. [`values`]: objects that are only read.
 //! * [`database`]: open, read, write, maintain. [`batch`]: write batches in RocksDB's layout, with an index, too. [`iterator`].
 //! * [`transactions`]: optimistic and pessimistic ones. [`twins`]: functions with and without a handle of a column family.
 //!
@@ -21,7 +22,10 @@ mod border;
 mod knobs;
 #[macro_use]
 mod twins;
+#[macro_use]
+mod values;
 
+mod backup;
 mod batch;
 mod callbacks;
 mod database;
@@ -29,5 +33,6 @@ mod failure;
 mod files;
 mod generated;
 mod iterator;
+mod metadata;
 mod objects;
 mod transactions;

@@ -149,6 +149,31 @@ fn threads() {
     run("threads");
 }
 
+#[test]
+fn backup() {
+    run("backup");
+}
+
+#[test]
+fn secondary() {
+    run("secondary");
+}
+
+#[test]
+fn metadata() {
+    run("metadata");
+}
+
+#[test]
+fn statistics() {
+    run("statistics");
+}
+
+#[test]
+fn listener() {
+    run("listener");
+}
+
 /// What the library itself made is opened by C programs, and the other way round.
 #[test]
 fn native() -> terrane::Result<()> {

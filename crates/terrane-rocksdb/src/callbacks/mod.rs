@@ -5,9 +5,11 @@
 //! several at once, as RocksDB does.
 #![expect(unsafe_code, reason = "calls of functions that C callers gave")]
 
+mod backup;
 mod compaction_filter;
 mod comparator;
 mod filter_factory;
+mod listener;
 mod logger;
 mod merge;
 mod others;
@@ -17,9 +19,11 @@ mod walk;
 
 use std::ffi::{CStr, c_char, c_void};
 
+pub(crate) use backup::{MayExclude, OnProgress, ProgressListener};
 pub(crate) use compaction_filter::{CompactionFilter, UserFilter};
 pub(crate) use comparator::Comparator;
 pub(crate) use filter_factory::FilterFactory;
+pub(crate) use listener::{EventListener, StallCondition, Telling};
 pub(crate) use logger::{Logger, LoggerHandle};
 pub(crate) use merge::MergeOperator;
 pub(crate) use others::WalFilter;

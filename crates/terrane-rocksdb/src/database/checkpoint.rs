@@ -2,17 +2,18 @@
 
 use super::Database;
 use crate::border::Text;
-use crate::failure::{Failure, Given};
+use crate::failure::{Failure, Given, Result};
 use crate::files;
 
 /// What makes checkpoints of a database.
 pub(crate) struct Checkpoint {
-    db: terrane::Db,
+    pub(super) db: terrane::Db,
+    identity: Option<String>,
 }
 
 impl Checkpoint {
-    pub(crate) fn of(database: &Database) -> Checkpoint {
-        Checkpoint { db: database.db.clone() }
+    pub(crate) fn of(database: &Database) -> Result<Checkpoint> {
+        Ok(Checkpoint { db: database.db.clone(), identity: database.kept_identity()? })
     }
 }
 
@@ -21,7 +22,7 @@ export! {
         database: Option<&Database>,
         error: ErrPtr<'_>,
     ) -> Option<Box<Checkpoint>> {
-        Ok(Some(Box::new(Checkpoint::of(database.given()?))))
+        Ok(Some(Box::new(Checkpoint::of(database.given()?)?)))
     }
 
     fn rocksdb_checkpoint_create(
@@ -34,8 +35,12 @@ export! {
         if files::is_there(path.as_ref()) {
             return Err(Failure::invalid("Directory exists"));
         }
-        checkpoint.given()?.db.checkpoint(path)?;
-        Ok(())
+        let checkpoint = checkpoint.given()?;
+        checkpoint.db.checkpoint(path)?;
+        match &checkpoint.identity {
+            Some(identity) => files::write_identity(path.as_ref(), identity),
+            None => Ok(()),
+        }
     }
 
     fn rocksdb_checkpoint_object_destroy(checkpoint: Option<Box<Checkpoint>>) {

@@ -20,10 +20,11 @@ impl Database {
         slot.set(options.merge_operator.clone());
         let table = self.db.create_table(name, &table_options(options, &slot)?)?;
         let wanted = Wanted { name, options, ttl_seconds };
-        Ok(self.add_family(opened_family(table, &wanted, &self.slots, Access::Write)?))
+        let family = opened_family(table, &wanted, &self.slots, Access::Write, self.statistics())?;
+        Ok(self.add_family(family))
     }
 
-    fn drop_family(&self, family: &Family) -> Result<()> {
+    pub(super) fn drop_family(&self, family: &Family) -> Result<()> {
         self.refuse_if_read_only()?;
         if family.table.name() == DEFAULT {
             return Err(Failure::invalid("Can't drop default column family"));

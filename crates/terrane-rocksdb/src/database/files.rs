@@ -2,7 +2,7 @@
 
 use terrane::{ExtentFileWriter, IngestOptions as EngineIngestOptions, Table};
 
-use super::{Database, Family, FamilyHandle, family};
+use super::{DEFAULT, Database, Family, FamilyHandle, family};
 use crate::border::{Bytes, List, Out, Text, put};
 use crate::callbacks::{Comparator, Slots};
 use crate::failure::{Failure, Given, Result};
@@ -24,9 +24,11 @@ impl FileWriter {
     }
 
     fn open(&mut self, path: &str) -> Result<()> {
-        // Of these only what says how extents are built counts; a file with an operator would fit one column family alone.
-        let mut options = database_options(&self.options, &self.options, &Slots::default().of("file"))?;
-        options.merge_operator = terrane::OperatorName::none();
+        // Of these only what says how extents are built counts. A file with an operator fits the default column family alone.
+        let mut options = database_options(&self.options, &self.options, &Slots::default().of(DEFAULT))?;
+        if self.options.merge_operator.is_none() {
+            options.merge_operator = terrane::OperatorName::none();
+        }
         files::remove_file(path.as_ref())?;
         self.file = Some(ExtentFileWriter::create(path, &options)?);
         self.finished_bytes = 0;
@@ -63,7 +65,19 @@ fn ingest(
         remove: knobs.move_files != 0,
         ..EngineIngestOptions::default()
     };
-    database.db.ingest(&files, how)?;
+    // What a file says about itself is read before it may be gone.
+    let told: Vec<_> = match database.telling().is_empty() {
+        true => Vec::new(),
+        false => {
+            files.iter().map(|(_, path)| (*path, terrane::inspect_extent_file(path, false).ok())).collect()
+        }
+    };
+    let ingested = database.db.ingest(&files, how)?;
+    for listener in database.telling() {
+        for (path, file) in &told {
+            listener.ingested(family.table.name(), path, ingested.seq.0, file.as_ref());
+        }
+    }
     Ok(())
 }
 
@@ -120,6 +134,21 @@ export! {
         error: ErrPtr<'_>,
     ) {
         Ok(writer.given()?.file()?.delete(key.of(key_len))?)
+    }
+
+    fn rocksdb_sstfilewriter_merge(
+        writer: Option<&mut FileWriter>,
+        key: Bytes<'_>,
+        key_len: usize,
+        operand: Bytes<'_>,
+        operand_len: usize,
+        error: ErrPtr<'_>,
+    ) {
+        let writer = writer.given()?;
+        if writer.options.merge_operator.is_none() {
+            return Err(Failure::not_implemented("Provide a merge_operator when opening the file"));
+        }
+        Ok(writer.file()?.merge(key.of(key_len), operand.of(operand_len))?)
     }
 
     fn rocksdb_sstfilewriter_finish(writer: Option<&mut FileWriter>, error: ErrPtr<'_>) {

@@ -15,10 +15,11 @@ pub(crate) fn open_default(
     path: Text<'_>,
     ttl_seconds: i32,
     access: Access,
+    prepare: impl FnOnce(&mut Database),
 ) -> Result<Option<Box<Database>>> {
     let options = options.given()?;
     let wanted = [Wanted { name: DEFAULT, options, ttl_seconds }];
-    Ok(Some(Box::new(open(path.utf8()?, options, &wanted, access)?)))
+    Ok(Some(boxed(open(path.utf8()?, options, &wanted, access)?, options, prepare)?))
 }
 
 /// The column families that a caller lists, and where their handles go.
@@ -35,6 +36,7 @@ pub(crate) fn open_listed(
     path: Text<'_>,
     listed: Listed<'_>,
     access: Access,
+    prepare: impl FnOnce(&mut Database),
 ) -> Result<Option<Box<Database>>> {
     let count = usize::try_from(listed.count).unwrap_or(0);
     let mut wanted = Vec::with_capacity(count);
@@ -43,17 +45,47 @@ pub(crate) fn open_listed(
         let ttl_seconds = ttls.get(at).copied().unwrap_or(0);
         wanted.push(Wanted { name: name.utf8()?, options: options.given()?, ttl_seconds });
     }
-    let database = open(path.utf8()?, options.given()?, &wanted, access)?;
+    let options = options.given()?;
+    let database = boxed(open(path.utf8()?, options, &wanted, access)?, options, prepare)?;
     for (place, wanted) in listed.handles.of(count).iter_mut().zip(&wanted) {
         let family = database.family_named(wanted.name);
         place.write(family.map(|family| Box::new(FamilyHandle { family })));
     }
-    Ok(Some(Box::new(database)))
+    Ok(Some(database))
+}
+
+/// As it was opened.
+pub(crate) fn plain(_database: &mut Database) {}
+
+/// Gives a database its place in memory, and when all is prepared attaches what knows it by its place.
+fn boxed(
+    database: Database,
+    options: &Options,
+    prepare: impl FnOnce(&mut Database),
+) -> Result<Box<Database>> {
+    let mut database = Box::new(database);
+    prepare(&mut database);
+    match database.attach(options) {
+        Ok(()) => Ok(database),
+        Err(failure) => {
+            close(&database);
+            Err(failure)
+        }
+    }
+}
+
+/// Closes a database: afterwards nobody is told anything of it.
+pub(crate) fn close(database: &Database) {
+    if let Some(statistics) = database.statistics() {
+        statistics.settle(&database.db);
+    }
+    // There is no way to report a failure.
+    let _ = database.db.clone().close();
 }
 
 export! {
     fn rocksdb_open(options: Option<&Options>, path: Text<'_>, error: ErrPtr<'_>) -> Option<Box<Database>> {
-        open_default(options, path, 0, Access::Write)
+        open_default(options, path, 0, Access::Write, plain)
     }
 
     fn rocksdb_open_with_ttl(
@@ -62,7 +94,7 @@ export! {
         ttl: i32,
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        open_default(options, path, ttl, Access::Write)
+        open_default(options, path, ttl, Access::Write, plain)
     }
 
     fn rocksdb_open_for_read_only(
@@ -71,7 +103,7 @@ export! {
         _error_if_log_file_exists: u8,
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        open_default(options, path, 0, Access::Read)
+        open_default(options, path, 0, Access::Read, plain)
     }
 
     fn rocksdb_open_column_families(
@@ -84,7 +116,7 @@ export! {
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
         let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
-        open_listed(options, path, listed, Access::Write)
+        open_listed(options, path, listed, Access::Write, plain)
     }
 
     fn rocksdb_open_column_families_with_ttl(
@@ -97,7 +129,7 @@ export! {
         ttls: List<'_, i32>,
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
-        open_listed(options, path, Listed { count, names, options: family_options, ttls, handles }, Access::Write)
+        open_listed(options, path, Listed { count, names, options: family_options, ttls, handles }, Access::Write, plain)
     }
 
     fn rocksdb_open_for_read_only_column_families(
@@ -111,13 +143,12 @@ export! {
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
         let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
-        open_listed(options, path, listed, Access::Read)
+        open_listed(options, path, listed, Access::Read, plain)
     }
 
     fn rocksdb_close(database: Option<Box<Database>>) {
         if let Some(database) = database {
-            // There is no way to report a failure.
-            let _ = database.db.clone().close();
+            close(&database);
         }
     }
 

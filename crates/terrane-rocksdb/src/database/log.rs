@@ -63,7 +63,7 @@ fn as_rocksdb(batch: &terrane::ChangeBatch) -> Result<Option<(u64, WriteBatch)>>
 }
 
 fn updates(database: Option<&Database>, seq: u64) -> Result<Option<Box<LogIter>>> {
-    let changes = database.given()?.db.changes(SeqNo(seq.max(1)));
+    let changes = database.given()?.view().changes(SeqNo(seq.max(1)));
     let changes = changes.map_err(|error| match error.kind() {
         Kind::Invalid => {
             Failure::new("NotFound", format_args!("Requested sequence not yet written in the db ({error})"))

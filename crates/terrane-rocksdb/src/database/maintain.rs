@@ -1,10 +1,10 @@
-//! Flush, compaction, sizes of ranges, verification.
+//! Flush, compaction, pauses.
 
 use std::ops::Bound;
 
 use super::{Database, Family, FamilyHandle, family};
-use crate::border::{Bytes, List, OutList};
-use crate::failure::{Failure, Given, Result};
+use crate::border::{Bytes, List};
+use crate::failure::{Given, Result};
 use crate::generated::objects::{CompactRangeOptions, FlushOptions, FlushWalOptions, WaitForCompactOptions};
 
 /// The ends of a range, each a key or null for none.
@@ -22,9 +22,13 @@ impl Database {
         let _ = self.db.compact_range(&family.table, (bound(start), bound(end)));
     }
 
-    pub(crate) fn flush(&self) -> Result<()> {
+    pub(crate) fn flush(&self, options: Option<&FlushOptions>) -> Result<()> {
         self.refuse_if_read_only()?;
-        Ok(self.db.flush()?)
+        self.db.flush()?;
+        match options.is_some_and(|options| options.knobs.listener_wait != 0) {
+            true => self.wait_for_listeners(),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn sync(&self) -> Result<()> {
@@ -38,56 +42,30 @@ impl Database {
         family.table.delete_files_in_range((bound(start), bound(end)))?;
         Ok(())
     }
-
-    /// Verifies all that is stored.
-    fn verify(&self) -> Result<()> {
-        let report = self.db.check(&mut |_, _| {})?;
-        match report.findings.first() {
-            Some(finding) => Err(Failure::corrupt(&finding.error)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Bytes of ranges, about, each with its end excluded.
-fn sizes(
-    family: &Family,
-    count: i32,
-    (starts, start_lens): (List<'_, Bytes<'_>>, List<'_, usize>),
-    (limits, limit_lens): (List<'_, Bytes<'_>>, List<'_, usize>),
-    places: OutList<'_, u64>,
-) -> Result<()> {
-    let count = usize::try_from(count).unwrap_or(0);
-    let ranges = starts.with(start_lens, count).into_iter().zip(limits.with(limit_lens, count));
-    for (place, (start, limit)) in places.of(count).iter_mut().zip(ranges) {
-        let size = if start < limit { family.table.approximate_size(start..limit)?.value } else { 0 };
-        place.write(size);
-    }
-    Ok(())
 }
 
 export! {
-    fn rocksdb_flush(database: Option<&Database>, _options: Option<&FlushOptions>, error: ErrPtr<'_>) {
-        database.given()?.flush()
+    fn rocksdb_flush(database: Option<&Database>, options: Option<&FlushOptions>, error: ErrPtr<'_>) {
+        database.given()?.flush(options)
     }
 
     fn rocksdb_flush_cf(
         database: Option<&Database>,
-        _options: Option<&FlushOptions>,
+        options: Option<&FlushOptions>,
         _handle: Option<&FamilyHandle>,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush()
+        database.given()?.flush(options)
     }
 
     fn rocksdb_flush_cfs(
         database: Option<&Database>,
-        _options: Option<&FlushOptions>,
+        options: Option<&FlushOptions>,
         _handles: List<'_, Option<&FamilyHandle>>,
         _count: i32,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush()
+        database.given()?.flush(options)
     }
 
     fn rocksdb_flush_wal(database: Option<&Database>, sync: u8, error: ErrPtr<'_>) {
@@ -163,7 +141,7 @@ export! {
     ) {
         let database = database.given()?;
         if options.is_some_and(|options| options.knobs.flush != 0) {
-            database.flush()?;
+            database.flush(None)?;
         }
         Ok(database.db.wait_until_quiescent()?)
     }
@@ -192,34 +170,6 @@ export! {
         database.given()?.drop_files(family(handle)?, ends(start, start_len, limit, limit_len))
     }
 
-    fn rocksdb_approximate_sizes(
-        database: Option<&Database>,
-        count: i32,
-        starts: List<'_, Bytes<'_>>,
-        start_lens: List<'_, usize>,
-        limits: List<'_, Bytes<'_>>,
-        limit_lens: List<'_, usize>,
-        places: OutList<'_, u64>,
-        error: ErrPtr<'_>,
-    ) {
-        let family = database.given()?.default_family();
-        sizes(family, count, (starts, start_lens), (limits, limit_lens), places)
-    }
-
-    fn rocksdb_approximate_sizes_cf(
-        _database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        count: i32,
-        starts: List<'_, Bytes<'_>>,
-        start_lens: List<'_, usize>,
-        limits: List<'_, Bytes<'_>>,
-        limit_lens: List<'_, usize>,
-        places: OutList<'_, u64>,
-        error: ErrPtr<'_>,
-    ) {
-        sizes(family(handle)?, count, (starts, start_lens), (limits, limit_lens), places)
-    }
-
     fn rocksdb_pause_background_work(database: Option<&Database>, error: ErrPtr<'_>) {
         database.given()?.db.pause_background();
         Ok(())
@@ -228,10 +178,6 @@ export! {
     fn rocksdb_continue_background_work(database: Option<&Database>, error: ErrPtr<'_>) {
         database.given()?.db.resume_background();
         Ok(())
-    }
-
-    fn rocksdb_verify_checksum(database: Option<&Database>, error: ErrPtr<'_>) {
-        database.given()?.verify()
     }
 
     fn rocksdb_cancel_all_background_work(database: Option<&Database>, _wait: u8) {

@@ -10,14 +10,19 @@ use super::read::Pinned;
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::{Bytes, List, OutList, Slice, caught, lasting, lasting_text};
 use crate::failure::{Failure, Given, Result};
-use crate::objects::ReadOptions;
+use crate::objects::{ReadOptions, moment};
 
 /// Reads keys of one family, as of one moment.
 pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Values> {
     let mut values = Values::new();
+    let began = family.statistics.as_ref().map(|_| moment());
     match options.and_then(|options| options.snapshot.as_ref()) {
-        Some(snapshot) => snapshot.multi_get_into(&family.table, keys, &mut values)?,
-        None => family.table.multi_get_into(keys, &mut values)?,
+        Some(snapshot) => snapshot.multi_get_into(&family.seen(), keys, &mut values)?,
+        None => family.seen().multi_get_into(keys, &mut values)?,
+    }
+    if let (Some(statistics), Some(began)) = (&family.statistics, began) {
+        let found = values.iter().filter(Option::is_some).count();
+        statistics.read_many(moment().saturating_sub(began), keys.len(), found);
     }
     Ok(values)
 }
@@ -30,7 +35,7 @@ pub(crate) fn read_families(
     keys: &[&[u8]],
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let mut options = options.cloned().unwrap_or_default();
-    options.snapshot.get_or_insert_with(|| database.db.snapshot());
+    options.snapshot.get_or_insert_with(|| database.view().snapshot());
     let mut ids: Vec<u32> = families.iter().map(|family| family.id()).collect();
     ids.sort_unstable();
     ids.dedup();

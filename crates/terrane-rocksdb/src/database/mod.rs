@@ -3,10 +3,14 @@
 //! * [`open`]: from a path and options to a database. [`handles`]: opening as C callers do it. [`families`]: made and dropped
 //!   while it is open. [`snapshots`].
 //! * [`read`], [`many`]: values by key. [`write`]: changes by key. [`maintain`], [`properties`], [`checkpoint`], [`log`], [`memory`], [`files`],
-//!   [`counters`].
+//!   [`counters`]. [`attached`]: what an opening attaches. [`secondary`], [`export`], [`change`], [`compact_files`], [`pinned`], [`sizes`].
 
+mod attached;
+mod change;
 pub(crate) mod checkpoint;
+mod compact_files;
 mod counters;
+mod export;
 pub(crate) mod families;
 mod files;
 mod halt;
@@ -16,21 +20,26 @@ pub(crate) mod maintain;
 pub(crate) mod many;
 mod memory;
 pub(crate) mod open;
+mod pinned;
 pub(crate) mod properties;
 pub(crate) mod read;
+mod secondary;
+mod sizes;
 mod snapshots;
 mod write;
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use terrane::Table;
 
 use crate::callbacks::{Slot, Slots, Transform};
 use crate::failure::{Failure, Given, Result};
+use crate::objects::{Options, Statistics};
 use crate::transactions::Transactions;
 
+use attached::{Attached, Followed};
 pub(crate) use read::{Pinned, read};
 pub(crate) use snapshots::SnapshotHandle;
 pub(crate) use write::{Mode, gone};
@@ -47,6 +56,7 @@ pub(crate) struct Database {
     families: Arc<RwLock<BTreeMap<u32, Arc<Family>>>>,
     slots: Arc<Slots>,
     pub(crate) transactions: Arc<Transactions>,
+    attached: Arc<Attached>,
 }
 
 /// A column family of an open database.
@@ -55,6 +65,12 @@ pub(crate) struct Family {
     pub(crate) slot: Arc<Slot>,
     pub(crate) transform: Option<Arc<Transform>>,
     name: CString,
+    /// The options that it was opened with, and what was changed of them since.
+    options: Mutex<Options>,
+    /// Where calls are counted, if they are.
+    pub(crate) statistics: Option<Arc<Statistics>>,
+    /// In a secondary: its table in the newest view.
+    followed: Option<Followed>,
 }
 
 /// A handle of a column family.
@@ -66,6 +82,15 @@ impl Family {
     /// Its number, by which batches name it.
     pub(crate) fn id(&self) -> u32 {
         self.table.number()
+    }
+
+    /// Its options as they are now.
+    fn options(&self) -> Options {
+        self.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_options(&self, options: Options) {
+        *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
     }
 }
 
@@ -81,6 +106,12 @@ impl Database {
             return Some(self.default.clone());
         }
         self.families.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    /// All families.
+    pub(crate) fn families(&self) -> Vec<Arc<Family>> {
+        let families = self.families.read().unwrap_or_else(PoisonError::into_inner);
+        std::iter::once(self.default.clone()).chain(families.values().cloned()).collect()
     }
 
     fn add_family(&self, family: Family) -> Arc<Family> {

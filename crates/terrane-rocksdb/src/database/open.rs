@@ -1,17 +1,18 @@
 //! From a path and options to an open database.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use std::ffi::CString;
 
-use terrane::{Db, Env, Functions, Kind, MergeOperators, OperatorName, Table};
+use terrane::{Db, Env, Follower, Functions, Kind, MergeOperators, OperatorName, Table};
 
+use super::attached::{Attached, Followed};
 use super::{DEFAULT, Database, Family};
 use crate::callbacks::Slots;
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::objects::{Options, database_options, extractor, table_options};
+use crate::objects::{Options, Statistics, database_options, extractor, table_options};
 
 /// A column family to open, by name.
 pub(super) struct Wanted<'a> {
@@ -26,6 +27,8 @@ pub(super) struct Wanted<'a> {
 pub(crate) enum Access {
     Write,
     Read,
+    /// Of a database that somebody else has open: what it has now, and later again.
+    Follow,
 }
 
 /// Opens the database at `path` with all these column families.
@@ -39,7 +42,7 @@ pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
     let mut engine_options = database_options(options, default.options, &slots.of(DEFAULT))?;
     engine_options.create_if_missing = access == Access::Write && options.knobs.create_if_missing != 0;
     engine_options.error_if_exists = access == Access::Write && options.knobs.error_if_exists != 0;
-    engine_options.read_only = access == Access::Read;
+    engine_options.read_only = access != Access::Write;
     if options.environment.as_ref().is_none_or(|environment| environment.memory.is_none()) {
         refuse_by_presence(path, &engine_options)?;
         if files::is_database(Path::new(path)) {
@@ -47,10 +50,17 @@ pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
             engine_options.merge_operator = OperatorName::none();
         }
     }
-    let db = open_engine(path, options, &engine_options, &slots)?;
+    let (db, follower) = match access {
+        Access::Follow => {
+            let follower = follow_engine(path, options, &engine_options, &slots)?;
+            (follower.view(), Some(follower))
+        }
+        _ => (open_engine(path, options, &engine_options, &slots)?, None),
+    };
+    let attached = Attached::of(options, follower);
     let create = access == Access::Write && options.knobs.create_missing_column_families != 0;
     let opened = check_names(&db, wanted, create, access)
-        .and_then(|()| open_families(db.clone(), wanted, &slots, access));
+        .and_then(|()| open_families((db.clone(), attached), wanted, &slots, access));
     match opened {
         Ok(database) => {
             if let Some(logger) = &options.more.logger {
@@ -112,6 +122,20 @@ fn open_engine(path: &str, options: &Options, engine: &terrane::Options, slots: 
     })
 }
 
+/// Follows a database that somebody else writes.
+fn follow_engine(
+    path: &str,
+    options: &Options,
+    engine: &terrane::Options,
+    slots: &Arc<Slots>,
+) -> Result<Follower> {
+    let memory = options.environment.as_ref().and_then(|environment| environment.memory.as_ref());
+    Ok(match memory {
+        Some(memory) => Follower::open(memory.disk(), path, engine, functions(slots), Env::real())?,
+        None => Db::open_follower_with(path, engine, functions(slots))?,
+    })
+}
+
 /// The names of all column families of the database at `path`, in the order of their numbers.
 pub(super) fn family_names(path: &str, options: &Options) -> Result<Vec<String>> {
     let slots = Arc::new(Slots::default());
@@ -142,7 +166,12 @@ fn check_names(db: &Db, wanted: &[Wanted<'_>], create: bool, access: Access) -> 
     Ok(())
 }
 
-fn open_families(db: Db, wanted: &[Wanted<'_>], slots: &Arc<Slots>, access: Access) -> Result<Database> {
+fn open_families(
+    (db, attached): (Db, Attached),
+    wanted: &[Wanted<'_>],
+    slots: &Arc<Slots>,
+    access: Access,
+) -> Result<Database> {
     let mut families = Vec::new();
     for wanted in wanted {
         let slot = slots.of(wanted.name);
@@ -152,17 +181,18 @@ fn open_families(db: Db, wanted: &[Wanted<'_>], slots: &Arc<Slots>, access: Acce
             }
             table => table?,
         };
-        families.push(opened_family(table, wanted, slots, access)?);
+        families.push(opened_family(table, wanted, slots, access, attached.statistics.as_ref())?);
     }
     let at = wanted.iter().position(|wanted| wanted.name == DEFAULT).expect("looked for above");
     let default = Arc::new(families.swap_remove(at));
     let database = Database {
         db,
-        is_read_only: access == Access::Read,
+        is_read_only: access != Access::Write,
         default,
         families: Default::default(),
         slots: slots.clone(),
         transactions: Default::default(),
+        attached: Arc::new(attached),
     };
     for family in families {
         database.add_family(family);
@@ -176,6 +206,7 @@ pub(super) fn opened_family(
     wanted: &Wanted<'_>,
     slots: &Slots,
     access: Access,
+    statistics: Option<&Arc<Statistics>>,
 ) -> Result<Family> {
     if access == Access::Write {
         table.set_option("prefix_extractor", &extractor(wanted.options))?;
@@ -188,5 +219,8 @@ pub(super) fn opened_family(
     }
     let name = CString::new(table.name()).map_err(|_| Failure::invalid("a name with a zero byte"))?;
     let transform = wanted.options.transform.clone();
-    Ok(Family { slot: slots.of(table.name()), transform, name, table })
+    let followed = (access == Access::Follow).then(|| Followed::new(table.clone()));
+    let options = Mutex::new(wanted.options.clone());
+    let statistics = statistics.cloned();
+    Ok(Family { slot: slots.of(table.name()), transform, name, table, options, statistics, followed })
 }

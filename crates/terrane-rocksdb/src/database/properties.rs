@@ -8,17 +8,12 @@ use terrane::{LevelShape, TableShape};
 
 use super::{Database, Family, FamilyHandle};
 use crate::border::{Out, Text, lasting_text, put};
+use crate::metadata::LEVELS;
 
 const PREFIX: &str = "rocksdb.";
-/// Table files: none, what is stored lies in extents of few data files.
-pub(crate) struct LiveFiles;
-
-/// Levels that RocksDB has by default.
-const LEVELS: usize = 7;
-
 impl Database {
     fn shape_of(&self, family: &Family) -> TableShape {
-        let tables = self.db.shape().tables;
+        let tables = self.view().shape().tables;
         tables.into_iter().find(|table| table.name == family.table.name()).unwrap_or_default()
     }
 
@@ -43,8 +38,8 @@ impl Database {
             "mem-table-flush-pending" => u64::from(table().frozen > 0),
             "compaction-pending" | "num-running-compactions" => self.running("compact"),
             "num-running-flushes" => self.running("flush"),
-            "background-errors" => self.db.background_errors().len() as u64,
-            "is-write-stopped" => u64::from(self.db.pressure() >= 1.0),
+            "background-errors" => self.view().background_errors().len() as u64,
+            "is-write-stopped" => u64::from(self.view().pressure() >= 1.0),
             "is-file-deletions-enabled" => 1,
             "block-cache-capacity" => {
                 let options = self.db.options();
@@ -65,7 +60,7 @@ impl Database {
     }
 
     fn metric(&self, name: &str) -> u64 {
-        self.db.statistics().get(name).map_or(0, |value| value.number())
+        self.view().statistics().get(name).map_or(0, |value| value.number())
     }
 
     /// A property as text; none if there is no such property.
@@ -79,10 +74,10 @@ impl Database {
         }
         match name {
             "stats" | "cfstats" | "cfstats-no-file-histogram" | "dbstats" => {
-                Some(self.db.statistics().to_prometheus())
+                Some(self.view().statistics().to_prometheus())
             }
             "levelstats" => Some(level_lines(&self.shape_of(family))),
-            "sstables" => Some(self.db.shape().to_string()),
+            "sstables" => Some(self.view().shape().to_string()),
             _ => None,
         }
     }
@@ -182,17 +177,5 @@ export! {
         place: Out<'_, u64>,
     ) -> i32 {
         int(database, handle, name, place)
-    }
-
-    fn rocksdb_livefiles(_database: Option<&Database>) -> Option<Box<LiveFiles>> {
-        Some(Box::new(LiveFiles))
-    }
-
-    fn rocksdb_livefiles_count(_files: Option<&LiveFiles>) -> i32 {
-        0
-    }
-
-    fn rocksdb_livefiles_destroy(files: Option<Box<LiveFiles>>) {
-        drop(files);
     }
 }

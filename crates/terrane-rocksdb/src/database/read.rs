@@ -9,7 +9,7 @@ use terrane::Values;
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::{Bytes, Out, OutList, lasting, put};
 use crate::failure::{Given, Result};
-use crate::objects::ReadOptions;
+use crate::objects::{ReadOptions, moment};
 
 /// A value that the caller holds until it destroys it.
 pub(crate) struct Pinned {
@@ -52,13 +52,30 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 /// The value of `key` as the options see it.
 pub(crate) fn read(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Vec<u8>>> {
     if let Some(snapshot) = options.and_then(|options| options.snapshot.as_ref()) {
-        return Ok(snapshot.get(&family.table, key)?.map(Vec::from));
+        return Ok(snapshot.get(&family.seen(), key)?.map(Vec::from));
     }
-    Ok(family.table.get(key)?.map(Vec::from))
+    Ok(family.seen().get(key)?.map(Vec::from))
 }
 
 /// Calls `take` with the value of `key`, without an allocation where there is no snapshot.
 fn read_with<R>(
+    family: &Family,
+    options: Option<&ReadOptions>,
+    key: &[u8],
+    take: impl FnOnce(Option<&[u8]>) -> R,
+) -> Result<R> {
+    let Some(statistics) = &family.statistics else { return read_uncounted(family, options, key, take) };
+    let (began, mut len) = (moment(), None);
+    let result = read_uncounted(family, options, key, |value| {
+        len = value.map(<[u8]>::len);
+        take(value)
+    });
+    statistics.read(moment().saturating_sub(began), len);
+    result
+}
+
+#[inline]
+fn read_uncounted<R>(
     family: &Family,
     options: Option<&ReadOptions>,
     key: &[u8],
@@ -70,7 +87,7 @@ fn read_with<R>(
     // Taken out while it is in use: a merge operator of the user may read another database on this thread.
     let mut value = BUFFER.take();
     value.clear();
-    let found = family.table.get_into(key, &mut value);
+    let found = family.seen().get_into(key, &mut value);
     let result = found.map(|found| take(found.then_some(value.as_slice())));
     if value.capacity() <= BUFFER_BYTES_MAX {
         BUFFER.set(value);
@@ -91,7 +108,7 @@ fn get(
 }
 
 fn pinned(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Box<Pinned>>> {
-    Ok(read(family, options, key)?.map(|value| Box::new(Pinned::alone(value))))
+    read_with(family, options, key, |value| value.map(|value| Box::new(Pinned::alone(value.to_vec()))))
 }
 
 /// Reads into a buffer of the caller; whether the value fits. It has the length of the value in either case.

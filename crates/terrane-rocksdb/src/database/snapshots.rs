@@ -23,7 +23,7 @@ impl SnapshotHandle {
 
 export! {
     fn rocksdb_create_snapshot(database: Option<&Database>) -> Option<Box<SnapshotHandle>> {
-        Some(Box::new(SnapshotHandle::Own(database?.db.snapshot())))
+        Some(Box::new(SnapshotHandle::Own(database?.view().snapshot())))
     }
 
     fn rocksdb_release_snapshot(_database: Option<&Database>, snapshot: Option<Box<SnapshotHandle>>) {
@@ -35,6 +35,6 @@ export! {
     }
 
     fn rocksdb_get_latest_sequence_number(database: Option<&Database>) -> u64 {
-        database.map_or(0, |database| database.db.snapshot().seq().0)
+        database.map_or(0, |database| database.view().snapshot().seq().0)
     }
 }

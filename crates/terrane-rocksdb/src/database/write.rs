@@ -5,7 +5,7 @@ use terrane::{Batch, Kind, Sync};
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::Bytes;
 use crate::failure::{Failure, Given, Result};
-use crate::objects::WriteOptions;
+use crate::objects::{WriteOptions, moment};
 
 /// How a write is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +55,10 @@ pub(crate) fn gone(error: terrane::Error) -> Failure {
 impl Database {
     /// Writes a batch of the engine.
     pub(crate) fn commit(&self, batch: &Batch, mode: Mode) -> Result<()> {
-        let done = match mode.is_impatient {
+        let done = self.counted(|| match mode.is_impatient {
             true => self.db.try_write(batch, mode.sync),
             false => self.db.write(batch, mode.sync),
-        };
+        });
         match done {
             Err(error) if mode.is_impatient && error.kind() == Kind::Busy => {
                 Err(Failure::new("Result incomplete", "Write stall"))
@@ -66,6 +66,16 @@ impl Database {
             Err(error) => Err(gone(error)),
             Ok(_) => Ok(()),
         }
+    }
+
+    /// Makes a write, and counts it where that is asked for.
+    #[inline]
+    fn counted<R>(&self, write: impl FnOnce() -> R) -> R {
+        let Some(statistics) = self.statistics() else { return write() };
+        let began = moment();
+        let done = write();
+        statistics.wrote(moment().saturating_sub(began));
+        done
     }
 
     /// Makes one change: `plain` where nothing else is asked for, else `add` to a batch.
@@ -79,7 +89,7 @@ impl Database {
         let mode = Mode::of(options)?;
         self.refuse_if_read_only()?;
         if mode.is_plain() {
-            return match plain() {
+            return match self.counted(plain) {
                 Err(error) if mode.skips_missing && error.kind() == Kind::NotFound => Ok(()),
                 done => done.map_err(gone),
             };

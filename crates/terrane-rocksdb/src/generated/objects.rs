@@ -2,23 +2,6 @@
 
 use std::ffi::{c_int, c_uint};
 
-knobs! { plain BackupEngineOptions BackupEngineOptionsKnobs {
-    backup_log_files: u8 = 1, set rocksdb_backup_engine_options_set_backup_log_files u8, get rocksdb_backup_engine_options_get_backup_log_files u8;
-    backup_rate_limit: u64 = 0, set rocksdb_backup_engine_options_set_backup_rate_limit u64, get rocksdb_backup_engine_options_get_backup_rate_limit u64;
-    callback_trigger_interval_size: u64 = 4194304, set rocksdb_backup_engine_options_set_callback_trigger_interval_size u64, get rocksdb_backup_engine_options_get_callback_trigger_interval_size u64;
-    current_temperatures_override_manifest: u8 = 0, set rocksdb_backup_engine_options_set_current_temperatures_override_manifest u8, get rocksdb_backup_engine_options_get_current_temperatures_override_manifest u8;
-    destroy_old_data: u8 = 0, set rocksdb_backup_engine_options_set_destroy_old_data u8, get rocksdb_backup_engine_options_get_destroy_old_data u8;
-    io_buffer_size: u64 = 0, set rocksdb_backup_engine_options_set_io_buffer_size u64, get rocksdb_backup_engine_options_get_io_buffer_size u64;
-    max_background_operations: c_int = 1, set rocksdb_backup_engine_options_set_max_background_operations c_int, get rocksdb_backup_engine_options_get_max_background_operations c_int;
-    max_valid_backups_to_open: c_int = 2147483647, set rocksdb_backup_engine_options_set_max_valid_backups_to_open c_int, get rocksdb_backup_engine_options_get_max_valid_backups_to_open c_int;
-    restore_rate_limit: u64 = 0, set rocksdb_backup_engine_options_set_restore_rate_limit u64, get rocksdb_backup_engine_options_get_restore_rate_limit u64;
-    schema_version: c_int = 1, set rocksdb_backup_engine_options_set_schema_version c_int, get rocksdb_backup_engine_options_get_schema_version c_int;
-    share_files_with_checksum: u8 = 1, set rocksdb_backup_engine_options_set_share_files_with_checksum u8, get rocksdb_backup_engine_options_get_share_files_with_checksum u8;
-    share_files_with_checksum_naming: c_int = -2147483646, set rocksdb_backup_engine_options_set_share_files_with_checksum_naming c_int, get rocksdb_backup_engine_options_get_share_files_with_checksum_naming c_int;
-    share_table_files: u8 = 1, set rocksdb_backup_engine_options_set_share_table_files u8, get rocksdb_backup_engine_options_get_share_table_files u8;
-    sync: u8 = 1, set rocksdb_backup_engine_options_set_sync u8, get rocksdb_backup_engine_options_get_sync u8;
-} }
-destroy! { rocksdb_backup_engine_options_destroy BackupEngineOptions }
 knobs! { plain BlockCacheTraceOptions BlockCacheTraceOptionsKnobs {
     sampling_frequency: u64 = 1, set rocksdb_block_cache_trace_options_set_sampling_frequency u64, get rocksdb_block_cache_trace_options_get_sampling_frequency u64;
 } }
@@ -51,14 +34,6 @@ knobs! { plain CompactRangeOptions CompactRangeOptionsKnobs {
 } }
 create! { rocksdb_compactoptions_create CompactRangeOptions }
 destroy! { rocksdb_compactoptions_destroy CompactRangeOptions }
-knobs! { plain CreateBackupOptions CreateBackupOptionsKnobs {
-    atomic_flush: u8 = 0, set rocksdb_create_backup_options_set_atomic_flush u8, get rocksdb_create_backup_options_get_atomic_flush u8;
-    background_thread_cpu_priority: c_int = 2, set rocksdb_create_backup_options_set_background_thread_cpu_priority c_int, get rocksdb_create_backup_options_get_background_thread_cpu_priority c_int;
-    decrease_background_thread_cpu_priority: u8 = 0, set rocksdb_create_backup_options_set_decrease_background_thread_cpu_priority u8, get rocksdb_create_backup_options_get_decrease_background_thread_cpu_priority u8;
-    flush_before_backup: u8 = 0, set rocksdb_create_backup_options_set_flush_before_backup u8, get rocksdb_create_backup_options_get_flush_before_backup u8;
-} }
-create! { rocksdb_create_backup_options_create CreateBackupOptions }
-destroy! { rocksdb_create_backup_options_destroy CreateBackupOptions }
 knobs! { plain CuckooOptions CuckooOptionsKnobs {
     cuckoo_block_size: c_uint = 5, set rocksdb_cuckoo_options_set_cuckoo_block_size c_uint, get rocksdb_cuckoo_options_get_cuckoo_block_size c_uint;
     hash_table_ratio: f64 = 0.9, set rocksdb_cuckoo_options_set_hash_table_ratio f64, get rocksdb_cuckoo_options_get_hash_table_ratio f64;

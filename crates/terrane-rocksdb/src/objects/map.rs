@@ -106,6 +106,19 @@ fn refuse(options: &Options) -> Result<()> {
     }
 }
 
+/// What options of a table change from one set of options to another: names and new values.
+pub(crate) fn table_changes(
+    before: &Options,
+    after: &Options,
+    slot: &Slot,
+) -> Result<Vec<(&'static str, String)>> {
+    refuse(after)?;
+    let before = overrides(before, slot)?;
+    let mut changes = overrides(after, slot)?;
+    changes.retain(|change| !before.contains(change));
+    Ok(changes)
+}
+
 fn overrides(family: &Options, slot: &Slot) -> Result<Vec<(&'static str, String)>> {
     let knobs = &family.knobs;
     let codec = codec(knobs.compression)?;

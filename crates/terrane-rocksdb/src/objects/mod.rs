@@ -1,23 +1,28 @@
 //! Objects that callers make before they open anything: options, caches, filter policies, environments.
 
+mod backup;
 mod cache;
 mod cancelling;
 mod environment;
+mod histogram;
 mod managers;
 mod map;
-mod metadata;
 mod more;
 mod more_of_reads;
 mod options;
 mod presets;
 mod read;
 mod resources;
+mod statistics;
 mod table;
 mod text;
 mod write_buffers;
 
+pub(crate) use backup::{BackupEngineOptions, CreateBackupOptions};
 pub(crate) use cache::Cache;
-pub(crate) use map::{database_options, extractor, table_options};
+pub(crate) use environment::Environment;
+pub(crate) use map::{database_options, extractor, table_changes, table_options};
 pub(crate) use options::Options;
 pub(crate) use read::{ReadOptions, WriteOptions};
+pub(crate) use statistics::{Statistics, moment};
 pub(crate) use table::{FilterPolicy, TableOptions};

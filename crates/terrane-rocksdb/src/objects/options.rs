@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::environment::Environment;
 use super::more::More;
 use super::resources::RateLimiter;
+use super::statistics::Statistics;
 use super::table::TableOptions;
 use super::write_buffers::WriteBuffers;
 use crate::border::{Out, Text, put};
-use crate::callbacks::{CompactionFilter, Comparator, MergeOperator, Transform, UserFilter};
+use crate::callbacks::{CompactionFilter, Comparator, EventListener, MergeOperator, Transform, UserFilter};
 use crate::generated::options::OptionsKnobs;
 
 /// Options of a database, or of a column family.
@@ -29,6 +30,10 @@ pub(crate) struct Options {
     pub(crate) comparator: Option<String>,
     /// What is neither a number nor decides how rows are stored.
     pub(crate) more: More,
+    /// What is counted of databases that are opened with the options.
+    pub(crate) statistics: Option<Arc<Statistics>>,
+    /// Who is told what happens to them.
+    pub(crate) listeners: Vec<Arc<EventListener>>,
     /// Directories that are kept and given back.
     log_directory: CString,
     wal_directory: CString,
@@ -107,6 +112,15 @@ export! {
     fn rocksdb_options_set_env(options: Option<&mut Options>, environment: Option<&Environment>) {
         if let Some(options) = options {
             options.environment = environment.cloned();
+        }
+    }
+
+    fn rocksdb_options_add_eventlistener(
+        options: Option<&mut Options>,
+        listener: Option<Box<EventListener>>,
+    ) {
+        if let (Some(options), Some(listener)) = (options, listener) {
+            options.listeners.push(Arc::from(listener));
         }
     }
 

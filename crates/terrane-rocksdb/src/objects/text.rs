@@ -4,8 +4,7 @@
 use super::cache::Cache;
 use super::options::Options;
 use super::table::TableOptions;
-use crate::border::{List, Text};
-use crate::database::{Database, FamilyHandle};
+use crate::border::Text;
 use crate::failure::{Failure, Given, Result};
 use crate::knobs::{Named, parsed};
 
@@ -56,7 +55,8 @@ impl Options {
         Ok(())
     }
 
-    fn set_pair(&mut self, name: &str, value: &str) -> Result<()> {
+    /// Sets one option.
+    pub(crate) fn set_pair(&mut self, name: &str, value: &str) -> Result<()> {
         if let Some(set) = self.knobs.set_text(&name.to_ascii_lowercase(), value) {
             return set;
         }
@@ -92,21 +92,6 @@ fn policy_bits(text: &str) -> Result<f64> {
     bits.ok_or_else(|| Failure::invalid(format_args!("filter_policy={text}: no policy that is known")))
 }
 
-/// Refuses names that are no options; those that are, cannot be changed while the database is open, and are taken.
-fn check_changes(
-    database: Option<&Database>,
-    names: List<'_, Text<'_>>,
-    values: List<'_, Text<'_>>,
-    count: i32,
-) -> Result<()> {
-    database.given()?.refuse_if_read_only()?;
-    let count = usize::try_from(count).unwrap_or(0);
-    for (name, value) in names.of(count).iter().zip(values.of(count)) {
-        Options::default().set_pair(name.utf8()?, value.utf8()?)?;
-    }
-    Ok(())
-}
-
 export! {
     fn rocksdb_get_options_from_string(
         base: Option<&Options>,
@@ -118,28 +103,6 @@ export! {
         made.set_text(text.utf8()?)?;
         *options.given()? = made;
         Ok(())
-    }
-
-    fn rocksdb_set_options(
-        database: Option<&Database>,
-        count: i32,
-        names: List<'_, Text<'_>>,
-        values: List<'_, Text<'_>>,
-        error: ErrPtr<'_>,
-    ) {
-        check_changes(database, names, values, count)
-    }
-
-    fn rocksdb_set_options_cf(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        count: i32,
-        names: List<'_, Text<'_>>,
-        values: List<'_, Text<'_>>,
-        error: ErrPtr<'_>,
-    ) {
-        handle.given()?;
-        check_changes(database, names, values, count)
     }
 }
 

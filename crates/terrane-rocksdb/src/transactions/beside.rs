@@ -220,29 +220,29 @@ export! {
 
     fn rocksdb_transactiondb_flush(
         database: Option<&Database>,
-        _options: Option<&FlushOptions>,
+        options: Option<&FlushOptions>,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush()
+        database.given()?.flush(options)
     }
 
     fn rocksdb_transactiondb_flush_cf(
         database: Option<&Database>,
-        _options: Option<&FlushOptions>,
+        options: Option<&FlushOptions>,
         _handle: Option<&FamilyHandle>,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush()
+        database.given()?.flush(options)
     }
 
     fn rocksdb_transactiondb_flush_cfs(
         database: Option<&Database>,
-        _options: Option<&FlushOptions>,
+        options: Option<&FlushOptions>,
         _handles: List<'_, Option<&FamilyHandle>>,
         _count: i32,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush()
+        database.given()?.flush(options)
     }
 
     fn rocksdb_transactiondb_flush_wal(database: Option<&Database>, sync: u8, error: ErrPtr<'_>) {

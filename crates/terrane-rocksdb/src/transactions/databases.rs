@@ -3,7 +3,7 @@
 use super::Transactions;
 use crate::border::{List, OutList, Text};
 use crate::database::checkpoint::Checkpoint;
-use crate::database::handles::{Listed, open_default, open_listed};
+use crate::database::handles::{Listed, close as close_handle, open_default, open_listed};
 use crate::database::open::Access;
 use crate::database::{Database, FamilyHandle};
 use crate::failure::{Given, Result};
@@ -25,16 +25,13 @@ impl Kind {
     }
 }
 
-/// The database with transactions of a kind.
-fn with(database: Option<Box<Database>>, kind: Kind) -> Option<Box<Database>> {
-    database.map(|mut database| {
-        database.transactions = Transactions { kind, ..Default::default() }.into();
-        database
-    })
+/// Gives a database transactions of a kind.
+fn with(kind: Kind) -> impl FnOnce(&mut Database) {
+    move |database| database.transactions = Transactions { kind, ..Default::default() }.into()
 }
 
 fn open(options: Option<&Options>, path: Text<'_>, kind: Kind) -> Result<Option<Box<Database>>> {
-    Ok(with(open_default(options, path, 0, Access::Write)?, kind))
+    open_default(options, path, 0, Access::Write, with(kind))
 }
 
 fn open_families(
@@ -43,7 +40,7 @@ fn open_families(
     listed: Listed<'_>,
     kind: Kind,
 ) -> Result<Option<Box<Database>>> {
-    Ok(with(open_listed(options, path, listed, Access::Write)?, kind))
+    open_listed(options, path, listed, Access::Write, with(kind))
 }
 
 /// A handle of the database as a plain one.
@@ -53,8 +50,7 @@ fn base(database: Option<&Database>) -> Option<Box<Database>> {
 
 fn close(database: Option<Box<Database>>) {
     if let Some(database) = database {
-        // There is no way to report a failure.
-        let _ = database.db.clone().close();
+        close_handle(&database);
     }
 }
 
@@ -154,14 +150,14 @@ export! {
         database: Option<&Database>,
         error: ErrPtr<'_>,
     ) -> Option<Box<Checkpoint>> {
-        Ok(Some(Box::new(Checkpoint::of(database.given()?))))
+        Ok(Some(Box::new(Checkpoint::of(database.given()?)?)))
     }
 
     fn rocksdb_optimistictransactiondb_checkpoint_object_create(
         database: Option<&Database>,
         error: ErrPtr<'_>,
     ) -> Option<Box<Checkpoint>> {
-        Ok(Some(Box::new(Checkpoint::of(database.given()?))))
+        Ok(Some(Box::new(Checkpoint::of(database.given()?)?)))
     }
 
     fn rocksdb_optimistictransactiondb_lock_buckets_create(

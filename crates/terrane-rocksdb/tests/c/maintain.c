@@ -191,17 +191,10 @@ static void write_buffers(const char* directory) {
   free(path);
 }
 
-static void missing(rocksdb_options_t* options, rocksdb_t* db) {
+static void missing(rocksdb_t* db) {
   char* error = NULL;
-  CHECK(rocksdb_backup_engine_open(options, "nowhere", &error) == NULL);
-  CHECK_ERROR(error, "Not implemented: rocksdb_backup_engine_open");
-  rocksdb_try_catch_up_with_primary(db, &error);
-  CHECK_ERROR(error, "Not implemented: rocksdb_try_catch_up_with_primary");
-  const rocksdb_livefiles_t* files = rocksdb_livefiles(db);
-  CHECK(files != NULL && rocksdb_livefiles_count(files) == 0);
-  rocksdb_livefiles_destroy(files);
-  CHECK(rocksdb_get_sorted_wal_files(db, &error) == NULL);
-  CHECK_ERROR(error, "Not implemented: rocksdb_get_sorted_wal_files");
+  CHECK(rocksdb_get_full_history_ts_low(db, NULL, NULL, &error) == NULL);
+  CHECK_ERROR(error, "Not implemented: rocksdb_get_full_history_ts_low");
 }
 
 int main(int count, char** arguments) {
@@ -228,7 +221,7 @@ int main(int count, char** arguments) {
   memory(db);
   perf(db);
   write_buffers(arguments[1]);
-  missing(options, db);
+  missing(db);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reading);

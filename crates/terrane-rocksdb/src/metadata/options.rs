@@ -1,15 +1,17 @@
-//! Options of questions about the files of a column family.
+//! What metadata of a column family is asked for: a range of keys, a level.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_char;
 
-use crate::border::{Bytes, Out, put};
+use crate::border::{Bytes, Out};
+use crate::values::{Words, lent};
 
-/// Which files are asked for.
+/// Which files are wanted; by default all.
 #[derive(Clone, Debug)]
 pub(crate) struct MetadataOptions {
-    start: Option<Box<[u8]>>,
-    end: Option<Box<[u8]>>,
-    level: c_int,
+    pub(super) start: Option<Words>,
+    pub(super) end: Option<Words>,
+    /// -1 for all.
+    pub(super) level: i32,
 }
 
 impl Default for MetadataOptions {
@@ -18,13 +20,7 @@ impl Default for MetadataOptions {
     }
 }
 
-/// A key that is lent for as long as its object lives and it is not set again.
-fn lent(key: Option<&[u8]>, len: Out<'_, usize>) -> *const c_char {
-    put(len, key.map_or(0, <[u8]>::len));
-    key.map_or(std::ptr::null(), |key| key.as_ptr().cast())
-}
-
-fn copied(key: Bytes<'_>, len: usize) -> Option<Box<[u8]>> {
+fn key(key: Bytes<'_>, len: usize) -> Option<Words> {
     (!key.is_null()).then(|| key.of(len).into())
 }
 
@@ -39,11 +35,11 @@ export! {
 
     fn rocksdb_column_family_metadata_options_set_start_key(
         options: Option<&mut MetadataOptions>,
-        key: Bytes<'_>,
+        start: Bytes<'_>,
         len: usize,
     ) {
         if let Some(options) = options {
-            options.start = copied(key, len);
+            options.start = key(start, len);
         }
     }
 
@@ -51,16 +47,16 @@ export! {
         options: Option<&MetadataOptions>,
         len: Out<'_, usize>,
     ) -> *const c_char {
-        lent(options.and_then(|options| options.start.as_deref()), len)
+        lent(options.and_then(|options| options.start.as_ref()), len)
     }
 
     fn rocksdb_column_family_metadata_options_set_end_key(
         options: Option<&mut MetadataOptions>,
-        key: Bytes<'_>,
+        end: Bytes<'_>,
         len: usize,
     ) {
         if let Some(options) = options {
-            options.end = copied(key, len);
+            options.end = key(end, len);
         }
     }
 
@@ -68,16 +64,16 @@ export! {
         options: Option<&MetadataOptions>,
         len: Out<'_, usize>,
     ) -> *const c_char {
-        lent(options.and_then(|options| options.end.as_deref()), len)
+        lent(options.and_then(|options| options.end.as_ref()), len)
     }
 
-    fn rocksdb_column_family_metadata_options_set_level(options: Option<&mut MetadataOptions>, level: c_int) {
+    fn rocksdb_column_family_metadata_options_set_level(options: Option<&mut MetadataOptions>, level: i32) {
         if let Some(options) = options {
             options.level = level;
         }
     }
 
-    fn rocksdb_column_family_metadata_options_get_level(options: Option<&MetadataOptions>) -> c_int {
+    fn rocksdb_column_family_metadata_options_get_level(options: Option<&MetadataOptions>) -> i32 {
         options.map_or(-1, |options| options.level)
     }
 }

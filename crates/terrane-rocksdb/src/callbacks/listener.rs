@@ -1,0 +1,360 @@
+//! Event listeners: functions of the user that are told what happens to a database.
+//!
+//! A listener belongs to options, and databases that were opened with them hold it by count. [`Telling`] is one listener at one
+//! database: it hears events of the engine, makes RocksDB's objects of them, which live during the call, and calls.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use terrane::{
+    ExtentFileInfo, ExtentSummary, JobBegan, JobEnded, Kind, MemtableFrozen, StallBegan, StallCause,
+    StallEnded, WorkFailed,
+};
+
+use super::{Destructor, State};
+use crate::border::Bytes;
+use crate::database::Database;
+use crate::failure::Failure;
+use crate::generated::values::{
+    CompactionFileInfo, CompactionJobInfo, CompactionJobStats, FlushJobInfo, IngestionInfo, MemtableInfo,
+    SubcompactionJobInfo, TableProperties, WriteStallInfo,
+};
+use crate::metadata::{codec_number, extent_name, extent_number};
+use crate::values::Words;
+
+/// Told of a job of a database.
+type OnJob<T> = Option<unsafe extern "C" fn(*mut c_void, *const Database, *const T)>;
+/// Told of something else.
+type On<T> = Option<unsafe extern "C" fn(*mut c_void, *const T)>;
+/// Told of an error of the background, which it may reset.
+type OnError = Option<unsafe extern "C" fn(*mut c_void, u32, *mut Status)>;
+
+/// An error that a listener is shown.
+#[derive(Debug, Default)]
+pub(crate) struct Status {
+    pub(crate) failure: Option<Failure>,
+}
+
+/// Whether and how writers are held back, as RocksDB numbers it.
+const DELAYED: StallCondition = StallCondition(0);
+const NORMAL: StallCondition = StallCondition(2);
+/// Reasons of errors of the background, as RocksDB numbers them.
+const FLUSH: u32 = 0;
+const COMPACTION: u32 = 1;
+const MEMTABLE: u32 = 3;
+
+/// How writers are held back: what points at it reads a number.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+pub(crate) struct StallCondition(c_int);
+
+/// The functions of a listener.
+#[derive(Debug)]
+struct Functions {
+    flush_began: OnJob<FlushJobInfo>,
+    flush_ended: OnJob<FlushJobInfo>,
+    compaction_began: OnJob<CompactionJobInfo>,
+    compaction_ended: OnJob<CompactionJobInfo>,
+    ingested: OnJob<IngestionInfo>,
+    failed: OnError,
+    stalled: On<WriteStallInfo>,
+    sealed: On<MemtableInfo>,
+}
+
+/// A listener of the user.
+#[derive(Debug)]
+pub(crate) struct EventListener {
+    state: State,
+    functions: Functions,
+}
+
+/// A listener at a database.
+#[derive(Debug)]
+pub(crate) struct Telling {
+    listener: Arc<EventListener>,
+    /// What the user knows the database by; it is there until the database is closed, which ends the telling.
+    database: AtomicPtr<Database>,
+    db: terrane::Db,
+}
+
+impl Telling {
+    /// `listener` at the database of this handle.
+    pub(crate) fn new(listener: Arc<EventListener>, database: &Database) -> Telling {
+        let pointer = std::ptr::from_ref(database).cast_mut();
+        Telling { listener, database: AtomicPtr::new(pointer), db: database.db.clone() }
+    }
+
+    fn job<T>(&self, told: OnJob<T>, info: &T) {
+        if let Some(told) = told {
+            // SAFETY: the user's function, with the user's pointer, the handle of a database that is not closed before its
+            // listeners were told, and an object that is there during the call.
+            unsafe { told(self.listener.state.pointer(), self.database.load(Ordering::Relaxed), info) };
+        }
+    }
+
+    fn tell<T>(&self, told: On<T>, info: &T) {
+        if let Some(told) = told {
+            // SAFETY: the user's function, with the user's pointer and an object that is there during the call.
+            unsafe { told(self.listener.state.pointer(), info) };
+        }
+    }
+
+    /// The number of a column family; 0 if it is gone.
+    fn family_id(&self, name: &str) -> u32 {
+        self.db.table(name).map_or(0, |table| table.number())
+    }
+
+    /// A file of the user came in. Called on the thread that brought it in.
+    pub(crate) fn ingested(&self, family: &str, path: &str, seq: u64, file: Option<&ExtentFileInfo>) {
+        let (entries, deletes) = file.map_or((0, 0), |file| (file.entries, file.deletes));
+        let info = IngestionInfo {
+            cf_name: family.into(),
+            external_file_path: path.into(),
+            internal_file_path: Words::default(),
+            global_seqno: seq,
+            table_properties: TableProperties {
+                num_entries: entries,
+                num_deletions: deletes,
+                column_family_id: self.family_id(family).into(),
+                column_family_name: family.into(),
+                ..TableProperties::default()
+            },
+        };
+        self.job(self.listener.functions.ingested, &info);
+    }
+
+    fn stalled(&self, cause: Option<&StallCause>, (before, now): (StallCondition, StallCondition)) {
+        let cf_name = match cause {
+            Some(StallCause::Backlog(table)) => table.as_str().into(),
+            _ => Words::default(),
+        };
+        let info = WriteStallInfo { cf_name, prev: before, cur: now };
+        self.tell(self.listener.functions.stalled, &info);
+    }
+}
+
+impl terrane::Listener for Telling {
+    fn flush_began(&self, job: &JobBegan) {
+        if is_own(&job.table) {
+            return;
+        }
+        let info = FlushJobInfo {
+            cf_id: self.family_id(&job.table),
+            cf_name: job.table.as_str().into(),
+            job_id: job_number(job.id),
+            ..FlushJobInfo::default()
+        };
+        self.job(self.listener.functions.flush_began, &info);
+    }
+
+    fn flush_ended(&self, job: &JobEnded) {
+        // What had nothing to do, or was given up, is no flush of RocksDB.
+        if let (Some(_), None, false) = (&job.flushed, &job.error, is_own(&job.table)) {
+            let info = flush_info(job, self.family_id(&job.table));
+            self.job(self.listener.functions.flush_ended, &info);
+        }
+    }
+
+    fn memtable_frozen(&self, memtable: &MemtableFrozen) {
+        if is_own(&memtable.table) {
+            return;
+        }
+        let info = MemtableInfo {
+            cf_name: memtable.table.as_str().into(),
+            // Numbers of records begin with 1.
+            first_seqno: memtable.first_seq.0.max(1),
+            earliest_seqno: memtable.first_seq.0.max(1),
+            num_entries: memtable.entries,
+            ..MemtableInfo::default()
+        };
+        self.tell(self.listener.functions.sealed, &info);
+    }
+
+    fn compaction_began(&self, job: &JobBegan) {
+        if is_own(&job.table) {
+            return;
+        }
+        let (from, to) = job.levels.unwrap_or_default();
+        let info = CompactionJobInfo {
+            cf_id: self.family_id(&job.table),
+            cf_name: job.table.as_str().into(),
+            job_id: job_number(job.id),
+            base_input_level: from.into(),
+            output_level: to.into(),
+            input_files: job.inputs.iter().map(name).collect(),
+            num_input_files: job.inputs.len(),
+            ..CompactionJobInfo::default()
+        };
+        self.job(self.listener.functions.compaction_began, &info);
+    }
+
+    fn compaction_ended(&self, job: &JobEnded) {
+        // What a close has ended is told of by RocksDB neither.
+        let is_ended = job.error.as_ref().is_some_and(|error| error.kind() == Kind::Cancelled);
+        if is_own(&job.table) || is_ended {
+            return;
+        }
+        let info = compaction_info(job, self.family_id(&job.table));
+        self.job(self.listener.functions.compaction_ended, &info);
+    }
+
+    fn stall_began(&self, stall: &StallBegan) {
+        self.stalled(Some(&stall.cause), (NORMAL, DELAYED));
+    }
+
+    fn stall_ended(&self, _stall: &StallEnded) {
+        self.stalled(None, (DELAYED, NORMAL));
+    }
+
+    fn work_failed(&self, failure: &WorkFailed) {
+        let reason = match failure.work {
+            "flush" => FLUSH,
+            "freeze" | "settle" | "trim" => MEMTABLE,
+            _ => COMPACTION,
+        };
+        let mut status = Status { failure: Some(failure.error.clone().into()) };
+        if let Some(told) = self.listener.functions.failed {
+            // SAFETY: the user's function, with the user's pointer and an object that is there during the call.
+            unsafe { told(self.listener.state.pointer(), reason, &raw mut status) };
+        }
+    }
+}
+
+/// Whether a table is the engine's own, of which users know nothing.
+fn is_own(table: &str) -> bool {
+    table.starts_with("terrane:")
+}
+
+/// Job numbers of RocksDB are an `int`.
+fn job_number(id: u64) -> c_int {
+    c_int::try_from(id).unwrap_or(c_int::MAX)
+}
+
+fn flush_info(job: &JobEnded, family: u32) -> FlushJobInfo {
+    let flushed = job.flushed;
+    let first = job.written.first();
+    let mut properties = first.map(TableProperties::of).unwrap_or_default();
+    properties.column_family_id = family.into();
+    properties.column_family_name = job.table.as_str().into();
+    properties.num_entries = flushed.map_or(0, |flushed| flushed.entries);
+    FlushJobInfo {
+        cf_id: family,
+        cf_name: job.table.as_str().into(),
+        file_path: first.map(|extent| extent_name(extent.id).into()).unwrap_or_default(),
+        file_number: first.map_or(0, |extent| extent_number(extent.id)),
+        job_id: job_number(job.id),
+        smallest_seqno: flushed.map_or(0, |flushed| flushed.seq_min.0),
+        largest_seqno: flushed.map_or(0, |flushed| flushed.seq_max.0),
+        table_properties: properties,
+        ..FlushJobInfo::default()
+    }
+}
+
+/// An extent as a file of a compaction.
+fn file(extent: &ExtentSummary) -> CompactionFileInfo {
+    CompactionFileInfo {
+        level: extent.level.into(),
+        file_number: extent_number(extent.id),
+        ..CompactionFileInfo::default()
+    }
+}
+
+fn name(extent: &ExtentSummary) -> Words {
+    extent_name(extent.id).into()
+}
+
+/// What a compaction did, as RocksDB tells it.
+fn compaction_info(job: &JobEnded, family: u32) -> CompactionJobInfo {
+    let (from, to) = job.levels.unwrap_or_default();
+    let outputs: Vec<&ExtentSummary> = job.written.iter().chain(&job.moved).collect();
+    let all = || job.inputs.iter().chain(&job.written);
+    let micros = job.took.as_micros() as u64;
+    let properties = all().map(|extent| TableProperties {
+        column_family_id: family.into(),
+        column_family_name: job.table.as_str().into(),
+        ..TableProperties::of(extent)
+    });
+    CompactionJobInfo {
+        cf_id: family,
+        cf_name: job.table.as_str().into(),
+        status: job.error.clone().map(Failure::from),
+        job_id: job_number(job.id),
+        base_input_level: from.into(),
+        output_level: to.into(),
+        compression: outputs.first().map_or(0, |extent| codec_number(extent.compression)),
+        aborted: u8::from(job.error.is_some()),
+        input_files: job.inputs.iter().map(name).collect(),
+        output_files: outputs.iter().map(|extent| name(extent)).collect(),
+        input_file_infos: job.inputs.iter().map(file).collect(),
+        output_file_infos: outputs.iter().map(|extent| file(extent)).collect(),
+        table_properties_keys: all().map(name).collect(),
+        table_properties_values: properties.collect(),
+        elapsed_micros: micros,
+        input_records: job.entries_in,
+        output_records: job.entries_out,
+        total_input_bytes: job.bytes_read,
+        total_output_bytes: job.bytes_written,
+        num_input_files: job.inputs.len(),
+        stats: CompactionJobStats {
+            elapsed_micros: micros,
+            has_accurate_num_input_records: 1,
+            num_input_records: job.entries_in,
+            num_output_records: job.entries_out,
+            num_records_replaced: job.entries_in.saturating_sub(job.entries_out),
+            num_input_files: job.inputs.len(),
+            num_input_files_trivially_moved: job.moved.len(),
+            num_output_files: job.written.len(),
+            total_input_bytes: job.bytes_read,
+            total_output_bytes: job.bytes_written,
+            ..CompactionJobStats::default()
+        },
+        ..CompactionJobInfo::default()
+    }
+}
+
+export! {
+    fn rocksdb_eventlistener_create(
+        state: *mut c_void,
+        destructor: Destructor,
+        flush_began: OnJob<FlushJobInfo>,
+        flush_ended: OnJob<FlushJobInfo>,
+        compaction_began: OnJob<CompactionJobInfo>,
+        compaction_ended: OnJob<CompactionJobInfo>,
+        _subcompaction_began: On<SubcompactionJobInfo>,
+        _subcompaction_ended: On<SubcompactionJobInfo>,
+        ingested: OnJob<IngestionInfo>,
+        failed: OnError,
+        stalled: On<WriteStallInfo>,
+        sealed: On<MemtableInfo>,
+    ) -> Option<Box<EventListener>> {
+        let functions =
+            Functions { flush_began, flush_ended, compaction_began, compaction_ended, ingested, failed, stalled, sealed };
+        Some(Box::new(EventListener { state: State::new(state, destructor), functions }))
+    }
+
+    fn rocksdb_eventlistener_destroy(listener: Option<Box<EventListener>>) {
+        drop(listener);
+    }
+
+    fn rocksdb_compactionjobinfo_table_properties_for_file(
+        info: Option<&CompactionJobInfo>,
+        name: Bytes<'_>,
+        len: usize,
+    ) -> *const TableProperties {
+        let Some(info) = info else { return std::ptr::null() };
+        let mut files = info.table_properties_keys.iter().zip(&info.table_properties_values);
+        let found = files.find(|(key, _)| key.bytes() == name.of(len));
+        found.map_or(std::ptr::null(), |(_, properties)| properties)
+    }
+
+    fn rocksdb_status_ptr_get_error(status: Option<&Status>, error: ErrPtr<'_>) {
+        status.and_then(|status| status.failure.clone()).map_or(Ok(()), Err)
+    }
+
+    fn rocksdb_reset_status(status: Option<&mut Status>) {
+        if let Some(status) = status {
+            status.failure = None;
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Compaction of files that are named: of the range that they span.
+
+use std::ffi::{c_char, c_int};
+use std::ops::Bound;
+
+use terrane::{ExtentInfo, Table};
+
+use super::{Database, Family, FamilyHandle, family};
+use crate::border::{Given as GivenBack, List, Out, Text, lasting_list, lasting_text, put};
+use crate::failure::{Failure, Given, Result};
+use crate::generated::objects::CompactFilesOptions;
+use crate::generated::values::{CompactionFileInfo, CompactionJobInfo, CompactionJobStats};
+use crate::metadata::{extent_name, extent_number, extent_of};
+
+/// The extents that files are named after; all must be there.
+fn named(table: &Table, names: &[Text<'_>]) -> Result<Vec<ExtentInfo>> {
+    let extents = table.extents()?;
+    let find = |name: &str| {
+        let id = extent_of(name);
+        extents.iter().find(|extent| id == Some(extent.summary.id)).cloned().ok_or_else(|| {
+            Failure::invalid(format_args!(
+                "Specified compaction input file {name} does not exist in column family {}.",
+                table.name()
+            ))
+        })
+    };
+    names.iter().map(|name| find(name.utf8()?)).collect()
+}
+
+/// Merges what lies between the first and the last key of the files; returns what is there then.
+fn compact(database: &Database, family: &Family, inputs: &[ExtentInfo]) -> Result<Vec<ExtentInfo>> {
+    let first = inputs.iter().map(|extent| extent.smallest.as_slice()).min();
+    let last = inputs.iter().map(|extent| extent.largest.as_slice()).max();
+    let (Some(first), Some(last)) = (first, last) else {
+        return Err(Failure::invalid("no files are named"));
+    };
+    database.db.compact_range(&family.table, (Bound::Included(first), Bound::Included(last)))?;
+    let extents = family.table.extents()?.into_iter();
+    Ok(extents.filter(|extent| *extent.largest >= *first && *extent.smallest <= *last).collect())
+}
+
+/// What the compaction did, as far as it can be seen from outside.
+fn fill(info: &mut CompactionJobInfo, family: &Family, inputs: &[ExtentInfo], outputs: &[ExtentInfo]) {
+    let names = |extents: &[ExtentInfo]| {
+        extents.iter().map(|extent| extent_name(extent.summary.id).into()).collect::<Vec<_>>()
+    };
+    let files = |extents: &[ExtentInfo]| {
+        let file = |extent: &ExtentInfo| CompactionFileInfo {
+            level: extent.summary.level.into(),
+            file_number: extent_number(extent.summary.id),
+            ..CompactionFileInfo::default()
+        };
+        extents.iter().map(file).collect::<Vec<_>>()
+    };
+    let entries = |extents: &[ExtentInfo]| extents.iter().map(|extent| extent.summary.entries).sum();
+    let bytes = |extents: &[ExtentInfo]| extents.iter().map(|extent| extent.summary.bytes).sum();
+    let level = |extents: &[ExtentInfo]| extents.first().map_or(0, |extent| extent.summary.level.into());
+    *info = CompactionJobInfo {
+        cf_id: family.id(),
+        cf_name: family.table.name().into(),
+        job_id: 1,
+        base_input_level: level(inputs),
+        output_level: level(outputs),
+        input_files: names(inputs),
+        output_files: names(outputs),
+        input_file_infos: files(inputs),
+        output_file_infos: files(outputs),
+        input_records: entries(inputs),
+        output_records: entries(outputs),
+        total_input_bytes: bytes(inputs),
+        total_output_bytes: bytes(outputs),
+        num_input_files: inputs.len(),
+        stats: CompactionJobStats {
+            is_manual_compaction: 1,
+            num_input_files: inputs.len(),
+            num_output_files: outputs.len(),
+            num_input_records: entries(inputs),
+            num_output_records: entries(outputs),
+            total_input_bytes: bytes(inputs),
+            total_output_bytes: bytes(outputs),
+            ..CompactionJobStats::default()
+        },
+        ..CompactionJobInfo::default()
+    };
+}
+
+/// Where names of files and their number go.
+type Places<'a> = (Out<'a, *mut *mut c_char>, Out<'a, usize>);
+
+fn compact_files(
+    database: &Database,
+    family: &Family,
+    names: &[Text<'_>],
+    (places, count): Places<'_>,
+    info: Option<&mut CompactionJobInfo>,
+) -> Result<()> {
+    database.refuse_if_read_only()?;
+    let inputs = named(&family.table, names)?;
+    let outputs = compact(database, family, &inputs)?;
+    let list = || -> Vec<*mut c_char> {
+        let directory = database.directory();
+        let name = |extent: &ExtentInfo| format!("{directory}{}", extent_name(extent.summary.id));
+        outputs.iter().map(|extent| lasting_text(&name(extent))).collect()
+    };
+    if let Some(place) = places {
+        place.write(lasting_list(&list()));
+    }
+    put(count, outputs.len());
+    if let Some(info) = info {
+        fill(info, family, &inputs, &outputs);
+    }
+    Ok(())
+}
+
+export! {
+    fn rocksdb_compact_files(
+        database: Option<&Database>,
+        _options: Option<&CompactFilesOptions>,
+        names: List<'_, Text<'_>>,
+        count: usize,
+        _level: c_int,
+        _path_id: c_int,
+        outputs: Out<'_, *mut *mut c_char>,
+        output_count: Out<'_, usize>,
+        info: Option<&mut CompactionJobInfo>,
+        error: ErrPtr<'_>,
+    ) {
+        let database = database.given()?;
+        compact_files(database, database.default_family(), names.of(count), (outputs, output_count), info)
+    }
+
+    fn rocksdb_compact_files_cf(
+        database: Option<&Database>,
+        handle: Option<&FamilyHandle>,
+        _options: Option<&CompactFilesOptions>,
+        names: List<'_, Text<'_>>,
+        count: usize,
+        _level: c_int,
+        _path_id: c_int,
+        outputs: Out<'_, *mut *mut c_char>,
+        output_count: Out<'_, usize>,
+        info: Option<&mut CompactionJobInfo>,
+        error: ErrPtr<'_>,
+    ) {
+        compact_files(database.given()?, family(handle)?, names.of(count), (outputs, output_count), info)
+    }
+
+    fn rocksdb_compact_files_output_file_names_destroy(names: GivenBack<*mut c_char>, count: usize) {
+        names.free_strings(count);
+    }
+}

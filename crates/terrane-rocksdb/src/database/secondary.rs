@@ -1,0 +1,60 @@
+//! Opening a database that another process writes, and catching up with it; opening without the history of timestamps.
+
+use std::ffi::c_char;
+
+use super::handles::{Listed, open_default, open_listed, plain};
+use super::open::Access;
+use super::{Database, FamilyHandle};
+use crate::border::{Bytes, List, Out, OutList, Text, lasting_text, put};
+use crate::failure::Given;
+use crate::objects::Options;
+
+export! {
+    fn rocksdb_open_as_secondary(
+        options: Option<&Options>,
+        path: Text<'_>,
+        _secondary_path: Text<'_>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        open_default(options, path, 0, Access::Follow, plain)
+    }
+
+    fn rocksdb_open_as_secondary_column_families(
+        options: Option<&Options>,
+        path: Text<'_>,
+        _secondary_path: Text<'_>,
+        count: i32,
+        names: List<'_, Text<'_>>,
+        family_options: List<'_, Option<&Options>>,
+        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        open_listed(options, path, listed, Access::Follow, plain)
+    }
+
+    fn rocksdb_try_catch_up_with_primary(database: Option<&Database>, error: ErrPtr<'_>) {
+        database.given()?.catch_up()
+    }
+
+    fn rocksdb_open_and_trim_history(
+        options: Option<&Options>,
+        path: Text<'_>,
+        count: i32,
+        names: List<'_, Text<'_>>,
+        family_options: List<'_, Option<&Options>>,
+        handles: OutList<'_, Option<Box<FamilyHandle>>>,
+        _timestamp: Bytes<'_>,
+        _timestamp_len: usize,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Database>> {
+        let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
+        open_listed(options, path, listed, Access::Write, plain)
+    }
+
+    fn rocksdb_get_db_identity(database: Option<&Database>, len: Out<'_, usize>) -> *mut c_char {
+        let identity = database.and_then(|database| database.identity().ok());
+        put(len, identity.as_ref().map_or(0, String::len));
+        identity.map_or(std::ptr::null_mut(), |identity| lasting_text(&identity))
+    }
+}

@@ -1,0 +1,74 @@
+/* Tickers, histograms and their text, over a database that is open and after it is closed. */
+#include <stdint.h>
+
+#include "check.h"
+
+enum { KEYS_WRITTEN = 58, KEYS_READ = 59, BYTES_WRITTEN = 61, BYTES_READ = 62, SEEKS = 63, NEXTS = 64, FLUSH_BYTES = 96 };
+enum { DB_GET = 0, DB_WRITE = 1, DB_SEEK = 15, FLUSH_TIME = 50 };
+
+static uint64_t histogram(rocksdb_options_t* options, uint32_t number) {
+  rocksdb_statistics_histogram_data_t* data = rocksdb_statistics_histogram_data_create();
+  CHECK(rocksdb_statistics_histogram_data_get_count(data) == 0);
+  rocksdb_options_statistics_get_histogram_data(options, number, data);
+  uint64_t count = rocksdb_statistics_histogram_data_get_count(data);
+  double median = rocksdb_statistics_histogram_data_get_median(data);
+  double p95 = rocksdb_statistics_histogram_data_get_p95(data), p99 = rocksdb_statistics_histogram_data_get_p99(data);
+  double max = rocksdb_statistics_histogram_data_get_max(data), min = rocksdb_statistics_histogram_data_get_min(data);
+  CHECK(0 <= min && min <= max && median <= p95 && p95 <= p99 && p99 <= max);
+  CHECK((count == 0) == (rocksdb_statistics_histogram_data_get_sum(data) == 0));
+  CHECK((count == 0) == (rocksdb_statistics_histogram_data_get_average(data) == 0));
+  CHECK((count == 0) == (median == 0));
+  CHECK(rocksdb_statistics_histogram_data_get_std_dev(data) >= 0);
+  rocksdb_statistics_histogram_data_destroy(data);
+  return count;
+}
+
+static uint64_t ticker(rocksdb_options_t* options, uint32_t number) {
+  return rocksdb_options_statistics_get_ticker_count(options, number);
+}
+
+int main(int count, char** arguments) {
+  CHECK(count == 2);
+  char* error = NULL;
+  char *path = path_in(arguments[1], "db"), *second_path = path_in(arguments[1], "second");
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_readoptions_t* reading = rocksdb_readoptions_create();
+  CHECK(rocksdb_options_statistics_get_string(options) == NULL && ticker(options, BYTES_WRITTEN) == 0);
+  rocksdb_options_enable_statistics(options);
+  CHECK(histogram(options, DB_WRITE) == 0 && ticker(options, BYTES_WRITTEN) == 0);
+  rocksdb_t* db = open_new(options, path);
+  rocksdb_t* second = open_new(options, second_path);
+  CHECK(ticker(options, KEYS_WRITTEN) == 0);
+  for (int i = 0; i < 10; i++) put(db, "k", "some value");
+  put(second, "k", "v");
+  CHECK(ticker(options, KEYS_WRITTEN) == 11 && ticker(options, BYTES_WRITTEN) > 110);
+  CHECK(histogram(options, DB_WRITE) == 11);
+  CHECK_GET(db, reading, "k", "some value");
+  CHECK_GET(db, reading, "absent", NULL);
+  CHECK(ticker(options, KEYS_READ) == 2 && ticker(options, BYTES_READ) == 10 && histogram(options, DB_GET) == 2);
+  rocksdb_iterator_t* iter = rocksdb_create_iterator(db, reading);
+  rocksdb_iter_seek_to_first(iter);
+  rocksdb_iter_next(iter);
+  rocksdb_iter_destroy(iter);
+  CHECK(ticker(options, SEEKS) == 1 && ticker(options, NEXTS) == 1 && histogram(options, DB_SEEK) == 1);
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &error);
+  CHECK_OK(error);
+  rocksdb_flushoptions_destroy(flush);
+  CHECK(ticker(options, FLUSH_BYTES) > 0 && histogram(options, FLUSH_TIME) >= 1);
+  CHECK(ticker(options, 12345) == 0 && histogram(options, 12345) == 0);
+  rocksdb_close(db);
+  CHECK(ticker(options, KEYS_WRITTEN) == 11 && ticker(options, FLUSH_BYTES) > 0);
+  put(second, "k", "v");
+  rocksdb_close(second);
+  CHECK(ticker(options, KEYS_WRITTEN) == 12);
+  char* text = rocksdb_options_statistics_get_string(options);
+  CHECK(strstr(text, "rocksdb.number.keys.written COUNT : 12\n") != NULL);
+  CHECK(strstr(text, "rocksdb.db.write.micros P50 : ") != NULL && strstr(text, "COUNT : 12 SUM : ") != NULL);
+  rocksdb_free(text);
+  rocksdb_options_destroy(options);
+  rocksdb_readoptions_destroy(reading);
+  free(path);
+  free(second_path);
+  return 0;
+}
