@@ -7,7 +7,7 @@
 
 mod listening;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -229,6 +229,8 @@ struct Queue {
     /// Events that were put in, and those of them that were told.
     put: u64,
     told: u64,
+    /// Flushes that run, by their numbers: who waits for one can see what it did before its end is put in.
+    flushes: BTreeSet<u64>,
 }
 
 impl Events {
@@ -307,15 +309,6 @@ impl Events {
                     }
                 }
             }
-        }
-    }
-
-    /// Waits until what was put in so far is told.
-    fn wait_until_told(&self) {
-        let mut queue = self.queue.lock();
-        let upto = queue.put;
-        while queue.told < upto {
-            self.changed.wait(&mut queue);
         }
     }
 

@@ -28,6 +28,9 @@ impl Engine {
         let job = if is_job(work) { self.events.next_job() } else { 0 };
         if is_job(work) && self.events.are_heard() {
             notes::begin();
+            if matches!(work, Work::Flush(_)) {
+                self.events.begin_flush(job);
+            }
             let (table, levels, inputs) = (table.unwrap_or_default().to_owned(), levels(work), inputs(work));
             self.events.tell(|| Event::JobBegan(JobBegan { table, work: name, id: job, levels, inputs }));
         }
@@ -71,6 +74,7 @@ impl Engine {
                     error: result.as_ref().err().cloned(),
                 })
             });
+            self.events.end_flush(watched.job);
         }
         if self.is_slow(took, self.options.slow_job_micros) {
             tracing::warn!(

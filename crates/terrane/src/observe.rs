@@ -95,7 +95,7 @@ impl Db {
         self.engine().add_listener(listener)
     }
 
-    /// Waits until listeners were told what has happened up to now, of flushes that have returned for one.
+    /// Waits until listeners were told what has happened up to now, the ends of flushes that run included.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

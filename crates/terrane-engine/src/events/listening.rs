@@ -1,13 +1,59 @@
 //! Adding listeners, and waiting for them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use terrane_base::env::Step;
 use terrane_base::{Error, Result};
 
-use super::Listener;
+use super::{Events, Listener, Queue};
 use crate::engine::Engine;
+
+/// What somebody waits for: the ends of flushes, then what was put in by then.
+struct Awaited {
+    flushes: BTreeSet<u64>,
+    upto: Option<u64>,
+}
+
+impl Awaited {
+    /// Everything of now.
+    fn of(queue: &Queue) -> Awaited {
+        Awaited { flushes: queue.flushes.clone(), upto: None }
+    }
+
+    fn is_over(&mut self, queue: &Queue) -> bool {
+        self.flushes.retain(|flush| queue.flushes.contains(flush));
+        if !self.flushes.is_empty() {
+            return false;
+        }
+        queue.told >= *self.upto.get_or_insert(queue.put)
+    }
+}
+
+impl Events {
+    /// A flush begins that will put in its end.
+    pub(crate) fn begin_flush(&self, job: u64) {
+        self.queue.lock().flushes.insert(job);
+    }
+
+    /// The end of a flush is put in.
+    pub(crate) fn end_flush(&self, job: u64) {
+        let was_there = self.queue.lock().flushes.remove(&job);
+        if was_there {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until flushes that run have ended, and what was put in by then is told.
+    fn wait_until_told(&self) {
+        let mut queue = self.queue.lock();
+        let mut awaited = Awaited::of(&queue);
+        while !awaited.is_over(&queue) {
+            self.changed.wait(&mut queue);
+        }
+    }
+}
 
 impl Engine {
     /// Tells `listener` what happens from now on.
@@ -34,7 +80,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until listeners were told what has happened so far. What is left out because too much waits is not waited for.
+    /// Waits until listeners were told what has happened so far, the ends of flushes that run included. What is left out because too much waits is not waited for.
     ///
     /// # Errors
     /// `Invalid` on a thread of the background, such as that of the listeners.
@@ -46,5 +92,25 @@ impl Engine {
             None => self.events.wait_until_told(),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_flush_is_waited_for_before_what_was_told_counts() {
+        let events = Events::default();
+        events.begin_flush(7);
+        let mut queue = events.queue.lock();
+        let mut awaited = Awaited::of(&queue);
+        assert!(!awaited.is_over(&queue), "the flush runs");
+        queue.put = 3;
+        queue.flushes.insert(8);
+        queue.flushes.remove(&7);
+        assert!(!awaited.is_over(&queue), "its end is not told");
+        (queue.put, queue.told) = (5, 3);
+        assert!(awaited.is_over(&queue), "flush 8 and what came later do not count");
     }
 }
