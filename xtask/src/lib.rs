@@ -5,11 +5,12 @@
 //! * [`licences`]: of everything in `Cargo.lock`. [`tools`]: what needs more than a stable toolchain.
 //! * [`planted`]: the mutation suite.
 //! * [`abi`]: what is made of the table of RocksDB's C interface.
-//! * [`golden`]: stores that a version leaves for later ones to open.
+//! * [`install`]: that interface as an installed library. [`golden`]: stores that a version leaves for later ones to open.
 #![expect(clippy::disallowed_methods, reason = "reads the tree and times the suites; no part of the engine")]
 
 pub mod abi;
 pub mod golden;
+pub mod install;
 pub mod licences;
 pub mod manifest;
 pub mod planted;

@@ -55,18 +55,12 @@ stub! { nothing rocksdb_options_set_min_level_to_compress(Pointer, c_int) }
 stub! { nothing rocksdb_options_set_plain_table_factory(Pointer, c_uint, c_int, f64, usize, usize, c_char, u8, u8) }
 stub! { nothing rocksdb_options_set_row_cache(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_universal_compaction_options(Pointer, Pointer) }
-stub! { nothing rocksdb_block_based_options_clear_user_defined_index_factory(Pointer) }
-stub! { nothing rocksdb_block_based_options_get_user_defined_index_factory_name(Pointer, Pointer) -> Pointer }
 stub! { nothing rocksdb_block_based_options_set_data_block_hash_ratio(Pointer, f64) }
 stub! { nothing rocksdb_block_based_options_set_partition_pinning_tier(Pointer, c_int) }
 stub! { nothing rocksdb_block_based_options_set_top_level_index_pinning_tier(Pointer, c_int) }
 stub! { nothing rocksdb_block_based_options_set_unpartitioned_pinning_tier(Pointer, c_int) }
-stub! { failing rocksdb_block_based_options_set_user_defined_index_factory_from_string(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_cuckoo_options_set_hash_ratio(Pointer, f64) }
-stub! { nothing rocksdb_readoptions_clear_table_index_factory(Pointer) }
-stub! { nothing rocksdb_readoptions_get_table_index_factory_name(Pointer, Pointer) -> Pointer }
 stub! { silent rocksdb_readoptions_set_iter_start_ts(Pointer, Pointer, usize) }
-stub! { failing rocksdb_readoptions_set_table_index_factory_from_string(Pointer, Pointer, usize) }
 stub! { silent rocksdb_readoptions_set_timestamp(Pointer, Pointer, usize) }
 stub! { silent rocksdb_compactoptions_set_full_history_ts_low(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_envoptions_set_rate_limiter(Pointer, Pointer) }

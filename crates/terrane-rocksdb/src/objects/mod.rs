@@ -5,6 +5,7 @@ mod cache;
 mod cancelling;
 mod environment;
 mod histogram;
+mod index_factory;
 mod managers;
 mod map;
 mod more;

@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
+use super::index_factory::IndexName;
 use super::read::ReadOptions;
 use crate::border::{Bytes, Out, put};
 use crate::callbacks::State;
@@ -15,6 +16,7 @@ pub(crate) struct MoreOfReads {
     pub(crate) table_filter: Option<Arc<State>>,
     request: Option<Box<[u8]>>,
     operand_count: Option<usize>,
+    pub(super) index: IndexName,
 }
 
 impl MoreOfReads {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cache::Cache;
+use super::index_factory::IndexName;
 use super::options::Options;
 use crate::callbacks::State;
 use crate::generated::table_options::TableOptionsKnobs;
@@ -14,6 +15,7 @@ pub(crate) struct TableOptions {
     pub(crate) cache: Option<Cache>,
     /// Bits per key of the filter, if there was a policy.
     pub(crate) filter_bits: Option<f64>,
+    pub(crate) index: IndexName,
 }
 
 /// Bits per key where functions of the user would make the filter.

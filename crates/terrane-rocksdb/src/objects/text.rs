@@ -1,10 +1,13 @@
 //! Options as text: `name=value;name=value`, where a value may be such a text itself, in braces. A name that is no knob is refused:
 //! nothing is left out without a word.
 
+use std::sync::Arc;
+
 use super::cache::Cache;
 use super::options::Options;
 use super::table::TableOptions;
 use crate::border::Text;
+use crate::callbacks::{MergeOperator, Transform};
 use crate::failure::{Failure, Given, Result};
 use crate::knobs::{Named, parsed};
 
@@ -63,10 +66,52 @@ impl Options {
         match (name, value) {
             ("block_based_table_factory" | "table_factory.block_based", _) => self.table.set_text(value),
             // What these stand for here in any case.
-            ("table_factory", "BlockBasedTable") | ("comparator", "leveldb.BytewiseComparator") => Ok(()),
+            ("table_factory", "BlockBasedTable") => Ok(()),
             ("memtable" | "memtable_factory", _) => Ok(()),
+            ("comparator", "leveldb.BytewiseComparator") => {
+                self.comparator = None;
+                Ok(())
+            }
+            ("merge_operator", _) => {
+                self.merge_operator = operator(value)?;
+                Ok(())
+            }
+            ("prefix_extractor", _) => {
+                self.transform = transform(value)?;
+                Ok(())
+            }
+            ("comparator" | "compaction_filter" | "compaction_filter_factory", _) => {
+                Err(no_such(name, value))
+            }
             _ => Err(unknown(name)),
         }
+    }
+}
+
+fn no_such(name: &str, value: &str) -> Failure {
+    Failure::invalid(format_args!(
+        "{name}={value}: the library has none of that name; give the object instead"
+    ))
+}
+
+/// The merge operator of a name.
+fn operator(name: &str) -> Result<Option<Arc<MergeOperator>>> {
+    match name {
+        "nullptr" | "" => Ok(None),
+        "uint64add" | "UInt64AddOperator" => Ok(Some(Arc::new(MergeOperator::AddNumbers))),
+        _ => Err(no_such("merge_operator", name)),
+    }
+}
+
+/// The slice transform of a name such as `fixed:8` or `rocksdb.FixedPrefix.8`.
+fn transform(name: &str) -> Result<Option<Arc<Transform>>> {
+    let bytes =
+        ["fixed:", "rocksdb.FixedPrefix."].iter().find_map(|start| name.strip_prefix(start)?.parse().ok());
+    match (name, bytes) {
+        ("nullptr" | "", _) => Ok(None),
+        ("rocksdb.Noop", _) => Ok(Some(Arc::new(Transform::Whole))),
+        (_, Some(bytes)) => Ok(Some(Arc::new(Transform::Fixed(bytes)))),
+        _ => Err(no_such("prefix_extractor", name)),
     }
 }
 
@@ -128,6 +173,18 @@ mod tests {
     }
 
     #[test]
+    fn functions_that_the_library_has_are_found_by_their_names() {
+        let options =
+            set("merge_operator=uint64add;prefix_extractor=rocksdb.FixedPrefix.3").expect("both are there");
+        assert!(matches!(options.merge_operator.as_deref(), Some(MergeOperator::AddNumbers)));
+        assert!(matches!(options.transform.as_deref(), Some(Transform::Fixed(3))));
+        assert!(matches!(set("prefix_extractor=fixed:8").map(|o| o.transform), Ok(Some(_))));
+        let none =
+            set("merge_operator=nullptr;prefix_extractor=nullptr;comparator=leveldb.BytewiseComparator");
+        assert!(none.is_ok_and(|none| none.merge_operator.is_none() && none.transform.is_none()));
+    }
+
+    #[test]
     fn what_is_no_option_is_refused_by_name() {
         for (text, named) in [
             ("no_such_option=1", "no_such_option"),
@@ -137,6 +194,9 @@ mod tests {
             ("write_buffer_size", "write_buffer_size"),
             ("block_based_table_factory={block_size=1", "braces"),
             ("filter_bits=}", "braces"),
+            ("merge_operator=my_operator", "my_operator"),
+            ("prefix_extractor=capped:x", "capped:x"),
+            ("comparator=my.order", "my.order"),
         ] {
             let failure = set(text).map(|_| ()).expect_err(text);
             assert!(failure.text().starts_with("Invalid argument: "), "{}", failure.text());

@@ -255,8 +255,14 @@ static void read_options(const char* directory) {
   rocksdb_iter_seek_to_first(iter);
   CHECK_ROW(iter, "k", "v");
   rocksdb_iter_destroy(iter);
-  rocksdb_readoptions_set_table_index_factory_from_string(reading, "trie", 4, &error);
-  CHECK_ERROR(error, "Not implemented: ");
+  rocksdb_readoptions_set_table_index_factory_from_string(reading, "other", 5, &error);
+  CHECK_ERROR(error, "Invalid argument: index factory other");
+  CHECK(rocksdb_readoptions_get_table_index_factory_name(reading, &len) == NULL && len == 0);
+  rocksdb_readoptions_set_table_index_factory_from_string(reading, "trie_index", 10, &error);
+  CHECK_OK(error);
+  CHECK(memcmp(rocksdb_readoptions_get_table_index_factory_name(reading, &len), "trie_index", 10) == 0 && len == 10);
+  rocksdb_readoptions_clear_table_index_factory(reading);
+  CHECK(rocksdb_readoptions_get_table_index_factory_name(reading, &len) == NULL);
   rocksdb_readoptions_destroy(reading);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
