@@ -12,7 +12,8 @@
 //! # Invariants
 //! 1. No panic leaves an exported function: it becomes an error, or what the function returns when it fails.
 //! 2. Memory that callers free with `rocksdb_free` is the C library's.
-//! 3. A handle is a box, and holds what it needs of others: handles may be freed in any order, except while they are in use.
+//! 3. A handle is a box, and holds what it needs of others: handles may be freed in any order, except while they are in use. Handles of
+//!    what a transaction has (its batch, its snapshot) are plain memory, and are used no longer than the transaction.
 //! 4. Unsafe code is in `border` and `callbacks` only: what C callers must keep to is in the types of `border`.
 #![expect(unsafe_code, reason = "functions are exported under their C names")]
 
