@@ -116,6 +116,36 @@ impl ExtentFileWriter {
         self.inner.delete(&encoded(self.order.as_deref(), key)?)
     }
 
+    /// Names the merge operator of the file, where the options did not: before the first operand. Without operands a file
+    /// that names none goes into any table.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let path = dir.path().join("visits.extents");
+    /// use terrane::{Db, ExtentFileWriter, IngestOptions, Options, TableOptions, counter};
+    /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+    /// assert!(file.merge(b"k", &counter::encode(2)).is_err());
+    /// file.set_merge_operator("counter")?;
+    /// file.merge(b"k", &counter::encode(2))?;
+    /// assert!(file.set_merge_operator("append").is_err());
+    /// file.finish()?;
+    ///
+    /// let db = Db::open(dir.path().join("data"))?;
+    /// assert!(db.ingest(&[(db.default_table(), &path)], IngestOptions::default()).is_err());
+    /// let counters = db.create_table("counters", &TableOptions::new().set("merge_operator", "counter")?)?;
+    /// db.ingest(&[(&counters, &path)], IngestOptions::default())?;
+    /// assert!(counters.contains(b"k")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` if the file has another one.
+    pub fn set_merge_operator(&mut self, operator: &str) -> Result<()> {
+        self.inner.set_merge_operator(operator)
+    }
+
     /// Adds an operand for the merge operator that the file was made with.
     ///
     /// # Errors

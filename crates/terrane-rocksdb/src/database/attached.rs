@@ -100,7 +100,7 @@ impl Database {
     /// Has listeners told, and statistics counted, from now on: to be called when the handle has its place.
     pub(super) fn attach(&self, options: &Options) -> Result<()> {
         if let Some(statistics) = &self.attached.statistics {
-            statistics.add(&self.db);
+            statistics.add(self.address(), &self.db);
         }
         let telling = options.listeners.iter().map(|listener| Arc::new(Telling::new(listener.clone(), self)));
         let telling: Vec<Arc<Telling>> = telling.collect();
@@ -109,6 +109,18 @@ impl Database {
         }
         let _ = self.attached.telling.set(telling);
         Ok(())
+    }
+
+    /// By which statistics know the handle.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Keeps what was counted of a database that is about to be closed.
+    pub(super) fn settle_statistics(&self) {
+        if let Some(statistics) = self.statistics() {
+            statistics.settle(self.address());
+        }
     }
 
     /// Waits until listeners were told what has happened.

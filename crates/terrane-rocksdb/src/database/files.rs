@@ -24,11 +24,9 @@ impl FileWriter {
     }
 
     fn open(&mut self, path: &str) -> Result<()> {
-        // Of these only what says how extents are built counts. A file with an operator fits the default column family alone.
+        // Of these only what says how extents are built counts. The operator comes with the first operand.
         let mut options = database_options(&self.options, &self.options, &Slots::default().of(DEFAULT))?;
-        if self.options.merge_operator.is_none() {
-            options.merge_operator = terrane::OperatorName::none();
-        }
+        options.merge_operator = terrane::OperatorName::none();
         files::remove_file(path.as_ref())?;
         self.file = Some(ExtentFileWriter::create(path, &options)?);
         self.finished_bytes = 0;
@@ -148,7 +146,9 @@ export! {
         if writer.options.merge_operator.is_none() {
             return Err(Failure::not_implemented("Provide a merge_operator when opening the file"));
         }
-        Ok(writer.file()?.merge(key.of(key_len), operand.of(operand_len))?)
+        let file = writer.file()?;
+        file.set_merge_operator(Slots::default().of(DEFAULT).name())?;
+        Ok(file.merge(key.of(key_len), operand.of(operand_len))?)
     }
 
     fn rocksdb_sstfilewriter_finish(writer: Option<&mut FileWriter>, error: ErrPtr<'_>) {

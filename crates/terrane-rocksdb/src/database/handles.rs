@@ -76,9 +76,7 @@ fn boxed(
 
 /// Closes a database: afterwards nobody is told anything of it.
 pub(crate) fn close(database: &Database) {
-    if let Some(statistics) = database.statistics() {
-        statistics.settle(&database.db);
-    }
+    database.settle_statistics();
     // There is no way to report a failure.
     let _ = database.db.clone().close();
 }

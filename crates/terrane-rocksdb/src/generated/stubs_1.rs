@@ -34,7 +34,7 @@ stub! { nothing rocksdb_load_latest_options_destroy(Pointer, Pointer, Pointer, u
 stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory(Pointer, usize, usize) }
 stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(Pointer, usize, usize, f64) }
 stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(Pointer, usize, usize, f64, u64) }
-stub! { silent rocksdb_options_add_table_properties_collector_factory(Pointer, Pointer) }
+stub! { nothing rocksdb_options_add_table_properties_collector_factory(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_blob_cache(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_bottommost_compression_options(Pointer, c_int, c_int, c_int, c_int, u8) }
 stub! { nothing rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(Pointer, u64, u8) }

@@ -87,7 +87,8 @@ struct Calls {
 /// Databases that are counted, and what those had that are closed.
 #[derive(Debug, Default)]
 struct Sources {
-    open: Vec<Db>,
+    /// With the address of the handle of each.
+    open: Vec<(usize, Db)>,
     numbers: BTreeMap<&'static str, u64>,
     histograms: BTreeMap<&'static str, HistogramSnapshot>,
 }
@@ -107,13 +108,13 @@ fn add(to: &mut HistogramSnapshot, more: &HistogramSnapshot) {
 
 impl Sources {
     fn number(&self, metric: &'static str) -> u64 {
-        let open = self.open.iter().filter_map(|db| Some(db.statistics().get(metric)?.number()));
+        let open = self.open.iter().filter_map(|(_, db)| Some(db.statistics().get(metric)?.number()));
         self.numbers.get(metric).copied().unwrap_or(0) + open.sum::<u64>()
     }
 
     fn histogram(&self, metric: &'static str) -> HistogramSnapshot {
         let mut sum = self.histograms.get(metric).copied().unwrap_or_default();
-        for db in &self.open {
+        for (_, db) in &self.open {
             if let Some(MetricValue::Histogram(more)) = db.statistics().get(metric) {
                 add(&mut sum, &more);
             }
@@ -128,16 +129,15 @@ impl Statistics {
     }
 
     /// Counts what this database counts.
-    pub(crate) fn add(&self, db: &Db) {
-        self.sources().open.push(db.clone());
+    pub(crate) fn add(&self, handle: usize, db: &Db) {
+        self.sources().open.push((handle, db.clone()));
     }
 
     /// Keeps what a database has counted that is about to be closed, and lets go of it.
-    pub(crate) fn settle(&self, db: &Db) {
+    pub(crate) fn settle(&self, handle: usize) {
         let mut sources = self.sources();
-        let id = db.id();
-        let Some(at) = sources.open.iter().position(|open| open.id() == id) else { return };
-        let statistics = sources.open.swap_remove(at).statistics();
+        let Some(at) = sources.open.iter().position(|(known, _)| *known == handle) else { return };
+        let statistics = sources.open.swap_remove(at).1.statistics();
         for (_, _, from) in TICKERS {
             if let From::Metric(metric) = from {
                 let number = statistics.get(metric).map_or(0, |value| value.number());

@@ -9,6 +9,61 @@ static void put_row(rocksdb_sstfilewriter_t* writer, const char* key, const char
   CHECK_OK(error);
 }
 
+/* A file with operands goes into the default column family, and is folded with what is there. */
+static void operands(const char* root) {
+  char* error = NULL;
+  char *path = path_in(root, "counters"), *file = path_in(root, "operands");
+  const char* files[1] = {file};
+  const char one[8] = {1, 0, 0, 0, 0, 0, 0, 0};
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_uint64add_merge_operator(options);
+  rocksdb_t* db = open_new(options, path);
+  rocksdb_writeoptions_t* writing = rocksdb_writeoptions_create();
+  rocksdb_merge(db, writing, "n", 1, one, 8, &error);
+  CHECK_OK(error);
+  rocksdb_writeoptions_destroy(writing);
+  rocksdb_envoptions_t* env = rocksdb_envoptions_create();
+  rocksdb_ingestexternalfileoptions_t* how = rocksdb_ingestexternalfileoptions_create();
+  rocksdb_sstfilewriter_t* writer = rocksdb_sstfilewriter_create(env, options);
+  rocksdb_sstfilewriter_open(writer, file, &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_merge(writer, "n", 1, one, 8, &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_finish(writer, &error);
+  CHECK_OK(error);
+  rocksdb_column_family_handle_t* cf = rocksdb_create_column_family(db, options, "other", &error);
+  CHECK_OK(error);
+  rocksdb_ingest_external_file_cf(db, cf, files, 1, how, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+  rocksdb_ingest_external_file(db, files, 1, how, &error);
+  CHECK_OK(error);
+  size_t len = 0;
+  rocksdb_readoptions_t* options_of_reads = rocksdb_readoptions_create();
+  char* sum = rocksdb_get(db, options_of_reads, "n", 1, &len, &error);
+  CHECK_OK(error);
+  CHECK(len == 8 && sum[0] == 2 && sum[1] == 0);
+  rocksdb_free(sum);
+  /* One of the same options without operands goes anywhere. */
+  rocksdb_sstfilewriter_open(writer, file, &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_put(writer, "k", 1, "v", 1, &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_finish(writer, &error);
+  CHECK_OK(error);
+  rocksdb_ingest_external_file_cf(db, cf, files, 1, how, &error);
+  CHECK_OK(error);
+  CHECK_GET_CF(db, options_of_reads, cf, "k", "v");
+  rocksdb_readoptions_destroy(options_of_reads);
+  rocksdb_column_family_handle_destroy(cf);
+  rocksdb_sstfilewriter_destroy(writer);
+  rocksdb_ingestexternalfileoptions_destroy(how);
+  rocksdb_envoptions_destroy(env);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+  free(path);
+  free(file);
+}
+
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* error = NULL;
@@ -76,6 +131,7 @@ int main(int count, char** arguments) {
   rocksdb_envoptions_destroy(env);
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reading);
+  operands(arguments[1]);
   free(path);
   free(file);
   return 0;

@@ -99,6 +99,24 @@ impl ExternalWriter {
         self.add(key, RecordKind::Delete, &[])
     }
 
+    /// Says what folds operands of merges, from now on: for who does not know at the beginning whether there will be any.
+    ///
+    /// # Errors
+    /// `Invalid` if the file has another operator.
+    pub fn set_merge_operator(&mut self, operator: &str) -> Result<()> {
+        match self.contents.option(MERGE_OPERATOR) {
+            None => self.contents.options.push((MERGE_OPERATOR.to_owned(), operator.to_owned())),
+            Some(known) if known == operator => {}
+            Some(known) => {
+                return Err(Error::invalid(format!(
+                    "{}: the file is for the merge operator {known}, not for {operator}",
+                    self.path.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Adds an operand.
     ///
     /// # Errors
