@@ -176,7 +176,7 @@ impl Own {
         let operator = operator.ok_or_else(|| Failure::invalid(NO_OPERATOR))?;
         let operands: Vec<&[u8]> = operands.iter().map(Vec::as_slice).collect();
         let value = operator.full(key, base.as_deref(), &operands);
-        let failed = || Failure::corrupt("Error: Could not perform merge.");
+        let failed = || Failure::corrupt("Merge operator failed");
         value.ok_or_else(failed).map(Some)
     }
 }
