@@ -52,6 +52,9 @@ fn pairs<'a>(
     count: i32,
 ) -> Result<Vec<(&'a str, &'a str)>> {
     let count = usize::try_from(count).unwrap_or(0);
+    if count == 0 {
+        return Err(Failure::invalid("empty input: no option is named"));
+    }
     let pairs = names.of(count).iter().zip(values.of(count));
     pairs.map(|(name, value)| Ok((name.utf8()?, value.utf8()?))).collect()
 }

@@ -292,6 +292,8 @@ static void other_names(const char* directory) {
   rocksdb_block_based_options_destroy(table);
   rocksdb_t* db = open_new(options, path);
   CHECK(destroyed == 1);
+  rocksdb_set_options(db, 0, NULL, NULL, &error);
+  CHECK_ERROR(error, "Invalid argument: empty input");
   rocksdb_abort_all_compactions(db);
   put(db, "k", "v");
   rocksdb_delete_file(db, "000001.sst");
