@@ -80,9 +80,9 @@ fn beside_a_damaged_block_everything_else_is_read() {
     assert!(error.place().is_some_and(|place| place.file.ends_with(".ext")), "{error}");
     // A scan up to the block and one from behind it; one across it is told.
     let upper = std::ops::Bound::Excluded(key(first));
-    let below = Bounds { lower: std::ops::Bound::Unbounded, upper };
+    let below = Bounds { upper, ..Bounds::all() };
     assert_eq!(engine.range(&table, below, engine.visible()).filter(|row| row.is_ok()).count() as u64, first);
-    let above = Bounds { lower: std::ops::Bound::Included(key(last + 1)), upper: std::ops::Bound::Unbounded };
+    let above = Bounds { lower: std::ops::Bound::Included(key(last + 1)), ..Bounds::all() };
     let found = engine.range(&table, above, engine.visible()).filter(|row| row.is_ok()).count() as u64;
     assert_eq!(found, 599 - last);
     let error = rows(&engine, &table).unwrap_err();

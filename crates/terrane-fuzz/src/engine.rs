@@ -192,7 +192,8 @@ impl Life {
         let table = usize::from(input.below(2));
         let (lower, upper) = (key(input), key(input));
         let is_back = input.below(2) == 1;
-        let bounds = Bounds { lower: Bound::Included(lower.clone()), upper: Bound::Excluded(upper.clone()) };
+        let range = (Bound::Included(lower.clone()), Bound::Excluded(upper.clone()));
+        let bounds = Bounds { lower: range.0, upper: range.1, ..Bounds::all() };
         let iter = self.engine.range(&self.tables[table], bounds, seq);
         let found: Result<Vec<Row>> = if is_back { iter.rev().collect() } else { iter.collect() };
         let bounds = (Bound::Included(lower.as_slice()), Bound::Excluded(upper.as_slice()));

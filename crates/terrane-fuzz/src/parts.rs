@@ -4,7 +4,7 @@
 use terrane_base::chain::Chain;
 use terrane_base::merge_operator::built_in;
 use terrane_base::options::{BlockEncoding, Compression};
-use terrane_base::{Entry, ExtentId, Kind, Moment, RecordKind, SeqKind, SeqNo, Stored};
+use terrane_base::{Collation, Entry, ExtentId, Kind, Moment, RecordKind, SeqKind, SeqNo, Stored};
 use terrane_format::block::{self, Block, BlockBuilder, BlockCursor};
 use terrane_format::codec::{self, Encoder};
 use terrane_format::extent::{self, ExtentMeta};
@@ -205,7 +205,7 @@ pub fn range_deletes(bytes: &[u8]) {
     let all = fragments.all();
     assert!(all.windows(2).all(|pair| pair[0].end <= pair[1].start), "fragments are disjoint");
     for fragment in all.iter().take(LOOKUPS_MAX) {
-        assert!(fragment.start < fragment.end && fragment.last_key() >= fragment.start.as_slice());
+        assert!(fragment.start < fragment.end && *fragment.last_key(&Collation::BYTES) >= *fragment.start);
         assert_eq!(fragments.covering(&fragment.start), Some(fragment));
         assert_ne!(fragments.covering(&fragment.end), Some(fragment));
         let newest = fragment.newest(SeqNo::MAX).expect("a fragment has a number");

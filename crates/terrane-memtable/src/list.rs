@@ -177,14 +177,14 @@ impl List {
         let (post, levels) = (self.post(new), levels_of(new));
         post.slot.store(Link::leaf(entry));
         post.before.store(before[0], Memory::Relaxed);
-        for level in 0..levels {
-            let next = self.post(before[level]).next[level].load(Memory::Relaxed);
+        for (level, &before) in before.iter().enumerate().take(levels) {
+            let next = self.post(before).next[level].load(Memory::Relaxed);
             post.next[level].store(next, Memory::Relaxed);
         }
         let behind = post.next[0].load(Memory::Relaxed);
-        for level in 0..levels {
+        for (level, &before) in before.iter().enumerate().take(levels) {
             // Release: pairs with the Acquire of whoever comes by this link.
-            self.post(before[level]).next[level].store(new, Memory::Release);
+            self.post(before).next[level].store(new, Memory::Release);
         }
         // Release: likewise. The first post stands behind the last one, too.
         self.post(behind).before.store(new, Memory::Release);

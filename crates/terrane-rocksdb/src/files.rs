@@ -160,7 +160,7 @@ pub(crate) fn replace(from: &Path, to: &Path) -> Result<()> {
         Err(why) if why.kind() != std::io::ErrorKind::NotFound => Err(why),
         _ => fs::rename(from, to),
     };
-    let synced = moved.and_then(|()| to.parent().map_or(Ok(()), |parent| sync_dir(parent)));
+    let synced = moved.and_then(|()| to.parent().map_or(Ok(()), sync_dir));
     synced.map_err(|why| failed("renaming", from, &why))
 }
 

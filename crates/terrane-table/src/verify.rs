@@ -167,7 +167,7 @@ impl Check<'_> {
         let greatest = rows.rows().map(|row| row.seq_max).chain(greatest).max();
         let (first, last) = (rows.rows().next(), rows.rows().next_back());
         let entries = first.as_ref().zip(last.as_ref()).map(|(first, last)| (first.first_key, last.last_key));
-        let (smallest, largest) = hull((entries, start.zip(end)), &meta.collation);
+        let (smallest, largest) = hull(entries, start.zip(end), &meta.collation);
         self.expect(at, "smallest number", &Some(meta.seq_min), &least);
         self.expect(at, "largest number", &Some(meta.seq_max), &greatest);
         if !meta.collation.is_missing() {

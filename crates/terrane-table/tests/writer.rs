@@ -190,7 +190,7 @@ fn what_expires_in_blocks_that_are_taken_over_is_told() {
         .collect();
     for filter_bits_per_key in [0, 10] {
         let settings = WriterSettings { filter_bits_per_key, ..small_blocks(Compression::Lz4) };
-        let (bytes, meta) = write(settings.clone(), &entries);
+        let (bytes, meta) = write(settings, &entries);
         assert_eq!(meta.expiry.expect("some expire").entries, 66);
         let mut writer = ExtentWriter::new(settings).unwrap();
         for row in index_of(&bytes, &meta).rows() {

@@ -192,7 +192,8 @@ fn no_write_is_held_back_for_longer_than_the_option_says() {
 fn a_write_waits_for_extents_that_come_in_no_longer_than_the_option_says() {
     let (clock, engine) = bounded();
     let watched = engine.watch_writes();
-    let span = || vec![Span::new(TableId::DEFAULT, (b"a", b"z"))];
+    let table = engine.catalog().require("default").expect("is always there");
+    let span = || vec![Span::new(&table, (b"a", b"z"))];
     let fenced = engine.fence_spans(span(), Duration::ZERO).expect("nobody writes");
     let error = engine.write(&batch(), false).expect_err("extents come in");
     assert_eq!((error.kind(), clock.now()), (Kind::Busy, LONGEST), "{error}");

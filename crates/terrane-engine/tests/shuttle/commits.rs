@@ -51,7 +51,11 @@ const NOTHING: Plan = Plan { reads: &[], scans: None, writes: &[], prepares: fal
 fn footprint(plan: &Plan) -> Footprint {
     let range = |(lower, upper): (u8, u8)| KeyRange {
         table: TableId(1),
-        bounds: Bounds { lower: Bound::Included(vec![lower]), upper: Bound::Included(vec![upper]) },
+        bounds: Bounds {
+            lower: Bound::Included(vec![lower]),
+            upper: Bound::Included(vec![upper]),
+            ..Bounds::all()
+        },
     };
     Footprint {
         writes: plan.writes.iter().map(|&name| key(name)).collect(),

@@ -15,7 +15,8 @@ use crate::{ENDLESS, env, explore, key, patience};
 
 /// From b to d, and the key.
 fn ground(name: u8) -> Ground {
-    let bounds = Bounds { lower: Bound::Included(b"b".to_vec()), upper: Bound::Included(b"d".to_vec()) };
+    let (lower, upper) = (Bound::Included(b"b".to_vec()), Bound::Included(b"d".to_vec()));
+    let bounds = Bounds { lower, upper, ..Bounds::all() };
     Ground {
         keys: [key(name)].into(),
         ranges: [KeyRange { table: TableId(1), bounds }].into(),

@@ -49,5 +49,5 @@ pub(super) fn find<'a>(
     let mut place = Place::default();
     seek(block, &mut place, collation, key, seq);
     let is_found = place.is_placed && place.key.key() == key;
-    is_found.then(|| (SeqKind(place.seq_kind), place.value_at..place.end))
+    is_found.then_some((SeqKind(place.seq_kind), place.value_at..place.end))
 }

@@ -154,8 +154,8 @@ fn check_sums(footer: &Footer, index: &IndexBlock, ranges: &Fragments) -> Result
 fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, collation: &Collation) -> ExtentMeta {
     let (first, last) = (index.rows().next(), index.rows().next_back());
     let (start, end) = (ranges.all().first(), ranges.all().last());
-    let bounds = (first.map(|row| row.first_key).zip(last.map(|row| row.last_key)), start.zip(end));
-    let (smallest, largest) = hull(bounds, collation);
+    let entries = first.map(|row| row.first_key).zip(last.map(|row| row.last_key));
+    let (smallest, largest) = hull(entries, start.zip(end), collation);
     let range_deletes = start.zip(end).map(|(start, end)| {
         let (part, fragments) = (footer.range_deletes, footer.fragments);
         Box::new(RangeSection { part, fragments, start: start.start.clone(), end: end.end.clone() })
@@ -185,7 +185,8 @@ fn meta_of(footer: &Footer, index: &IndexBlock, ranges: &Fragments, collation: &
 /// First and last key of entries and fragments, as far as there are any.
 #[must_use]
 pub fn hull(
-    (entries, fragments): (Option<(&[u8], &[u8])>, Option<(&Fragment, &Fragment)>),
+    entries: Option<(&[u8], &[u8])>,
+    fragments: Option<(&Fragment, &Fragment)>,
     collation: &Collation,
 ) -> (Vec<u8>, Vec<u8>) {
     let ranged = fragments.map(|(first, last)| (Cow::Borrowed(&*first.start), last.last_key(collation)));

@@ -96,6 +96,6 @@ impl ExtentWriter {
     fn bounds(&self, has_entries: bool) -> (Vec<u8>, Vec<u8>) {
         let entries = has_entries.then_some((&*self.smallest, &*self.last_key));
         let ranges = self.range_deletes.first().zip(self.range_deletes.last());
-        hull((entries, ranges), &self.collation)
+        hull(entries, ranges, &self.collation)
     }
 }
