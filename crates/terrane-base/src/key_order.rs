@@ -22,15 +22,17 @@
 //!
 //! A panic is caught and is an error of the operation that met it.
 
+mod given;
+mod in_order;
+
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::merge_operator::check_name;
-use crate::{
-    Collation, CompactionFilter, Comparator, Error, FilterDecision, MergeOperator, Result, callback,
-};
+use crate::{Collation, Error, Result, callback};
+
+pub use given::{ComparatorSource, KeyOrders};
+pub use in_order::{FilterInOrder, OperatorInOrder};
 
 /// Name of the order of bytes, which needs no encoding.
 pub const BYTEWISE: &str = "bytewise";
@@ -148,159 +150,6 @@ impl Order {
     }
 }
 
-/// A merge operator that is called with keys as users know them.
-#[derive(Debug)]
-pub struct OperatorInOrder {
-    operator: Arc<dyn MergeOperator>,
-    order: Arc<Order>,
-}
-
-impl OperatorInOrder {
-    /// The operator of a table whose keys have this order.
-    #[must_use]
-    pub fn new(operator: Arc<dyn MergeOperator>, order: Arc<Order>) -> Self {
-        OperatorInOrder { operator, order }
-    }
-}
-
-impl MergeOperator for OperatorInOrder {
-    fn name(&self) -> &str {
-        self.operator.name()
-    }
-
-    fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
-        self.operator.full(&self.order.decode(key)?, base, operands, out)
-    }
-
-    fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Result<bool> {
-        self.operator.partial(&self.order.decode(key)?, operands, out)
-    }
-}
-
-/// A compaction filter that is shown keys as users know them.
-#[derive(Debug)]
-pub struct FilterInOrder {
-    filter: Arc<dyn CompactionFilter>,
-    order: Arc<Order>,
-}
-
-impl FilterInOrder {
-    /// The filter of a table whose keys have this order.
-    #[must_use]
-    pub fn new(filter: Arc<dyn CompactionFilter>, order: Arc<Order>) -> Self {
-        FilterInOrder { filter, order }
-    }
-}
-
-impl CompactionFilter for FilterInOrder {
-    fn name(&self) -> &str {
-        self.filter.name()
-    }
-
-    /// A key that cannot be decoded stays: whoever reads it is told.
-    fn filter(&self, key: &[u8], value: &[u8]) -> FilterDecision {
-        let Ok(key) = self.order.decode(key) else { return FilterDecision::Keep };
-        match self.filter.filter(&key, value) {
-            FilterDecision::RemoveUntil(end) => match self.order.encode(&end) {
-                Ok(end) => FilterDecision::RemoveUntil(end),
-                Err(_) => FilterDecision::Remove,
-            },
-            decision => decision,
-        }
-    }
-
-    fn sees_all(&self) -> bool {
-        self.filter.sees_all()
-    }
-}
-
-/// Orders of a program, by name, given when a database is opened.
-#[derive(Clone, Debug, Default)]
-pub struct KeyOrders {
-    by_name: BTreeMap<String, Given>,
-}
-
-/// What a program gave under a name.
-#[derive(Clone, Debug)]
-enum Given {
-    Encoding(Arc<dyn KeyOrder>),
-    /// All tables of an opening that name it share what is known of it.
-    Comparator(Collation),
-}
-
-impl KeyOrders {
-    /// No orders but the built-in ones.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds an order.
-    ///
-    /// # Errors
-    /// `Invalid` for a bad name, one that is taken, or that of a built-in order.
-    pub fn with(self, order: Arc<dyn KeyOrder>) -> Result<Self> {
-        let name = order.name().to_owned();
-        self.add(name, Given::Encoding(order))
-    }
-
-    /// Adds an order that is a comparison.
-    ///
-    /// # Errors
-    /// As [`KeyOrders::with`].
-    pub fn with_comparator(self, comparator: Arc<dyn Comparator>) -> Result<Self> {
-        let name = comparator.name().to_owned();
-        self.add(name, Given::Comparator(Collation::by(comparator)))
-    }
-
-    fn add(mut self, name: String, given: Given) -> Result<Self> {
-        check_name(&name).map_err(|why| Error::invalid(format!("key order {name:?}: {why}")))?;
-        if [BYTEWISE, REVERSE].contains(&&*name) || self.by_name.contains_key(&name) {
-            return Err(Error::invalid(format!("key order {name:?}: the name is taken, choose another")));
-        }
-        self.by_name.insert(name, given);
-        Ok(self)
-    }
-
-    /// The order with this name.
-    ///
-    /// # Errors
-    /// `Invalid`, naming the order and the remedy.
-    pub fn find(&self, name: &str) -> Result<Arc<Order>> {
-        let (function, collation) = match self.by_name.get(name) {
-            Some(Given::Encoding(order)) => (order.clone(), Collation::BYTES),
-            Some(Given::Comparator(collation)) => (Arc::new(Marked) as Arc<dyn KeyOrder>, collation.clone()),
-            None if name == REVERSE => (Arc::new(Reverse) as Arc<dyn KeyOrder>, Collation::BYTES),
-            None => {
-                return Err(Error::invalid(format!(
-                    "there is no key order {name:?}: give it at opening, or use one of {BYTEWISE}, {REVERSE}"
-                )));
-            }
-        };
-        Ok(Arc::new(Order { name: name.to_owned(), function, collation }))
-    }
-
-    /// The same orders for another opening: what is known of comparators that failed in this one is forgotten.
-    #[must_use]
-    pub fn renewed(&self) -> Self {
-        let renewed = |given: &Given| match given {
-            Given::Encoding(order) => Given::Encoding(order.clone()),
-            Given::Comparator(collation) => Given::Comparator(collation.renewed()),
-        };
-        let by_name = self.by_name.iter().map(|(name, given)| (name.clone(), renewed(given)));
-        KeyOrders { by_name: by_name.collect() }
-    }
-
-    /// How the keys of a table compare whose order is the comparator `name`, at hand or not.
-    #[must_use]
-    pub fn collation(&self, name: &str) -> Collation {
-        match self.by_name.get(name) {
-            Some(Given::Comparator(collation)) => collation.clone(),
-            _ => Collation::missing(name),
-        }
-    }
-}
-
 /// A key as the table keeps it: itself where its order is that of bytes.
 ///
 /// # Errors
@@ -389,6 +238,7 @@ impl KeyOrder for Reverse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Comparator;
 
     fn reverse() -> Arc<Order> {
         KeyOrders::new().find(REVERSE).expect("built in")

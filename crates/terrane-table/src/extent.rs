@@ -321,12 +321,6 @@ impl Extent {
         loader.index().map(drop)
     }
 
-    /// Whether its smallest key comes before `key`.
-    #[inline]
-    pub(crate) fn starts_before(&self, key: &[u8]) -> bool {
-        self.meta.collation.lt(&self.meta.smallest, key)
-    }
-
     /// How many data blocks are in the cache.
     #[must_use]
     pub fn cached_blocks(&self) -> usize {

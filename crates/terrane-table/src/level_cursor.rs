@@ -144,7 +144,7 @@ impl LevelCursor {
         if admitted < index {
             let sought = cursor.seek_last();
             self.settle_or_cross(sought, true)?;
-        } else if cursor.extent().starts_before(key) {
+        } else if starts_before(cursor.extent(), key) {
             let sought = cursor.seek_before(key);
             self.settle_or_cross(sought, true)?;
         } else {
@@ -237,6 +237,11 @@ impl LevelCursor {
     }
 }
 
+/// Whether the smallest key of an extent comes before `key`.
+fn starts_before(extent: &Extent, key: &[u8]) -> bool {
+    extent.meta.collation.lt(&extent.meta.smallest, key)
+}
+
 impl Cursor for LevelCursor {
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
@@ -272,7 +277,7 @@ impl Cursor for LevelCursor {
             return self.seek_before_within(key, index);
         }
         if let Some(cursor) = self.open(index) {
-            let starts_before = cursor.extent().starts_before(key);
+            let starts_before = starts_before(cursor.extent(), key);
             if starts_before {
                 let sought = cursor.seek_before(key);
                 return self.settle_or_cross(sought, true);

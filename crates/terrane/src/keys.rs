@@ -1,6 +1,7 @@
 //! Where keys are encoded and decoded: a table with an order of its own keeps its keys as the order writes them
 //! (`terrane_base::key_order`), and so does everything behind this border. Without one a key passes as it is.
 
+use std::cmp::Ordering;
 use std::ops::{Bound, RangeBounds};
 
 use terrane_base::key_order::encoded;
@@ -22,6 +23,25 @@ impl Table {
                 order.collation().check().map(|()| done)
             }
         }
+    }
+
+    /// How two keys relate in the table's order.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let table = db.create_table("t", &terrane::TableOptions::new().set("key_order", "reverse")?)?;
+    /// assert!(table.compare_keys(b"b", b"a")?.is_lt());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for a key that the order cannot encode, `Poisoned` after the table's comparator panicked.
+    pub fn compare_keys(&self, left: &[u8], right: &[u8]) -> Result<Ordering> {
+        let collation = self.inner.sense.collation();
+        self.encoding(left, |left| self.encoding(right, |right| Ok(collation.cmp(left, right))))
     }
 
     pub(crate) fn multi_get_at(&self, keys: &[&[u8]], at: Option<SeqNo>) -> Result<Vec<Option<Value>>> {

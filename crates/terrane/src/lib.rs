@@ -126,7 +126,7 @@ pub use terrane_base::collation::Comparator;
 pub use terrane_base::counters::{ReadCounters, read_counters};
 pub use terrane_base::env::Env;
 pub use terrane_base::error::{Place, WaitsFor};
-pub use terrane_base::key_order::{KeyOrder, KeyOrders};
+pub use terrane_base::key_order::{ComparatorSource, KeyOrder, KeyOrders};
 pub use terrane_base::merge_operator::{MergeOperator, MergeOperators, OperatorSource, counter};
 pub use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 pub use terrane_base::options::{

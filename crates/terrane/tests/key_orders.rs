@@ -273,3 +273,6 @@ proptest! {
 
 #[path = "key_orders/border.rs"]
 mod border;
+
+#[path = "key_orders/comparators.rs"]
+mod comparators;

@@ -133,6 +133,43 @@ pub(crate) fn functions() -> Functions {
     Functions { operators, orders, ..Functions::default() }
 }
 
+/// Orders of the other kind under the names of two of [`functions`].
+pub(crate) fn swapped() -> KeyOrders {
+    let letters = Renamed(WhichOrder::Letters.name());
+    let decimal = Renamed(WhichOrder::Decimal.name());
+    KeyOrders::new().with_comparator(Arc::new(letters)).unwrap().with(Arc::new(decimal)).unwrap()
+}
+
+/// Any name, for an order of either kind.
+#[derive(Debug)]
+struct Renamed(&'static str);
+
+impl Comparator for Renamed {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        left.cmp(right)
+    }
+}
+
+impl KeyOrder for Renamed {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(key);
+        Ok(())
+    }
+
+    fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(encoded);
+        Ok(())
+    }
+}
+
 /// Numbers of 8 bytes, the least byte first.
 #[derive(Debug)]
 pub(crate) struct Numbers;

@@ -1,0 +1,150 @@
+//! The orders that a program gives, and those that are always at hand, by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::{BYTEWISE, KeyOrder, Marked, Order, REVERSE, Reverse};
+use crate::merge_operator::check_name;
+use crate::sync::Mutex;
+use crate::{Collation, Comparator, Error, Result};
+
+/// Orders of a program, by name, given when a database is opened.
+#[derive(Clone, Debug, Default)]
+pub struct KeyOrders {
+    by_name: BTreeMap<String, Given>,
+    sourced: Option<Arc<Sourced>>,
+    /// Whether a comparator of any name is taken for one that is not at hand.
+    takes_any: bool,
+}
+
+/// Comparators that a program gives by name when they are asked for.
+pub trait ComparatorSource: Send + Sync + fmt::Debug {
+    /// The comparator with this name, if there is one.
+    fn comparator(&self, name: &str) -> Option<Arc<dyn Comparator>>;
+}
+
+/// A source, and what it gave: all tables of an opening that name a comparator share what is known of it.
+#[derive(Debug)]
+struct Sourced {
+    source: Arc<dyn ComparatorSource>,
+    known: Mutex<BTreeMap<String, Collation>>,
+}
+
+impl Sourced {
+    fn of(source: Arc<dyn ComparatorSource>) -> Arc<Self> {
+        Arc::new(Sourced { source, known: Mutex::default() })
+    }
+
+    fn collation(&self, name: &str) -> Option<Collation> {
+        let mut known = self.known.lock();
+        if let Some(collation) = known.get(name) {
+            return Some(collation.clone());
+        }
+        let collation = Collation::by(self.source.comparator(name)?);
+        known.insert(name.to_owned(), collation.clone());
+        Some(collation)
+    }
+}
+
+/// What a program gave under a name.
+#[derive(Clone, Debug)]
+enum Given {
+    Encoding(Arc<dyn KeyOrder>),
+    /// All tables of an opening that name it share what is known of it.
+    Comparator(Collation),
+}
+
+impl KeyOrders {
+    /// No orders but the built-in ones.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an order.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad name, one that is taken, or that of a built-in order.
+    pub fn with(self, order: Arc<dyn KeyOrder>) -> Result<Self> {
+        let name = order.name().to_owned();
+        self.add(name, Given::Encoding(order))
+    }
+
+    /// Adds an order that is a comparison.
+    ///
+    /// # Errors
+    /// As [`KeyOrders::with`].
+    pub fn with_comparator(self, comparator: Arc<dyn Comparator>) -> Result<Self> {
+        let name = comparator.name().to_owned();
+        self.add(name, Given::Comparator(Collation::by(comparator)))
+    }
+
+    /// Has comparators with names that are not given looked for in `source`, at any time while the database is open.
+    #[must_use]
+    pub fn with_source(self, source: Arc<dyn ComparatorSource>) -> Self {
+        KeyOrders { sourced: Some(Sourced::of(source)), ..self }
+    }
+
+    /// Orders to look at what a database has beside rows: one that has no comparator is opened all the same, with keys in any
+    /// order. Only to be read, or done away with.
+    #[must_use]
+    pub fn with_any(self) -> Self {
+        KeyOrders { takes_any: true, ..self }
+    }
+
+    fn add(mut self, name: String, given: Given) -> Result<Self> {
+        check_name(&name).map_err(|why| Error::invalid(format!("key order {name:?}: {why}")))?;
+        if [BYTEWISE, REVERSE].contains(&&*name) || self.by_name.contains_key(&name) {
+            return Err(Error::invalid(format!("key order {name:?}: the name is taken, choose another")));
+        }
+        self.by_name.insert(name, given);
+        Ok(self)
+    }
+
+    /// The order with this name.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the order and the remedy.
+    pub fn find(&self, name: &str) -> Result<Arc<Order>> {
+        let (function, collation) = match self.by_name.get(name) {
+            Some(Given::Encoding(order)) => (order.clone(), Collation::BYTES),
+            Some(Given::Comparator(collation)) => (Arc::new(Marked) as Arc<dyn KeyOrder>, collation.clone()),
+            None if name == REVERSE => (Arc::new(Reverse) as Arc<dyn KeyOrder>, Collation::BYTES),
+            None if self.takes_any || !self.collation(name).is_missing() => {
+                (Arc::new(Marked) as Arc<dyn KeyOrder>, self.collation(name))
+            }
+            None => {
+                return Err(Error::invalid(format!(
+                    "there is no key order {name:?}: give it at opening, or use one of {BYTEWISE}, {REVERSE}"
+                )));
+            }
+        };
+        Ok(Arc::new(Order { name: name.to_owned(), function, collation }))
+    }
+
+    /// The same orders for another opening: what is known of comparators that failed in this one is forgotten.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        let renewed = |given: &Given| match given {
+            Given::Encoding(order) => Given::Encoding(order.clone()),
+            Given::Comparator(collation) => Given::Comparator(collation.renewed()),
+        };
+        let by_name = self.by_name.iter().map(|(name, given)| (name.clone(), renewed(given)));
+        let sourced = self.sourced.as_ref().map(|sourced| Sourced::of(sourced.source.clone()));
+        KeyOrders { by_name: by_name.collect(), sourced, takes_any: self.takes_any }
+    }
+
+    /// How the keys of a table compare whose order is the comparator `name`, at hand or not.
+    #[must_use]
+    pub fn collation(&self, name: &str) -> Collation {
+        match self.by_name.get(name) {
+            Some(Given::Comparator(collation)) => collation.clone(),
+            Some(Given::Encoding(_)) => Collation::missing(name),
+            None => {
+                let sourced = self.sourced.as_ref().and_then(|sourced| sourced.collation(name));
+                sourced.unwrap_or_else(|| Collation::missing(name))
+            }
+        }
+    }
+}
