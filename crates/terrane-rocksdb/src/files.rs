@@ -200,9 +200,10 @@ pub(crate) fn repair(path: &Path, options: &Options) -> Result<()> {
         // Of a repair that did not come to its end.
         fs::remove_dir_all(&repaired).map_err(|why| failed("removing", &repaired, &why))?;
     }
-    let slot = crate::callbacks::Slots::default().of("default");
-    let engine = crate::objects::database_options(options, options, &slot)?;
-    let functions = crate::callbacks::any_functions();
+    let slots = std::sync::Arc::new(crate::callbacks::Slots::default());
+    slots.compare_by(options.comparator.as_ref());
+    let engine = crate::objects::database_options(options, options, &slots.of("default"))?;
+    let functions = slots.functions();
     let report = terrane::repair_with_functions(path, &repaired, &engine, functions)?;
     fs::rename(path, &damaged).map_err(|why| failed("renaming", path, &why))?;
     fs::rename(&repaired, path).map_err(|why| failed("renaming", &repaired, &why))?;

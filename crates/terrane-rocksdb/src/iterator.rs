@@ -9,6 +9,7 @@ mod overlay;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::ffi::c_char;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub(crate) struct Iter {
     pinned: Option<RefCell<Vec<Box<[u8]>>>>,
     /// The operator of its column family.
     slot: Arc<Slot>,
+    /// Whether a comparator orders the keys.
+    is_compared: bool,
 }
 
 /// Where rows come from.
@@ -112,8 +115,11 @@ impl Iter {
         let options = options.unwrap_or(&default);
         let lower = options.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
         let upper = options.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let is_empty =
-            options.lower.as_ref().zip(options.upper.as_ref()).is_some_and(|(lower, upper)| lower >= upper);
+        let bounds = options.lower.as_deref().zip(options.upper.as_deref());
+        let is_empty = bounds.is_some_and(|(lower, upper)| {
+            // An order that cannot say it says so to the cursor.
+            family.table.compare_keys(lower, upper).is_ok_and(Ordering::is_ge)
+        });
         let range = (lower, upper);
         let cursor = options.more.refuse().and_then(|()| {
             Ok(match &options.snapshot {
@@ -135,6 +141,7 @@ impl Iter {
             statistics: family.statistics.clone(),
             pinned: (options.knobs.pin_data != 0).then(RefCell::default),
             slot: family.slot.clone(),
+            is_compared: family.table.key_order() != "bytewise",
         }
     }
 
@@ -148,7 +155,13 @@ impl Iter {
         let bounds =
             options.map(|options| Bounds { lower: options.lower.clone(), upper: options.upper.clone() });
         // What is asked for beside rows is that of the whole.
-        let (failure, prefix, pinned) = (base.failure.clone(), base.prefix.take(), base.pinned.take());
+        let (mut failure, prefix, pinned) = (base.failure.clone(), base.prefix.take(), base.pinned.take());
+        let is_compared = base.is_compared;
+        if is_compared {
+            // The batch is indexed by bytes.
+            let what = "an iterator over a batch and a column family that a comparator orders";
+            failure = failure.or_else(|| Some(Failure::not_implemented(what)));
+        }
         let slot = base.slot.clone();
         let overlay = Overlay {
             base,
@@ -160,8 +173,8 @@ impl Iter {
             own: None,
             at: At::Nowhere,
         };
-        let source = Source::Overlay(Box::new(overlay));
-        Some(Iter { source, failure, is_tailing: false, prefix, statistics: None, pinned, slot })
+        let source = if is_compared { Source::Nothing } else { Source::Overlay(Box::new(overlay)) };
+        Some(Iter { source, failure, is_tailing: false, prefix, statistics: None, pinned, slot, is_compared })
     }
 
     /// The row at the position, if there is one that may be shown.

@@ -125,6 +125,11 @@ fn callbacks() {
 }
 
 #[test]
+fn comparator() {
+    run("comparator");
+}
+
+#[test]
 fn files() {
     run("files");
 }

@@ -1,12 +1,13 @@
-//! Comparators. Keys are kept as bytes that compare as the keys do, so a comparison by a function of the user is not possible
-//! yet: what is set is refused at open, by name.
+//! Comparators: how the keys of a column family compare, by a function of the user.
 
+use std::cmp::Ordering;
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
 
 use super::{Destructor, Name, State};
 
 /// The name of RocksDB's own order, which is that of bytes.
-const BYTEWISE: &str = "leveldb.BytewiseComparator";
+pub(crate) const BYTEWISE: &str = "leveldb.BytewiseComparator";
 
 /// How keys compare.
 pub(crate) type Compare =
@@ -15,17 +16,52 @@ pub(crate) type Compare =
 pub(crate) type CompareWithout =
     Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, u8, *const c_char, usize, u8) -> c_int>;
 
-/// A comparator.
+/// A comparator as callers have it; options and open databases hold what it stands for as well.
 #[derive(Debug)]
-pub(crate) struct Comparator {
+pub(crate) struct Comparator(Arc<UserComparator>);
+
+/// What compares. The user's destructor is called when the last of those who hold it goes.
+#[derive(Debug)]
+pub(crate) struct UserComparator {
     name: String,
-    _state: State,
+    state: State,
+    compare: Compare,
+    has_timestamps: bool,
 }
 
 impl Comparator {
-    /// The name, unless it is that of the order of bytes.
-    pub(crate) fn other_order(&self) -> Option<&str> {
-        (self.name != BYTEWISE).then_some(&self.name)
+    /// What compares, unless it is the order of bytes.
+    pub(crate) fn other_order(&self) -> Option<Arc<UserComparator>> {
+        (self.0.name != BYTEWISE).then(|| self.0.clone())
+    }
+}
+
+impl UserComparator {
+    /// The same for an engine to ask, which frees nothing: what a closed database leaves behind (blocks that wait for their
+    /// epoch) must not put the user's destructor off. Requires: this one lives until nobody compares any more.
+    pub(crate) fn to_ask(&self) -> UserComparator {
+        let state = State::new(self.state.pointer(), None);
+        let UserComparator { compare, has_timestamps, .. } = *self;
+        UserComparator { name: self.name.clone(), state, compare, has_timestamps }
+    }
+
+    /// Whether keys end with a timestamp, of which it takes notice.
+    pub(crate) fn has_timestamps(&self) -> bool {
+        self.has_timestamps
+    }
+}
+
+impl terrane::Comparator for UserComparator {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        let Some(compare) = self.compare else { return left.cmp(right) };
+        let (left, right) = ((left.as_ptr().cast(), left.len()), (right.as_ptr().cast(), right.len()));
+        // SAFETY: the user's function, called with the user's pointer and with bytes that live until it returns.
+        let order = unsafe { compare(self.state.pointer(), left.0, left.1, right.0, right.1) };
+        order.cmp(&0)
     }
 }
 
@@ -33,24 +69,26 @@ export! {
     fn rocksdb_comparator_create(
         state: *mut c_void,
         destructor: Destructor,
-        _compare: Compare,
+        compare: Compare,
         name: Name,
     ) -> Option<Box<Comparator>> {
         let state = State::new(state, destructor);
-        Some(Box::new(Comparator { name: state.name(name), _state: state }))
+        let name = state.name(name);
+        Some(Box::new(Comparator(Arc::new(UserComparator { name, state, compare, has_timestamps: false }))))
     }
 
     fn rocksdb_comparator_with_ts_create(
         state: *mut c_void,
         destructor: Destructor,
-        _compare: Compare,
+        compare: Compare,
         _compare_timestamps: Compare,
         _compare_without: CompareWithout,
         name: Name,
         _timestamp_size: usize,
     ) -> Option<Box<Comparator>> {
         let state = State::new(state, destructor);
-        Some(Box::new(Comparator { name: format!("{} with timestamps", state.name(name)), _state: state }))
+        let name = state.name(name);
+        Some(Box::new(Comparator(Arc::new(UserComparator { name, state, compare, has_timestamps: true }))))
     }
 
     fn rocksdb_comparator_destroy(comparator: Option<Box<Comparator>>) {

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use terrane::{Error, Functions, MergeOperators, OperatorSource, Result};
+use terrane::{ComparatorSource, Error, Functions, KeyOrders, MergeOperators, OperatorSource, Result};
 
-use super::MergeOperator;
+use super::{MergeOperator, UserComparator};
 use crate::failure::MERGE_FAILED;
 
 /// What the names of slots begin with.
@@ -21,6 +21,8 @@ const NAME_BYTES_MAX: usize = 40;
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     by_name: RwLock<BTreeMap<String, Arc<Slot>>>,
+    /// Comparators that column families were opened with, by their own names.
+    comparators: RwLock<BTreeMap<String, Arc<UserComparator>>>,
 }
 
 /// The operator of one column family.
@@ -36,6 +38,21 @@ impl Slots {
         self.named(&slot_name(family))
     }
 
+    /// Has a comparator at hand from now on.
+    pub(crate) fn compare_by(&self, comparator: Option<&Arc<UserComparator>>) {
+        let Some(comparator) = comparator else { return };
+        let mut comparators = self.comparators.write().unwrap_or_else(PoisonError::into_inner);
+        let name = terrane::Comparator::name(&**comparator).to_owned();
+        comparators.entry(name).or_insert_with(|| comparator.clone());
+    }
+
+    /// The functions of a database with these slots.
+    pub(crate) fn functions(self: &Arc<Self>) -> Functions {
+        let mut functions = Functions::from(MergeOperators::new().with_source(self.clone()));
+        functions.orders = KeyOrders::new().with_source(self.clone());
+        functions
+    }
+
     fn named(&self, name: &str) -> Arc<Slot> {
         let mut slots = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(Slot { name: name.to_owned(), operator: RwLock::default() });
@@ -43,9 +60,19 @@ impl Slots {
     }
 }
 
-/// Functions to open any database with: all slots are empty.
+/// Functions to open any database with, but not for its rows: all slots are empty.
 pub(crate) fn any_functions() -> Functions {
-    MergeOperators::new().with_source(Arc::new(Slots::default())).into()
+    let mut functions = Arc::new(Slots::default()).functions();
+    functions.orders = functions.orders.with_any();
+    functions
+}
+
+impl ComparatorSource for Slots {
+    fn comparator(&self, name: &str) -> Option<Arc<dyn terrane::Comparator>> {
+        let comparators = self.comparators.read().unwrap_or_else(PoisonError::into_inner);
+        // These slots live as long as the engine that has them as its source, and they keep the comparator.
+        comparators.get(name).map(|comparator| Arc::new(comparator.to_ask()) as _)
+    }
 }
 
 impl OperatorSource for Slots {

@@ -18,6 +18,7 @@ impl Database {
         }
         let slot = self.slots.of(name);
         slot.set(options.merge_operator.clone());
+        self.slots.compare_by(options.comparator.as_ref());
         let table = self.db.create_table(name, &table_options(options, &slot)?)?;
         let wanted = Wanted { name, options, ttl_seconds };
         let family = opened_family(table, &wanted, &self.slots, Access::Write, self.statistics())?;

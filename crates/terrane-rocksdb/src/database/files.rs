@@ -28,7 +28,10 @@ impl FileWriter {
         let mut options = database_options(&self.options, &self.options, &Slots::default().of(DEFAULT))?;
         options.merge_operator = terrane::OperatorName::none();
         files::remove_file(path.as_ref())?;
-        self.file = Some(ExtentFileWriter::create(path, &options)?);
+        let slots = std::sync::Arc::new(Slots::default());
+        slots.compare_by(self.options.comparator.as_ref());
+        let orders = slots.functions().orders;
+        self.file = Some(ExtentFileWriter::create_with_orders(path, &options, &orders)?);
         self.finished_bytes = 0;
         Ok(())
     }
@@ -94,9 +97,13 @@ export! {
     fn rocksdb_sstfilewriter_create_with_comparator(
         _environment: Option<&EnvOptions>,
         options: Option<&Options>,
-        _comparator: Option<&Comparator>,
+        comparator: Option<&Comparator>,
     ) -> Option<Box<FileWriter>> {
-        writer(options)
+        let mut writer = writer(options)?;
+        if let Some(comparator) = comparator {
+            writer.options.comparator = comparator.other_order();
+        }
+        Some(writer)
     }
 
     fn rocksdb_sstfilewriter_open(writer: Option<&mut FileWriter>, path: Text<'_>, error: ErrPtr<'_>) {

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use std::ffi::CString;
 
-use terrane::{Db, Env, Follower, Functions, Kind, MergeOperators, OperatorName, Table};
+use terrane::{Db, Env, Follower, Functions, Kind, OperatorName, Table};
 
 use super::attached::{Attached, Followed};
 use super::{DEFAULT, Database, Family};
-use crate::callbacks::Slots;
+use crate::callbacks::{BYTEWISE, Slots, any_functions};
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::objects::{Options, Statistics, database_options, extractor, table_options};
+use crate::objects::{Options, Statistics, database_options, extractor, order_of, table_options};
 
 /// A column family to open, by name.
 pub(super) struct Wanted<'a> {
@@ -38,6 +38,7 @@ pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
     let slots = Arc::new(Slots::default());
     for wanted in wanted {
         slots.of(wanted.name).set(wanted.options.merge_operator.clone());
+        slots.compare_by(wanted.options.comparator.as_ref());
     }
     let mut engine_options = database_options(options, default.options, &slots.of(DEFAULT))?;
     engine_options.create_if_missing = access == Access::Write && options.knobs.create_if_missing != 0;
@@ -55,7 +56,7 @@ pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
             let follower = follow_engine(path, options, &engine_options, &slots)?;
             (follower.view(), Some(follower))
         }
-        _ => (open_engine(path, options, &engine_options, &slots)?, None),
+        _ => (open_engine(path, options, &engine_options, slots.functions())?, None),
     };
     let attached = Attached::of(options, follower);
     let create = access == Access::Write && options.knobs.create_missing_column_families != 0;
@@ -96,21 +97,17 @@ fn refuse_by_presence(path: &str, options: &terrane::Options) -> Result<()> {
     Ok(())
 }
 
-fn functions(slots: &Arc<Slots>) -> Functions {
-    MergeOperators::new().with_source(slots.clone()).into()
-}
-
-fn open_engine(path: &str, options: &Options, engine: &terrane::Options, slots: &Arc<Slots>) -> Result<Db> {
+fn open_engine(path: &str, options: &Options, engine: &terrane::Options, functions: Functions) -> Result<Db> {
     if let Some(memory) = options.environment.as_ref().and_then(|environment| environment.memory.as_ref()) {
         if engine.direct_io {
             return Err(Failure::invalid("use_direct_reads: an environment in memory has no device"));
         }
-        return Ok(Db::open_with_functions_on(memory.disk(), path, engine, Env::real(), functions(slots))?);
+        return Ok(Db::open_with_functions_on(memory.disk(), path, engine, Env::real(), functions)?);
     }
-    let opened = match Db::open_with_functions(path, engine, functions(slots)) {
+    let opened = match Db::open_with_functions(path, engine, functions.clone()) {
         // Somebody writes to it: a reader sees it as it is now.
         Err(error) if error.kind() == Kind::Busy && engine.read_only => {
-            Db::open_follower_with(path, engine, functions(slots)).map(|follower| follower.view())
+            Db::open_follower_with(path, engine, functions).map(|follower| follower.view())
         }
         opened => opened,
     };
@@ -131,19 +128,18 @@ fn follow_engine(
 ) -> Result<Follower> {
     let memory = options.environment.as_ref().and_then(|environment| environment.memory.as_ref());
     Ok(match memory {
-        Some(memory) => Follower::open(memory.disk(), path, engine, functions(slots), Env::real())?,
-        None => Db::open_follower_with(path, engine, functions(slots))?,
+        Some(memory) => Follower::open(memory.disk(), path, engine, slots.functions(), Env::real())?,
+        None => Db::open_follower_with(path, engine, slots.functions())?,
     })
 }
 
 /// The names of all column families of the database at `path`, in the order of their numbers.
 pub(super) fn family_names(path: &str, options: &Options) -> Result<Vec<String>> {
-    let slots = Arc::new(Slots::default());
     let engine = terrane::Options { read_only: true, create_if_missing: false, ..Default::default() };
     if options.environment.as_ref().is_none_or(|environment| environment.memory.is_none()) {
         refuse_by_presence(path, &engine)?;
     }
-    let db = open_engine(path, options, &engine, &slots)?;
+    let db = open_engine(path, options, &engine, any_functions())?;
     let mut tables =
         db.tables().iter().map(|name| db.table(name)).collect::<terrane::Result<Vec<Table>>>()?;
     tables.sort_by_key(Table::number);
@@ -208,6 +204,15 @@ pub(super) fn opened_family(
     access: Access,
     statistics: Option<&Arc<Statistics>>,
 ) -> Result<Family> {
+    let (found, wanted_order) = (table.key_order().to_owned(), order_of(wanted.options));
+    if found != wanted_order {
+        let shown = |name: &str| if name == "bytewise" { BYTEWISE } else { name }.to_owned();
+        return Err(Failure::invalid(format_args!(
+            "{}: does not match existing comparator {}",
+            shown(wanted_order),
+            shown(&found)
+        )));
+    }
     if access == Access::Write {
         table.set_option("prefix_extractor", &extractor(wanted.options))?;
         let ttl = match wanted.ttl_seconds {

@@ -95,9 +95,10 @@ fn memory(database: &Options, family: &Options) -> (u64, u64) {
 
 /// Refuses what was set and cannot be done.
 fn refuse(options: &Options) -> Result<()> {
-    if let Some(name) = &options.comparator {
+    if let Some(comparator) = options.comparator.as_ref().filter(|comparator| comparator.has_timestamps()) {
         return Err(Failure::not_implemented(format_args!(
-            "comparator {name:?}: keys are ordered by their bytes; a comparison by a function is not supported"
+            "comparator {:?}: timestamps in keys are not supported",
+            terrane::Comparator::name(&**comparator)
         )));
     }
     match options.refused.first() {
@@ -119,6 +120,11 @@ pub(crate) fn table_changes(
     Ok(changes)
 }
 
+/// The engine's name of the order of keys of a column family.
+pub(crate) fn order_of(family: &Options) -> &str {
+    family.comparator.as_ref().map_or("bytewise", |comparator| terrane::Comparator::name(&**comparator))
+}
+
 fn overrides(family: &Options, slot: &Slot) -> Result<Vec<(&'static str, String)>> {
     let knobs = &family.knobs;
     let codec = codec(knobs.compression)?;
@@ -129,6 +135,7 @@ fn overrides(family: &Options, slot: &Slot) -> Result<Vec<(&'static str, String)
     };
     let mut overrides = vec![
         ("merge_operator", slot.name().to_owned()),
+        ("key_order", order_of(family).to_owned()),
         ("prefix_extractor", extractor(family)),
         ("compression", codec.to_owned()),
         ("compression_last", last.to_owned()),

@@ -22,7 +22,7 @@ mod write_buffers;
 pub(crate) use backup::{BackupEngineOptions, CreateBackupOptions};
 pub(crate) use cache::Cache;
 pub(crate) use environment::Environment;
-pub(crate) use map::{database_options, extractor, table_changes, table_options};
+pub(crate) use map::{database_options, extractor, order_of, table_changes, table_options};
 pub(crate) use options::Options;
 pub(crate) use read::{ReadOptions, WriteOptions};
 pub(crate) use statistics::{Statistics, moment};

@@ -10,7 +10,9 @@ use super::statistics::Statistics;
 use super::table::TableOptions;
 use super::write_buffers::WriteBuffers;
 use crate::border::{Out, Text, put};
-use crate::callbacks::{CompactionFilter, Comparator, EventListener, MergeOperator, Transform, UserFilter};
+use crate::callbacks::{
+    CompactionFilter, Comparator, EventListener, MergeOperator, Transform, UserComparator, UserFilter,
+};
 use crate::generated::options::OptionsKnobs;
 
 /// Options of a database, or of a column family.
@@ -26,8 +28,8 @@ pub(crate) struct Options {
     pub(crate) write_buffers: Option<WriteBuffers>,
     /// Bytes that the background may write in a second.
     pub(crate) rate: Option<RateLimiter>,
-    /// The name of a comparator that orders otherwise than by bytes.
-    pub(crate) comparator: Option<String>,
+    /// A comparator that orders otherwise than by bytes.
+    pub(crate) comparator: Option<Arc<UserComparator>>,
     /// What is neither a number nor decides how rows are stored.
     pub(crate) more: More,
     /// What is counted of databases that are opened with the options.
@@ -105,7 +107,7 @@ export! {
 
     fn rocksdb_options_set_comparator(options: Option<&mut Options>, comparator: Option<&Comparator>) {
         if let Some(options) = options {
-            options.comparator = comparator.and_then(Comparator::other_order).map(str::to_owned);
+            options.comparator = comparator.and_then(Comparator::other_order);
         }
     }
 

@@ -80,43 +80,6 @@ static void readers(const char* directory) {
   free(path);
 }
 
-static int compare(void* state, const char* a, size_t a_len, const char* b,
-                   size_t b_len) {
-  (void)state;
-  size_t len = a_len < b_len ? a_len : b_len;
-  int order = memcmp(b, a, len);
-  return order != 0 ? order : (int)b_len - (int)a_len;
-}
-
-static const char* compare_name(void* state) {
-  (void)state;
-  return "reverse-by-callback";
-}
-
-static int freed = 0;
-
-static void free_state(void* state) {
-  CHECK(state == &freed);
-  freed++;
-}
-
-static void comparators(const char* directory) {
-  char* error = NULL;
-  char* path = path_in(directory, "comparators");
-  rocksdb_options_t* options = rocksdb_options_create();
-  rocksdb_options_set_create_if_missing(options, 1);
-  rocksdb_comparator_t* comparator =
-      rocksdb_comparator_create(&freed, free_state, compare, compare_name);
-  rocksdb_options_set_comparator(options, comparator);
-  CHECK(rocksdb_open(options, path, &error) == NULL);
-  CHECK(error != NULL && strstr(error, "reverse-by-callback") != NULL);
-  CHECK_ERROR(error, "Not implemented: ");
-  rocksdb_options_destroy(options);
-  rocksdb_comparator_destroy(comparator);
-  CHECK(freed == 1);
-  free(path);
-}
-
 static void in_memory(void) {
   char* error = NULL;
   rocksdb_env_t* env = rocksdb_create_mem_env();
@@ -140,7 +103,6 @@ int main(int count, char** arguments) {
   CHECK(count == 2);
   refusals(arguments[1]);
   readers(arguments[1]);
-  comparators(arguments[1]);
   in_memory();
   return 0;
 }

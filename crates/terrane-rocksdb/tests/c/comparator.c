@@ -1,0 +1,216 @@
+/* Column families whose keys a function of the caller orders: by length, then from the greatest to the least. */
+#include "check.h"
+
+static int freed = 0;
+static int single = 0;
+
+static int compare(void* state, const char* a, size_t a_len, const char* b,
+                   size_t b_len) {
+  CHECK(state == &freed && freed == 0);
+  /* A function of a caller need not be made for one key twice, nor for bytes that are no key. */
+  if (a_len == b_len && memcmp(a, b, a_len) == 0) single++;
+  if (a_len != b_len) return a_len < b_len ? -1 : 1;
+  return memcmp(b, a, a_len);
+}
+
+static const char* compare_name(void* state) {
+  (void)state;
+  return "shortest-first";
+}
+
+static const char* other_name(void* state) {
+  (void)state;
+  return "another";
+}
+
+static void free_state(void* state) {
+  CHECK(state == &freed);
+  freed++;
+}
+
+static int other_freed = 0;
+
+static void free_other(void* state) {
+  CHECK(state == &other_freed);
+  other_freed++;
+}
+
+static int compare_other(void* state, const char* a, size_t a_len,
+                         const char* b, size_t b_len) {
+  (void)state;
+  size_t len = a_len < b_len ? a_len : b_len;
+  int order = memcmp(a, b, len);
+  return order != 0 ? order : (int)a_len - (int)b_len;
+}
+
+static void check_at(rocksdb_iterator_t* it, const char* key) {
+  size_t len = 0;
+  if (key == NULL) {
+    CHECK(!rocksdb_iter_valid(it));
+    return;
+  }
+  CHECK(rocksdb_iter_valid(it));
+  const char* found = rocksdb_iter_key(it, &len);
+  CHECK(len == strlen(key) && memcmp(found, key, len) == 0);
+}
+
+static void check_rows(rocksdb_t* db, rocksdb_column_family_handle_t* family,
+                       const rocksdb_readoptions_t* reading,
+                       const char* const* keys, int count) {
+  rocksdb_iterator_t* it = rocksdb_create_iterator_cf(db, reading, family);
+  rocksdb_iter_seek_to_first(it);
+  for (int i = 0; i < count; i++, rocksdb_iter_next(it)) check_at(it, keys[i]);
+  check_at(it, NULL);
+  rocksdb_iter_seek_to_last(it);
+  for (int i = count; i > 0; i--, rocksdb_iter_prev(it)) check_at(it, keys[i - 1]);
+  check_at(it, NULL);
+  rocksdb_iter_destroy(it);
+}
+
+static void refusals(const char* path, rocksdb_options_t* options) {
+  char* error = NULL;
+  const char* names[] = {"default", "own"};
+  rocksdb_options_t* plain = rocksdb_options_create();
+  rocksdb_comparator_t* other = rocksdb_comparator_create(
+      &other_freed, free_other, compare_other, other_name);
+  rocksdb_options_t* wrong = rocksdb_options_create();
+  rocksdb_options_set_comparator(wrong, other);
+  const rocksdb_options_t* all[][2] = {{plain, options}, {options, plain}, {options, wrong}};
+  for (int i = 0; i < 3; i++) {
+    rocksdb_column_family_handle_t* handles[2];
+    CHECK(rocksdb_open_column_families(plain, path, 2, names, all[i], handles, &error) == NULL);
+    CHECK_ERROR(error, "Invalid argument: ");
+  }
+  size_t count = 0;
+  char** listed = rocksdb_list_column_families(plain, path, &count, &error);
+  CHECK_OK(error);
+  CHECK(count == 2);
+  rocksdb_list_column_families_destroy(listed, count);
+  rocksdb_options_destroy(plain);
+  rocksdb_comparator_destroy(other);
+  CHECK(other_freed == 0);
+  rocksdb_options_destroy(wrong);
+  CHECK(other_freed == 1);
+}
+
+static void timestamps(const char* directory) {
+  char* error = NULL;
+  char* path = path_in(directory, "timestamps");
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_comparator_t* comparator = rocksdb_comparator_with_ts_create(
+      &other_freed, free_other, compare_other, NULL, NULL, other_name, 8);
+  rocksdb_options_set_comparator(options, comparator);
+  CHECK(rocksdb_open(options, path, &error) == NULL);
+  CHECK_ERROR(error, "Not implemented: ");
+  rocksdb_options_destroy(options);
+  rocksdb_comparator_destroy(comparator);
+  CHECK(other_freed == 2);
+  free(path);
+}
+
+int main(int count, char** arguments) {
+  CHECK(count == 2);
+  char* error = NULL;
+  char* path = path_in(arguments[1], "compared");
+  rocksdb_comparator_t* comparator =
+      rocksdb_comparator_create(&freed, free_state, compare, compare_name);
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_comparator(options, comparator);
+  rocksdb_readoptions_t* reading = rocksdb_readoptions_create();
+  rocksdb_writeoptions_t* writing = rocksdb_writeoptions_create();
+  rocksdb_t* db = open_new(options, path);
+  put(db, "only", "one");
+  CHECK_GET(db, reading, "only", "one");
+  CHECK(single == 0);
+
+  rocksdb_column_family_handle_t* own =
+      rocksdb_create_column_family(db, options, "own", &error);
+  CHECK_OK(error);
+  const char* const keys[] = {"", "z", "b", "bb", "ba", "aa", "aaa"};
+  for (int round = 0; round < 2; round++) {
+    for (int i = 6; i >= 0; i--) {
+      rocksdb_put_cf(db, writing, own, keys[i], strlen(keys[i]), "v", 1, &error);
+      CHECK_OK(error);
+    }
+    check_rows(db, own, reading, keys, 7);
+    rocksdb_flushoptions_t* flushing = rocksdb_flushoptions_create();
+    rocksdb_flush_cf(db, flushing, own, &error);
+    CHECK_OK(error);
+    rocksdb_flushoptions_destroy(flushing);
+    rocksdb_compact_range_cf(db, own, NULL, 0, NULL, 0);
+    check_rows(db, own, reading, keys, 7);
+  }
+  CHECK_GET_CF(db, reading, own, "ba", "v");
+  CHECK_GET_CF(db, reading, own, "bc", NULL);
+
+  rocksdb_iterator_t* it = rocksdb_create_iterator_cf(db, reading, own);
+  rocksdb_iter_seek(it, "c", 1);
+  check_at(it, "b");
+  rocksdb_iter_seek_for_prev(it, "bz", 2);
+  check_at(it, "b");
+  rocksdb_iter_destroy(it);
+  rocksdb_readoptions_t* bounded = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_iterate_lower_bound(bounded, "b", 1);
+  rocksdb_readoptions_set_iterate_upper_bound(bounded, "aa", 2);
+  check_rows(db, own, bounded, keys + 2, 3);
+  rocksdb_readoptions_destroy(bounded);
+
+  rocksdb_delete_range_cf(db, writing, own, "b", 1, "ba", 2, &error);
+  CHECK_OK(error);
+  const char* const left[] = {"", "z", "ba", "aa", "aaa"};
+  check_rows(db, own, reading, left, 5);
+
+  char* file = path_in(arguments[1], "rows.sst");
+  rocksdb_envoptions_t* env = rocksdb_envoptions_create();
+  rocksdb_options_t* plain = rocksdb_options_create();
+  rocksdb_sstfilewriter_t* writer =
+      rocksdb_sstfilewriter_create_with_comparator(env, plain, comparator);
+  rocksdb_sstfilewriter_open(writer, file, &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_put(writer, "bb", 2, "f", 1, &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_put(writer, "bc", 2, "f", 1, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+  rocksdb_sstfilewriter_put(writer, "ab", 2, "f", 1, &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_finish(writer, &error);
+  CHECK_OK(error);
+  rocksdb_ingestexternalfileoptions_t* how = rocksdb_ingestexternalfileoptions_create();
+  const char* files[] = {file};
+  rocksdb_ingest_external_file_cf(db, own, files, 1, how, &error);
+  CHECK_OK(error);
+  rocksdb_ingestexternalfileoptions_destroy(how);
+  rocksdb_sstfilewriter_destroy(writer);
+  rocksdb_options_destroy(plain);
+  rocksdb_envoptions_destroy(env);
+  const char* const ingested[] = {"", "z", "bb", "ba", "ab", "aa", "aaa"};
+  check_rows(db, own, reading, ingested, 7);
+  rocksdb_column_family_handle_destroy(own);
+  rocksdb_close(db);
+
+  refusals(path, options);
+
+  const char* names[] = {"default", "own"};
+  const rocksdb_options_t* both[] = {options, options};
+  rocksdb_column_family_handle_t* handles[2];
+  db = rocksdb_open_column_families(options, path, 2, names, both, handles, &error);
+  CHECK_OK(error);
+  /* The database keeps what it compares by, whoever else lets go of it. */
+  rocksdb_comparator_destroy(comparator);
+  rocksdb_options_destroy(options);
+  CHECK(freed == 0);
+  check_rows(db, handles[1], reading, ingested, 7);
+  CHECK_GET(db, reading, "only", "one");
+  rocksdb_column_family_handle_destroy(handles[0]);
+  rocksdb_column_family_handle_destroy(handles[1]);
+  rocksdb_close(db);
+  CHECK(freed == 1);
+  CHECK(single == 0);
+  timestamps(arguments[1]);
+  rocksdb_writeoptions_destroy(writing);
+  rocksdb_readoptions_destroy(reading);
+  free(file);
+  free(path);
+  return 0;
+}
