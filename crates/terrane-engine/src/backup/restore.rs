@@ -110,11 +110,11 @@ impl Backups {
         for (name, meta) in &extents {
             pace.spend(meta.bytes.into())?;
             let object = self.read(ObjectKind::Extent, *name, meta.bytes.into())?;
-            let found = check::inspect(body(&object), meta.id, meta.slots);
-            match found {
-                Ok(found) if found == meta.as_written() => {}
+            let found = check::inspect_ordered(body(&object), meta.id, meta.slots, &meta.collation);
+            match found.map(|found| check::is_as_said(found, meta)) {
+                Ok(true) => {}
                 _ if terrane_base::planted!(BelieveBackupObject) => {}
-                Ok(_) => return Err(Error::corrupt(format!("object {name:032x} is another extent"))),
+                Ok(false) => return Err(Error::corrupt(format!("object {name:032x} is another extent"))),
                 Err(error) => return Err(error.context(format!("object {name:032x}"))),
             }
             files.put(meta.id, meta.slots, body(&object))?;

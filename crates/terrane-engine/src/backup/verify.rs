@@ -59,9 +59,10 @@ impl Backups {
         for (name, meta) in &extents {
             pace.spend(meta.bytes.into())?;
             let checked = self.read(ObjectKind::Extent, *name, meta.bytes.into()).and_then(|object| {
-                match check::verify_ordered(body(&object), meta.id, meta.slots, &meta.collation)? {
-                    found if found == meta.as_written() => Ok(()),
-                    _ => Err(Error::corrupt("it is another extent than the manifest says")),
+                let found = check::verify_ordered(body(&object), meta.id, meta.slots, &meta.collation)?;
+                match check::is_as_said(found, meta) {
+                    true => Ok(()),
+                    false => Err(Error::corrupt("it is another extent than the manifest says")),
                 }
             });
             report.note(ObjectKind::Extent, *name, meta.bytes.into(), checked)?;
