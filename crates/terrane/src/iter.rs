@@ -37,13 +37,17 @@ impl Iter {
     #[inline]
     fn step(&mut self, step: impl FnOnce(&mut PinnedRange) -> Option<Result<Row>>) -> Option<Result<Row>> {
         let Some(rows) = &mut self.rows else { return self.failed.take().map(Err) };
-        let row = step(rows)?;
-        let Some(order) = &self.order else { return Some(row) };
-        let row = row.and_then(|row| decoded(order, row));
-        if row.is_err() {
+        let row = step(rows);
+        let Some(order) = &self.order else { return row };
+        let row = match row {
+            Some(row) => Some(row.and_then(|row| decoded(order, row))),
+            // Without the comparator nobody knows whether this is the end.
+            None => order.collation().check().err().map(Err),
+        };
+        if matches!(row, Some(Err(_))) {
             self.rows = None;
         }
-        Some(row)
+        row
     }
 }
 
@@ -130,8 +134,9 @@ impl Cursor {
         self.step(step)?;
         let Some(order) = &self.table.order else { return Ok(()) };
         let mut key = self.key.take().unwrap_or_default();
-        if let Some((encoded, _)) = self.inner.scan.entry() {
-            order.decode_into(encoded, &mut key)?;
+        match self.inner.scan.entry() {
+            Some((encoded, _)) => order.decode_into(encoded, &mut key)?,
+            None => order.collation().check()?,
         }
         self.key = Some(key);
         Ok(())

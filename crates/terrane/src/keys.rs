@@ -67,7 +67,8 @@ impl Table {
         }
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let keys: Vec<&[u8]> = starts.zip(&ends).map(|(start, end)| &bytes[start..*end]).collect();
-        self.engine.multi_get_into(&self.inner, &keys, self.mode(at), values)
+        self.engine.multi_get_into(&self.inner, &keys, self.mode(at), values)?;
+        order.collation().check()
     }
 
     /// Pins what is visible now, for a scan.

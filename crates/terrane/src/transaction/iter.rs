@@ -140,7 +140,8 @@ impl<'b> BatchIter<'b> {
             let collation = self.table.inner.sense.collation();
             let end = if forward { &mut self.front } else { &mut self.back };
             let order = match (&end.row, &end.change) {
-                (None, None) => return Ok(None),
+                // Without the comparator nobody knows whether this is the end.
+                (None, None) => return collation.check().map(|()| None),
                 (Some(_), None) => return Ok(end.row.take()),
                 (None, Some(_)) => Ordering::Greater,
                 (Some((row, _)), Some((change, _))) if forward => collation.cmp(row, change),
