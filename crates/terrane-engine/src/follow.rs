@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Error, ExtentId, Functions, Kind, Result, SeqNo};
+use terrane_base::{Error, ExtentId, Functions, KeyOrders, Kind, Result, SeqNo};
 use terrane_device::{Disk, FollowingDisk, PendingRead};
 use terrane_format::extent::ExtentMeta;
 use terrane_journal::{ReplaySettings, replay};
@@ -52,6 +52,11 @@ impl Following<'_> {
     /// The cache of the view before.
     pub(crate) fn cache(&self) -> Option<Arc<Cache>> {
         self.previous.map(|engine| engine.cache.clone())
+    }
+
+    /// The orders of the view before.
+    pub(crate) fn orders(&self) -> Option<KeyOrders> {
+        self.previous.map(|engine| engine.functions.orders.clone())
     }
 
     /// The extents of the view before.

@@ -111,7 +111,11 @@ impl Engine {
         mut functions: Functions,
         following: Option<&Following<'_>>,
     ) -> Result<Arc<Engine>> {
-        functions.orders = functions.orders.renewed();
+        functions.orders = match following.and_then(Following::orders) {
+            // What it shares with the view before compares by the orders of that one, and says so if they fail.
+            Some(orders) => orders,
+            None => functions.orders.renewed(),
+        };
         let start = env.clock.now();
         let settled = settle(options, &env, &functions)?;
         let engine = Engine::assemble(disk, dir, (options, settled), env, functions, following)?;

@@ -137,7 +137,8 @@ impl Follower {
     /// given out stay; commits that the primary makes meanwhile may be in it or not.
     ///
     /// # Errors
-    /// As [`Db::open_follower`]; the present view stays then.
+    /// As [`Db::open_follower`]; the present view stays then. `Poisoned` once a comparator panicked under any view of this
+    /// follower: open another one.
     pub fn catch_up(&self) -> Result<u64> {
         let mut stats = self.turn.lock();
         let start = self.env.clock.now();
