@@ -12,7 +12,7 @@ mod divide;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use terrane_base::{Entry, Error, ExtentId, Result};
+use terrane_base::{Collation, Entry, Error, ExtentId, Result};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::index::IndexRow;
 use terrane_format::range_deletes::Fragment;
@@ -242,7 +242,7 @@ impl<'a> Output<'a> {
             self.close(Some(row.first_key), work)?;
         }
         if self.writer.has_entries() && self.spec.collation().le(row.first_key, self.writer.last_key()) {
-            return Err(out_of_order());
+            return Err(out_of_order(self.spec.collation()));
         }
         self.take_ranges_to(row.first_key)?;
         self.writer.add_block(row, stored, may_expire)?;
@@ -320,7 +320,7 @@ impl<'a> Output<'a> {
         let is_in_order = collation.le(&meta.smallest, &meta.largest)
             && self.added.last().is_none_or(|last| collation.lt(&last.largest, &meta.smallest));
         self.added.push(meta);
-        if is_in_order { Ok(()) } else { Err(out_of_order()) }
+        if is_in_order { Ok(()) } else { Err(out_of_order(collation)) }
     }
 
     /// Makes everything durable and hands it over.
@@ -346,9 +346,11 @@ impl<'a> Output<'a> {
     }
 }
 
+/// Why the inputs are not in order: what is stored is wrong only if what compares it is right.
 #[cold]
-fn out_of_order() -> Error {
-    Error::corrupt("keys of the inputs are out of order")
+fn out_of_order(collation: &Collation) -> Error {
+    let failed = collation.check().err();
+    failed.unwrap_or_else(|| Error::corrupt("keys of the inputs are out of order"))
 }
 
 impl Drop for Output<'_> {

@@ -14,6 +14,7 @@ use terrane_format::segment::SEGMENT_BYTES_MAX;
 use super::{Segment, State, Table};
 use crate::metasnapshot::{Change, Metasnapshot};
 
+type Placed = Metasnapshot<Arc<ExtentMeta>>;
 type ExtentChanges = BTreeMap<TableId, Vec<Change<Arc<ExtentMeta>>>>;
 
 /// Tables ever made, at most: the engine keeps an array over their numbers, so a number bounds memory.
@@ -28,20 +29,19 @@ impl State {
     /// but not how they lie to each other.
     ///
     /// # Errors
-    /// `Corrupt` if the extents of a table do not lie as its comparator says.
+    /// `Corrupt` if the extents of a table do not lie as its comparator says; `Poisoned` if that panicked.
     pub fn with_orders(mut self, orders: &KeyOrders) -> Result<State> {
         self.orders = Arc::new(orders.clone());
         for table in self.tables.values_mut().filter(|table| !table.collation.is_bytes()) {
-            let mut changes = Vec::new();
             let collation = collation_of(&table.options, orders);
-            for (place, level) in table.extents.places() {
-                for meta in level.iter() {
-                    changes.push(Change::Add { place, extent: ordered(meta, &collation)? });
-                }
-            }
-            let in_table =
-                |error: Error| error.context(format!("table {}", table.name)).with_kind(Kind::Corrupt);
-            let extents = Metasnapshot::default().apply(changes).map_err(in_table)?;
+            let extents = placed_by(&table.extents, &collation).map_err(|error| {
+                // A comparator that failed says nothing about the extents.
+                let (error, kind) = match collation.check() {
+                    Ok(()) => (error, Kind::Corrupt),
+                    Err(failed) => (failed, Kind::Poisoned),
+                };
+                error.context(format!("table {}", table.name)).with_kind(kind)
+            })?;
             let table = Arc::make_mut(table);
             (table.extents, table.collation) = (extents, collation);
         }
@@ -265,6 +265,17 @@ fn comparator_of(options: &TableOptions) -> Option<&str> {
 
 fn collation_of(options: &TableOptions, orders: &KeyOrders) -> Collation {
     comparator_of(options).map_or(Collation::BYTES, |name| orders.collation(name))
+}
+
+/// The same extents, of a table whose keys are ordered so.
+fn placed_by(extents: &Placed, collation: &Collation) -> Result<Placed> {
+    let mut changes = Vec::new();
+    for (place, level) in extents.places() {
+        for meta in level.iter() {
+            changes.push(Change::Add { place, extent: ordered(meta, collation)? });
+        }
+    }
+    Metasnapshot::default().apply(changes)
 }
 
 /// An extent as one of a table whose keys are ordered so.
