@@ -27,4 +27,4 @@ pub use manifest::{Manifest, ManifestSettings, ManifestSize};
 pub use metasnapshot::{Change, Metasnapshot, Run};
 pub use pins::{Pin, Pins};
 pub use slots::Slots;
-pub use state::{DEFAULT_TABLE_NAME, KeptSegment, Segment, State, Table};
+pub use state::{DEFAULT_TABLE_NAME, KeptSegment, Misfit, Segment, State, Table};

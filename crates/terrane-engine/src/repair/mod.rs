@@ -22,6 +22,7 @@ use terrane_base::options::Options;
 use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
+use terrane_levels::Misfit;
 use terrane_levels::directory::LOCK;
 use terrane_levels::manifest::{Salvaged, salvage};
 
@@ -82,6 +83,14 @@ impl RepairReport {
             return;
         }
         self.lose_keys(Loss { table: table.map(str::to_owned), keys: None, entries: None, error });
+    }
+
+    fn lose_misfit(&mut self, Misfit { table, entries, error }: Misfit) {
+        if terrane_base::planted!(SilentRepair) {
+            return;
+        }
+        let error = error.context("its extents are left out: is this the comparator that it was made with?");
+        self.lose_keys(Loss { table: Some(table), keys: None, entries: Some(entries), error });
     }
 
     fn lose_keys(&mut self, loss: Loss) {
@@ -151,7 +160,7 @@ pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Resu
 /// at hand has none in the new database, and its operands cannot be read there: that is a loss.
 ///
 /// # Errors
-/// As [`repair`], and `Invalid` for a table whose key order is not at hand.
+/// As [`repair`], and `Invalid` for a table whose key order is not at hand; `Poisoned` if a comparator panics.
 pub fn repair_with(
     source: &Path,
     target: &Path,
@@ -192,7 +201,8 @@ pub fn repair_with_on(
     let functions = functions.into();
     let lock = disk.lock_shared(&source.join(LOCK))?;
     let Salvaged { state, errors, doubt } = salvage(&**disk, source)?;
-    let state = state.map(|state| state.with_orders(&functions.orders)).transpose()?;
+    let ordered = state.map(|state| state.with_orders_that_fit(&functions.orders)).transpose()?;
+    let (state, misfits) = ordered.map_or((None, Vec::new()), |(state, misfits)| (Some(state), misfits));
     if state.is_none() && !disk.exists(&source.join(terrane_levels::directory::JOURNAL))? {
         let message = format!("{} holds no database: there is no manifest and no journal", source.display());
         return Err(Error::new(Kind::NotFound, message));
@@ -218,6 +228,7 @@ pub fn repair_with_on(
     };
     errors.into_iter().for_each(|error| repair.report.lose(None, error));
     missing.into_iter().for_each(|error| repair.report.lose(Some(DEFAULT_NAME), error));
+    misfits.into_iter().for_each(|misfit| repair.report.lose_misfit(misfit));
     doubt.into_iter().for_each(|doubt| repair.report.doubt(doubt));
     if let Some(state) = &state {
         repair.make_tables(state)?;

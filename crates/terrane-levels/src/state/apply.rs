@@ -24,28 +24,53 @@ const FILE_NUMBERS: u32 = 1 << 31;
 /// Segments, runs and epochs, at most: no sum over them overflows, and no database lives for so many.
 const NUMBERS: u64 = 1 << 62;
 
+/// A table whose extents do not lie as its comparator says.
+#[derive(Clone, Debug)]
+pub struct Misfit {
+    /// Its name.
+    pub table: String,
+    /// Versions in its extents.
+    pub entries: u64,
+    /// What contradicts the comparator.
+    pub error: Error,
+}
+
 impl State {
     /// The same state with the comparators of a program at hand: until then extents whose keys a comparator orders are known,
     /// but not how they lie to each other.
     ///
     /// # Errors
     /// `Corrupt` if the extents of a table do not lie as its comparator says; `Poisoned` if that panicked.
-    pub fn with_orders(mut self, orders: &KeyOrders) -> Result<State> {
+    pub fn with_orders(self, orders: &KeyOrders) -> Result<State> {
+        let (state, misfits) = self.with_orders_that_fit(orders)?;
+        misfits.into_iter().next().map_or(Ok(state), |misfit| Err(misfit.error))
+    }
+
+    /// [`State::with_orders`], but tables whose extents do not lie as their comparators say lose them, and are told.
+    ///
+    /// # Errors
+    /// `Poisoned` if a comparator panicked.
+    pub fn with_orders_that_fit(mut self, orders: &KeyOrders) -> Result<(State, Vec<Misfit>)> {
         self.orders = Arc::new(orders.clone());
+        let mut misfits = Vec::new();
         for table in self.tables.values_mut().filter(|table| !table.collation.is_bytes()) {
             let collation = collation_of(&table.options, orders);
-            let extents = placed_by(&table.extents, &collation).map_err(|error| {
-                // A comparator that failed says nothing about the extents.
-                let (error, kind) = match collation.check() {
-                    Ok(()) => (error, Kind::Corrupt),
-                    Err(failed) => (failed, Kind::Poisoned),
-                };
-                error.context(format!("table {}", table.name)).with_kind(kind)
+            let placed = placed_by(&table.extents, &collation);
+            // A comparator that failed says nothing about the extents.
+            collation.check().map_err(|failed| {
+                failed.context(format!("table {}", table.name)).with_kind(Kind::Poisoned)
             })?;
+            let extents = placed.unwrap_or_else(|error| {
+                let metas = table.extents.places().flat_map(|(_, level)| level.iter());
+                let entries = metas.map(|meta| meta.entries).fold(0, u64::saturating_add);
+                let error = error.context(format!("table {}", table.name)).with_kind(Kind::Corrupt);
+                misfits.push(Misfit { table: table.name.clone(), entries, error });
+                Metasnapshot::default()
+            });
             let table = Arc::make_mut(table);
             (table.extents, table.collation) = (extents, collation);
         }
-        Ok(self)
+        Ok((self, misfits))
     }
 
     /// The state after `edit`, sharing everything that the edit does not touch.

@@ -21,6 +21,7 @@ use terrane_format::manifest::{
 use crate::metasnapshot::Metasnapshot;
 use crate::slots::Slots;
 
+pub use apply::Misfit;
 pub(crate) use snapshot::Pieces;
 
 /// Name of the table that exists in every database.
