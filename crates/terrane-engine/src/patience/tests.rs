@@ -199,6 +199,13 @@ fn a_write_waits_for_extents_that_come_in_no_longer_than_the_option_says() {
     assert_eq!((error.kind(), clock.now()), (Kind::Busy, LONGEST), "{error}");
     assert!(error.to_string().contains("extents come in"), "{error}");
     assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
+    // Patience of one's own does not go beyond it, and ends before it if it is shorter.
+    let start = clock.now();
+    let error = engine.write_within(&batch(), false, Duration::from_secs(10)).expect_err("extents come in");
+    assert_eq!((error.kind(), clock.now() - start), (Kind::Busy, LONGEST), "{error}");
+    let start = clock.now();
+    let error = engine.write_within(&batch(), false, LONGEST / 2).expect_err("extents come in");
+    assert_eq!((error.kind(), clock.now() - start), (Kind::TimedOut, LONGEST / 2), "{error}");
     drop(fenced.take_down());
     engine.write(&batch(), false).expect("nothing comes in any more");
     drop(watched);

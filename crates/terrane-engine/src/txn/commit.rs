@@ -129,8 +129,8 @@ impl Engine {
         let_in_by: Option<Duration>,
     ) -> Result<(PlainLocks<'_>, Patience<'_>)> {
         let owner = self.txn.new_owner();
-        // What holds it back by ingests ends with the option, what does by locks does not.
-        let mut let_in_by = let_in_by.filter(|_| until.is_none());
+        // What holds it back by ingests ends with the option, if not sooner; what does by locks does not.
+        let mut let_in_by = let_in_by;
         let mut patience = self.patience(LOCK_TIMEOUT);
         loop {
             let lock_end = until.unwrap_or(patience.until);
