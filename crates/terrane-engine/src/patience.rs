@@ -10,6 +10,7 @@ use std::time::Duration;
 use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 
 use crate::engine::Engine;
+use crate::write::LetIn;
 
 impl Engine {
     /// As [`Engine::write`], but held back until `patience` is over at most; with none, not at all. Bounds how long
@@ -39,10 +40,10 @@ impl Engine {
         batch: &Batch,
         patience: Duration,
         until: Option<Duration>,
-    ) -> Result<u64> {
+    ) -> Result<LetIn> {
         let bytes = self.check_batch(batch)?;
         if !self.pressure.is_slowing() && !self.needs_room(bytes) {
-            return Ok(0);
+            return Ok(LetIn::FREE);
         }
         let start = self.env.clock.now();
         let until = until.unwrap_or_else(|| start.saturating_add(patience));
@@ -52,21 +53,21 @@ impl Engine {
     }
 
     #[cold]
-    fn admit_until(&self, batch: &Batch, bytes: u64, patience: Duration, until: Duration) -> Result<u64> {
+    fn admit_until(&self, batch: &Batch, bytes: u64, patience: Duration, until: Duration) -> Result<LetIn> {
         let Some(paid) = self.pay_within(batch, until) else {
             return Err(self.held_back(patience, "the background has to catch up"));
         };
         if !self.needs_room(bytes) {
-            return Ok(0);
+            return Ok(LetIn { bytes: 0, paid });
         }
         let mut waited = Duration::ZERO;
         let error = match self.reserve(bytes, Some(until), &mut waited) {
             Err(error) if error.kind() == Kind::Busy && terrane_base::planted!(WriteThoughHeldBack) => {
-                return Ok(0);
+                return Ok(LetIn { bytes: 0, paid });
             }
             Err(error) if error.kind() == Kind::Busy => self.held_back(patience, error.message()),
             Err(error) => error,
-            Ok(reserved) => return Ok(reserved),
+            Ok(bytes) => return Ok(LetIn { bytes, paid }),
         };
         paid.give_back(self);
         Err(error)

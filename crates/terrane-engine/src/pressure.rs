@@ -18,7 +18,7 @@
 //! memory, too ([`crate::pace`]). What writers need for one payment counts as work between two of the other, so both
 //! together take as long as the slower one.
 
-mod bill;
+pub(crate) mod bill;
 mod table;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

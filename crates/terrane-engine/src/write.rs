@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::events::StallCause;
 use crate::pace::PAUSE_MIN;
 use crate::place;
+use crate::pressure::bill::Paid;
 use crate::schedule::Schedule;
 use crate::stats::add;
 use crate::table::Table;
@@ -47,6 +48,23 @@ impl Drop for Admitted<'_> {
     }
 }
 
+/// What a batch was let in with.
+pub(crate) struct LetIn {
+    /// What of the write memory is reserved for it.
+    pub(crate) bytes: u64,
+    /// What it paid, as far as that comes back if it is refused behind it.
+    pub(crate) paid: Paid,
+}
+
+impl LetIn {
+    /// Nothing is reserved or comes back.
+    pub(crate) const FREE: LetIn = LetIn::reserved(0);
+
+    const fn reserved(bytes: u64) -> LetIn {
+        LetIn { bytes, paid: Paid::NOTHING }
+    }
+}
+
 impl Engine {
     /// Commits `batch`. On return it is visible to every later read; with `sync` it is also durable.
     ///
@@ -64,7 +82,7 @@ impl Engine {
         self.commit_admitted(batch, sync, Some(Duration::ZERO), |engine| engine.admit(batch))
     }
 
-    /// Commits `batch` once `admit` has let it in; it says how many bytes are reserved for it. Where a transaction has a
+    /// Commits `batch` once `admit` has let it in; it says with what. Where a transaction has a
     /// lock of one of its keys, it waits until this moment of the clock, or as long as any write does.
     #[inline]
     pub(crate) fn commit_admitted(
@@ -72,7 +90,7 @@ impl Engine {
         batch: &Batch,
         sync: bool,
         until: Option<Duration>,
-        admit: impl FnOnce(&Engine) -> Result<u64>,
+        admit: impl FnOnce(&Engine) -> Result<LetIn>,
     ) -> Result<SeqNo> {
         if batch.is_empty() {
             if sync {
@@ -93,7 +111,7 @@ impl Engine {
     pub(crate) fn write_by(
         &self,
         batch: &Batch,
-        admit: impl FnOnce(&Engine) -> Result<u64>,
+        admit: impl FnOnce(&Engine) -> Result<LetIn>,
         commit: impl FnOnce() -> Result<SeqNo>,
     ) -> Result<SeqNo> {
         if self.options.slow_write_micros > 0 {
@@ -115,13 +133,21 @@ impl Engine {
     fn write_unwatched(
         &self,
         batch: &Batch,
-        admit: impl FnOnce(&Engine) -> Result<u64>,
+        admit: impl FnOnce(&Engine) -> Result<LetIn>,
         commit: impl FnOnce() -> Result<SeqNo>,
     ) -> Result<SeqNo> {
-        let admitted = Admitted { engine: self, bytes: admit(self)? };
+        let LetIn { bytes, paid } = admit(self)?;
+        let admitted = Admitted { engine: self, bytes };
         let committed = commit();
         drop(admitted);
-        let seq = committed?;
+        let seq = match committed {
+            // Locks, or extents that come in, kept it out.
+            Err(error) if matches!(error.kind(), Kind::Busy | Kind::TimedOut) => {
+                paid.give_back(self);
+                return Err(error);
+            }
+            committed => committed?,
+        };
         let count = u64::from(batch.record_count());
         add(&self.counters.batches_written, 1);
         add(&self.counters.records_written, count);
@@ -146,9 +172,9 @@ impl Engine {
         }
     }
 
-    /// Refuses what cannot be committed and holds back what the background cannot follow. Returns how many bytes
-    /// were reserved for the batch: all of a large one, whose room must be there before it comes.
-    pub(crate) fn admit(&self, batch: &Batch) -> Result<u64> {
+    /// Refuses what cannot be committed and holds back what the background cannot follow. Returns among others how
+    /// many bytes were reserved for the batch: all of a large one, whose room must be there before it comes.
+    pub(crate) fn admit(&self, batch: &Batch) -> Result<LetIn> {
         if let Some(longest) = self.write_wait_max() {
             return self.admit_within(batch, longest, None);
         }
@@ -157,17 +183,17 @@ impl Engine {
     }
 
     /// As [`Engine::admit`], but for a batch that was prepared: it is not too large, whatever the ceiling is by now.
-    pub(crate) fn admit_prepared(&self, batch: &Batch) -> Result<u64> {
+    pub(crate) fn admit_prepared(&self, batch: &Batch) -> Result<LetIn> {
         self.check_open()?;
         self.let_in(batch, batch.bytes().len() as u64)
     }
 
     /// Holds a batch of `bytes` back for what is owed, and for memory.
-    fn let_in(&self, batch: &Batch, bytes: u64) -> Result<u64> {
+    fn let_in(&self, batch: &Batch, bytes: u64) -> Result<LetIn> {
         let mut waited = self.pay(batch);
         let reserved = if self.needs_room(bytes) { self.reserve(bytes, None, &mut waited) } else { Ok(0) };
         self.note_held_back(waited);
-        reserved
+        reserved.map(LetIn::reserved)
     }
 
     /// Notes how long pacing and the wait for memory held one write back.

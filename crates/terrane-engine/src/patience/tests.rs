@@ -107,7 +107,7 @@ fn what_admission_took_is_gone_for_locks() {
     let until = clock.now() + Duration::from_millis(500);
     let refused = engine.commit_admitted(&batch(), false, Some(until), |_| {
         clock.sleep(Duration::from_millis(500));
-        Ok(0)
+        Ok(LetIn::FREE)
     });
     assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::TimedOut));
     assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
@@ -120,7 +120,10 @@ fn what_admission_took_is_gone_for_locks() {
 fn a_commit_that_panics_gives_its_room_back() {
     let (_, engine) = open();
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let room = |engine: &Engine| engine.try_reserve(4096).then_some(4096).ok_or_else(|| unreachable!());
+        let room = |engine: &Engine| {
+            assert!(engine.try_reserve(4096));
+            Ok(LetIn { bytes: 4096, ..LetIn::FREE })
+        };
         engine.write_by(&batch(), room, || panic!("a bug of the commit"))
     }));
     assert!(panicked.is_err());
@@ -147,6 +150,25 @@ fn who_is_refused_for_memory_has_paid_nothing() {
         assert!(error.to_string().contains("write memory is full"), "{error}");
     }
     engine.admitted.fetch_sub(taken, Ordering::Relaxed);
+    engine.write_within(&large(60_000), false, Duration::ZERO).expect("nothing that came is unpaid");
+    engine.close().expect("closes");
+}
+
+#[test]
+fn who_is_refused_for_extents_that_come_in_has_paid_nothing() {
+    let (_, engine) = open();
+    let table = engine.catalog().require("default").expect("is always there");
+    let watched = engine.watch_writes();
+    let fenced =
+        engine.fence_spans(vec![Span::new(&table, (b"a", b"z"))], Duration::ZERO).expect("nobody writes");
+    // So slow that one batch pays for a quarter of a second.
+    engine.pressure.set_debt(1.0, None, -1.0, false);
+    for number in 0..20 {
+        let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("extents come in");
+        assert_eq!(error.kind(), Kind::TimedOut, "write {number}: {error}");
+    }
+    drop(fenced.take_down());
+    drop(watched);
     engine.write_within(&large(60_000), false, Duration::ZERO).expect("nothing that came is unpaid");
     engine.close().expect("closes");
 }

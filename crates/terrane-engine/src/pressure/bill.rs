@@ -32,7 +32,7 @@ pub(crate) struct Paid {
 
 impl Paid {
     /// Nothing, where nobody has to pay.
-    const NOTHING: Paid = Paid { tables: Vec::new(), for_memory: 0 };
+    pub(crate) const NOTHING: Paid = Paid { tables: Vec::new(), for_memory: 0 };
 
     /// Takes it back: the batch does not come. Or those who are refused again and again would pay for nobody.
     pub(crate) fn give_back(self, engine: &Engine) {
