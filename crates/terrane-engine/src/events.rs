@@ -7,7 +7,7 @@
 
 mod listening;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use terrane_base::env::{Joiner, Step};
 use terrane_base::{Error, ExtentId, SeqNo};
+use terrane_compaction::JobControl;
 
 use crate::checkpoint::Checkpoint;
 use crate::extents::ExtentSummary;
@@ -230,7 +231,7 @@ struct Queue {
     put: u64,
     told: u64,
     /// Flushes that run, by their numbers: who waits for one can see what it did before its end is put in.
-    flushes: BTreeSet<u64>,
+    flushes: BTreeMap<u64, Arc<JobControl>>,
 }
 
 impl Events {

@@ -181,6 +181,7 @@ impl Engine {
     /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of paused.
     pub fn set_background_paused(&self, paused: bool) {
         self.scheduler.set_paused(paused);
+        self.events.look_again();
         if paused {
             self.give_up_adapting();
         }

@@ -282,7 +282,7 @@ impl Engine {
             };
         };
         let subject = (work.name(), work.table());
-        let watched = self.begin_watch(&work);
+        let watched = self.begin_watch(&work, &control);
         // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
         let run = std::panic::AssertUnwindSafe(|| {
             let run = || self.run_work(&work, &control);

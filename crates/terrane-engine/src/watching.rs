@@ -1,5 +1,6 @@
 //! Pieces of background work as others see them: a span of `tracing`, events for listeners, time, failures.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::{Kind, Result};
@@ -22,14 +23,14 @@ pub(crate) struct Watched {
 
 impl Engine {
     /// To be called before a piece of work runs, on its thread.
-    pub(crate) fn begin_watch(&self, work: &Work) -> Watched {
+    pub(crate) fn begin_watch(&self, work: &Work, control: &Arc<JobControl>) -> Watched {
         let (name, table) = (work.name(), work.on().map(|table| &*table.name));
         let span = tracing::info_span!(target: "terrane::job", "job", work = name, table);
         let job = if is_job(work) { self.events.next_job() } else { 0 };
         if is_job(work) && self.events.are_heard() {
             notes::begin();
             if matches!(work, Work::Flush(_)) {
-                self.events.begin_flush(job);
+                self.events.begin_flush(job, control);
             }
             let (table, levels, inputs) = (table.unwrap_or_default().to_owned(), levels(work), inputs(work));
             self.events.tell(|| Event::JobBegan(JobBegan { table, work: name, id: job, levels, inputs }));

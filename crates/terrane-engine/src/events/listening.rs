@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use terrane_base::env::Step;
 use terrane_base::{Error, Result};
+use terrane_compaction::JobControl;
 
 use super::{Events, Listener, Queue};
 use crate::engine::Engine;
@@ -19,11 +20,13 @@ struct Awaited {
 impl Awaited {
     /// Everything of now.
     fn of(queue: &Queue) -> Awaited {
-        Awaited { flushes: queue.flushes.clone(), upto: None }
+        Awaited { flushes: queue.flushes.keys().copied().collect(), upto: None }
     }
 
     fn is_over(&mut self, queue: &Queue) -> bool {
-        self.flushes.retain(|flush| queue.flushes.contains(flush));
+        // One that a pause holds may never end.
+        let runs = |flush| queue.flushes.get(flush).is_some_and(|control| !control.is_paused());
+        self.flushes.retain(runs);
         if !self.flushes.is_empty() {
             return false;
         }
@@ -33,19 +36,26 @@ impl Awaited {
 
 impl Events {
     /// A flush begins that will put in its end.
-    pub(crate) fn begin_flush(&self, job: u64) {
-        self.queue.lock().flushes.insert(job);
+    pub(crate) fn begin_flush(&self, job: u64, control: &Arc<JobControl>) {
+        self.queue.lock().flushes.insert(job, control.clone());
+    }
+
+    /// Work was paused: who waits for a flush may wait for one that stands still.
+    pub(crate) fn look_again(&self) {
+        // Under the lock: nobody is between a look and the wait.
+        let _queue = self.queue.lock();
+        self.changed.notify_all();
     }
 
     /// The end of a flush is put in.
     pub(crate) fn end_flush(&self, job: u64) {
-        let was_there = self.queue.lock().flushes.remove(&job);
+        let was_there = self.queue.lock().flushes.remove(&job).is_some();
         if was_there {
             self.changed.notify_all();
         }
     }
 
-    /// Waits until flushes that run have ended, and what was put in by then is told.
+    /// Waits until flushes that run, and are not paused, have ended, and what was put in by then is told.
     fn wait_until_told(&self) {
         let mut queue = self.queue.lock();
         let mut awaited = Awaited::of(&queue);
@@ -80,7 +90,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until listeners were told what has happened so far, the ends of flushes that run included. What is left out because too much waits is not waited for.
+    /// Waits until listeners were told what has happened so far, the ends of flushes that run included. What is left
+    /// out because too much waits is not waited for, nor is a flush that [`Engine::set_background_paused`] holds.
     ///
     /// # Errors
     /// `Invalid` on a thread of the background, such as that of the listeners.
@@ -99,15 +110,32 @@ impl Engine {
 mod tests {
     use super::*;
 
+    fn control() -> Arc<JobControl> {
+        Arc::new(JobControl::new(terrane_base::env::Env::real().clock, None))
+    }
+
+    #[test]
+    fn a_flush_that_is_paused_is_not_waited_for() {
+        let (events, paused) = (Arc::new(Events::default()), control());
+        events.begin_flush(7, &paused);
+        let queue = events.queue.lock();
+        let mut awaited = Awaited::of(&queue);
+        assert!(!awaited.is_over(&queue), "the flush runs");
+        paused.pause();
+        assert!(awaited.is_over(&queue), "the flush stands still");
+        drop(queue);
+        events.wait_until_told();
+    }
+
     #[test]
     fn the_end_of_a_flush_is_waited_for_before_what_was_told_counts() {
         let events = Events::default();
-        events.begin_flush(7);
+        events.begin_flush(7, &control());
         let mut queue = events.queue.lock();
         let mut awaited = Awaited::of(&queue);
         assert!(!awaited.is_over(&queue), "the flush runs");
         queue.put = 3;
-        queue.flushes.insert(8);
+        queue.flushes.insert(8, control());
         queue.flushes.remove(&7);
         assert!(!awaited.is_over(&queue), "its end is not told");
         (queue.put, queue.told) = (5, 3);
