@@ -60,7 +60,7 @@ impl Engine {
             if tables.iter().all(|table| table.is_dropped() || table.is_flushed(upto)) {
                 return Ok(true);
             }
-            self.lasting_failure(schedule, &MEMORY_WORK, seen).map_or(Ok(false), Err)
+            self.lasting_failure(schedule, &MEMORY_WORK, Some(tables), seen).map_or(Ok(false), Err)
         })
     }
 
@@ -76,7 +76,7 @@ impl Engine {
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
         let seen = self.scheduler.ask(&AWAITED_WORK, &tables);
         self.scheduler.wait_until(|schedule| {
-            self.report_failure_or_pause(schedule, &AWAITED_WORK, seen)?;
+            self.report_failure_or_pause(schedule, Some(&tables), seen)?;
             if let Some(error) = schedule.quarantine.of(table.id) {
                 return Err(error.clone());
             }
@@ -125,9 +125,10 @@ impl Engine {
 
     /// Waits for what is done while the background is paused, too.
     fn wait_for_asked(&self, table: &Arc<Table>, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
-        let seen = self.scheduler.ask(&AWAITED_WORK, std::slice::from_ref(table));
+        let tables = std::slice::from_ref(table);
+        let seen = self.scheduler.ask(&AWAITED_WORK, tables);
         self.scheduler.wait_until(|schedule| {
-            if let Some(error) = self.lasting_failure(schedule, &AWAITED_WORK, seen) {
+            if let Some(error) = self.lasting_failure(schedule, &AWAITED_WORK, Some(tables), seen) {
                 return Err(error);
             }
             let is_done = done(schedule)?;
@@ -155,7 +156,7 @@ impl Engine {
         // anything until somebody writes or asks.
         let seen = self.scheduler.ask(&AWAITED_WORK, &self.catalog.all());
         let done = |schedule: &mut Schedule| {
-            self.report_failure_or_pause(schedule, &AWAITED_WORK, seen)?;
+            self.report_failure_or_pause(schedule, None, seen)?;
             match schedule.quarantine.first() {
                 Some(error) if self.has_nothing_to_do(schedule) => Err(error.clone()),
                 _ => Ok(self.has_nothing_to_do(schedule)),
@@ -172,10 +173,15 @@ impl Engine {
         Ok(())
     }
 
-    /// An error while nothing can make progress: a job that keeps failing, or a pause.
-    fn report_failure_or_pause(&self, schedule: &Schedule, names: &[&str], seen: u64) -> Result<()> {
+    /// An error while nothing can make progress: a job that keeps failing, on these tables or any, or a pause.
+    fn report_failure_or_pause(
+        &self,
+        schedule: &Schedule,
+        tables: Option<&[Arc<Table>]>,
+        seen: u64,
+    ) -> Result<()> {
         refuse_if_paused(schedule)?;
-        self.lasting_failure(schedule, names, seen).map_or(Ok(()), Err)
+        self.lasting_failure(schedule, &AWAITED_WORK, tables, seen).map_or(Ok(()), Err)
     }
 
     /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of paused.

@@ -6,6 +6,7 @@ use terrane_base::{Error, Result, TableId};
 use terrane_compaction::{JobControl, JobSpec};
 
 use crate::engine::Engine;
+use crate::failures::Subject;
 use crate::schedule::Schedule;
 use crate::table::Table;
 
@@ -115,11 +116,23 @@ impl Engine {
         (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Work::Trim)
     }
 
-    /// The error of work of one of these names, if it keeps failing: for whoever waits for such work. Not while it runs
+    /// The error of work of one of these names, if it keeps failing: for whoever waits for such work on one of `tables`, or on any
+    /// where none are named, or for what is done for none. Not while it runs
     /// or is due: that may be the attempt that succeeds, or work that an older failure says nothing about. Once a later
     /// piece than `seen` has failed, it is told all the same: with many tables something is always tried.
-    pub(crate) fn lasting_failure(&self, schedule: &Schedule, names: &[&str], seen: u64) -> Option<Error> {
-        let lasting = || schedule.failures.lasting().filter(|lasting| names.contains(&lasting.subject.0));
+    pub(crate) fn lasting_failure(
+        &self,
+        schedule: &Schedule,
+        names: &[&str],
+        tables: Option<&[Arc<Table>]>,
+        seen: u64,
+    ) -> Option<Error> {
+        let is_asked = |on: Option<TableId>| match (on, tables) {
+            (Some(on), Some(tables)) => tables.iter().any(|table| table.id == on),
+            _ => true,
+        };
+        let is_meant = |(name, on): Subject| names.contains(&name) && is_asked(on);
+        let lasting = || schedule.failures.lasting().filter(|lasting| is_meant(lasting.subject));
         let oldest = lasting().next()?;
         if let Some(later) = lasting().find(|lasting| lasting.piece > seen) {
             return Some(later.error.clone());

@@ -260,7 +260,7 @@ impl Engine {
         // Kept: by the time it is told, the work may have begun again.
         let (failure, seen) = (Cell::new(None), self.scheduler.inspect(Schedule::newest_piece));
         let has_failed = || {
-            let failed = |schedule: &Schedule| self.lasting_failure(schedule, &MEMORY_WORK, seen);
+            let failed = |schedule: &Schedule| self.lasting_failure(schedule, &MEMORY_WORK, None, seen);
             let found = self.scheduler.inspect(failed);
             let is_there = found.is_some();
             failure.set(found);

@@ -11,6 +11,8 @@ use terrane_base::options::Options;
 use terrane_device::MemDisk;
 
 use super::*;
+use crate::scan::Bounds;
+use crate::schedule::Schedule;
 use crate::txn::bulk::Span;
 use crate::txn::{Concurrency, Transaction, TransactionOptions};
 
@@ -170,6 +172,35 @@ fn who_is_refused_for_extents_that_come_in_has_paid_nothing() {
     drop(fenced.take_down());
     drop(watched);
     engine.write_within(&large(60_000), false, Duration::ZERO).expect("nothing that came is unpaid");
+    engine.close().expect("closes");
+}
+
+#[test]
+fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
+    let (_, engine) = open();
+    let [one, other] = ["one", "other"].map(|name| engine.create_table(name, &[]).expect("is new"));
+    let mut batch = Batch::new();
+    batch.put(one.id, b"k", b"v").expect("fits");
+    engine.write(&batch, false).expect("is let in");
+    engine.set_background_paused(false);
+    let fail = |subject| {
+        let fail = |schedule: &mut Schedule| {
+            for _ in 0..3 {
+                schedule.failures.note(subject, u64::MAX, Err(Error::new(Kind::Io, "broken")));
+            }
+            Ok(true)
+        };
+        engine.scheduler.wait_until(fail).expect("it is done");
+    };
+    fail(("compact", Some(other.id)));
+    fail(("flush", Some(other.id)));
+    engine.compact_range(&one, &Bounds::all()).expect("nothing failed on this table");
+    let error = engine.compact_range(&other, &Bounds::all()).map_err(|error| error.kind());
+    assert_eq!(error, Err(Kind::Io), "who asks for the other one is told");
+    // What is for no table is for all.
+    fail(("trim", None));
+    let error = engine.compact_range(&one, &Bounds::all()).map_err(|error| error.kind());
+    assert_eq!(error, Err(Kind::Io));
     engine.close().expect("closes");
 }
 
