@@ -276,3 +276,6 @@ mod border;
 
 #[path = "key_orders/comparators.rs"]
 mod comparators;
+
+#[path = "key_orders/failing.rs"]
+mod failing;

@@ -7,7 +7,7 @@ use terrane::{Db, ExtentFileWriter, IngestOptions, Kind, Options, Sync, TableOpt
 use super::orders::functions;
 use super::{open, options, rows};
 
-fn own(order: &str) -> TableOptions {
+pub(crate) fn own(order: &str) -> TableOptions {
     TableOptions::new().set("key_order", order).unwrap()
 }
 
