@@ -2,14 +2,11 @@
 
 use std::ops::Bound;
 
-use terrane::{Db, ExtentFileWriter, IngestOptions, Kind, Options, Sync, TableOptions, TransactionOptions};
+use terrane::{Db, ExtentFileWriter, IngestOptions, Kind, Options, Sync, TransactionOptions};
 
+use super::border::own;
 use super::orders::functions;
 use super::{open, options, rows};
-
-pub(crate) fn own(order: &str) -> TableOptions {
-    TableOptions::new().set("key_order", order).unwrap()
-}
 
 /// Decimal numbers: as bytes they lie otherwise.
 fn key(number: u64) -> Vec<u8> {

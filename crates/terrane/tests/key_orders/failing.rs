@@ -9,7 +9,7 @@ use terrane::{
     KeyOrders, Kind, Result, Table, TransactionOptions,
 };
 
-use super::comparators::own;
+use super::border::own;
 use super::{open, options, rows};
 
 /// Extents of many blocks whose range deletes reach beyond their entries at both ends, as the comparator orders and as bytes do.
