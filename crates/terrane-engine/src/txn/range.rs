@@ -27,6 +27,17 @@ impl KeyRange {
         key.table == self.table && self.bounds.above_lower(&key.key) && self.bounds.below_upper(&key.key)
     }
 
+    /// Whether every key of the other range is in this one. Ranges with ends as deletes have them; of others it says no.
+    pub(crate) fn covers(&self, other: &KeyRange) -> bool {
+        let collation = self.ordered_as(other);
+        match (&self.bounds.lower, &self.bounds.upper, &other.bounds.lower, &other.bounds.upper) {
+            (Bound::Included(from), Bound::Excluded(to), Bound::Included(lower), Bound::Excluded(upper)) => {
+                self.table == other.table && collation.le(from, lower) && collation.le(upper, to)
+            }
+            _ => false,
+        }
+    }
+
     /// A key at its beginning, to name it.
     pub(crate) fn first(&self) -> LockKey {
         match &self.bounds.lower {
@@ -121,6 +132,16 @@ mod tests {
             assert_eq!(one.meets(&other), wanted, "{one:?} {other:?}");
             assert_eq!(other.meets(&one), wanted, "{other:?} {one:?}");
         }
+        let wide = range("[b", "(e");
+        assert!(wide.covers(&wide) && wide.covers(&range("[c", "(e")) && wide.covers(&range("[b", "(d")));
+        assert!(
+            !wide.covers(&range("[a", "(c"))
+                && !wide.covers(&range("[d", "(f"))
+                && !wide.covers(&range("-", "-"))
+        );
+        let elsewhere = KeyRange { table: TableId(2), ..wide.clone() };
+        assert!(!wide.covers(&elsewhere));
+
         let elsewhere = KeyRange { table: TableId(2), bounds: Bounds::all() };
         assert!(!elsewhere.meets(&range("-", "-")));
     }

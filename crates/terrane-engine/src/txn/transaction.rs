@@ -7,7 +7,8 @@
 //!   moves on with the first lock: who waited for it sees what the holder wrote.
 //! * Optimistic: keep what was read; lock and validate it at the commit, in the order of keys.
 //! * Pessimistic: lock at once, and fail at once if the key was changed after the snapshot. Ranges that a serializable
-//!   one scans are kept and validated at the commit in both modes. A range that it deletes is fenced at once.
+//!   one scans are kept and validated at the commit in both modes. A range that it deletes is fenced at once, or at the commit
+//!   where that is the first to know of it.
 
 mod commit;
 mod keys;
@@ -52,8 +53,8 @@ pub struct Transaction {
     since: SeqNo,
     /// Whether anything was read or locked.
     has_begun: bool,
-    /// Whether it has put up fences around ranges that it deletes.
-    has_fences: bool,
+    /// Ranges that it deletes, with a fence around each.
+    fenced: Vec<KeyRange>,
     /// Locks that it has taken.
     held: BTreeMap<LockKey, LockMode>,
     /// Since the first mark: the keys that were locked, or kept for the commit, in order.
@@ -99,7 +100,7 @@ impl Transaction {
             snapshot,
             since,
             has_begun: false,
-            has_fences: false,
+            fenced: Vec::new(),
             held: BTreeMap::new(),
             noted: None,
             reads: BTreeMap::new(),
@@ -211,13 +212,14 @@ impl Transaction {
         let engine = self.engine.clone();
         let fence = engine.txn.locks.fence(self.id, &ground, &self.patience(&engine));
         fence.map_err(|refusal| engine.refused(refusal, Some(&range.first())))?.keep();
-        self.has_fences = true;
         self.kept_bytes += bounds_bytes(&range.bounds);
         self.begin_with_lock();
-        match &self.snapshot {
+        let checked = match &self.snapshot {
             Some(snapshot) => engine.validate(self.id, |look| check_delete(look, &range, snapshot.seq())),
             None => Ok(()),
-        }
+        };
+        self.fenced.push(range);
+        checked
     }
 
     /// What it has locked first is seen as it is then.
@@ -346,7 +348,7 @@ impl Drop for Transaction {
             txn.locks.expiries.remove(self.id);
         }
         if !self.is_handed_over {
-            if self.has_fences {
+            if !self.fenced.is_empty() {
                 txn.locks.take_down(self.id);
             }
             txn.locks.release(self.id, self.held.keys());

@@ -207,3 +207,55 @@ fn what_is_prepared_is_committed_with_more() {
     next.lock(table, b"a", true).unwrap();
     next.lock(table, b"b", true).unwrap();
 }
+
+/// Ranges that a batch deletes and that were not announced are fenced at the commit, and stay so where it is prepared.
+#[test]
+fn deleted_ranges_of_a_batch_keep_off_locks_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let db = Db::open(&path).unwrap();
+    let table = db.default_table();
+    let mut range = Batch::new();
+    range.delete_range(table, b"a", b"c").unwrap();
+    let mut holder = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
+    holder.lock(table, b"b", true).unwrap();
+    let mut deleting = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
+    assert_eq!(deleting.commit(&range, Sync::No).unwrap_err().kind(), Kind::TimedOut);
+    holder.prepare("one", &batch_of(table, b"b")).unwrap();
+    drop(holder);
+    assert_eq!(deleting.prepare("two", &range).unwrap_err().kind(), Kind::TimedOut);
+    let mut beside = Batch::new();
+    beside.delete_range(table, b"x", b"z").unwrap();
+    deleting.prepare("two", &beside).unwrap();
+    drop(deleting);
+    let mut third = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
+    assert_eq!(third.lock(table, b"y", true).unwrap_err().kind(), Kind::TimedOut, "a fence stays");
+    drop(third);
+    db.close().unwrap();
+
+    let db = Db::open(&path).unwrap();
+    assert_eq!(db.prepared(), ["one", "two"]);
+    let mut third = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
+    assert_eq!(third.lock(db.default_table(), b"y", true).unwrap_err().kind(), Kind::TimedOut);
+    db.commit_prepared("two", Sync::No).unwrap();
+    third.lock(db.default_table(), b"y", true).unwrap();
+    db.commit_prepared("one", Sync::No).unwrap();
+    assert_eq!(db.get(b"b").unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+#[test]
+fn deleted_ranges_of_a_batch_are_as_the_snapshot_saw_them() {
+    let (_dir, db) = open();
+    let table = db.default_table();
+    let mut one = begin(&db, Concurrency::Pessimistic, Isolation::Snapshot);
+    one.lock(table, b"z", true).unwrap();
+    db.put(b"b", b"since").unwrap();
+    let mut range = Batch::new();
+    range.delete_range(table, b"a", b"c").unwrap();
+    assert_eq!(one.commit(&range, Sync::No).unwrap_err().kind(), Kind::Conflict);
+    db.put(b"d", b"outside").unwrap();
+    let mut other = begin(&db, Concurrency::Pessimistic, Isolation::Snapshot);
+    other.lock(table, b"y", true).unwrap();
+    other.commit(&range, Sync::No).unwrap();
+    assert_eq!((db.get(b"b").unwrap(), db.get(b"d").unwrap().is_some()), (None, true));
+}

@@ -1,13 +1,14 @@
 //! What the commit of a transaction needs: locks that it has not yet, and that everything is as it saw it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 
 use super::Transaction;
 use crate::txn::commit::{Held, keys_of};
 use crate::txn::fences::{Fence, Ground};
-use crate::txn::locks::{LockKey, LockMode};
+use crate::txn::locks::{LockKey, LockMode, Patience};
 use crate::txn::range::{KeyRange, deletes_of};
 use crate::txn::window::{Footprint, Look, Verdict};
 
@@ -46,7 +47,8 @@ impl Transaction {
     }
 
     /// Takes the locks that the commit needs and that are not held. Where an optimistic one deletes ranges it holds nothing
-    /// yet, and gets everything at once or waits: one fence around all that it changes or has read.
+    /// yet, and gets everything at once or waits: one fence around all that it changes or has read. A pessimistic one fences
+    /// the ranges that it has not fenced yet.
     pub(in crate::txn) fn lock_for_commit(
         &self,
         batch: &Batch,
@@ -76,7 +78,22 @@ impl Transaction {
                 taken.map_err(|refusal| self.engine.refused(refusal, Some(key)))?;
             }
         }
-        Ok((held, None, Footprint { writes, deletes, ranges }))
+        let fence = self.fence_rest(&deletes, &patience)?;
+        Ok((held, fence, Footprint { writes, deletes, ranges }))
+    }
+
+    /// A fence around those of the ranges that have none, if there are any.
+    fn fence_rest(&self, deletes: &[KeyRange], patience: &Patience<'_>) -> Result<Option<Fence<'_>>> {
+        let rest: Arc<[KeyRange]> = deletes.iter().filter(|range| !self.has_fenced(range)).cloned().collect();
+        let Some(first) = rest.first().map(KeyRange::first) else { return Ok(None) };
+        let ground = Ground { ranges: rest, ..Ground::default() };
+        let fence = self.engine.txn.locks.fence(self.id, &ground, patience);
+        fence.map(Some).map_err(|refusal| self.engine.refused(refusal, Some(&first)))
+    }
+
+    /// Whether one of its fences is around all of the range: nobody has changed it since.
+    fn has_fenced(&self, range: &KeyRange) -> bool {
+        self.fenced.iter().any(|fenced| fenced.covers(range))
     }
 
     /// Whether everything is as the transaction saw it. Requires: it holds the locks, and is in the window.
@@ -85,7 +102,11 @@ impl Transaction {
         self.engine.validate(self.id, |look| {
             if let (Some(at), false) = (at, self.is_pessimistic()) {
                 footprint.writes.iter().try_for_each(|key| check_write(look, key, at))?;
-                footprint.deletes.iter().try_for_each(|range| check_delete(look, range, at))?;
+            }
+            if let Some(at) = at {
+                // Those that were fenced before were looked at then.
+                let mut rest = footprint.deletes.iter().filter(|range| !self.has_fenced(range));
+                rest.try_for_each(|range| check_delete(look, range, at))?;
             }
             let is_skipped = terrane_base::planted!(ForgetClaims)
                 || terrane_base::planted!(SkipPointValidation) && !self.has_claims;
