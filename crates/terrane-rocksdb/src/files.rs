@@ -29,6 +29,14 @@ pub(crate) fn is_database(path: &Path) -> bool {
     path.join("CURRENT").exists()
 }
 
+/// The path with this ending of its name, beside `path`.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    // Without a slash at the end, behind which it would be inside.
+    let mut name = path.components().as_path().as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
 /// Makes the directory `path`; there already is fine, but its parent must be there.
 pub(crate) fn create_directory(path: &Path) -> Result<()> {
     match fs::create_dir(path) {
@@ -184,12 +192,7 @@ fn sync_dir(path: &Path) -> std::io::Result<()> {
 
 /// Puts in place of the database in `path` what can be read of it. The damaged one stays beside it if something is lost.
 pub(crate) fn repair(path: &Path, options: &Options) -> Result<()> {
-    let beside = |ending: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    };
-    let (repaired, damaged) = (beside(".repaired"), beside(".damaged"));
+    let (repaired, damaged) = (beside(path, ".repaired"), beside(path, ".damaged"));
     if is_there(&damaged) {
         return Err(Failure::invalid(format_args!(
             "{}: the rest of a repair is in the way",
@@ -211,4 +214,16 @@ pub(crate) fn repair(path: &Path, options: &Options) -> Result<()> {
         fs::remove_dir_all(&damaged).map_err(|why| failed("removing", &damaged, &why))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beside_a_path_is_not_in_it() {
+        for path in ["a/b", "a/b/", "a/b//"] {
+            assert_eq!(beside(Path::new(path), ".x"), Path::new("a/b.x"));
+        }
+    }
 }

@@ -77,15 +77,14 @@ impl StorageInfo {
 /// Makes a checkpoint under the first name beside the database that is free.
 fn checkpoint_beside(database: &Database) -> Result<PathBuf> {
     for number in 1..=LISTS_MAX {
-        let mut path = Path::new(&*database.directory()).as_os_str().to_owned();
-        path.push(format!(".live-files-{number}"));
-        if files::is_there(path.as_ref()) {
+        let path = files::beside(Path::new(&database.directory()), &format!(".live-files-{number}"));
+        if files::is_there(&path) {
             continue;
         }
         match database.db.checkpoint(&path) {
-            Ok(_) => return Ok(path.into()),
+            Ok(_) => return Ok(path),
             // Somebody else took the name.
-            Err(error) if matches!(error.kind(), Kind::Busy) || files::is_there(path.as_ref()) => {}
+            Err(error) if matches!(error.kind(), Kind::Busy) || files::is_there(&path) => {}
             Err(error) => return Err(error.into()),
         }
     }
