@@ -1,8 +1,8 @@
 //! Backup engines: the backups of a directory.
 
 use std::ffi::c_char;
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -120,26 +120,32 @@ impl BackupEngine {
             self.backups.restore_with(id, path, &how, go_on)?;
             return Ok(());
         }
-        let beside = beside(path);
-        // Of a restore that did not come to its end.
-        files::remove_all(&beside)?;
-        self.backups.restore_with(id, &beside, &how, go_on)?;
+        // Where it is restored to before it takes the place of the other.
+        let beside = files::beside(path.as_ref(), ".restored");
+        if files::is_there(&beside) {
+            return Err(Failure::invalid(format_args!(
+                "{}: in the way of a restore, perhaps the rest of one: move it away or remove it",
+                beside.display()
+            )));
+        }
+        files::refuse_if_open(path.as_ref())?;
+        if let Err(error) = self.backups.restore_with(id, &beside, &how, go_on) {
+            // What is there is a part of this restore; its failure is what the caller is told.
+            let _ = files::remove_all(&beside);
+            return Err(error.into());
+        }
         files::replace(&beside, path.as_ref())
     }
-}
-
-/// Where a database is restored to before it takes the place of another.
-fn beside(path: &str) -> PathBuf {
-    let mut name = Path::new(path.trim_end_matches('/')).as_os_str().to_owned();
-    name.push(".restored");
-    name.into()
 }
 
 /// Metadata as a text: itself, or in hexadecimal digits.
 fn note(metadata: &[u8]) -> String {
     match std::str::from_utf8(metadata) {
         Ok(text) if !text.starts_with(HEX) => text.to_owned(),
-        _ => metadata.iter().fold(HEX.to_owned(), |text, byte| format!("{text}{byte:02x}")),
+        _ => metadata.iter().fold(HEX.to_owned(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        }),
     }
 }
 

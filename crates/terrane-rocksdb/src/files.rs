@@ -59,6 +59,15 @@ pub(crate) fn destroy(path: &Path) -> Result<()> {
     if !is_database(path) {
         return Ok(());
     }
+    refuse_if_open(path)?;
+    remove(path).map_err(|why| failed("removing", path, &why))
+}
+
+/// Refuses a database that somebody has open, or that another program made; nothing there is fine.
+pub(crate) fn refuse_if_open(path: &Path) -> Result<()> {
+    if !is_database(path) {
+        return Ok(());
+    }
     let functions = crate::callbacks::any_functions();
     let options = terrane::Options { create_if_missing: false, ..Default::default() };
     match terrane::Db::open_with_functions(path, &options, functions) {
@@ -68,7 +77,7 @@ pub(crate) fn destroy(path: &Path) -> Result<()> {
         Err(error) if error.kind() == terrane::Kind::Invalid => return Err(error.into()),
         Err(_) => {}
     }
-    remove(path).map_err(|why| failed("removing", path, &why))
+    Ok(())
 }
 
 fn locked(path: &Path, error: &terrane::Error) -> Failure {

@@ -85,8 +85,19 @@ static void restored(rocksdb_backup_engine_t* engine, rocksdb_options_t* options
   fclose(file);
   free(alien);
 
+  /* What is in the way of a restore is not removed. */
+  char name[4096];
+  snprintf(name, sizeof name, "%s.restored", path);
+  file = fopen(name, "w");
+  CHECK(file != NULL);
+  fclose(file);
+  rocksdb_backup_engine_restore_db_from_latest_backup(engine, path, path, how, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+  CHECK(remove(name) == 0);
+
   rocksdb_backup_engine_restore_db_from_backup(engine, path, path, how, 77, &error);
   CHECK_ERROR(error, "NotFound: ");
+  CHECK(fopen(name, "r") == NULL);
   rocksdb_restore_options_set_keep_log_files(how, 1);
   rocksdb_backup_engine_restore_db_from_latest_backup(engine, path, path, how, &error);
   CHECK_ERROR(error, "Not implemented: keep_log_files");
