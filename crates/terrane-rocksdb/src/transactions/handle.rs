@@ -37,7 +37,9 @@ fn begin(
     settings: Settings,
     old: Option<Box<Transaction>>,
 ) -> Option<Box<Transaction>> {
-    let mode = Mode::of(Some(options.unwrap_or(&WriteOptions::default()))).ok()?;
+    let Ok(mode) = Mode::of(Some(options.unwrap_or(&WriteOptions::default()))) else {
+        return none_began(old);
+    };
     let Some(mut handle) = old else {
         let state = State::new(database, SharedBatch::new(0), settings, mode);
         return Some(Transaction::of(Arc::new(Mutex::new(state))));
@@ -53,6 +55,12 @@ fn begin(
     Some(handle)
 }
 
+/// None began: the old handle stays the caller's.
+fn none_began(old: Option<Box<Transaction>>) -> Option<Box<Transaction>> {
+    old.map(Box::into_raw);
+    None
+}
+
 export! {
     fn rocksdb_transaction_begin(
         database: Option<&Database>,
@@ -60,8 +68,8 @@ export! {
         transaction_options: Option<&TransactionOptions>,
         old: Option<Box<Transaction>>,
     ) -> Option<Box<Transaction>> {
-        let database = database?;
-        let Kind::Pessimistic(limits) = &database.transactions.kind else { return None };
+        let Some(database) = database else { return none_began(old) };
+        let Kind::Pessimistic(limits) = &database.transactions.kind else { return none_began(old) };
         begin(database, options, Settings::pessimistic(limits, transaction_options), old)
     }
 
@@ -71,7 +79,8 @@ export! {
         transaction_options: Option<&OptimisticTransactionOptions>,
         old: Option<Box<Transaction>>,
     ) -> Option<Box<Transaction>> {
-        begin(database?, options, Settings::optimistic(transaction_options), old)
+        let Some(database) = database else { return none_began(old) };
+        begin(database, options, Settings::optimistic(transaction_options), old)
     }
 
     fn rocksdb_transaction_destroy(transaction: Option<Box<Transaction>>) {

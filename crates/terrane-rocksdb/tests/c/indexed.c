@@ -206,8 +206,12 @@ static void iterators(const char* directory) {
   for (size_t at = 0; at < 5; at++) put(db, keys[at], "base");
 
   rocksdb_writebatch_wi_t* batch = rocksdb_writebatch_wi_create(0, 1);
-  rocksdb_iterator_t* iter = rocksdb_writebatch_wi_create_iterator_with_base(
-      batch, rocksdb_create_iterator(db, reads));
+  /* Without a batch the base stays the caller's. */
+  rocksdb_iterator_t* base = rocksdb_create_iterator(db, reads);
+  CHECK(rocksdb_writebatch_wi_create_iterator_with_base(NULL, base) == NULL);
+  KEYS(base, "b", "d", "f", "h", "j");
+  rocksdb_iterator_t* iter =
+      rocksdb_writebatch_wi_create_iterator_with_base(batch, base);
   KEYS(iter, "b", "d", "f", "h", "j");
   wi_put(batch, "a", "own");
   wi_put(batch, "d", "own");

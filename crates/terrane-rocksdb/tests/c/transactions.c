@@ -78,7 +78,15 @@ static void locks(rocksdb_transactiondb_t* db) {
   rocksdb_writebatch_put(batch, "k", 1, "batch", 5);
   rocksdb_transactiondb_write(db, writes, batch, &error);
   CHECK_ERROR(error, "Operation timed out: ");
+  rocksdb_writebatch_clear(batch);
+  rocksdb_writebatch_delete_range(batch, "j", 1, "l", 1);
+  rocksdb_transactiondb_write(db, writes, batch, &error);
+  CHECK_ERROR(error, "Operation timed out: ");
   rocksdb_writebatch_destroy(batch);
+  /* Where none begins, the old handle and its locks stay. */
+  CHECK(rocksdb_transaction_begin(NULL, writes, plain, one) == NULL);
+  db_put(db, "k", "plain");
+  CHECK_ERROR(error, "Operation timed out: ");
   rocksdb_transaction_commit(one, &error);
   CHECK_OK(error);
   DB_GET(db, reads, "k", "one");

@@ -56,6 +56,20 @@ pub(crate) fn pinned(value: Result<Option<Vec<u8>>>) -> Result<Option<Box<Pinned
     Ok(value?.map(|value| Box::new(Pinned::alone(value))))
 }
 
+/// An iterator of the batch over `base`, which stays the caller's where there is no batch or no handle.
+fn over(
+    base: Option<Box<Iter>>,
+    batch: Option<&IndexedHandle>,
+    of: Of<'_>,
+    options: Option<&ReadOptions>,
+) -> Option<Box<Iter>> {
+    let (Some(batch), Some(_)) = (batch, of.id()) else {
+        base.map(Box::into_raw);
+        return None;
+    };
+    Some(Box::new(Iter::over(base?, batch.shared(), of, options)?))
+}
+
 twins! {
     fn rocksdb_writebatch_wi_get_from_batch | rocksdb_writebatch_wi_get_from_batch_cf(
         batch: Option<&IndexedHandle>,
@@ -95,7 +109,7 @@ twins! {
         batch: Option<&IndexedHandle>,
         base: Option<Box<Iter>>;
     ) -> Option<Box<Iter>> as of {
-        Some(Box::new(Iter::over(base?, batch?.shared(), of, None)?))
+        over(base, batch, of, None)
     }
 }
 
@@ -105,7 +119,7 @@ export! {
         base: Option<Box<Iter>>,
         options: Option<&ReadOptions>,
     ) -> Option<Box<Iter>> {
-        Some(Box::new(Iter::over(base?, batch?.shared(), Of::Default, options)?))
+        over(base, batch, Of::Default, options)
     }
 
     fn rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
@@ -114,6 +128,6 @@ export! {
         handle: Option<&crate::database::FamilyHandle>,
         options: Option<&ReadOptions>,
     ) -> Option<Box<Iter>> {
-        Some(Box::new(Iter::over(base?, batch?.shared(), Of::Handle(handle), options)?))
+        over(base, batch, Of::Handle(handle), options)
     }
 }
