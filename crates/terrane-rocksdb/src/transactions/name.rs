@@ -11,6 +11,8 @@ use crate::failure::{Failure, Given, Result};
 
 /// Longest name, in bytes.
 const BYTES_MAX: usize = 512;
+/// Longest name as the library has it, in bytes.
+const ENGINE_BYTES_MAX: usize = 255;
 /// What names begin with that are kept as digits: those that are no text.
 const DIGITS: &str = "hex:";
 
@@ -32,7 +34,8 @@ pub(super) fn as_given(name: &str) -> Vec<u8> {
         let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         pairs.map(byte).collect::<Option<Vec<u8>>>()
     });
-    bytes.unwrap_or_else(|| name.as_bytes().to_vec())
+    // What another program prepared may only look like digits of ours.
+    bytes.filter(|bytes| as_engine_has_it(bytes) == name).unwrap_or_else(|| name.as_bytes().to_vec())
 }
 
 impl State {
@@ -63,9 +66,15 @@ fn set_name(transaction: &Transaction, name: &[u8]) -> Result<()> {
     if name.is_empty() || name.len() > BYTES_MAX {
         return Err(Failure::invalid("Transaction name length must be between 1 and 512 chars."));
     }
+    let own = as_engine_has_it(name);
+    if own.len() > ENGINE_BYTES_MAX {
+        return Err(Failure::invalid(
+            "Transaction name: at most 255 bytes of text, or 125 bytes that are no text, can be prepared",
+        ));
+    }
     let database = state.database.clone();
     let mut named = database.transactions.named();
-    let is_prepared = database.db.prepared().contains(&as_engine_has_it(name));
+    let is_prepared = database.db.prepared().contains(&own);
     if is_prepared || named.get(name).is_some_and(|held| held.strong_count() > 0) {
         return Err(Failure::invalid("Transaction name must be unique."));
     }
@@ -103,6 +112,8 @@ mod tests {
             assert_eq!(as_given(&as_engine_has_it(name)), name);
         }
         assert_eq!(as_engine_has_it(b"t1"), "t1");
-        assert_eq!(as_given("hex:zz"), b"hex:zz");
+        for other in ["hex:zz", "hex:AB", "hex:+1", "hex:6162"] {
+            assert_eq!(as_given(other), other.as_bytes());
+        }
     }
 }
