@@ -30,7 +30,7 @@ impl State {
             let prepared = claims.transaction.prepare(&name, batch);
             prepared.map_err(|error| claims.refused(error))
         })?;
-        self.prepared_bytes = shared.get().batch().bytes();
+        self.prepared_bytes = shared.get().hold();
         self.end(Phase::Prepared);
         Ok(())
     }
@@ -54,7 +54,7 @@ impl State {
                 );
             })?;
         }
-        let prepared_bytes = batch.get().batch().bytes();
+        let prepared_bytes = batch.get().hold();
         let mode = Mode::of(Some(&WriteOptions::default()))?;
         let mut state = State::over(database, batch, Settings::prepared(), mode, Phase::Prepared);
         (state.name, state.holds_name) = (as_given(name), true);

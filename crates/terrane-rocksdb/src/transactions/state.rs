@@ -169,6 +169,11 @@ impl State {
     fn commit_prepared(&mut self) -> Result<()> {
         let (database, mode, shared) = (self.database.clone(), self.mode, self.batch.clone());
         let name = super::name::as_engine_has_it(&self.name);
+        if !shared.get().is_whole_to(self.prepared_bytes) {
+            return Err(Failure::invalid(
+                "what is prepared was taken out of the transaction's batch: roll the transaction back",
+            ));
+        }
         let mut more = shared.get().batch().since(self.prepared_bytes)?;
         more.as_engine_batch(&database, mode, |more| {
             database.db.commit_prepared_with(&name, more, mode.sync()).map_err(gone)

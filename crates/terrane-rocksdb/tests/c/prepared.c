@@ -123,6 +123,62 @@ static void in_one_run(const char* path) {
   rocksdb_transactiondb_close(db);
 }
 
+/* What is prepared cannot be taken out of the batch. */
+static void cut_batches(const char* path) {
+  rocksdb_transactiondb_t* db = open(path);
+  rocksdb_transaction_t* txn = named(db, "cut", 3, "c1");
+  rocksdb_transaction_prepare(txn, &error);
+  CHECK_OK(error);
+  rocksdb_transaction_put(txn, "c2", 2, "v", 1, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_wi_t* batch = rocksdb_transaction_get_writebatch_wi(txn);
+  rocksdb_writebatch_wi_clear(batch);
+  rocksdb_free(batch);
+  rocksdb_transaction_put(txn, "a key that is longer than what was", 34, "v", 1, &error);
+  CHECK_OK(error);
+  rocksdb_transaction_commit(txn, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+  DB_GET(db, "c1", NULL);
+  rocksdb_transaction_rollback(txn, &error);
+  CHECK_OK(error);
+  rocksdb_transaction_destroy(txn);
+
+  /* Longest names that can be prepared. */
+  char name[256];
+  memset(name, 'n', sizeof name);
+  txn = rocksdb_transaction_begin(db, writes, plain, NULL);
+  rocksdb_transaction_set_name(txn, name, 256, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+  name[0] = (char)0xff;
+  rocksdb_transaction_set_name(txn, name, 126, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+  rocksdb_transaction_set_name(txn, name, 125, &error);
+  CHECK_OK(error);
+  rocksdb_transaction_prepare(txn, &error);
+  CHECK_OK(error);
+  rocksdb_transaction_rollback(txn, &error);
+  CHECK_OK(error);
+  rocksdb_transaction_destroy(txn);
+
+  /* A range that is deleted by the batch is not put around a key of another. */
+  rocksdb_transaction_t* one = named(db, "holds", 5, "r2");
+  txn = rocksdb_transaction_begin(db, writes, plain, NULL);
+  rocksdb_transaction_set_name(txn, "deletes", 7, &error);
+  CHECK_OK(error);
+  batch = rocksdb_transaction_get_writebatch_wi(txn);
+  rocksdb_writebatch_wi_delete_range(batch, "r1", 2, "r3", 2);
+  rocksdb_free(batch);
+  rocksdb_transaction_prepare(one, &error);
+  CHECK_OK(error);
+  rocksdb_transaction_prepare(txn, &error);
+  CHECK_ERROR(error, "Operation timed out: ");
+  rocksdb_transaction_destroy(txn);
+  rocksdb_transaction_rollback(one, &error);
+  CHECK_OK(error);
+  rocksdb_transaction_destroy(one);
+  rocksdb_transactiondb_close(db);
+}
+
 static void over_a_reopening(const char* path) {
   rocksdb_transactiondb_t* db = open(path);
   /* Names are bytes. */
@@ -193,6 +249,7 @@ int main(int argc, char** argv) {
   plain = rocksdb_transaction_options_create();
   char* path = path_in(argv[1], "db");
   in_one_run(path);
+  cut_batches(path);
   over_a_reopening(path);
   free(path);
   rocksdb_transaction_options_destroy(plain);

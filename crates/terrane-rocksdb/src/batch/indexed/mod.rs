@@ -27,6 +27,8 @@ const NO_OPERATOR: &str = "Merge_operator must be set for column_family";
 pub(crate) struct Indexed {
     pub(super) batch: WriteBatch,
     index: Index,
+    /// The fewest bytes that it has had since [`Indexed::hold`].
+    shortest: usize,
 }
 
 /// One that is shared.
@@ -55,7 +57,7 @@ impl SharedBatch {
     }
 
     fn of(batch: WriteBatch) -> SharedBatch {
-        SharedBatch(Arc::new(Mutex::new(Indexed { batch, index: Index::default() })))
+        SharedBatch(Arc::new(Mutex::new(Indexed { batch, index: Index::default(), shortest: 0 })))
     }
 
     /// The batch, for this thread alone.
@@ -84,6 +86,18 @@ impl Indexed {
     pub(crate) fn clear(&mut self) {
         self.batch.clear();
         self.index.clear();
+        self.shortest = self.shortest.min(self.batch.bytes());
+    }
+
+    /// Notes what it has now, and returns how many bytes that are.
+    pub(crate) fn hold(&mut self) -> usize {
+        self.shortest = self.batch.bytes();
+        self.shortest
+    }
+
+    /// Whether nothing was taken back of the first so many bytes since [`Indexed::hold`].
+    pub(crate) fn is_whole_to(&self, bytes: usize) -> bool {
+        self.shortest >= bytes
     }
 
     /// Sets how many bytes it may have; 0 for any number.
@@ -102,6 +116,7 @@ impl Indexed {
         for (family, change) in since.iter().rev() {
             self.index.take_back(*family, change);
         }
+        self.shortest = self.shortest.min(bytes);
         self.batch.roll_back_to_save_point()
     }
 
