@@ -294,7 +294,7 @@ export! {
         let mut options = options.given()?.clone();
         if options.knobs.tailing == 0 {
             let database = database.given()?;
-            options.snapshot.get_or_insert_with(|| database.db.snapshot());
+            options.snapshot.get_or_insert_with(|| database.view().snapshot());
         }
         let families = handles.of(count).iter().map(|handle| family(*handle)).collect::<Result<Vec<_>>>()?;
         for (place, family) in iterators.of(count).iter_mut().zip(families) {

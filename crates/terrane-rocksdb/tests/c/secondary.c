@@ -38,6 +38,13 @@ static void default_family(rocksdb_options_t* options, rocksdb_t* db, const char
   rocksdb_iter_seek_to_last(iter);
   CHECK_ROW(iter, "l", "more");
   rocksdb_iter_destroy(iter);
+  rocksdb_column_family_handle_t* handle = rocksdb_get_default_column_family_handle(second);
+  rocksdb_create_iterators(second, reading, &handle, &iter, 1, &error);
+  CHECK_OK(error);
+  rocksdb_iter_seek_to_last(iter);
+  CHECK_ROW(iter, "l", "more");
+  rocksdb_iter_destroy(iter);
+  rocksdb_column_family_handle_destroy(handle);
   const char* keys[2] = {"k", "l"};
   const size_t lens[2] = {1, 1};
   char *values[2], *errors[2];
