@@ -1,15 +1,16 @@
 //! Managers and factories that programs make and give to options: of files, of checksums of files, of where files end, of memory.
 //! Extents have a size, and every block a checksum, whatever these say; so they are kept, and what would be a promise is refused.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::environment::Environment;
 use super::resources::RateLimiter;
 use crate::failure::Failure;
 
-/// A manager of files: how much space they may take, and how fast they are removed. It knows no database.
-#[derive(Debug)]
-pub(crate) struct FileManager(Mutex<Numbers>);
+/// A manager of files: how much space they may take, and how fast they are removed. It knows no database. Clones are of
+/// the same one: options hold it, and are asked when a database is opened.
+#[derive(Clone, Debug)]
+pub(crate) struct FileManager(Arc<Mutex<Numbers>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Numbers {
@@ -44,7 +45,7 @@ pub(crate) struct Allocator;
 export! {
     fn rocksdb_sst_file_manager_create(_environment: Option<&Environment>) -> Option<Box<FileManager>> {
         let numbers = Numbers { space_max: 0, delete_rate: 0, trash_ratio: 0.25 };
-        Some(Box::new(FileManager(Mutex::new(numbers))))
+        Some(Box::new(FileManager(Arc::new(Mutex::new(numbers)))))
     }
 
     fn rocksdb_sst_file_manager_destroy(manager: Option<Box<FileManager>>) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use terrane::{AsStored, TableOptions as EngineTableOptions, TimeToLive};
 
+use super::managers::FileManager;
 use super::options::Options;
 use crate::callbacks::Slot;
 use crate::failure::{Failure, Result};
@@ -100,6 +101,11 @@ fn refuse(options: &Options) -> Result<()> {
             "comparator {:?}: timestamps in keys are not supported",
             terrane::Comparator::name(&**comparator)
         )));
+    }
+    if options.more.file_manager.as_ref().is_some_and(FileManager::is_limited) {
+        return Err(Failure::not_implemented(
+            "max_allowed_space_usage of an SST file manager: not supported",
+        ));
     }
     match options.refused.first() {
         Some(what) => Err(Failure::not_implemented(format_args!("{what}: not supported"))),

@@ -15,6 +15,8 @@ pub(crate) struct More {
     pub(crate) filter_factory: Option<Arc<FilterFactory>>,
     /// Told of what the background does.
     pub(crate) logger: Option<Arc<Logger>>,
+    /// Asked for its limit when a database is opened.
+    pub(super) file_manager: Option<FileManager>,
     /// Files whose checksums are handed to the device, by their kind.
     handoff: BTreeSet<c_int>,
     /// Styles of compaction whose files have a hint of how long they live.
@@ -28,6 +30,7 @@ impl Default for More {
         More {
             filter_factory: None,
             logger: None,
+            file_manager: None,
             handoff: BTreeSet::new(),
             lifetime: BTreeSet::from([0]),
             host: c"__hostname__".to_owned(),
@@ -93,8 +96,7 @@ export! {
 
     fn rocksdb_options_set_sst_file_manager(options: Option<&mut Options>, manager: Option<&FileManager>) {
         if let Some(options) = options {
-            let is_limited = manager.is_some_and(FileManager::is_limited);
-            options.refuse("max_allowed_space_usage of an SST file manager", is_limited);
+            options.more.file_manager = manager.cloned();
         }
     }
 

@@ -144,7 +144,6 @@ static void managers(const char* directory) {
   rocksdb_options_set_sst_file_manager(options, manager);
   rocksdb_close(open_new(options, path));
   rocksdb_sst_file_manager_set_max_allowed_space_usage(manager, 1000);
-  rocksdb_options_set_sst_file_manager(options, manager);
   refused_at_open(options, path, "max_allowed_space_usage");
   rocksdb_options_set_sst_file_manager(options, NULL);
   rocksdb_sst_file_manager_destroy(manager);
