@@ -205,7 +205,8 @@ fn decode_fragment(fields: &mut Fields<'_>, collation: &Collation) -> Result<Fra
 /// The fields of the part, for people to read.
 #[must_use]
 pub fn describe(bytes: &[u8]) -> Vec<Field> {
-    let fragments = match Fragments::decode(bytes) {
+    // How the table compares its keys is not known here.
+    let fragments = match Fragments::decode_ordered(bytes, &Collation::missing("")) {
         Ok(fragments) => fragments,
         Err(error) => return vec![dump::broken(0, bytes.len(), error)],
     };

@@ -6,9 +6,12 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use terrane_base::options::{BlockEncoding, Compression};
-use terrane_base::{Collation, Comparator, Entry, KeyOrders, Kind, RecordKind, SeqKind, SeqNo};
+use terrane_base::{
+    Collation, Comparator, Entry, ExtentId, KeyOrders, Kind, RecordKind, SeqKind, SeqNo, TableId,
+};
 use terrane_format::block::{Block, BlockBuilder, BlockCursor};
-use terrane_format::extent::ExtentMeta;
+use terrane_format::dump::Field;
+use terrane_format::extent::{self, ExtentMeta, Footer, Handle};
 use terrane_format::index::{IndexBlock, IndexBuilder, IndexRow};
 use terrane_format::range_deletes::{Fragment, Fragments};
 
@@ -109,13 +112,11 @@ fn entries_out_of_the_comparators_order_are_refused() {
     block.ordered(&Collation::missing("backward")).check_order().unwrap();
 }
 
-#[test]
-fn an_index_block_is_searched_in_the_comparators_order() {
-    let (entries, collation) = (entries(), collation());
-    let parts: Vec<_> = entries.chunks(6).collect();
+/// An index block of blocks with these entries.
+fn index(parts: &[&[(Vec<u8>, u64)]]) -> Vec<u8> {
     let mut builder = IndexBuilder::new();
     let mut offset = 0;
-    for part in &parts {
+    for part in parts {
         let bytes = block(part);
         let row = IndexRow {
             offset,
@@ -135,6 +136,14 @@ fn an_index_block_is_searched_in_the_comparators_order() {
     }
     let mut bytes = Vec::new();
     builder.finish(&mut bytes);
+    bytes
+}
+
+#[test]
+fn an_index_block_is_searched_in_the_comparators_order() {
+    let (entries, collation) = (entries(), collation());
+    let parts: Vec<_> = entries.chunks(6).collect();
+    let bytes = index(&parts);
     assert_eq!(
         IndexBlock::decode(bytes.clone()).unwrap_err().kind(),
         Kind::Corrupt,
@@ -179,4 +188,77 @@ fn range_deletes_and_extents_lie_in_the_comparators_order() {
     meta.clone().ordered(&Collation::missing("backward")).unwrap();
     let turned = ExtentMeta { smallest: meta.largest, largest: meta.smallest, ..ExtentMeta::default() };
     assert_eq!(turned.ordered(&collation).unwrap_err().kind(), Kind::Corrupt);
+}
+
+/// Whoever looks at an extent offline knows no comparator: what is not in the order of bytes is no damage.
+#[test]
+fn extents_in_a_comparators_order_are_described_in_full() {
+    let names = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+    let entries = entries();
+    let parts: Vec<_> = entries.chunks(6).collect();
+    let mut bytes: Vec<u8> = parts.iter().flat_map(|part| block(part)).collect();
+    let index = index(&parts);
+    let mut place = |part: &[u8]| {
+        let handle = Handle::of(bytes.len() as u32, part);
+        bytes.extend_from_slice(part);
+        handle
+    };
+    let index = place(&index);
+    let fragment = |start: &[u8], end: &[u8]| Fragment {
+        start: start.to_vec(),
+        end: end.to_vec(),
+        seqs: vec![SeqNo(3)],
+    };
+    let mut deletes = Vec::new();
+    Fragments::encode(&[fragment(b"b\0", b"z\x01"), fragment(b"z\x01", b"cc\0")], &mut deletes);
+    let range_deletes = place(&deletes);
+    let form = extent::Form { is_ranged: true, expires: false };
+    let len = extent::extent_bytes_with(bytes.len(), form);
+    bytes.resize(len - form.footer_bytes(), 0);
+    let footer = Footer {
+        compression: Compression::None,
+        table: TableId(1),
+        bytes: len as u32,
+        blocks: parts.len() as u32,
+        index,
+        filter: Handle::default(),
+        range_deletes,
+        fragments: 2,
+        raw_bytes: index.offset.into(),
+        entries: entries.len() as u64,
+        deletes: 0,
+        seq_min: SeqNo(3),
+        seq_max: SeqNo(9),
+        expiry: None,
+    };
+    footer.encode(&mut bytes);
+    let shown = names(&extent::describe(&bytes));
+    let last = parts.len() - 1;
+    for wanted in
+        [format!("block[{last}]"), format!("index.row[{last}]"), "range_deletes.fragment[1]".to_owned()]
+    {
+        assert!(shown.contains(&wanted), "{wanted} is not in {shown:?}");
+    }
+
+    let id = ExtentId { file: 1, slot: 2 };
+    let (smallest, largest) = (b"b\0".to_vec(), b"aa\0".to_vec());
+    let seq = SeqNo(1);
+    let meta = ExtentMeta {
+        id,
+        bytes: len as u32,
+        blocks: 1,
+        entries: 2,
+        smallest,
+        largest,
+        seq_min: seq,
+        seq_max: seq,
+        index,
+        format_version: 1,
+        ..ExtentMeta::default()
+    };
+    let mut encoded = Vec::new();
+    meta.encode(&mut encoded);
+    let (fields, len) = extent::describe_meta(&encoded);
+    assert_eq!(len, encoded.len());
+    assert!(names(&fields).contains(&"smallest, largest".to_owned()), "{fields:?}");
 }

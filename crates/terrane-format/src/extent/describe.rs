@@ -1,4 +1,6 @@
-//! An extent and its meta for people to read.
+//! An extent and its meta for people to read. Nothing is said of the order of keys: how the table compares them is not known here.
+
+use terrane_base::Collation;
 
 use super::{ALIGN_BYTES, Expiry, ExtentMeta, FOOTER_BYTES, Footer, HANDLE_BYTES, Handle, NUMBERED};
 use crate::dump::{self, FIELDS_MAX, Field};
@@ -35,7 +37,8 @@ pub fn describe(bytes: &[u8]) -> Vec<Field> {
 
 fn describe_blocks(bytes: &[u8], footer: &Footer) -> Vec<Field> {
     let part = bytes.get(footer.index.offset as usize..footer.index.end() as usize).unwrap_or_default();
-    let Ok(index) = index::IndexBlock::decode(part.to_vec()) else { return Vec::new() };
+    let unordered = Collation::missing("");
+    let Ok(index) = index::IndexBlock::decode_ordered(part.to_vec(), &unordered) else { return Vec::new() };
     let describe = |(number, row): (usize, index::IndexRow<'_>)| {
         let stored = bytes.get(row.offset as usize..).and_then(|rest| rest.get(..row.stored_len as usize));
         let state = match stored.map(|stored| row.check_stored(stored)) {
@@ -82,7 +85,7 @@ fn describe_footer(footer: &Footer) -> Vec<Field> {
 /// The fields of an [`ExtentMeta`], and how many bytes it takes.
 #[must_use]
 pub fn describe_meta(bytes: &[u8]) -> (Vec<Field>, usize) {
-    let (meta, len) = match ExtentMeta::decode(bytes) {
+    let (meta, len) = match ExtentMeta::decode_unordered(bytes) {
         Ok(decoded) => decoded,
         Err(error) => return (vec![dump::broken(0, bytes.len(), error)], bytes.len()),
     };

@@ -1,12 +1,15 @@
 //! An index block for people to read.
 
+use terrane_base::Collation;
+
 use super::{IndexBlock, TRAILER_BYTES};
 use crate::dump::{self, FIELDS_MAX, Field};
 
 /// The fields of an index block.
 #[must_use]
 pub fn describe(bytes: &[u8]) -> Vec<Field> {
-    let index = match IndexBlock::decode(bytes.to_vec()) {
+    // How the table compares its keys is not known here.
+    let index = match IndexBlock::decode_ordered(bytes.to_vec(), &Collation::missing("")) {
         Ok(index) => index,
         Err(error) => return vec![dump::broken(0, bytes.len(), error)],
     };
