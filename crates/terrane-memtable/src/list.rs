@@ -32,6 +32,8 @@ const LEVELS: usize = 12;
 /// Posts of the first bucket.
 const BUCKET_FIRST: usize = 64;
 const BUCKETS: usize = 26;
+/// How many posts before it is needed a bucket is made.
+const AHEAD: u32 = 16;
 /// Number of the post in front of all keys, and of none behind them.
 const END: u32 = 0;
 
@@ -51,8 +53,9 @@ const _: () = assert!(size_of::<Post>() == 64); // a line for each key
 pub(crate) struct List {
     collation: Collation,
     buckets: [OnceLock<Box<[Post]>>; BUCKETS],
-    /// Posts so far, under the lock.
-    count: Mutex<u32>,
+    /// Posts so far, the one in front of all among them. Changed under the lock only.
+    count: AtomicU32,
+    lock: Mutex<()>,
     bytes: AtomicU64,
 }
 
@@ -64,6 +67,8 @@ pub(crate) struct Stand(u32);
 struct Found {
     /// The last post in front of the key, on each level.
     before: [u32; LEVELS],
+    /// The post behind that one, which is not in front of the key; more may be between the two by now.
+    behind: [u32; LEVELS],
     /// The post of the key itself.
     post: Option<u32>,
 }
@@ -73,7 +78,8 @@ impl List {
         let list = List {
             collation: collation.clone(),
             buckets: std::array::from_fn(|_| OnceLock::new()),
-            count: Mutex::new(1),
+            count: AtomicU32::new(1),
+            lock: Mutex::new(()),
             bytes: AtomicU64::new(0),
         };
         list.bucket(0);
@@ -108,7 +114,8 @@ impl List {
         let found = self.search(key);
         match found.post {
             Some(post) => (Some(Stand(post)), true),
-            None => (self.next(Stand(found.before[0])), false),
+            // Not what is behind the post in front by now: that may be another one in front.
+            None => (stand(found.behind[0]), false),
         }
     }
 
@@ -141,9 +148,12 @@ impl List {
         entry: &'t VersionEntry,
     ) -> Pushed<'t> {
         let mut found = self.search(key);
-        let mut count = self.count.lock();
+        // Nobody waits for memory under the lock, unless so many writers come at once.
+        self.bucket(place_of(self.count.load(Memory::Relaxed).saturating_add(AHEAD)).0);
+        let _alone = self.lock.lock();
+        let count = self.count.load(Memory::Relaxed);
         if found.post.is_none() {
-            self.catch_up(key, &mut found);
+            self.catch_up(key, &mut found, levels_of(count));
         }
         if let Some(post) = found.post {
             let slot = &self.post(post).slot;
@@ -152,15 +162,21 @@ impl List {
             };
             return push(lane, slot, head, entry);
         }
-        self.link(*count, &found.before, entry);
-        *count = count.checked_add(1).expect("a memtable has fewer keys than 32 bits count");
+        self.link(count, &found.before, entry);
+        let next = count.checked_add(1).expect("a memtable has fewer keys than 32 bits count");
+        self.count.store(next, Memory::Relaxed);
         Pushed::First
     }
 
-    /// Goes on from what a search came by to what was inserted since. Requires: the lock.
-    fn catch_up(&self, key: &[u8], found: &mut Found) {
-        for level in 0..LEVELS {
-            while let next @ 1.. = self.post(found.before[level]).next[level].load(Memory::Acquire) {
+    /// Goes on from what a search came by to what was inserted since, on the lowest `levels`. What the search saw is not compared
+    /// again. Requires: the lock.
+    fn catch_up(&self, key: &[u8], found: &mut Found, levels: usize) {
+        for level in 0..levels {
+            loop {
+                let next = self.post(found.before[level]).next[level].load(Memory::Acquire);
+                if next == found.behind[level] || next == END {
+                    break;
+                }
                 match self.compare(next, key) {
                     Ordering::Less => found.before[level] = next,
                     Ordering::Equal => return found.post = Some(next),
@@ -191,13 +207,14 @@ impl List {
     }
 
     fn search(&self, key: &[u8]) -> Found {
-        let mut found = Found { before: [END; LEVELS], post: None };
+        let mut found = Found { before: [END; LEVELS], behind: [END; LEVELS], post: None };
         let mut at = END;
         // The post that ended the way on the level above: it need not be compared again.
         let mut behind = END;
         for level in (0..LEVELS).rev() {
             loop {
                 let next = self.post(at).next[level].load(Memory::Acquire);
+                found.behind[level] = next;
                 if next == END || next == behind {
                     break;
                 }

@@ -5,7 +5,10 @@
 mod support;
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use support::{Dice, Segments, rows_backward, rows_forward};
@@ -101,6 +104,86 @@ fn places_are_found_by_the_comparator() {
     assert_eq!(versions.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
     assert!(memtable.touches(&keys[3], &keys[4]));
     assert!(!memtable.touches(&collation.successor(&keys[3]), &collation.successor(&keys[3])));
+}
+
+/// As [`ShortestFirst`]; counts, and does once what it is told in the middle of a comparison.
+#[derive(Default)]
+struct Watched {
+    count: AtomicU64,
+    then: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watched")
+    }
+}
+
+impl Comparator for Watched {
+    fn name(&self) -> &str {
+        "watched"
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        self.count.fetch_add(1, Relaxed);
+        let then = self.then.lock().unwrap().take();
+        if let Some(then) = then {
+            then();
+        }
+        ShortestFirst.compare(left, right)
+    }
+}
+
+impl Watched {
+    fn collation() -> (Arc<Watched>, Collation) {
+        let watched = Arc::new(Watched::default());
+        let orders = KeyOrders::new().with_comparator(watched.clone()).unwrap();
+        (watched, orders.collation("watched"))
+    }
+}
+
+#[test]
+fn a_seek_does_not_land_before_its_key_where_another_is_inserted_meanwhile() {
+    let (watched, collation) = Watched::collation();
+    let memtable = Memtable::ordered(SeqNo(1), false, &collation);
+    let mut segments = Segments::new(1 << 16);
+    let [front, behind] = [b"3\0", b"1\0"];
+    segments.put(1, behind, b"v").insert_into(&memtable);
+    let (late, target) = (segments.put(2, front, b"v"), memtable.clone());
+    *watched.then.lock().unwrap() = Some(Box::new(move || late.insert_into(&target)));
+    let mut cursor = memtable.cursor();
+    cursor.seek(b"2\0", SeqNo::MAX).unwrap();
+    assert_eq!(cursor.entry().map(|entry| entry.key), Some(&behind[..]));
+    assert!(memtable.get(front, SeqNo::MAX).is_some(), "it was inserted in the middle of the search");
+}
+
+#[test]
+fn an_insertion_compares_no_more_than_a_search_does() {
+    let (watched, collation) = Watched::collation();
+    let memtable = Memtable::ordered(SeqNo(1), false, &collation);
+    let mut segments = Segments::new(1 << 16);
+    for number in 0..500u64 {
+        let record = segments.put(number + 1, &kept(number * 7919 % 500), b"v");
+        watched.count.store(0, Relaxed);
+        assert!(memtable.get(&record.key, SeqNo::MAX).is_none());
+        let searched = watched.count.swap(0, Relaxed);
+        record.insert_into(&memtable);
+        assert_eq!(watched.count.load(Relaxed), searched, "insertion {number}");
+    }
+}
+
+#[test]
+fn memory_for_more_keys_is_there_before_it_is_needed() {
+    let (memtable, mut segments) = (Memtable::ordered(SeqNo(1), false, &collation()), Segments::new(1 << 16));
+    let mut bytes = vec![memtable.index_bytes()];
+    for number in 0..80u64 {
+        segments.put(number + 1, &kept(number), b"v").insert_into(&memtable);
+        bytes.push(memtable.index_bytes());
+    }
+    // The first 63 keys lie in one piece of memory, the next 128 in another.
+    let grown = |range: Range<usize>| bytes[range.end] - bytes[range.start];
+    assert!(grown(40..60) >= 128 * 64, "{bytes:?}");
+    assert!(grown(60..66) < 128 * 64, "{bytes:?}");
 }
 
 proptest! {
