@@ -25,7 +25,7 @@ impl Awaited {
 
     fn is_over(&mut self, queue: &Queue) -> bool {
         // One that a pause holds may never end.
-        let runs = |flush| queue.flushes.get(flush).is_some_and(|control| !control.is_paused());
+        let runs = |flush: &u64| queue.flushes.get(flush).is_some_and(|control| !control.is_paused());
         self.flushes.retain(runs);
         if !self.flushes.is_empty() {
             return false;
