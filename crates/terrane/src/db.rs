@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Result, SeqNo};
+use terrane_base::{Result, SeqNo, callback};
 use terrane_device::Disk;
 use terrane_engine::{CheckReport, Engine, Finding, Origin, Progress, ReaderKind, Shape, Stats};
 
@@ -30,7 +30,8 @@ impl Sync {
     }
 }
 
-/// An open database. Cheap to clone; usable from any thread. The last handle closes it.
+/// An open database. Cheap to clone; usable from any thread. The last handle closes it; where that goes in a callback,
+/// a thread of its own does, a little later.
 #[derive(Clone)]
 pub struct Db {
     handle: Arc<Handle>,
@@ -46,7 +47,14 @@ struct Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         // Nobody is left to tell; whoever wants to know calls `close`.
-        let _ = self.engine.close();
+        if !callback::is_inside() {
+            let _ = self.engine.close();
+            return;
+        }
+        // A callback must not wait for work that it may be a part of, and nobody else will ever close.
+        let engine = self.engine.clone();
+        let close = Box::new(move || drop(engine.close()));
+        let _ = self.engine.env().spawn.spawn("terrane-close", close);
     }
 }
 

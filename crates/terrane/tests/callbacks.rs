@@ -1,6 +1,10 @@
 //! Callbacks that meddle: what would change the database, or wait for it, is refused at once wherever they run, and reads are
 //! answered.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, and polls until a given moment"
+)]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -182,4 +186,50 @@ fn no_callback_can_change_what_it_is_a_part_of_and_each_can_read() {
     assert_eq!(db.table("plain").unwrap().iter().count(), 1);
     db.put(b"k", b"v").unwrap();
     db.close().unwrap();
+}
+
+/// Lets the last handle of a database go in the middle of a read.
+#[derive(Debug, Default)]
+struct LetsGo(Mutex<Option<Db>>);
+
+impl MergeOperator for LetsGo {
+    fn name(&self) -> &str {
+        "lets-go"
+    }
+
+    fn full(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+        drop(self.0.lock().unwrap().take());
+        out.extend_from_slice(operands.last().unwrap());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_database_whose_last_handle_goes_in_a_callback_is_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let operator = Arc::new(LetsGo::default());
+    let operators = MergeOperators::new().with(operator.clone()).unwrap();
+    let mut options = Options::default();
+    options.set("merge_operator", "lets-go").unwrap();
+    let functions = Functions { operators, ..Functions::default() };
+    let db = Db::open_with_functions(&path, &options, functions.clone()).unwrap();
+    let table = db.default_table().clone();
+    table.merge(b"k", b"v").unwrap();
+    *operator.0.lock().unwrap() = Some(db);
+    assert_eq!(table.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    assert!(operator.0.lock().unwrap().is_none(), "it was let go");
+    // The table keeps memory alive, but not the database open.
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    let again = loop {
+        match Db::open_with_functions(&path, &options, functions.clone()) {
+            Err(error) if error.kind() == Kind::Busy => {
+                assert!(std::time::Instant::now() < end, "it is still open: {error}");
+                std::thread::yield_now();
+            }
+            opened => break opened.unwrap(),
+        }
+    };
+    assert_eq!(again.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    drop(table);
 }
