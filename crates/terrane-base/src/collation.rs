@@ -22,6 +22,8 @@
 //! One that contradicts itself gets its rows in some order, or an error. A panic is caught: the comparison goes on by bytes,
 //! and from then on everything that asks [`Collation::check`] is refused until the database is opened again.
 
+mod sort;
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;

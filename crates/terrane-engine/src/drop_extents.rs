@@ -193,7 +193,7 @@ fn choose(tree: &Metasnapshot, bounds: &Bounds) -> Chosen {
 
 /// The same keys as disjoint spans, in order: there are as few as can be.
 fn joined<'k>(mut spans: Vec<(&'k [u8], &'k [u8])>, collation: &Collation) -> Vec<(&'k [u8], &'k [u8])> {
-    spans.sort_unstable_by(|(a, _), (b, _)| collation.cmp(a, b));
+    collation.sort_by_key(&mut spans, |span| span.0);
     let mut joined: Vec<(&[u8], &[u8])> = Vec::with_capacity(spans.len());
     for (smallest, largest) in spans {
         match joined.last_mut() {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Bound::Included;
 use std::sync::Arc;
 
-use terrane_base::{ExtentId, Result};
+use terrane_base::{Collation, ExtentId, Result};
 use terrane_compaction::JobResult;
 use terrane_levels::Metasnapshot;
 use terrane_table::{Extent, Inheritance, ObjectKind};
@@ -68,9 +68,10 @@ pub(crate) fn heirs(tree: &Metasnapshot, result: &JobResult, inputs: &[Arc<Exten
         target.range(target.overlapping(smallest, largest))
     };
     let mut heirs: Vec<_> = inputs.iter().flat_map(overlapping).cloned().collect();
-    heirs.retain(|extent| !leaves.contains(&extent.meta.id));
-    heirs.sort_by(|a, b| a.meta.collation.cmp(&a.meta.smallest, &b.meta.smallest));
-    heirs.dedup_by_key(|extent| extent.meta.id);
+    let mut seen = HashSet::new();
+    heirs.retain(|extent| !leaves.contains(&extent.meta.id) && seen.insert(extent.meta.id));
+    let collation = heirs.first().map_or(Collation::BYTES, |extent| extent.meta.collation.clone());
+    collation.sort_by_key(&mut heirs, |extent| &extent.meta.smallest);
     heirs
 }
 

@@ -27,7 +27,8 @@ impl<E: HasMeta> Level<E> {
         mut added: Vec<E>,
     ) -> Result<(Vec<Stretch<E>>, Vec<E>)> {
         let gone = self.locate(removed)?;
-        added.sort_by(|a, b| a.meta().collation.cmp(&a.meta().smallest, &b.meta().smallest));
+        let collation = added.first().map_or(Collation::BYTES, |item| item.meta().collation.clone());
+        collation.sort_by_key(&mut added, |item| &item.meta().smallest);
         let mut stretches = Vec::new();
         let mut gone_rest = gone.as_slice();
         let mut added_rest = added.as_slice();
@@ -44,7 +45,11 @@ impl<E: HasMeta> Level<E> {
             let items = self.merge(&old, gone_here, added_here)?;
             stretches.push(Stretch { new: cut(&items), old });
         }
-        assert!(gone_rest.is_empty() && added_rest.is_empty(), "every change falls into a stretch");
+        if !gone_rest.is_empty() || !added_rest.is_empty() {
+            return Err(Error::invalid(format!(
+                "extents that are added lie in no stretch of their level: order {collation:?} contradicts itself"
+            )));
+        }
         Ok((stretches, gone.iter().map(|&index| self.get(index).clone()).collect()))
     }
 

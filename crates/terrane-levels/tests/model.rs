@@ -3,13 +3,14 @@
 
 mod common;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use common::{extent, key, numbered};
 use proptest::prelude::*;
-use terrane_base::Kind;
+use terrane_base::{Collation, Comparator, KeyOrders, Kind};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_levels::{Change, HasMeta, Level, Metasnapshot, Removal, Totals};
@@ -345,4 +346,59 @@ fn a_level_is_a_list_of_extents() {
         assert_eq!((level.find(&meta.smallest), level.find(&meta.largest)), (index, index));
     }
     assert_eq!(level.find(b"zzz"), 1000);
+}
+
+/// Answers that depend on the bytes only and follow no order.
+#[derive(Debug)]
+struct Odd;
+
+impl Comparator for Odd {
+    fn name(&self) -> &str {
+        "odd"
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        if left.iter().chain(right).fold(0x811c_9dc5, mix) >> 7 & 1 == 0 {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        }
+    }
+}
+
+fn odd() -> Collation {
+    let orders = KeyOrders::new().with_comparator(Arc::new(Odd)).unwrap();
+    orders.collation("odd")
+}
+
+/// What such a comparator puts where cannot be foretold: it is refused, or it is all there.
+#[test]
+fn a_comparator_that_contradicts_itself_ends_in_no_panic() {
+    let odd = odd();
+    let made = |number: u32| {
+        let kept = [&(number.wrapping_mul(0x9e37_79b9)).to_be_bytes()[..], &[0]].concat();
+        let meta = ExtentMeta::clone(&extent(number, &kept, &kept));
+        Arc::new(ExtentMeta { collation: odd.clone(), ..meta })
+    };
+    let mut snapshot = Metasnapshot::<Extents>::new();
+    for count in (1..40).chain([100, 300, 600]) {
+        let add = |number| Change::Add { place: Place::Level(2), extent: made(number) };
+        let many: Vec<_> = (0..count).map(add).collect();
+        match Metasnapshot::<Extents>::new().apply(many) {
+            Ok(next) => assert_eq!(next.level(Place::Level(2)).unwrap().len(), count as usize),
+            Err(error) => assert_eq!(error.kind(), Kind::Invalid),
+        }
+    }
+    // One after the other: some fit between two others, in whatever order those are.
+    for number in 0..3000 {
+        let before = snapshot.level(Place::Level(2)).map_or(0, |level| level.len());
+        match snapshot.apply(vec![Change::Add { place: Place::Level(2), extent: made(number) }]) {
+            Ok(next) => {
+                snapshot = next;
+                assert_eq!(snapshot.level(Place::Level(2)).unwrap().len(), before + 1);
+            }
+            Err(error) => assert_eq!(error.kind(), Kind::Invalid),
+        }
+    }
 }

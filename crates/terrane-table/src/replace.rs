@@ -55,7 +55,7 @@ impl Inheritance {
             all.list(extent, cache);
         }
         let collation = &all.collation;
-        all.blocks.sort_by(|a, b| collation.cmp(&a.first, &b.first));
+        collation.sort_by_key(&mut all.blocks, |block| &block.first);
         let mut reach: &[u8] = &[];
         let mut reaches = Vec::with_capacity(all.blocks.len());
         for block in &all.blocks {

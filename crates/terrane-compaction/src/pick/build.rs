@@ -175,7 +175,7 @@ impl<'a> Picker<'a> {
 
 /// Sorted, disjoint ranges that cover the same keys.
 fn unite(mut ranges: Vec<(&[u8], &[u8])>, collation: &Collation) -> Vec<KeyRange> {
-    ranges.sort_unstable_by(|(a, _), (b, _)| collation.cmp(a, b));
+    collation.sort_by_key(&mut ranges, |range| range.0);
     let mut united: Vec<(&[u8], &[u8])> = Vec::new();
     for (first, last) in ranges {
         match united.last_mut() {

@@ -205,9 +205,10 @@ fn check_purpose(file: &ExternalFile, table: &Table) -> Result<()> {
 /// All entries of one commit have one number: no key may have two.
 fn check_apart(files: &[IngestFile], opened: &[ExternalFile]) -> Result<()> {
     let mut spans: Vec<_> = files.iter().zip(opened).map(|(file, opened)| (file.table.id, opened)).collect();
-    spans.sort_by(|(id, file), (other_id, other)| {
-        id.cmp(other_id).then_with(|| collation_of(file).cmp(file.bounds().0, other.bounds().0))
-    });
+    spans.sort_by_key(|(id, _)| *id);
+    for spans in spans.chunk_by_mut(|(id, _), (other_id, _)| id == other_id) {
+        collation_of(spans[0].1).sort_by_key(spans, |(_, file)| file.bounds().0);
+    }
     for pair in spans.windows(2) {
         let ((id, file), (other_id, other)) = (pair[0], pair[1]);
         if id == other_id && collation_of(file).le(other.bounds().0, file.bounds().1) {
