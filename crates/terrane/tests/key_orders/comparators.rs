@@ -175,30 +175,3 @@ fn a_serializable_transaction_sees_what_came_into_its_ranges() {
     table.put(b"10", b"v").unwrap();
     assert_eq!(met.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
 }
-
-#[test]
-fn every_view_of_a_follower_hears_that_the_comparator_failed() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let (_, functions) = breaking(false);
-    let db = Db::open_with_functions(&path, &options(), functions).unwrap();
-    let table = db.create_table("t", &own("test.breaking")).unwrap();
-    for number in 0..200u8 {
-        table.put(&[number], &[number; 50]).unwrap();
-    }
-    db.flush().unwrap();
-    let (comparator, functions) = breaking(false);
-    let follower = Db::open_follower_with(&path, &options(), functions.clone()).unwrap();
-    follower.catch_up().unwrap();
-    // The extents of this view are those of the one before.
-    let view = follower.view();
-    let followed = view.table("t").unwrap();
-    assert!(followed.get(&[7]).unwrap().is_some());
-    comparator.set(true);
-    refused("get", followed.get(&[9]));
-    refused("get", followed.get(&[9]));
-    comparator.set(false);
-    refused("catching up", follower.catch_up());
-    let again = Db::open_follower_with(&path, &options(), functions).unwrap();
-    assert!(again.view().table("t").unwrap().get(&[9]).unwrap().is_some(), "another opening");
-}
