@@ -8,6 +8,7 @@
 //! include/rocksdb/c.h
 //! ```
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -19,14 +20,23 @@ use crate::abi::table::Abi;
 const TABLE: &str = "crates/terrane-rocksdb/abi.toml";
 const LIBRARY: &str = "librocksdb.so";
 
-/// Installs into `prefix` the library `built`, or one that is built first, with optimizations.
+/// The library that is installed.
+#[derive(Clone, Copy, Debug)]
+pub enum Library<'a> {
+    /// This file.
+    Built(&'a Path),
+    /// Built first, with optimizations and these features of `terrane-rocksdb`, as cargo takes them.
+    Features(&'a str),
+}
+
+/// Installs a library into `prefix`.
 ///
 /// # Errors
 /// Names the file that cannot be made, or says that the build failed.
-pub fn run(root: &Path, prefix: &Path, built: Option<&Path>) -> Result<(), String> {
-    let built = match built {
-        Some(built) => built.to_owned(),
-        None => build(root)?,
+pub fn run(root: &Path, prefix: &Path, library: Library<'_>) -> Result<(), String> {
+    let built = match library {
+        Library::Built(built) => built.to_owned(),
+        Library::Features(features) => build(root, features)?,
     };
     let text = fs::read_to_string(root.join(TABLE)).map_err(|why| format!("cannot read {TABLE}: {why}"))?;
     let abi = Abi::parse(&text)?;
@@ -55,16 +65,21 @@ pub fn run(root: &Path, prefix: &Path, built: Option<&Path>) -> Result<(), Strin
 }
 
 /// Builds the library; where it is.
-fn build(root: &Path) -> Result<PathBuf, String> {
+fn build(root: &Path, features: &str) -> Result<PathBuf, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
-    command.args(["build", "--release", "-p", "terrane-rocksdb"]).current_dir(root);
+    command.args(["build", "--release", "-p", "terrane-rocksdb", "--features", features]).current_dir(root);
     let status = command.status().map_err(|why| format!("cannot run cargo: {why}"))?;
     if !status.success() {
         return Err("terrane-rocksdb cannot be built".to_owned());
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release").join(LIBRARY))
+    Ok(built_in(root, std::env::var_os("CARGO_TARGET_DIR")))
+}
+
+/// Where cargo, which is run in `root`, puts the library if `CARGO_TARGET_DIR` is this.
+fn built_in(root: &Path, target: Option<OsString>) -> PathBuf {
+    let target = target.filter(|target| !target.is_empty()).unwrap_or_else(|| "target".into());
+    root.join(target).join("release").join(LIBRARY)
 }
 
 /// The pkg-config file.
@@ -95,6 +110,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_library_lies_where_cargo_puts_it_from_any_directory() {
+        let built = |target: Option<&str>| built_in(Path::new("/source"), target.map(OsString::from));
+        assert_eq!(built(None), Path::new("/source/target/release/librocksdb.so"));
+        assert_eq!(built(Some("")), Path::new("/source/target/release/librocksdb.so"));
+        assert_eq!(built(Some("elsewhere")), Path::new("/source/elsewhere/release/librocksdb.so"));
+        assert_eq!(built(Some("/elsewhere")), Path::new("/elsewhere/release/librocksdb.so"));
+    }
+
+    #[test]
     fn a_library_is_laid_out_under_all_its_names() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
         let prefix = std::env::temp_dir().join(format!("terrane-install-{}", std::process::id()));
@@ -102,7 +126,7 @@ mod tests {
         fs::create_dir_all(prefix.join("built")).expect("made");
         for text in ["first", "second"] {
             fs::write(&built, text).expect("written");
-            run(root, &prefix, Some(&built)).expect("installed, also over another");
+            run(root, &prefix, Library::Built(&built)).expect("installed, also over another");
             for name in ["librocksdb.so", "librocksdb.so.11"] {
                 assert_eq!(fs::read_to_string(prefix.join("lib").join(name)).expect(name), text);
             }
@@ -115,7 +139,8 @@ mod tests {
         let header = fs::read_to_string(prefix.join("include/rocksdb/c.h")).expect("there");
         assert!(header.contains("rocksdb_open("));
         assert!(!prefix.join("lib/librocksdb.a").exists(), "none was built");
-        let missing = run(root, &prefix, Some(Path::new("no/such.so"))).expect_err("nothing to install");
+        let missing =
+            run(root, &prefix, Library::Built(Path::new("no/such.so"))).expect_err("nothing to install");
         assert!(missing.contains("cannot copy"), "{missing}");
         fs::remove_dir_all(&prefix).expect("removed");
     }

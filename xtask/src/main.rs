@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use xtask::install::{self, Library};
 use xtask::planted::Choice;
 use xtask::tools::Advisories;
 
@@ -15,8 +16,9 @@ usage: cargo xtask COMMAND
                   benches once each
   docs            build the documentation, warnings refused
   abi [--write]   RocksDB's C interface: stubs, header and page follow crates/terrane-rocksdb/abi.toml
-  install-librocksdb PREFIX [--from LIBRARY]  lay RocksDB's C interface out with header and
-                  pkg-config file; builds it first unless a library is given
+  install-librocksdb PREFIX [--from LIBRARY | --features LIST]  lay RocksDB's C interface out with
+                  header and pkg-config file; builds it first, with features such as zstd, unless a
+                  library is given
   golden VERSION  make the golden stores of a new format version; refuses to overwrite
   planted [NAME | --sample | --write]  the mutation suite: each planted bug must fail its test;
                   --sample runs six of several layers, --write renews docs/planted-bugs.md
@@ -41,9 +43,12 @@ fn main() -> ExitCode {
         ["docs"] => xtask::suites::docs(root),
         ["abi"] => xtask::abi::run(root, false),
         ["abi", "--write"] => xtask::abi::run(root, true),
-        ["install-librocksdb", prefix] => xtask::install::run(root, Path::new(prefix), None),
+        ["install-librocksdb", prefix] => install::run(root, Path::new(prefix), Library::Features("")),
+        ["install-librocksdb", prefix, "--features", features] => {
+            install::run(root, Path::new(prefix), Library::Features(features))
+        }
         ["install-librocksdb", prefix, "--from", library] => {
-            xtask::install::run(root, Path::new(prefix), Some(Path::new(library)))
+            install::run(root, Path::new(prefix), Library::Built(Path::new(library)))
         }
         ["golden", version] => xtask::golden::run(root, version),
         ["planted"] => xtask::planted::run(root, Choice::All, false),
