@@ -44,7 +44,7 @@ use crate::readers::Readers;
 use crate::recover::{Recovered, Recovery};
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
-use crate::settings::{TableSettings, check_default, stored_options};
+use crate::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
 use crate::stalls::Stalls;
 use crate::stats::{Counters, Histograms, add};
 use crate::table::Table;
@@ -354,22 +354,6 @@ pub(crate) fn lost(error: Error, dir: &Path) -> Error {
         }
         _ => error,
     }
-}
-
-/// Checks that what orders a table is what it was made with: a comparator, or functions that encode and decode.
-fn check_kind_of_order(table: &terrane_levels::Table, sense: &crate::Sense) -> Result<()> {
-    if *sense.collation() == table.collation {
-        return Ok(());
-    }
-    let [was, is] = [&table.collation, sense.collation()].map(|collation| match collation.is_bytes() {
-        true => "functions that encode and decode keys",
-        false => "a comparator",
-    });
-    let order = sense.order().map_or("", |order| order.name());
-    Err(Error::invalid(format!(
-        "table {:?}: its key order {order:?} was {was} when it was made, and {is} is given at opening under that name",
-        table.name
-    )))
 }
 
 fn open_tables(

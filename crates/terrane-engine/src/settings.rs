@@ -307,3 +307,19 @@ impl MemoryPlan {
         self.shared_bytes() + self.lent_bytes
     }
 }
+
+/// Checks that what orders a table is what it was made with: a comparator, or functions that encode and decode.
+pub(crate) fn check_kind_of_order(table: &terrane_levels::Table, sense: &Sense) -> Result<()> {
+    if *sense.collation() == table.collation {
+        return Ok(());
+    }
+    let [was, is] = [&table.collation, sense.collation()].map(|collation| match collation.is_bytes() {
+        true => "functions that encode and decode keys",
+        false => "a comparator",
+    });
+    let order = sense.order().map_or("", |order| order.name());
+    Err(Error::invalid(format!(
+        "table {:?}: its key order {order:?} was {was} when it was made, and {is} is given at opening under that name",
+        table.name
+    )))
+}

@@ -359,11 +359,8 @@ impl Comparator for Odd {
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
         let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
-        if left.iter().chain(right).fold(0x811c_9dc5, mix) >> 7 & 1 == 0 {
-            Ordering::Less
-        } else {
-            Ordering::Greater
-        }
+        let hash = left.iter().chain(right).fold(0x811c_9dc5, mix);
+        [Ordering::Less, Ordering::Greater][(hash >> 7 & 1) as usize]
     }
 }
 
@@ -390,7 +387,6 @@ fn a_comparator_that_contradicts_itself_ends_in_no_panic() {
             Err(error) => assert_eq!(error.kind(), Kind::Invalid),
         }
     }
-    // One after the other: some fit between two others, in whatever order those are.
     for number in 0..3000 {
         let before = snapshot.level(Place::Level(2)).map_or(0, |level| level.len());
         match snapshot.apply(vec![Change::Add { place: Place::Level(2), extent: made(number) }]) {
