@@ -7,6 +7,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::Shell;
 use terrane::{Batch, Db, Sync, TableOptions};
@@ -225,11 +226,14 @@ fn a_signal_stops_a_copy_which_then_goes_on() {
     let (shell, library) = (Shell::new(), ours());
     native_source(&shell, 60_000);
     let line = import("new", "old", &library);
-    let child = shell.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while !shell.path("new").exists() {
+    let mut child = shell.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    while !shell.path("new").exists() && child.try_wait().unwrap().is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(300), "the copy neither begins nor ends");
         std::thread::yield_now();
     }
-    // The handler is there before the target is: the process ends in good order, or was done already.
+    // The handler is there before the target is: the process ends in good order, or was done already. Where the loading stops is
+    // what the tests of `commands/copy.rs` see.
     let signal = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     let ended = child.wait_with_output().unwrap();
     assert!(signal.success() || ended.status.success());

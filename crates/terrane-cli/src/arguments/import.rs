@@ -75,7 +75,8 @@ pub struct Import {
     /// RocksDB's shared library, for --from rocksdb; if left out, what TERRANE_ROCKSDB names, or the one that the system has
     #[arg(long, value_name = "FILE", requires = "from")]
     pub library: Option<PathBuf>,
-    /// Options of RocksDB to open the source with, in its syntax, such as merge_operator=uint64add
+    /// Options of RocksDB to open the source with, in its syntax; merge_operator=NAME is for column families whose own one the
+    /// library does not have
     #[arg(long, value_name = "NAME=VALUE;...", requires = "from")]
     pub source_options: Option<String>,
 }

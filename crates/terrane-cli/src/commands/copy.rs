@@ -2,8 +2,9 @@
 //!
 //! 1. Open the source for reading.
 //! 2. Open the target: new, or one in which this copy was stopped.
-//! 3. Each column family: its rows in order, in loads past journal and memory, each followed by how far the copy is.
-//! 4. Read all tables again and compare counts and checksums with what the source gave.
+//! 3. A table for each column family: a name that no table can have costs no copy of the others.
+//! 4. Each column family: its rows in order, in loads past journal and memory, each followed by how far the copy is.
+//! 5. Read all tables again and compare counts and checksums with what the source gave.
 //!
 //! Invariant: a table holds a front of its column family, at least as far as the state says. What is loaded twice, because the
 //! process ended between a load and the state, is the same.
@@ -18,6 +19,7 @@ use terrane::{Db, Table, TableOptions};
 use terrane_base::env::Env;
 use terrane_base::key::{check_key, check_value};
 use terrane_bench::engine::rocksdb::source::{Order, Rows, Source};
+use terrane_format::dump;
 
 use super::copy_state::{State, Tally};
 use super::position::TABLE;
@@ -46,8 +48,7 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     }
     let stop = stop_on_signals()?;
     let path = std::path::absolute(directory).map_err(|error| Failure::file(&command.input, &error))?;
-    let names = source.families().iter().map(|family| family.name.clone());
-    let state = State::new(path.display().to_string(), source.last_change(), names);
+    let state = State::new(path.display().to_string(), source.last_change(), operators(&source));
     let db = open_target(engine, &command.database, &source)?;
     let clock = Env::real().clock;
     let start = clock.now();
@@ -80,6 +81,11 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     out.flush()?;
     db.close()?;
     done
+}
+
+/// The names of the column families, and by which operators their merges are worked out.
+fn operators(source: &Source) -> impl Iterator<Item = (String, Option<String>)> {
+    source.families().iter().map(|family| (family.name.clone(), family.merge_operator.clone()))
 }
 
 fn report(state: &State, out: &mut dyn Write) -> Result<(), Failure> {
@@ -137,7 +143,7 @@ impl<'d> Copy<'d> {
     fn begin(
         db: &'d Db,
         source: &'d Source,
-        mut state: State,
+        state: State,
         stop: Arc<AtomicBool>,
         path: &Path,
     ) -> Result<Option<Self>, Failure> {
@@ -149,19 +155,22 @@ impl<'d> Copy<'d> {
                 db.create_table(TABLE, &TableOptions::new())?
             }
         };
-        match State::read(&positions)? {
-            Some(before) => {
+        let state = match State::read(&positions)? {
+            Some(mut before) => {
                 before.require_same(&state, &path)?;
+                before.take_operators(&state)?;
                 if before.complete {
                     return Ok(None);
                 }
-                state = before;
+                before
             }
             None => {
                 refuse_rows(db, &path)?;
-                state.write(db, &positions)?;
+                state
             }
-        }
+        };
+        // Before anything is merged by its operators.
+        state.write(db, &positions)?;
         let expected = source.families().iter().map(|family| family.keys_estimated).sum();
         let bar = progress_bar(expected);
         bar.set_position(state.rows());
@@ -169,21 +178,28 @@ impl<'d> Copy<'d> {
     }
 
     fn copy_all(&mut self) -> Result<(), Failure> {
-        (0..self.state.families.len()).try_for_each(|index| self.copy_family(index))
+        let families = self.source.families();
+        let tables = families.iter().map(|family| table(self.db, &family.name, family.order));
+        let tables = tables.collect::<Result<Vec<_>, _>>()?;
+        tables.iter().enumerate().try_for_each(|(index, table)| self.copy_family(index, table))
     }
 
-    fn copy_family(&mut self, index: usize) -> Result<(), Failure> {
+    fn copy_family(&mut self, index: usize, table: &Table) -> Result<(), Failure> {
         if self.state.families[index].complete {
             return Ok(());
         }
-        let family = &self.source.families()[index];
-        let table = table(self.db, &family.name, family.order)?;
         let last = self.state.families[index].last()?;
-        let mut rows = self.source.rows(index, last.as_deref());
+        let source = self.source;
+        self.load_rows(index, table, &mut source.rows(index, last.as_deref()))
+    }
+
+    /// Loads the rows of a family, of which the first may be the last one that is there.
+    fn load_rows(&mut self, index: usize, table: &Table, rows: &mut dyn Scan) -> Result<(), Failure> {
         loop {
             let copied = &self.state.families[index];
             let mut load = Load {
-                rows: &mut rows,
+                family: &copied.name,
+                rows,
                 after: copied.last()?,
                 tally: copied.tally.clone(),
                 last: None,
@@ -192,7 +208,7 @@ impl<'d> Copy<'d> {
                 stop: &self.stop,
                 bar: &self.bar,
             };
-            let loaded = self.db.bulk_load(&table, &mut load);
+            let loaded = self.db.bulk_load(table, &mut load);
             let (tally, last, ended) = (load.tally, load.last, load.ended);
             loaded?;
             let copied = &mut self.state.families[index];
@@ -286,9 +302,25 @@ fn table(db: &Db, name: &str, order: Order) -> Result<Table, Failure> {
 /// A key and its value.
 type Row = (Vec<u8>, Vec<u8>);
 
+/// A key and its value where they lie.
+type Shown<'r> = (&'r [u8], &'r [u8]);
+
+/// Rows of a column family, one after the other.
+trait Scan {
+    /// The next row, or none at the end.
+    fn next_row(&mut self) -> Result<Option<Shown<'_>>, Failure>;
+}
+
+impl Scan for Rows<'_> {
+    fn next_row(&mut self) -> Result<Option<Shown<'_>>, Failure> {
+        Rows::next_row(self).map_err(failure)
+    }
+}
+
 /// The rows of one load.
-struct Load<'l, 's> {
-    rows: &'l mut Rows<'s>,
+struct Load<'l> {
+    family: &'l str,
+    rows: &'l mut dyn Scan,
     /// The key before the first row, which is not loaded again.
     after: Option<Vec<u8>>,
     tally: Tally,
@@ -300,7 +332,7 @@ struct Load<'l, 's> {
     bar: &'l ProgressBar,
 }
 
-impl Iterator for Load<'_, '_> {
+impl Iterator for Load<'_> {
     type Item = Row;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -321,14 +353,16 @@ impl Iterator for Load<'_, '_> {
     }
 }
 
-impl Load<'_, '_> {
+impl Load<'_> {
     fn row(&mut self) -> Result<Option<Row>, Failure> {
         loop {
-            let Some((key, value)) = self.rows.next_row().map_err(failure)? else { return Ok(None) };
+            let Some((key, value)) = self.rows.next_row()? else { return Ok(None) };
             if self.after.take().is_some_and(|after| after == key) {
                 continue;
             }
-            check_key(key).and_then(|()| check_value(value))?;
+            check_key(key)
+                .and_then(|()| check_value(value))
+                .map_err(|error| unfit(error, self.family, key))?;
             self.tally.add(key, value);
             self.room = self.room.saturating_sub((key.len() + value.len()) as u64);
             self.last = Some(key.to_vec());
@@ -340,6 +374,11 @@ impl Load<'_, '_> {
     }
 }
 
+/// Says where a row is that no table can have.
+fn unfit(error: terrane::Error, family: &str, key: &[u8]) -> Failure {
+    error.context(format!("column family {family:?}, key {} of {} bytes", dump::text(key), key.len())).into()
+}
+
 /// A bar of rows; on standard error, and only if a person watches.
 fn progress_bar(expected: u64) -> ProgressBar {
     let bar = ProgressBar::new(expected);
@@ -349,3 +388,7 @@ fn progress_bar(expected: u64) -> ProgressBar {
     );
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
+
+#[cfg(test)]
+#[path = "copy_tests.rs"]
+mod tests;

@@ -26,6 +26,9 @@ pub(super) struct State {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Copied {
     pub(super) name: String,
+    /// By which operator its merges are worked out; none where they are refused, so that no row of the table was merged.
+    #[serde(default)]
+    pub(super) merge_operator: Option<String>,
     pub(super) tally: Tally,
     /// The last key, in hexadecimal digits; none before the first load.
     pub(super) last: Option<String>,
@@ -72,8 +75,14 @@ impl Copied {
 
 impl State {
     /// A copy that has not begun.
-    pub(super) fn new(path: String, last_change: u64, names: impl Iterator<Item = String>) -> State {
-        let families = names.map(|name| Copied { name, ..Copied::default() }).collect();
+    pub(super) fn new(
+        path: String,
+        last_change: u64,
+        names_and_operators: impl Iterator<Item = (String, Option<String>)>,
+    ) -> State {
+        let families = names_and_operators
+            .map(|(name, merge_operator)| Copied { name, merge_operator, ..Copied::default() })
+            .collect();
         State { path, last_change, families, complete: false }
     }
 
@@ -104,6 +113,28 @@ impl State {
         Err(Failure::new(Code::Usage, format!("{database} {changed}: remove it, or name a new directory")))
     }
 
+    /// Goes on with the merge operators of `now`, which has the same families.
+    ///
+    /// # Errors
+    /// `Usage` if a family has rows that were merged by another one.
+    pub(super) fn take_operators(&mut self, now: &State) -> Result<(), Failure> {
+        for (family, now) in self.families.iter_mut().zip(&now.families) {
+            match &family.merge_operator {
+                Some(before) if family.tally.rows > 0 && now.merge_operator.as_ref() != Some(before) => {
+                    let by = now.merge_operator.as_deref().unwrap_or("none");
+                    let why = format!(
+                        "table {:?} has rows of a copy with the merge operator {before}, and now it is {by}: go on with the same \
+                         library and --source-options as before, or remove the database and copy again",
+                        family.name
+                    );
+                    return Err(Failure::new(Code::Usage, why));
+                }
+                _ => family.merge_operator.clone_from(&now.merge_operator),
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn rows(&self) -> u64 {
         self.families.iter().map(|family| family.tally.rows).sum()
     }
@@ -130,6 +161,39 @@ mod tests {
         assert_ne!(tally(&[(b"ab", b"c")]), tally(&[(b"a", b"bc")]));
         assert_ne!(tally(&[(b"a", b"1"), (b"b", b"2")]), tally(&[(b"b", b"2"), (b"a", b"1")]));
         assert_eq!(tally(&[(b"a", b"1"), (b"b", b"")]).bytes, 3);
+    }
+
+    #[test]
+    fn rows_of_one_family_are_merged_by_one_operator() {
+        let state = |operator: Option<&str>| {
+            let family = ("f".to_owned(), operator.map(str::to_owned));
+            State::new("source".to_owned(), 1, [family].into_iter())
+        };
+        let begun = |operator, rows| {
+            let mut state = state(operator);
+            state.families[0].tally.rows = rows;
+            state
+        };
+        for (before, rows, now, is_taken) in [
+            (Some("add"), 0, Some("append"), true),
+            (Some("add"), 0, None, true),
+            (None, 7, Some("add"), true),
+            (Some("add"), 7, Some("add"), true),
+            (Some("add"), 7, Some("append"), false),
+            (Some("add"), 7, None, false),
+        ] {
+            let mut found = begun(before, rows);
+            match found.take_operators(&state(now)) {
+                Ok(()) => assert!(is_taken && found.families[0].merge_operator.as_deref() == now),
+                Err(why) => {
+                    assert!(!is_taken && why.code == Code::Usage, "{before:?} {rows} {now:?}");
+                    assert!(found == begun(before, rows), "nothing is changed");
+                }
+            }
+        }
+        let older = r#"{"name":"f","tally":{"rows":1,"bytes":2,"checksum":3},"last":"61","complete":false}"#;
+        let older: Copied = serde_json::from_str(older).expect("a state without an operator");
+        assert_eq!(older.merge_operator, None);
     }
 
     #[test]

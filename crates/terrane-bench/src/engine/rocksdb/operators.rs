@@ -11,6 +11,28 @@ use crate::engine::rocksdb::api::{Api, MergeOperator, Options, Owned, checked};
 use crate::engine::rocksdb::setup;
 use crate::error::Result;
 
+/// The option that names a merge operator.
+pub(super) const OPTION: &str = "merge_operator";
+
+/// The merge operator that an option string names, the last one if there are several, and the string without it.
+pub(super) fn apart(options: &str) -> (Option<String>, String) {
+    let (mut operator, mut others) = (None, Vec::new());
+    let mut depth = 0_i64;
+    // Semicolons within braces are the nested options' own.
+    let parts = options.split(|letter| {
+        depth += i64::from(letter == '{') - i64::from(letter == '}');
+        letter == ';' && depth == 0
+    });
+    for part in parts {
+        match part.split_once('=') {
+            Some((name, value)) if name.trim() == OPTION => operator = Some(value.trim().to_owned()),
+            _ if part.trim().is_empty() => {}
+            _ => others.push(part),
+        }
+    }
+    (operator, others.join(";"))
+}
+
 /// Whether options came with a merge operator: RocksDB leaves a name that it does not know out without a word. A database in
 /// memory is asked to merge, which is refused where there is none.
 pub(super) fn has_one(api: &Arc<Api>, options: &Owned<Options>) -> Result<bool> {
@@ -92,4 +114,29 @@ unsafe extern "C" fn refuse_partial(
         len.write(0);
     }
     null_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_option_of_that_name_is_the_operator() {
+        let apart = |text| {
+            let (operator, others) = apart(text);
+            (operator.unwrap_or_default(), others)
+        };
+        let both = |operator: &str, others: &str| (operator.to_owned(), others.to_owned());
+        assert_eq!(apart(""), both("", ""));
+        assert_eq!(apart("merge_operator=put"), both("put", ""));
+        assert_eq!(apart("a=1; merge_operator = uint64add ;b=2;"), both("uint64add", "a=1;b=2"));
+        let nested = "t={merge_operator=no;x={y=1;}};merge_operator={id=StringAppendOperator;delimiter=,;}";
+        assert_eq!(
+            apart(nested),
+            both("{id=StringAppendOperator;delimiter=,;}", "t={merge_operator=no;x={y=1;}}")
+        );
+        let path = "wal_dir=/merge_operator/x;merge_operator_like=1";
+        assert_eq!(apart(path), both("", path));
+        assert_eq!(apart("merge_operator=a;merge_operator=b"), both("b", ""));
+    }
 }

@@ -1,7 +1,8 @@
 //! A database that another program made with RocksDB, to be read whole: opened for reading, one scan per column family.
 //!
 //! 1. [`Source::open`] finds a library, lists the column families and looks at what the database wrote down of its options.
-//! 2. Each family gets the comparator and the merge operator that are recorded, by name, where the library has them.
+//! 2. Each family gets the comparator and the merge operator that are recorded, by name, where the library has them; the merge
+//!    operator of the given options where it does not.
 //! 3. [`Source::rows`] reads a family in its order, merged, past the block cache.
 //!
 //! A family whose operator the library does not have gets one that refuses every merge ([`operators`]), and so does one without
@@ -27,8 +28,6 @@ use crate::error::{Error, Result};
 const BYTEWISE: &str = "leveldb.BytewiseComparator";
 /// The other one that it brings along.
 const REVERSE: &str = "rocksdb.ReverseBytewiseComparator";
-/// The option that names a merge operator.
-const OPERATOR: &str = "merge_operator";
 /// Bytes that a scan reads at once.
 const READAHEAD_BYTES: usize = 2 << 20;
 
@@ -49,6 +48,8 @@ pub struct Family {
     pub order: Order,
     /// Keys that it has, as RocksDB estimates them.
     pub keys_estimated: u64,
+    /// By which operator its merges are worked out, as an option string names it; none where they are refused.
+    pub merge_operator: Option<String>,
     /// The merge operator that is recorded and that the library does not have.
     operator_missing: Option<String>,
     handle: Owned<ColumnFamily>,
@@ -77,8 +78,8 @@ impl fmt::Debug for Family {
 
 impl Source {
     /// Opens the database in `directory` with the library `library`, or else the one that `TERRANE_ROCKSDB` names or the
-    /// system's loader finds. `options` is an option string of RocksDB for every column family, and may be empty. Nothing is
-    /// written, and no lock is taken: no process may write to the database meanwhile.
+    /// system's loader finds. `options` is an option string of RocksDB for every column family, and may be empty; a merge operator in
+    /// it is that of families for which none is recorded that the library has. Nothing is written, and no lock is taken: no process may write to the database meanwhile.
     ///
     /// # Errors
     /// `Plan` if the library cannot be loaded or lacks a symbol, if the directory holds no database, or if a column family is
@@ -94,17 +95,24 @@ impl Source {
         let path = super::database::path_text(directory)?;
         let names = super::database::listed_families(&api, &path)?;
         let recorded = recorded::read(directory)?;
-        let made = names.iter().map(|name| family_options(&api, name, &recorded, options));
-        let made = made.collect::<Result<Vec<_>>>()?;
         let base = parsed(&api, options).map_err(|why| Error::plan(format!("--source-options: {why}")))?;
+        let given = operators::apart(options);
+        if given.0.is_some() && !operators::has_one(&api, &base)? {
+            return Err(Error::plan(format!(
+                "--source-options {options}: the library has no such merge operator"
+            )));
+        }
+        let made = names.iter().map(|name| family_options(&api, name, &recorded, &given));
+        let made = made.collect::<Result<Vec<_>>>()?;
         let opened = open_for_reading(&api, &base, &path, &names, &made);
         let (db, handles) = opened.map_err(|error| comparator_named(error, &names))?;
-        let (mut all, missing): (Vec<_>, Vec<_>) = made.into_iter().unzip();
+        let (mut all, operators): (Vec<_>, Vec<_>) = made.into_iter().unzip();
         all.push(base);
-        let families = names.iter().zip(missing).zip(handles).map(|((name, operator_missing), handle)| {
+        let families = names.iter().zip(operators).zip(handles).map(|((name, operator), handle)| {
             let order = order(recorded.get(name)).unwrap_or(Order::Bytewise);
             let keys_estimated = keys_estimated(&api, &db, &handle);
-            Family { name: name.clone(), order, keys_estimated, operator_missing, handle }
+            let (merge_operator, operator_missing) = (operator.used, operator.missing);
+            Family { name: name.clone(), order, keys_estimated, merge_operator, operator_missing, handle }
         });
         let families = families.collect();
         let read = scan_options(&api);
@@ -244,37 +252,45 @@ fn comparator_named(error: Error, names: &[String]) -> Error {
     }
 }
 
-/// The options of a family, and the name of the operator that it misses.
+/// The merge operator of a family.
+struct Operator {
+    /// As an option string names it; none where merges are refused.
+    used: Option<String>,
+    /// The one that is recorded, where another or none is used.
+    missing: Option<String>,
+}
+
+/// The options of a family. `given` are a merge operator for where none that is recorded is at hand, and all other options.
 fn family_options(
     api: &Arc<Api>,
     name: &str,
     recorded: &BTreeMap<String, Recorded>,
-    given: &str,
-) -> Result<(Owned<Options>, Option<String>)> {
+    given: &(Option<String>, String),
+) -> Result<(Owned<Options>, Operator)> {
     let recorded = recorded.get(name);
     let order = order(recorded).map_err(|comparator| not_by_bytes(name, comparator))?;
-    let mut texts = Vec::new();
-    if order == Order::Reverse {
-        texts.push(format!("comparator={REVERSE}"));
-    }
-    let recorded = recorded.and_then(|recorded| recorded.merge_operator.as_deref());
-    let operator = match given.contains(OPERATOR) {
-        true => None,
-        false => recorded,
+    let comparator = (order == Order::Reverse).then(|| format!("comparator={REVERSE}"));
+    let others = [comparator.unwrap_or_default(), given.1.clone()];
+    let with = |operator: Option<&String>| {
+        let operator = operator.map(|operator| format!("{}={operator}", operators::OPTION));
+        let texts = others.iter().chain(&operator).filter(|text| !text.is_empty());
+        parsed(api, &texts.map(String::as_str).collect::<Vec<_>>().join(";"))
     };
-    texts.push(given.to_owned());
-    texts.extend(operator.map(|operator| format!("{OPERATOR}={operator}")));
-    texts.retain(|text| !text.is_empty());
-    let options = parsed(api, &texts.join(";"))?;
-    if operators::has_one(api, &options)? {
-        return Ok((options, None));
+    let recorded = recorded.and_then(|recorded| recorded.merge_operator.clone());
+    for operator in [&recorded, &given.0].into_iter().flatten() {
+        // One that the library refuses to understand it does not have.
+        let Ok(options) = with(Some(operator)) else { continue };
+        if operators::has_one(api, &options)? {
+            let missing = recorded.clone().filter(|recorded| recorded != operator);
+            return Ok((options, Operator { used: Some(operator.clone()), missing }));
+        }
     }
-    if given.contains(OPERATOR) {
-        return Err(Error::plan(format!("--source-options {given}: the library has no such merge operator")));
-    }
+    let options = with(None)?;
     // SAFETY: the options are alive, and take the operator over.
-    unsafe { (api.options_set_merge_operator)(options.as_ptr(), operators::refusing(api, operator)) };
-    Ok((options, operator.map(str::to_owned)))
+    unsafe {
+        (api.options_set_merge_operator)(options.as_ptr(), operators::refusing(api, recorded.as_deref()));
+    };
+    Ok((options, Operator { used: None, missing: recorded }))
 }
 
 /// Options that an option string makes of the defaults.
@@ -309,7 +325,7 @@ fn open_for_reading(
     base: &Owned<Options>,
     path: &CStr,
     names: &[String],
-    options: &[(Owned<Options>, Option<String>)],
+    options: &[(Owned<Options>, Operator)],
 ) -> Result<(Owned<Db>, Vec<Owned<ColumnFamily>>)> {
     let texts = names.iter().map(|name| super::database::c_text(name)).collect::<Result<Vec<CString>>>()?;
     let texts: Vec<*const c_char> = texts.iter().map(|name| name.as_ptr()).collect();
