@@ -5,7 +5,7 @@
 //!    operator of the given options where it does not.
 //! 3. [`Source::rows`] reads a family in its order, merged, past the block cache.
 //!
-//! A family whose operator the library does not have gets one that refuses every merge ([`operators`]), and so does one without
+//! A family whose operator the library does not have gets one that refuses every merge (`operators`), and so does one without
 //! an operator: opened with none at all, RocksDB passes by operands in its log without a word.
 //!
 //! Unsafe code: calls of the C interface. Pointers given to it are of objects that [`Source`] or [`Rows`] own, or of buffers
