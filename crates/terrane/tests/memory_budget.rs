@@ -60,41 +60,6 @@ fn a_lower_ceiling_holds_at_once_for_readers_and_writers() {
     db.close().unwrap();
 }
 
-/// As above, with the cache in chunks of huge pages, which are emptied when the limit falls.
-#[test]
-fn a_lower_ceiling_holds_with_chunks_of_huge_pages() {
-    const LOWER: u64 = 160 * MIB;
-    let dir = tempfile::tempdir().unwrap();
-    let options = Options { memory_bytes: 512 * MIB, segment_bytes: 2 * MIB, ..Options::default() };
-    let db = Db::open_with(dir.path().join("data"), &options).unwrap();
-    put_all(&db, 1);
-    db.flush().unwrap();
-    read_all(&db, 1);
-    (0..2).for_each(|_| put_all(&db, 1));
-    assert!(db.stats().memory_bytes > LOWER / 100 * 115, "{}", db.stats().memory_bytes);
-    db.set_memory_bytes(LOWER).unwrap();
-    db.wait_until_quiescent().unwrap();
-    let mut most = 0;
-    for key in 0..ROWS {
-        db.put(&key.to_be_bytes(), &[2; 1000]).unwrap();
-        if key % 64 == 0 {
-            most = most.max(db.stats().memory_bytes);
-        }
-    }
-    assert!(most <= LOWER / 100 * 115, "{most} bytes while it was written");
-    db.flush().unwrap();
-    read_all(&db, 2);
-    assert!(db.stats().memory_bytes <= LOWER / 100 * 115, "{}", db.stats().memory_bytes);
-    let lower = db.stats().cache_bytes;
-    db.set_memory_bytes(512 * MIB).unwrap();
-    (0..2).for_each(|_| read_all(&db, 2));
-    assert!(db.stats().cache_bytes > lower.max(60 * MIB), "{} of {lower}", db.stats().cache_bytes);
-    // Were it on the heap, this would be enough for it.
-    let error = db.set_memory_bytes(48 * MIB).unwrap_err();
-    assert!(error.kind() == Kind::Invalid && error.to_string().contains("chunks of huge pages"), "{error}");
-    db.close().unwrap();
-}
-
 #[test]
 fn it_may_change_while_others_read_and_write() {
     let dir = tempfile::tempdir().unwrap();

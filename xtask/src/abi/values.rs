@@ -68,6 +68,7 @@ a_t = { rust = "A", values = true }
 b_t = { rust = "B", values = true }
 [types]
 opaque = ["a_t", "b_t"]
+names = {}
 [callbacks]
 [constants]
 [[area]]
