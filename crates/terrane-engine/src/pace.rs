@@ -169,12 +169,12 @@ impl Pace {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A clock that stands but for sleeps.
     #[derive(Debug, Default)]
-    struct Sleeps(AtomicU64);
+    pub(crate) struct Sleeps(AtomicU64);
 
     impl Clock for Sleeps {
         fn now(&self) -> Duration {

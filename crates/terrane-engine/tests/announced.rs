@@ -184,13 +184,16 @@ fn what_was_refused_is_told_to_nobody() {
     }
 }
 
-/// Who still has the file of a segment open that was given up is told so: what was void in it nobody knows any more.
+/// Who has a mark in hand that was not decided yet, and whose segment is given up meanwhile, is told so: what was void in it
+/// nobody knows any more.
 #[test]
 fn what_was_void_is_told_to_nobody_whose_segment_was_given_up() {
-    let (_disk, faulty, engine, mark) = failed(&Fault::new(Call::Write, Failure::Full), Kind::Full);
-    faulty.heal();
-    let mut feed = engine.changes(SeqNo(1), FeedOptions::new()).unwrap();
+    let fault = Fault::new(Call::Write, Failure::Full).lasting();
+    let (disk, faulty, engine, mark) = failed(&fault, Kind::Full);
+    let mut feed = Feed::beside(Arc::new(disk), Path::new(DIR), Env::real(), SeqNo(1)).unwrap();
     assert!(feed.try_next().unwrap().is_some(), "the row before it");
+    assert!(feed.try_next().unwrap().is_none(), "it is not decided");
+    faulty.heal();
     let is_given_up = || {
         (0..100u64).for_each(|key| {
             engine.put(TableId::DEFAULT, &key.to_be_bytes(), &[7; 10_000], false).unwrap();

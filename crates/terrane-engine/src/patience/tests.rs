@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 use terrane_base::TableId;
@@ -11,35 +11,18 @@ use terrane_base::options::Options;
 use terrane_device::MemDisk;
 
 use super::*;
+use crate::pace::tests::Sleeps;
 use crate::scan::Bounds;
 use crate::schedule::Schedule;
 use crate::txn::bulk::Span;
 use crate::txn::{Concurrency, Transaction, TransactionOptions};
-
-/// A clock that stands but for sleeps.
-#[derive(Debug, Default)]
-struct ByHand(AtomicU64);
-
-impl Clock for ByHand {
-    fn now(&self) -> Duration {
-        Duration::from_micros(self.0.load(Ordering::Relaxed))
-    }
-
-    fn wall(&self) -> Duration {
-        self.now()
-    }
-
-    fn sleep(&self, duration: Duration) {
-        self.0.fetch_add(duration.as_micros() as u64, Ordering::Relaxed);
-    }
-}
 
 type Loop = Box<dyn FnMut() -> Step + Send>;
 
 /// The background in steps, on the thread of whoever waits; time passes where it has nothing to do.
 #[derive(Default)]
 struct Steps {
-    clock: Arc<ByHand>,
+    clock: Arc<Sleeps>,
     loops: Mutex<Vec<Loop>>,
 }
 
@@ -78,13 +61,13 @@ impl Stepper for Steps {
     }
 }
 
-fn open() -> (Arc<ByHand>, Arc<Engine>) {
+fn open() -> (Arc<Sleeps>, Arc<Engine>) {
     open_with(&Options::default())
 }
 
 /// A database whose background is paused.
-fn open_with(options: &Options) -> (Arc<ByHand>, Arc<Engine>) {
-    let clock = Arc::new(ByHand::default());
+fn open_with(options: &Options) -> (Arc<Sleeps>, Arc<Engine>) {
+    let clock = Arc::new(Sleeps::default());
     let options = Options { memory_bytes: 16 << 20, ..options.clone() };
     let spawn = Arc::new(Steps { clock: clock.clone(), ..Steps::default() });
     let env = Env { clock: clock.clone(), spawn, ..Env::real() };
@@ -139,11 +122,19 @@ fn large(bytes: usize) -> Batch {
     batch
 }
 
+/// Memory is owed, by the default table: so slow that one batch pays for a quarter of a second.
+fn owe(engine: &Engine) {
+    engine.pressure.set_debt(1.0, None, -1.0, false);
+    let table = engine.catalog().require("default").expect("is always there");
+    // A table that has nothing in memory would not owe it.
+    table.pressure.set_light(false);
+}
+
 #[test]
 fn who_is_refused_for_memory_has_paid_nothing() {
     let (_, engine) = open();
-    // So slow that one batch pays for a quarter of a second, and nothing is free.
-    engine.pressure.set_debt(1.0, None, -1.0, false);
+    owe(&engine);
+    // Nothing is free.
     let taken = 2 * engine.budget.write_bytes();
     engine.admitted.fetch_add(taken, Ordering::Relaxed);
     for _ in 0..20 {
@@ -163,8 +154,7 @@ fn who_is_refused_for_extents_that_come_in_has_paid_nothing() {
     let watched = engine.watch_writes();
     let fenced =
         engine.fence_spans(vec![Span::new(&table, (b"a", b"z"))], Duration::ZERO).expect("nobody writes");
-    // So slow that one batch pays for a quarter of a second.
-    engine.pressure.set_debt(1.0, None, -1.0, false);
+    owe(&engine);
     for number in 0..20 {
         let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("extents come in");
         assert_eq!(error.kind(), Kind::TimedOut, "write {number}: {error}");
@@ -206,7 +196,7 @@ fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
 
 const LONGEST: Duration = Duration::from_millis(20);
 
-fn bounded() -> (Arc<ByHand>, Arc<Engine>) {
+fn bounded() -> (Arc<Sleeps>, Arc<Engine>) {
     open_with(&Options { write_wait_max_ms: LONGEST.as_millis() as u64, ..Options::default() })
 }
 
