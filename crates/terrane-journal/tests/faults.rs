@@ -5,6 +5,7 @@
 mod common;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use common::{Manifest, open, put, replay_rows, settings};
 use terrane_base::Kind;
@@ -55,9 +56,13 @@ fn a_failed_background_sync_poisons() {
     // Somebody asks for a sync, so the syncer takes the segment when it is complete.
     journal.commit(&put(b"a", b"1"), true, &mut |_| {}).unwrap();
     faulty.fail(Fault::new(Call::Sync, Failure::Broken).on("000001.seg").lasting());
+    let until = Instant::now() + Duration::from_secs(300);
     let kind = loop {
         match journal.commit(&put(b"b", &[0; 1000]), false, &mut |_| {}) {
-            Ok(_) => std::thread::yield_now(),
+            Ok(_) => {
+                assert!(Instant::now() < until, "the syncer has not met the failure");
+                std::thread::sleep(Duration::from_millis(1));
+            }
             Err(error) => break error.kind(),
         }
     };
@@ -78,6 +83,7 @@ fn a_full_device_refuses_and_recovers() {
             Ok(last) => {
                 acknowledged += 1;
                 assert_eq!(last.0, acknowledged);
+                assert!(acknowledged * 500 < 1 << 30, "the device has room without end");
             }
             Err(error) => break error,
         }

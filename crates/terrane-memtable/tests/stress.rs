@@ -62,8 +62,9 @@ fn readers_see_everything_that_was_there_and_nothing_out_of_order() {
                 let (memtable, work, done, stop) = (&memtable, &work, &done, &stop);
                 scope.spawn(move || read(memtable, work, done, stop, reader));
             }
-            writers.into_iter().for_each(|writer| writer.join().unwrap());
+            let ended: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
             stop.store(true, Ordering::Release);
+            assert!(ended.iter().all(Result::is_ok), "a writer panicked");
         });
         let mut model = Model::default();
         work.iter().flatten().for_each(|record| model.insert(record));

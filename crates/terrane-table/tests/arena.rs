@@ -162,8 +162,9 @@ fn the_limit_holds_while_objects_move() {
                 }
             }
         });
-        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        let ended: Vec<_> = readers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         done.store(true, Ordering::Relaxed);
+        assert!(ended.iter().all(Result::is_ok), "a reader panicked");
     });
     let data_kind = data.cache.usage().kinds[ObjectKind::Data as usize];
     assert!(data_kind.evictions > 0 && data_kind.bypasses < data_kind.misses, "{data_kind:?}");

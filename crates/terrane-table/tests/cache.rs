@@ -93,10 +93,9 @@ fn the_limit_holds_under_threads() {
                     std::thread::yield_now();
                 }
             });
-            for reader in readers {
-                reader.join().unwrap();
-            }
+            let ended: Vec<_> = readers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
             done.store(true, Ordering::Relaxed);
+            assert!(ended.iter().all(Result::is_ok), "a reader panicked");
         });
         let peak = HEAP_PEAK.load(Ordering::Relaxed) - heap_before;
         assert!(peak <= limit as usize + HAND_BYTES, "the heap grew by {peak} bytes with a limit of {limit}");

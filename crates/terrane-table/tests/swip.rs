@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use terrane_table::swip::{Swip, enter};
 
@@ -44,7 +45,9 @@ fn take_out(leave: impl FnOnce(Swip<Noted>) + Send) {
     collect();
     assert!(!dropped.load(Ordering::SeqCst), "dropped while a reader could see it");
     drop(reader);
+    let until = Instant::now() + Duration::from_secs(300);
     while !dropped.load(Ordering::SeqCst) {
+        assert!(Instant::now() < until, "kept though no reader can see it");
         // Another thread's epoch may be open for a moment.
         collect();
         std::thread::yield_now();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use terrane::{Db, Kind, Options};
 
@@ -57,6 +58,40 @@ fn a_lower_ceiling_holds_at_once_for_readers_and_writers() {
     db.flush().unwrap();
     read_all(&db, 3);
     assert!(db.stats().cache_bytes > 40 * MIB, "{}", db.stats().cache_bytes);
+    db.close().unwrap();
+}
+
+/// With the cache in chunks of huge pages, which are emptied as soon as readers and the background leave them.
+#[test]
+fn a_changed_ceiling_holds_with_chunks_of_huge_pages() {
+    const LOWER: u64 = 160 * MIB;
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { memory_bytes: 512 * MIB, segment_bytes: 2 * MIB, ..Options::default() };
+    let db = Db::open_with(dir.path().join("data"), &options).unwrap();
+    put_all(&db, 1);
+    (0..4 * ROWS).for_each(|key| db.put(&(key + ROWS).to_be_bytes(), &[3; 1000]).unwrap());
+    db.flush().unwrap();
+    (0..4 * ROWS).for_each(|key| assert!(db.get(&(key + ROWS).to_be_bytes()).unwrap().is_some()));
+    let before = db.stats().memory_bytes;
+    assert!(before > LOWER / 100 * 115, "{before} bytes are too few to be too much");
+    db.set_memory_bytes(LOWER).unwrap();
+    put_all(&db, 2);
+    db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
+    let until = Instant::now() + Duration::from_secs(300);
+    loop {
+        read_all(&db, 2);
+        let bytes = db.stats().memory_bytes;
+        if bytes <= LOWER / 100 * 115 {
+            break;
+        }
+        assert!(Instant::now() < until, "{bytes} bytes, of {before}");
+    }
+    // Were it on the heap, this would be enough for it.
+    let error = db.set_memory_bytes(48 * MIB).unwrap_err();
+    assert!(error.kind() == Kind::Invalid && error.to_string().contains("chunks of huge pages"), "{error}");
+    db.set_memory_bytes(512 * MIB).unwrap();
+    read_all(&db, 2);
     db.close().unwrap();
 }
 

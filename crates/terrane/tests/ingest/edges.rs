@@ -191,10 +191,10 @@ fn beside_writers_and_readers() {
                 newest = newest.max(most);
             }
         });
-        for file in &files {
-            db.ingest(&[(table, file)], IngestOptions::default()).unwrap();
-        }
+        let came_in =
+            files.iter().try_for_each(|file| db.ingest(&[(table, file)], IngestOptions::default()).map(drop));
         is_done.store(true, ordering);
+        came_in.unwrap();
     });
     assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
 }
