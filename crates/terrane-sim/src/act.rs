@@ -9,7 +9,7 @@ use crate::judge::Event;
 use crate::model::{Change, EXPIRING as EXPIRING_PREFIX};
 use crate::numbers::Numbers;
 use crate::op::{Edit, MARK, MARK_PREFIX, Op, Span, Value, key};
-use crate::order::Between;
+use crate::order::Order;
 use crate::run::Runner;
 
 /// From here on writers may wait for memory: a background that is paused would never give it.
@@ -21,7 +21,7 @@ impl Runner {
         match op {
             Op::Put { table, key, value, sync } => self.put(table, *key, Some(*value), *sync),
             Op::Delete { table, key } => self.put(table, *key, None, false),
-            Op::DeleteRange { table, from, to } => self.delete_range(table, *from, *to),
+            Op::DeleteRange { table, from, to } => drop(self.delete_range(table, *from, *to)),
             Op::Merge { table, key, value, sync } => self.merge(table, *key, *value, *sync),
             Op::Once { table, key, value } => self.put_or_single_delete(table, *key, *value),
             Op::PutFor { table, key, value, millis } => self.put_for(table, *key, *value, *millis),
@@ -89,18 +89,15 @@ impl Runner {
     }
 
     /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well. Where keys that
-    /// expire, or their marks, are among them, a mark is put with it: a print tells nothing of such.
-    pub(crate) fn delete_range(&self, table: &str, from: u64, to: u64) {
+    /// expire, or their marks, are among them, a mark is put with it: a print tells nothing of such. Returns whether it is committed.
+    pub(crate) fn delete_range(&self, table: &str, from: u64, to: u64) -> bool {
         if !self.model.borrow().has_table(table) {
-            return;
+            return false;
         }
         let db = self.db();
-        let is_turned = db.table(table).is_ok_and(|table| crate::order::is_turned(&table));
-        let Some(Between { first, behind, keys }) =
-            crate::order::range_in_order(is_turned, &key(from), &key(to))
-        else {
-            return;
-        };
+        let (first, behind) = (key(from), key(to));
+        let order = self.model.borrow().order(table);
+        let Some(keys) = order.keys_between(&first, &behind) else { return false };
         let mut changes: Vec<Change> = keys.into_iter().map(|key| (table.to_owned(), key, None)).collect();
         let needs_mark =
             |key: &Vec<u8>| key.starts_with(EXPIRING_PREFIX) || key.starts_with(MARK_PREFIX.as_bytes());
@@ -123,7 +120,7 @@ impl Runner {
                 return self.write_batch_through(&batch);
             }
             db.write(&batch, Sync::No).map(drop)
-        });
+        })
     }
 
     fn write_batch(&self, edits: &[Edit], sync: bool) {
@@ -235,9 +232,11 @@ impl Runner {
         if self.model.borrow().has_table(name) {
             return;
         }
-        self.change_table(name, true, || {
+        let drawn = drawn_options(options);
+        let order = Order::of(&drawn).unwrap_or(self.order);
+        self.change_table(Event::new(name, true, order), || {
             let synced = self.model.borrow().now();
-            let created = self.db().create_table(name, &table_options(options)).map(drop);
+            let created = self.db().create_table(name, &table_options(&drawn)).map(drop);
             if created.is_ok() {
                 self.note_durable(synced);
             }
@@ -248,12 +247,15 @@ impl Runner {
     fn drop_table(&self, name: &str) {
         if name != "default" && self.model.borrow().has_table(name) {
             self.replica.borrow_mut().dropped.insert(name.to_owned());
-            self.change_table(name, false, || self.db().drop_table(name));
+            let order = self.model.borrow().order(name);
+            self.change_table(Event::new(name, false, order), || self.db().drop_table(name));
         }
     }
 
-    fn change_table(&self, name: &str, is_created: bool, change: impl FnOnce() -> terrane::Result<()>) {
-        self.life.borrow_mut().events.push(Event::new(name, is_created));
+    fn change_table(&self, event: Event, change: impl FnOnce() -> terrane::Result<()>) {
+        let Event { table, is_created, order, .. } = &event;
+        let (name, is_created) = (&**table, *is_created);
+        self.life.borrow_mut().events.push(event.clone());
         let changed = change();
         if self.disk().has_crashed() {
             return;
@@ -275,7 +277,7 @@ impl Runner {
         life.changed.extend(done);
         drop(life);
         let mut model = self.model.borrow_mut();
-        if is_created { model.create_table(name) } else { model.drop_table(name) }
+        if is_created { model.create_table_in(name, *order) } else { model.drop_table(name) }
     }
 
     fn take_snapshot(&self, name: u64) {
@@ -348,12 +350,12 @@ impl Runner {
 }
 
 /// Options of a table's own, drawn from a seed; none for 0.
-fn table_options(seed: u64) -> TableOptions {
-    if seed == 0 {
-        return TableOptions::new();
-    }
-    let drawn = crate::options::random_table_options(&mut Numbers::new(seed));
-    drawn.into_iter().fold(TableOptions::new(), |options, (name, value)| {
-        options.set(&name, &value).expect("generated options are valid")
+fn drawn_options(seed: u64) -> Vec<(String, String)> {
+    if seed == 0 { Vec::new() } else { crate::options::random_table_options(&mut Numbers::new(seed)) }
+}
+
+fn table_options(drawn: &[(String, String)]) -> TableOptions {
+    drawn.iter().fold(TableOptions::new(), |options, (name, value)| {
+        options.set(name, value).expect("generated options are valid")
     })
 }

@@ -1,19 +1,19 @@
 //! What a user does with whole ranges: files and sorted loads that come in, extents that are dropped, sizes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane::{ExtentFileWriter, IngestOptions, Kind, Table};
+use terrane::{ExtentFileWriter, IngestOptions, Kind};
 use terrane_device::Disk as _;
 
 use crate::fault::Crash;
 use crate::model::Change;
 use crate::numbers::Numbers;
-use crate::op::{KEYS_MAX, Op, Span, Value, Way, all_keys, key};
-use crate::order::{is_turned, turned};
+use crate::op::{KEYS_MAX, Op, Span, Value, Way, key};
+use crate::order::{KEY_ORDER, Order};
 use crate::run::Runner;
 use crate::script::parse;
 
@@ -92,8 +92,10 @@ fn rows_of(seed: u64, has_deletes: bool) -> Rows {
 }
 
 /// The rows in the order of a table.
-fn sorted<'r>(table: &Table, rows: &'r Rows) -> Box<dyn Iterator<Item = Row<'r>> + 'r> {
-    if is_turned(table) { Box::new(rows.iter().rev()) } else { Box::new(rows.iter()) }
+fn sorted(order: Order, rows: &Rows) -> Vec<Row<'_>> {
+    let mut rows: Vec<_> = rows.iter().collect();
+    rows.sort_by(|(left, _), (right, _)| order.cmp(left, right));
+    rows
 }
 
 impl Runner {
@@ -156,10 +158,11 @@ impl Runner {
 
     fn write_file(&self, path: &str, table: &str, rows: &Rows) -> terrane::Result<()> {
         let mut options = self.options();
-        options.set("key_order", self.db().table(table)?.key_order())?;
+        let order = self.model.borrow().order(table);
+        options.set(KEY_ORDER, order.name())?;
         let orders = crate::order::orders()?;
         let mut file = ExtentFileWriter::create_on(Arc::new(self.disk()), path, &options, &orders)?;
-        for (key, value) in sorted(&self.db().table(table)?, rows) {
+        for (key, value) in sorted(order, rows) {
             match value {
                 Some(value) => file.put(key, value)?,
                 None => file.delete(key)?,
@@ -187,12 +190,13 @@ impl Runner {
             return;
         }
         let rows = rows_of(seed, false);
+        let order = self.model.borrow().order(name);
         let changes: Vec<Change> =
             rows.iter().map(|(key, value)| (name.to_owned(), key.clone(), value.clone())).collect();
         let db = self.db();
         let is_in = self.write(changes.clone(), true, |_| {
             let table = db.table(name)?;
-            let rows = sorted(&table, &rows);
+            let rows = sorted(order, &rows).into_iter();
             db.bulk_load(&table, rows.map(|(key, value)| (key, value.as_deref().unwrap_or_default())))
                 .map(drop)
         });
@@ -203,16 +207,13 @@ impl Runner {
 
     /// Drops the extents of a range that was deleted before: nobody may notice.
     pub(crate) fn drop_extents(&self, name: &str, from: u64, to: u64) {
-        self.delete_range(name, from, to);
-        let (start, end) = (key(from), key(to));
-        if self.disk().has_crashed() || !self.model.borrow().has_table(name) || start >= end {
+        let is_deleted = self.delete_range(name, from, to);
+        if !is_deleted || self.disk().has_crashed() || !self.model.borrow().has_table(name) {
             return;
         }
+        let (start, end) = (key(from), key(to));
         let db = self.db();
-        let dropped = db.table(name).and_then(|table| {
-            let (first, behind) = turned(&table, (&start, &end));
-            table.delete_files_in_range(&first[..]..&behind[..])
-        });
+        let dropped = db.table(name).and_then(|table| table.delete_files_in_range(&start[..]..&end[..]));
         match dropped {
             // Snapshots, and iterators of what goes on around this.
             Err(error) if error.kind() == Kind::Busy => {
@@ -234,15 +235,14 @@ impl Runner {
         let (start, end) = (key(from), key(to));
         let db = self.db();
         let range = (Bound::Included(&start[..]), Bound::Excluded(&end[..]));
-        let estimate = db.table(name).and_then(|table| table.approximate_count(turned(&table, range)));
+        let estimate = db.table(name).and_then(|table| table.approximate_count(range));
         if self.disk().has_crashed() {
             return;
         }
+        let within = self.model.borrow().order(name).keys_between(&start, &end).unwrap_or_default();
         match estimate {
-            Ok(estimate) if start < end => {
+            Ok(estimate) if !within.is_empty() => {
                 let model = self.model.borrow();
-                // Some numbers stand for the same key.
-                let within: BTreeSet<_> = all_keys().filter(|key| (&start..&end).contains(&key)).collect();
                 let rows =
                     within.iter().filter(|key| model.get(name, key, model.now()).is_some()).count() as u64;
                 if estimate.value + estimate.error < rows {

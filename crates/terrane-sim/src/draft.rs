@@ -7,7 +7,6 @@ use terrane::Table;
 use crate::model::Model;
 use crate::numbers::Numbers;
 use crate::op::{EXPIRING, KEYS_MAX, KEYS_OF_KIND, MARK, MERGED, ONCE, Value, key};
-use crate::order::{Between, is_turned, range_in_order};
 use crate::overlay::{Edit, Overlay, What};
 
 /// The number of a key: of few, so that they meet, of all, or of a kind.
@@ -65,8 +64,9 @@ pub(crate) fn draw_edit(
                 1 => (draw_key(numbers), draw_key(numbers)),
                 _ => (MERGED + numbers.below(3), MERGED + 2 + numbers.below(3)),
             };
-            match range_in_order(is_turned(table), &key(from), &key(to)) {
-                Some(Between { first, behind, keys }) => What::DeleteRange { first, behind, keys },
+            let (first, behind) = (key(from), key(to));
+            match model.order(&name).keys_between(&first, &behind) {
+                Some(keys) => What::DeleteRange { first, behind, keys },
                 None => What::Put { key: key(from % KEYS_MAX), value },
             }
         }

@@ -65,6 +65,10 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     let has_journal = climate != Climate::Fair || !numbers.one_in(6);
     let mut options = random_options(&mut numbers);
     options.push(crate::special::operator());
+    let mut ordered = Numbers::part(seed, 13);
+    if ordered.one_in(4) {
+        options.push(crate::order::draw_compared(&mut ordered));
+    }
     if !has_journal {
         crate::options::without_journal(&mut options);
     }

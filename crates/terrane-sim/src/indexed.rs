@@ -8,7 +8,6 @@ use crate::attempt::STEPS_MAX;
 use crate::draft::{draw_edit, draw_key, mark};
 use crate::numbers::Numbers;
 use crate::op::key;
-use crate::order::{self, facing};
 use crate::overlay::{Edits as _, Overlay};
 use crate::run::Runner;
 
@@ -137,12 +136,10 @@ impl Draft<'_> {
         let mut turns = Numbers::new(self.numbers.draw());
         let way = self.numbers.below(3);
         self.runner.did("indexed batch: scan");
-        let turned = order::turned(&table, bounds);
         let rows = match &snapshot {
-            Some(snapshot) => self.batch.range_at(snapshot, &table, turned),
-            None => self.batch.range(&table, turned),
+            Some(snapshot) => self.batch.range_at(snapshot, &table, bounds),
+            None => self.batch.range(&table, bounds),
         };
-        let rows = facing(&table, rows);
         let rows: Vec<_> = match way {
             0 => rows.collect::<terrane::Result<_>>()?,
             1 => rows.rev().collect::<terrane::Result<_>>()?,

@@ -4,20 +4,23 @@
 use terrane::{Db, Kind};
 
 use crate::model::{Change, EXPIRING, Model, Print};
+use crate::order::Order;
 
 /// A table created, or dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) table: String,
     pub(crate) is_created: bool,
+    /// In which order its keys lie.
+    pub(crate) order: Order,
     /// It takes back what was done before: a table that is there again has its old rows.
     pub(crate) is_undone: bool,
 }
 
 impl Event {
     /// A table is created, or dropped.
-    pub(crate) fn new(table: &str, is_created: bool) -> Self {
-        Event { table: table.to_owned(), is_created, is_undone: false }
+    pub(crate) fn new(table: &str, is_created: bool, order: Order) -> Self {
+        Event { table: table.to_owned(), is_created, order, is_undone: false }
     }
 }
 
@@ -70,7 +73,11 @@ impl From<terrane::Error> for Verdict {
 /// Sets the model to what was found.
 pub(crate) fn adopt(model: &mut Model, found: &Found, allowed: &Allowed) {
     for event in &found.events {
-        if event.is_created { model.create_table(&event.table) } else { model.drop_table(&event.table) }
+        if event.is_created {
+            model.create_table_in(&event.table, event.order);
+        } else {
+            model.drop_table(&event.table);
+        }
     }
     if found.commits > allowed.acked {
         model.write(allowed.extra.as_deref().unwrap_or_default());
@@ -85,11 +92,11 @@ pub(crate) fn judge(db: &Db, model: &Model, allowed: &Allowed) -> Result<Found, 
     let mut prints = Vec::new();
     for name in model.tables() {
         if !events.iter().any(|event| event.table == name) {
-            prints.push((print_of(db, &name)?, name));
+            prints.push((print_of(db, &name, model.order(&name))?, name));
         }
     }
     for event in events.iter().filter(|event| event.is_created) {
-        let print = print_of(db, &event.table)?;
+        let print = print_of(db, &event.table, event.order)?;
         if print != Print::default() && !event.is_undone {
             return Err(Verdict::Wrong(format!("table {:?} was just created and has rows", event.table)));
         }
@@ -123,9 +130,13 @@ fn judge_tables(db: &Db, model: &Model, allowed: &Allowed) -> Result<Vec<Event>,
     if is_right { Ok(happened) } else { Err(format!("tables {names:?}, expected {expected:?}")) }
 }
 
-fn print_of(db: &Db, name: &str) -> Result<Print, Verdict> {
+fn print_of(db: &Db, name: &str, order: Order) -> Result<Print, Verdict> {
     let table = db.table(name)?;
-    let mut cursor = crate::order::Facing::new(&table, table.cursor());
+    if table.key_order() != order.name() {
+        let found = table.key_order();
+        return Err(Verdict::Wrong(format!("table {name:?} has the order {found:?}, expected {order:?}")));
+    }
+    let mut cursor = table.cursor();
     let mut print = Print::default();
     let mut before: Option<Vec<u8>> = None;
     cursor.seek_first()?;
@@ -133,7 +144,7 @@ fn print_of(db: &Db, name: &str) -> Result<Print, Verdict> {
         if !key.starts_with(EXPIRING) {
             print.add(key, value);
         }
-        if before.as_deref().is_some_and(|before| before >= key) {
+        if before.as_deref().is_some_and(|before| order.cmp(before, key).is_ge()) {
             return Err(Verdict::Wrong(format!("table {name:?}: key {key:?} comes after {before:?}")));
         }
         before = Some(key.to_vec());

@@ -8,6 +8,7 @@ use crate::generate::{Climate, generate_in};
 use crate::numbers::Numbers;
 use crate::op::Op;
 use crate::options::random_options;
+use crate::order::Order;
 use crate::script::Script;
 use crate::{Outcome, run};
 
@@ -65,6 +66,7 @@ fn variant(script: &Script, number: u64) -> Script {
     let mut numbers = Numbers::part(script.seed, 100 + number);
     let mut options = random_options(&mut numbers);
     options.push(crate::special::operator());
+    options.extend(Order::of(&script.options).map(crate::order::option));
     if number % 5 == 4 {
         crate::options::without_journal(&mut options);
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use crate::numbers::{hash, mix};
+use crate::order::{Order, Placed};
 
 /// What keys begin with whose values expire. Their values begin with the moment, 8 bytes, in milliseconds. What is there
 /// depends on the moment of the read, so prints leave them out: every commit of one changes another key as well.
@@ -46,10 +47,14 @@ fn row_hash(key: &[u8], value: &[u8]) -> u64 {
     mix(hash(key).rotate_left(1) ^ mix(hash(value)))
 }
 
+/// The ends of a range.
+type Bounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
+
 /// One life of a table.
 #[derive(Clone, Debug, Default)]
 struct Life {
-    rows: BTreeMap<Vec<u8>, Versions>,
+    order: Order,
+    rows: BTreeMap<Placed, Versions>,
     /// The print after each moment that changed it; empty before the first.
     prints: Vec<(u64, Print)>,
 }
@@ -61,7 +66,7 @@ impl Life {
     }
 
     fn write(&mut self, moment: u64, key: &[u8], value: Option<&[u8]>) {
-        let versions = self.rows.entry(key.to_vec()).or_default();
+        let versions = self.rows.entry(Placed::new(self.order, key)).or_default();
         if key.starts_with(EXPIRING) {
             versions.push((moment, value.map(<[u8]>::to_vec)));
             return;
@@ -78,6 +83,17 @@ impl Life {
             Some((at, last)) if *at == moment => *last = print,
             _ => self.prints.push((moment, print)),
         }
+    }
+
+    /// The rows within bounds; none where the range ends before it begins, where `BTreeMap::range` panics.
+    fn range<'m>(
+        &'m self,
+        bounds: Bounds<'_>,
+    ) -> impl DoubleEndedIterator<Item = (&'m [u8], &'m Versions)> + use<'m> {
+        let place = |bound: Bound<&[u8]>| bound.map(|key| Placed::new(self.order, key));
+        let (lower, upper) = (place(bounds.0), place(bounds.1));
+        let rows = (!is_empty_range(&lower, &upper)).then(|| self.rows.range((lower, upper)));
+        rows.into_iter().flatten().map(|(placed, versions)| (placed.key(), versions))
     }
 
     fn roll_back(&mut self, moment: u64) {
@@ -104,8 +120,13 @@ impl Model {
     /// A model with the default table.
     #[must_use]
     pub fn new() -> Self {
+        Model::in_order(Order::Bytes)
+    }
+
+    /// A model whose default table has this order.
+    pub(crate) fn in_order(order: Order) -> Self {
         let mut model = Model::default();
-        model.create_table("default");
+        model.create_table_in("default", order);
         model
     }
 
@@ -126,9 +147,19 @@ impl Model {
         self.tables.contains_key(name)
     }
 
-    /// Adds an empty table.
+    /// In which order the keys of a table lie; in that of bytes for a table that is not there.
+    pub(crate) fn order(&self, table: &str) -> Order {
+        self.life(table).map(|life| life.order).unwrap_or_default()
+    }
+
+    /// Adds an empty table, in the order of bytes.
     pub fn create_table(&mut self, name: &str) {
-        self.lives.insert(self.next_life, Life::default());
+        self.create_table_in(name, Order::Bytes);
+    }
+
+    /// Adds an empty table.
+    pub(crate) fn create_table_in(&mut self, name: &str, order: Order) {
+        self.lives.insert(self.next_life, Life { order, ..Life::default() });
         self.tables.insert(name.to_owned(), self.next_life);
         self.next_life += 1;
     }
@@ -197,7 +228,8 @@ impl Model {
     /// The value of a key at a moment.
     #[must_use]
     pub fn get(&self, table: &str, key: &[u8], at: u64) -> Option<&[u8]> {
-        self.visible(key, self.life(table)?.rows.get(key)?, at)
+        let life = self.life(table)?;
+        self.visible(key, life.rows.get(&Placed::new(life.order, key))?, at)
     }
 
     /// What is to be seen of the versions of a key.
@@ -210,30 +242,27 @@ impl Model {
     /// Whether a key was written or removed after a moment that is not forgotten.
     #[must_use]
     pub fn changed_since(&self, table: &str, key: &[u8], moment: u64) -> bool {
-        let versions = self.life(table).and_then(|life| life.rows.get(key));
+        let life = self.life(table);
+        let versions = life.and_then(|life| life.rows.get(&Placed::new(life.order, key)));
         versions.and_then(|versions| versions.last()).is_some_and(|(at, _)| *at > moment)
     }
 
     /// Whether a key of a range was written or removed after a moment that is not forgotten.
     #[must_use]
     pub fn has_changed_in(&self, table: &str, bounds: (Bound<&[u8]>, Bound<&[u8]>), moment: u64) -> bool {
-        let life = if is_empty_range(&bounds) { None } else { self.life(table) };
-        let mut rows = life.into_iter().flat_map(|life| life.rows.range::<[u8], _>(bounds));
+        let mut rows = self.life(table).into_iter().flat_map(|life| life.range(bounds));
         rows.any(|(_, versions)| versions.last().is_some_and(|(at, _)| *at > moment))
     }
 
-    /// The rows of a range at a moment, in key order.
+    /// The rows of a range at a moment, in the table's order.
     pub fn rows<'m>(
         &'m self,
         table: &str,
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
         at: u64,
     ) -> impl DoubleEndedIterator<Item = (&'m [u8], &'m [u8])> {
-        let life = if is_empty_range(&bounds) { None } else { self.life(table) };
-        let rows = life.map(|life| life.rows.range::<[u8], _>(bounds));
-        rows.into_iter()
-            .flatten()
-            .filter_map(move |(key, versions)| Some((&key[..], self.visible(key, versions, at)?)))
+        let rows = self.life(table).into_iter().flat_map(move |life| life.range(bounds));
+        rows.filter_map(move |(key, versions)| Some((key, self.visible(key, versions, at)?)))
     }
 
     /// [`Model::rows`], copied.
@@ -261,8 +290,7 @@ fn visible(versions: &Versions, at: u64) -> Option<&[u8]> {
     versions.iter().rev().find(|(moment, _)| *moment <= at).and_then(|(_, value)| value.as_deref())
 }
 
-/// `BTreeMap::range` panics on a range whose start is behind its end; a database answers with nothing.
-fn is_empty_range((lower, upper): &(Bound<&[u8]>, Bound<&[u8]>)) -> bool {
+fn is_empty_range(lower: &Bound<Placed>, upper: &Bound<Placed>) -> bool {
     match (lower, upper) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
         (Bound::Included(from), Bound::Included(to)) => from > to,

@@ -3,6 +3,7 @@
 use terrane_engine::TABLE_OPTIONS;
 
 use crate::numbers::Numbers;
+use crate::order::{self, Order};
 
 /// Options at random, most of them as small as they can be. Together they never contradict each other.
 pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
@@ -100,7 +101,12 @@ pub(crate) fn random_table_options(numbers: &mut Numbers) -> Vec<(String, String
     let own = all.filter(|(name, _)| TABLE_OPTIONS.contains(&&**name) && numbers.one_in(2));
     let mut own: Vec<_> = own.collect();
     if numbers.one_in(3) {
-        own.push(crate::order::draw(numbers));
+        own.push(order::draw_encoded(numbers));
+    } else if numbers.one_in(2) {
+        own.push(order::draw_compared(numbers));
+    } else if numbers.one_in(4) {
+        // Beside a database whose own tables have another one.
+        own.push(order::option(Order::Bytes));
     }
     own
 }

@@ -1,107 +1,152 @@
-//! Orders of keys for tables of a run. The model knows the order of bytes alone.
+//! Orders of keys for tables of a run, each with the comparison that the model sorts by. None of them is taken from what the
+//! engine encodes.
 //!
-//! * One in which every byte takes two. It is the order of bytes, but no key is kept as it is: one that passes the border
-//!   uncoded in either direction is found.
-//! * The reverse order, looked at from its end.
+//! * That of bytes; once more with keys in which every byte takes two, so that one that passes the border uncoded in either
+//!   direction is found.
+//! * The reverse one.
+//! * Two comparators that no encoding gives away: by length alone, which leaves most of the order to the bytes of keys that
+//!   it calls equal, and by the decimal number in a key's text, then from the last byte to the first.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane::{Cursor, Db, Env, Error, KeyOrder, KeyOrders, Options, Result, Row, Table};
+use terrane::{Comparator, Db, Env, Error, KeyOrder, KeyOrders, Options, Result};
 use terrane_device::Disk;
 
 use crate::numbers::Numbers;
 use crate::op::all_keys;
 
-const REVERSE: &str = "reverse";
+/// The option that names one.
+pub(crate) const KEY_ORDER: &str = "key_order";
 
-/// The option of a table that has one of them.
-pub(crate) fn draw(numbers: &mut Numbers) -> (String, String) {
-    let name = if numbers.one_in(2) { REVERSE } else { Halves.name() };
-    ("key_order".to_owned(), name.to_owned())
+/// In which order the keys of a table lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    #[default]
+    Bytes,
+    Halves,
+    Reverse,
+    Length,
+    Numbers,
 }
 
-/// Whether a table has the reverse order.
-pub(crate) fn is_turned(table: &Table) -> bool {
-    table.key_order() == REVERSE
+impl Order {
+    const ALL: [Order; 5] = [Order::Bytes, Order::Halves, Order::Reverse, Order::Length, Order::Numbers];
+
+    /// As tables name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Order::Bytes => "bytewise",
+            Order::Halves => "sim.halves",
+            Order::Reverse => "reverse",
+            Order::Length => "sim.length",
+            Order::Numbers => "sim.numbers",
+        }
+    }
+
+    /// The one that options ask for; that of bytes if they ask for none.
+    pub(crate) fn of(options: &[(String, String)]) -> Option<Order> {
+        let name = options.iter().rev().find(|(name, _)| name == KEY_ORDER).map(|(_, value)| value)?;
+        Some(Order::ALL.into_iter().find(|order| order.name() == name).expect("the orders of a run"))
+    }
+
+    /// Whether it is a comparison: its keys with one prefix lie anywhere.
+    pub(crate) fn is_compared(self) -> bool {
+        matches!(self, Order::Length | Order::Numbers)
+    }
+
+    /// How two keys relate. What a comparator calls equal lies in the order of bytes.
+    pub(crate) fn cmp(self, left: &[u8], right: &[u8]) -> Ordering {
+        match self {
+            Order::Bytes | Order::Halves => left.cmp(right),
+            Order::Reverse => right.cmp(left),
+            Order::Length => by_length(left, right).then_with(|| left.cmp(right)),
+            Order::Numbers => by_numbers(left, right).then_with(|| left.cmp(right)),
+        }
+    }
+
+    /// Whether a key lies in a range.
+    pub(crate) fn holds(self, (lower, upper): (Bound<&[u8]>, Bound<&[u8]>), key: &[u8]) -> bool {
+        let is_above = match lower {
+            Bound::Unbounded => true,
+            Bound::Included(lower) => self.cmp(lower, key).is_le(),
+            Bound::Excluded(lower) => self.cmp(lower, key).is_lt(),
+        };
+        let is_below = match upper {
+            Bound::Unbounded => true,
+            Bound::Included(upper) => self.cmp(key, upper).is_le(),
+            Bound::Excluded(upper) => self.cmp(key, upper).is_lt(),
+        };
+        is_above && is_below
+    }
+
+    /// The keys that a run may have from one to before another one. `None` if that is nothing.
+    pub(crate) fn keys_between(self, from: &[u8], to: &[u8]) -> Option<Vec<Vec<u8>>> {
+        let range = (Bound::Included(from), Bound::Excluded(to));
+        let keys: BTreeSet<_> = all_keys().filter(|key| self.holds(range, key)).collect();
+        self.cmp(from, to).is_lt().then(|| keys.into_iter().collect())
+    }
 }
 
-/// Rows in the order of bytes, from both ends.
-pub(crate) type Rows<'r> = Box<dyn DoubleEndedIterator<Item = Result<Row>> + 'r>;
-
-/// The rows of a table in the order of bytes.
-pub(crate) fn facing<'r>(table: &Table, rows: impl DoubleEndedIterator<Item = Result<Row>> + 'r) -> Rows<'r> {
-    if is_turned(table) { Box::new(rows.rev()) } else { Box::new(rows) }
+fn by_length(left: &[u8], right: &[u8]) -> Ordering {
+    left.len().cmp(&right.len())
 }
 
-/// A range of keys in the order of a table.
-pub(crate) struct Between {
-    pub(crate) first: Vec<u8>,
-    pub(crate) behind: Vec<u8>,
-    /// Those that a run may have there.
-    pub(crate) keys: Vec<Vec<u8>>,
+fn by_numbers(left: &[u8], right: &[u8]) -> Ordering {
+    number_in(left).cmp(&number_in(right)).then_with(|| left.iter().rev().cmp(right.iter().rev()))
 }
 
-/// The keys between two keys. `None` if that is nothing.
-pub(crate) fn range_in_order(is_turned: bool, start: &Vec<u8>, end: &Vec<u8>) -> Option<Between> {
-    if start >= end {
-        return None;
-    }
-    // In the reverse order the range begins at the greater key, and then that is in it.
-    let (first, behind) = if is_turned { (end, start) } else { (start, end) };
-    let is_within = |key: &Vec<u8>| (start < key && key < end) || key == first;
-    let keys: BTreeSet<_> = all_keys().filter(is_within).collect();
-    Some(Between { first: first.clone(), behind: behind.clone(), keys: keys.into_iter().collect() })
+/// The number that the decimal digits of a text make; the greatest that there is if it is greater.
+fn number_in(text: &[u8]) -> u64 {
+    let digits = text.iter().filter(|byte| byte.is_ascii_digit());
+    digits.fold(0, |number, digit| number.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
 }
 
-/// The two ends of a range of the order of bytes, in that of a table.
-pub(crate) fn turned<T>(table: &Table, (lower, upper): (T, T)) -> (T, T) {
-    if is_turned(table) { (upper, lower) } else { (lower, upper) }
+/// A key where it lies among those of its table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    order: Order,
+    key: Vec<u8>,
 }
 
-/// A cursor that goes by the order of bytes.
-pub(crate) struct Facing {
-    cursor: Cursor,
-    is_turned: bool,
+impl Placed {
+    pub(crate) fn new(order: Order, key: &[u8]) -> Self {
+        Placed { order, key: key.to_vec() }
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
 }
 
-impl Facing {
-    pub(crate) fn new(table: &Table, cursor: Cursor) -> Self {
-        Facing { cursor, is_turned: is_turned(table) }
+impl Ord for Placed {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order.cmp(&self.key, &other.key)
     }
+}
 
-    pub(crate) fn refresh(&mut self) {
-        self.cursor.refresh();
+impl PartialOrd for Placed {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
+}
 
-    pub(crate) fn row(&self) -> Option<(&[u8], &[u8])> {
-        self.cursor.row()
-    }
+/// The option of a table that has an order that is encoded.
+pub(crate) fn draw_encoded(numbers: &mut Numbers) -> (String, String) {
+    option(if numbers.one_in(2) { Order::Reverse } else { Order::Halves })
+}
 
-    pub(crate) fn next(&mut self) -> Result<()> {
-        if self.is_turned { self.cursor.prev() } else { self.cursor.next() }
-    }
+/// The option of a table, or of a database, that has a comparator.
+pub(crate) fn draw_compared(numbers: &mut Numbers) -> (String, String) {
+    option(if numbers.one_in(2) { Order::Length } else { Order::Numbers })
+}
 
-    pub(crate) fn prev(&mut self) -> Result<()> {
-        if self.is_turned { self.cursor.next() } else { self.cursor.prev() }
-    }
-
-    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        if self.is_turned { self.cursor.seek_back(key) } else { self.cursor.seek(key) }
-    }
-
-    pub(crate) fn seek_back(&mut self, key: &[u8]) -> Result<()> {
-        if self.is_turned { self.cursor.seek(key) } else { self.cursor.seek_back(key) }
-    }
-
-    pub(crate) fn seek_first(&mut self) -> Result<()> {
-        if self.is_turned { self.cursor.seek_last() } else { self.cursor.seek_first() }
-    }
-
-    pub(crate) fn seek_last(&mut self) -> Result<()> {
-        if self.is_turned { self.cursor.seek_first() } else { self.cursor.seek_last() }
-    }
+/// The option that names an order.
+pub(crate) fn option(order: Order) -> (String, String) {
+    (KEY_ORDER.to_owned(), order.name().to_owned())
 }
 
 /// Opens a database of a run.
@@ -114,7 +159,28 @@ pub(crate) fn open(disk: Arc<dyn Disk>, path: impl AsRef<Path>, options: &Option
 
 /// The orders that tables of a run may name.
 pub(crate) fn orders() -> Result<KeyOrders> {
-    KeyOrders::new().with(Arc::new(Halves))
+    let compared = |order, function| Arc::new(Compared { order, function });
+    KeyOrders::new()
+        .with(Arc::new(Halves))?
+        .with_comparator(compared(Order::Length, by_length))?
+        .with_comparator(compared(Order::Numbers, by_numbers))
+}
+
+/// One that compares.
+#[derive(Debug)]
+struct Compared {
+    order: Order,
+    function: fn(&[u8], &[u8]) -> Ordering,
+}
+
+impl Comparator for Compared {
+    fn name(&self) -> &str {
+        self.order.name()
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        (self.function)(left, right)
+    }
 }
 
 /// The upper half of a byte, then the lower one.
@@ -123,7 +189,7 @@ struct Halves;
 
 impl KeyOrder for Halves {
     fn name(&self) -> &str {
-        "sim.halves"
+        Order::Halves.name()
     }
 
     fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {

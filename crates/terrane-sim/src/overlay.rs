@@ -90,14 +90,17 @@ impl Overlay {
         at: u64,
     ) -> Vec<Row> {
         let mut rows: BTreeMap<Vec<u8>, Vec<u8>> = model.range(table, bounds, at).into_iter().collect();
-        let own = self.rows.keys().filter(|(of, key)| of == table && holds(bounds, key));
+        let order = model.order(table);
+        let own = self.rows.keys().filter(|(of, key)| of == table && order.holds(bounds, key));
         for place in own {
             match self.get(model, place, at) {
                 Some(value) => drop(rows.insert(place.1.clone(), value)),
                 None => drop(rows.remove(&place.1)),
             }
         }
-        rows.into_iter().collect()
+        let mut rows: Vec<Row> = rows.into_iter().collect();
+        rows.sort_by(|(left, _), (right, _)| order.cmp(left, right));
+        rows
     }
 
     /// What a commit now changes.
@@ -105,21 +108,6 @@ impl Overlay {
         let change = |place: &Place| (place.0.clone(), place.1.clone(), self.get(model, place, model.now()));
         self.rows.keys().map(change).collect()
     }
-}
-
-/// Whether a key lies in a range.
-pub(crate) fn holds((lower, upper): (Bound<&[u8]>, Bound<&[u8]>), key: &[u8]) -> bool {
-    let is_above = match lower {
-        Bound::Unbounded => true,
-        Bound::Included(lower) => lower <= key,
-        Bound::Excluded(lower) => lower < key,
-    };
-    let is_below = match upper {
-        Bound::Unbounded => true,
-        Bound::Included(upper) => key <= upper,
-        Bound::Excluded(upper) => key < upper,
-    };
-    is_above && is_below
 }
 
 /// A change of one table.

@@ -2,10 +2,11 @@
 //! replica goes on where it was, and once it was told everything it has what the database has.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use terrane::{Change, ChangeKind, Db, FeedOptions, Kind, Result, SeqNo};
 
-use crate::order::facing;
+use crate::order::Order;
 use crate::run::Runner;
 
 /// Keys that expire at moments of their own; whether they are there is asked elsewhere.
@@ -28,7 +29,7 @@ impl Default for Replica {
 
 impl Replica {
     /// Returns whether that was all: what came in as extents is not told.
-    fn apply(&mut self, change: &Change<'_>) -> bool {
+    fn apply(&mut self, change: &Change<'_>, order_of: &dyn Fn(&str) -> Order) -> bool {
         let Some(table) = change.table else { return true };
         let rows = self.rows.entry(table.to_owned()).or_default();
         match change.kind {
@@ -37,12 +38,8 @@ impl Replica {
             // The tables' operator appends.
             ChangeKind::Merge { key, operand } => rows.entry(key.to_vec()).or_default().extend(operand),
             ChangeKind::DeleteRange { start, end } => {
-                // In the table's order, which may be the reverse one.
-                let is_within = |key: &[u8]| match start < end {
-                    true => start <= key && key < end,
-                    false => end < key && key <= start,
-                };
-                rows.retain(|key, _| !is_within(key));
+                let (order, range) = (order_of(table), (Bound::Included(start), Bound::Excluded(end)));
+                rows.retain(|key, _| !order.holds(range, key));
             }
             ChangeKind::Ingest => return false,
             _ => {}
@@ -65,7 +62,7 @@ impl Replica {
     }
 
     /// Applies what there is; a difference if everything was told and something is not as in the database.
-    fn go_on(&mut self, db: &Db) -> Result<Option<String>> {
+    fn go_on(&mut self, db: &Db, order_of: &dyn Fn(&str) -> Order) -> Result<Option<String>> {
         let mut changes = db.changes_with(self.next, FeedOptions::new().durable_only(true))?;
         for batch in changes.by_ref() {
             let batch = batch?;
@@ -73,7 +70,7 @@ impl Replica {
                 return Ok(Some(format!("batch {} was told twice", batch.first_seq())));
             }
             let mut is_whole = true;
-            batch.changes().for_each(|change| is_whole &= self.apply(&change));
+            batch.changes().for_each(|change| is_whole &= self.apply(&change, order_of));
             if !is_whole {
                 return self.copy(db).map(|()| None);
             }
@@ -89,8 +86,9 @@ impl Replica {
             let lives = |key: &[u8]| !key.starts_with(EXPIRING);
             let mut expected = own.iter().filter(|(key, _)| lives(key));
             let table = db.table(&name)?;
-            for row in facing(&table, snapshot.iter(&table)) {
-                let (key, value) = row?;
+            // Whether they lie in their order is asked elsewhere.
+            let found = snapshot.iter(&table).collect::<Result<BTreeMap<_, _>>>()?;
+            for (key, value) in found {
                 if lives(&key) && expected.next() != Some((&key, &value)) {
                     return Ok(Some(format!(
                         "table {name:?}: a replica differs at \"{}\"",
@@ -115,7 +113,7 @@ impl Runner {
             return;
         };
         let mut replica = self.replica.take();
-        let outcome = replica.go_on(&db);
+        let outcome = replica.go_on(&db, &|table| self.model.borrow().order(table));
         // A device that lied, or bytes that rotted, may have taken what was said to survive.
         let (counted, struck) = (self.outcome.get(), self.struck());
         let is_doubtful =

@@ -23,6 +23,7 @@ use crate::judge::{Allowed, Event};
 use crate::model::{Change, Model};
 use crate::numbers::Trace;
 use crate::op::Op;
+use crate::order::Order;
 use crate::outcome::Outcome;
 use crate::panics;
 use crate::replica::Replica;
@@ -160,6 +161,8 @@ pub(crate) struct Runner {
     /// Whether writes and point reads go through cores.
     pub(crate) is_through: Cell<bool>,
     pub(crate) has_journal: bool,
+    /// The order of the default table, and of those that name none.
+    pub(crate) order: Order,
     /// What changes make of nothing.
     pub(crate) replica: RefCell<Replica>,
     /// Checkpoints that are there.
@@ -182,12 +185,13 @@ impl Runner {
             options.set(name, value).unwrap_or_else(|error| panic!("option {name}={value}: {error}"));
         }
         let has_journal = options.journal == terrane::JournalMode::File;
+        let order = Order::of(&script.options).unwrap_or_default();
         Runner {
             disk: RefCell::new(SimDisk::new(world.clone(), MemDisk::new())),
             world,
             options: RefCell::new(options),
             db: RefCell::default(),
-            model: RefCell::new(Model::new()),
+            model: RefCell::new(Model::in_order(order)),
             life: RefCell::new(Life::new(0)),
             failure: RefCell::default(),
             outcome: Cell::default(),
@@ -199,6 +203,7 @@ impl Runner {
             is_plain: Cell::new(false),
             is_through: Cell::new(false),
             has_journal,
+            order,
             replica: RefCell::default(),
             made: RefCell::default(),
             kept: RefCell::default(),

@@ -1,10 +1,13 @@
 //! Simulated runs: each follows from its seed, to the last call, and every answer is the model's.
 //!
 //! `TERRANE_SIM_SEEDS` and `TERRANE_SIM_START` say which seeds (default: 600 from 0), `TERRANE_SIM_OPERATIONS` how many operations
-//! each has (default 300). A failure prints the script of the run; `terrane sim --replay` does it again.
+//! each has (default 300). A failure prints the script of the run and a short one that fails, too; `terrane sim --replay` does them again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use terrane_sim::{Climate, Outcome, Script, generate, generate_in, run};
+use terrane_sim::{Climate, Outcome, Script, generate, generate_in, run, shrink};
+
+/// Runs in which a script that fails is made shorter.
+const SHRINK_RUNS: u64 = 600;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().unwrap())
@@ -12,7 +15,10 @@ fn number(name: &str, default: u64) -> u64 {
 
 fn do_run(seed: u64, script: &Script) -> Outcome {
     run(script).unwrap_or_else(|failure| {
-        panic!("seed {seed}, operation {}: {}\n{script}", failure.at, failure.message)
+        let short = shrink(script, SHRINK_RUNS).map_or_else(String::new, |(script, failure)| {
+            format!("in short, operation {}: {}\n{script}", failure.at, failure.message)
+        });
+        panic!("seed {seed}, operation {}: {}\n{script}\n{short}", failure.at, failure.message)
     })
 }
 

@@ -8,7 +8,6 @@ use super::{Attempt, Step};
 use crate::draft::{draw_edit, draw_key, draw_value};
 use crate::numbers::Numbers;
 use crate::op::{KEYS_MAX, MERGED, Op, key};
-use crate::order::{self, facing};
 use crate::overlay::{Edit, Edits as _, Place, What};
 
 impl Attempt<'_> {
@@ -102,7 +101,8 @@ impl Attempt<'_> {
     pub(super) fn scan_in(&mut self, running: &Transaction) -> Step {
         let table = self.table();
         let (one, other) = (key(draw_key(&mut self.numbers)), key(draw_key(&mut self.numbers)));
-        let (lower, upper) = if one < other { (one, other) } else { (other, one) };
+        let order = self.runner.model.borrow().order(table.name());
+        let (lower, upper) = if order.cmp(&one, &other).is_lt() { (one, other) } else { (other, one) };
         let mut bound =
             |key: Vec<u8>| if self.numbers.one_in(3) { Bound::Unbounded } else { Bound::Included(key) };
         let (lower, upper) = (bound(lower), bound(upper));
@@ -116,13 +116,10 @@ impl Attempt<'_> {
         let way = self.numbers.below(3);
         let mut turns = Numbers::new(self.numbers.draw());
         self.runner.did("transaction: scan");
-        let rows = running.range(&table, order::turned(&table, bounds)).and_then(|rows| {
-            let rows = facing(&table, rows);
-            match way {
-                0 => rows.take(limit).collect(),
-                1 => rows.rev().take(limit).collect::<terrane::Result<Vec<_>>>(),
-                _ => crate::read::both_ends(rows, &mut turns),
-            }
+        let rows = running.range(&table, bounds).and_then(|rows| match way {
+            0 => rows.take(limit).collect(),
+            1 => rows.rev().take(limit).collect::<terrane::Result<Vec<_>>>(),
+            _ => crate::read::both_ends(rows, &mut turns),
         });
         let rows = self.judge("a scan", rows, false)?;
         if way == 1 {
@@ -134,10 +131,11 @@ impl Attempt<'_> {
         rows.iter().for_each(|(key, value)| self.runner.note_row(key, value));
         if rows != expected && !self.runner.disk().has_crashed() {
             self.wrong(format!(
-                "scan from {lower:?} to {upper:?} of {:?}, way {way}: {} rows, expected {}",
+                "scan from {lower:?} to {upper:?} of {:?} ({order:?}), way {way}: {} rows, expected {}{}",
                 table.name(),
                 rows.len(),
-                expected.len()
+                expected.len(),
+                crate::read::first_difference(&rows, &expected)
             ));
         }
         Ok(())
