@@ -94,6 +94,7 @@ bugs! {
     FoldAcrossSnapshot: "merges: snapshots", "a compaction folds operands across a snapshot", "terrane-compaction folding readers_see_the_same";
     FoldAcrossRangeDelete: "merges: range deletes", "a compaction folds an operand with what a range delete hides", "terrane merge_operators a_range_delete_ends";
     ForgetKeyOrder: "key orders: a table keeps its order", "the order that the database gives a new table is not stored with it", "terrane key_orders an_order_is_stored";
+    NarrowByBytes: "key orders: comparators are asked", "where a comparator orders the keys, what range deletes leave clear is narrowed by bytes", "terrane-sim simulate every_answer";
     ReadExpired: "time to live: reads", "what has expired is shown until a compaction drops it", "terrane time_to_live what_has_expired";
     DropExpired: "time to live: what is older", "what has expired is dropped where older versions lie below", "terrane time_to_live nothing_older";
     KeepOldVeil: "renewed scans: range deletes", "a refreshed cursor does not see range deletes that came meanwhile", "terrane range_deletes a_refreshed_cursor";

@@ -133,11 +133,13 @@ impl Region {
 
     /// Narrows the region to what lies within other ends, too.
     fn narrow(&mut self, from: Vec<u8>, to: Option<Vec<u8>>) {
-        if self.collation.lt(&self.from, &from) {
+        let by_bytes = terrane_base::planted!(NarrowByBytes);
+        let collation = if by_bytes { Collation::bytes() } else { &self.collation };
+        if collation.lt(&self.from, &from) {
             self.from = from;
         }
         if let Some(to) = to
-            && self.to.as_ref().is_none_or(|own| self.collation.lt(&to, own))
+            && self.to.as_ref().is_none_or(|own| collation.lt(&to, own))
         {
             self.to = Some(to);
         }
