@@ -20,6 +20,9 @@ use crate::overlay::{Overlay, Place};
 use crate::run::Runner;
 use crate::script::parse;
 
+/// How long one may take that expires: longer than all that it does takes, if nobody waits.
+const EXPIRES_AFTER: Duration = Duration::from_secs(3600);
+
 /// Steps of a transaction or an indexed batch, at most.
 pub(crate) const STEPS_MAX: u64 = 12;
 
@@ -63,10 +66,18 @@ type Seen = (String, Bound<Vec<u8>>, Bound<Vec<u8>>);
 struct Attempt<'r> {
     runner: &'r Runner,
     numbers: Numbers,
+    /// What came later is drawn here, and moves none of the numbers that a seed stands for.
+    aside: Numbers,
     tables: Vec<Table>,
     options: TransactionOptions,
     /// What it sees; of one that reads what is committed, when it began.
     moment: u64,
+    /// It has seen or locked something: what it sees does not move any more.
+    has_begun: bool,
+    /// More time has passed than it may take.
+    is_late: bool,
+    /// Somebody has taken a lock from it since.
+    is_lost: bool,
     overlay: Overlay,
     /// Changes as they were at each savepoint.
     saved: Vec<Overlay>,
@@ -74,8 +85,10 @@ struct Attempt<'r> {
     reads: BTreeMap<Place, u64>,
     /// Some of them were read for update.
     has_claims: bool,
-    /// Keys that it has locked, and those of ranges that nobody else may write into.
+    /// Keys that it has locked.
     locked: BTreeSet<Place>,
+    /// Those of ranges that it deletes, and nobody else may write into.
+    fenced: BTreeSet<Place>,
     /// Ranges that must be as they were.
     scans: Vec<Seen>,
 }
@@ -95,12 +108,21 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> TransactionOptions {
     }
 }
 
+/// What was added to the options later, drawn from a stream of its own. Nobody waits here, so no circle is there to be found.
+fn add_later_options(options: &mut TransactionOptions, aside: &mut Numbers) {
+    options.finds_deadlocks = aside.one_in(2);
+    options.keeps_snapshot = aside.one_in(2);
+    options.expires_after = aside.one_in(4).then_some(EXPIRES_AFTER);
+}
+
 impl Runner {
     /// Does a transaction.
     pub(crate) fn transact(&self, tables: &[String], seed: u64) {
         let Some(tables) = self.tables_of(tables) else { return };
         let mut numbers = Numbers::new(seed);
-        let options = random_options(&mut numbers);
+        let mut aside = numbers.aside();
+        let mut options = random_options(&mut numbers);
+        add_later_options(&mut options, &mut aside);
         self.did(match options.concurrency {
             Concurrency::Optimistic => "transaction: optimistic",
             _ => "transaction: pessimistic",
@@ -112,14 +134,19 @@ impl Runner {
         let attempt = Attempt {
             runner: self,
             numbers,
+            aside,
             tables,
             options,
             moment: self.model.borrow().now(),
+            has_begun: false,
+            is_late: false,
+            is_lost: false,
             overlay: Overlay::default(),
             saved: Vec::new(),
             reads: BTreeMap::new(),
             has_claims: false,
             locked: BTreeSet::new(),
+            fenced: BTreeSet::new(),
             scans: Vec::new(),
         };
         // What comes in the middle of calls must not write: it could wait for the locks.
@@ -145,9 +172,12 @@ impl Runner {
 
 impl Attempt<'_> {
     fn run(mut self, mut running: Transaction, seed: u64) -> Step {
-        // What it sees is fixed by the first read, also where it moves on with a first lock.
-        self.read_in(&running)?;
+        // What it sees is fixed by its first read; without one it may move on with the first lock.
+        if !self.aside.one_in(3) {
+            self.read_in(&running)?;
+        }
         for _ in 0..self.numbers.below(STEPS_MAX) {
+            self.between_steps();
             match self.numbers.below(16) {
                 0..3 => self.read_in(&running)?,
                 3..9 => self.write_in(&mut running)?,
@@ -185,15 +215,45 @@ impl Attempt<'_> {
         self.runner.model.borrow().changed_since(&place.0, &place.1, moment)
     }
 
-    /// Whether a lock must be refused: somebody has changed the key after what the transaction sees.
-    fn lock_is_stale(&self, place: &Place) -> bool {
-        self.is_pessimistic()
-            && self.has_moment()
-            && !self.locked.contains(place)
-            && self.changed_since(place, self.moment)
+    /// It sees something, or keeps it for its commit.
+    fn begin(&mut self) {
+        self.has_begun = true;
     }
 
-    /// Whether the commit must be refused.
+    /// It has locked something: if that was the first, what it sees is as it is now.
+    fn begin_with_lock(&mut self) {
+        if !self.has_begun && !self.options.keeps_snapshot {
+            let now = self.runner.model.borrow().now();
+            if now > self.moment {
+                self.runner.did("transaction: moved on with its first lock");
+            }
+            self.moment = now;
+        }
+        self.has_begun = true;
+    }
+
+    /// Why a lock must be refused: somebody has changed the key after what the transaction sees, or may take its locks.
+    fn lock(&mut self, place: &Place) -> Option<Kind> {
+        if !self.is_pessimistic() {
+            self.begin();
+            return None;
+        }
+        if self.is_lost {
+            return Some(Kind::TooOld);
+        }
+        self.begin_with_lock();
+        let is_new = !self.locked.contains(place) && !self.fenced.contains(place);
+        let is_stale = self.has_moment() && is_new && self.changed_since(place, self.moment);
+        self.locked.insert(place.clone());
+        is_stale.then_some(Kind::Conflict)
+    }
+
+    /// Why the commit must be refused.
+    fn refusal(&self) -> Option<Kind> {
+        if self.is_late { Some(Kind::TooOld) } else { self.is_stale().then_some(Kind::Conflict) }
+    }
+
+    /// Whether what it wrote, read or scanned has changed.
     fn is_stale(&self) -> bool {
         if self.overlay.is_empty() && !self.has_claims {
             // What only reads is of the moment that it saw.
@@ -213,23 +273,26 @@ impl Attempt<'_> {
     }
 
     /// Holds the end of a step against what was expected.
-    fn judge<T>(&self, what: &str, done: terrane::Result<T>, is_stale: bool) -> Step<T> {
-        match done {
-            Ok(_) if is_stale && !self.runner.disk().has_crashed() => {
-                self.wrong(format!("{what} did not see that something had changed"));
+    fn judge<T>(&self, what: &str, done: terrane::Result<T>, refusal: Option<Kind>) -> Step<T> {
+        match (done, refusal) {
+            (Ok(_), Some(refusal)) if !self.runner.disk().has_crashed() => {
+                self.wrong(format!("{what} is done, and was to be refused ({refusal:?})"));
                 Err(Over)
             }
-            Ok(done) => Ok(done),
-            Err(error) => {
-                self.refused(what, &error, is_stale);
+            (Ok(done), _) => Ok(done),
+            (Err(error), refusal) => {
+                self.refused(what, &error, refusal);
                 Err(Over)
             }
         }
     }
 
-    fn refused(&self, what: &str, error: &Error, is_stale: bool) {
-        if error.kind() == Kind::Conflict && is_stale {
-            return self.runner.did("transaction: conflict");
+    fn refused(&self, what: &str, error: &Error, refusal: Option<Kind>) {
+        if refusal == Some(error.kind()) {
+            return self.runner.did(match error.kind() {
+                Kind::Conflict => "transaction: conflict",
+                _ => "transaction: too late",
+            });
         }
         self.runner.met(&format!("{what} of a transaction, {}", self.level()), error);
     }

@@ -74,6 +74,10 @@ pub const NAMES: [&str; NAME_COUNT] = [
     "transaction: scan",
     "transaction: savepoint",
     "transaction: write of another beside it",
+    "transaction: wanted by another one",
+    "transaction: moved on with its first lock",
+    "transaction: lock taken away",
+    "transaction: too late",
     "transaction: committed",
     "transaction: conflict",
     "transaction: rolled back",
@@ -102,7 +106,7 @@ pub const NAMES: [&str; NAME_COUNT] = [
 ];
 
 /// How many there are.
-const NAME_COUNT: usize = 90;
+const NAME_COUNT: usize = 94;
 
 /// Counts by kind.
 #[derive(Clone, Copy, Debug)]

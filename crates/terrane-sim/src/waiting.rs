@@ -132,21 +132,30 @@ impl Runner {
         self.is_transacting.set(false);
     }
 
-    /// Nobody gets what an opening found prepared.
+    /// Nobody gets what an opening found prepared: neither what is changed first, perhaps by a range delete, nor what is last.
     fn judge_locks(&self, names: &[String]) {
-        let first = self.waiting.borrow().first().and_then(|one| one.changes.last().cloned());
-        let Some((table, key, _)) = first.filter(|_| !names.is_empty()) else { return };
-        if self.struck().sum() > 0
-            || !self.disk().faults().is_empty()
-            || !self.model.borrow().has_table(&table)
-        {
+        let is_calm = self.struck().sum() == 0 && self.disk().faults().is_empty();
+        if names.is_empty() || !is_calm {
             return;
         }
+        let ends = self
+            .waiting
+            .borrow()
+            .first()
+            .map(|one| [one.changes.first().cloned(), one.changes.last().cloned()]);
+        for (table, key, _) in ends.into_iter().flatten().flatten() {
+            if self.model.borrow().has_table(&table) && !self.disk().has_crashed() {
+                self.judge_lock(&table, &key);
+            }
+        }
+    }
+
+    fn judge_lock(&self, table: &str, key: &[u8]) {
         let options = TransactionOptions { lock_timeout: Duration::ZERO, ..TransactionOptions::default() };
         let db = self.db();
         let attempt = || {
             let mut other = db.transaction(&options)?;
-            other.put(&db.table(&table)?, &key, b"other")?;
+            other.put(&db.table(table)?, key, b"other")?;
             other.commit(Sync::No)
         };
         self.is_transacting.set(true);

@@ -31,13 +31,13 @@ impl Attempt<'_> {
     }
 
     fn commit(mut self, running: Transaction) -> Step {
-        let is_stale = self.is_stale();
+        let refusal = self.refusal();
         let sync = self.numbers.one_in(8) && self.runner.has_journal;
         let mode = if sync { Sync::Yes } else { Sync::No };
-        if is_stale || self.overlay.is_empty() {
+        if refusal.is_some() || self.overlay.is_empty() {
             self.runner.make_room();
             let now = self.runner.model.borrow().now();
-            self.judge("a commit", running.commit(mode), is_stale)?;
+            self.judge("a commit", running.commit(mode), refusal)?;
             if sync {
                 self.runner.note_durable(now);
             }
@@ -53,17 +53,17 @@ impl Attempt<'_> {
 
     /// Both phases, with something in between. What is between them may be the end of the process.
     fn prepare(mut self, running: Transaction, seed: u64) -> Step {
-        let is_stale = self.is_stale();
+        let refusal = self.refusal();
         let changes = self.overlay.changes(&self.runner.model.borrow());
         let name = name_of(seed);
         let now = self.runner.model.borrow().now();
         self.runner.make_room();
-        if !is_stale {
+        if refusal.is_none() {
             self.runner.waiting.borrow_mut().push(Waiting::new(&name, changes));
         }
         let prepared = running.prepare(&name);
         let is_sure = prepared.is_ok();
-        self.judge("a prepare", prepared, is_stale)?;
+        self.judge("a prepare", prepared, refusal)?;
         if self.is_over() || !is_sure {
             return Err(Over);
         }
@@ -90,7 +90,7 @@ impl Attempt<'_> {
 
     /// Without a journal nothing can be prepared: what is read and what becomes of it is the same nevertheless.
     fn end_unprepared(mut self, running: Transaction, seed: u64) -> Step {
-        if self.is_stale() {
+        if self.refusal().is_some() {
             return self.commit(running);
         }
         let (runner, ends) = (self.runner, self.between());

@@ -2,9 +2,10 @@
 
 use std::ops::Bound;
 
-use terrane::{Table, Transaction};
+use terrane::{Kind, Sync, Table, Transaction};
+use terrane_base::env::Clock as _;
 
-use super::{Attempt, Step};
+use super::{Attempt, EXPIRES_AFTER, Step, random_options};
 use crate::draft::{draw_edit, draw_key, draw_value};
 use crate::numbers::Numbers;
 use crate::op::{KEYS_MAX, MERGED, Op, key};
@@ -20,16 +21,20 @@ impl Attempt<'_> {
         if self.has_moment() { self.moment } else { self.runner.model.borrow().now() }
     }
 
-    /// Notes that a key was claimed, and tells whether that must be refused.
-    fn claim(&mut self, place: &Place) -> bool {
-        if self.is_pessimistic() {
-            let is_stale = self.lock_is_stale(place);
-            self.locked.insert(place.clone());
-            return is_stale;
+    /// Which moment a read would see that begins with a lock.
+    fn at_with_lock(&self) -> u64 {
+        let moves_on = self.is_pessimistic() && !self.has_begun && !self.options.keeps_snapshot;
+        if moves_on { self.runner.model.borrow().now() } else { self.at() }
+    }
+
+    /// Notes that a key was claimed, and tells why that must be refused.
+    fn claim(&mut self, place: &Place) -> Option<Kind> {
+        let refusal = self.lock(place);
+        if !self.is_pessimistic() {
+            let since = self.at();
+            self.reads.entry(place.clone()).or_insert(since);
         }
-        let since = self.at();
-        self.reads.entry(place.clone()).or_insert(since);
-        false
+        refusal
     }
 
     pub(super) fn read_in(&mut self, running: &Transaction) -> Step {
@@ -37,19 +42,19 @@ impl Attempt<'_> {
         let place = (table.name().to_owned(), key(number));
         let is_open = self.overlay.is_open(&place);
         let for_update = self.numbers.one_in(4);
-        let is_stale = match for_update {
-            true => {
-                self.has_claims = true;
-                self.claim(&place)
-            }
-            false => self.is_serializable() && is_open && self.claim(&place),
+        self.has_claims |= for_update;
+        let refusal = if for_update || self.is_serializable() && is_open {
+            self.claim(&place)
+        } else {
+            self.begin();
+            None
         };
         let read = match for_update {
             true => running.get_for_update(&table, &place.1, self.numbers.one_in(2)),
             false => running.get(&table, &place.1),
         };
         self.runner.did(if for_update { "transaction: read for update" } else { "transaction: read" });
-        let found = self.judge("a read", read, is_stale)?.map(terrane::Value::into_vec);
+        let found = self.judge("a read", read, refusal)?.map(terrane::Value::into_vec);
         let expected = self.overlay.get(&self.runner.model.borrow(), &place, self.at());
         self.runner.note_answer(found.as_deref());
         if found != expected && !self.runner.disk().has_crashed() {
@@ -63,7 +68,7 @@ impl Attempt<'_> {
         let edit = {
             let model = self.runner.model.borrow();
             let clock = self.runner.wall_millis();
-            let at = if self.has_moment() { self.moment } else { model.now() };
+            let at = self.at_with_lock();
             draw_edit(&mut self.numbers, &table, &self.overlay, &model, at, clock)
         };
         self.edit(running, &table, &edit)
@@ -71,34 +76,32 @@ impl Attempt<'_> {
 
     /// Makes a change.
     pub(super) fn edit(&mut self, running: &mut Transaction, table: &Table, edit: &Edit) -> Step {
-        let is_stale = match (&edit.what, edit.what.key()) {
-            (_, Some(key)) => {
-                let place = (edit.table.clone(), key.clone());
-                let is_stale = self.lock_is_stale(&place);
-                if self.is_pessimistic() {
-                    self.locked.insert(place);
-                }
-                is_stale
-            }
+        let refusal = match (&edit.what, edit.what.key()) {
+            (_, Some(key)) => self.lock(&(edit.table.clone(), key.clone())),
             (What::DeleteRange { keys, .. }, _) if self.is_pessimistic() => {
+                self.begin_with_lock();
                 let places: Vec<Place> = keys.iter().map(|key| (edit.table.clone(), key.clone())).collect();
                 // The fence asks whether anything of the range was changed, locked before or not: what is locked was not.
                 let is_stale =
                     self.has_moment() && places.iter().any(|place| self.changed_since(place, self.moment));
-                self.locked.extend(places);
-                is_stale
+                self.fenced.extend(places);
+                is_stale.then_some(Kind::Conflict)
             }
-            _ => false,
+            _ => {
+                self.begin();
+                None
+            }
         };
         let made = running.edit(table, &edit.what);
         self.runner.did(&format!("transaction: {}", edit.what.name()));
-        self.judge("a write", made, is_stale)?;
+        self.judge("a write", made, refusal)?;
         self.overlay.make(edit);
         Ok(())
     }
 
     /// Scans a range that begins and ends at keys of the run. A serializable one to its end: then the whole range was seen.
     pub(super) fn scan_in(&mut self, running: &Transaction) -> Step {
+        self.begin();
         let table = self.table();
         let (one, other) = (key(draw_key(&mut self.numbers)), key(draw_key(&mut self.numbers)));
         let order = self.runner.model.borrow().order(table.name());
@@ -121,7 +124,7 @@ impl Attempt<'_> {
             1 => rows.rev().take(limit).collect::<terrane::Result<Vec<_>>>(),
             _ => crate::read::both_ends(rows, &mut turns),
         });
-        let rows = self.judge("a scan", rows, false)?;
+        let rows = self.judge("a scan", rows, None)?;
         if way == 1 {
             expected.reverse();
         }
@@ -147,7 +150,7 @@ impl Attempt<'_> {
             running.mark();
             self.saved.push(self.overlay.clone());
         } else if let Some(overlay) = self.saved.pop() {
-            self.judge("a savepoint", running.go_back(), false)?;
+            self.judge("a savepoint", running.go_back(), None)?;
             self.overlay = overlay;
         }
         Ok(())
@@ -170,15 +173,55 @@ impl Attempt<'_> {
         let sync = self.numbers.one_in(12) && self.runner.has_journal;
         let place = (table.clone(), key(number));
         let op = match self.numbers.below(8) {
-            0 if self.locked.is_empty() => {
+            0 if self.locked.is_empty() && self.fenced.is_empty() => {
                 Op::DeleteRange { table, from: number, to: draw_key(&mut self.numbers) }
             }
-            _ if self.locked.contains(&place) => return,
+            _ if self.fenced.contains(&place) => return,
+            // Who is late loses the lock to who wants it.
+            _ if self.locked.contains(&place) && !self.is_late => return,
             0 | 1 => Op::Delete { table, key: number },
             _ if number >= MERGED => Op::Merge { table, key: number, value, sync },
             _ => Op::Put { table, key: number, value, sync },
         };
         self.runner.did("transaction: write of another beside it");
+        if self.locked.contains(&place) {
+            self.runner.did("transaction: lock taken away");
+            self.is_lost = true;
+        }
         self.runner.use_database(&op);
+    }
+
+    /// What may go on between any two steps: its time ends, or somebody wants what it has.
+    pub(super) fn between_steps(&mut self) {
+        if self.options.expires_after.is_some() && !self.is_late && self.aside.one_in(6) {
+            self.runner.world.sleep(2 * EXPIRES_AFTER);
+            self.is_late = true;
+        }
+        if self.aside.one_in(4) && !self.is_late {
+            self.want();
+        }
+    }
+
+    /// Another transaction wants a key that this one has locked, or that lies in a range that it deletes.
+    fn want(&mut self) {
+        let from = if self.aside.one_in(2) { &self.fenced } else { &self.locked };
+        let count = from.len() as u64;
+        let Some((table, key)) =
+            (count > 0).then(|| self.aside.below(count)).and_then(|at| from.iter().nth(at as usize))
+        else {
+            return;
+        };
+        let (db, options) = (self.runner.db(), random_options(&mut self.aside));
+        let wanted = db.transaction(&options).and_then(|mut other| {
+            other.put(&db.table(table)?, key, b"other")?;
+            other.commit(Sync::No)
+        });
+        self.runner.did("transaction: wanted by another one");
+        match wanted {
+            _ if self.runner.disk().has_crashed() => {}
+            Err(error) if error.kind() == Kind::TimedOut => {}
+            Ok(_) => self.wrong(format!("another one got \"{}\" of {table:?}", key.escape_ascii())),
+            Err(error) => self.runner.met("a transaction that wants what another one has", &error),
+        }
     }
 }
