@@ -4,7 +4,7 @@
 //! * `locks.rs`: locks on keys, for transactions while they run and for every commit while one runs; `waits.rs`: who
 //!   waits for whom; `range.rs`: ranges of keys; `fences.rs`: ranges that are kept free of locks while they are deleted;
 //!   `expiry.rs`: transactions that are over after a time.
-//! * `window.rs`: which commit changed a key last; commits in flight.
+//! * `window.rs`: which commit changed a key last; commits in flight. `compared.rs`: the same in the order of a comparator.
 //! * `bulk.rs`: ranges into which extents come. `commit.rs`: the way of a commit through locks and window. `prepared.rs`: two-phase commit.
 //!
 //! While no transaction lives, a write passes [`terrane_base::watch::Watch`] and nothing here. While one lives, every
@@ -15,6 +15,7 @@
 
 pub(crate) mod bulk;
 mod commit;
+mod compared;
 mod expiry;
 mod fences;
 mod locks;

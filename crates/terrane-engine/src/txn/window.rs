@@ -14,7 +14,7 @@
 //! * Every commit above `lost` that became visible after the oldest registered position is noted or in flight.
 //! * `last` holds the newest noted number of each key of `order`, and no other key; `sorted` the same of the commits at
 //!   the front of `order`. Those behind are sorted in when the next range is looked up: while nobody scans, nobody pays
-//!   for the order of keys. `deleted` holds the ranges of commits of `order` that deleted some.
+//!   for the order of keys. `compared` holds the same for each table that a comparator orders. `deleted` holds the ranges of commits of `order` that deleted some.
 //! * A snapshot's position is read under the mutex under which it is registered, so nothing it needs is cut before.
 
 use std::collections::btree_map::Entry;
@@ -23,9 +23,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrane_base::SeqNo;
 use terrane_base::sync::{Condvar, Mutex, MutexGuard};
+use terrane_base::{SeqNo, TableId};
 
+use crate::txn::compared::Compared;
 use crate::txn::locks::{LockKey, Patience, Refusal};
 use crate::txn::range::{KeyRange, Place};
 
@@ -87,6 +88,8 @@ struct Inner {
     sorted: BTreeMap<Place, SeqNo>,
     /// Commits at the front of `order` whose keys are in `sorted`.
     sorted_commits: usize,
+    /// Tables that a comparator orders, once a range of them was looked up: their keys in its order.
+    compared: BTreeMap<TableId, Compared>,
     bytes: u64,
     /// Positions of living transactions, and how many have each.
     readers: BTreeMap<SeqNo, u64>,
@@ -116,7 +119,7 @@ fn bytes_of_ranges(ranges: &[KeyRange]) -> u64 {
 }
 
 /// Removes a key unless a later commit has it.
-fn remove_if<K: Ord>(map: &mut BTreeMap<K, SeqNo>, key: K, seq: SeqNo) {
+pub(super) fn remove_if<K: Ord>(map: &mut BTreeMap<K, SeqNo>, key: K, seq: SeqNo) {
     if let Entry::Occupied(entry) = map.entry(key)
         && *entry.get() == seq
     {
@@ -167,10 +170,8 @@ impl Inner {
     fn validate_range(&mut self, range: &KeyRange, since: SeqNo) -> Verdict {
         self.check_kept(since)?;
         if !range.bounds.collation.is_bytes() {
-            // `sorted` is so by bytes: all are looked at.
-            let mut changed = self.last.iter().filter(|(_, seq)| **seq > since);
-            if let Some((key, seq)) = changed.find(|(key, _)| range.holds(key)) {
-                return Err(Stale::Changed(key.clone(), *seq));
+            if let Some((key, seq)) = self.compared(range).changed(&range.bounds, since) {
+                return Err(Stale::Changed(LockKey::new(range.table, key), seq));
             }
         } else {
             let Some(bounds) = range.in_map() else { return Ok(()) };
@@ -193,6 +194,18 @@ impl Inner {
             }
         }
         self.sorted_commits = self.order.len();
+    }
+
+    /// The keys of a range's table in the order of its comparator, with what was noted since the last time.
+    fn compared(&mut self, range: &KeyRange) -> &Compared {
+        let compared =
+            self.compared.entry(range.table).or_insert_with(|| Compared::new(&range.bounds.collation));
+        for (seq, keys) in self.order.range(compared.commits..) {
+            let own = keys.iter().filter(|key| key.table == range.table);
+            own.for_each(|key| compared.note(&key.key, *seq));
+        }
+        compared.commits = self.order.len();
+        compared
     }
 
     fn note(&mut self, seq: SeqNo, keys: Arc<[LockKey]>, deletes: Arc<[KeyRange]>) {
@@ -226,9 +239,22 @@ impl Inner {
                     remove_if(&mut self.sorted, (key.table, key.key.clone()), seq);
                 }
             }
+            self.cut_compared(seq, &keys);
             if !is_seen {
                 self.lost = self.lost.max(seq);
             }
+        }
+        if self.order.is_empty() {
+            // With what a comparator that contradicts itself has hidden.
+            self.compared.clear();
+        }
+    }
+
+    fn cut_compared(&mut self, seq: SeqNo, keys: &[LockKey]) {
+        for (table, compared) in self.compared.iter_mut().filter(|(_, compared)| compared.commits > 0) {
+            compared.commits -= 1;
+            let own = keys.iter().filter(|key| key.table == *table);
+            own.for_each(|key| compared.forget(&key.key, seq));
         }
     }
 
