@@ -1,41 +1,45 @@
 //! The ranges that a batch deletes, disjoint and in order.
 
-use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use terrane_base::Collation;
 use terrane_engine::Bounds;
 
-use crate::transaction::kept::{Kept, Placed};
+use crate::transaction::kept::{KeyMap, is_empty};
 
 /// Ranges of keys of one table, each from its start to before its end. Clones share until one is changed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Deleted(Arc<BTreeMap<Kept, Vec<u8>>>);
+#[derive(Clone, Debug)]
+pub(crate) struct Deleted(Arc<KeyMap<Vec<u8>>>);
 
 impl Deleted {
+    /// None, of a table whose keys are ordered so.
+    pub(crate) fn new(collation: &Collation) -> Self {
+        Deleted(Arc::new(KeyMap::new(collation)))
+    }
+
     /// Adds a range, which is not empty.
-    pub(crate) fn add(&mut self, start: &[u8], end: &[u8], collation: &Collation) {
+    pub(crate) fn add(&mut self, start: &[u8], end: &[u8]) {
         let ranges = Arc::make_mut(&mut self.0);
-        let (mut start, mut end) = (Kept::new(start, collation), end.to_vec());
+        let collation = ranges.collation().clone();
+        let (mut start, mut end) = (start.to_vec(), end.to_vec());
         // Those that begin before its end and reach its start become one with it.
-        while let Some((from, to)) = ranges.range(..=Kept::new(&end, collation)).next_back()
-            && collation.le(&start.key, to)
+        while let Some((from, to)) = ranges.last_up_to(&end)
+            && collation.le(&start, to)
         {
-            let from = from.clone();
+            let from = from.to_vec();
             // Not found again: the comparator contradicts itself.
             let Some(to) = ranges.remove(&from) else { break };
-            start = start.min(from);
+            start = collation.min(start, from);
             end = collation.max(end, to);
         }
-        ranges.insert(start, end);
+        ranges.insert(&start, end);
     }
 
     /// Whether `key` lies in one of them.
-    pub(crate) fn holds(&self, key: &[u8], collation: &Collation) -> bool {
-        let up_to: &dyn Placed = &(key, collation);
-        let before = self.0.range::<dyn Placed, _>((Bound::Unbounded, Bound::Included(up_to))).next_back();
-        before.is_some_and(|(_, end)| collation.lt(key, end))
+    pub(crate) fn holds(&self, key: &[u8]) -> bool {
+        let before = self.0.last_up_to(key);
+        before.is_some_and(|(_, end)| self.0.collation().lt(key, end))
     }
 
     /// What is left of `bounds` without them, in order.
@@ -43,9 +47,8 @@ impl Deleted {
         let mut rest = Vec::new();
         let collation = bounds.collation;
         let mut lower = bounds.lower;
-        for (start, end) in &*self.0 {
-            let start = &start.key;
-            let upper = Bound::Excluded(start.clone());
+        for (start, end) in self.0.iter() {
+            let upper = Bound::Excluded(start.to_vec());
             let part = Bounds { lower: lower.clone(), upper, collation: collation.clone() };
             let is_behind = match &bounds.upper {
                 Bound::Unbounded => false,
@@ -75,60 +78,19 @@ impl Deleted {
     }
 }
 
-/// Whether no key can lie between the bounds.
-pub(crate) fn is_empty(bounds: &Bounds) -> bool {
-    match (&bounds.lower, &bounds.upper) {
-        (Bound::Included(lower), Bound::Included(upper)) => bounds.collation.lt(upper, lower),
-        (Bound::Unbounded, Bound::Excluded(upper)) => upper.is_empty(),
-        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
-        (
-            Bound::Included(lower) | Bound::Excluded(lower),
-            Bound::Included(upper) | Bound::Excluded(upper),
-        ) => bounds.collation.le(upper, lower),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::cmp::Ordering;
-
-    use terrane_base::{Comparator, KeyOrders};
-
     use super::*;
-
-    /// Answers that depend on the bytes only and follow no order.
-    #[derive(Debug)]
-    struct Odd;
-
-    impl Comparator for Odd {
-        fn name(&self) -> &str {
-            "odd"
-        }
-
-        fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-            let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
-            if left.iter().chain(right).fold(0x811c_9dc5, mix) >> 7 & 1 == 0 {
-                Ordering::Less
-            } else {
-                Ordering::Greater
-            }
-        }
-    }
-
-    fn odd() -> Collation {
-        let orders = KeyOrders::new().with_comparator(Arc::new(Odd)).expect("a free name");
-        orders.collation("odd")
-    }
+    use crate::transaction::kept::tests::{marked, odd};
 
     #[test]
     fn a_comparator_that_contradicts_itself_ends_in_no_panic() {
-        let mut deleted = Deleted::default();
+        let mut deleted = Deleted::new(&odd());
         for n in 0..600u32 {
-            let [start, end] =
-                [n * 7919 % 600, n * 104_729 % 600].map(|n| [&n.to_be_bytes()[..], &[0]].concat());
-            deleted.add(&start, &end, &odd());
+            let [start, end] = [n * 7919 % 600, n * 104_729 % 600].map(marked);
+            deleted.add(&start, &end);
         }
-        assert!(!deleted.0.is_empty());
+        assert!(deleted.0.len() > 0);
     }
 
     /// Over all small ranges: what is in one of them is not in the rest, everything else is, once and in order.
@@ -141,12 +103,12 @@ mod tests {
             ((seed >> 33) % bound) as u8
         };
         for _ in 0..2000 {
-            let mut deleted = Deleted::default();
+            let mut deleted = Deleted::new(Collation::bytes());
             let mut model = [false; 12];
             for _ in 0..below(5) {
                 let start = below(11);
                 let end = start + 1 + below(u64::from(11 - start));
-                deleted.add(&key(start), &key(end), Collation::bytes());
+                deleted.add(&key(start), &key(end));
                 (start..end).for_each(|at| model[at as usize] = true);
             }
             let bound = |kind, at| match kind {
@@ -159,7 +121,7 @@ mod tests {
             let rest = deleted.rest_of(bounds.clone());
             let holds = |bounds: &Bounds, at| bounds.above_lower(&key(at)) && bounds.below_upper(&key(at));
             for at in 0..12 {
-                assert_eq!(deleted.holds(&key(at), Collation::bytes()), model[at as usize]);
+                assert_eq!(deleted.holds(&key(at)), model[at as usize]);
                 let count = rest.iter().filter(|part| holds(part, at)).count();
                 let wanted = usize::from(holds(&bounds, at) && !model[at as usize]);
                 assert_eq!(count, wanted, "{deleted:?} {bounds:?} {rest:?} {at}");

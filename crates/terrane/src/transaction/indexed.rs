@@ -3,14 +3,15 @@
 mod read;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::time::Duration;
 
 use terrane_base::record::{Header, Record};
-use terrane_base::{Collation, RecordKind, Result, SeqNo, TableId};
+use terrane_base::{RecordKind, Result, SeqNo, TableId};
+use terrane_engine::Bounds;
 
 use crate::transaction::deleted::Deleted;
-use crate::transaction::kept::{Kept, Placed};
+use crate::transaction::kept::{KeyMap, Rows};
 use crate::{Batch, Db, Sync, Table};
 
 /// What one record of a batch does to its key.
@@ -45,18 +46,17 @@ impl Change {
 }
 
 /// What a batch does to one table.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct TableIndex {
-    /// How the table's keys are ordered.
-    collation: Collation,
-    keys: BTreeMap<Kept, Change>,
+    keys: KeyMap<Change>,
     /// Ranges that it deletes. A key of `keys` that lies there was written later.
     deleted: Deleted,
 }
 
 impl TableIndex {
     fn of(table: &Table) -> Self {
-        TableIndex { collation: table.inner.sense.collation().clone(), ..TableIndex::default() }
+        let collation = table.inner.sense.collation();
+        TableIndex { keys: KeyMap::new(collation), deleted: Deleted::new(collation) }
     }
 }
 
@@ -205,14 +205,14 @@ impl IndexedBatch {
         let id = table.id();
         let index = self.index.entry(id).or_insert_with(|| TableIndex::of(table));
         let before = index.deleted.clone();
-        index.deleted.add(&start, &end, &index.collation);
-        // One end only: a map panics where its order contradicts itself between two.
-        let behind = index.keys.range(Kept::new(&start, &index.collation)..).map(|(key, _)| key);
-        let within = behind.take_while(|key| index.collation.lt(&key.key, &end));
-        let within: Vec<_> = within.cloned().collect();
-        let gone = within.into_iter().map(|key| {
-            let change = index.keys.remove(&key);
-            Undo::Key(id, key.key, change)
+        index.deleted.add(&start, &end);
+        let collation = index.keys.collation().clone();
+        let bounds = Bounds { lower: Bound::Included(start), upper: Bound::Excluded(end), collation };
+        let within: Vec<_> = index.keys.range(&bounds).map(|(key, _)| key.to_vec()).collect();
+        // Not found again: the comparator contradicts itself.
+        let gone = within.into_iter().filter_map(|key| {
+            let change = index.keys.remove(&key)?;
+            Some(Undo::Key(id, key, Some(change)))
         });
         let gone: Vec<_> = gone.collect();
         self.key_count -= gone.len() as u64;
@@ -335,11 +335,10 @@ impl TableIndex {
     fn note(&mut self, table: TableId, key: &[u8], written: Written) -> Undo {
         let is_operand = matches!(written.kind, RecordKind::Merge | RecordKind::MergeUntil);
         if !is_operand {
-            let before = self.keys.insert(Kept::new(key, &self.collation), Change::One(written));
+            let before = self.keys.insert(key, Change::One(written));
             return Undo::Key(table, key.to_vec(), before);
         }
-        let place: &dyn Placed = &(key, &self.collation);
-        match self.keys.get_mut(place) {
+        match self.keys.get_mut(key) {
             Some(Change::Chain(chain)) => {
                 chain.push(written);
                 Undo::Operand(table, key.to_vec())
@@ -353,11 +352,11 @@ impl TableIndex {
             None => {
                 let end = written.value.end;
                 let deleted = Written { kind: RecordKind::Delete, value: end..end };
-                let change = match self.deleted.holds(key, &self.collation) {
+                let change = match self.deleted.holds(key) {
                     true => Change::Chain(vec![deleted, written]),
                     false => Change::One(written),
                 };
-                self.keys.insert(Kept::new(key, &self.collation), change);
+                self.keys.insert(key, change);
                 Undo::Key(table, key.to_vec(), None)
             }
         }
@@ -365,12 +364,10 @@ impl TableIndex {
 
     fn take_back(&mut self, undo: Undo) {
         match undo {
-            Undo::Key(_, key, Some(change)) => {
-                drop(self.keys.insert(Kept::new(&key, &self.collation), change))
-            }
-            Undo::Key(_, key, None) => drop(self.keys.remove(&Kept::new(&key, &self.collation))),
+            Undo::Key(_, key, Some(change)) => drop(self.keys.insert(&key, change)),
+            Undo::Key(_, key, None) => drop(self.keys.remove(&key)),
             Undo::Operand(_, key) => {
-                if let Some(Change::Chain(chain)) = self.keys.get_mut(&Kept::new(&key, &self.collation)) {
+                if let Some(Change::Chain(chain)) = self.keys.get_mut(&key) {
                     chain.pop();
                 }
             }
@@ -380,7 +377,7 @@ impl TableIndex {
 }
 
 /// Changes of a range, in order.
-pub(crate) type Changes<'b> = Option<std::collections::btree_map::Range<'b, Kept, Change>>;
+pub(crate) type Changes<'b> = Option<Rows<'b, Change>>;
 
 #[cold]
 fn no_savepoint() -> terrane_base::Error {

@@ -111,7 +111,6 @@ impl<'b> BatchIter<'b> {
         }
         if self.front.change.is_none() {
             let next = self.changes.as_mut().and_then(Iterator::next);
-            let next = next.map(|(key, change)| (key.key.as_slice(), change));
             self.front.change = next.or_else(|| self.back.change.take());
         }
         Ok(())
@@ -124,7 +123,6 @@ impl<'b> BatchIter<'b> {
         }
         if self.back.change.is_none() {
             let next = self.changes.as_mut().and_then(DoubleEndedIterator::next_back);
-            let next = next.map(|(key, change)| (key.key.as_slice(), change));
             self.back.change = next.or_else(|| self.front.change.take());
         }
         Ok(())

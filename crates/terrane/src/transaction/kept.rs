@@ -1,25 +1,188 @@
-//! Keys of a batch's index: as the table keeps them, in the table's order.
+//! Maps of a batch's index: by keys as the table keeps them, in the table's order.
+//!
+//! Keys that lie in the order of bytes are compared as slices, with nothing beside them. Under a comparator each key has its
+//! collation with it, and a range is asked for by one end only: a map panics where its order contradicts itself between two.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, btree_map};
+use std::ops::Bound;
 
 use terrane_base::Collation;
+use terrane_engine::Bounds;
 
-/// A key and what orders it. A map of them is asked with a [`Placed`], without a copy.
+/// A map by kept keys of one table.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
-    pub(crate) key: Vec<u8>,
-    collation: Collation,
+pub(crate) enum KeyMap<V> {
+    /// By bytes.
+    Bytes(BTreeMap<Vec<u8>, V>),
+    /// By a comparator.
+    Compared(BTreeMap<Kept, V>, Collation),
 }
 
-impl Kept {
-    pub(crate) fn new(key: &[u8], collation: &Collation) -> Self {
-        Kept { key: key.to_vec(), collation: collation.clone() }
+impl<V> Default for KeyMap<V> {
+    fn default() -> Self {
+        KeyMap::Bytes(BTreeMap::new())
     }
 }
 
+impl<V> KeyMap<V> {
+    pub(crate) fn new(collation: &Collation) -> Self {
+        if collation.is_bytes() {
+            Self::default()
+        } else {
+            KeyMap::Compared(BTreeMap::new(), collation.clone())
+        }
+    }
+
+    pub(crate) fn collation(&self) -> &Collation {
+        match self {
+            KeyMap::Bytes(_) => Collation::bytes(),
+            KeyMap::Compared(_, collation) => collation,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            KeyMap::Bytes(map) => map.len(),
+            KeyMap::Compared(map, _) => map.len(),
+        }
+    }
+
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&V> {
+        match self {
+            KeyMap::Bytes(map) => map.get(key),
+            KeyMap::Compared(map, collation) => map.get(&(key, collation) as &dyn Placed),
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &[u8]) -> Option<&mut V> {
+        match self {
+            KeyMap::Bytes(map) => map.get_mut(key),
+            KeyMap::Compared(map, collation) => map.get_mut(&(key, &*collation) as &dyn Placed),
+        }
+    }
+
+    /// Returns what the key had.
+    pub(crate) fn insert(&mut self, key: &[u8], value: V) -> Option<V> {
+        match self {
+            KeyMap::Bytes(map) => map.insert(key.to_vec(), value),
+            KeyMap::Compared(map, collation) => {
+                map.insert(Kept { key: key.to_vec(), collation: collation.clone() }, value)
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &[u8]) -> Option<V> {
+        match self {
+            KeyMap::Bytes(map) => map.remove(key),
+            KeyMap::Compared(map, collation) => map.remove(&(key, &*collation) as &dyn Placed),
+        }
+    }
+
+    /// The last one that is not behind `key`.
+    pub(crate) fn last_up_to(&self, key: &[u8]) -> Option<(&[u8], &V)> {
+        match self {
+            KeyMap::Bytes(map) => {
+                let up_to = map.range::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
+                up_to.map(|(key, value)| (&key[..], value)).next_back()
+            }
+            KeyMap::Compared(map, collation) => {
+                let place: &dyn Placed = &(key, collation);
+                let up_to = map.range::<dyn Placed, _>((Bound::Unbounded, Bound::Included(place)));
+                up_to.map(|(kept, value)| (&kept.key[..], value)).next_back()
+            }
+        }
+    }
+
+    /// All of them, in order.
+    pub(crate) fn iter(&self) -> Rows<'_, V> {
+        match self {
+            KeyMap::Bytes(map) => Rows::Bytes(map.range::<[u8], _>(..)),
+            KeyMap::Compared(map, _) => Rows::compared(map.iter()),
+        }
+    }
+
+    /// Those within bounds, in order.
+    pub(crate) fn range(&self, bounds: &Bounds) -> Rows<'_, V> {
+        let ends = || (as_slice(&bounds.lower), as_slice(&bounds.upper));
+        match self {
+            KeyMap::Bytes(_) if is_empty(bounds) => Rows::Compared(Vec::new().into_iter()),
+            KeyMap::Bytes(map) => Rows::Bytes(map.range::<[u8], _>(ends())),
+            KeyMap::Compared(map, collation) => {
+                let (lower, upper) = ends();
+                let places = lower.map(|key| (key, collation));
+                let from: Bound<&dyn Placed> = match &places {
+                    Bound::Included(place) => Bound::Included(place),
+                    Bound::Excluded(place) => Bound::Excluded(place),
+                    Bound::Unbounded => Bound::Unbounded,
+                };
+                let behind = map.range::<dyn Placed, _>((from, Bound::Unbounded));
+                Rows::compared(behind.take_while(|(kept, _)| collation.is_below(&kept.key, upper)))
+            }
+        }
+    }
+}
+
+fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
+}
+
+/// Whether no key can lie between the bounds.
+pub(crate) fn is_empty(bounds: &Bounds) -> bool {
+    match (&bounds.lower, &bounds.upper) {
+        (Bound::Included(lower), Bound::Included(upper)) => bounds.collation.lt(upper, lower),
+        (Bound::Unbounded, Bound::Excluded(upper)) => upper.is_empty(),
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (
+            Bound::Included(lower) | Bound::Excluded(lower),
+            Bound::Included(upper) | Bound::Excluded(upper),
+        ) => bounds.collation.le(upper, lower),
+    }
+}
+
+/// Keys with what they have, in order, from both ends.
+pub(crate) enum Rows<'m, V> {
+    Bytes(btree_map::Range<'m, Vec<u8>, V>),
+    /// Found before: a map that is asked from one end gives them from that end.
+    Compared(std::vec::IntoIter<(&'m [u8], &'m V)>),
+}
+
+impl<'m, V> Rows<'m, V> {
+    fn compared(rows: impl Iterator<Item = (&'m Kept, &'m V)>) -> Self {
+        Rows::Compared(rows.map(|(kept, value)| (&kept.key[..], value)).collect::<Vec<_>>().into_iter())
+    }
+}
+
+impl<'m, V> Iterator for Rows<'m, V> {
+    type Item = (&'m [u8], &'m V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Rows::Bytes(rows) => rows.next().map(|(key, value)| (&key[..], value)),
+            Rows::Compared(rows) => rows.next(),
+        }
+    }
+}
+
+impl<V> DoubleEndedIterator for Rows<'_, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match self {
+            Rows::Bytes(rows) => rows.next_back().map(|(key, value)| (&key[..], value)),
+            Rows::Compared(rows) => rows.next_back(),
+        }
+    }
+}
+
+/// A key and the comparator that orders it. A map of them is asked with a [`Placed`], without a copy.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    key: Vec<u8>,
+    collation: Collation,
+}
+
 /// A key in its order, wherever it lies.
-pub(crate) trait Placed {
+trait Placed {
     /// The key and what orders it.
     fn placed(&self) -> (&[u8], &Collation);
 }
@@ -82,3 +245,88 @@ impl PartialEq for Kept {
 }
 
 impl Eq for Kept {}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use terrane_base::{Comparator, KeyOrders};
+
+    use super::*;
+
+    /// Answers that depend on the bytes only and follow no order.
+    #[derive(Debug)]
+    struct Odd;
+
+    impl Comparator for Odd {
+        fn name(&self) -> &str {
+            "odd"
+        }
+
+        fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+            let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+            if left.iter().chain(right).fold(0x811c_9dc5, mix) >> 7 & 1 == 0 {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
+        }
+    }
+
+    /// The collation of a comparator that contradicts itself.
+    pub(crate) fn odd() -> Collation {
+        let orders = KeyOrders::new().with_comparator(Arc::new(Odd)).expect("a free name");
+        orders.collation("odd")
+    }
+
+    /// A number as a key under a comparator.
+    pub(crate) fn marked(number: u32) -> Vec<u8> {
+        [&number.to_be_bytes()[..], &[0]].concat()
+    }
+
+    #[test]
+    fn a_comparator_that_contradicts_itself_gives_rows_and_no_panic() {
+        let mut map = KeyMap::new(&odd());
+        for number in 0..600 {
+            map.insert(&marked(number), number);
+        }
+        let mut found = 0;
+        for number in 0..600 {
+            let [lower, upper] = [number * 7919 % 600, number * 104_729 % 600].map(marked);
+            for lower in [Bound::Included(lower.clone()), Bound::Excluded(lower)] {
+                let bounds = Bounds { lower, upper: Bound::Excluded(upper.clone()), collation: odd() };
+                found += map.range(&bounds).rev().count();
+            }
+            map.last_up_to(&marked(number));
+        }
+        assert!(found > 0 && map.iter().count() == 600);
+    }
+
+    #[test]
+    fn a_comparator_decides_what_lies_between() {
+        #[derive(Debug)]
+        struct Length;
+        impl Comparator for Length {
+            fn name(&self) -> &str {
+                "length"
+            }
+            fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+                left.len().cmp(&right.len())
+            }
+        }
+        let orders = KeyOrders::new().with_comparator(Arc::new(Length)).expect("a free name");
+        let collation = orders.collation("length");
+        let mut map = KeyMap::new(&collation);
+        for key in [&b"zz\0"[..], b"a\0", b"aaaa\0", b"z\0", b"aaa\0"] {
+            map.insert(key, ());
+        }
+        let bounds = Bounds {
+            lower: Bound::Excluded(b"a\0".to_vec()),
+            upper: Bound::Included(b"aaa\0".to_vec()),
+            collation,
+        };
+        let found: Vec<_> = map.range(&bounds).map(|(key, ())| key).collect();
+        assert_eq!(found, [&b"z\0"[..], b"zz\0", b"aaa\0"]);
+        assert_eq!(map.last_up_to(b"ba\0").map(|(key, ())| key), Some(&b"z\0"[..]));
+    }
+}

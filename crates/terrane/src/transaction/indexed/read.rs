@@ -7,9 +7,7 @@ use terrane_base::{RecordKind, Result, SeqKind, SeqNo};
 use terrane_engine::Bounds;
 
 use super::{Change, Changes, IndexedBatch, Own, Written};
-use crate::transaction::deleted::is_empty;
 use crate::transaction::iter::BatchIter;
-use crate::transaction::kept::{Kept, Placed};
 use crate::{Snapshot, Table, Value};
 
 impl IndexedBatch {
@@ -31,10 +29,9 @@ impl IndexedBatch {
         let Some(index) = self.index.get(&table.id()).filter(|_| self.batch.is_of(table)) else {
             return Own::Nothing;
         };
-        let place: &dyn Placed = &(key, &index.collation);
-        match index.keys.get(place) {
+        match index.keys.get(key) {
             Some(change) => Own::Change(change),
-            None if index.deleted.holds(key, &index.collation) => Own::Deleted,
+            None if index.deleted.holds(key) => Own::Deleted,
             None => Own::Nothing,
         }
     }
@@ -137,10 +134,7 @@ impl IndexedBatch {
     /// The batch's own changes within encoded bounds.
     pub(crate) fn changes(&self, table: &Table, bounds: &Bounds) -> Changes<'_> {
         let index = self.index.get(&table.id()).filter(|_| self.batch.is_of(table))?;
-        let bounds = bounds.clone();
-        let is_there = !is_empty(&bounds);
-        let kept = |key: Vec<u8>| Kept::new(&key, &index.collation);
-        is_there.then(|| index.keys.range((bounds.lower.map(kept), bounds.upper.map(kept))))
+        Some(index.keys.range(bounds))
     }
 
     /// The parts of encoded bounds that the batch does not delete, in order.
