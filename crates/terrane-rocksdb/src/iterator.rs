@@ -22,6 +22,7 @@ use crate::callbacks::{Slot, Transform};
 use crate::database::{Database, Family, FamilyHandle, family};
 use crate::failure::{Failure, Given, Result};
 use crate::objects::{ReadOptions, Statistics, moment};
+use crate::order::Order;
 use crate::twins::Of;
 use overlay::{At, Bounds, Overlay};
 
@@ -37,8 +38,8 @@ pub(crate) struct Iter {
     pinned: Option<RefCell<Vec<Box<[u8]>>>>,
     /// The operator of its column family.
     slot: Arc<Slot>,
-    /// Whether a comparator orders the keys.
-    is_compared: bool,
+    /// How its keys are ordered.
+    order: Order,
 }
 
 /// Where rows come from.
@@ -141,7 +142,7 @@ impl Iter {
             statistics: family.statistics.clone(),
             pinned: (options.knobs.pin_data != 0).then(RefCell::default),
             slot: family.slot.clone(),
-            is_compared: family.table.key_order() != "bytewise",
+            order: family.order.clone(),
         }
     }
 
@@ -155,26 +156,22 @@ impl Iter {
         let bounds =
             options.map(|options| Bounds { lower: options.lower.clone(), upper: options.upper.clone() });
         // What is asked for beside rows is that of the whole.
-        let (mut failure, prefix, pinned) = (base.failure.clone(), base.prefix.take(), base.pinned.take());
-        let is_compared = base.is_compared;
-        if is_compared {
-            // The batch is indexed by bytes.
-            let what = "an iterator over a batch and a column family that a comparator orders";
-            failure = failure.or_else(|| Some(Failure::not_implemented(what)));
-        }
+        let (failure, prefix, pinned) = (base.failure.clone(), base.prefix.take(), base.pinned.take());
+        let order = base.order.clone();
         let slot = base.slot.clone();
         let overlay = Overlay {
             base,
             batch,
             family: of.id()?,
+            order: order.clone(),
             operator: slot.operator(),
             bounds: bounds.unwrap_or_default(),
             is_forward: true,
             own: None,
             at: At::Nowhere,
         };
-        let source = if is_compared { Source::Nothing } else { Source::Overlay(Box::new(overlay)) };
-        Some(Iter { source, failure, is_tailing: false, prefix, statistics: None, pinned, slot, is_compared })
+        let source = Source::Overlay(Box::new(overlay));
+        Some(Iter { source, failure, is_tailing: false, prefix, statistics: None, pinned, slot, order })
     }
 
     /// The row at the position, if there is one that may be shown.

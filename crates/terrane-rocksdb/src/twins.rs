@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::database::{Database, Family, FamilyHandle};
 use crate::failure::{Given, Result};
+use crate::order::Order;
 
 /// Which column family a function is about.
 #[derive(Clone, Copy)]
@@ -20,6 +21,14 @@ impl<'a> Of<'a> {
         match self {
             Of::Default => Some(0),
             Of::Handle(handle) => handle.map(|handle| handle.family.id()),
+        }
+    }
+
+    /// The order of its keys, as far as the handle tells it.
+    pub(crate) fn order(self) -> Option<&'a Order> {
+        match self {
+            Of::Default => None,
+            Of::Handle(handle) => handle.map(|handle| &handle.family.order),
         }
     }
 

@@ -130,6 +130,11 @@ fn comparator() {
 }
 
 #[test]
+fn ordered() {
+    run("ordered");
+}
+
+#[test]
 fn files() {
     run("files");
 }

@@ -102,6 +102,11 @@ impl WriteBatch {
         self.layout.records()
     }
 
+    /// The changes, each with its place and its column family; ends before what is damaged.
+    pub(super) fn placed_changes(&self) -> impl Iterator<Item = (usize, u32, Change<'_>)> {
+        self.layout.placed_records()
+    }
+
     /// The changes from this place on.
     pub(super) fn changes_since(&self, at: usize) -> impl Iterator<Item = Result<(u32, Change<'_>)>> {
         self.layout.records_from(at)

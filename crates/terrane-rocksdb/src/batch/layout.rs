@@ -141,6 +141,16 @@ impl Layout {
         Records { rest: self.bytes.get(at..).unwrap_or_default(), is_over: false }
     }
 
+    /// The records, in order, each with its place; ends before a failure.
+    pub(super) fn placed_records(&self) -> impl Iterator<Item = (usize, u32, Change<'_>)> {
+        let mut records = self.records();
+        std::iter::from_fn(move || {
+            let at = self.bytes.len() - records.rest.len();
+            let (family, change) = records.next()?.ok()?;
+            Some((at, family, change))
+        })
+    }
+
     /// Checks that as many records are there as are counted.
     #[cfg(test)]
     fn check(&self) -> Result<()> {

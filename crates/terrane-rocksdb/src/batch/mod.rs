@@ -9,5 +9,5 @@ mod layout;
 mod parts;
 
 pub(crate) use handle::WriteBatch;
-pub(crate) use indexed::{IndexedHandle, Own, SharedBatch, given_out, pinned};
+pub(crate) use indexed::{Indexed, IndexedHandle, Own, SharedBatch, given_out, pinned};
 pub(crate) use layout::Change;

@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
 use super::{Destructor, Name, State};
+use crate::order::Order;
 
 /// The name of RocksDB's own order, which is that of bytes.
 pub(crate) const BYTEWISE: &str = "leveldb.BytewiseComparator";
@@ -30,6 +31,11 @@ pub(crate) struct UserComparator {
 }
 
 impl Comparator {
+    /// The order by which it compares.
+    pub(crate) fn order(&self) -> Order {
+        Order::of(self.other_order().as_ref())
+    }
+
     /// What compares, unless it is the order of bytes.
     pub(crate) fn other_order(&self) -> Option<Arc<UserComparator>> {
         (self.0.name != BYTEWISE).then(|| self.0.clone())

@@ -37,6 +37,7 @@ use terrane::Table;
 use crate::callbacks::{Slot, Slots, Transform};
 use crate::failure::{Failure, Given, Result};
 use crate::objects::{Options, Statistics};
+use crate::order::Order;
 use crate::transactions::Transactions;
 
 use attached::{Attached, Followed};
@@ -64,6 +65,8 @@ pub(crate) struct Family {
     pub(crate) table: Table,
     pub(crate) slot: Arc<Slot>,
     pub(crate) transform: Option<Arc<Transform>>,
+    /// How its keys are ordered.
+    pub(crate) order: Order,
     name: CString,
     /// The options that it was opened with, and what was changed of them since.
     options: Mutex<Options>,

@@ -13,6 +13,7 @@ use crate::callbacks::{BYTEWISE, Slots, any_functions};
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::objects::{Options, Statistics, database_options, extractor, order_of, table_options};
+use crate::order::Order;
 
 /// A column family to open, by name.
 pub(super) struct Wanted<'a> {
@@ -227,5 +228,6 @@ pub(super) fn opened_family(
     let followed = (access == Access::Follow).then(|| Followed::new(table.clone()));
     let options = Mutex::new(wanted.options.clone());
     let statistics = statistics.cloned();
-    Ok(Family { slot: slots.of(table.name()), transform, name, table, options, statistics, followed })
+    let order = Order::of(wanted.options.comparator.as_ref());
+    Ok(Family { slot: slots.of(table.name()), transform, order, name, table, options, statistics, followed })
 }

@@ -7,18 +7,21 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use super::{Iter, Motion};
-use crate::batch::{Own, SharedBatch};
+use crate::batch::{Indexed, Own, SharedBatch};
 use crate::callbacks::MergeOperator;
 use crate::failure::Result;
+use crate::order::Order;
 
 /// An iterator under a batch.
 pub(super) struct Overlay {
     pub(super) base: Box<Iter>,
     pub(super) batch: SharedBatch,
     pub(super) family: u32,
+    /// How the keys of both are ordered.
+    pub(super) order: Order,
     pub(super) operator: Option<Arc<MergeOperator>>,
     pub(super) bounds: Bounds,
     pub(super) is_forward: bool,
@@ -119,7 +122,7 @@ impl Overlay {
             let Some(key) = self.own.clone() else { return Ok(()) };
             let below = self.base.row().filter(|_| order == Ordering::Equal).map(|(_, value)| value.to_vec());
             // Without the batch: it is the user's operator that is called.
-            let own = self.batch.get().own(self.family, &key);
+            let own = self.changes().own(self.family, &key);
             if own == Own::Nothing {
                 // It was taken back since it was looked up.
                 self.own = self.own_beyond(&key);
@@ -136,21 +139,29 @@ impl Overlay {
         }
     }
 
+    /// The batch, in the order of the base.
+    fn changes(&self) -> MutexGuard<'_, Indexed> {
+        let mut batch = self.batch.get();
+        batch.order_by(self.family, &self.order);
+        batch
+    }
+
     /// Which is next: the base (less), the batch (greater), or both; none if both have come to their end.
     fn order(&self) -> Option<Ordering> {
         match (self.base.row(), &self.own) {
             (None, None) => None,
             (Some(_), None) => Some(Ordering::Less),
             (None, Some(_)) => Some(Ordering::Greater),
-            (Some((base, _)), Some(own)) if self.is_forward => Some(base.cmp(own)),
-            (Some((base, _)), Some(own)) => Some(own.as_slice().cmp(base)),
+            (Some((base, _)), Some(own)) if self.is_forward => Some(self.order.cmp(base, own)),
+            (Some((base, _)), Some(own)) => Some(self.order.cmp(own, base)),
         }
     }
 
     /// Takes the base out of a range that the batch deletes; whether it was in one.
     fn leaves_deleted(&mut self) -> Result<bool> {
         let Some((key, _)) = self.base.row() else { return Ok(false) };
-        let Some((start, end)) = self.batch.get().deleted_around(self.family, key) else { return Ok(false) };
+        let deleted = self.changes().deleted_around(self.family, key);
+        let Some((start, end)) = deleted else { return Ok(false) };
         if self.is_forward {
             self.base.moved(Motion::Seek(&end))?;
         } else {
@@ -173,24 +184,28 @@ impl Overlay {
     fn own_after(&self, from: Bound<&[u8]>) -> Option<Vec<u8>> {
         let lower = match (from, self.bounds.lower.as_deref()) {
             (Bound::Unbounded, Some(lower)) => Bound::Included(lower),
-            (Bound::Included(key) | Bound::Excluded(key), Some(lower)) if key < lower => {
+            (Bound::Included(key) | Bound::Excluded(key), Some(lower))
+                if self.order.cmp(key, lower).is_lt() =>
+            {
                 Bound::Included(lower)
             }
             (from, _) => from,
         };
         let upper = self.bounds.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        self.batch.get().first(self.family, lower, upper)
+        self.changes().first(self.family, lower, upper)
     }
 
     fn own_before(&self, from: Bound<&[u8]>) -> Option<Vec<u8>> {
         let upper = match (from, self.bounds.upper.as_deref()) {
             (Bound::Unbounded, Some(upper)) => Bound::Excluded(upper),
-            (Bound::Included(key) | Bound::Excluded(key), Some(upper)) if key >= upper => {
+            (Bound::Included(key) | Bound::Excluded(key), Some(upper))
+                if self.order.cmp(key, upper).is_ge() =>
+            {
                 Bound::Excluded(upper)
             }
             (from, _) => from,
         };
         let lower = self.bounds.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
-        self.batch.get().last(self.family, lower, upper)
+        self.changes().last(self.family, lower, upper)
     }
 }

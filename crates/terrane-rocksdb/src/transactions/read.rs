@@ -46,7 +46,7 @@ impl State {
         let database = self.database.clone();
         let family = of.family(&database)?;
         self.hold(family, key, hold)?;
-        let own = self.batch.get().own(family.id(), key);
+        let own = self.own(family, key);
         own.over(key, family.slot.operator().as_deref(), || read(family, options, key))
     }
 
@@ -63,7 +63,7 @@ impl State {
         }
         let mut values = read_families(&self.database, options, families, keys)?;
         for ((family, key), value) in families.iter().zip(keys).zip(&mut values) {
-            let own = self.batch.get().own(family.id(), key);
+            let own = self.own(family, key);
             let below = value.take();
             *value = own.over(key, family.slot.operator().as_deref(), || Ok(below))?;
         }

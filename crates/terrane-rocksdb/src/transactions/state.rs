@@ -9,7 +9,7 @@ use terrane::{BareTransaction, Kind, LockMark, Snapshot};
 
 use super::count::Locked;
 use super::settings::Settings;
-use crate::batch::{Change, SharedBatch};
+use crate::batch::{Change, Own, SharedBatch};
 use crate::database::{Database, Family, Mode, gone};
 use crate::failure::{Failure, Result};
 
@@ -123,7 +123,16 @@ impl State {
         if self.phase != Phase::Prepared {
             self.lock(family, key, true)?;
         }
+        self.batch.get().order_by(family.id(), &family.order);
         self.add(family.id(), change)
+    }
+
+    /// What its changes say of a key.
+    pub(super) fn own(&self, family: &Family, key: &[u8]) -> Own {
+        let mut batch = self.batch.get();
+        // A prepared transaction that was found again has changes, and was not told orders.
+        batch.order_by(family.id(), &family.order);
+        batch.own(family.id(), key)
     }
 
     pub(super) fn add(&self, family: u32, change: Change<'_>) -> Result<()> {

@@ -13,6 +13,7 @@ use crate::callbacks::{Comparator, OnBytes, OnPut};
 use crate::database::Database;
 use crate::failure::Given;
 use crate::objects::WriteOptions;
+use crate::order::Order;
 use crate::twins::Of;
 
 /// A handle: of a batch by itself, or of that of a transaction, which callers free as plain memory.
@@ -36,31 +37,36 @@ impl IndexedHandle {
     }
 }
 
-fn new(reserved_bytes: usize, bytes_max: usize) -> Option<Box<IndexedHandle>> {
-    let batch = SharedBatch::of(WriteBatch::limited(reserved_bytes, bytes_max));
+fn new(reserved_bytes: usize, bytes_max: usize, order: Order) -> Option<Box<IndexedHandle>> {
+    let batch = SharedBatch::of(WriteBatch::limited(reserved_bytes, bytes_max), order);
     Some(Box::new(IndexedHandle::Own(batch)))
 }
 
 /// Adds a change; does nothing without a batch or a handle of the column family.
 fn add(batch: Option<&IndexedHandle>, of: Of<'_>, change: Change<'_>) {
     if let (Some(batch), Some(id)) = (batch, of.id()) {
-        batch.shared().get().add(id, change);
+        let shared = batch.shared();
+        let mut batch = shared.get();
+        if let Some(order) = of.order() {
+            batch.order_by(id, order);
+        }
+        batch.add(id, change);
     }
 }
 
 export! {
     fn rocksdb_writebatch_wi_create(reserved_bytes: usize, _overwrite_keys: u8) -> Option<Box<IndexedHandle>> {
-        new(reserved_bytes, 0)
+        new(reserved_bytes, 0, Order::default())
     }
 
     fn rocksdb_writebatch_wi_create_with_params(
-        _comparator: Option<&Comparator>,
+        comparator: Option<&Comparator>,
         reserved_bytes: usize,
         _overwrite_keys: u8,
         max_bytes: usize,
         _protection_bytes: usize,
     ) -> Option<Box<IndexedHandle>> {
-        new(reserved_bytes, max_bytes)
+        new(reserved_bytes, max_bytes, comparator.map(Comparator::order).unwrap_or_default())
     }
 
     fn rocksdb_writebatch_wi_destroy(batch: Option<Box<IndexedHandle>>) {

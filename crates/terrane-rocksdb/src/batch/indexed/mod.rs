@@ -6,6 +6,7 @@
 
 mod handle;
 mod index;
+mod key;
 mod read;
 
 use std::ops::Bound;
@@ -15,6 +16,7 @@ use super::handle::WriteBatch;
 use super::layout::Change;
 use crate::callbacks::MergeOperator;
 use crate::failure::{Failure, Result};
+use crate::order::Order;
 use index::{Done, Index};
 
 pub(crate) use handle::IndexedHandle;
@@ -53,11 +55,12 @@ pub(crate) enum Own {
 impl SharedBatch {
     /// An empty batch of at most so many bytes; 0 for any number.
     pub(crate) fn new(bytes_max: usize) -> SharedBatch {
-        SharedBatch::of(WriteBatch::limited(0, bytes_max))
+        SharedBatch::of(WriteBatch::limited(0, bytes_max), Order::default())
     }
 
-    fn of(batch: WriteBatch) -> SharedBatch {
-        SharedBatch(Arc::new(Mutex::new(Indexed { batch, index: Index::default(), shortest: 0 })))
+    /// This batch, which is empty; keys of families whose own order nobody has told lie in `order`.
+    fn of(batch: WriteBatch, order: Order) -> SharedBatch {
+        SharedBatch(Arc::new(Mutex::new(Indexed { batch, index: Index::new(order), shortest: 0 })))
     }
 
     /// The batch, for this thread alone.
@@ -76,6 +79,16 @@ impl Indexed {
             self.index.note(family, &change, at);
         }
         is_added
+    }
+
+    /// Has it index the keys of a column family in this order, which is the family's own.
+    #[inline]
+    pub(crate) fn order_by(&mut self, family: u32, order: &Order) {
+        if self.index.set_order(family, order) {
+            for (at, of, change) in self.batch.placed_changes().filter(|(_, of, _)| *of == family) {
+                self.index.note(of, &change, at);
+            }
+        }
     }
 
     /// The batch without its index.

@@ -9,7 +9,18 @@ use crate::database::{Database, Pinned, read};
 use crate::failure::{Failure, Given, Result};
 use crate::iterator::Iter;
 use crate::objects::{Options, ReadOptions};
+use crate::order::Order;
 use crate::twins::Of;
+
+/// What the batch says of a key of a column family, whose order it is told if that is known.
+fn own_of(batch: &IndexedHandle, id: u32, order: Option<&Order>, key: &[u8]) -> Own {
+    let shared = batch.shared();
+    let mut batch = shared.get();
+    if let Some(order) = order {
+        batch.order_by(id, order);
+    }
+    batch.own(id, key)
+}
 
 /// What the batch alone says of a key: a value, or none.
 fn from_batch(
@@ -19,7 +30,7 @@ fn from_batch(
     key: &[u8],
 ) -> Result<Option<Vec<u8>>> {
     let id = of.id().given()?;
-    let own = batch.given()?.shared().get().own(id, key);
+    let own = own_of(batch.given()?, id, of.order(), key);
     let operator = match of {
         Of::Default => options.and_then(|options| options.merge_operator.clone()),
         Of::Handle(handle) => handle.given()?.family.slot.operator(),
@@ -39,7 +50,7 @@ fn from_both(
     key: &[u8],
 ) -> Result<Option<Vec<u8>>> {
     let family = of.family(database.given()?)?;
-    let own = batch.given()?.shared().get().own(family.id(), key);
+    let own = own_of(batch.given()?, family.id(), Some(&family.order), key);
     let operator = family.slot.operator();
     own.over(key, operator.as_deref(), || read(family, options, key))
 }
