@@ -57,6 +57,7 @@ mod iterate;
 mod lending;
 mod maintain;
 mod multi_get;
+mod note;
 mod notes;
 mod open;
 mod own_threads;

@@ -38,6 +38,8 @@ pub(crate) const MERGE_OPERATOR: &str = "merge_operator";
 pub(crate) const KEY_ORDER: &str = "key_order";
 /// These, with what a table has that none is stored with.
 pub(crate) const KEPT: [(&str, &str); 2] = [(MERGE_OPERATOR, "none"), (KEY_ORDER, BYTEWISE)];
+/// The name that notes are stored under, among options.
+pub(crate) const TABLE_NOTE: &str = "note";
 const TIME_TO_LIVE: &str = "time_to_live";
 pub(crate) const PREFIX_EXTRACTOR: &str = "prefix_extractor";
 
@@ -86,7 +88,7 @@ impl TableSettings {
         // A table has what it was made with, whatever the database is opened with.
         options.merge_operator = OperatorName::none();
         options.key_order = OrderName::bytewise();
-        for (name, value) in overrides {
+        for (name, value) in overrides.iter().filter(|(name, _)| name != TABLE_NOTE) {
             check_table_option(known_as(name), value)?;
             options.set(known_as(name), value)?;
         }

@@ -101,6 +101,7 @@ mod ingest;
 mod iter;
 mod keys;
 mod memory;
+mod note;
 mod observe;
 mod operate;
 mod repair;

@@ -28,7 +28,7 @@ use terrane_levels::manifest::{Salvaged, salvage};
 
 use crate::catalog::{DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
-use crate::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, is_at_hand, known_as};
+use crate::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, is_at_hand, known_as};
 use reached::Reached;
 
 /// Bytes of the batches that fill the new database.
@@ -322,7 +322,15 @@ impl Repair<'_> {
             };
             self.tables.insert(table.id, made.id);
         }
-        Ok(())
+        self.note_default(state)
+    }
+
+    /// Gives the default table, which is there already, what was noted with the old one.
+    fn note_default(&self, state: &terrane_levels::State) -> Result<()> {
+        let default = state.tables.values().find(|table| !table.dropped && table.name == DEFAULT_NAME);
+        let note = default.and_then(|table| table.options.iter().find(|(name, _)| name == TABLE_NOTE));
+        let Some((_, note)) = note else { return Ok(()) };
+        self.target.set_table_note(&*self.target.catalog.require(DEFAULT_NAME)?, note)
     }
 
     /// Whether a table of the old database was dropped there.

@@ -1,0 +1,47 @@
+//! Notes with tables: what a program keeps there is there after every way to another opening.
+
+use terrane::{Db, Kind, Options, Result, TableOptions};
+
+fn noted(db: &Db, default: &str, own: &str) -> Result<()> {
+    assert_eq!(db.default_table().note().as_deref(), Some(default));
+    assert_eq!(db.table("own")?.note().as_deref(), Some(own));
+    Ok(())
+}
+
+#[test]
+fn a_note_stays_with_its_table() -> Result<()> {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let (path, copy, mended) = (dir.path().join("data"), dir.path().join("copy"), dir.path().join("mended"));
+    let db = Db::open(&path)?;
+    let own = db.create_table("own", &TableOptions::new().set("compression", "none")?)?;
+    assert_eq!(own.note(), None);
+    own.set_note("first")?;
+    own.set_note("second")?;
+    db.default_table().set_note("of the default table")?;
+    own.set_option("time_to_live", "1h")?;
+    own.put(b"k", b"v")?;
+    noted(&db, "of the default table", "second")?;
+
+    let too_long = own.set_note(&"x".repeat(2049)).expect_err("beyond the limit");
+    assert_eq!(too_long.kind(), Kind::Invalid);
+    db.checkpoint(&copy)?;
+    own.set_note("third")?;
+    drop(own);
+    db.close()?;
+
+    noted(&Db::open(&copy)?, "of the default table", "second")?;
+    let reader = Db::open_with(&path, &Options { read_only: true, ..Options::default() })?;
+    noted(&reader, "of the default table", "third")?;
+    let refused = reader.default_table().set_note("by a reader").expect_err("it only reads");
+    assert_eq!(refused.kind(), Kind::Invalid);
+    drop(reader);
+
+    terrane::repair(&path, &mended, &Options::default())?;
+    let db = Db::open(&mended)?;
+    noted(&db, "of the default table", "third")?;
+    let own = db.table("own")?;
+    assert_eq!(own.get(b"k")?.as_deref(), Some(&b"v"[..]));
+    db.drop_table("own")?;
+    assert_eq!(own.set_note("gone").expect_err("it was dropped").kind(), Kind::NotFound);
+    Ok(())
+}
