@@ -16,15 +16,14 @@ use std::sync::Arc;
 
 use terrane::Cursor;
 
-use crate::batch::SharedBatch;
-use crate::border::{Bytes, List, Out, OutList, Slice};
+use crate::border::{Absent, Bytes, List, Out, OutList, Slice};
 use crate::callbacks::{Slot, Transform};
 use crate::database::{Database, Family, FamilyHandle, family};
 use crate::failure::{Failure, Given, Result};
 use crate::objects::{ReadOptions, Statistics, moment};
 use crate::order::Order;
-use crate::twins::Of;
-use overlay::{At, Bounds, Overlay};
+use crate::timestamps::Versions;
+use overlay::Overlay;
 
 /// An iterator.
 pub(crate) struct Iter {
@@ -53,11 +52,13 @@ enum Source {
     Cursor(Cursor),
     /// A batch over another iterator.
     Overlay(Box<Overlay>),
+    /// Versions of keys with timestamps.
+    Versions(Box<Versions>),
 }
 
 /// How the position is moved.
 #[derive(Clone, Copy)]
-enum Motion<'k> {
+pub(crate) enum Motion<'k> {
     First,
     Last,
     Seek(&'k [u8]),
@@ -80,6 +81,7 @@ impl Source {
             Source::Nothing => None,
             Source::Cursor(cursor) => cursor.row(),
             Source::Overlay(overlay) => overlay.row(),
+            Source::Versions(versions) => versions.row(),
         }
     }
 
@@ -89,6 +91,7 @@ impl Source {
             Source::Nothing => return Ok(()),
             Source::Cursor(cursor) => cursor,
             Source::Overlay(overlay) => return overlay.go(motion),
+            Source::Versions(versions) => return versions.go(motion),
         };
         match motion {
             Motion::First => cursor.seek_first(),
@@ -106,6 +109,7 @@ impl Source {
             Source::Nothing => {}
             Source::Cursor(cursor) => cursor.refresh(),
             Source::Overlay(overlay) => overlay.refresh(),
+            Source::Versions(versions) => versions.refresh(),
         }
     }
 }
@@ -119,17 +123,24 @@ impl Iter {
         let bounds = options.lower.as_deref().zip(options.upper.as_deref());
         let is_empty = bounds.is_some_and(|(lower, upper)| {
             // An order that cannot say it says so to the cursor.
-            family.table.compare_keys(lower, upper).is_ok_and(Ordering::is_ge)
+            match &family.history {
+                Some(history) => history.compare_keys(lower, upper).is_ge(),
+                None => family.table.compare_keys(lower, upper).is_ok_and(Ordering::is_ge),
+            }
         });
         let range = (lower, upper);
-        let cursor = options.more.refuse().and_then(|()| {
-            Ok(match &options.snapshot {
+        let source = options.more.refuse().and_then(|()| {
+            if let Some((history, timestamp)) = family.read_by(Some(options))? {
+                let versions = Versions::new(family, &family.seen(), options, history, timestamp)?;
+                return Ok(Source::Versions(Box::new(versions)));
+            }
+            Ok(Source::Cursor(match &options.snapshot {
                 Some(snapshot) => snapshot.range_cursor(&family.seen(), range)?,
                 None => family.seen().range_cursor(range)?,
-            })
+            }))
         });
-        let (source, failure) = match cursor {
-            Ok(cursor) if !is_empty => (Source::Cursor(cursor), None),
+        let (source, failure) = match source {
+            Ok(source) if !is_empty => (source, None),
             Ok(_) => (Source::Nothing, None),
             Err(failure) => (Source::Nothing, Some(failure)),
         };
@@ -144,34 +155,6 @@ impl Iter {
             slot: family.slot.clone(),
             order: family.order.clone(),
         }
-    }
-
-    /// The keys of a batch over `base`, those of the batch within the bounds of the options; none without a handle where one must be.
-    pub(crate) fn over(
-        mut base: Box<Iter>,
-        batch: SharedBatch,
-        of: Of<'_>,
-        options: Option<&ReadOptions>,
-    ) -> Option<Iter> {
-        let bounds =
-            options.map(|options| Bounds { lower: options.lower.clone(), upper: options.upper.clone() });
-        // What is asked for beside rows is that of the whole.
-        let (failure, prefix, pinned) = (base.failure.clone(), base.prefix.take(), base.pinned.take());
-        let order = base.order.clone();
-        let slot = base.slot.clone();
-        let overlay = Overlay {
-            base,
-            batch,
-            family: of.id()?,
-            order: order.clone(),
-            operator: slot.operator(),
-            bounds: bounds.unwrap_or_default(),
-            is_forward: true,
-            own: None,
-            at: At::Nowhere,
-        };
-        let source = Source::Overlay(Box::new(overlay));
-        Some(Iter { source, failure, is_tailing: false, prefix, statistics: None, pinned, slot, order })
     }
 
     /// The row at the position, if there is one that may be shown.
@@ -247,6 +230,15 @@ impl Iter {
             keys.push(key.into());
         }
         Slice::of(keys.last().expect("pushed above"))
+    }
+
+    /// The timestamp at the position; empty where keys have none, null where there is no row.
+    fn timestamp(&self) -> Slice {
+        match (&self.source, self.row()) {
+            (Source::Versions(versions), Some(_)) => Slice::of(versions.timestamp().unwrap_or_default()),
+            (_, Some(_)) => Slice::of(&[]),
+            (_, None) => Slice::absent(),
+        }
     }
 
     fn value(&self) -> Slice {
@@ -360,6 +352,14 @@ export! {
 
     fn rocksdb_iter_value_slice(iter: Option<&Iter>) -> Slice {
         iter.map_or(Slice::of(&[]), Iter::value)
+    }
+
+    fn rocksdb_iter_timestamp(iter: Option<&Iter>, len: Out<'_, usize>) -> *const c_char {
+        iter.map_or(Slice::absent(), Iter::timestamp).parts(len)
+    }
+
+    fn rocksdb_iter_timestamp_slice(iter: Option<&Iter>) -> Slice {
+        iter.map_or(Slice::absent(), Iter::timestamp)
     }
 
     fn rocksdb_iter_get_error(iter: Option<&Iter>, error: ErrPtr<'_>) {

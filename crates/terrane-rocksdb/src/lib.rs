@@ -7,7 +7,7 @@
 //! * [`objects`]: options, caches, filter policies, environments. [`callbacks`]: functions of the user.
 //! * [`metadata`]: what a database consists of. [`backup`]: backups. [`values`]: objects that are only read.
 //! * [`database`]: open, read, write, maintain. [`batch`]: write batches in RocksDB's layout, with an index, too. [`iterator`].
-//! * [`order`]: how keys compare. [`transactions`]: optimistic and pessimistic ones. [`twins`]: functions with and without a handle of a column family.
+//! * [`order`]: how keys compare. [`timestamps`]: of the user, and versions by them. [`transactions`]: optimistic and pessimistic ones. [`twins`]: functions with and without a handle of a column family.
 //!
 //! # Invariants
 //! 1. No panic leaves an exported function: it becomes an error, or what the function returns when it fails.
@@ -37,4 +37,5 @@ mod iterator;
 mod metadata;
 mod objects;
 mod order;
+mod timestamps;
 mod transactions;

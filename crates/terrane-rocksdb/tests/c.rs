@@ -135,6 +135,11 @@ fn ordered() {
 }
 
 #[test]
+fn timestamps() {
+    run("timestamps");
+}
+
+#[test]
 fn files() {
     run("files");
 }

@@ -37,6 +37,9 @@ fn fill(batch: &mut Batch, layout: &Layout, database: &Database, mode: Mode) -> 
 
 fn add(batch: &mut Batch, family: &Family, change: Change<'_>) -> Result<()> {
     let table = &family.table;
+    if let Some(history) = &family.history {
+        return history.add_to(batch, table, change);
+    }
     match change {
         Change::Put(key, value) => batch.put(table, key, value)?,
         Change::Delete(key) => batch.delete(table, key)?,
@@ -73,6 +76,9 @@ impl WriteBatch {
         mode: Mode,
         take: impl FnOnce(&Batch) -> Result<R>,
     ) -> Result<R> {
+        if self.awaits_timestamps || self.has_plain && database.default_family().history.is_some() {
+            return Err(Failure::invalid("write batch must have timestamp(s) set"));
+        }
         let mut engine = std::mem::take(&mut self.engine);
         engine.clear();
         let done = fill(&mut engine, &self.layout, database, mode).and_then(|()| take(&engine));

@@ -16,11 +16,25 @@ pub(crate) struct WriteBatch {
     save_points: Vec<(usize, u32)>,
     /// Most bytes; 0 for any number. What would pass it is left out.
     bytes_max: usize,
+    /// Whether keys have places for timestamps that are not there yet.
+    pub(super) awaits_timestamps: bool,
+    /// Whether something was added without a handle, and without a timestamp.
+    pub(super) has_plain: bool,
+    /// Bytes of timestamps in keys of the default column family.
+    default_timestamp_bytes: usize,
 }
 
 impl WriteBatch {
     fn new(layout: Layout) -> WriteBatch {
-        WriteBatch { layout, engine: terrane::Batch::new(), save_points: Vec::new(), bytes_max: 0 }
+        WriteBatch {
+            layout,
+            engine: terrane::Batch::new(),
+            save_points: Vec::new(),
+            bytes_max: 0,
+            awaits_timestamps: false,
+            has_plain: false,
+            default_timestamp_bytes: 0,
+        }
     }
 
     pub(crate) fn empty() -> WriteBatch {
@@ -29,7 +43,8 @@ impl WriteBatch {
 
     /// Another batch of the same bytes.
     pub(crate) fn copied(&self) -> WriteBatch {
-        WriteBatch::new(self.layout.clone())
+        let (awaits_timestamps, has_plain) = (self.awaits_timestamps, self.has_plain);
+        WriteBatch { awaits_timestamps, has_plain, ..WriteBatch::new(self.layout.clone()) }
     }
 
     /// Sets the number of its first record.
@@ -115,6 +130,7 @@ impl WriteBatch {
     pub(super) fn clear(&mut self) {
         self.layout.clear();
         self.save_points.clear();
+        (self.awaits_timestamps, self.has_plain) = (false, false);
     }
 
     pub(super) fn set_save_point(&mut self) {
@@ -142,7 +158,10 @@ impl WriteBatch {
 #[inline]
 pub(super) fn add_to(batch: Option<&mut WriteBatch>, handle: Option<&FamilyHandle>, change: Change<'_>) {
     if let (Some(batch), Some(handle)) = (batch, handle) {
-        batch.add(handle.family.id(), change);
+        match &handle.family.history {
+            None => batch.add(handle.family.id(), change),
+            Some(history) => batch.add_awaiting(handle.family.id(), history.size(), change),
+        }
     }
 }
 
@@ -150,7 +169,13 @@ pub(super) fn add_to(batch: Option<&mut WriteBatch>, handle: Option<&FamilyHandl
 #[inline]
 pub(super) fn add_default(batch: Option<&mut WriteBatch>, change: Change<'_>) {
     if let Some(batch) = batch {
-        batch.add(0, change);
+        match batch.default_timestamp_bytes {
+            0 => {
+                batch.has_plain |= !matches!(change, Change::LogData(_));
+                batch.add(0, change);
+            }
+            size => batch.add_awaiting(0, size, change),
+        }
     }
 }
 
@@ -167,9 +192,10 @@ export! {
         reserved_bytes: usize,
         max_bytes: usize,
         _protection_bytes: usize,
-        _timestamp_bytes: usize,
+        timestamp_bytes: usize,
     ) -> Option<Box<WriteBatch>> {
-        Some(Box::new(WriteBatch::limited(reserved_bytes, max_bytes)))
+        let batch = WriteBatch::limited(reserved_bytes, max_bytes);
+        Some(Box::new(WriteBatch { default_timestamp_bytes: timestamp_bytes, ..batch }))
     }
 
     fn rocksdb_writebatch_destroy(batch: Option<Box<WriteBatch>>) {

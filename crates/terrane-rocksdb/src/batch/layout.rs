@@ -47,6 +47,22 @@ pub(crate) enum Change<'b> {
     LogData(&'b [u8]),
 }
 
+impl<'b> Change<'b> {
+    /// The same change of another key; as it is where it is of none or of several.
+    pub(crate) fn of_key<'k>(self, key: &'k [u8]) -> Change<'k>
+    where
+        'b: 'k,
+    {
+        match self {
+            Change::Put(_, value) => Change::Put(key, value),
+            Change::Merge(_, operand) => Change::Merge(key, operand),
+            Change::Delete(_) => Change::Delete(key),
+            Change::SingleDelete(_) => Change::SingleDelete(key),
+            Change::RangeDelete(..) | Change::LogData(_) => self,
+        }
+    }
+}
+
 /// The bytes of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
@@ -149,6 +165,33 @@ impl Layout {
             let (family, change) = records.next()?.ok()?;
             Some((at, family, change))
         })
+    }
+
+    /// Where each key in the batch ends, its family, and how long it is; both ends of a range.
+    pub(super) fn placed_keys(&self) -> Result<Vec<(usize, u32, usize)>> {
+        let mut keys = Vec::new();
+        for record in self.records() {
+            let (family, change) = record?;
+            let (first, second) = match change {
+                Change::Put(key, _)
+                | Change::Merge(key, _)
+                | Change::Delete(key)
+                | Change::SingleDelete(key) => (key, None),
+                Change::RangeDelete(start, end) => (start, Some(end)),
+                Change::LogData(_) => continue,
+            };
+            for key in std::iter::once(first).chain(second) {
+                // Records lie in these bytes.
+                let at = key.as_ptr().addr() - self.bytes.as_ptr().addr();
+                keys.push((at + key.len(), family, key.len()));
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Puts other bytes in the place of those from `at` on, which are there.
+    pub(super) fn overwrite(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
     /// Checks that as many records are there as are counted.

@@ -7,6 +7,7 @@ mod indexed;
 mod iterate;
 mod layout;
 mod parts;
+mod timestamps;
 
 pub(crate) use handle::WriteBatch;
 pub(crate) use indexed::{Indexed, IndexedHandle, Own, SharedBatch, given_out, pinned};

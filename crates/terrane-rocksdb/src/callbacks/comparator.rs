@@ -27,7 +27,28 @@ pub(crate) struct UserComparator {
     name: String,
     state: State,
     compare: Compare,
-    has_timestamps: bool,
+    /// That of keys that end with a timestamp.
+    timestamps: Option<Timestamps>,
+}
+
+/// How keys compare that end with a timestamp.
+#[derive(Clone, Copy, Debug)]
+struct Timestamps {
+    bytes: usize,
+    compare: Compare,
+    compare_without: CompareWithout,
+}
+
+/// Says how many bytes a timestamp of a column family has.
+#[repr(transparent)]
+pub(crate) struct TimestampBytes(Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>);
+
+impl TimestampBytes {
+    /// What the user's function says; none without one.
+    pub(crate) fn of(&self, state: *mut c_void, family: u32) -> usize {
+        // SAFETY: the user's function, called with the user's pointer.
+        self.0.map_or(0, |function| unsafe { function(state, family) })
+    }
 }
 
 impl Comparator {
@@ -38,7 +59,7 @@ impl Comparator {
 
     /// What compares, unless it is the order of bytes.
     pub(crate) fn other_order(&self) -> Option<Arc<UserComparator>> {
-        (self.0.name != BYTEWISE).then(|| self.0.clone())
+        (self.0.name != BYTEWISE || self.0.timestamps.is_some()).then(|| self.0.clone())
     }
 }
 
@@ -47,13 +68,37 @@ impl UserComparator {
     /// epoch) must not put the user's destructor off. Requires: this one lives until nobody compares any more.
     pub(crate) fn to_ask(&self) -> UserComparator {
         let state = State::new(self.state.pointer(), None);
-        let UserComparator { compare, has_timestamps, .. } = *self;
-        UserComparator { name: self.name.clone(), state, compare, has_timestamps }
+        let UserComparator { compare, timestamps, .. } = *self;
+        UserComparator { name: self.name.clone(), state, compare, timestamps }
     }
 
-    /// Whether keys end with a timestamp, of which it takes notice.
-    pub(crate) fn has_timestamps(&self) -> bool {
-        self.has_timestamps
+    /// Bytes of the timestamps that keys end with; 0 if they have none.
+    pub(crate) fn timestamp_bytes(&self) -> usize {
+        self.timestamps.map_or(0, |timestamps| timestamps.bytes)
+    }
+
+    /// How two timestamps relate.
+    pub(crate) fn compare_timestamps(&self, left: &[u8], right: &[u8]) -> Ordering {
+        self.compare_by(self.timestamps.and_then(|timestamps| timestamps.compare), left, right)
+    }
+
+    /// How two keys without timestamps relate.
+    pub(crate) fn compare_without(&self, left: &[u8], right: &[u8]) -> Ordering {
+        let Some(compare) = self.timestamps.and_then(|timestamps| timestamps.compare_without) else {
+            return left.cmp(right);
+        };
+        let (left, right) = ((left.as_ptr().cast(), left.len()), (right.as_ptr().cast(), right.len()));
+        // SAFETY: as below; neither key has a timestamp.
+        let order = unsafe { compare(self.state.pointer(), left.0, left.1, 0, right.0, right.1, 0) };
+        order.cmp(&0)
+    }
+
+    fn compare_by(&self, compare: Compare, left: &[u8], right: &[u8]) -> Ordering {
+        let Some(compare) = compare else { return left.cmp(right) };
+        let (left, right) = ((left.as_ptr().cast(), left.len()), (right.as_ptr().cast(), right.len()));
+        // SAFETY: the user's function, called with the user's pointer and with bytes that live until it returns.
+        let order = unsafe { compare(self.state.pointer(), left.0, left.1, right.0, right.1) };
+        order.cmp(&0)
     }
 }
 
@@ -63,11 +108,11 @@ impl terrane::Comparator for UserComparator {
     }
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        let Some(compare) = self.compare else { return left.cmp(right) };
-        let (left, right) = ((left.as_ptr().cast(), left.len()), (right.as_ptr().cast(), right.len()));
-        // SAFETY: the user's function, called with the user's pointer and with bytes that live until it returns.
-        let order = unsafe { compare(self.state.pointer(), left.0, left.1, right.0, right.1) };
-        order.cmp(&0)
+        // The user's function takes the timestamps off without a look; what is too short comes from a damaged table.
+        if left.len().min(right.len()) < self.timestamp_bytes() {
+            return left.cmp(right);
+        }
+        self.compare_by(self.compare, left, right)
     }
 }
 
@@ -80,21 +125,26 @@ export! {
     ) -> Option<Box<Comparator>> {
         let state = State::new(state, destructor);
         let name = state.name(name);
-        Some(Box::new(Comparator(Arc::new(UserComparator { name, state, compare, has_timestamps: false }))))
+        Some(Box::new(Comparator(Arc::new(UserComparator { name, state, compare, timestamps: None }))))
     }
 
     fn rocksdb_comparator_with_ts_create(
         state: *mut c_void,
         destructor: Destructor,
         compare: Compare,
-        _compare_timestamps: Compare,
-        _compare_without: CompareWithout,
+        compare_timestamps: Compare,
+        compare_without: CompareWithout,
         name: Name,
-        _timestamp_size: usize,
+        timestamp_size: usize,
     ) -> Option<Box<Comparator>> {
         let state = State::new(state, destructor);
         let name = state.name(name);
-        Some(Box::new(Comparator(Arc::new(UserComparator { name, state, compare, has_timestamps: true }))))
+        let timestamps = (timestamp_size > 0).then_some(Timestamps {
+            bytes: timestamp_size,
+            compare: compare_timestamps,
+            compare_without,
+        });
+        Some(Box::new(Comparator(Arc::new(UserComparator { name, state, compare, timestamps }))))
     }
 
     fn rocksdb_comparator_destroy(comparator: Option<Box<Comparator>>) {

@@ -21,7 +21,7 @@ use std::ffi::{CStr, c_char, c_void};
 
 pub(crate) use backup::{MayExclude, OnProgress, ProgressListener};
 pub(crate) use compaction_filter::{CompactionFilter, UserFilter};
-pub(crate) use comparator::{BYTEWISE, Comparator, UserComparator};
+pub(crate) use comparator::{BYTEWISE, Comparator, TimestampBytes, UserComparator};
 pub(crate) use filter_factory::FilterFactory;
 pub(crate) use listener::{EventListener, StallCondition, Telling};
 pub(crate) use logger::{Logger, LoggerHandle};

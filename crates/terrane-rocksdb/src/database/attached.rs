@@ -141,6 +141,9 @@ impl Database {
         for family in self.families() {
             // A table that the primary has dropped is seen as it was.
             if let (Some(followed), Ok(table)) = (&family.followed, view.table(family.table.name())) {
+                if let Some(history) = &family.history {
+                    history.look_again(&table);
+                }
                 *followed.write().unwrap_or_else(PoisonError::into_inner) = table;
             }
         }

@@ -9,6 +9,7 @@ use crate::failure::{Failure, Given, Result};
 use crate::files;
 use crate::generated::objects::{EnvOptions, IngestOptions};
 use crate::objects::{Options, database_options};
+use crate::timestamps::{STORED_DELETE, stored_value};
 
 /// Writes one file after the other.
 pub(crate) struct FileWriter {
@@ -21,6 +22,26 @@ pub(crate) struct FileWriter {
 impl FileWriter {
     fn file(&mut self) -> Result<&mut ExtentFileWriter> {
         self.file.as_mut().ok_or_else(|| Failure::invalid("File is not opened"))
+    }
+
+    fn timestamp_bytes(&self) -> usize {
+        self.options.comparator.as_ref().map_or(0, |comparator| comparator.timestamp_bytes())
+    }
+
+    /// Refuses keys without timestamps where the comparator asks for some.
+    fn plain_file(&mut self) -> Result<&mut ExtentFileWriter> {
+        match self.timestamp_bytes() {
+            0 => self.file(),
+            _ => Err(Failure::invalid("Timestamp size mismatch: the comparator has timestamps")),
+        }
+    }
+
+    /// Adds a row of a key with a timestamp: its value with the kind of the version behind it.
+    fn add_version(&mut self, key: &[u8], timestamp: &[u8], stored: &[u8]) -> Result<()> {
+        if self.timestamp_bytes() == 0 || self.timestamp_bytes() != timestamp.len() {
+            return Err(Failure::invalid("Timestamp size mismatch"));
+        }
+        Ok(self.file()?.put(&[key, timestamp].concat(), stored)?)
     }
 
     fn open(&mut self, path: &str) -> Result<()> {
@@ -118,7 +139,7 @@ export! {
         value_len: usize,
         error: ErrPtr<'_>,
     ) {
-        Ok(writer.given()?.file()?.put(key.of(key_len), value.of(value_len))?)
+        Ok(writer.given()?.plain_file()?.put(key.of(key_len), value.of(value_len))?)
     }
 
     fn rocksdb_sstfilewriter_put(
@@ -129,7 +150,7 @@ export! {
         value_len: usize,
         error: ErrPtr<'_>,
     ) {
-        Ok(writer.given()?.file()?.put(key.of(key_len), value.of(value_len))?)
+        Ok(writer.given()?.plain_file()?.put(key.of(key_len), value.of(value_len))?)
     }
 
     fn rocksdb_sstfilewriter_delete(
@@ -138,7 +159,7 @@ export! {
         key_len: usize,
         error: ErrPtr<'_>,
     ) {
-        Ok(writer.given()?.file()?.delete(key.of(key_len))?)
+        Ok(writer.given()?.plain_file()?.delete(key.of(key_len))?)
     }
 
     fn rocksdb_sstfilewriter_merge(
@@ -153,9 +174,34 @@ export! {
         if writer.options.merge_operator.is_none() {
             return Err(Failure::not_implemented("Provide a merge_operator when opening the file"));
         }
-        let file = writer.file()?;
+        let file = writer.plain_file()?;
         file.set_merge_operator(Slots::default().of(DEFAULT).name())?;
         Ok(file.merge(key.of(key_len), operand.of(operand_len))?)
+    }
+
+    fn rocksdb_sstfilewriter_put_with_ts(
+        writer: Option<&mut FileWriter>,
+        key: Bytes<'_>,
+        key_len: usize,
+        timestamp: Bytes<'_>,
+        timestamp_len: usize,
+        value: Bytes<'_>,
+        value_len: usize,
+        error: ErrPtr<'_>,
+    ) {
+        let stored = stored_value(value.of(value_len));
+        writer.given()?.add_version(key.of(key_len), timestamp.of(timestamp_len), &stored)
+    }
+
+    fn rocksdb_sstfilewriter_delete_with_ts(
+        writer: Option<&mut FileWriter>,
+        key: Bytes<'_>,
+        key_len: usize,
+        timestamp: Bytes<'_>,
+        timestamp_len: usize,
+        error: ErrPtr<'_>,
+    ) {
+        writer.given()?.add_version(key.of(key_len), timestamp.of(timestamp_len), &STORED_DELETE)
     }
 
     fn rocksdb_sstfilewriter_finish(writer: Option<&mut FileWriter>, error: ErrPtr<'_>) {

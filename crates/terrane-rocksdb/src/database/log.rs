@@ -11,6 +11,7 @@ use crate::generated::objects::WalReadOptions;
 /// A position in the log.
 pub(crate) struct LogIter {
     changes: Changes,
+    database: Database,
     /// The number of the first record of the batch at the position, and the batch.
     current: Option<(u64, WriteBatch)>,
     failure: Option<Failure>,
@@ -22,7 +23,7 @@ impl LogIter {
         self.current = None;
         self.failure = None;
         for batch in self.changes.by_ref() {
-            match batch.map_err(Failure::from).and_then(|batch| as_rocksdb(&batch)) {
+            match batch.map_err(Failure::from).and_then(|batch| as_rocksdb(&self.database, &batch)) {
                 Ok(None) => {}
                 Ok(current) => {
                     self.current = current;
@@ -38,13 +39,18 @@ impl LogIter {
 }
 
 /// A batch as RocksDB lays it out, with its number; none if it has no change.
-fn as_rocksdb(batch: &terrane::ChangeBatch) -> Result<Option<(u64, WriteBatch)>> {
+fn as_rocksdb(database: &Database, batch: &terrane::ChangeBatch) -> Result<Option<(u64, WriteBatch)>> {
     let mut first = None;
     let mut made = WriteBatch::empty();
     for change in batch.changes() {
         first.get_or_insert(change.seq.0);
         let (id, kind) = (change.table_id, change.kind);
+        let family = database.family(id);
+        let history = family.as_ref().and_then(|family| family.history.as_ref());
         match kind {
+            ChangeKind::Put { key, value } if let Some(history) = history => {
+                history.with_change(key, value, |change| made.add(id, change))?;
+            }
             ChangeKind::Put { key, value } => made.add(id, Change::Put(key, value)),
             ChangeKind::Delete { key } => made.add(id, Change::Delete(key)),
             ChangeKind::SingleDelete { key } => made.add(id, Change::SingleDelete(key)),
@@ -63,14 +69,15 @@ fn as_rocksdb(batch: &terrane::ChangeBatch) -> Result<Option<(u64, WriteBatch)>>
 }
 
 fn updates(database: Option<&Database>, seq: u64) -> Result<Option<Box<LogIter>>> {
-    let changes = database.given()?.view().changes(SeqNo(seq.max(1)));
+    let database = database.given()?;
+    let changes = database.view().changes(SeqNo(seq.max(1)));
     let changes = changes.map_err(|error| match error.kind() {
         Kind::Invalid => {
             Failure::new("NotFound", format_args!("Requested sequence not yet written in the db ({error})"))
         }
         _ => error.into(),
     })?;
-    let mut iter = LogIter { changes, current: None, failure: None };
+    let mut iter = LogIter { changes, database: database.clone(), current: None, failure: None };
     iter.advance();
     Ok(Some(Box::new(iter)))
 }

@@ -1,11 +1,14 @@
 //! Flush, compaction, pauses.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::{Bytes, List};
 use crate::failure::{Given, Result};
-use crate::generated::objects::{CompactRangeOptions, FlushOptions, FlushWalOptions, WaitForCompactOptions};
+use crate::generated::objects::{FlushOptions, FlushWalOptions, WaitForCompactOptions};
+use crate::objects::CompactRangeOptions;
+use crate::timestamps::collapse::sweep;
 
 /// The ends of a range, each a key or null for none.
 type Ends<'a> = (Option<&'a [u8]>, Option<&'a [u8]>);
@@ -15,11 +18,30 @@ fn ends<'a>(start: Bytes<'a>, start_len: usize, end: Bytes<'a>, end_len: usize) 
     (key(start, start_len), key(end, end_len))
 }
 
+/// Ends of a range as they are kept.
+fn with_timestamps<'a>(family: &Family, (start, end): Ends<'a>) -> [Option<Cow<'a, [u8]>>; 2] {
+    match &family.history {
+        None => [start.map(Cow::Borrowed), end.map(Cow::Borrowed)],
+        Some(history) => history.kept_ends(start, end).map(|key| key.map(Cow::Owned)),
+    }
+}
+
+fn bounds<'a>([start, end]: &'a [Option<Cow<'_, [u8]>>; 2]) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
+    let bound = |key: &'a Option<Cow<'_, [u8]>>| key.as_deref().map_or(Bound::Unbounded, Bound::Included);
+    (bound(start), bound(end))
+}
+
 impl Database {
     /// Merges a range, both ends included, into the deepest level. There is no way to report a failure.
-    fn compact(&self, family: &Family, (start, end): Ends<'_>) {
-        let bound = |key: Option<_>| key.map_or(Bound::Unbounded, Bound::Included);
-        let _ = self.db.compact_range(&family.table, (bound(start), bound(end)));
+    fn compact(&self, family: &Family, options: Option<&CompactRangeOptions>, (start, end): Ends<'_>) {
+        if let Some(low) = options.and_then(|options| options.history_low.as_deref()) {
+            // As in RocksDB it is for the whole column family, and nothing is done where it is refused.
+            if start.is_some() || end.is_some() || family.raise_low(low).is_err() {
+                return;
+            }
+        }
+        let _ = sweep(self, family, (start, end));
+        let _ = self.db.compact_range(&family.table, bounds(&with_timestamps(family, (start, end))));
     }
 
     pub(crate) fn flush(&self, options: Option<&FlushOptions>) -> Result<()> {
@@ -38,8 +60,7 @@ impl Database {
 
     fn drop_files(&self, family: &Family, (start, end): Ends<'_>) -> Result<()> {
         self.refuse_if_read_only()?;
-        let bound = |key: Option<_>| key.map_or(Bound::Unbounded, Bound::Included);
-        family.table.delete_files_in_range((bound(start), bound(end)))?;
+        family.table.delete_files_in_range(bounds(&with_timestamps(family, (start, end))))?;
         Ok(())
     }
 }
@@ -90,7 +111,7 @@ export! {
         limit_len: usize,
     ) {
         if let Some(database) = database {
-            database.compact(database.default_family(), ends(start, start_len, limit, limit_len));
+            database.compact(database.default_family(), None, ends(start, start_len, limit, limit_len));
         }
     }
 
@@ -103,34 +124,34 @@ export! {
         limit_len: usize,
     ) {
         if let (Some(database), Some(handle)) = (database, handle) {
-            database.compact(&handle.family, ends(start, start_len, limit, limit_len));
+            database.compact(&handle.family, None, ends(start, start_len, limit, limit_len));
         }
     }
 
     fn rocksdb_compact_range_opt(
         database: Option<&Database>,
-        _options: Option<&CompactRangeOptions>,
+        options: Option<&CompactRangeOptions>,
         start: Bytes<'_>,
         start_len: usize,
         limit: Bytes<'_>,
         limit_len: usize,
     ) {
         if let Some(database) = database {
-            database.compact(database.default_family(), ends(start, start_len, limit, limit_len));
+            database.compact(database.default_family(), options, ends(start, start_len, limit, limit_len));
         }
     }
 
     fn rocksdb_compact_range_cf_opt(
         database: Option<&Database>,
         handle: Option<&FamilyHandle>,
-        _options: Option<&CompactRangeOptions>,
+        options: Option<&CompactRangeOptions>,
         start: Bytes<'_>,
         start_len: usize,
         limit: Bytes<'_>,
         limit_len: usize,
     ) {
         if let (Some(database), Some(handle)) = (database, handle) {
-            database.compact(&handle.family, ends(start, start_len, limit, limit_len));
+            database.compact(&handle.family, options, ends(start, start_len, limit, limit_len));
         }
     }
 

@@ -11,9 +11,40 @@ use super::{Database, Family, FamilyHandle, family};
 use crate::border::{Bytes, List, OutList, Slice, caught, lasting, lasting_text};
 use crate::failure::{Failure, Given, Result};
 use crate::objects::{ReadOptions, moment};
+use crate::timestamps::Reader;
+
+/// The values of several keys.
+pub(crate) enum Many {
+    /// Where they were read to.
+    Together(Values),
+    /// Of versions: each by itself.
+    Apart(Vec<Option<Vec<u8>>>),
+}
+
+impl Many {
+    /// How many keys were read.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Many::Together(values) => values.len(),
+            Many::Apart(values) => values.len(),
+        }
+    }
+
+    /// The value of the key with this index.
+    pub(crate) fn get(&self, index: usize) -> Option<&[u8]> {
+        match self {
+            Many::Together(values) => values.get(index),
+            Many::Apart(values) => values.get(index)?.as_deref(),
+        }
+    }
+}
 
 /// Reads keys of one family, as of one moment.
-pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Values> {
+pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
+    if let Some(mut reader) = Reader::of(family, options)? {
+        let values = keys.iter().map(|key| Ok(reader.get(key)?.map(|(value, _)| value)));
+        return values.collect::<Result<_>>().map(Many::Apart);
+    }
     let mut values = Values::new();
     let began = family.statistics.as_ref().map(|_| moment());
     match options.and_then(|options| options.snapshot.as_ref()) {
@@ -24,7 +55,7 @@ pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[
         let found = values.iter().filter(Option::is_some).count();
         statistics.read_many(moment().saturating_sub(began), keys.len(), found);
     }
-    Ok(values)
+    Ok(Many::Together(values))
 }
 
 /// Reads keys of several families, as of one moment.
@@ -97,7 +128,7 @@ fn fill_errors(errors: &mut [MaybeUninit<*mut c_char>], failure: Option<&Failure
 fn fill_pinned(
     places: &mut [MaybeUninit<Option<Box<Pinned>>>],
     errors: &mut [MaybeUninit<*mut c_char>],
-    read: Result<Values>,
+    read: Result<Many>,
 ) {
     fill_errors(errors, read.as_ref().err());
     let values = read.ok().map(Arc::new);

@@ -4,6 +4,7 @@
 //!   while it is open. [`snapshots`].
 //! * [`read`], [`many`]: values by key. [`write`]: changes by key. [`maintain`], [`properties`], [`checkpoint`], [`log`], [`memory`], [`files`],
 //!   [`counters`]. [`attached`]: what an opening attaches. [`secondary`], [`export`], [`change`], [`compact_files`], [`pinned`], [`sizes`].
+//! * [`timestamped`]: with timestamps of the user.
 
 mod attached;
 mod change;
@@ -26,6 +27,7 @@ pub(crate) mod read;
 mod secondary;
 mod sizes;
 mod snapshots;
+mod timestamped;
 mod write;
 
 use std::collections::BTreeMap;
@@ -38,6 +40,7 @@ use crate::callbacks::{Slot, Slots, Transform};
 use crate::failure::{Failure, Given, Result};
 use crate::objects::{Options, Statistics};
 use crate::order::Order;
+use crate::timestamps::History;
 use crate::transactions::Transactions;
 
 use attached::{Attached, Followed};
@@ -67,6 +70,8 @@ pub(crate) struct Family {
     pub(crate) transform: Option<Arc<Transform>>,
     /// How its keys are ordered.
     pub(crate) order: Order,
+    /// Its versions, if its keys have timestamps.
+    pub(crate) history: Option<Arc<History>>,
     name: CString,
     /// The options that it was opened with, and what was changed of them since.
     options: Mutex<Options>,

@@ -14,6 +14,8 @@ use crate::failure::{Failure, Result};
 use crate::files;
 use crate::objects::{Options, Statistics, database_options, extractor, order_of, table_options};
 use crate::order::Order;
+use crate::timestamps::History;
+use crate::timestamps::collapse::Collapsing;
 
 /// A column family to open, by name.
 pub(super) struct Wanted<'a> {
@@ -221,7 +223,18 @@ pub(super) fn opened_family(
             _ => "none".to_owned(),
         };
         table.set_option("time_to_live", &ttl)?;
-        table.set_compaction_filter(wanted.options.compaction_filter());
+    }
+    let comparator = wanted.options.comparator.as_deref();
+    let history = History::of(&table, comparator, access == Access::Write)?.map(Arc::new);
+    if access == Access::Write {
+        let filter = wanted.options.compaction_filter();
+        table.set_compaction_filter(match &history {
+            None => filter,
+            Some(history) => Some(Arc::new(Collapsing::new(history, filter))),
+        });
+    }
+    if history.is_some() && wanted.ttl_seconds > 0 {
+        return Err(Failure::not_implemented("a time to live and timestamps in one column family"));
     }
     let name = CString::new(table.name()).map_err(|_| Failure::invalid("a name with a zero byte"))?;
     let transform = wanted.options.transform.clone();
@@ -229,5 +242,15 @@ pub(super) fn opened_family(
     let options = Mutex::new(wanted.options.clone());
     let statistics = statistics.cloned();
     let order = Order::of(wanted.options.comparator.as_ref());
-    Ok(Family { slot: slots.of(table.name()), transform, order, name, table, options, statistics, followed })
+    Ok(Family {
+        slot: slots.of(table.name()),
+        transform,
+        order,
+        history,
+        name,
+        table,
+        options,
+        statistics,
+        followed,
+    })
 }

@@ -2,9 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use terrane::Values;
-
-use super::many::read_many;
+use super::many::{Many, read_many};
 use super::read::read;
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::{List, Out, Slice, caught, put};
@@ -19,7 +17,7 @@ const OUT_OF_BOUNDS: c_int = 3;
 /// What became of each key.
 pub(crate) enum PinnedMany {
     /// All were read.
-    Together(Values),
+    Together(Many),
     /// One failed at least, so each was read by itself.
     Apart(Vec<Result<Option<Vec<u8>>>>),
 }

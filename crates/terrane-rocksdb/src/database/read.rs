@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use terrane::Values;
-
+use super::many::Many;
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::{Bytes, Out, OutList, lasting, put};
 use crate::failure::{Given, Result};
 use crate::objects::{ReadOptions, moment};
+use crate::timestamps::Reader;
 
 /// A value that the caller holds until it destroys it.
 pub(crate) struct Pinned {
@@ -20,7 +20,7 @@ enum Held {
     /// A value by itself.
     Alone(Vec<u8>),
     /// One of several that were read together.
-    Among(Arc<Values>, usize),
+    Among(Arc<Many>, usize),
 }
 
 impl Pinned {
@@ -29,7 +29,7 @@ impl Pinned {
     }
 
     /// The value of this index, which is there.
-    pub(super) fn one_of(values: Arc<Values>, index: usize) -> Pinned {
+    pub(super) fn one_of(values: Arc<Many>, index: usize) -> Pinned {
         Pinned { held: Held::Among(values, index) }
     }
 
@@ -51,6 +51,9 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 
 /// The value of `key` as the options see it.
 pub(crate) fn read(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    if let Some(mut reader) = Reader::of(family, options)? {
+        return Ok(reader.get(key)?.map(|(value, _)| value));
+    }
     if let Some(snapshot) = options.and_then(|options| options.snapshot.as_ref()) {
         return Ok(snapshot.get(&family.seen(), key)?.map(Vec::from));
     }
@@ -81,7 +84,7 @@ fn read_uncounted<R>(
     key: &[u8],
     take: impl FnOnce(Option<&[u8]>) -> R,
 ) -> Result<R> {
-    if options.is_some_and(|options| options.snapshot.is_some()) {
+    if family.history.is_some() || options.is_some_and(ReadOptions::is_of_the_past) {
         return Ok(take(read(family, options, key)?.as_deref()));
     }
     // Taken out while it is in use: a merge operator of the user may read another database on this thread.

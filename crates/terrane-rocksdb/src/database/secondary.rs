@@ -2,12 +2,13 @@
 
 use std::ffi::c_char;
 
-use super::handles::{Listed, open_default, open_listed, plain};
+use super::handles::{Listed, close, open_default, open_listed, plain};
 use super::open::Access;
 use super::{Database, FamilyHandle};
 use crate::border::{Bytes, List, Out, OutList, Text, lasting_text, put};
 use crate::failure::Given;
 use crate::objects::Options;
+use crate::timestamps::collapse::trim;
 
 export! {
     fn rocksdb_open_as_secondary(
@@ -44,12 +45,22 @@ export! {
         names: List<'_, Text<'_>>,
         family_options: List<'_, Option<&Options>>,
         handles: OutList<'_, Option<Box<FamilyHandle>>>,
-        _timestamp: Bytes<'_>,
-        _timestamp_len: usize,
+        timestamp: Bytes<'_>,
+        timestamp_len: usize,
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
         let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
-        open_listed(options, path, listed, Access::Write, plain)
+        let database = open_listed(options, path, listed, Access::Write, plain)?;
+        if let Some(database) = &database {
+            let families = database.families();
+            for family in families.iter().filter(|family| family.history.is_some()) {
+                if let Err(failure) = trim(database, family, timestamp.of(timestamp_len)) {
+                    close(database);
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(database)
     }
 
     fn rocksdb_get_db_identity(database: Option<&Database>, len: Out<'_, usize>) -> *mut c_char {

@@ -99,6 +99,19 @@ impl Database {
         self.commit(&batch, mode)
     }
 
+    /// Writes what `add` adds to a batch.
+    pub(super) fn write_with(
+        &self,
+        options: Option<&WriteOptions>,
+        add: impl FnOnce(&mut Batch) -> Result<()>,
+    ) -> Result<()> {
+        let mode = Mode::of(options)?;
+        self.refuse_if_read_only()?;
+        let mut batch = Batch::new();
+        add(&mut batch)?;
+        self.commit(&batch, mode)
+    }
+
     #[inline]
     pub(crate) fn put(
         &self,
@@ -107,11 +120,13 @@ impl Database {
         key: &[u8],
         value: &[u8],
     ) -> Result<()> {
+        family.refuse_without_timestamp()?;
         let table = &family.table;
         self.change(options, || table.put(key, value), |batch| batch.put(table, key, value))
     }
 
     pub(crate) fn delete(&self, options: Option<&WriteOptions>, family: &Family, key: &[u8]) -> Result<()> {
+        family.refuse_without_timestamp()?;
         let table = &family.table;
         self.change(options, || table.delete(key), |batch| batch.delete(table, key))
     }
@@ -122,6 +137,7 @@ impl Database {
         family: &Family,
         key: &[u8],
     ) -> Result<()> {
+        family.refuse_without_timestamp()?;
         let table = &family.table;
         self.change(options, || table.single_delete(key), |batch| batch.single_delete(table, key))
     }
@@ -133,6 +149,7 @@ impl Database {
         key: &[u8],
         operand: &[u8],
     ) -> Result<()> {
+        family.refuse_without_timestamp()?;
         if family.slot.operator().is_none() {
             return Err(Failure::not_implemented("Provide a merge_operator when opening DB"));
         }
@@ -147,6 +164,7 @@ impl Database {
         start: &[u8],
         end: &[u8],
     ) -> Result<()> {
+        family.refuse_without_timestamp()?;
         if start == end {
             return self.refuse_if_read_only();
         }

@@ -21,19 +21,6 @@ knobs! { plain CompactFilesOptions CompactFilesOptionsKnobs {
 } }
 create! { rocksdb_compaction_options_create CompactFilesOptions }
 destroy! { rocksdb_compaction_options_destroy CompactFilesOptions }
-knobs! { plain CompactRangeOptions CompactRangeOptionsKnobs {
-    allow_write_stall: u8 = 0, set rocksdb_compactoptions_set_allow_write_stall u8, get rocksdb_compactoptions_get_allow_write_stall u8;
-    blob_garbage_collection_age_cutoff: f64 = -1.0, set rocksdb_compactoptions_set_blob_garbage_collection_age_cutoff f64, get rocksdb_compactoptions_get_blob_garbage_collection_age_cutoff f64;
-    blob_garbage_collection_policy: c_int = 2, set rocksdb_compactoptions_set_blob_garbage_collection_policy c_int, get rocksdb_compactoptions_get_blob_garbage_collection_policy c_int;
-    bottommost_level_compaction: u8 = 1, set rocksdb_compactoptions_set_bottommost_level_compaction u8, get rocksdb_compactoptions_get_bottommost_level_compaction u8;
-    change_level: u8 = 0, set rocksdb_compactoptions_set_change_level u8, get rocksdb_compactoptions_get_change_level u8;
-    exclusive_manual_compaction: u8 = 0, set rocksdb_compactoptions_set_exclusive_manual_compaction u8, get rocksdb_compactoptions_get_exclusive_manual_compaction u8;
-    max_subcompactions: c_int = 0, set rocksdb_compactoptions_set_max_subcompactions c_int, get rocksdb_compactoptions_get_max_subcompactions c_int;
-    target_level: c_int = -1, set rocksdb_compactoptions_set_target_level c_int, get rocksdb_compactoptions_get_target_level c_int;
-    target_path_id: c_int = 0, set rocksdb_compactoptions_set_target_path_id c_int, get rocksdb_compactoptions_get_target_path_id c_int;
-} }
-create! { rocksdb_compactoptions_create CompactRangeOptions }
-destroy! { rocksdb_compactoptions_destroy CompactRangeOptions }
 knobs! { plain CuckooOptions CuckooOptionsKnobs {
     cuckoo_block_size: c_uint = 5, set rocksdb_cuckoo_options_set_cuckoo_block_size c_uint, get rocksdb_cuckoo_options_get_cuckoo_block_size c_uint;
     hash_table_ratio: f64 = 0.9, set rocksdb_cuckoo_options_set_hash_table_ratio f64, get rocksdb_cuckoo_options_get_hash_table_ratio f64;

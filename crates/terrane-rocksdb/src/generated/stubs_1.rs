@@ -2,31 +2,13 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
-use crate::border::{Pointer, Slice};
+use crate::border::Pointer;
 
-stub! { failing rocksdb_delete_cf_with_ts(Pointer, Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_delete_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_get_cf_with_ts(Pointer, Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_get_with_ts(Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_multi_get_cf_with_ts(Pointer, Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_multi_get_with_ts(Pointer, Pointer, usize, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer) }
-stub! { failing rocksdb_put_cf_with_ts(Pointer, Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_put_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_singledelete_cf_with_ts(Pointer, Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_singledelete_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_iter_timestamp(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_iter_timestamp_slice(Pointer) -> Slice }
-stub! { silent rocksdb_writebatch_delete_cf_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_writebatch_put_cf_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer, usize) }
-stub! { silent rocksdb_writebatch_singledelete_cf_with_ts(Pointer, Pointer, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_writebatch_update_timestamps(Pointer, Pointer, usize, Pointer, Pointer) }
 stub! { failing rocksdb_writebatch_wi_update_timestamps(Pointer, Pointer, usize, Pointer, Pointer) }
 stub! { nothing rocksdb_disable_file_deletions(Pointer, Pointer) }
 stub! { nothing rocksdb_disable_manual_compaction(Pointer) }
 stub! { nothing rocksdb_enable_file_deletions(Pointer, Pointer) }
 stub! { nothing rocksdb_enable_manual_compaction(Pointer) }
-stub! { failing rocksdb_get_full_history_ts_low(Pointer, Pointer, Pointer) -> Pointer }
-stub! { failing rocksdb_increase_full_history_ts_low(Pointer, Pointer, Pointer, usize) }
 stub! { nothing rocksdb_suggest_compact_range(Pointer, Pointer, usize, Pointer, usize, Pointer) }
 stub! { nothing rocksdb_suggest_compact_range_cf(Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer) }
 stub! { failing rocksdb_load_latest_options(Pointer, Pointer, u8, Pointer, Pointer, Pointer, Pointer, Pointer) }
@@ -60,13 +42,8 @@ stub! { nothing rocksdb_block_based_options_set_partition_pinning_tier(Pointer, 
 stub! { nothing rocksdb_block_based_options_set_top_level_index_pinning_tier(Pointer, c_int) }
 stub! { nothing rocksdb_block_based_options_set_unpartitioned_pinning_tier(Pointer, c_int) }
 stub! { nothing rocksdb_cuckoo_options_set_hash_ratio(Pointer, f64) }
-stub! { silent rocksdb_readoptions_set_iter_start_ts(Pointer, Pointer, usize) }
-stub! { silent rocksdb_readoptions_set_timestamp(Pointer, Pointer, usize) }
-stub! { silent rocksdb_compactoptions_set_full_history_ts_low(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_envoptions_set_rate_limiter(Pointer, Pointer) }
 stub! { failing rocksdb_sstfilewriter_delete_range(Pointer, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_sstfilewriter_delete_with_ts(Pointer, Pointer, usize, Pointer, usize) }
-stub! { failing rocksdb_sstfilewriter_put_with_ts(Pointer, Pointer, usize, Pointer, usize, Pointer, usize) }
 stub! { nothing rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(Pointer, Pointer) }
 stub! { silent rocksdb_transaction_set_commit_timestamp(Pointer, u64) }
 stub! { silent rocksdb_transaction_set_read_timestamp_for_validation(Pointer, u64) }

@@ -9,11 +9,13 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::{Arc, MutexGuard};
 
-use super::{Iter, Motion};
+use super::{Iter, Motion, Source};
 use crate::batch::{Indexed, Own, SharedBatch};
 use crate::callbacks::MergeOperator;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
+use crate::objects::ReadOptions;
 use crate::order::Order;
+use crate::twins::Of;
 
 /// An iterator under a batch.
 pub(super) struct Overlay {
@@ -46,6 +48,51 @@ pub(super) enum At {
     Base,
     /// At a row of the batch.
     Own(Vec<u8>, Vec<u8>),
+}
+
+impl Iter {
+    /// The keys of a batch over `base`, those of the batch within the bounds of the options; none without a handle where one must be.
+    pub(crate) fn over(
+        mut base: Box<Iter>,
+        batch: SharedBatch,
+        of: Of<'_>,
+        options: Option<&ReadOptions>,
+    ) -> Option<Iter> {
+        let bounds =
+            options.map(|options| Bounds { lower: options.lower.clone(), upper: options.upper.clone() });
+        // What is asked for beside rows is that of the whole.
+        let (failure, prefix, pinned) = (base.failure.clone(), base.prefix.take(), base.pinned.take());
+        let order = base.order.clone();
+        let slot = base.slot.clone();
+        let overlay = Overlay {
+            base,
+            batch,
+            family: of.id()?,
+            order: order.clone(),
+            operator: slot.operator(),
+            bounds: bounds.unwrap_or_default(),
+            is_forward: true,
+            own: None,
+            at: At::Nowhere,
+        };
+        if matches!(overlay.base.source, Source::Versions(_)) {
+            let what = "an iterator over a batch and a column family with timestamps";
+            let failure = Some(Failure::not_implemented(what));
+            let source = Source::Nothing;
+            return Some(Iter {
+                source,
+                failure,
+                is_tailing: false,
+                prefix,
+                statistics: None,
+                pinned,
+                slot,
+                order,
+            });
+        }
+        let source = Source::Overlay(Box::new(overlay));
+        Some(Iter { source, failure, is_tailing: false, prefix, statistics: None, pinned, slot, order })
+    }
 }
 
 impl Overlay {

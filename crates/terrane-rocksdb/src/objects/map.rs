@@ -96,12 +96,6 @@ fn memory(database: &Options, family: &Options) -> (u64, u64) {
 
 /// Refuses what was set and cannot be done.
 fn refuse(options: &Options) -> Result<()> {
-    if let Some(comparator) = options.comparator.as_ref().filter(|comparator| comparator.has_timestamps()) {
-        return Err(Failure::not_implemented(format_args!(
-            "comparator {:?}: timestamps in keys are not supported",
-            terrane::Comparator::name(&**comparator)
-        )));
-    }
     if options.more.file_manager.as_ref().is_some_and(FileManager::is_limited) {
         return Err(Failure::not_implemented(
             "max_allowed_space_usage of an SST file manager: not supported",

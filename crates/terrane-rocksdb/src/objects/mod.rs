@@ -3,6 +3,7 @@
 mod backup;
 mod cache;
 mod cancelling;
+mod compact_range;
 mod environment;
 mod histogram;
 mod index_factory;
@@ -21,6 +22,7 @@ mod write_buffers;
 
 pub(crate) use backup::{BackupEngineOptions, CreateBackupOptions};
 pub(crate) use cache::Cache;
+pub(crate) use compact_range::CompactRangeOptions;
 pub(crate) use environment::Environment;
 pub(crate) use map::{database_options, extractor, order_of, table_changes, table_options};
 pub(crate) use options::Options;

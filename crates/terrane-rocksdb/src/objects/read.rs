@@ -14,6 +14,17 @@ pub(crate) struct ReadOptions {
     pub(crate) lower: Option<Vec<u8>>,
     pub(crate) upper: Option<Vec<u8>>,
     pub(crate) more: MoreOfReads,
+    /// The newest timestamp of the user that is seen.
+    pub(crate) timestamp: Option<Vec<u8>>,
+    /// For iterators: the oldest one, all versions from which on show.
+    pub(crate) start_timestamp: Option<Vec<u8>>,
+}
+
+impl ReadOptions {
+    /// Whether another state is asked for than the present one.
+    pub(crate) fn is_of_the_past(&self) -> bool {
+        self.snapshot.is_some() || self.timestamp.is_some()
+    }
 }
 
 /// Options of writes.
@@ -62,6 +73,26 @@ export! {
     ) {
         if let Some(options) = options {
             options.lower = bound(key, len);
+        }
+    }
+
+    fn rocksdb_readoptions_set_timestamp(
+        options: Option<&mut ReadOptions>,
+        timestamp: Bytes<'_>,
+        len: usize,
+    ) {
+        if let Some(options) = options {
+            options.timestamp = bound(timestamp, len);
+        }
+    }
+
+    fn rocksdb_readoptions_set_iter_start_ts(
+        options: Option<&mut ReadOptions>,
+        timestamp: Bytes<'_>,
+        len: usize,
+    ) {
+        if let Some(options) = options {
+            options.start_timestamp = bound(timestamp, len);
         }
     }
 

@@ -50,6 +50,7 @@ impl Database {
     /// Makes one change.
     fn change_beside(&self, options: Option<&WriteOptions>, of: Of<'_>, change: Change<'_>) -> Result<()> {
         let family = of.family(self)?;
+        family.refuse_without_timestamp()?;
         if self.beside_timeout().is_none() {
             match change {
                 Change::Put(key, value) => return self.put(options, family, key, value),

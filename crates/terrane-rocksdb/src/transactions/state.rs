@@ -120,6 +120,7 @@ impl State {
 
     /// Makes a change of a key. Once it is prepared, the key is locked at the commit.
     pub(super) fn change(&mut self, family: &Family, key: &[u8], change: Change<'_>) -> Result<()> {
+        family.refuse_without_timestamp()?;
         if self.phase != Phase::Prepared {
             self.lock(family, key, true)?;
         }

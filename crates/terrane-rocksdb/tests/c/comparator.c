@@ -93,22 +93,6 @@ static void refusals(const char* path, rocksdb_options_t* options) {
   CHECK(other_freed == 1);
 }
 
-static void timestamps(const char* directory) {
-  char* error = NULL;
-  char* path = path_in(directory, "timestamps");
-  rocksdb_options_t* options = rocksdb_options_create();
-  rocksdb_options_set_create_if_missing(options, 1);
-  rocksdb_comparator_t* comparator = rocksdb_comparator_with_ts_create(
-      &other_freed, free_other, compare_other, NULL, NULL, other_name, 8);
-  rocksdb_options_set_comparator(options, comparator);
-  CHECK(rocksdb_open(options, path, &error) == NULL);
-  CHECK_ERROR(error, "Not implemented: ");
-  rocksdb_options_destroy(options);
-  rocksdb_comparator_destroy(comparator);
-  CHECK(other_freed == 2);
-  free(path);
-}
-
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* error = NULL;
@@ -207,7 +191,6 @@ int main(int count, char** arguments) {
   rocksdb_close(db);
   CHECK(freed == 1);
   CHECK(single == 0);
-  timestamps(arguments[1]);
   rocksdb_writeoptions_destroy(writing);
   rocksdb_readoptions_destroy(reading);
   free(file);

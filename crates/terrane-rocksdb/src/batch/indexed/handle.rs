@@ -47,6 +47,13 @@ fn add(batch: Option<&IndexedHandle>, of: Of<'_>, change: Change<'_>) {
     if let (Some(batch), Some(id)) = (batch, of.id()) {
         let shared = batch.shared();
         let mut batch = shared.get();
+        match of {
+            Of::Default => batch.batch.has_plain = true,
+            // An index has no place for timestamps: such a batch is refused when it is written.
+            Of::Handle(handle) => {
+                batch.batch.awaits_timestamps |= handle.is_some_and(|handle| handle.family.history.is_some());
+            }
+        }
         if let Some(order) = of.order() {
             batch.order_by(id, order);
         }
