@@ -188,6 +188,31 @@ impl Chain {
         Ok(true)
     }
 
+    /// [`Chain::fold_operands`] for a merge that stores the value: by way of one operand that stands for the given ones, if the
+    /// operator wants it so and has one.
+    ///
+    /// # Errors
+    /// As [`Chain::fold`].
+    pub fn fold_to_store(
+        &self,
+        operator: &dyn MergeOperator,
+        key: &[u8],
+        operands: &[Operand],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let mut joined = Vec::new();
+        if operands.len() < 2
+            || !operator.joins_first()
+            || !self.fold_partly(operator, key, operands, &mut joined)?
+        {
+            return self.fold_operands(Some(operator), key, operands, out);
+        }
+        let start = out.len();
+        guard(operator, key, || operator.full(key, self.base_bytes(), &[&joined], out))?;
+        check_len(operator, key, out.len() - start)?;
+        Ok(true)
+    }
+
     /// Appends one operand that stands for the given ones, neighbours, to `out`; returns whether there is one.
     ///
     /// # Errors

@@ -53,6 +53,57 @@ fn what_lies_in_two_places_counts_once() {
     assert_eq!(fold(&chain).unwrap(), b"0123");
 }
 
+/// Sets what is joined in brackets.
+#[derive(Debug)]
+struct Brackets;
+
+impl MergeOperator for Brackets {
+    fn name(&self) -> &str {
+        "brackets"
+    }
+
+    fn full(
+        &self,
+        _: &[u8],
+        base: Option<&[u8]>,
+        operands: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> terrane_base::Result<()> {
+        out.extend_from_slice(base.unwrap_or(b"-"));
+        operands.iter().for_each(|operand| out.extend_from_slice(operand));
+        Ok(())
+    }
+
+    fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> terrane_base::Result<bool> {
+        if key == b"apart" {
+            return Ok(false);
+        }
+        out.extend_from_slice(&[b"(", &*operands.concat(), b")"].concat());
+        Ok(true)
+    }
+
+    fn joins_first(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn an_operator_may_want_operands_joined_before_they_meet_the_value() {
+    let (one, two, base) = (entry(1, Some(0), b"1"), entry(2, Some(0), b"2"), entry(0, None, b"0"));
+    let stored = |versions: &[_], key: &[u8]| {
+        let chain = take_all(versions);
+        let mut out = b"in front ".to_vec();
+        assert!(chain.fold_to_store(&Brackets, key, chain.operands(), &mut out).unwrap());
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(stored(&[two.clone(), one.clone(), base.clone()], b"k"), "in front 0(12)");
+    assert_eq!(stored(&[two.clone(), one.clone(), base.clone()], b"apart"), "in front 012");
+    assert_eq!(stored(&[two.clone(), base], b"k"), "in front 02");
+    let ordered =
+        terrane_base::key_order::OperatorInOrder::new(std::sync::Arc::new(Brackets), Default::default());
+    assert!(ordered.joins_first(), "an order of keys changes nothing about it");
+}
+
 #[test]
 fn operands_that_overlap_are_damage() {
     let mut chain = Chain::new();

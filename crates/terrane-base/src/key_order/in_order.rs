@@ -32,6 +32,10 @@ impl MergeOperator for OperatorInOrder {
     fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Result<bool> {
         self.operator.partial(&self.order.decode(key)?, operands, out)
     }
+
+    fn joins_first(&self) -> bool {
+        self.operator.joins_first()
+    }
 }
 
 /// A compaction filter that is shown keys as users know them.

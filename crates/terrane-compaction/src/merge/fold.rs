@@ -228,7 +228,7 @@ impl Sink<'_> {
         let key = self.key();
         let folded = match fold {
             Fold::Partly => chain.fold_partly(&*operator, key, operands, &mut value),
-            Fold::Fully => chain.fold_operands(Some(&*operator), key, operands, &mut value),
+            Fold::Fully => chain.fold_to_store(&*operator, key, operands, &mut value),
         };
         let added = match folded {
             Ok(true) => {

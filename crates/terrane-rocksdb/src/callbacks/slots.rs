@@ -121,6 +121,10 @@ impl terrane::MergeOperator for Slot {
         out.extend_from_slice(&operand);
         Ok(true)
     }
+
+    fn joins_first(&self) -> bool {
+        self.operator().is_some_and(|operator| matches!(*operator, MergeOperator::User(_)))
+    }
 }
 
 fn slot_name(family: &str) -> String {

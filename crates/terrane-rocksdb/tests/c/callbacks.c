@@ -54,11 +54,14 @@ static char* joined(const char* base, size_t base_len, const char* const* operan
   return out;
 }
 
+static int partial_is_possible = 1, partials = 0, most_operands = 0;
+
 static char* full_merge(void* state, const char* key, size_t key_len, const char* base, size_t base_len,
                         const char* const* operands, const size_t* lens, int count, unsigned char* success,
                         size_t* len) {
   (void)state;
   CHECK(key_len > 0 && key != NULL);
+  if (count > most_operands) most_operands = count;
   return joined(base, base_len, operands, lens, count, success, len);
 }
 
@@ -67,6 +70,11 @@ static char* partial_merge(void* state, const char* key, size_t key_len, const c
   (void)state;
   (void)key;
   (void)key_len;
+  if (!partial_is_possible) {
+    *success = 0;
+    return NULL;
+  }
+  partials++;
   return joined(NULL, 0, operands, lens, count, success, len);
 }
 
@@ -92,8 +100,19 @@ static void merges(const char* directory) {
   merge(db, "none", "x");
   CHECK_GET(db, reading, "k", "a,b,c");
   CHECK_GET(db, reading, "none", "x");
+  /* Where they are stored, operands are joined before they meet the value; without a way to, they meet it as they are. */
+  most_operands = partials = 0;
   rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  CHECK(partials == 1 && most_operands == 1);
   CHECK_GET(db, reading, "k", "a,b,c");
+  put(db, "apart", "a");
+  merge(db, "apart", "b");
+  merge(db, "apart", "c");
+  partial_is_possible = 0;
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  CHECK(most_operands == 2);
+  CHECK_GET(db, reading, "apart", "a,b,c");
+  partial_is_possible = 1;
   merge(db, "k", "");
   CHECK_GET(db, reading, "k", "a,b,c,");
   merge(db, "broken", "bad");
