@@ -25,7 +25,6 @@ stub! { nothing rocksdb_options_set_bottommost_compression_options_zstd_max_trai
 stub! { nothing rocksdb_options_set_cf_paths(Pointer, Pointer, usize) }
 stub! { silent rocksdb_options_set_compaction_service(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_compression_options(Pointer, c_int, c_int, c_int, c_int) }
-stub! { nothing rocksdb_options_set_compression_per_level(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_options_set_cuckoo_table_factory(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_db_paths(Pointer, Pointer, usize) }
 stub! { nothing rocksdb_options_set_fifo_compaction_options(Pointer, Pointer) }

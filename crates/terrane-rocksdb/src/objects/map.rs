@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use terrane::{AsStored, TableOptions as EngineTableOptions, TimeToLive};
 
+use super::codec::codecs;
 use super::managers::FileManager;
 use super::options::Options;
 use crate::callbacks::Slot;
@@ -25,8 +26,6 @@ const JOBS: i32 = 2;
 const BLOCK_BYTES: usize = 4096;
 const LEVEL_BYTES: u64 = 256 * MIB;
 const FANOUT: f64 = 10.0;
-/// No codec of its own for the last level.
-const AS_OTHERS: i32 = 255;
 
 /// Options of the engine for a database whose default column family has `family` and the operator of `slot`.
 pub(crate) fn database_options(
@@ -127,12 +126,7 @@ pub(crate) fn order_of(family: &Options) -> &str {
 
 fn overrides(family: &Options, slot: &Slot) -> Result<Vec<(&'static str, String)>> {
     let knobs = &family.knobs;
-    let codec = codec(knobs.compression)?;
-    let last = if knobs.bottommost_compression == AS_OTHERS {
-        codec
-    } else {
-        self::codec(knobs.bottommost_compression)?
-    };
+    let (codec, last) = codecs(family)?;
     let mut overrides = vec![
         ("merge_operator", slot.name().to_owned()),
         ("key_order", order_of(family).to_owned()),
@@ -161,19 +155,4 @@ fn overrides(family: &Options, slot: &Slot) -> Result<Vec<(&'static str, String)
 /// The prefix extractor that filters have.
 pub(crate) fn extractor(family: &Options) -> String {
     family.transform.as_ref().map_or_else(|| "none".to_owned(), |transform| transform.extractor())
-}
-
-fn codec(number: i32) -> Result<&'static str> {
-    let missing = match number {
-        0 => return Ok("none"),
-        4 | 5 => return Ok("lz4"),
-        7 if cfg!(feature = "zstd") => return Ok("zstd"),
-        1 => "Snappy",
-        2 => "Zlib",
-        3 => "BZip2",
-        6 => "Xpress",
-        7 => "ZSTD",
-        _ => return Err(Failure::invalid(format_args!("Compression type {number} is not known."))),
-    };
-    Err(Failure::invalid(format_args!("Compression type {missing} is not linked with the binary.")))
 }

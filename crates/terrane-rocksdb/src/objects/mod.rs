@@ -3,6 +3,7 @@
 mod backup;
 mod cache;
 mod cancelling;
+mod codec;
 mod compact_range;
 mod environment;
 mod histogram;

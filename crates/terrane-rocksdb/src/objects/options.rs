@@ -1,6 +1,6 @@
 //! Options of databases and column families.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Arc;
 
 use super::environment::Environment;
@@ -26,6 +26,8 @@ pub(crate) struct Options {
     pub(crate) environment: Option<Environment>,
     /// Memory of writers.
     pub(crate) write_buffers: Option<WriteBuffers>,
+    /// Codecs of levels, from the top down; none: the same for all.
+    pub(super) codec_of_levels: Vec<c_int>,
     /// Bytes that the background may write in a second.
     pub(crate) rate: Option<RateLimiter>,
     /// A comparator that orders otherwise than by bytes.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::cache::Cache;
+use super::codec;
 use super::options::Options;
 use super::table::TableOptions;
 use crate::border::Text;
@@ -78,6 +79,10 @@ impl Options {
             }
             ("prefix_extractor", _) => {
                 self.transform = transform(value)?;
+                Ok(())
+            }
+            ("compression_per_level", _) => {
+                self.codec_of_levels = codec::of_levels(value)?;
                 Ok(())
             }
             ("comparator" | "compaction_filter" | "compaction_filter_factory", _) => {
@@ -197,6 +202,7 @@ mod tests {
             ("merge_operator=my_operator", "my_operator"),
             ("prefix_extractor=capped:x", "capped:x"),
             ("comparator=my.order", "my.order"),
+            ("compression_per_level=kLZ4Compression:lz5", "lz5"),
         ] {
             let failure = set(text).map(|_| ()).expect_err(text);
             assert!(failure.text().starts_with("Invalid argument: "), "{}", failure.text());
