@@ -244,6 +244,8 @@ options! {
         "Microseconds from which on a piece of background work is logged as slow.";
     create_if_missing: bool = true, "true, false", |_| true,
         "Create the database if the directory is missing or empty.";
+    beside_others: bool = false, "true, false", |_| true,
+        "Create the database also in a directory that has other files, which stay as they are; else they are taken for a wrong path.";
     error_if_exists: bool = false, "true, false", |_| true,
         "Refuse to open a database that exists.";
     read_only: bool = false, "true, false", |_| true,

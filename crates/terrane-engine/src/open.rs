@@ -19,7 +19,7 @@ use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
 use terrane_compaction::{LocalCompactor, RateLimiter};
 use terrane_device::{Disk, DiskLock, PosixDisk};
 use terrane_format::manifest::{Edit, EditOp};
-use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK};
+use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK, Others};
 use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Cache, Extent, RowCache};
@@ -249,7 +249,8 @@ fn open_manifest(
         let state = manifest.set_orders(&functions.orders)?;
         return Ok(Opened { manifest, state, lock });
     }
-    let before = directory::inspect(&**disk, dir)?;
+    let others = if options.beside_others { Others::Stay } else { Others::Refused };
+    let before = directory::inspect(&**disk, dir, others)?;
     if before != Contents::Database && !options.create_if_missing {
         let message = format!("there is no database in {}: set create_if_missing to make one", dir.display());
         return Err(Error::new(Kind::NotFound, message));
@@ -259,14 +260,14 @@ fn open_manifest(
     }
     let lock = disk.lock(&dir.join(LOCK))?;
     // Looked at again under the lock: another process may have made the database meanwhile.
-    let (manifest, _) = match directory::inspect(&**disk, dir)? {
+    let (manifest, _) = match directory::inspect(&**disk, dir, others)? {
         Contents::Database if options.error_if_exists => {
             let message = format!("{} holds a database already and error_if_exists is set", dir.display());
             return Err(Error::invalid(message));
         }
         Contents::Database => Manifest::open(disk.clone(), dir)?,
         Contents::Vacant | Contents::Missing => {
-            Manifest::create(disk.clone(), dir, env, stored_options(options, &[], functions))?
+            Manifest::create_beside(disk.clone(), dir, env, stored_options(options, &[], functions), others)?
         }
     };
     let state = manifest.set_orders(&functions.orders)?;

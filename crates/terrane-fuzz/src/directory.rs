@@ -7,7 +7,7 @@ use terrane_base::Kind;
 use terrane_device::{Disk, MemDisk, OpenMode};
 use terrane_format::manifest::file::{Current, DatabaseId, file_name, parse_file_name};
 use terrane_journal::{file_name as segment_name, file_number};
-use terrane_levels::directory::{self, Contents, inspect};
+use terrane_levels::directory::{self, Contents, Others, inspect};
 
 use crate::Seed;
 
@@ -29,8 +29,12 @@ pub fn run(bytes: &[u8]) {
         check_name(name.trim_end_matches('/'));
         has_current |= make(&disk, name);
     }
-    match inspect(&disk, Path::new(DIR)) {
-        Ok(contents) => assert_eq!(contents == Contents::Database, has_current),
+    let beside = inspect(&disk, Path::new(DIR), Others::Stay);
+    match inspect(&disk, Path::new(DIR), Others::Refused) {
+        Ok(contents) => {
+            assert_eq!(contents == Contents::Database, has_current);
+            assert_eq!(beside.expect("it is less strict"), contents);
+        }
         Err(error) => {
             assert!(!has_current);
             assert!(

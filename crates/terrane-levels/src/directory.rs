@@ -40,18 +40,27 @@ const FIRST_FILE: u32 = 1;
 pub enum Contents {
     /// It does not exist.
     Missing,
-    /// It is empty, or has only what an unfinished creation leaves: a database can be made here.
+    /// It is empty, or has only what an unfinished creation leaves, and others' files that may stay: a database can be made here.
     Vacant,
     /// A database.
     Database,
 }
 
+/// What is thought of names in a directory that no database has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// They are the sign of a wrong path.
+    Refused,
+    /// They are somebody's, beside whose files the database is to be; they stay as they are.
+    Stay,
+}
+
 /// Finds out what a directory is; changes nothing.
 ///
 /// # Errors
-/// `Invalid`, naming a file, if it belongs to another program; `Corrupt` if it was a database and `CURRENT` is
-/// gone; `Io`.
-pub fn inspect(disk: &dyn Disk, dir: &Path) -> Result<Contents> {
+/// `Invalid`, naming a file, if it belongs to another program, unless others' files may stay; `Corrupt` if it was a database and
+/// `CURRENT` is gone; `Io`.
+pub fn inspect(disk: &dyn Disk, dir: &Path, others: Others) -> Result<Contents> {
     let names = match disk.list(dir) {
         Ok(names) => names,
         Err(error) if error.kind() == Kind::NotFound => return Ok(Contents::Missing),
@@ -61,13 +70,13 @@ pub fn inspect(disk: &dyn Disk, dir: &Path) -> Result<Contents> {
         return Ok(Contents::Database);
     }
     for name in &names {
-        check_leftover(disk, dir, name)?;
+        check_leftover(disk, dir, name, others)?;
     }
     Ok(Contents::Vacant)
 }
 
 /// Accepts a name that an unfinished creation leaves.
-fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str) -> Result<()> {
+fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str, others: Others) -> Result<()> {
     let orphan = |what: String| {
         let message =
             format!("{CURRENT} is missing, but there is {what}: restore the database from a backup");
@@ -82,6 +91,7 @@ fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str) -> Result<()> {
         _ => match parse_file_name(name) {
             Some(FIRST_FILE) => Ok(()),
             Some(_) => orphan(name.to_owned()),
+            None if others == Others::Stay => Ok(()),
             None => Err(Error::invalid(format!(
                 "{} is not empty and not a database: it has {name}; choose another directory",
                 dir.display()
@@ -118,8 +128,8 @@ fn parent(path: &Path) -> &Path {
 }
 
 /// Makes an empty directory ready for the first manifest file.
-pub(crate) fn make(disk: &dyn Disk, dir: &Path) -> Result<()> {
-    match inspect(disk, dir)? {
+pub(crate) fn make(disk: &dyn Disk, dir: &Path, others: Others) -> Result<()> {
+    match inspect(disk, dir, others)? {
         Contents::Database => {
             return Err(Error::invalid(format!("{} holds a database already", dir.display())));
         }
@@ -177,7 +187,7 @@ pub(crate) fn read_current(disk: &dyn Disk, dir: &Path) -> Result<Current> {
 
 #[cold]
 fn no_database(disk: &dyn Disk, dir: &Path) -> Error {
-    match inspect(disk, dir) {
+    match inspect(disk, dir, Others::Refused) {
         Err(error) => error,
         Ok(_) => Error::new(Kind::NotFound, format!("there is no database in {}", dir.display())),
     }

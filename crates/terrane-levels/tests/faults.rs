@@ -37,7 +37,7 @@ fn create(disk: &FaultyDisk) -> Result<(Manifest, State)> {
 
 /// Creates, or creates again over what an earlier attempt left.
 fn database_on(disk: &MemDisk) -> (Manifest, State) {
-    match directory::inspect(disk, dir()).unwrap() {
+    match directory::inspect(disk, dir(), directory::Others::Refused).unwrap() {
         Contents::Database => open(disk).unwrap(),
         Contents::Missing | Contents::Vacant => create(&FaultyDisk::new(Arc::new(disk.clone()))).unwrap(),
     }

@@ -11,7 +11,7 @@ use terrane_base::{Kind, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, MemDisk, OpenMode, PosixDisk};
 use terrane_format::manifest::file::FileHeader;
 use terrane_format::manifest::{Edit, EditOp, NextIds, Place, Seal, SegmentSpec};
-use terrane_levels::directory::{self, Contents};
+use terrane_levels::directory::{self, Contents, Others};
 use terrane_levels::{Manifest, ManifestSettings, State};
 
 fn edit(ops: impl Into<Vec<EditOp>>) -> Edit {
@@ -372,14 +372,19 @@ fn a_missing_manifest_or_current_is_named() {
 fn a_directory_of_another_program_is_refused_by_a_name_in_it() {
     let disk = MemDisk::new();
     disk.create_dir(dir()).unwrap();
-    assert_eq!(directory::inspect(&disk, dir()).unwrap(), Contents::Vacant);
+    assert_eq!(directory::inspect(&disk, dir(), Others::Refused).unwrap(), Contents::Vacant);
     write_file(&disk, &dir().join("LOCK"), b"1\n");
-    assert_eq!(directory::inspect(&disk, dir()).unwrap(), Contents::Vacant);
+    assert_eq!(directory::inspect(&disk, dir(), Others::Refused).unwrap(), Contents::Vacant);
     write_file(&disk, &dir().join("holiday.jpg"), b"");
-    let error = directory::inspect(&disk, dir()).unwrap_err();
+    let error = directory::inspect(&disk, dir(), Others::Refused).unwrap_err();
     assert!(error.kind() == Kind::Invalid && error.message().contains("holiday.jpg"), "{error}");
     assert!(Manifest::create(Arc::new(disk.clone()), dir(), &env(), vec![]).is_err());
     assert_eq!(disk.list(dir()).unwrap(), ["LOCK", "holiday.jpg"]);
+    assert_eq!(directory::inspect(&disk, dir(), Others::Stay).unwrap(), Contents::Vacant);
+    let beside = disk.kill();
+    Manifest::create_beside(Arc::new(beside.clone()), dir(), &env(), vec![], Others::Stay).unwrap();
+    assert_eq!(directory::inspect(&beside, dir(), Others::Refused).unwrap(), Contents::Database);
+    assert!(beside.list(dir()).unwrap().iter().any(|name| name == "holiday.jpg"), "it stays");
     write_file(&disk, &dir().join("CURRENT"), b"MANIFEST-000005\n");
     let error = open(&disk).unwrap_err();
     assert!(error.kind() == Kind::Invalid && error.message().contains("RocksDB"), "{error}");
@@ -390,8 +395,10 @@ fn journal_files_without_current_are_not_taken_for_leftovers() {
     let disk = MemDisk::new();
     disk.create_dir(&dir().join("journal")).unwrap();
     write_file(&disk, &dir().join("journal/000001.seg"), b"x");
-    let error = directory::inspect(&disk, dir()).unwrap_err();
+    let error = directory::inspect(&disk, dir(), Others::Refused).unwrap_err();
     assert!(error.kind() == Kind::Corrupt && error.message().contains("journal/000001.seg"), "{error}");
+    let error = directory::inspect(&disk, dir(), Others::Stay).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt, "also where others' files may stay: {error}");
 }
 
 /// The real device, also a relative path and parents that do not exist.
@@ -400,7 +407,7 @@ fn it_works_on_files() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("a/b/db");
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
-    assert_eq!(directory::inspect(&*disk, &path).unwrap(), Contents::Missing);
+    assert_eq!(directory::inspect(&*disk, &path, Others::Refused).unwrap(), Contents::Missing);
     directory::prepare(&*disk, &path).unwrap();
     let _lock = disk.lock(&path.join(directory::LOCK)).unwrap();
     let (manifest, _) = Manifest::create_with(disk.clone(), &path, &env(), Vec::new(), still()).unwrap();
@@ -411,7 +418,7 @@ fn it_works_on_files() {
     manifest.append(&add(50, 4)).unwrap();
     let state: State = State::clone(&manifest.state());
     drop(manifest);
-    assert_eq!(directory::inspect(&*disk, &path).unwrap(), Contents::Database);
+    assert_eq!(directory::inspect(&*disk, &path, Others::Refused).unwrap(), Contents::Database);
     let (manifest, found) = Manifest::open(disk.clone(), &path).unwrap();
     assert_eq!(found, state);
     manifest.append(&add(51, 4)).unwrap();

@@ -199,6 +199,20 @@ fn sync_dir(path: &Path) -> std::io::Result<()> {
     fs::File::open(path)?.sync_all()
 }
 
+/// Moves what belongs to no database from one directory to another.
+fn move_others(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let name = entry?.file_name();
+        let is_own = name.to_str().is_some_and(|name| {
+            DIRECTORIES.contains(&name) || FILES.contains(&name) || name.starts_with(MANIFEST)
+        });
+        if !is_own {
+            fs::rename(from.join(&name), to.join(&name))?;
+        }
+    }
+    Ok(())
+}
+
 /// Puts in place of the database in `path` what can be read of it. The damaged one stays beside it if something is lost.
 pub(crate) fn repair(path: &Path, options: &Options) -> Result<()> {
     let (repaired, damaged) = (beside(path, ".repaired"), beside(path, ".damaged"));
@@ -219,6 +233,7 @@ pub(crate) fn repair(path: &Path, options: &Options) -> Result<()> {
     let report = terrane::repair_with_functions(path, &repaired, &engine, functions)?;
     fs::rename(path, &damaged).map_err(|why| failed("renaming", path, &why))?;
     fs::rename(&repaired, path).map_err(|why| failed("renaming", &repaired, &why))?;
+    move_others(&damaged, path).map_err(|why| failed("moving others' files out of", &damaged, &why))?;
     if report.is_whole() {
         fs::remove_dir_all(&damaged).map_err(|why| failed("removing", &damaged, &why))?;
     }

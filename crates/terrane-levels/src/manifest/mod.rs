@@ -32,7 +32,7 @@ use terrane_format::manifest::file::Current;
 use terrane_format::manifest::record::PAYLOAD_BYTES_MAX;
 use terrane_format::manifest::{DatabaseId, Edit, EditOp, TableOptions};
 
-use crate::directory;
+use crate::directory::{self, Others};
 use crate::state::State;
 use read::Loaded;
 pub use salvage::{Salvaged, salvage};
@@ -86,6 +86,20 @@ impl Manifest {
         Self::create_with(disk, dir, env, options, ManifestSettings::default())
     }
 
+    /// [`Manifest::create`] in a directory where others' files may stay.
+    ///
+    /// # Errors
+    /// As [`Manifest::create`].
+    pub fn create_beside(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        env: &Env,
+        options: TableOptions,
+        others: Others,
+    ) -> Result<(Manifest, State)> {
+        Self::make(disk, dir, (Self::draw_id(env), options), ManifestSettings::default(), others)
+    }
+
     /// The id of a new database.
     #[must_use]
     pub fn draw_id(env: &Env) -> DatabaseId {
@@ -105,8 +119,18 @@ impl Manifest {
         options: TableOptions,
         settings: ManifestSettings,
     ) -> Result<(Manifest, State)> {
-        let state = State::new(Self::draw_id(env), options)?;
-        directory::make(&*disk, dir)?;
+        Self::make(disk, dir, (Self::draw_id(env), options), settings, Others::Refused)
+    }
+
+    fn make(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        (id, options): (DatabaseId, TableOptions),
+        settings: ManifestSettings,
+        others: Others,
+    ) -> Result<(Manifest, State)> {
+        let state = State::new(id, options)?;
+        directory::make(&*disk, dir, others)?;
         let writer = Writer::create(disk.clone(), dir, &state)?;
         directory::finish(&*disk, dir, &writer.header())?;
         Ok((Self::new(settings, Some(writer), None, &state), state))

@@ -45,6 +45,8 @@ pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
     }
     let mut engine_options = database_options(options, default.options, &slots.of(DEFAULT))?;
     engine_options.create_if_missing = access == Access::Write && options.knobs.create_if_missing != 0;
+    // As RocksDB, which looks for its own names only.
+    engine_options.beside_others = true;
     engine_options.error_if_exists = access == Access::Write && options.knobs.error_if_exists != 0;
     engine_options.read_only = access != Access::Write;
     if options.environment.as_ref().is_none_or(|environment| environment.memory.is_none()) {

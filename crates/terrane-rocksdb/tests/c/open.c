@@ -1,6 +1,8 @@
 /* Open, close, options at open, column families listed, destroyed, repaired; errors in RocksDB's words. */
 #include "check.h"
 
+#include <sys/stat.h>
+
 static void refusals(const char* directory) {
   char* error = NULL;
   char* path = path_in(directory, "missing");
@@ -92,6 +94,47 @@ static void readers(const char* directory) {
   free(path);
 }
 
+/* Is a file there? */
+static int has_file(const char* path) {
+  FILE* file = fopen(path, "r");
+  if (file != NULL) fclose(file);
+  return file != NULL;
+}
+
+/* A database is made beside files of others, which nothing touches. */
+static void beside_others(const char* directory) {
+  char* error = NULL;
+  char *path = path_in(directory, "beside"), *alien = path_in(path, "alien");
+  char *inner = path_in(path, "paths"), *orphan = path_in(path, "MANIFEST-000007");
+  CHECK(mkdir(path, 0700) == 0 && mkdir(inner, 0700) == 0);
+  fclose(fopen(alien, "w"));
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_readoptions_t* reading = rocksdb_readoptions_create();
+  rocksdb_t* db = open_new(options, path);
+  put(db, "k", "v");
+  rocksdb_close(db);
+  rocksdb_repair_db(options, path, &error);
+  CHECK_OK(error);
+  CHECK(has_file(alien) && has_file(inner));
+  db = open_new(options, path);
+  CHECK_GET(db, reading, "k", "v");
+  rocksdb_close(db);
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_OK(error);
+  CHECK(has_file(alien) && has_file(inner));
+  /* What a database left that lost its CURRENT is not overwritten. */
+  fclose(fopen(orphan, "w"));
+  rocksdb_options_set_create_if_missing(options, 1);
+  CHECK(rocksdb_open(options, path, &error) == NULL);
+  CHECK_ERROR(error, "Corruption: ");
+  rocksdb_readoptions_destroy(reading);
+  rocksdb_options_destroy(options);
+  free(orphan);
+  free(inner);
+  free(alien);
+  free(path);
+}
+
 static void in_memory(void) {
   char* error = NULL;
   rocksdb_env_t* env = rocksdb_create_mem_env();
@@ -115,6 +158,7 @@ int main(int count, char** arguments) {
   CHECK(count == 2);
   refusals(arguments[1]);
   readers(arguments[1]);
+  beside_others(arguments[1]);
   in_memory();
   return 0;
 }
