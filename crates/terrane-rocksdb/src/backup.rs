@@ -46,8 +46,9 @@ impl BackupEngine {
                 Backups::open_on(Arc::new(place), memory.disk(), Env::real())
             }
             None => {
-                files::create_dir(path.as_ref())?;
-                Backups::open(&path)
+                let place = files::backup_place(path.as_ref());
+                files::create_dir(&place)?;
+                Backups::open(&place)
             }
         };
         let is_in_memory = memory.is_some();
@@ -318,7 +319,9 @@ export! {
     }
 
     fn rocksdb_backup_engine_info_number_files(infos: Option<&BackupInfos>, at: i32) -> u32 {
-        BackupInfos::at(infos, at).map_or(0, |(info, _)| u32::try_from(info.extents).unwrap_or(u32::MAX))
+        // Its manifest is one of them, and the journal, if there is one.
+        let files = |info: &BackupInfo| info.extents + u64::from(info.journal_bytes > 0) + 1;
+        BackupInfos::at(infos, at).map_or(0, |(info, _)| u32::try_from(files(info)).unwrap_or(u32::MAX))
     }
 
     fn rocksdb_backup_engine_info_app_metadata(

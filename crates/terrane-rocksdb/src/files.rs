@@ -18,6 +18,8 @@ const IDENTITY: &str = "IDENTITY";
 const IDENTITY_BYTES_MAX: u64 = 4096;
 const DIRECTORIES: [&str; 2] = ["journal", "data"];
 const MANIFEST: &str = "MANIFEST-";
+/// Backups in the directory of a database.
+const BACKUPS: &str = "backup_engine";
 
 /// Whether something is at `path`.
 pub(crate) fn is_there(path: &Path) -> bool {
@@ -27,6 +29,12 @@ pub(crate) fn is_there(path: &Path) -> bool {
 /// Whether a database is in the directory `path`.
 pub(crate) fn is_database(path: &Path) -> bool {
     path.join("CURRENT").exists()
+}
+
+/// Where the backups of the directory `path` are: there, or beside the database that is there, whose files have the same names.
+pub(crate) fn backup_place(path: &Path) -> PathBuf {
+    let beside = path.join(BACKUPS);
+    if beside.exists() || is_database(path) { beside } else { path.to_owned() }
 }
 
 /// The path with this ending of its name, beside `path`.

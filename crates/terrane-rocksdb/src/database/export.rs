@@ -28,29 +28,25 @@ pub(crate) struct ExportedFiles {
 /// A file that is being written.
 struct Rows {
     writer: ExtentFileWriter,
+    /// As RocksDB tells of a file that was brought out: without its column family and its numbers of entries.
     file: LiveFile,
+    is_empty: bool,
 }
 
 impl Rows {
-    fn begin(directory: &str, number: usize, family: &str) -> Result<Rows> {
+    fn begin(directory: &str, number: usize) -> Result<Rows> {
         let name = format!("/{number:06}.sst");
         let writer = ExtentFileWriter::create(format!("{directory}{name}"), &EngineOptions::default())?;
-        let file = LiveFile {
-            family: family.into(),
-            name: name.into(),
-            directory: directory.into(),
-            level: 6,
-            ..LiveFile::default()
-        };
-        Ok(Rows { writer, file })
+        let file =
+            LiveFile { name: name.into(), directory: directory.into(), level: 6, ..LiveFile::default() };
+        Ok(Rows { writer, file, is_empty: true })
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.writer.put(key, value)?;
-        if self.file.entries == 0 {
+        if std::mem::take(&mut self.is_empty) {
             self.file.smallest = key.into();
         }
-        self.file.entries += 1;
         Ok(())
     }
 
@@ -75,7 +71,7 @@ fn write_files(snapshot: &Snapshot, table: &Table, directory: &str) -> Result<Li
         }
         let rows = match &mut open {
             Some(rows) => rows,
-            None => open.insert(Rows::begin(directory, files.len() + 1, table.name())?),
+            None => open.insert(Rows::begin(directory, files.len() + 1)?),
         };
         rows.add(&key, &value)?;
         last = key.to_vec();
@@ -84,7 +80,8 @@ fn write_files(snapshot: &Snapshot, table: &Table, directory: &str) -> Result<Li
         files.push(rows.end(&last)?);
     }
     let seq = snapshot.seq().0;
-    files.iter_mut().for_each(|file| file.seq_max = seq);
+    // Of which number each row is the files do not say: they are as of one.
+    files.iter_mut().for_each(|file| (file.seq_min, file.seq_max) = (seq, seq));
     Ok(LiveFiles { files })
 }
 

@@ -140,7 +140,8 @@ fn lent(value: Option<&Pinned>, len: Out<'_, usize>) -> *const c_char {
     value.map_or(std::ptr::null(), |value| value.as_ptr().cast())
 }
 
-/// Whether a key may be there: it is looked up, so the answer is certain, unless the look fails.
+/// Whether a key may be there: it is looked up, so the answer is certain, unless the look fails. What is certain counts as a value
+/// that was found, as in RocksDB: of a key that is not there an empty one, which callers free.
 fn may_exist(
     family: Option<&Family>,
     options: Option<&ReadOptions>,
@@ -156,11 +157,12 @@ fn may_exist(
         }
     };
     // The value is given out only to who asks whether it was found.
-    if let (Some(bytes), true) = (&bytes, found.is_some()) {
+    if let (Some(value), Some(_)) = (value, &found) {
+        let bytes = bytes.as_deref().unwrap_or_default();
         put(len, bytes.len());
-        put(value, lasting(bytes));
+        value.write(lasting(bytes));
     }
-    put(found, u8::from(bytes.is_some()));
+    put(found, 1);
     u8::from(bytes.is_some())
 }
 

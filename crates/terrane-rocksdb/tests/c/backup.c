@@ -1,5 +1,6 @@
 /* Backups: made, listed with their metadata, verified, purged, restored over what is there and beside other files. */
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "check.h"
 
@@ -46,7 +47,9 @@ static void listed(rocksdb_backup_engine_t* engine) {
     CHECK(rocksdb_backup_engine_info_timestamp(infos, at) > 1500000000);
     CHECK(rocksdb_backup_engine_info_size(infos, at) > 0);
   }
-  CHECK(rocksdb_backup_engine_info_number_files(infos, 3) == 1);
+  /* A manifest and the journal; a manifest and an extent. */
+  CHECK(rocksdb_backup_engine_info_number_files(infos, 0) == 2);
+  CHECK(rocksdb_backup_engine_info_number_files(infos, 3) >= 2);
   const char* metadata = rocksdb_backup_engine_info_app_metadata(infos, 2, &len);
   CHECK(len == 4 && memcmp(metadata, "a\0b\xff", 4) == 0);
   metadata = rocksdb_backup_engine_info_app_metadata(infos, 1, &len);
@@ -124,6 +127,33 @@ static void stopped(rocksdb_backup_engine_t* engine, rocksdb_t* db) {
   rocksdb_backup_engine_stop_backup(engine);
   rocksdb_backup_engine_create_new_backup(engine, db, &error);
   CHECK_ERROR(error, "Result incomplete: Backup stopped");
+}
+
+/* Backups in the directory of the database itself. */
+static void inside(rocksdb_options_t* options, const char* path, const char* copy) {
+  char* error = NULL;
+  rocksdb_t* db = open_new(options, path);
+  put(db, "k", "inside");
+  rocksdb_backup_engine_t* engine = rocksdb_backup_engine_open(options, path, &error);
+  CHECK_OK(error);
+  rocksdb_backup_engine_create_new_backup(engine, db, &error);
+  CHECK_OK(error);
+  rocksdb_backup_engine_close(engine);
+  rocksdb_close(db);
+  /* They stay when the database goes, and are found where they are. */
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_OK(error);
+  engine = rocksdb_backup_engine_open(options, path, &error);
+  CHECK_OK(error);
+  rocksdb_restore_options_t* how = rocksdb_restore_options_create();
+  rocksdb_backup_engine_restore_db_from_latest_backup(engine, copy, copy, how, &error);
+  CHECK_OK(error);
+  rocksdb_restore_options_destroy(how);
+  rocksdb_backup_engine_close(engine);
+  db = rocksdb_open(options, copy, &error);
+  CHECK_OK(error);
+  CHECK_GET(db, reading, "k", "inside");
+  rocksdb_close(db);
 }
 
 static void in_memory(void) {
@@ -211,11 +241,21 @@ int main(int count, char** arguments) {
   CHECK(rocksdb_backup_engine_info_count(infos) == 0);
   rocksdb_backup_engine_info_destroy(infos);
   rocksdb_backup_engine_close(engine);
-  CHECK(rocksdb_backup_engine_open(options, path, &error) == NULL);
+  /* The directory of another program. */
+  char *foreign = path_in(arguments[1], "foreign"), *alien = path_in(foreign, "alien");
+  CHECK(mkdir(foreign, 0700) == 0);
+  fclose(fopen(alien, "w"));
+  CHECK(rocksdb_backup_engine_open(options, foreign, &error) == NULL);
   CHECK_ERROR(error, "Invalid argument: ");
 
   rocksdb_backup_engine_options_destroy(engine_options);
   rocksdb_env_destroy(env);
+  char *own = path_in(arguments[1], "own"), *of_own = path_in(arguments[1], "of-own");
+  inside(options, own, of_own);
+  free(own);
+  free(of_own);
+  free(foreign);
+  free(alien);
   in_memory();
   rocksdb_close(db);
   rocksdb_options_destroy(options);

@@ -112,6 +112,10 @@ static void pinned(rocksdb_t* db) {
   CHECK(rocksdb_key_may_exist(db, reading, "p", 1, &copy, &len, NULL, 0, &found) == 1 && found == 1);
   check_value(copy, len, "changed", __FILE__, __LINE__);
   CHECK(rocksdb_key_may_exist(db, reading, "absent", 6, NULL, NULL, NULL, 0, NULL) == 0);
+  CHECK(rocksdb_key_may_exist(db, reading, "p", 1, NULL, NULL, NULL, 0, &found) == 1 && found == 1);
+  found = 9;
+  CHECK(rocksdb_key_may_exist(db, reading, "absent", 6, &copy, &len, NULL, 0, &found) == 0 && found == 1);
+  check_value(copy, len, "", __FILE__, __LINE__);
 }
 
 static void several(rocksdb_t* db) {

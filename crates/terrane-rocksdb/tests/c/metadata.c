@@ -252,7 +252,10 @@ static void brought_out_and_in(rocksdb_options_t* options, rocksdb_t* db, const 
 
   /* As a program does that carries the list elsewhere: made again, file by file. */
   rocksdb_livefiles_t *list = rocksdb_export_import_files_metadata_get_files(files), *made = rocksdb_livefiles_create();
-  CHECK(rocksdb_livefiles_count(list) == 1 && rocksdb_livefiles_entries(list, 0) > 100);
+  CHECK(rocksdb_livefiles_count(list) == 1 && rocksdb_livefiles_size(list, 0) > 100);
+  CHECK(strcmp(rocksdb_livefiles_column_family_name(list, 0), "") == 0 && rocksdb_livefiles_entries(list, 0) == 0);
+  size_t key_len = 0;
+  CHECK(rocksdb_livefiles_smallestkey(list, 0, &key_len) != NULL && key_len > 0);
   rocksdb_livefile_t* file = rocksdb_livefile_create();
   rocksdb_livefile_set_column_family_name(file, rocksdb_livefiles_column_family_name(list, 0));
   rocksdb_livefile_set_name(file, rocksdb_livefiles_name(list, 0));
