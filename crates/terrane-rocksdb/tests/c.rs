@@ -199,12 +199,20 @@ fn native() -> terrane::Result<()> {
     let counting = terrane::TableOptions::new().set("merge_operator", "counter")?;
     let counters = db.create_table("counters", &counting)?;
     counters.merge(b"n", &terrane::counter::encode(2))?;
+    for (name, key) in [("hex:AB", b"committed"), ("hex:6162", b"taken bck")] {
+        let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+        transaction.put(db.default_table(), key, b"prepared")?;
+        transaction.prepare(name)?;
+    }
     db.close()?;
     if run_in("native", &directory) {
         let db = terrane::Db::open(&data)?;
         assert_eq!(db.get(b"k")?.as_deref(), Some(&b"from C"[..]));
         let counters = db.table("counters")?;
         assert!(counters.contains(b"n")? && counters.contains(b"also")?);
+        assert!(db.prepared().is_empty(), "{:?}", db.prepared());
+        assert_eq!(db.get(b"committed")?.as_deref(), Some(&b"prepared"[..]));
+        assert_eq!(db.get(b"taken bck")?, None);
     }
     Ok(())
 }

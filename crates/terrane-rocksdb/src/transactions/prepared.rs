@@ -58,6 +58,7 @@ impl State {
         let mode = Mode::of(Some(&WriteOptions::default()))?;
         let mut state = State::over(database, batch, Settings::prepared(), mode, Phase::Prepared);
         (state.name, state.holds_name) = (as_given(name), true);
+        state.found_as = Some(name.to_owned());
         state.prepared_bytes = prepared_bytes;
         Ok(state)
     }

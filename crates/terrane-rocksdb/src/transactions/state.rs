@@ -8,6 +8,7 @@ use std::sync::Arc;
 use terrane::{BareTransaction, Kind, LockMark, Snapshot};
 
 use super::count::Locked;
+use super::name::as_engine_has_it;
 use super::settings::Settings;
 use crate::batch::{Change, Own, SharedBatch};
 use crate::database::{Database, Family, Mode, gone};
@@ -30,6 +31,9 @@ pub(super) struct State {
     pub(super) settings: Settings,
     pub(super) phase: Phase,
     pub(super) name: Vec<u8>,
+    /// Under which name the library has it, if that was found there: another route may have given it one that
+    /// [`as_engine_has_it`] makes of none.
+    pub(super) found_as: Option<String>,
     /// How many bytes of its batch are prepared.
     pub(super) prepared_bytes: usize,
     /// Whether the name is kept from others for it.
@@ -74,6 +78,7 @@ impl State {
             batch,
             phase,
             name: Vec::new(),
+            found_as: None,
             prepared_bytes: 0,
             holds_name: false,
             snapshot: None,
@@ -82,6 +87,11 @@ impl State {
             locked: Locked::new(&database.transactions.counts, settings.keys_max),
             settings,
         }
+    }
+
+    /// The name that the library has it under.
+    fn engine_name(&self) -> String {
+        self.found_as.clone().unwrap_or_else(|| as_engine_has_it(&self.name))
     }
 
     /// What it has locked; begins if it has not.
@@ -178,7 +188,7 @@ impl State {
     /// Commits what is prepared, with what was changed since.
     fn commit_prepared(&mut self) -> Result<()> {
         let (database, mode, shared) = (self.database.clone(), self.mode, self.batch.clone());
-        let name = super::name::as_engine_has_it(&self.name);
+        let name = self.engine_name();
         if !shared.get().is_whole_to(self.prepared_bytes) {
             return Err(Failure::invalid(
                 "what is prepared was taken out of the transaction's batch: roll the transaction back",
@@ -218,7 +228,7 @@ impl State {
                 Ok(())
             }
             Phase::Prepared => {
-                self.database.db.rollback_prepared(&super::name::as_engine_has_it(&self.name))?;
+                self.database.db.rollback_prepared(&self.engine_name())?;
                 self.end(Phase::RolledBack);
                 Ok(())
             }

@@ -1,5 +1,36 @@
-/* A database that the library itself made: `k` in the default column family, and an operand in `counters`. */
+/* A database that the library itself made: `k` in the default column family, an operand in `counters`, and two prepared transactions
+ * whose names this interface would not give. */
 #include "check.h"
+
+/* They are found under their names, and ended. */
+static void prepared(rocksdb_options_t* options, const char* path, const char* const* names,
+                     const rocksdb_options_t* const* of) {
+  char* error = NULL;
+  rocksdb_column_family_handle_t* handles[2];
+  rocksdb_transactiondb_options_t* settings = rocksdb_transactiondb_options_create();
+  rocksdb_transactiondb_t* db = rocksdb_transactiondb_open_column_families(options, settings, path, 2, names, of, handles, &error);
+  CHECK_OK(error);
+  size_t count = 0, len = 0;
+  rocksdb_transaction_t** found = rocksdb_transactiondb_get_prepared_transactions(db, &count);
+  CHECK(count == 2);
+  for (size_t at = 0; at < count; at++) {
+    char* name = rocksdb_transaction_get_name(found[at], &len);
+    if (len == 6 && memcmp(name, "hex:AB", 6) == 0) {
+      rocksdb_transaction_commit(found[at], &error);
+    } else {
+      CHECK(len == 8 && memcmp(name, "hex:6162", 8) == 0);
+      rocksdb_transaction_rollback(found[at], &error);
+    }
+    CHECK_OK(error);
+    rocksdb_free(name);
+    rocksdb_transaction_destroy(found[at]);
+  }
+  rocksdb_free(found);
+  rocksdb_column_family_handle_destroy(handles[0]);
+  rocksdb_column_family_handle_destroy(handles[1]);
+  rocksdb_transactiondb_close(db);
+  rocksdb_transactiondb_options_destroy(settings);
+}
 
 int main(int count, char** arguments) {
   CHECK(count == 2);
@@ -24,6 +55,7 @@ int main(int count, char** arguments) {
   rocksdb_column_family_handle_destroy(handles[0]);
   rocksdb_column_family_handle_destroy(handles[1]);
   rocksdb_close(db);
+  prepared(options, arguments[1], names, of);
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reading);
   rocksdb_writeoptions_destroy(writing);
