@@ -14,7 +14,7 @@ use std::ffi::c_char;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use terrane::Cursor;
+use terrane::{Cursor, Table};
 
 use crate::border::{Absent, Bytes, List, Out, OutList, Slice};
 use crate::callbacks::{Slot, Transform};
@@ -116,6 +116,11 @@ impl Source {
 
 impl Iter {
     pub(crate) fn new(family: &Family, options: Option<&ReadOptions>) -> Iter {
+        Iter::of(family, &family.seen(), options)
+    }
+
+    /// An iterator over a table of a family, as it is seen at one moment.
+    fn of(family: &Family, table: &Table, options: Option<&ReadOptions>) -> Iter {
         let default = ReadOptions::default();
         let options = options.unwrap_or(&default);
         let lower = options.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
@@ -131,12 +136,12 @@ impl Iter {
         let range = (lower, upper);
         let source = options.more.refuse().and_then(|()| {
             if let Some((history, timestamp)) = family.read_by(Some(options))? {
-                let versions = Versions::new(family, &family.seen(), options, history, timestamp)?;
+                let versions = Versions::new(family, table, options, history, timestamp)?;
                 return Ok(Source::Versions(Box::new(versions)));
             }
             Ok(Source::Cursor(match &options.snapshot {
-                Some(snapshot) => snapshot.range_cursor(&family.seen(), range)?,
-                None => family.seen().range_cursor(range)?,
+                Some(snapshot) => snapshot.range_cursor(table, range)?,
+                None => table.range_cursor(range)?,
             }))
         });
         let (source, failure) = match source {
@@ -281,13 +286,13 @@ export! {
     ) {
         // All of them see one moment.
         let mut options = options.given()?.clone();
+        let sight = database.given()?.sight();
         if options.knobs.tailing == 0 {
-            let database = database.given()?;
-            options.snapshot.get_or_insert_with(|| database.view().snapshot());
+            options.snapshot.get_or_insert_with(|| sight.snapshot());
         }
         let families = handles.of(count).iter().map(|handle| family(*handle)).collect::<Result<Vec<_>>>()?;
         for (place, family) in iterators.of(count).iter_mut().zip(families) {
-            place.write(Some(Box::new(Iter::new(family, Some(&options)))));
+            place.write(Some(Box::new(Iter::of(family, &sight.table(family), Some(&options)))));
         }
         Ok(())
     }

@@ -1,13 +1,12 @@
 //! What an opening attaches to a database: whom it follows, listeners, statistics, whether its checkpoints keep its identity.
 
-use std::ops::Deref;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
-use terrane::{Db, Follower, Table};
+use terrane::Follower;
 
-use super::{Database, Family};
+use super::Database;
 use crate::callbacks::Telling;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::files;
 use crate::objects::{Options, Statistics};
 
@@ -21,38 +20,6 @@ pub(crate) struct Attached {
     pub(super) keeps_identity: bool,
     /// Set when the handle has its place in memory, by which listeners name the database.
     telling: OnceLock<Vec<Arc<Telling>>>,
-}
-
-/// The table of a family as it is seen now: the one that was opened, or that of the newest view of the primary.
-pub(crate) enum Seen<'a> {
-    Opened(&'a Table),
-    Followed(Table),
-}
-
-impl Deref for Seen<'_> {
-    type Target = Table;
-
-    #[inline]
-    fn deref(&self) -> &Table {
-        match self {
-            Seen::Opened(table) => table,
-            Seen::Followed(table) => table,
-        }
-    }
-}
-
-/// The table of a secondary's family in the newest view that has it.
-pub(crate) type Followed = RwLock<Table>;
-
-impl Family {
-    /// The table for reads.
-    #[inline]
-    pub(crate) fn seen(&self) -> Seen<'_> {
-        match &self.followed {
-            None => Seen::Opened(&self.table),
-            Some(followed) => Seen::Followed(followed.read().unwrap_or_else(PoisonError::into_inner).clone()),
-        }
-    }
 }
 
 impl Attached {
@@ -71,11 +38,6 @@ impl Attached {
 }
 
 impl Database {
-    /// The database as it is seen now.
-    pub(crate) fn view(&self) -> Db {
-        self.attached.follower.as_ref().map_or_else(|| self.db.clone(), Follower::view)
-    }
-
     /// Its directory.
     pub(crate) fn directory(&self) -> String {
         self.db.path().display().to_string()
@@ -127,25 +89,6 @@ impl Database {
     pub(crate) fn wait_for_listeners(&self) -> Result<()> {
         if !self.telling().is_empty() {
             self.db.wait_for_listeners()?;
-        }
-        Ok(())
-    }
-
-    /// Sees what the primary has now.
-    pub(super) fn catch_up(&self) -> Result<()> {
-        let follower = self.attached.follower.as_ref();
-        let follower =
-            follower.ok_or_else(|| Failure::not_implemented("Supported only by secondary instance"))?;
-        follower.catch_up()?;
-        let view = follower.view();
-        for family in self.families() {
-            // A table that the primary has dropped is seen as it was.
-            if let (Some(followed), Ok(table)) = (&family.followed, view.table(family.table.name())) {
-                if let Some(history) = &family.history {
-                    history.look_again(&table);
-                }
-                *followed.write().unwrap_or_else(PoisonError::into_inner) = table;
-            }
         }
         Ok(())
     }

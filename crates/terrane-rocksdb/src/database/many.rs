@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use terrane::Values;
+use terrane::{Table, Values};
 
 use super::read::Pinned;
 use super::{Database, Family, FamilyHandle, family};
@@ -41,15 +41,19 @@ impl Many {
 
 /// Reads keys of one family, as of one moment.
 pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
-    if let Some(mut reader) = Reader::of(family, options)? {
+    read_table(family, &family.seen(), options, keys)
+}
+
+fn read_table(family: &Family, table: &Table, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
+    if let Some(mut reader) = Reader::of(family, table, options)? {
         let values = keys.iter().map(|key| Ok(reader.get(key)?.map(|(value, _)| value)));
         return values.collect::<Result<_>>().map(Many::Apart);
     }
     let mut values = Values::new();
     let began = family.statistics.as_ref().map(|_| moment());
     match options.and_then(|options| options.snapshot.as_ref()) {
-        Some(snapshot) => snapshot.multi_get_into(&family.seen(), keys, &mut values)?,
-        None => family.seen().multi_get_into(keys, &mut values)?,
+        Some(snapshot) => snapshot.multi_get_into(table, keys, &mut values)?,
+        None => table.multi_get_into(keys, &mut values)?,
     }
     if let (Some(statistics), Some(began)) = (&family.statistics, began) {
         let found = values.iter().filter(Option::is_some).count();
@@ -66,7 +70,8 @@ pub(crate) fn read_families(
     keys: &[&[u8]],
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let mut options = options.cloned().unwrap_or_default();
-    options.snapshot.get_or_insert_with(|| database.view().snapshot());
+    let sight = database.sight();
+    options.snapshot.get_or_insert_with(|| sight.snapshot());
     let mut ids: Vec<u32> = families.iter().map(|family| family.id()).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -75,7 +80,8 @@ pub(crate) fn read_families(
         let places: Vec<usize> = (0..keys.len()).filter(|at| families[*at].id() == id).collect();
         let of_family: Vec<&[u8]> = places.iter().map(|at| keys[*at]).collect();
         let Some(first) = places.first() else { continue };
-        let read = read_many(families[*first], Some(&options), &of_family)?;
+        let family = families[*first];
+        let read = read_table(family, &sight.table(family), Some(&options), &of_family)?;
         for (index, at) in places.iter().enumerate() {
             values[*at] = read.get(index).map(<[u8]>::to_vec);
         }

@@ -3,7 +3,7 @@
 //! * [`open`]: from a path and options to a database. [`handles`]: opening as C callers do it. [`families`]: made and dropped
 //!   while it is open. [`snapshots`].
 //! * [`read`], [`many`]: values by key. [`write`]: changes by key. [`maintain`], [`properties`], [`checkpoint`], [`log`], [`memory`], [`files`],
-//!   [`counters`]. [`attached`]: what an opening attaches. [`secondary`], [`export`], [`change`], [`compact_files`], [`pinned`], [`sizes`].
+//!   [`counters`]. [`attached`]: what an opening attaches. [`secondary`], [`views`], [`export`], [`change`], [`compact_files`], [`pinned`], [`sizes`].
 //! * [`timestamped`]: with timestamps of the user.
 
 mod attached;
@@ -28,6 +28,7 @@ mod secondary;
 mod sizes;
 mod snapshots;
 mod timestamped;
+mod views;
 mod write;
 
 use std::collections::BTreeMap;
@@ -43,9 +44,10 @@ use crate::order::Order;
 use crate::timestamps::History;
 use crate::transactions::Transactions;
 
-use attached::{Attached, Followed};
+use attached::Attached;
 pub(crate) use read::{Pinned, read};
 pub(crate) use snapshots::SnapshotHandle;
+use views::Views;
 pub(crate) use write::{Mode, gone};
 
 /// The column family that every database has.
@@ -77,8 +79,8 @@ pub(crate) struct Family {
     options: Mutex<Options>,
     /// Where calls are counted, if they are.
     pub(crate) statistics: Option<Arc<Statistics>>,
-    /// In a secondary: its table in the newest view.
-    followed: Option<Followed>,
+    /// In a secondary: where its table in the newest view is.
+    views: Option<Arc<Views>>,
 }
 
 /// A handle of a column family.

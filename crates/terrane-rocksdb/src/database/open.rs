@@ -7,7 +7,8 @@ use std::ffi::CString;
 
 use terrane::{Db, Env, Follower, Functions, Kind, OperatorName, Table};
 
-use super::attached::{Attached, Followed};
+use super::attached::Attached;
+use super::views::Views;
 use super::{DEFAULT, Database, Family};
 use crate::callbacks::{BYTEWISE, Slots, any_functions};
 use crate::failure::{Failure, Result};
@@ -173,6 +174,7 @@ fn open_families(
     slots: &Arc<Slots>,
     access: Access,
 ) -> Result<Database> {
+    let views = attached.follower.is_some().then(|| Arc::new(Views::new(db.clone())));
     let mut families = Vec::new();
     for wanted in wanted {
         let slot = slots.of(wanted.name);
@@ -182,7 +184,9 @@ fn open_families(
             }
             table => table?,
         };
-        families.push(opened_family(table, wanted, slots, access, attached.statistics.as_ref())?);
+        let mut family = opened_family(table, wanted, slots, access, attached.statistics.as_ref())?;
+        family.views = views.clone();
+        families.push(family);
     }
     let at = wanted.iter().position(|wanted| wanted.name == DEFAULT).expect("looked for above");
     let default = Arc::new(families.swap_remove(at));
@@ -240,7 +244,6 @@ pub(super) fn opened_family(
     }
     let name = CString::new(table.name()).map_err(|_| Failure::invalid("a name with a zero byte"))?;
     let transform = wanted.options.transform.clone();
-    let followed = (access == Access::Follow).then(|| Followed::new(table.clone()));
     let options = Mutex::new(wanted.options.clone());
     let statistics = statistics.cloned();
     let order = Order::of(wanted.options.comparator.as_ref());
@@ -253,6 +256,6 @@ pub(super) fn opened_family(
         table,
         options,
         statistics,
-        followed,
+        views: None,
     })
 }

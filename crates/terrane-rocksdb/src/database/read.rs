@@ -51,7 +51,7 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 
 /// The value of `key` as the options see it.
 pub(crate) fn read(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Vec<u8>>> {
-    if let Some(mut reader) = Reader::of(family, options)? {
+    if let Some(mut reader) = Reader::of(family, &family.seen(), options)? {
         return Ok(reader.get(key)?.map(|(value, _)| value));
     }
     if let Some(snapshot) = options.and_then(|options| options.snapshot.as_ref()) {

@@ -42,7 +42,7 @@ fn write(
 type Found = Option<(Vec<u8>, Vec<u8>)>;
 
 fn read(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Vec<Found>> {
-    match Reader::of(family, options)? {
+    match Reader::of(family, &family.seen(), options)? {
         Some(mut reader) => keys.iter().map(|key| reader.get(key)).collect(),
         // Without timestamps they are empty.
         None => {

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use terrane::Cursor;
+use terrane::{Cursor, Table};
 
 use super::History;
 use crate::database::Family;
@@ -18,28 +18,32 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Pins the moment of the options, or the present one; none where there are no timestamps.
+    /// Pins the moment of the options, or the present one, of the table as it is seen; none where there are no timestamps.
     ///
     /// # Errors
     /// As [`Family::read_by`], and `Invalid argument` for a timestamp whose versions may be gone.
     #[inline]
-    pub(crate) fn of(family: &'a Family, options: Option<&'a ReadOptions>) -> Result<Option<Reader<'a>>> {
+    pub(crate) fn of(
+        family: &'a Family,
+        table: &Table,
+        options: Option<&'a ReadOptions>,
+    ) -> Result<Option<Reader<'a>>> {
         match family.read_by(options)? {
             None => Ok(None),
-            Some((history, timestamp)) => Reader::pinned(family, options, history, timestamp).map(Some),
+            Some((history, timestamp)) => Reader::pinned(table, options, history, timestamp).map(Some),
         }
     }
 
     fn pinned(
-        family: &Family,
+        table: &Table,
         options: Option<&ReadOptions>,
         history: &'a Arc<History>,
         timestamp: &'a [u8],
     ) -> Result<Reader<'a>> {
         let all: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Unbounded);
         let cursor = match options.and_then(|options| options.snapshot.as_ref()) {
-            Some(snapshot) => snapshot.range_cursor(&family.seen(), all)?,
-            None => family.seen().range_cursor(all)?,
+            Some(snapshot) => snapshot.range_cursor(table, all)?,
+            None => table.range_cursor(all)?,
         };
         // Now that it is pinned.
         history.refuse_below_low(timestamp)?;

@@ -1,6 +1,9 @@
 /* A database that is open for writing, followed by a second handle; identities of checkpoints. */
 #include "check.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 static rocksdb_readoptions_t* reading;
 
 static void put_cf(rocksdb_t* db, rocksdb_column_family_handle_t* cf, const char* key, const char* value) {
@@ -91,6 +94,81 @@ static void families(rocksdb_options_t* options, rocksdb_t* db, const char* path
   rocksdb_close(second);
 }
 
+/* Catches up again and again while others read two families, which every write changes together. */
+static rocksdb_t* followed;
+static rocksdb_column_family_handle_t* pair[2];
+static atomic_int is_over;
+
+static void* read_pairs(void* unused) {
+  (void)unused;
+  const rocksdb_column_family_handle_t* const handles[2] = {pair[0], pair[1]};
+  const char* keys[2] = {"pair", "pair"};
+  const size_t lens[2] = {4, 4};
+  while (!atomic_load(&is_over)) {
+    char *values[2], *errors[2], *error = NULL;
+    size_t value_lens[2];
+    rocksdb_multi_get_cf(followed, reading, handles, 2, keys, lens, values, value_lens, errors);
+    CHECK_OK(errors[0]);
+    CHECK_OK(errors[1]);
+    CHECK(value_lens[0] == value_lens[1] && memcmp(values[0], values[1], value_lens[0]) == 0);
+    rocksdb_free(values[0]);
+    rocksdb_free(values[1]);
+    rocksdb_iterator_t* iters[2];
+    rocksdb_create_iterators(followed, reading, pair, iters, 2, &error);
+    CHECK_OK(error);
+    const char* seen[2];
+    for (int at = 0; at < 2; at++) {
+      rocksdb_iter_seek(iters[at], "pair", 4);
+      CHECK(rocksdb_iter_valid(iters[at]));
+      seen[at] = rocksdb_iter_value(iters[at], &value_lens[at]);
+    }
+    CHECK(value_lens[0] == value_lens[1] && memcmp(seen[0], seen[1], value_lens[0]) == 0);
+    rocksdb_iter_destroy(iters[0]);
+    rocksdb_iter_destroy(iters[1]);
+  }
+  return NULL;
+}
+
+static void write_pair(rocksdb_t* db, rocksdb_column_family_handle_t* other, int number) {
+  char *error = NULL, text[16];
+  int len = snprintf(text, sizeof text, "%d", number);
+  rocksdb_writeoptions_t* writing = rocksdb_writeoptions_create();
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  rocksdb_writebatch_put(batch, "pair", 4, text, len);
+  rocksdb_writebatch_put_cf(batch, other, "pair", 4, text, len);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_destroy(batch);
+  rocksdb_writeoptions_destroy(writing);
+}
+
+static void read_beside(rocksdb_options_t* options, rocksdb_t* db, const char* path, const char* second_path) {
+  char* error = NULL;
+  const char* names[2] = {"default", "pairs"};
+  const rocksdb_options_t* all[2] = {options, options};
+  rocksdb_column_family_handle_t* other = rocksdb_create_column_family(db, options, "pairs", &error);
+  CHECK_OK(error);
+  write_pair(db, other, 0);
+  followed = rocksdb_open_as_secondary_column_families(options, path, second_path, 2, names, all, pair, &error);
+  CHECK_OK(error);
+  pthread_t readers[2];
+  for (int at = 0; at < 2; at++) CHECK(pthread_create(&readers[at], NULL, read_pairs, NULL) == 0);
+  for (int number = 1; number <= 200; number++) {
+    write_pair(db, other, number);
+    rocksdb_try_catch_up_with_primary(followed, &error);
+    CHECK_OK(error);
+  }
+  atomic_store(&is_over, 1);
+  for (int at = 0; at < 2; at++) CHECK(pthread_join(readers[at], NULL) == 0);
+  CHECK_GET_CF(followed, reading, pair[1], "pair", "200");
+  rocksdb_column_family_handle_destroy(pair[0]);
+  rocksdb_column_family_handle_destroy(pair[1]);
+  rocksdb_close(followed);
+  rocksdb_drop_column_family(db, other, &error);
+  CHECK_OK(error);
+  rocksdb_column_family_handle_destroy(other);
+}
+
 /* The identity of a checkpoint of a database that was opened with these options is the same, or not. */
 static int is_kept(rocksdb_options_t* options, const char* path, const char* copy) {
   char* error = NULL;
@@ -131,6 +209,7 @@ int main(int count, char** arguments) {
   rocksdb_t* db = open_new(options, path);
   default_family(options, db, path, second_path);
   families(options, db, path, second_path);
+  read_beside(options, db, path, second_path);
   rocksdb_close(db);
 
   const char* names[1] = {"default"};
