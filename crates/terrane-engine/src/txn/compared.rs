@@ -1,7 +1,7 @@
 //! The noted keys of a table that a comparator orders, as the conflict window keeps them for who looks a range up.
 //!
 //! Invariants: the map holds the newest number of each key of the table that the first `commits` commits of the window wrote.
-//! It is asked from one end only: a map panics where its order contradicts itself between two.
+//! It is asked from one end only: of two a map panics where the comparator, asked once more, has the second one first.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

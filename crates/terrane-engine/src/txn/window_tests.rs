@@ -132,7 +132,7 @@ fn compared_range(collation: &terrane_base::Collation, from: usize, to: usize) -
 #[test]
 fn under_a_comparator_a_range_is_looked_up_in_its_order_and_among_its_keys() {
     let counting = Arc::new(Counting::default());
-    let orders = terrane_base::KeyOrders::new().with_comparator(counting.clone()).unwrap();
+    let orders = terrane_base::KeyOrders::new().with_comparator(counting.clone()).expect("a free name");
     let collation = orders.collation("length");
     let window = Window::new(1 << 30);
     window.register(|| (SeqNo(1), ()));
@@ -169,9 +169,9 @@ fn under_a_comparator_a_range_is_looked_up_in_its_order_and_among_its_keys() {
     assert!(window.inner.lock().compared.is_empty());
 }
 
-/// Answers that depend on the bytes only and follow no order.
-#[derive(Debug)]
-struct Odd;
+/// Answers that follow no order, and are others the next time.
+#[derive(Debug, Default)]
+struct Odd(AtomicU64);
 
 impl terrane_base::Comparator for Odd {
     fn name(&self) -> &str {
@@ -180,14 +180,16 @@ impl terrane_base::Comparator for Odd {
 
     fn compare(&self, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
         let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
-        let is_odd = left.iter().chain(right).fold(0x811c_9dc5, mix) >> 7 & 1 == 1;
+        let asked = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        let is_odd = left.iter().chain(right).chain(&asked).fold(0x811c_9dc5, mix) >> 7 & 1 == 1;
         if is_odd { std::cmp::Ordering::Greater } else { std::cmp::Ordering::Less }
     }
 }
 
 #[test]
 fn a_comparator_that_contradicts_itself_leaves_nothing_and_ends_in_no_panic() {
-    let orders = terrane_base::KeyOrders::new().with_comparator(Arc::new(Odd)).unwrap();
+    let orders =
+        terrane_base::KeyOrders::new().with_comparator(Arc::new(Odd::default())).expect("a free name");
     let collation = orders.collation("odd");
     let window = Window::new(1 << 30);
     window.register(|| (SeqNo(1), ()));

@@ -1,7 +1,8 @@
 //! Maps of a batch's index: by keys as the table keeps them, in the table's order.
 //!
 //! Keys that lie in the order of bytes are compared as slices, with nothing beside them. Under a comparator each key has its
-//! collation with it, and a range is asked for by one end only: a map panics where its order contradicts itself between two.
+//! collation with it, and a range is asked for by one end only: of two a map panics where the
+//! comparator, asked once more, has the second one first.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -249,14 +250,15 @@ impl Eq for Kept {}
 #[cfg(test)]
 pub(crate) mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{self, AtomicU32};
 
     use terrane_base::{Comparator, KeyOrders};
 
     use super::*;
 
-    /// Answers that depend on the bytes only and follow no order.
+    /// Answers that follow no order, and are others the next time.
     #[derive(Debug)]
-    struct Odd;
+    struct Odd(AtomicU32);
 
     impl Comparator for Odd {
         fn name(&self) -> &str {
@@ -265,7 +267,8 @@ pub(crate) mod tests {
 
         fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
             let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
-            if left.iter().chain(right).fold(0x811c_9dc5, mix) >> 7 & 1 == 0 {
+            let asked = self.0.fetch_add(1, atomic::Ordering::Relaxed).to_be_bytes();
+            if left.iter().chain(right).chain(&asked).fold(0x811c_9dc5, mix) >> 7 & 1 == 0 {
                 Ordering::Less
             } else {
                 Ordering::Greater
@@ -275,7 +278,7 @@ pub(crate) mod tests {
 
     /// The collation of a comparator that contradicts itself.
     pub(crate) fn odd() -> Collation {
-        let orders = KeyOrders::new().with_comparator(Arc::new(Odd)).expect("a free name");
+        let orders = KeyOrders::new().with_comparator(Arc::new(Odd(AtomicU32::new(0)))).expect("a free name");
         orders.collation("odd")
     }
 
