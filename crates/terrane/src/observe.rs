@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use terrane_base::Result;
+use terrane_base::key_order::Order;
 use terrane_engine::{ExtentInfo, Listener, LiveReader, Origin, ReaderKind, SegmentEntry, Statistics};
 
 use crate::snapshot::pin;
@@ -177,6 +178,9 @@ impl Table {
     /// The extents of the table, one by one: where they lie, which keys they span, what they have. Those of overflow runs come
     /// first, then those of level 1, and so on, each in the order of keys. Reads nothing.
     ///
+    /// In a table with an order of its own, an extent whose range deletes begin just behind a key, which no key names, is told
+    /// to begin with that key.
+    ///
     /// ```
     /// # fn main() -> terrane::Result<()> {
     /// # let dir = tempfile::tempdir().expect("temporary directory");
@@ -198,8 +202,8 @@ impl Table {
         let mut extents = self.engine.extents(&self.inner);
         if let Some(order) = &self.order {
             for extent in &mut extents {
-                extent.smallest = order.decode(&extent.smallest)?;
-                extent.largest = order.decode(&extent.largest)?;
+                extent.smallest = decoded_bound(order, &extent.smallest)?;
+                extent.largest = decoded_bound(order, &extent.largest)?;
             }
         }
         Ok(extents)
@@ -211,4 +215,9 @@ impl Table {
     pub fn number(&self) -> u32 {
         self.id().0
     }
+}
+
+/// The key of a bound, or the one that it lies just behind: range deletes are cut there.
+fn decoded_bound(order: &Order, kept: &[u8]) -> Result<Vec<u8>> {
+    order.decode(kept).or_else(|_| order.decode(&order.collation().last_before(kept)))
 }

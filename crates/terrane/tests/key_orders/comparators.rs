@@ -175,3 +175,32 @@ fn a_serializable_transaction_sees_what_came_into_its_ranges() {
     table.put(b"10", b"v").unwrap();
     assert_eq!(met.commit(Sync::No).unwrap_err().kind(), Kind::Conflict);
 }
+
+/// Range deletes that reach over several extents are cut behind the last key of each.
+#[test]
+fn extents_are_told_by_keys_as_users_know_them() {
+    for order in ["test.decimal", "reverse", "bytewise"] {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open(&dir.path().join("data"));
+        let plain = own(order).set("compression", "none").unwrap();
+        let table = db.create_table("t", &plain.set("compression_last", "none").unwrap()).unwrap();
+        for number in 0..60 {
+            table.put(&key(number), &vec![number as u8; 100_000]).unwrap();
+        }
+        let snapshot = db.snapshot();
+        let (first, behind) = if order == "reverse" { (999, 0) } else { (0, 999) };
+        table.delete_range(&key(first), &key(behind)).unwrap();
+        db.flush().unwrap();
+        db.compact_range(&table, ..).unwrap();
+        let extents = table.extents().unwrap();
+        let with_deletes = extents.iter().filter(|extent| extent.summary.range_deletes > 0).count();
+        assert!(with_deletes > 2, "{order}: {extents:?}");
+        for extent in &extents {
+            assert!(
+                table.compare_keys(&extent.smallest, &extent.largest).unwrap().is_le(),
+                "{order}: {extent:?}"
+            );
+        }
+        drop(snapshot);
+    }
+}
