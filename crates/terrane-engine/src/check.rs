@@ -27,6 +27,9 @@ pub struct Finding {
 pub struct CheckReport {
     /// What is wrong; empty if nothing is.
     pub findings: Vec<Finding>,
+    /// Names of tables in which the order of keys was not checked, for it is not at hand: keys of such tables are compared with
+    /// nothing.
+    pub unordered: Vec<String>,
     /// Tables looked at.
     pub tables: u64,
     /// Extents looked at.
@@ -43,7 +46,8 @@ impl Engine {
     /// Verifies everything that is stored now; `progress` is told bytes done and bytes in all.
     ///
     /// # Errors
-    /// `Io` if the device refuses, `Cancelled` if the database closes. Damage is a finding, not an error.
+    /// `Io` if the device refuses, `Cancelled` if the database closes. Damage is a finding, not an error; so is a comparator that
+    /// panics, of kind `Poisoned`.
     pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         let tables = self.catalog.all();
@@ -51,20 +55,28 @@ impl Engine {
         let trees: Vec<_> = tables.iter().map(|table| (table, table.pinned().tree)).collect();
         let all = trees.iter().map(|(_, tree)| tree.totals().bytes).sum();
         if let Err(error) = self.manifest.state().check() {
-            report.findings.push(Finding { table: None, error });
+            let failed = tables.iter().find_map(|table| table.sense.collation().check().err());
+            report.findings.push(Finding { table: None, error: failed.unwrap_or(error) });
         }
         for (table, tree) in &trees {
             report.tables += 1;
+            if table.sense.collation().is_missing() {
+                report.unordered.push(table.name.clone());
+            }
             let mut found = |error| report.findings.push(Finding { table: Some(table.name.clone()), error });
             if let Err(error) = tree.check() {
-                found(error);
+                found(self.blamed(Some(table.id), error));
             }
             for extent in tree.places().flat_map(|(_, level)| level.iter()) {
                 for error in verify_extent(&extent.meta, &*self.store) {
                     if error.kind() == Kind::Io {
                         return Err(error);
                     }
-                    found(error);
+                    found(self.blamed(Some(table.id), error));
+                }
+                if table.sense.collation().check().is_err() {
+                    // What else is wrong in its order is no finding.
+                    break;
                 }
                 report.extents += 1;
                 report.entries += extent.meta.entries;

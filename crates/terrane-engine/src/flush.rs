@@ -293,6 +293,7 @@ impl Engine {
             };
             let step = self.flusher.flush_step(&spec, &mut cursor, &start, control);
             let installed = step.and_then(|step| self.install_step(table, generation, step, durable.take()));
+            let installed = installed.map_err(|error| self.blamed(Some(table.id), error));
             self.scheduler.release(claim);
             if let Err(error) = &installed
                 && error.kind() == Kind::Corrupt

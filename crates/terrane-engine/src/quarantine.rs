@@ -4,7 +4,7 @@
 //! opened anew, and the picker goes on with everything else. A table that is hurt in this way flushes into overflow runs,
 //! which read nothing, so that writers go on. Whoever waits for the table's levels is told.
 
-use terrane_base::{Error, TableId};
+use terrane_base::{Error, Kind, TableId};
 
 use crate::check::Finding;
 use crate::engine::Engine;
@@ -57,6 +57,16 @@ impl Engine {
             let errors = hurt.chain(lasting);
             errors.map(|(table, error)| Finding { table: table.and_then(name), error }).collect()
         })
+    }
+
+    /// What an error of work on a table is: under a comparator that has failed, keys that lie wrongly are no damage.
+    pub(crate) fn blamed(&self, table: Option<TableId>, error: Error) -> Error {
+        let is_of_order = matches!(error.kind(), Kind::Corrupt | Kind::Invalid);
+        let collation = table.filter(|_| is_of_order).map(|table| self.collation_of(table));
+        match collation.map(|collation| collation.check()) {
+            Some(Err(failed)) => failed.context(error.message().to_owned()),
+            _ => error,
+        }
     }
 
     /// Whether a table has damage that the background leaves alone.

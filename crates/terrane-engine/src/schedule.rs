@@ -299,6 +299,7 @@ impl Engine {
             // Before anyone can see that the work has ended.
             add(&self.counters.background_errors, 1);
         }
+        let result = result.map_err(|error| self.blamed(work.table(), error));
         let now = self.env.clock.now();
         self.end_watch(watched, &work, &control, &result, now);
         self.return_freed_memory();

@@ -114,6 +114,7 @@ impl Engine {
     fn scrub_extent(&self, table: TableId, extent: &Extent) -> Result<()> {
         let mut refused = Ok(());
         for error in verify_extent(&extent.meta, &*self.store) {
+            let error = self.blamed(Some(table), error);
             // Only what was read and is wrong is damage.
             if error.kind() != Kind::Corrupt {
                 refused = Err(error);

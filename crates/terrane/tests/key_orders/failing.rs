@@ -279,3 +279,39 @@ fn a_repair_goes_on_where_a_comparator_does_not_fit() {
     assert_eq!(db.default_table().iter().count(), 100);
     assert_eq!(db.table("t").unwrap().iter().count(), 0);
 }
+
+#[test]
+fn what_a_failed_comparator_confuses_is_not_told_as_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let (comparator, functions) = breaking(true);
+    let db = Db::open_with_functions(&path, &options(), functions.clone()).unwrap();
+    let table = db.create_table("t", &own("test.breaking")).unwrap();
+    // As bytes the rows of each block lie the wrong way round.
+    for number in 0..60u32 {
+        table.put(&number.to_be_bytes(), &vec![7; 100_000]).unwrap();
+    }
+    db.flush().unwrap();
+    db.compact_range(&table, ..).unwrap();
+    for number in (0..60u32).step_by(7) {
+        table.put(&number.to_be_bytes(), b"new").unwrap();
+    }
+    comparator.set(true);
+    refused("a flush", db.flush());
+    refused("another flush", db.flush());
+    let report = db.check(&mut |_, _| ()).unwrap();
+    assert!(!report.findings.is_empty());
+    for finding in report.findings.iter().chain(&db.background_errors()) {
+        assert_eq!(finding.error.kind(), Kind::Poisoned, "{}", finding.error);
+    }
+    comparator.set(false);
+    drop(table);
+    drop(db);
+    let db = Db::open_with_functions(&path, &options(), functions).unwrap();
+    let table = db.table("t").unwrap();
+    db.flush().unwrap();
+    db.compact_range(&table, ..).unwrap();
+    assert_eq!(table.iter().count(), 60);
+    assert_eq!(table.get(&7u32.to_be_bytes()).unwrap().as_deref(), Some(&b"new"[..]));
+    assert!(db.check(&mut |_, _| ()).unwrap().findings.is_empty() && db.background_errors().is_empty());
+}
