@@ -102,6 +102,13 @@ impl KeyOrders {
         Ok(self)
     }
 
+    /// Whether the order with this name is at hand, not one that is taken for it ([`KeyOrders::with_any`]).
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        let is_built_in = [BYTEWISE, REVERSE].contains(&name);
+        is_built_in || self.by_name.contains_key(name) || !self.collation(name).is_missing()
+    }
+
     /// The order with this name.
     ///
     /// # Errors

@@ -4,13 +4,13 @@ use std::io::Write;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::store::{Access, open};
+use super::store::open_any;
 use crate::arguments::{Check, Engine};
 use crate::exit::{Code, Failure};
 use crate::text::{count, size};
 
 pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Result<(), Failure> {
-    let db = open(engine, &command.database, Access::Read)?;
+    let db = open_any(engine, &command.database)?;
     let style = ProgressStyle::with_template("{bar:30} {percent}% {binary_bytes_per_sec} {eta} left");
     let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let report = db.check(&mut |done, all| {
@@ -24,6 +24,10 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
     for finding in &report.findings {
         let table = finding.table.as_ref().map_or(String::new(), |name| format!("table {name:?}: "));
         writeln!(out, "{}: {table}{}", finding.error.kind().as_str(), finding.error)?;
+    }
+    for name in &report.unordered {
+        let order = db.table(name).map(|table| table.key_order().to_owned())?;
+        writeln!(out, "not checked: table {name:?}: the order of its keys, {order:?}, which is not at hand")?;
     }
     writeln!(
         out,

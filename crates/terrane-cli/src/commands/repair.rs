@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use super::store::{Access, options};
+use super::store::{Access, any_order, options};
 use crate::arguments::{Engine, Repair};
 use crate::exit::{Code, Failure};
 use crate::text::count;
 
 pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Result<(), Failure> {
     let options = options(engine, Access::Create)?;
-    let report = terrane::repair(&command.database, &command.target, &options)?;
+    let report = terrane::repair_with_functions(&command.database, &command.target, &options, any_order())?;
     for loss in &report.losses {
         let table = loss.table.as_ref().map_or(String::new(), |name| format!("table {name:?}: "));
         let keys = loss.keys.as_ref().map_or(String::new(), |(first, last)| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use terrane::{Db, Options};
+use terrane::{Db, Functions, KeyOrders, Options};
 
 use crate::arguments::{Engine, Place, Range};
 use crate::exit::{Code, Failure};
@@ -42,6 +42,16 @@ pub(super) fn options(engine: &Engine, access: Access) -> Result<Options, Failur
 /// Opens the database in `path`.
 pub(super) fn open(engine: &Engine, path: &Path, access: Access) -> Result<Db, Failure> {
     Ok(Db::open_with(path, &options(engine, access)?)?)
+}
+
+/// Opens the database in `path` for reading, also where tables have orders of keys that are not at hand.
+pub(super) fn open_any(engine: &Engine, path: &Path) -> Result<Db, Failure> {
+    Ok(Db::open_with_functions(path, &options(engine, Access::Read)?, any_order())?)
+}
+
+/// No functions, and whatever the order of keys of a table is.
+pub(super) fn any_order() -> Functions {
+    Functions { orders: KeyOrders::new().with_any(), ..Functions::default() }
 }
 
 /// Opens a database and one of its tables.

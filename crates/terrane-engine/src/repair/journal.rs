@@ -153,7 +153,11 @@ impl Repair<'_> {
     ) -> Result<()> {
         let mut records = Vec::new();
         let read = batch.records(segment, |_, seq, record| {
-            if is_wanted(state, record.table, seq) && seq > self.reached.of(record.table, record.key, 0) {
+            let is_left_out = self.unordered.contains(&record.table);
+            if !is_left_out
+                && is_wanted(state, record.table, seq)
+                && seq > self.reached.of(record.table, record.key, 0)
+            {
                 records.push(*record);
             }
             Ok(())

@@ -71,7 +71,9 @@ impl Repair<'_> {
                 return Ok(());
             }
         };
-        for table in state.tables.values().filter(|table| !table.dropped) {
+        let unordered = self.unordered.clone();
+        let known = state.tables.values().filter(|table| !table.dropped);
+        for table in known.filter(|table| !unordered.contains(&table.id)) {
             let places: Vec<Vec<Arc<ExtentMeta>>> =
                 table.extents.places().map(|(_, level)| level.iter().cloned().collect()).collect();
             let mut holes = Holes::default();

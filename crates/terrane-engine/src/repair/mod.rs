@@ -12,7 +12,7 @@ mod levels;
 mod prepared;
 mod reached;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -139,6 +139,8 @@ struct Repair<'a> {
     prepared: Option<TableId>,
     batch: Batch,
     reached: Reached,
+    /// Tables of the damaged database whose order of keys is not at hand.
+    unordered: BTreeSet<TableId>,
     /// Tables below this number that are not in `tables` were dropped.
     gone_below: TableId,
     /// What makes the groups of the database's segments its own, if that is known.
@@ -160,7 +162,8 @@ pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Resu
 /// at hand has none in the new database, and its operands cannot be read there: that is a loss.
 ///
 /// # Errors
-/// As [`repair`], and `Invalid` for a table whose key order is not at hand; `Poisoned` if a comparator panics.
+/// As [`repair`], and `Invalid` for a table whose key order is not at hand, unless any is taken
+/// ([`KeyOrders::with_any`](terrane_base::KeyOrders::with_any)): such a table is left out, as a loss; `Poisoned` if a comparator panics.
 pub fn repair_with(
     source: &Path,
     target: &Path,
@@ -209,9 +212,8 @@ pub fn repair_with_on(
     }
     let options =
         Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
-    if let Some(state) = &state {
-        check_orders(state, &functions)?;
-    }
+    let unordered = state.as_ref().map(|state| unordered_of(state, &functions)).transpose()?;
+    let unordered = unordered.unwrap_or_default();
     let (options, missing) = with_functions_of_default(options, state.as_ref(), &functions);
     let target = Engine::open_with_on(disk.clone(), target, &options, env, functions)?;
     let mut repair = Repair {
@@ -220,6 +222,7 @@ pub fn repair_with_on(
         target,
         tables: BTreeMap::from([(TableId::DEFAULT, TableId::DEFAULT)]),
         prepared: None,
+        unordered,
         batch: Batch::new(),
         reached: Reached::new(),
         gone_below: state.as_ref().map_or(TableId(0), |state| state.next.table),
@@ -231,6 +234,7 @@ pub fn repair_with_on(
     misfits.into_iter().for_each(|misfit| repair.report.lose_misfit(misfit));
     doubt.into_iter().for_each(|doubt| repair.report.doubt(doubt));
     if let Some(state) = &state {
+        repair.lose_unordered(state);
         repair.make_tables(state)?;
         repair.copy_levels(state)?;
     } else {
@@ -253,7 +257,9 @@ fn with_functions_of_default(
         return (options, Vec::new());
     };
     let (kept, mut missing) = kept_of(stored, functions);
-    for (name, value) in kept {
+    // One whose rows are left out is made by bytes: what it is made with here would not be what it was made with there.
+    let keeps_order = functions.orders.has(order_of(stored));
+    for (name, value) in kept.into_iter().filter(|(name, _)| keeps_order || name != KEY_ORDER) {
         missing.extend(options.set(&name, &value).err());
     }
     (options, missing)
@@ -278,22 +284,34 @@ fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(Strin
     (kept.collect(), missing)
 }
 
-/// Checks that the key orders of all tables are at hand: without its order a table would have other keys.
-fn check_orders(state: &terrane_levels::State, functions: &Functions) -> Result<()> {
+/// The name of the order of a table's keys.
+fn order_of(table: &terrane_levels::Table) -> &str {
+    let stored = table.options.iter().find(|(name, _)| known_as(name) == KEY_ORDER);
+    stored.map_or(BYTEWISE, |(_, order)| order)
+}
+
+/// The tables whose key order is not at hand: without it a table would have other keys.
+///
+/// # Errors
+/// `Invalid`, naming the first one, if orders are not to be taken as they come.
+fn unordered_of(state: &terrane_levels::State, functions: &Functions) -> Result<BTreeSet<TableId>> {
+    let mut unordered = BTreeSet::new();
     for table in state.tables.values().filter(|table| !table.dropped) {
-        let order =
-            table.options.iter().find(|(name, value)| known_as(name) == KEY_ORDER && value != BYTEWISE);
-        if let Some((_, order)) = order {
+        let order = order_of(table);
+        if !functions.orders.has(order) {
             let found = functions.orders.find(order);
             found.map_err(|error| error.context(format!("table {:?}", table.name)))?;
+            unordered.insert(table.id);
         }
     }
-    Ok(())
+    Ok(unordered)
 }
 
 impl Repair<'_> {
     fn make_tables(&mut self, state: &terrane_levels::State) -> Result<()> {
-        for table in state.tables.values().filter(|table| !table.dropped && table.name != DEFAULT_NAME) {
+        let unordered = self.unordered.clone();
+        let known = state.tables.values().filter(|table| !table.dropped && table.name != DEFAULT_NAME);
+        for table in known.filter(|table| !unordered.contains(&table.id)) {
             if table.name == HIDDEN_NAME {
                 let made = self.target.create_hidden_table()?.id;
                 self.tables.insert(table.id, made);
@@ -333,9 +351,34 @@ impl Repair<'_> {
         self.target.set_table_note(&*self.target.catalog.require(DEFAULT_NAME)?, note)
     }
 
-    /// Whether a table of the old database was dropped there.
+    /// Tells which tables are left out for want of their order.
+    fn lose_unordered(&mut self, state: &terrane_levels::State) {
+        for table in self.unordered.clone().iter().filter_map(|id| state.tables.get(id)) {
+            let metas = table.extents.places().flat_map(|(_, level)| level.iter());
+            let entries = metas.map(|meta| meta.entries).fold(0, u64::saturating_add);
+            let error = Error::invalid(format!(
+                "its key order {:?} is not at hand: its rows are left out, those in the journal too; repair with the program's \
+                 functions to have them",
+                order_of(table)
+            ));
+            self.lose_keys(Loss {
+                table: Some(table.name.clone()),
+                keys: None,
+                entries: Some(entries),
+                error,
+            });
+        }
+    }
+
+    fn lose_keys(&mut self, loss: Loss) {
+        if !terrane_base::planted!(SilentRepair) {
+            self.report.lose_keys(loss);
+        }
+    }
+
+    /// Whether a table of the old database was dropped there, or is left out.
     fn is_gone(&self, old: TableId) -> bool {
-        old < self.gone_below && !self.tables.contains_key(&old)
+        self.unordered.contains(&old) || old < self.gone_below && !self.tables.contains_key(&old)
     }
 
     /// The table of the new database for one of the old; made if nothing is known of it but its id.
