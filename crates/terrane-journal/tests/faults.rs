@@ -5,10 +5,11 @@
 mod common;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{Manifest, open, put, replay_rows, settings};
 use terrane_base::Kind;
+use terrane_base::env::Env;
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_journal::{Journal, SegmentState};
 
@@ -56,12 +57,13 @@ fn a_failed_background_sync_poisons() {
     // Somebody asks for a sync, so the syncer takes the segment when it is complete.
     journal.commit(&put(b"a", b"1"), true, &mut |_| {}).unwrap();
     faulty.fail(Fault::new(Call::Sync, Failure::Broken).on("000001.seg").lasting());
-    let until = Instant::now() + Duration::from_secs(300);
+    let clock = Env::real().clock;
+    let until = clock.now() + Duration::from_secs(300);
     let kind = loop {
         match journal.commit(&put(b"b", &[0; 1000]), false, &mut |_| {}) {
             Ok(_) => {
-                assert!(Instant::now() < until, "the syncer has not met the failure");
-                std::thread::sleep(Duration::from_millis(1));
+                assert!(clock.now() < until, "the syncer has not met the failure");
+                clock.sleep(Duration::from_millis(1));
             }
             Err(error) => break error.kind(),
         }

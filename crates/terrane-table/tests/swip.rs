@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use terrane_base::env::Env;
 use terrane_table::swip::{Swip, enter};
 
 /// Tells when it is dropped.
@@ -45,9 +46,10 @@ fn take_out(leave: impl FnOnce(Swip<Noted>) + Send) {
     collect();
     assert!(!dropped.load(Ordering::SeqCst), "dropped while a reader could see it");
     drop(reader);
-    let until = Instant::now() + Duration::from_secs(300);
+    let clock = Env::real().clock;
+    let until = clock.now() + Duration::from_secs(300);
     while !dropped.load(Ordering::SeqCst) {
-        assert!(Instant::now() < until, "kept though no reader can see it");
+        assert!(clock.now() < until, "kept though no reader can see it");
         // Another thread's epoch may be open for a moment.
         collect();
         std::thread::yield_now();

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use terrane::{Db, Kind, Options};
+use terrane_base::env::Env;
 
 const MIB: u64 = 1 << 20;
 const ROWS: u64 = 60_000;
@@ -78,14 +79,15 @@ fn a_changed_ceiling_holds_with_chunks_of_huge_pages() {
     put_all(&db, 2);
     db.flush().unwrap();
     db.wait_until_quiescent().unwrap();
-    let until = Instant::now() + Duration::from_secs(300);
+    let clock = Env::real().clock;
+    let until = clock.now() + Duration::from_secs(300);
     loop {
         read_all(&db, 2);
         let bytes = db.stats().memory_bytes;
         if bytes <= LOWER / 100 * 115 {
             break;
         }
-        assert!(Instant::now() < until, "{bytes} bytes, of {before}");
+        assert!(clock.now() < until, "{bytes} bytes, of {before}");
     }
     // Were it on the heap, this would be enough for it.
     let error = db.set_memory_bytes(48 * MIB).unwrap_err();
