@@ -1,8 +1,11 @@
 //! Chains of versions and the built-in operators against plain folds.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use terrane_base::chain::{Base, Chain};
+use terrane_base::key_order::{KeyOrders, OperatorInOrder};
 use terrane_base::merge_operator::{MergeOperator, built_in, counter};
 use terrane_base::record::Record;
 use terrane_base::stored::put_prefix;
@@ -99,8 +102,8 @@ fn an_operator_may_want_operands_joined_before_they_meet_the_value() {
     assert_eq!(stored(&[two.clone(), one.clone(), base.clone()], b"k"), "in front 0(12)");
     assert_eq!(stored(&[two.clone(), one.clone(), base.clone()], b"apart"), "in front 012");
     assert_eq!(stored(&[two.clone(), base], b"k"), "in front 02");
-    let ordered =
-        terrane_base::key_order::OperatorInOrder::new(std::sync::Arc::new(Brackets), Default::default());
+    let order = KeyOrders::new().find("reverse").unwrap();
+    let ordered = OperatorInOrder::new(Arc::new(Brackets), order);
     assert!(ordered.joins_first(), "an order of keys changes nothing about it");
 }
 
