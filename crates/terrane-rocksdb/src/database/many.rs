@@ -1,5 +1,6 @@
 //! The values of several keys at once.
 
+use std::cell::RefCell;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -39,17 +40,30 @@ impl Many {
     }
 }
 
-/// Reads keys of one family, as of one moment.
-pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
-    read_table(family, &family.seen(), options, keys)
+thread_local! {
+    /// Where the values of a multi-get are read to before they are copied for the caller.
+    static SPARE_VALUES: RefCell<Values> = RefCell::default();
 }
 
-fn read_table(family: &Family, table: &Table, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
+/// What held more is given back.
+const SPARE_BYTES_MAX: usize = 1 << 20;
+
+/// Reads keys of one family, as of one moment.
+pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
+    read_table((family, &family.seen()), options, keys, Values::new())
+}
+
+/// Reads keys of a table of a family, where there are no versions into `values`.
+fn read_table(
+    (family, table): (&Family, &Table),
+    options: Option<&ReadOptions>,
+    keys: &[&[u8]],
+    mut values: Values,
+) -> Result<Many> {
     if let Some(mut reader) = Reader::of(family, table, options)? {
         let values = keys.iter().map(|key| Ok(reader.get(key)?.map(|(value, _)| value)));
         return values.collect::<Result<_>>().map(Many::Apart);
     }
-    let mut values = Values::new();
     let began = family.statistics.as_ref().map(|_| moment());
     match options.and_then(|options| options.snapshot.as_ref()) {
         Some(snapshot) => snapshot.multi_get_into(table, keys, &mut values)?,
@@ -81,7 +95,7 @@ pub(crate) fn read_families(
         let of_family: Vec<&[u8]> = places.iter().map(|at| keys[*at]).collect();
         let Some(first) = places.first() else { continue };
         let family = families[*first];
-        let read = read_table(family, &sight.table(family), Some(&options), &of_family)?;
+        let read = read_table((family, &sight.table(family)), Some(&options), &of_family, Values::new())?;
         for (index, at) in places.iter().enumerate() {
             values[*at] = read.get(index).map(<[u8]>::to_vec);
         }
@@ -140,7 +154,7 @@ fn fill_pinned(
     let values = read.ok().map(Arc::new);
     for (at, place) in places.iter_mut().enumerate() {
         let found = values.as_ref().filter(|values| values.get(at).is_some());
-        place.write(found.map(|values| Box::new(Pinned::one_of(values.clone(), at))));
+        place.write(found.map(|values| Pinned::one_of(values.clone(), at)));
     }
 }
 
@@ -157,8 +171,18 @@ export! {
     ) {
         let keys = keys.with(key_lens, count);
         let places = Places::of(count, values, value_lens, errors);
-        let read = caught(|| read_many(database.given()?.default_family(), options, &keys));
+        // A thread that is about to end keeps none.
+        let spare = SPARE_VALUES.try_with(RefCell::take).unwrap_or_default();
+        let read = caught(|| {
+            let family = database.given()?.default_family();
+            read_table((family, &family.seen()), options, &keys, spare)
+        });
         places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at));
+        if let Ok(Many::Together(values)) = read
+            && values.iter().flatten().map(<[u8]>::len).sum::<usize>() <= SPARE_BYTES_MAX
+        {
+            let _ = SPARE_VALUES.try_with(|spare| spare.replace(values));
+        }
     }
 
     fn rocksdb_multi_get_cf(

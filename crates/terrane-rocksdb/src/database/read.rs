@@ -17,6 +17,8 @@ pub(crate) struct Pinned {
 }
 
 enum Held {
+    /// Nothing: the handle waits to be given out again.
+    Nothing,
     /// A value by itself.
     Alone(Vec<u8>),
     /// One of several that were read together.
@@ -24,17 +26,39 @@ enum Held {
 }
 
 impl Pinned {
-    pub(crate) fn alone(value: Vec<u8>) -> Pinned {
-        Pinned { held: Held::Alone(value) }
+    pub(crate) fn alone(value: Vec<u8>) -> Box<Pinned> {
+        Pinned::holding(Held::Alone(value))
     }
 
     /// The value of this index, which is there.
-    pub(super) fn one_of(values: Arc<Many>, index: usize) -> Pinned {
-        Pinned { held: Held::Among(values, index) }
+    pub(super) fn one_of(values: Arc<Many>, index: usize) -> Box<Pinned> {
+        Pinned::holding(Held::Among(values, index))
+    }
+
+    /// A handle that was given back, or a new one.
+    fn holding(held: Held) -> Box<Pinned> {
+        let spare = SPARE_HANDLES.try_with(|spare| spare.try_borrow_mut().ok()?.pop()).ok().flatten();
+        let Some(mut handle) = spare else { return Box::new(Pinned { held }) };
+        handle.held = held;
+        handle
+    }
+
+    /// Takes a handle back, without what it holds.
+    fn give_back(mut self: Box<Self>) {
+        self.held = Held::Nothing;
+        // A thread that is about to end keeps none.
+        let _ = SPARE_HANDLES.try_with(|spare| {
+            if let Ok(mut spare) = spare.try_borrow_mut()
+                && spare.len() < SPARE_HANDLES_MAX
+            {
+                spare.push(self);
+            }
+        });
     }
 
     fn value(&self) -> &[u8] {
         match &self.held {
+            Held::Nothing => &[],
             Held::Alone(value) => value,
             Held::Among(values, index) => values.get(*index).unwrap_or_default(),
         }
@@ -44,7 +68,13 @@ impl Pinned {
 thread_local! {
     /// Where values are read to before they are copied for the caller.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// Handles that were destroyed on this thread: a multi-get gives out as many as it has keys.
+    #[expect(clippy::vec_box, reason = "handles go out as boxes, and come back as such")]
+    static SPARE_HANDLES: RefCell<Vec<Box<Pinned>>> = const { RefCell::new(Vec::new()) };
 }
+
+/// Most handles that a thread keeps.
+const SPARE_HANDLES_MAX: usize = 128;
 
 /// Buffers that grew beyond this are given back.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
@@ -111,7 +141,7 @@ fn get(
 }
 
 fn pinned(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Box<Pinned>>> {
-    read_with(family, options, key, |value| value.map(|value| Box::new(Pinned::alone(value.to_vec()))))
+    read_with(family, options, key, |value| value.map(|value| Pinned::alone(value.to_vec())))
 }
 
 /// Reads into a buffer of the caller; whether the value fits. It has the length of the value in either case.
@@ -267,7 +297,7 @@ export! {
     }
 
     fn rocksdb_pinnableslice_destroy(value: Option<Box<Pinned>>) {
-        drop(value);
+        value.into_iter().for_each(Pinned::give_back);
     }
 
     fn rocksdb_pinnable_handle_get_value(value: Option<&Pinned>, len: Out<'_, usize>) -> *const c_char {
@@ -275,7 +305,7 @@ export! {
     }
 
     fn rocksdb_pinnable_handle_destroy(value: Option<Box<Pinned>>) {
-        drop(value);
+        value.into_iter().for_each(Pinned::give_back);
     }
 
     fn rocksdb_key_may_exist(

@@ -64,7 +64,7 @@ pub(crate) fn given_out(value: Result<Option<Vec<u8>>>, len: Out<'_, usize>) -> 
 
 /// A value that the caller holds until it destroys it.
 pub(crate) fn pinned(value: Result<Option<Vec<u8>>>) -> Result<Option<Box<Pinned>>> {
-    Ok(value?.map(|value| Box::new(Pinned::alone(value))))
+    Ok(value?.map(Pinned::alone))
 }
 
 /// An iterator of the batch over `base`, which stays the caller's where there is no batch or no handle.
