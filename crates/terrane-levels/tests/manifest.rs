@@ -380,11 +380,6 @@ fn a_directory_of_another_program_is_refused_by_a_name_in_it() {
     assert!(error.kind() == Kind::Invalid && error.message().contains("holiday.jpg"), "{error}");
     assert!(Manifest::create(Arc::new(disk.clone()), dir(), &env(), vec![]).is_err());
     assert_eq!(disk.list(dir()).unwrap(), ["LOCK", "holiday.jpg"]);
-    assert_eq!(directory::inspect(&disk, dir(), Others::Stay).unwrap(), Contents::Vacant);
-    let beside = disk.kill();
-    Manifest::create_beside(Arc::new(beside.clone()), dir(), &env(), vec![], Others::Stay).unwrap();
-    assert_eq!(directory::inspect(&beside, dir(), Others::Refused).unwrap(), Contents::Database);
-    assert!(beside.list(dir()).unwrap().iter().any(|name| name == "holiday.jpg"), "it stays");
     write_file(&disk, &dir().join("CURRENT"), b"MANIFEST-000005\n");
     let error = open(&disk).unwrap_err();
     assert!(error.kind() == Kind::Invalid && error.message().contains("RocksDB"), "{error}");
@@ -397,8 +392,6 @@ fn journal_files_without_current_are_not_taken_for_leftovers() {
     write_file(&disk, &dir().join("journal/000001.seg"), b"x");
     let error = directory::inspect(&disk, dir(), Others::Refused).unwrap_err();
     assert!(error.kind() == Kind::Corrupt && error.message().contains("journal/000001.seg"), "{error}");
-    let error = directory::inspect(&disk, dir(), Others::Stay).unwrap_err();
-    assert_eq!(error.kind(), Kind::Corrupt, "also where others' files may stay: {error}");
 }
 
 /// The real device, also a relative path and parents that do not exist.

@@ -12,6 +12,7 @@
 //!
 //! Lock order: `writer`, then `queue` or `published`.
 
+mod create;
 mod read;
 mod salvage;
 mod tail;
@@ -24,15 +25,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use terrane_base::env::Env;
 use terrane_base::{Collation, Error, KeyOrders, Kind, Result};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::manifest::edit::decode_edits;
 use terrane_format::manifest::file::Current;
 use terrane_format::manifest::record::PAYLOAD_BYTES_MAX;
-use terrane_format::manifest::{DatabaseId, Edit, EditOp, TableOptions};
+use terrane_format::manifest::{Edit, EditOp};
 
-use crate::directory::{self, Others};
+use crate::directory;
 use crate::state::State;
 use read::Loaded;
 pub use salvage::{Salvaged, salvage};
@@ -70,83 +70,6 @@ const READ_ATTEMPTS: usize = 5;
 const READ_ATTEMPTS_MAX: usize = 10_000;
 
 impl Manifest {
-    /// Makes a database in `dir`: everything in place, then one durable rename. `options` are those of the
-    /// default table.
-    ///
-    /// `dir` may be missing, empty, or hold what an unfinished creation left.
-    ///
-    /// # Errors
-    /// `Invalid` if the directory holds a database or files of another program, `Full`, `Io`.
-    pub fn create(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        env: &Env,
-        options: TableOptions,
-    ) -> Result<(Manifest, State)> {
-        Self::create_with(disk, dir, env, options, ManifestSettings::default())
-    }
-
-    /// [`Manifest::create`] in a directory where others' files may stay.
-    ///
-    /// # Errors
-    /// As [`Manifest::create`].
-    pub fn create_beside(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        env: &Env,
-        options: TableOptions,
-        others: Others,
-    ) -> Result<(Manifest, State)> {
-        Self::make(disk, dir, (Self::draw_id(env), options), ManifestSettings::default(), others)
-    }
-
-    /// The id of a new database.
-    #[must_use]
-    pub fn draw_id(env: &Env) -> DatabaseId {
-        let hidden = || if terrane_base::planted!(GoAroundDoor) { terrane_base::planted::turn() } else { 0 };
-        let random = || u128::from(env.random.next_u64() ^ hidden());
-        DatabaseId(random() << 64 | random())
-    }
-
-    /// [`Manifest::create`] with settings.
-    ///
-    /// # Errors
-    /// As [`Manifest::create`].
-    pub fn create_with(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        env: &Env,
-        options: TableOptions,
-        settings: ManifestSettings,
-    ) -> Result<(Manifest, State)> {
-        Self::make(disk, dir, (Self::draw_id(env), options), settings, Others::Refused)
-    }
-
-    fn make(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        (id, options): (DatabaseId, TableOptions),
-        settings: ManifestSettings,
-        others: Others,
-    ) -> Result<(Manifest, State)> {
-        let state = State::new(id, options)?;
-        directory::make(&*disk, dir, others)?;
-        let writer = Writer::create(disk.clone(), dir, &state)?;
-        directory::finish(&*disk, dir, &writer.header())?;
-        Ok((Self::new(settings, Some(writer), None, &state), state))
-    }
-
-    /// Makes the directory `dir`, which exists and has the segments and extents that `state` names, a database of its own,
-    /// whose manifest is `state` as one snapshot. The last step of it is the rename that [`Manifest::create`] ends with.
-    ///
-    /// # Errors
-    /// `Invalid` if the directory holds a database; `Full`, `Io`.
-    pub fn write_copy(disk: Arc<dyn Disk>, dir: &Path, state: &State) -> Result<()> {
-        let writer = Writer::create(disk.clone(), dir, state)?;
-        writer.close()?;
-        directory::finish(&*disk, dir, &writer.header())
-    }
-
     /// Opens the manifest of the database in `dir`; also returns the state that it holds.
     ///
     /// # Errors
