@@ -222,6 +222,11 @@ pub(super) fn opened_family(
             shown(&found)
         )));
     }
+    if wanted.options.comparator.as_ref().is_some_and(|comparator| comparator.timestamp_bytes() > 0)
+        && wanted.ttl_seconds > 0
+    {
+        return Err(Failure::not_implemented("a time to live and timestamps in one column family"));
+    }
     if access == Access::Write {
         table.set_option("prefix_extractor", &extractor(wanted.options))?;
         let ttl = match wanted.ttl_seconds {
@@ -238,9 +243,6 @@ pub(super) fn opened_family(
             None => filter,
             Some(history) => Some(Arc::new(Collapsing::new(history, filter))),
         });
-    }
-    if history.is_some() && wanted.ttl_seconds > 0 {
-        return Err(Failure::not_implemented("a time to live and timestamps in one column family"));
     }
     let name = CString::new(table.name()).map_err(|_| Failure::invalid("a name with a zero byte"))?;
     let transform = wanted.options.transform.clone();

@@ -30,6 +30,8 @@ use crate::objects::ReadOptions;
 pub(crate) use read::Reader;
 pub(crate) use versions::Versions;
 
+/// What the note with a table begins with.
+const NOTE: &str = "timestamps=";
 /// Kinds of versions, as they are kept.
 const VALUE: u8 = 0;
 const DELETE: u8 = 1;
@@ -107,12 +109,12 @@ struct Note {
 
 impl Note {
     fn text(&self) -> String {
-        format!("timestamps={} low={}", self.size, hex(&self.low))
+        format!("{NOTE}{} low={}", self.size, hex(&self.low))
     }
 
     /// None for what is no such note.
     fn parse(text: &str) -> Option<Note> {
-        let (size, low) = text.strip_prefix("timestamps=")?.split_once(" low=")?;
+        let (size, low) = text.strip_prefix(NOTE)?.split_once(" low=")?;
         let (size, low) = (size.parse().ok()?, from_hex(low)?);
         (low.is_empty() || low.len() == size).then_some(Note { size, low })
     }
@@ -129,13 +131,18 @@ impl History {
         comparator: Option<&UserComparator>,
         writes: bool,
     ) -> Result<Option<History>> {
+        let size = comparator.map_or(0, UserComparator::timestamp_bytes);
         let noted = match table.note() {
             None => None,
+            // That of a program which uses the library itself.
+            Some(note) if size == 0 && !note.starts_with(NOTE) => None,
             Some(note) => Some(Note::parse(&note).ok_or_else(|| {
-                Failure::corrupt(format_args!("the note with column family {}: {note:?}", table.name()))
+                Failure::invalid(format_args!(
+                    "column family {} has a note, and none of timestamps: {note:?}",
+                    table.name()
+                ))
             })?),
         };
-        let size = comparator.map_or(0, UserComparator::timestamp_bytes);
         let found = noted.as_ref().map_or(0, |note| note.size);
         if size != found && (noted.is_some() || !is_empty(table)?) {
             return Err(Failure::invalid(format_args!(

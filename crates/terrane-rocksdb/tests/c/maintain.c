@@ -191,10 +191,10 @@ static void write_buffers(const char* directory) {
   free(path);
 }
 
-static void missing(rocksdb_t* db) {
+static void without_timestamps(rocksdb_t* db) {
   char* error = NULL;
   CHECK(rocksdb_get_full_history_ts_low(db, NULL, NULL, &error) == NULL);
-  CHECK_ERROR(error, "Not implemented: rocksdb_get_full_history_ts_low");
+  CHECK_ERROR(error, "Invalid argument: Timestamp is not enabled in this column family");
 }
 
 int main(int count, char** arguments) {
@@ -221,7 +221,7 @@ int main(int count, char** arguments) {
   memory(db);
   perf(db);
   write_buffers(arguments[1]);
-  missing(db);
+  without_timestamps(db);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reading);

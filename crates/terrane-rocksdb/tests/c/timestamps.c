@@ -549,6 +549,21 @@ static void logged(const char* directory, const rocksdb_options_t* options) {
   free(path);
 }
 
+static void refused_at_open(const char* directory, const rocksdb_options_t* options) {
+  char* path = path_in(directory, "expiring");
+  rocksdb_options_t* creating = rocksdb_options_create_copy((rocksdb_options_t*)options);
+  rocksdb_options_set_create_if_missing(creating, 1);
+  CHECK(rocksdb_open_with_ttl(creating, path, 60, &error) == NULL);
+  CHECK_ERROR(error, "Not implemented: a time to live and timestamps");
+  rocksdb_t* db = rocksdb_open_with_ttl(creating, path, 0, &error);
+  CHECK_OK(error);
+  put_at(db, "k", 1, "v1");
+  check_at(db, "k", 1, "v1", 1);
+  rocksdb_close(db);
+  rocksdb_options_destroy(creating);
+  free(path);
+}
+
 /* Removes values "drop", makes "new" of "old". Values are shown as the user gave them, keys with their timestamps. */
 static unsigned char judge(void* state, int level, const char* key, size_t key_len,
                            const char* value, size_t len, char** changed,
@@ -716,6 +731,7 @@ int main(int count, char** arguments) {
   close_at(db, handles);
   logged(arguments[1], options);
   judged(arguments[1], options);
+  refused_at_open(arguments[1], options);
 
   rocksdb_options_destroy(options);
   rocksdb_options_destroy(plain);
