@@ -9,6 +9,7 @@
 
 mod journal;
 mod levels;
+mod orders;
 mod prepared;
 mod reached;
 
@@ -17,7 +18,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::env::Env;
-use terrane_base::key_order::BYTEWISE;
 use terrane_base::options::Options;
 use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, Stored, TableId};
@@ -29,6 +29,7 @@ use terrane_levels::manifest::{Salvaged, salvage};
 use crate::catalog::{DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
 use crate::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, is_at_hand, known_as};
+use orders::{order_of, unordered_of};
 use reached::Reached;
 
 /// Bytes of the batches that fill the new database.
@@ -284,29 +285,6 @@ fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(Strin
     (kept.collect(), missing)
 }
 
-/// The name of the order of a table's keys.
-fn order_of(table: &terrane_levels::Table) -> &str {
-    let stored = table.options.iter().find(|(name, _)| known_as(name) == KEY_ORDER);
-    stored.map_or(BYTEWISE, |(_, order)| order)
-}
-
-/// The tables whose key order is not at hand: without it a table would have other keys.
-///
-/// # Errors
-/// `Invalid`, naming the first one, if orders are not to be taken as they come.
-fn unordered_of(state: &terrane_levels::State, functions: &Functions) -> Result<BTreeSet<TableId>> {
-    let mut unordered = BTreeSet::new();
-    for table in state.tables.values().filter(|table| !table.dropped) {
-        let order = order_of(table);
-        if !functions.orders.has(order) {
-            let found = functions.orders.find(order);
-            found.map_err(|error| error.context(format!("table {:?}", table.name)))?;
-            unordered.insert(table.id);
-        }
-    }
-    Ok(unordered)
-}
-
 impl Repair<'_> {
     fn make_tables(&mut self, state: &terrane_levels::State) -> Result<()> {
         let unordered = self.unordered.clone();
@@ -349,31 +327,6 @@ impl Repair<'_> {
         let note = default.and_then(|table| table.options.iter().find(|(name, _)| name == TABLE_NOTE));
         let Some((_, note)) = note else { return Ok(()) };
         self.target.set_table_note(&*self.target.catalog.require(DEFAULT_NAME)?, note)
-    }
-
-    /// Tells which tables are left out for want of their order.
-    fn lose_unordered(&mut self, state: &terrane_levels::State) {
-        for table in self.unordered.clone().iter().filter_map(|id| state.tables.get(id)) {
-            let metas = table.extents.places().flat_map(|(_, level)| level.iter());
-            let entries = metas.map(|meta| meta.entries).fold(0, u64::saturating_add);
-            let error = Error::invalid(format!(
-                "its key order {:?} is not at hand: its rows are left out, those in the journal too; repair with the program's \
-                 functions to have them",
-                order_of(table)
-            ));
-            self.lose_keys(Loss {
-                table: Some(table.name.clone()),
-                keys: None,
-                entries: Some(entries),
-                error,
-            });
-        }
-    }
-
-    fn lose_keys(&mut self, loss: Loss) {
-        if !terrane_base::planted!(SilentRepair) {
-            self.report.lose_keys(loss);
-        }
     }
 
     /// Whether a table of the old database was dropped there, or is left out.

@@ -1,0 +1,54 @@
+//! Tables whose order of keys is not at hand. Without it their rows cannot be written again, so they are left out.
+
+use std::collections::BTreeSet;
+
+use terrane_base::key_order::BYTEWISE;
+use terrane_base::{Error, Functions, Result, TableId};
+use terrane_levels::{State, Table};
+
+use super::{Loss, Repair};
+use crate::settings::{KEY_ORDER, known_as};
+
+/// The name of the order of a table's keys.
+pub(super) fn order_of(table: &Table) -> &str {
+    let stored = table.options.iter().find(|(name, _)| known_as(name) == KEY_ORDER);
+    stored.map_or(BYTEWISE, |(_, order)| order)
+}
+
+/// The tables whose key order is not at hand: without it a table would have other keys.
+///
+/// # Errors
+/// `Invalid`, naming the first one, if orders are not to be taken as they come.
+pub(super) fn unordered_of(state: &State, functions: &Functions) -> Result<BTreeSet<TableId>> {
+    let mut unordered = BTreeSet::new();
+    for table in state.tables.values().filter(|table| !table.dropped) {
+        let order = order_of(table);
+        if !functions.orders.has(order) {
+            let found = functions.orders.find(order);
+            found.map_err(|error| error.context(format!("table {:?}", table.name)))?;
+            unordered.insert(table.id);
+        }
+    }
+    Ok(unordered)
+}
+
+impl Repair<'_> {
+    /// Tells which tables are left out for want of their order.
+    pub(super) fn lose_unordered(&mut self, state: &State) {
+        for table in self.unordered.clone().iter().filter_map(|id| state.tables.get(id)) {
+            let metas = table.extents.places().flat_map(|(_, level)| level.iter());
+            let entries = metas.map(|meta| meta.entries).fold(0, u64::saturating_add);
+            let error = Error::invalid(format!(
+                "its key order {:?} is not at hand: its rows are left out, those in the journal too; repair with the program's \
+                 functions to have them",
+                order_of(table)
+            ));
+            self.report.lose_keys(Loss {
+                table: Some(table.name.clone()),
+                keys: None,
+                entries: Some(entries),
+                error,
+            });
+        }
+    }
+}
