@@ -306,6 +306,19 @@ impl Given<*mut c_char> {
     }
 }
 
+impl<T> Given<*mut T> {
+    /// Frees so many handles and the list of them.
+    pub(crate) fn free_handles(self, count: usize) {
+        for handle in List(self.0.cast_const(), PhantomData).of(count) {
+            if !handle.is_null() {
+                // SAFETY: the caller from C gives back handles that this library made of boxes, once.
+                drop(unsafe { Box::from_raw(*handle) });
+            }
+        }
+        self.free();
+    }
+}
+
 /// Writes a result where there is a place for it.
 #[inline]
 pub(crate) fn put<T>(place: Out<'_, T>, value: T) {

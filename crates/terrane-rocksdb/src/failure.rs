@@ -18,6 +18,11 @@ impl Failure {
         &self.0
     }
 
+    /// The text without the kind.
+    pub(crate) fn reason(&self) -> &str {
+        self.0.split_once(": ").map_or(&self.0, |(_, reason)| reason)
+    }
+
     #[cold]
     pub(crate) fn new(kind: &str, what: impl std::fmt::Display) -> Failure {
         Failure(format!("{kind}: {what}"))

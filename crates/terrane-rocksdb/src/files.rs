@@ -1,8 +1,12 @@
-//! What is done with the files of a database that is not open: whether there is one, its removal, its repair.
+//! What is done with the files of a database that is not open: whether there is one, its removal, its repair. And files beside it that
+//! only this library writes: [`options`], [`lines`].
 #![expect(
     clippy::disallowed_methods,
-    reason = "calls on databases that are not open; the library has none for them"
+    reason = "calls on databases that are not open, and files for people: the library has none for them"
 )]
+
+pub(crate) mod lines;
+pub(crate) mod options;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,7 +114,8 @@ fn remove(path: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
         let Some(name) = name.to_str() else { continue };
-        if FILES.contains(&name) || name.starts_with(MANIFEST) {
+        let is_ours = FILES.contains(&name) || name.starts_with(MANIFEST) || options::is_one(name);
+        if is_ours || lines::is_one(name) {
             absent(fs::remove_file(path.join(name)))?;
         }
     }

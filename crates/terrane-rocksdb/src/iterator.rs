@@ -1,11 +1,13 @@
 //! Iterators.
 //!
 //! An iterator is a cursor of the engine within the bounds of its options, and what the options ask for beside: to stay within
-//! the prefix that it was placed in, to see what is written later at each placement (`tailing`), to keep every key that it
+//! the prefix that it was placed in, to see what is written later at each placement and step forward (`tailing`), to keep every key that it
 //! gave out (`pin_data`). It may also be a batch over another iterator ([`overlay`]). After a failure it is not valid, and says the
 //! failure until it is placed again.
 
+mod counted;
 mod overlay;
+mod prefix;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -17,13 +19,15 @@ use std::sync::Arc;
 use terrane::{Cursor, Table};
 
 use crate::border::{Absent, Bytes, List, Out, OutList, Slice};
-use crate::callbacks::{Slot, Transform};
+use crate::callbacks::Slot;
 use crate::database::{Database, Family, FamilyHandle, family};
 use crate::failure::{Failure, Given, Result};
 use crate::objects::{ReadOptions, Statistics, moment};
 use crate::order::Order;
 use crate::timestamps::Versions;
+use counted::Counted;
 use overlay::Overlay;
+use prefix::WithinPrefix;
 
 /// An iterator.
 pub(crate) struct Iter {
@@ -39,6 +43,8 @@ pub(crate) struct Iter {
     slot: Arc<Slot>,
     /// How its keys are ordered.
     order: Order,
+    /// Those of its database, of which it is one.
+    _counted: Option<Counted>,
 }
 
 /// Where rows come from.
@@ -65,13 +71,6 @@ pub(crate) enum Motion<'k> {
     SeekBack(&'k [u8]),
     Next,
     Prev,
-}
-
-/// The prefix that an iterator stays within.
-struct WithinPrefix {
-    transform: Arc<Transform>,
-    /// That of the last placement; none if what it was placed at has none.
-    current: Option<Vec<u8>>,
 }
 
 impl Source {
@@ -102,6 +101,15 @@ impl Source {
             Motion::Prev => cursor.prev(),
         }
         .map_err(Failure::from)
+    }
+
+    /// Moves to the first row behind `key`.
+    fn go_behind(&mut self, key: &[u8]) -> Result<()> {
+        self.go(Motion::Seek(key))?;
+        match self.row() {
+            Some((at, _)) if at == key => self.go(Motion::Next),
+            _ => Ok(()),
+        }
     }
 
     fn refresh(&mut self) {
@@ -159,6 +167,7 @@ impl Iter {
             pinned: (options.knobs.pin_data != 0).then(RefCell::default),
             slot: family.slot.clone(),
             order: family.order.clone(),
+            _counted: Some(Counted::new(&family.iterators)),
         }
     }
 
@@ -207,9 +216,16 @@ impl Iter {
     /// Takes a step, from a row that is shown.
     #[inline]
     fn step(&mut self, motion: Motion<'_>) {
-        if self.row().is_some() {
-            self.failure = self.source.go(motion).err();
+        let Some((key, _)) = self.row() else { return };
+        self.failure = match (self.is_tailing, motion) {
+            (true, Motion::Next) => {
+                let key = key.to_vec();
+                self.source.refresh();
+                self.source.go_behind(&key)
+            }
+            _ => self.source.go(motion),
         }
+        .err();
     }
 
     /// Moves it as the base of another one.
@@ -248,15 +264,6 @@ impl Iter {
 
     fn value(&self) -> Slice {
         Slice::of(self.row().map_or(&[], |(_, value)| value))
-    }
-}
-
-impl WithinPrefix {
-    fn shows(&self, key: &[u8]) -> bool {
-        match &self.current {
-            None => true,
-            Some(current) => self.transform.prefix(key).as_deref() == Some(current.as_slice()),
-        }
     }
 }
 

@@ -2,58 +2,51 @@
 
 use crate::failure::{Failure, Result};
 
-/// Knobs that can be set by name, from text.
+/// Knobs that can be set by name, from text, and told.
 pub(crate) trait Named {
     /// Sets the knob `name`, in lower case; none if there is no such knob.
     fn set_text(&mut self, name: &str, text: &str) -> Option<Result<()>>;
+
+    /// All knobs, in the order of their names.
+    fn told(&self) -> Vec<(&'static str, Told)>;
+}
+
+/// The value of a knob as it is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Told {
+    /// Of a type that flags have.
+    Byte(u8),
+    Whole(i128),
+    Real(f64),
 }
 
 /// A value of a knob as text has it.
 pub(crate) trait FromText: Sized {
     /// The value, if the text is one.
     fn from_text(text: &str) -> Option<Self>;
+
+    /// The value as it is told.
+    fn told(self) -> Told;
+
+    /// The value as the setter of `name` keeps it.
+    fn kept(self, _name: &str) -> Self {
+        self
+    }
 }
+
+/// Values that C has as `unsigned char`, and that are more than flags.
+pub(crate) const SMALL_NUMBERS: [&str; 3] =
+    ["block_protection_bytes_per_key", "bottommost_level_compaction", "memtable_protection_bytes_per_key"];
 
 /// The value that `text` is for the knob `name`.
 pub(crate) fn parsed<T: FromText>(name: &str, text: &str) -> Result<T> {
     T::from_text(text).ok_or_else(|| Failure::invalid(format_args!("option {name}={text}: no value of it")))
 }
 
-/// Words that stand for numbers.
-const WORDS: [(&str, i64); 27] = [
-    ("false", 0),
-    ("true", 1),
-    ("kNoCompression", 0),
-    ("kSnappyCompression", 1),
-    ("kZlibCompression", 2),
-    ("kBZip2Compression", 3),
-    ("kLZ4Compression", 4),
-    ("kLZ4HCCompression", 5),
-    ("kXpressCompression", 6),
-    ("kZSTD", 7),
-    ("kDisableCompressionOption", 255),
-    ("kCompactionStyleLevel", 0),
-    ("kCompactionStyleUniversal", 1),
-    ("kCompactionStyleFIFO", 2),
-    ("kByCompensatedSize", 0),
-    ("kOldestLargestSeqFirst", 1),
-    ("kOldestSmallestSeqFirst", 2),
-    ("kMinOverlappingRatio", 3),
-    ("kRoundRobin", 4),
-    ("kTolerateCorruptedTailRecords", 0),
-    ("kAbsoluteConsistency", 1),
-    ("kPointInTimeRecovery", 2),
-    ("kSkipAnyCorruptedRecords", 3),
-    ("kNoChecksum", 0),
-    ("kCRC32c", 1),
-    ("kxxHash", 2),
-    ("kXXH3", 4),
-];
-
 /// A whole number: a word, or digits with K, M, G or T behind them, powers of 1024.
 fn whole(text: &str) -> Option<i128> {
-    if let Some((_, number)) = WORDS.iter().find(|(word, _)| *word == text) {
-        return Some(i128::from(*number));
+    if let Some(number) = crate::objects::number_of_word(text) {
+        return Some(number);
     }
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
@@ -73,15 +66,38 @@ macro_rules! whole_numbers {
             fn from_text(text: &str) -> Option<Self> {
                 whole(text)?.try_into().ok()
             }
+
+            fn told(self) -> Told {
+                Told::Whole(self as i128)
+            }
         }
     )* };
 }
 
-whole_numbers!(u8, i8, i32, u32, i64, u64, usize);
+whole_numbers!(i8, i32, u32, i64, u64, usize);
+
+impl FromText for u8 {
+    fn from_text(text: &str) -> Option<Self> {
+        whole(text)?.try_into().ok()
+    }
+
+    fn told(self) -> Told {
+        Told::Byte(self)
+    }
+
+    /// As in RocksDB a flag that is set is 1, whatever it was set to.
+    fn kept(self, name: &str) -> Self {
+        if SMALL_NUMBERS.contains(&name) { self } else { u8::from(self != 0) }
+    }
+}
 
 impl FromText for f64 {
     fn from_text(text: &str) -> Option<Self> {
         text.parse().ok()
+    }
+
+    fn told(self) -> Told {
+        Told::Real(self)
     }
 }
 
@@ -116,6 +132,10 @@ macro_rules! knobs {
                     _ => None,
                 }
             }
+
+            fn told(&self) -> Vec<(&'static str, $crate::knobs::Told)> {
+                vec![$( (stringify!($field), $crate::knobs::FromText::told(self.$field)), )*]
+            }
         }
 
         impl Default for $knobs {
@@ -128,7 +148,7 @@ macro_rules! knobs {
             #[unsafe(no_mangle)]
             extern "C" fn $set(object: Option<&mut $object>, value: $set_kind) {
                 if let Some(object) = object {
-                    object.knobs.$field = value;
+                    object.knobs.$field = $crate::knobs::FromText::kept(value, stringify!($field));
                 }
             }
         )?

@@ -125,6 +125,11 @@ fn callbacks() {
 }
 
 #[test]
+fn told() {
+    run("told");
+}
+
+#[test]
 fn comparator() {
     run("comparator");
 }

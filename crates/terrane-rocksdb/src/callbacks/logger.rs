@@ -1,4 +1,4 @@
-//! Loggers: lines about what the background of a database does, for a function of the user or for standard error.
+//! Loggers: lines about what the background of a database does, for a function of the user, standard error, or a file.
 //!
 //! The lines are Terrane's own, and no promise: they say what a listener of the engine is told.
 
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use terrane::{JobEnded, Listener, StallBegan, StallEnded, WorkFailed};
 
 use crate::border::Text;
+use crate::files::lines::Lines;
 
 /// Levels of lines, as RocksDB counts them.
 const INFO: c_int = 1;
@@ -34,6 +35,8 @@ pub(crate) struct Logger {
 enum To {
     /// Standard error, with this in front.
     Stderr(String),
+    /// The file LOG of a database.
+    File(Lines),
     User(OnLine, Pointer),
 }
 
@@ -54,6 +57,7 @@ impl Logger {
         }
         match &self.to {
             To::Stderr(prefix) => eprintln!("{prefix}{line}"),
+            To::File(lines) => lines.add(line),
             To::User(None, _) => {}
             To::User(Some(told), pointer) => {
                 // The user's type is not const: a copy, with a zero behind it.
@@ -63,6 +67,11 @@ impl Logger {
                 unsafe { told(pointer.0, level, line.as_mut_ptr().cast(), len) };
             }
         }
+    }
+
+    /// One whose lines go into a file.
+    pub(crate) fn to_file(level: c_int, lines: Lines) -> Logger {
+        Logger { level, to: To::File(lines) }
     }
 
     /// Says that a database was opened.

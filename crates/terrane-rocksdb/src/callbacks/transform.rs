@@ -43,6 +43,15 @@ impl Transform {
         }
     }
 
+    /// Its name as files of options tell it; one of the user's has none here.
+    pub(crate) fn shown_name(&self) -> String {
+        match self {
+            Transform::Fixed(bytes) => format!("rocksdb.FixedPrefix.{bytes}"),
+            Transform::Whole => "rocksdb.Noop".to_owned(),
+            Transform::User(_) => "of the program".to_owned(),
+        }
+    }
+
     /// What the engine has its filters hold. Those of functions of the user hold whole keys only: their names do not vouch for
     /// the function.
     pub(crate) fn extractor(&self) -> String {

@@ -1,14 +1,16 @@
 //! What an opening attaches to a database: whom it follows, listeners, statistics, whether its checkpoints keep its identity.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use terrane::Follower;
 
-use super::Database;
+use super::{Database, Family};
 use crate::callbacks::Telling;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::files;
-use crate::objects::{Options, Statistics};
+use crate::objects::{Cache, Options, Statistics, User, moment};
 
 /// What is attached; nothing by default.
 #[derive(Default)]
@@ -18,6 +20,16 @@ pub(crate) struct Attached {
     pub(super) statistics: Option<Arc<Statistics>>,
     pub(super) is_in_memory: bool,
     pub(super) keeps_identity: bool,
+    /// What was set of the whole database, and changed since.
+    options: Mutex<Options>,
+    /// How often manual compactions were disabled, and not enabled again.
+    manual_disabled: AtomicUsize,
+    /// When it was opened, by [`moment`].
+    pub(super) opened: Duration,
+    /// How many iterators there are.
+    pub(super) iterators: Arc<AtomicUsize>,
+    /// Handles of caches that it was opened with.
+    caches: Mutex<Vec<Cache>>,
     /// Set when the handle has its place in memory, by which listeners name the database.
     telling: OnceLock<Vec<Arc<Telling>>>,
 }
@@ -32,7 +44,9 @@ impl Attached {
                 .as_ref()
                 .is_some_and(|environment| environment.memory.is_some()),
             keeps_identity: options.knobs.write_dbid_to_manifest != 0,
-            telling: OnceLock::new(),
+            options: Mutex::new(options.clone()),
+            opened: moment(),
+            ..Attached::default()
         }
     }
 }
@@ -64,6 +78,9 @@ impl Database {
         if let Some(statistics) = &self.attached.statistics {
             statistics.add(self.address(), &self.db);
         }
+        for family in self.families() {
+            self.use_cache(&family);
+        }
         let telling = options.listeners.iter().map(|listener| Arc::new(Telling::new(listener.clone(), self)));
         let telling: Vec<Arc<Telling>> = telling.collect();
         for listener in &telling {
@@ -76,6 +93,54 @@ impl Database {
     /// By which statistics know the handle.
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
+    }
+
+    /// Has the cache of a family's options know of the database.
+    pub(super) fn use_cache(&self, family: &Family) {
+        if let Some(cache) = family.options().table.cache {
+            let user = User { db: self.db.clone(), iterators: self.attached.iterators.clone() };
+            cache.add_user(self.place_number(), &user);
+            self.attached.caches.lock().unwrap_or_else(PoisonError::into_inner).push(cache);
+        }
+    }
+
+    /// Has no cache know of it any more.
+    pub(super) fn leave_caches(&self) {
+        for cache in self.attached.caches.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            cache.remove_user(self.place_number());
+        }
+    }
+
+    /// What tells it from all that are open.
+    fn place_number(&self) -> usize {
+        Arc::as_ptr(&self.attached).addr()
+    }
+
+    /// The options of the whole database; nobody else changes or stores them meanwhile.
+    pub(super) fn lock_options(&self) -> MutexGuard<'_, Options> {
+        self.attached.options.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds manual compactions back until they are enabled as often.
+    pub(super) fn disable_manual_compactions(&self) {
+        self.attached.manual_disabled.fetch_add(1, Ordering::SeqCst);
+        self.db.cancel_compactions();
+    }
+
+    pub(super) fn enable_manual_compactions(&self) {
+        // Enabled more often than disabled, it is enabled.
+        let _ = self
+            .attached
+            .manual_disabled
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |times| times.checked_sub(1));
+    }
+
+    /// Refuses what is held back.
+    pub(super) fn refuse_if_manual_disabled(&self) -> Result<()> {
+        match self.attached.manual_disabled.load(Ordering::SeqCst) {
+            0 => Ok(()),
+            _ => Err(Failure::new("Result incomplete", "Manual compaction paused")),
+        }
     }
 
     /// Keeps what was counted of a database that is about to be closed.

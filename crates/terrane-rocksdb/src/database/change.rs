@@ -3,7 +3,7 @@
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::{List, Text};
 use crate::failure::{Failure, Given, Result};
-use crate::objects::{Options, table_changes};
+use crate::objects::table_changes;
 
 /// Options of a database that RocksDB can change while it is open. None has an effect here.
 const OF_DATABASES: [&str; 19] = [
@@ -81,19 +81,20 @@ fn change_family(database: &Database, family: &Family, pairs: &[(&str, &str)]) -
         family.table.set_option(name, &value)?;
     }
     family.set_options(options);
-    Ok(())
+    database.store_options()
 }
 
 fn change_database(database: &Database, pairs: &[(&str, &str)]) -> Result<()> {
     database.refuse_if_read_only()?;
-    let mut scratch = Options::default();
+    let mut options = database.lock_options().clone();
     for (name, value) in pairs {
-        scratch.set_pair(name, value)?;
+        options.set_pair(name, value)?;
         if !OF_DATABASES.contains(name) {
             return Err(not_changeable(name));
         }
     }
-    Ok(())
+    *database.lock_options() = options;
+    database.store_options()
 }
 
 export! {

@@ -29,6 +29,7 @@ fn named(table: &Table, names: &[Text<'_>]) -> Result<Vec<ExtentInfo>> {
 
 /// Merges what lies between the first and the last key of the files; returns what is there then.
 fn compact(database: &Database, family: &Family, inputs: &[ExtentInfo]) -> Result<Vec<ExtentInfo>> {
+    database.refuse_if_manual_disabled()?;
     let first = inputs.iter().map(|extent| extent.smallest.as_slice()).min();
     let last = inputs.iter().map(|extent| extent.largest.as_slice()).max();
     let (Some(first), Some(last)) = (first, last) else {

@@ -21,8 +21,11 @@ impl Database {
         self.slots.compare_by(options.comparator.as_ref());
         let table = self.db.create_table(name, &table_options(options, &slot)?)?;
         let wanted = Wanted { name, options, ttl_seconds };
-        let family = opened_family(table, &wanted, &self.slots, Access::Write, self.statistics())?;
-        Ok(self.add_family(family))
+        let family = opened_family(table, &wanted, &self.slots, Access::Write, &self.attached)?;
+        let family = self.add_family(family);
+        self.use_cache(&family);
+        self.store_options()?;
+        Ok(family)
     }
 
     pub(super) fn drop_family(&self, family: &Family) -> Result<()> {
@@ -35,7 +38,7 @@ impl Database {
         }
         self.db.drop_table(family.table.name())?;
         self.remove_family(family.id());
-        Ok(())
+        self.store_options()
     }
 }
 

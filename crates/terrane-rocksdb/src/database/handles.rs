@@ -4,6 +4,7 @@ use std::ffi::c_char;
 use std::path::Path;
 
 use super::open::{Access, Wanted, family_names, open};
+use super::stored::log_place;
 use super::{DEFAULT, Database, FamilyHandle};
 use crate::border::{Given as GivenBack, List, Out, OutList, Text, lasting_list, lasting_text, put};
 use crate::failure::{Given, Result};
@@ -77,6 +78,7 @@ fn boxed(
 /// Closes a database: afterwards nobody is told anything of it.
 pub(crate) fn close(database: &Database) {
     database.settle_statistics();
+    database.leave_caches();
     // There is no way to report a failure.
     let _ = database.db.clone().close();
 }
@@ -167,8 +169,13 @@ export! {
     }
 
     fn rocksdb_destroy_db(options: Option<&Options>, path: Text<'_>, error: ErrPtr<'_>) {
-        let _ = options;
-        files::destroy(Path::new(path.utf8()?))
+        let path = Path::new(path.utf8()?);
+        let is_there = files::is_database(path);
+        files::destroy(path)?;
+        match options {
+            Some(options) if is_there => log_place(path, options).remove(),
+            _ => Ok(()),
+        }
     }
 
     fn rocksdb_repair_db(options: Option<&Options>, path: Text<'_>, error: ErrPtr<'_>) {

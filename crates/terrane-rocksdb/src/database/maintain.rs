@@ -32,8 +32,12 @@ fn bounds<'a>([start, end]: &'a [Option<Cow<'_, [u8]>>; 2]) -> (Bound<&'a [u8]>,
 }
 
 impl Database {
-    /// Merges a range, both ends included, into the deepest level. There is no way to report a failure.
+    /// Merges a range, both ends included, into the deepest level. There is no way to report a failure, and none to report that manual
+    /// compactions are held back.
     fn compact(&self, family: &Family, options: Option<&CompactRangeOptions>, (start, end): Ends<'_>) {
+        if self.refuse_if_manual_disabled().is_err() {
+            return;
+        }
         if let Some(low) = options.and_then(|options| options.history_low.as_deref()) {
             // As in RocksDB it is for the whole column family, and nothing is done where it is refused.
             if start.is_some() || end.is_some() || family.raise_low(low).is_err() {
@@ -199,6 +203,18 @@ export! {
     fn rocksdb_continue_background_work(database: Option<&Database>, error: ErrPtr<'_>) {
         database.given()?.db.resume_background();
         Ok(())
+    }
+
+    fn rocksdb_disable_manual_compaction(database: Option<&Database>) {
+        if let Some(database) = database {
+            database.disable_manual_compactions();
+        }
+    }
+
+    fn rocksdb_enable_manual_compaction(database: Option<&Database>) {
+        if let Some(database) = database {
+            database.enable_manual_compactions();
+        }
     }
 
     fn rocksdb_cancel_all_background_work(database: Option<&Database>, _wait: u8) {

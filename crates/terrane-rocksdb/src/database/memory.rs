@@ -4,10 +4,11 @@ use super::Database;
 use crate::failure::Given;
 use crate::objects::Cache;
 
-/// Databases to ask.
+/// Databases and caches to ask.
 #[derive(Default)]
 pub(crate) struct Consumers {
     databases: Vec<terrane::Db>,
+    caches: Vec<Cache>,
 }
 
 /// What they had in memory when they were asked.
@@ -28,8 +29,8 @@ impl Usage {
                     table.memtable_bytes + table.frozen_bytes + table.generation_bytes + table.index_bytes
                 })
                 .sum::<u64>();
-            usage.cache_bytes += db.statistics().get("cache_bytes").map_or(0, |value| value.number());
         }
+        usage.cache_bytes = consumers.caches.iter().map(Cache::used_bytes).sum();
         usage
     }
 }
@@ -45,7 +46,11 @@ export! {
         }
     }
 
-    fn rocksdb_memory_consumers_add_cache(_consumers: Option<&mut Consumers>, _cache: Option<&Cache>) {}
+    fn rocksdb_memory_consumers_add_cache(consumers: Option<&mut Consumers>, cache: Option<&Cache>) {
+        if let (Some(consumers), Some(cache)) = (consumers, cache) {
+            consumers.caches.push(cache.clone());
+        }
+    }
 
     fn rocksdb_memory_consumers_destroy(consumers: Option<Box<Consumers>>) {
         drop(consumers);

@@ -3,7 +3,8 @@
 //! * [`open`]: from a path and options to a database. [`handles`]: opening as C callers do it. [`families`]: made and dropped
 //!   while it is open. [`snapshots`].
 //! * [`read`], [`many`]: values by key. [`write`]: changes by key. [`maintain`], [`properties`], [`checkpoint`], [`log`], [`memory`], [`files`],
-//!   [`counters`]. [`attached`]: what an opening attaches. [`secondary`], [`views`], [`export`], [`change`], [`compact_files`], [`pinned`], [`sizes`].
+//!   [`counters`], [`stats`]. [`stored`]: files OPTIONS and LOG. [`attached`]: what an opening attaches. [`secondary`], [`views`], [`export`], [`change`],
+//!   [`compact_files`], [`pinned`], [`sizes`].
 //! * [`timestamped`]: with timestamps of the user.
 
 mod attached;
@@ -27,12 +28,15 @@ pub(crate) mod read;
 mod secondary;
 mod sizes;
 mod snapshots;
+mod stats;
+mod stored;
 mod timestamped;
 mod views;
 mod write;
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use terrane::Table;
@@ -79,6 +83,8 @@ pub(crate) struct Family {
     options: Mutex<Options>,
     /// Where calls are counted, if they are.
     pub(crate) statistics: Option<Arc<Statistics>>,
+    /// How many iterators its database has.
+    pub(crate) iterators: Arc<AtomicUsize>,
     /// In a secondary: where its table in the newest view is.
     views: Option<Arc<Views>>,
 }

@@ -13,7 +13,7 @@ use super::{DEFAULT, Database, Family};
 use crate::callbacks::{BYTEWISE, Slots, any_functions};
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::objects::{Options, Statistics, database_options, extractor, order_of, table_options};
+use crate::objects::{Options, database_options, extractor, order_of, table_options};
 use crate::order::Order;
 use crate::timestamps::History;
 use crate::timestamps::collapse::Collapsing;
@@ -62,26 +62,18 @@ pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
             let follower = follow_engine(path, options, &engine_options, &slots)?;
             (follower.view(), Some(follower))
         }
-        _ => (open_engine(path, options, &engine_options, slots.functions())?, None),
+        _ => {
+            let opened = open_engine(path, options, &engine_options, slots.functions());
+            (opened.map_err(|failure| of_comparator(failure, wanted))?, None)
+        }
     };
     let attached = Attached::of(options, follower);
     let create = access == Access::Write && options.knobs.create_missing_column_families != 0;
     let opened = check_names(&db, wanted, create, access)
         .and_then(|()| open_families((db.clone(), attached), wanted, &slots, access));
-    match opened {
-        Ok(database) => {
-            if let Some(logger) = &options.more.logger {
-                database.db.add_listener(logger.clone())?;
-                logger.opened(path);
-            }
-            Ok(database)
-        }
-        Err(failure) => {
-            // The failure is what the caller is told; what was opened has changed nothing that closing could lose.
-            let _ = db.close();
-            Err(failure)
-        }
-    }
+    let opened = opened.and_then(|database| database.begin_telling(options, path).map(|()| database));
+    // The failure is what the caller is told; what was opened has changed nothing that closing could lose.
+    opened.inspect_err(|_| drop(db.close()))
 }
 
 /// What RocksDB says of a database that is missing, or there against the wish.
@@ -123,6 +115,26 @@ fn open_engine(path: &str, options: &Options, engine: &terrane::Options, functio
         )),
         _ => error.into(),
     })
+}
+
+/// What RocksDB says where a column family is opened without the comparator that it was made with, which the engine does not know then.
+fn of_comparator(failure: Failure, wanted: &[Wanted<'_>]) -> Failure {
+    let parts: Vec<&str> = failure.text().split('"').collect();
+    match parts[..] {
+        [_, table, ": there is no key order ", order, ..] => {
+            let family = wanted.iter().find(|wanted| wanted.name == table);
+            match family {
+                Some(family) => other_comparator(order_of(family.options), order),
+                None => failure,
+            }
+        }
+        _ => failure,
+    }
+}
+
+fn other_comparator(wanted: &str, found: &str) -> Failure {
+    let shown = |name: &str| if name == "bytewise" { BYTEWISE } else { name }.to_owned();
+    Failure::invalid(format_args!("{}: does not match existing comparator {}", shown(wanted), shown(found)))
 }
 
 /// Follows a database that somebody else writes.
@@ -184,7 +196,7 @@ fn open_families(
             }
             table => table?,
         };
-        let mut family = opened_family(table, wanted, slots, access, attached.statistics.as_ref())?;
+        let mut family = opened_family(table, wanted, slots, access, &attached)?;
         family.views = views.clone();
         families.push(family);
     }
@@ -211,16 +223,11 @@ pub(super) fn opened_family(
     wanted: &Wanted<'_>,
     slots: &Slots,
     access: Access,
-    statistics: Option<&Arc<Statistics>>,
+    attached: &Attached,
 ) -> Result<Family> {
     let (found, wanted_order) = (table.key_order().to_owned(), order_of(wanted.options));
     if found != wanted_order {
-        let shown = |name: &str| if name == "bytewise" { BYTEWISE } else { name }.to_owned();
-        return Err(Failure::invalid(format_args!(
-            "{}: does not match existing comparator {}",
-            shown(wanted_order),
-            shown(&found)
-        )));
+        return Err(other_comparator(wanted_order, &found));
     }
     if wanted.options.comparator.as_ref().is_some_and(|comparator| comparator.timestamp_bytes() > 0)
         && wanted.ttl_seconds > 0
@@ -247,7 +254,7 @@ pub(super) fn opened_family(
     let name = CString::new(table.name()).map_err(|_| Failure::invalid("a name with a zero byte"))?;
     let transform = wanted.options.transform.clone();
     let options = Mutex::new(wanted.options.clone());
-    let statistics = statistics.cloned();
+    let (statistics, iterators) = (attached.statistics.clone(), attached.iterators.clone());
     let order = Order::of(wanted.options.comparator.as_ref());
     Ok(Family {
         slot: slots.of(table.name()),
@@ -258,6 +265,7 @@ pub(super) fn opened_family(
         table,
         options,
         statistics,
+        iterators,
         views: None,
     })
 }

@@ -59,7 +59,7 @@ impl Database {
             .count() as u64
     }
 
-    fn metric(&self, name: &str) -> u64 {
+    pub(super) fn metric(&self, name: &str) -> u64 {
         self.view().statistics().get(name).map_or(0, |value| value.number())
     }
 
@@ -73,9 +73,11 @@ impl Database {
             return files_at(&self.shape_of(family), level.parse().ok()?).map(|files| files.to_string());
         }
         match name {
-            "stats" | "cfstats" | "cfstats-no-file-histogram" | "dbstats" => {
-                Some(self.view().statistics().to_prometheus())
+            "stats" => Some(self.family_stats(family, &self.shape_of(family)) + &self.database_stats()),
+            "cfstats" | "cfstats-no-file-histogram" => {
+                Some(self.family_stats(family, &self.shape_of(family)))
             }
+            "dbstats" => Some(self.database_stats()),
             "levelstats" => Some(level_lines(&self.shape_of(family))),
             "sstables" => Some(self.view().shape().to_string()),
             _ => None,

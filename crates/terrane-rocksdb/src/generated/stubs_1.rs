@@ -6,16 +6,9 @@ use crate::border::Pointer;
 
 stub! { failing rocksdb_writebatch_wi_update_timestamps(Pointer, Pointer, usize, Pointer, Pointer) }
 stub! { nothing rocksdb_disable_file_deletions(Pointer, Pointer) }
-stub! { nothing rocksdb_disable_manual_compaction(Pointer) }
 stub! { nothing rocksdb_enable_file_deletions(Pointer, Pointer) }
-stub! { nothing rocksdb_enable_manual_compaction(Pointer) }
 stub! { nothing rocksdb_suggest_compact_range(Pointer, Pointer, usize, Pointer, usize, Pointer) }
 stub! { nothing rocksdb_suggest_compact_range_cf(Pointer, Pointer, Pointer, usize, Pointer, usize, Pointer) }
-stub! { failing rocksdb_load_latest_options(Pointer, Pointer, u8, Pointer, Pointer, Pointer, Pointer, Pointer) }
-stub! { nothing rocksdb_load_latest_options_destroy(Pointer, Pointer, Pointer, usize) }
-stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory(Pointer, usize, usize) }
-stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(Pointer, usize, usize, f64) }
-stub! { nothing rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(Pointer, usize, usize, f64, u64) }
 stub! { nothing rocksdb_options_add_table_properties_collector_factory(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_blob_cache(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_bottommost_compression_options(Pointer, c_int, c_int, c_int, c_int, u8) }
@@ -36,7 +29,6 @@ stub! { nothing rocksdb_options_set_min_level_to_compress(Pointer, c_int) }
 stub! { nothing rocksdb_options_set_plain_table_factory(Pointer, c_uint, c_int, f64, usize, usize, c_char, u8, u8) }
 stub! { nothing rocksdb_options_set_row_cache(Pointer, Pointer) }
 stub! { nothing rocksdb_options_set_universal_compaction_options(Pointer, Pointer) }
-stub! { nothing rocksdb_block_based_options_set_data_block_hash_ratio(Pointer, f64) }
 stub! { nothing rocksdb_block_based_options_set_partition_pinning_tier(Pointer, c_int) }
 stub! { nothing rocksdb_block_based_options_set_top_level_index_pinning_tier(Pointer, c_int) }
 stub! { nothing rocksdb_block_based_options_set_unpartitioned_pinning_tier(Pointer, c_int) }
@@ -47,24 +39,7 @@ stub! { nothing rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(
 stub! { silent rocksdb_transaction_set_commit_timestamp(Pointer, u64) }
 stub! { silent rocksdb_transaction_set_read_timestamp_for_validation(Pointer, u64) }
 stub! { nothing rocksdb_table_properties_collector_factory_destroy(Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_add_event_listener(Pointer, Pointer) }
 stub! { silent rocksdb_compaction_service_options_override_add_table_properties_collector_factory(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_create() -> Pointer }
-stub! { silent rocksdb_compaction_service_options_override_create_from_options(Pointer) -> Pointer }
-stub! { silent rocksdb_compaction_service_options_override_destroy(Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_block_based_table_factory(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_compaction_filter(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_compaction_filter_factory(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_comparator(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_cuckoo_table_factory(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_env(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_file_checksum_gen_factory(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_info_log(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_merge_operator(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_option(Pointer, Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_prefix_extractor(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_sst_partitioner_factory(Pointer, Pointer) }
-stub! { silent rocksdb_compaction_service_options_override_set_statistics(Pointer, Pointer) }
 stub! { silent rocksdb_compactionservice_create(Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer) -> Pointer }
 stub! { silent rocksdb_compactionservice_jobinfo_t_get_base_input_level(Pointer) -> c_int }
 stub! { silent rocksdb_compactionservice_jobinfo_t_get_cf_id(Pointer) -> c_uint }
@@ -79,16 +54,7 @@ stub! { silent rocksdb_compactionservice_jobinfo_t_get_priority(Pointer) -> c_in
 stub! { silent rocksdb_compactionservice_jobinfo_t_is_bottommost_level(Pointer) -> u8 }
 stub! { silent rocksdb_compactionservice_jobinfo_t_is_full_compaction(Pointer) -> u8 }
 stub! { silent rocksdb_compactionservice_jobinfo_t_is_manual_compaction(Pointer) -> u8 }
-stub! { failing rocksdb_compactionservice_scheduleresponse_create(Pointer, c_int) -> Pointer }
-stub! { failing rocksdb_compactionservice_scheduleresponse_create_with_status(c_int) -> Pointer }
-stub! { silent rocksdb_compactionservice_scheduleresponse_get_scheduled_job_id(Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_compactionservice_scheduleresponse_getstatus(Pointer) -> c_int }
-stub! { silent rocksdb_compactionservice_scheduleresponse_t_destroy(Pointer) }
 stub! { failing rocksdb_open_and_compact(Pointer, Pointer, Pointer, usize, Pointer, Pointer) -> Pointer }
-stub! { silent rocksdb_open_and_compact_canceled_create() -> Pointer }
-stub! { silent rocksdb_open_and_compact_canceled_destroy(Pointer) }
-stub! { silent rocksdb_open_and_compact_canceled_set(Pointer, u8) }
-stub! { silent rocksdb_open_and_compact_options_set_canceled(Pointer, Pointer) }
 stub! { failing rocksdb_open_and_compact_with_options(Pointer, Pointer, Pointer, Pointer, usize, Pointer, Pointer) -> Pointer }
 stub! { failing rocksdb_end_block_cache_trace(Pointer) }
 stub! { failing rocksdb_end_io_trace(Pointer) }
@@ -109,9 +75,7 @@ stub! { failing rocksdb_trace_reader_read(Pointer, Pointer) -> Pointer }
 stub! { failing rocksdb_trace_reader_reset(Pointer) }
 stub! { nothing rocksdb_cache_disown_data(Pointer) }
 stub! { nothing rocksdb_cache_get_occupancy_count(Pointer) -> usize }
-stub! { nothing rocksdb_cache_get_pinned_usage(Pointer) -> usize }
 stub! { nothing rocksdb_cache_get_table_address_count(Pointer) -> usize }
-stub! { nothing rocksdb_cache_get_usage(Pointer) -> usize }
 stub! { nothing rocksdb_hyper_clock_cache_options_set_estimated_entry_charge(Pointer, usize) }
 stub! { nothing rocksdb_hyper_clock_cache_options_set_memory_allocator(Pointer, Pointer) }
 stub! { nothing rocksdb_hyper_clock_cache_options_set_num_shard_bits(Pointer, c_int) }

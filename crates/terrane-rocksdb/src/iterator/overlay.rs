@@ -88,10 +88,21 @@ impl Iter {
                 pinned,
                 slot,
                 order,
+                _counted: None,
             });
         }
         let source = Source::Overlay(Box::new(overlay));
-        Some(Iter { source, failure, is_tailing: false, prefix, statistics: None, pinned, slot, order })
+        Some(Iter {
+            source,
+            failure,
+            is_tailing: false,
+            prefix,
+            statistics: None,
+            pinned,
+            slot,
+            order,
+            _counted: None,
+        })
     }
 }
 

@@ -1,26 +1,73 @@
 //! Block caches. Each database has a cache of its own, as large as the handle says when it is opened: the capacity is what
-//! the engine is given beside the memory of its writers. So a handle knows its capacity, and nothing of use.
+//! the engine is given beside the memory of its writers. A handle knows which open databases were opened with it, and what it says of
+//! use is the sum of theirs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::generated::objects::{HyperClockCacheOptions, LruCacheOptions};
 
 /// A handle of a cache; copies mean the same one.
 #[derive(Clone, Debug)]
-pub(crate) struct Cache {
-    capacity_bytes: Arc<AtomicUsize>,
+pub(crate) struct Cache(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    capacity_bytes: AtomicUsize,
+    /// Open databases, each with what tells it from others.
+    users: Mutex<Vec<(usize, User)>>,
+}
+
+/// A database whose cache stands for this one.
+#[derive(Clone, Debug)]
+pub(crate) struct User {
+    pub(crate) db: terrane::Db,
+    /// How many iterators there are.
+    pub(crate) iterators: Arc<AtomicUsize>,
 }
 
 impl Cache {
     pub(crate) fn new(capacity_bytes: usize) -> Cache {
-        Cache { capacity_bytes: Arc::new(AtomicUsize::new(capacity_bytes)) }
+        let capacity_bytes = AtomicUsize::new(capacity_bytes);
+        Cache(Arc::new(Shared { capacity_bytes, users: Mutex::default() }))
     }
 
     /// Bytes that it may hold.
     pub(crate) fn capacity_bytes(&self) -> usize {
         // A number by itself: nothing else is read by it.
-        self.capacity_bytes.load(Ordering::Relaxed)
+        self.0.capacity_bytes.load(Ordering::Relaxed)
+    }
+
+    fn users(&self) -> Vec<User> {
+        let users = self.0.users.lock().unwrap_or_else(PoisonError::into_inner);
+        users.iter().map(|(_, user)| user.clone()).collect()
+    }
+
+    /// Counts an open database, once.
+    pub(crate) fn add_user(&self, number: usize, user: &User) {
+        let mut users = self.0.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if users.iter().all(|(known, _)| *known != number) {
+            users.push((number, user.clone()));
+        }
+    }
+
+    /// Counts a database no more.
+    pub(crate) fn remove_user(&self, number: usize) {
+        let mut users = self.0.users.lock().unwrap_or_else(PoisonError::into_inner);
+        users.retain(|(known, _)| *known != number);
+    }
+
+    /// Bytes in the caches of its databases.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        let used = |user: &User| user.db.statistics().get("cache_bytes").map_or(0, |value| value.number());
+        self.users().iter().map(used).sum()
+    }
+
+    /// Bytes that iterators have in hand: a block for each, at least.
+    fn pinned_bytes(&self) -> u64 {
+        let blocks =
+            |user: &User| user.iterators.load(Ordering::Relaxed) as u64 * user.db.options().block_bytes;
+        self.users().iter().map(blocks).sum()
     }
 }
 
@@ -66,11 +113,19 @@ export! {
 
     fn rocksdb_cache_set_capacity(cache: Option<&Cache>, capacity: usize) {
         if let Some(cache) = cache {
-            cache.capacity_bytes.store(capacity, Ordering::Relaxed);
+            cache.0.capacity_bytes.store(capacity, Ordering::Relaxed);
         }
     }
 
     fn rocksdb_cache_get_capacity(cache: Option<&Cache>) -> usize {
         cache.map_or(0, Cache::capacity_bytes)
+    }
+
+    fn rocksdb_cache_get_usage(cache: Option<&Cache>) -> usize {
+        cache.map_or(0, |cache| cache.used_bytes() as usize)
+    }
+
+    fn rocksdb_cache_get_pinned_usage(cache: Option<&Cache>) -> usize {
+        cache.map_or(0, |cache| cache.pinned_bytes() as usize)
     }
 }

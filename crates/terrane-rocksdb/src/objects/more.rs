@@ -23,6 +23,10 @@ pub(crate) struct More {
     lifetime: BTreeSet<c_int>,
     host: CString,
     offpeak: CString,
+    /// Collectors of properties of tables as RocksDB shows them: they are kept, and none is asked.
+    pub(crate) collectors: Vec<String>,
+    /// Whether files have checksums as wholes.
+    pub(crate) has_file_checksums: bool,
 }
 
 impl Default for More {
@@ -35,6 +39,8 @@ impl Default for More {
             lifetime: BTreeSet::from([0]),
             host: c"__hostname__".to_owned(),
             offpeak: CString::default(),
+            collectors: Vec::new(),
+            has_file_checksums: false,
         }
     }
 }
@@ -53,6 +59,14 @@ impl Options {
 fn lent(text: Option<&CString>, len: Out<'_, usize>) -> *const c_char {
     put(len, text.map_or(0, |text| text.count_bytes()));
     text.map_or(std::ptr::null(), |text| text.as_ptr())
+}
+
+/// Keeps that extents with many deletes are to be compacted: the engine does so by itself.
+fn collect_deletions(options: Option<&mut Options>, (window, trigger): (usize, usize), ratio: f64) {
+    let shown = format!(
+        "CompactOnDeletionCollector (Sliding window size = {window} Deletion trigger = {trigger} Deletion ratio = {ratio})"
+    );
+    change(options, |more| more.collectors.push(shown));
 }
 
 fn change(options: Option<&mut Options>, change: impl FnOnce(&mut More)) {
@@ -101,9 +115,37 @@ export! {
     }
 
     fn rocksdb_options_set_file_checksum_gen_factory(
-        _options: Option<&mut Options>,
-        _factory: Option<&ChecksumFactory>,
+        options: Option<&mut Options>,
+        factory: Option<&ChecksumFactory>,
     ) {
+        change(options, |more| more.has_file_checksums = factory.is_some());
+    }
+
+    fn rocksdb_options_add_compact_on_deletion_collector_factory(
+        options: Option<&mut Options>,
+        window: usize,
+        trigger: usize,
+    ) {
+        collect_deletions(options, (window, trigger), 0.0);
+    }
+
+    fn rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(
+        options: Option<&mut Options>,
+        window: usize,
+        trigger: usize,
+        ratio: f64,
+    ) {
+        collect_deletions(options, (window, trigger), ratio);
+    }
+
+    fn rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(
+        options: Option<&mut Options>,
+        window: usize,
+        trigger: usize,
+        ratio: f64,
+        _file_bytes_min: u64,
+    ) {
+        collect_deletions(options, (window, trigger), ratio);
     }
 
     fn rocksdb_options_set_sst_partitioner_factory(

@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// Who is told what happens to them.
     pub(crate) listeners: Vec<Arc<EventListener>>,
     /// Directories that are kept and given back.
-    log_directory: CString,
+    pub(crate) log_directory: CString,
     wal_directory: CString,
     /// What else was set that cannot be done: refused at open.
     pub(crate) refused: Vec<&'static str>,

@@ -215,6 +215,9 @@ impl Statistics {
     }
 }
 
+/// RocksDB's level of statistics where none was set.
+const EXCEPT_DETAILED_TIMERS: std::ffi::c_int = 3;
+
 /// The clock by which calls are measured, in a moment that only differences mean something of.
 pub(crate) fn moment() -> Duration {
     terrane::Env::real().clock.now()
@@ -233,6 +236,8 @@ export! {
     fn rocksdb_options_enable_statistics(options: Option<&mut Options>) {
         if let Some(options) = options {
             options.statistics = Some(std::sync::Arc::default());
+            // The level of new statistics, as in RocksDB.
+            options.knobs.statistics_level = EXCEPT_DETAILED_TIMERS;
         }
     }
 

@@ -67,6 +67,12 @@ export! {
         }
     }
 
+    fn rocksdb_block_based_options_set_data_block_hash_ratio(options: Option<&mut TableOptions>, ratio: f64) {
+        if let Some(options) = options {
+            options.knobs.data_block_hash_table_util_ratio = ratio;
+        }
+    }
+
     fn rocksdb_options_set_block_based_table_factory(
         options: Option<&mut Options>,
         table: Option<&TableOptions>,

@@ -123,12 +123,20 @@ fn transform(name: &str) -> Result<Option<Arc<Transform>>> {
 impl TableOptions {
     fn set_text(&mut self, text: &str) -> Result<()> {
         for (name, value) in pairs(text)? {
-            match (self.knobs.set_text(&name.to_ascii_lowercase(), value), name) {
-                (Some(set), _) => set?,
-                (None, "block_cache") => self.cache = Some(Cache::new(parsed(name, value)?)),
-                (None, "filter_policy") => self.filter_bits = Some(policy_bits(value)?),
-                (None, _) => return Err(unknown(name)),
+            self.set_pair(name, value)?;
+        }
+        Ok(())
+    }
+
+    /// Sets one option.
+    pub(super) fn set_pair(&mut self, name: &str, value: &str) -> Result<()> {
+        match (self.knobs.set_text(&name.to_ascii_lowercase(), value), name) {
+            (Some(set), _) => return set,
+            (None, "block_cache") => self.cache = Some(Cache::new(parsed(name, value)?)),
+            (None, "filter_policy") => {
+                self.filter_bits = if value == "nullptr" { None } else { Some(policy_bits(value)?) };
             }
+            (None, _) => return Err(unknown(name)),
         }
         Ok(())
     }

@@ -79,6 +79,7 @@ static void refusals(const char* path, rocksdb_options_t* options) {
   for (int i = 0; i < 3; i++) {
     rocksdb_column_family_handle_t* handles[2];
     CHECK(rocksdb_open_column_families(plain, path, 2, names, all[i], handles, &error) == NULL);
+    CHECK(error != NULL && strstr(error, ": does not match existing comparator ") != NULL);
     CHECK_ERROR(error, "Invalid argument: ");
   }
   size_t count = 0;
