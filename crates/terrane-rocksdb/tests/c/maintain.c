@@ -191,8 +191,10 @@ static void write_buffers(const char* directory) {
   free(path);
 }
 
-static void without_timestamps(rocksdb_t* db) {
+static void refused(rocksdb_t* db) {
   char* error = NULL;
+  rocksdb_sstfilewriter_delete_range(NULL, "a", 1, "b", 1, &error);
+  CHECK_ERROR(error, "Not implemented: rocksdb_sstfilewriter_delete_range");
   CHECK(rocksdb_get_full_history_ts_low(db, NULL, NULL, &error) == NULL);
   CHECK_ERROR(error, "Invalid argument: Timestamp is not enabled in this column family");
 }
@@ -221,7 +223,7 @@ int main(int count, char** arguments) {
   memory(db);
   perf(db);
   write_buffers(arguments[1]);
-  without_timestamps(db);
+  refused(db);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reading);
