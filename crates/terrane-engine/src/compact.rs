@@ -55,7 +55,7 @@ impl Engine {
         if expires && self.options.expiry_compaction {
             shape.now = table.sense.now();
         }
-        let served = table.serve_requests(schedule.is_paused(), |request| {
+        let served = table.serve_requests(schedule.is_paused() || schedule.holds_ranges(), |request| {
             pick_range(&shape, limits, &schedule.claims, request)
         });
         if served.is_fulfilled {

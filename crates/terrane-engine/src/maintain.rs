@@ -67,21 +67,29 @@ impl Engine {
     /// Merges a key range down to the deepest level that has data, and waits for it.
     ///
     /// # Errors
-    /// As [`Engine::flush`].
+    /// As [`Engine::flush`]; `Cancelled` where such compactions are held back, or were meanwhile.
     pub fn compact_range(&self, table: &Arc<Table>, bounds: &Bounds) -> Result<()> {
         self.refuse_if_read_only()?;
+        let begun = self.begin_range();
         let tables = [table.clone()];
         let upto = self.request_flush(&tables);
         self.wait_for_flush(&tables, upto)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
         let seen = self.scheduler.ask(&AWAITED_WORK, &tables);
-        self.scheduler.wait_until(|schedule| {
+        let done = self.scheduler.wait_until(|schedule| {
+            if schedule.was_held_since(begun) {
+                // Before what runs for it has ended: no other job is to begin for it.
+                table.withdraw_request(request);
+            }
+            schedule.refuse_if_held_since(begun, table.id)?;
             self.report_failure_or_pause(schedule, Some(&tables), seen)?;
             if let Some(error) = schedule.quarantine.of(table.id) {
                 return Err(error.clone());
             }
-            Ok(table.is_dropped() || table.is_compacted(request))
-        })
+            Ok(table.is_dropped() || table.is_compacted(request) && !schedule.was_held_since(begun))
+        });
+        table.withdraw_request(request);
+        done
     }
 
     /// Moves every extent of one level of `table` into the next and waits for it; 0 stands for the overflow runs.

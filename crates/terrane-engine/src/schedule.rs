@@ -20,6 +20,7 @@ use crate::failures::{Failures, Subject};
 use crate::quarantine::Quarantine;
 use crate::stats::add;
 use crate::work::{AWAITED_WORK, Work};
+use ranges::RangeHolds;
 
 /// How often an idle worker looks without being woken.
 const IDLE: Duration = Duration::from_millis(100);
@@ -33,6 +34,8 @@ pub(crate) struct Running {
     pub(crate) table: Option<TableId>,
     /// What it holds of the table's levels, if it is a compaction.
     claim: Option<ClaimId>,
+    /// Whether somebody asked for this compaction.
+    pub(crate) is_manual: bool,
     /// How far it has moved a cursor.
     advance: Option<Advance>,
     /// Progress, pause and cancel.
@@ -51,6 +54,8 @@ pub(crate) struct Schedule {
     /// The number of the newest piece of work.
     next_id: u64,
     paused: bool,
+    /// Whether ranges are compacted for those who ask.
+    ranges: RangeHolds,
     closing: bool,
     /// Work that failed and has not succeeded since.
     pub(crate) failures: Failures,
@@ -334,6 +339,7 @@ impl Engine {
             name: work.name(),
             table: work.table(),
             claim,
+            is_manual: work.is_manual(),
             advance,
             control: control.clone(),
         });
@@ -371,5 +377,6 @@ impl Engine {
 }
 
 mod hold;
+mod ranges;
 #[cfg(test)]
 mod tests;

@@ -231,16 +231,16 @@ impl Table {
         number
     }
 
-    /// Serves requests in order: `step` says what the first needs. While the background is paused, only those that
+    /// Serves requests in order: `step` says what the first needs. With `only_shapes` only those that
     /// make a shape are served.
     pub(crate) fn serve_requests(
         &self,
-        is_paused: bool,
+        only_shapes: bool,
         step: impl Fn(&RangeRequest) -> RangeStep,
     ) -> Served {
         let mut requests = self.requests.lock();
         let mut served = Served::default();
-        let is_served = |request: &Request| !is_paused || request.range.makes_shape();
+        let is_served = |request: &Request| !only_shapes || request.range.makes_shape();
         while let Some(at) = requests.waiting.iter().position(is_served) {
             let request = &requests.waiting[at];
             served.makes_shape = request.range.makes_shape();

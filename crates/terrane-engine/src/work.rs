@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use terrane_base::{Error, Result, TableId};
-use terrane_compaction::{JobControl, JobSpec};
+use terrane_compaction::{JobControl, JobKind, JobSpec};
 
 use crate::engine::Engine;
 use crate::failures::Subject;
@@ -53,6 +53,11 @@ impl Work {
     /// Whether space is free behind it that was not before. What only reads gain by says so itself, once none is left.
     pub(crate) fn leaves_space(&self) -> bool {
         !matches!(self, Work::Adapt(..) | Work::Scrub | Work::Reclaim)
+    }
+
+    /// Whether it is a compaction that somebody asked for.
+    pub(crate) fn is_manual(&self) -> bool {
+        matches!(self, Work::Compact(_, spec) if spec.kind == JobKind::Manual)
     }
 
     /// Whether it takes memory for what it reads and writes.

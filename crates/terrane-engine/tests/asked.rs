@@ -11,7 +11,7 @@ use support::gate::GateDisk;
 use support::{get, open, small_options, until};
 use terrane_base::{Batch, Kind};
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
-use terrane_engine::{Engine, Table};
+use terrane_engine::{Bounds, Engine, Table};
 
 const KEYS: u64 = 500;
 
@@ -82,6 +82,38 @@ fn a_level_whose_jobs_are_cancelled_is_begun_again() {
         });
         asked.join().unwrap().unwrap();
     });
+    assert_whole(&engine, &table);
+    engine.close().unwrap();
+}
+
+#[test]
+fn a_range_that_is_held_back_ends_who_waits_and_who_comes_later() {
+    let disk = GateDisk::new(MemDisk::new());
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    let table = with_two_runs(&engine);
+    engine.compact_level(&table, 0).unwrap();
+    engine.set_background_paused(false);
+    engine.wait_until_quiescent().unwrap();
+    let all = Bounds::all();
+    std::thread::scope(|scope| {
+        let asked = disk.still(|_| {
+            let asked = scope.spawn(|| engine.compact_range(&table, &all));
+            until("a compaction", || is_compacting(&engine));
+            engine.hold_range_compactions();
+            // Whoever was refused is told so though it is allowed again by then.
+            engine.allow_range_compactions();
+            asked
+        });
+        assert_eq!(asked.join().unwrap().unwrap_err().kind(), Kind::Cancelled);
+    });
+    assert!(!is_compacting(&engine), "nothing goes on for it");
+    engine.hold_range_compactions();
+    engine.hold_range_compactions();
+    engine.allow_range_compactions();
+    assert_eq!(engine.compact_range(&table, &all).unwrap_err().kind(), Kind::Cancelled);
+    engine.allow_range_compactions();
+    engine.allow_range_compactions();
+    engine.compact_range(&table, &all).unwrap();
     assert_whole(&engine, &table);
     engine.close().unwrap();
 }

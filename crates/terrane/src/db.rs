@@ -238,7 +238,8 @@ impl Db {
     /// Merges a key range of `table` into the deepest level that has data, and waits for it.
     ///
     /// # Errors
-    /// As [`Db::flush`], `Invalid` for a table of another database, `NotFound` if it was dropped.
+    /// As [`Db::flush`], `Invalid` for a table of another database, `NotFound` if it was dropped, `Cancelled` where such calls are
+    /// held back ([`Db::hold_range_compactions`]).
     pub fn compact_range<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<()> {
         self.refuse_other(table)?;
         table.refuse_if_dropped()?;

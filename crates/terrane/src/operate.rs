@@ -1,4 +1,4 @@
-//! What operators of a database need: checkpoints, and writes that do not wait.
+//! What operators of a database need: checkpoints, compactions that are held back, and writes that do not wait.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,6 +9,37 @@ use terrane_engine::Checkpoint;
 use crate::{Batch, Db, Sync};
 
 impl Db {
+    /// Holds [`Db::compact_range`] back, on all tables: calls that wait end with an error of kind `Cancelled`, what they have running
+    /// is cancelled and gives back what it wrote, and calls from now on are refused in the same way. What the shape of a table asks for,
+    /// and [`Db::compact_level`], go on. Holds count: each is ended by one [`Db::allow_range_compactions`].
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// db.hold_range_compactions();
+    /// let error = db.compact_range(db.default_table(), ..).expect_err("held back");
+    /// assert_eq!(error.kind(), terrane::Kind::Cancelled);
+    /// db.allow_range_compactions();
+    /// db.compact_range(db.default_table(), ..)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn hold_range_compactions(&self) {
+        self.engine().hold_range_compactions();
+    }
+
+    /// Ends one hold of [`Db::hold_range_compactions`]; does nothing if there is none.
+    pub fn allow_range_compactions(&self) {
+        self.engine().allow_range_compactions();
+    }
+
+    /// Whether [`Db::compact_range`] is held back.
+    #[must_use]
+    pub fn holds_range_compactions(&self) -> bool {
+        self.engine().holds_range_compactions()
+    }
+
     /// Makes a second database in the directory `path`, which must not exist: writable, of its own, with every commit up to
     /// now, durable on return. Data files are linked and not copied where the file system allows it, so it takes the time
     /// to write what is in memory only; until one of the two has rewritten what they share, neither reuses space in those

@@ -29,6 +29,7 @@ impl Scheduler {
                     name: "flush",
                     table: Some(*table),
                     claim: None,
+                    is_manual: false,
                     advance: None,
                     control: control.clone(),
                 });

@@ -20,6 +20,7 @@ fn compacting(count: u64) -> Schedule {
         name: "compact",
         table: None,
         claim: None,
+        is_manual: false,
         advance: None,
         control: control(),
     });
@@ -78,7 +79,15 @@ fn cursors_after(result: Result<()>, later: Option<&JobSpec>) -> Cursors {
         let claim = schedule.claims.take(spec.claim());
         let advance = schedule.cursors.advance(&spec);
         let table = Some(TABLE);
-        schedule.running.push(Running { id: 1, name: "compact", table, claim, advance, control: control() });
+        schedule.running.push(Running {
+            id: 1,
+            name: "compact",
+            table,
+            claim,
+            is_manual: false,
+            advance,
+            control: control(),
+        });
         if let Some(later) = later {
             schedule.cursors.advance(later);
         }

@@ -1,10 +1,11 @@
 //! What an opening attaches to a database: whom it follows, listeners, statistics, whether its checkpoints keep its identity.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Bound;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use terrane::Follower;
+use terrane::{Follower, Kind, Table};
 
 use super::{Database, Family};
 use crate::callbacks::Telling;
@@ -22,8 +23,6 @@ pub(crate) struct Attached {
     pub(super) keeps_identity: bool,
     /// What was set of the whole database, and changed since.
     options: Mutex<Options>,
-    /// How often manual compactions were disabled, and not enabled again.
-    manual_disabled: AtomicUsize,
     /// When it was opened, by [`moment`].
     pub(super) opened: Duration,
     /// How many iterators there are.
@@ -121,26 +120,18 @@ impl Database {
         self.attached.options.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds manual compactions back until they are enabled as often.
-    pub(super) fn disable_manual_compactions(&self) {
-        self.attached.manual_disabled.fetch_add(1, Ordering::SeqCst);
-        self.db.cancel_compactions();
-    }
-
-    pub(super) fn enable_manual_compactions(&self) {
-        // Enabled more often than disabled, it is enabled.
-        let _ = self
-            .attached
-            .manual_disabled
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |times| times.checked_sub(1));
-    }
-
-    /// Refuses what is held back.
+    /// Refuses what is held back, in RocksDB's words.
     pub(super) fn refuse_if_manual_disabled(&self) -> Result<()> {
-        match self.attached.manual_disabled.load(Ordering::SeqCst) {
-            0 => Ok(()),
-            _ => Err(Failure::new("Result incomplete", "Manual compaction paused")),
-        }
+        if self.db.holds_range_compactions() { Err(paused()) } else { Ok(()) }
+    }
+
+    /// Merges a range of a table because somebody asks for it.
+    pub(super) fn compact_range(&self, table: &Table, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<()> {
+        self.db.compact_range(table, range).map_err(|error| match error.kind() {
+            // It was held back meanwhile: nobody closes a database that is in use.
+            Kind::Cancelled => paused(),
+            _ => error.into(),
+        })
     }
 
     /// Keeps what was counted of a database that is about to be closed.
@@ -175,4 +166,8 @@ impl Database {
         let is_kept = self.attached.keeps_identity && !self.is_in_memory();
         is_kept.then(|| self.identity()).transpose()
     }
+}
+
+fn paused() -> Failure {
+    Failure::new("Result incomplete", "Manual compaction paused")
 }

@@ -35,7 +35,7 @@ fn compact(database: &Database, family: &Family, inputs: &[ExtentInfo]) -> Resul
     let (Some(first), Some(last)) = (first, last) else {
         return Err(Failure::invalid("no files are named"));
     };
-    database.db.compact_range(&family.table, (Bound::Included(first), Bound::Included(last)))?;
+    database.compact_range(&family.table, (Bound::Included(first), Bound::Included(last)))?;
     let extents = family.table.extents()?.into_iter();
     Ok(extents.filter(|extent| *extent.largest >= *first && *extent.smallest <= *last).collect())
 }

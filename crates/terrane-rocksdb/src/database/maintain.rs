@@ -45,7 +45,7 @@ impl Database {
             }
         }
         let _ = sweep(self, family, (start, end));
-        let _ = self.db.compact_range(&family.table, bounds(&with_timestamps(family, (start, end))));
+        let _ = self.compact_range(&family.table, bounds(&with_timestamps(family, (start, end))));
     }
 
     pub(crate) fn flush(&self, options: Option<&FlushOptions>) -> Result<()> {
@@ -207,13 +207,13 @@ export! {
 
     fn rocksdb_disable_manual_compaction(database: Option<&Database>) {
         if let Some(database) = database {
-            database.disable_manual_compactions();
+            database.db.hold_range_compactions();
         }
     }
 
     fn rocksdb_enable_manual_compaction(database: Option<&Database>) {
         if let Some(database) = database {
-            database.enable_manual_compactions();
+            database.db.allow_range_compactions();
         }
     }
 

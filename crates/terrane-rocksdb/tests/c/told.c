@@ -3,6 +3,9 @@
 #include "check.h"
 
 #include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 static char path[1024];
 static rocksdb_readoptions_t* reading;
@@ -219,6 +222,70 @@ static const char* name(void* state) {
 
 static void nothing(void* state) { (void)state; }
 
+static atomic_int is_asked;
+static atomic_int is_disabled;
+
+/* Another thread disables manual compactions while a filter is at work for one. */
+static void* disable(void* db) {
+  while (!atomic_load(&is_asked)) sched_yield();
+  rocksdb_disable_manual_compaction(db);
+  atomic_store(&is_disabled, 1);
+  return NULL;
+}
+
+static unsigned char keep_until_disabled(void* state, int level, const char* key, size_t key_len, const char* value,
+                                         size_t value_len, char** new_value, size_t* new_len,
+                                         unsigned char* changed) {
+  (void)state, (void)level, (void)key, (void)key_len, (void)value, (void)value_len;
+  (void)new_value, (void)new_len, (void)changed;
+  atomic_store(&is_asked, 1);
+  while (!atomic_load(&is_disabled)) sched_yield();
+  return 0;
+}
+
+static void compact_all_files(rocksdb_t* db, char** error) {
+  const rocksdb_livefiles_t* files = rocksdb_livefiles(db);
+  CHECK(rocksdb_livefiles_count(files) == 1);
+  const char* inputs[1] = {rocksdb_livefiles_name(files, 0)};
+  rocksdb_compaction_options_t* options = rocksdb_compaction_options_create();
+  char** outputs = NULL;
+  size_t count = 0;
+  rocksdb_compact_files(db, options, inputs, 1, 6, -1, &outputs, &count, NULL, error);
+  if (*error == NULL) rocksdb_compact_files_output_file_names_destroy(outputs, count);
+  rocksdb_compaction_options_destroy(options);
+  rocksdb_livefiles_destroy(files);
+}
+
+static void manual_compaction_that_runs(void) {
+  char* error = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_compactionfilter_t* filter = rocksdb_compactionfilter_create(NULL, nothing, keep_until_disabled, name);
+  rocksdb_t* db = rocksdb_open(options, path, &error);
+  CHECK_OK(error);
+  put_row(db, "key", "value");
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  rocksdb_close(db);
+  rocksdb_options_set_compaction_filter(options, filter);
+  db = rocksdb_open(options, path, &error);
+  CHECK_OK(error);
+  pthread_t other;
+  CHECK(pthread_create(&other, NULL, disable, db) == 0);
+  compact_all_files(db, &error);
+  CHECK_ERROR(error, "Result incomplete: Manual compaction paused");
+  CHECK(pthread_join(other, NULL) == 0);
+  compact_all_files(db, &error);
+  CHECK_ERROR(error, "Result incomplete: Manual compaction paused");
+  rocksdb_enable_manual_compaction(db);
+  compact_all_files(db, &error);
+  CHECK_OK(error);
+  CHECK_GET(db, reading, "key", "value");
+  rocksdb_close(db);
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_OK(error);
+  rocksdb_options_destroy(options);
+  rocksdb_compactionfilter_destroy(filter);
+}
+
 static void manual_compactions(void) {
   char* error = NULL;
   rocksdb_options_t* options = creating();
@@ -320,6 +387,7 @@ int main(int argc, char** argv) {
   log_file(argv[1]);
   cache_use();
   manual_compactions();
+  manual_compaction_that_runs();
   tailing();
   kept_objects();
   options_files();
