@@ -45,8 +45,9 @@ thread_local! {
     static SPARE_VALUES: RefCell<Values> = RefCell::default();
 }
 
-/// What held more is given back.
+/// What held more is given back: bytes of values, and values, whose places take bytes though the values have none.
 const SPARE_BYTES_MAX: usize = 1 << 20;
+const SPARE_VALUES_MAX: usize = 4096;
 
 /// Reads keys of one family, as of one moment.
 pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
@@ -179,6 +180,7 @@ export! {
         });
         places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at));
         if let Ok(Many::Together(values)) = read
+            && values.len() <= SPARE_VALUES_MAX
             && values.iter().flatten().map(<[u8]>::len).sum::<usize>() <= SPARE_BYTES_MAX
         {
             let _ = SPARE_VALUES.try_with(|spare| spare.replace(values));
