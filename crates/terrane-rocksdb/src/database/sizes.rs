@@ -53,8 +53,19 @@ fn sizes(
     let ranges = starts.with(start_lens, count).into_iter().zip(limits.with(limit_lens, count));
     for (place, (start, limit)) in places.of(count).iter_mut().zip(ranges) {
         let mut size = 0;
-        if start < limit {
-            let found = table.approximate(start..limit)?;
+        let kept;
+        let range = match &family.history {
+            // In the order of the family: by bytes the ends may lie the other way round.
+            None => family.order.cmp(start, limit).is_lt().then_some(start..limit),
+            Some(history) => {
+                // The newest version of a key comes first.
+                let newest = vec![0xff; history.size()];
+                kept = [history.kept(start, &newest), history.kept(limit, &newest)];
+                history.compare_keys(start, limit).is_lt().then(|| &kept[0][..]..&kept[1][..])
+            }
+        };
+        if let Some(range) = range {
+            let found = table.approximate(range)?;
             let memory = found.memory_bytes.value;
             size += if counted.memory { memory } else { 0 };
             size += if counted.stored { found.bytes.value.saturating_sub(memory) } else { 0 };

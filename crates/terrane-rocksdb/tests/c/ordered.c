@@ -146,6 +146,13 @@ static void given(rocksdb_t* db, rocksdb_comparator_t* comparator,
                   const rocksdb_options_t* options) {
   put(db, "b", "db");
   put(db, "aaa", "db");
+  /* Of a range whose ends lie the other way round by bytes. */
+  const char *starts[] = {"b", "aaa"}, *limits[] = {"aaa", "b"};
+  const size_t start_lens[] = {1, 3}, limit_lens[] = {3, 1};
+  uint64_t sizes[2];
+  rocksdb_approximate_sizes(db, 2, starts, start_lens, limits, limit_lens, sizes, &error);
+  CHECK_OK(error);
+  CHECK(sizes[0] > 0 && sizes[1] == 0);
   for (int round = 0; round < 2; round++) {
     rocksdb_writebatch_wi_t* batch = rocksdb_writebatch_wi_create_with_params(
         round == 0 ? comparator : NULL, 0, 1, 0, 0);
