@@ -30,7 +30,7 @@ impl Usage {
                 })
                 .sum::<u64>();
         }
-        usage.cache_bytes = consumers.caches.iter().map(Cache::used_bytes).sum();
+        usage.cache_bytes = Cache::used_bytes_of(&consumers.caches);
         usage
     }
 }

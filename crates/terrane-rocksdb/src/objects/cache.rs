@@ -2,6 +2,7 @@
 //! the engine is given beside the memory of its writers. A handle knows which open databases were opened with it, and what it says of
 //! use is the sum of theirs.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -59,8 +60,17 @@ impl Cache {
 
     /// Bytes in the caches of its databases.
     pub(crate) fn used_bytes(&self) -> u64 {
+        Cache::used_bytes_of(std::slice::from_ref(self))
+    }
+
+    /// Bytes in the caches of the databases of several handles, each database counted once.
+    pub(crate) fn used_bytes_of(caches: &[Cache]) -> u64 {
+        let mut users = BTreeMap::new();
+        for cache in caches {
+            users.extend(cache.0.users.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        }
         let used = |user: &User| user.db.statistics().get("cache_bytes").map_or(0, |value| value.number());
-        self.users().iter().map(used).sum()
+        users.values().map(used).sum()
     }
 
     /// Bytes that iterators have in hand: a block for each, at least.
