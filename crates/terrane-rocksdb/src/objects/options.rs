@@ -40,7 +40,7 @@ pub(crate) struct Options {
     pub(crate) listeners: Vec<Arc<EventListener>>,
     /// Directories that are kept and given back.
     pub(crate) log_directory: CString,
-    wal_directory: CString,
+    pub(super) wal_directory: CString,
     /// What else was set that cannot be done: refused at open.
     pub(crate) refused: Vec<&'static str>,
 }

@@ -1,6 +1,7 @@
 //! Options as text: `name=value;name=value`, where a value may be such a text itself, in braces. A name that is no knob is refused:
 //! nothing is left out without a word.
 
+use std::ffi::CString;
 use std::sync::Arc;
 
 use super::cache::Cache;
@@ -85,6 +86,14 @@ impl Options {
                 self.codec_of_levels = codec::of_levels(value)?;
                 Ok(())
             }
+            ("db_log_dir", _) => {
+                self.log_directory = directory(name, value)?;
+                Ok(())
+            }
+            ("wal_dir", _) => {
+                self.wal_directory = directory(name, value)?;
+                Ok(())
+            }
             ("comparator" | "compaction_filter" | "compaction_filter_factory", _) => {
                 Err(no_such(name, value))
             }
@@ -97,6 +106,10 @@ fn no_such(name: &str, value: &str) -> Failure {
     Failure::invalid(format_args!(
         "{name}={value}: the library has none of that name; give the object instead"
     ))
+}
+
+fn directory(name: &str, path: &str) -> Result<CString> {
+    CString::new(path).map_err(|_| Failure::invalid(format_args!("{name}: a path with a zero byte")))
 }
 
 /// The merge operator of a name.

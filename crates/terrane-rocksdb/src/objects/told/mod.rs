@@ -61,12 +61,20 @@ impl Options {
 
     /// What is of the database.
     pub(crate) fn database_rows(&self, reader: For) -> Vec<Row> {
-        self.rows(reader, |name| names::OF_DATABASES.contains(&name))
+        let mut rows = self.rows(reader, |name| names::OF_DATABASES.contains(&name));
+        for (name, directory) in [("db_log_dir", &self.log_directory), ("wal_dir", &self.wal_directory)] {
+            rows.push((name, directory.to_string_lossy().into_owned()));
+        }
+        rows
     }
 
     /// What is of a column family.
     pub(crate) fn family_rows(&self, reader: For) -> Vec<Row> {
         let mut rows = self.rows(reader, |name| !names::OF_DATABASES.contains(&name));
+        let codecs = self.codec_of_levels.iter().map(|codec| {
+            names::word("compression", (*codec).into()).map_or_else(|| codec.to_string(), str::to_owned)
+        });
+        rows.push(("compression_per_level", codecs.collect::<Vec<_>>().join(":")));
         rows.push(("compression_opts", self.codec_parts(CODEC_PART)));
         rows.push(("bottommost_compression_opts", self.codec_parts(LAST_CODEC_PART)));
         rows.extend(self.objects());

@@ -177,11 +177,20 @@ mod tests {
         options.knobs.compression_options_zstd_max_train_bytes = 9;
         options.table.knobs.format_version = 4;
         options.table.filter_bits = Some(12.0);
+        options.codec_of_levels = vec![0, 4, 7, 77];
+        options.log_directory = c"/logs # of \\ all".to_owned();
+        options.wal_directory = c"/wal".to_owned();
         let families = [("default".to_owned(), options.clone()), ("a \"#\\\nb]".to_owned(), options.clone())];
         let text = file_text(&options, &families);
         assert!(text.contains("compaction_pri=kRoundRobin") && text.contains("use_fsync=true"), "{text}");
         let read = stored(&text, false).expect("what was written");
         assert_eq!(read.database.database_rows(For::File), options.database_rows(For::File));
+        assert_eq!(read.database.log_directory, options.log_directory);
+        assert_eq!(read.database.wal_directory, options.wal_directory);
+        for (name, read) in &read.families {
+            assert_eq!(read.codec_of_levels, options.codec_of_levels, "{name}");
+            assert_eq!(read.table.filter_bits, options.table.filter_bits, "{name}");
+        }
         for ((name, read), (written, options)) in read.families.iter().zip(&families) {
             assert_eq!(name, written);
             assert_eq!(read.family_rows(For::File), options.family_rows(For::File));
