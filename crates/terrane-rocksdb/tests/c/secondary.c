@@ -99,9 +99,12 @@ static void families(rocksdb_options_t* options, rocksdb_t* db, const char* path
 static rocksdb_t* followed;
 static rocksdb_column_family_handle_t* pair[2];
 static atomic_int is_over;
+/* How often each reader has read. */
+static atomic_int rounds[2];
+/* Rounds and writes that each must have done; writes that end the test by name if a reader never comes to its rounds. */
+enum { ROUNDS = 20, WRITES = 60, WRITES_MAX = 1000000 };
 
-static void* read_pairs(void* unused) {
-  (void)unused;
+static void* read_pairs(void* own_rounds) {
   const rocksdb_column_family_handle_t* const handles[2] = {pair[0], pair[1]};
   const char* keys[2] = {"pair", "pair"};
   const size_t lens[2] = {4, 4};
@@ -128,6 +131,7 @@ static void* read_pairs(void* unused) {
     CHECK(value_lens[0] == value_lens[1] && memcmp(seen[0], seen[1], value_lens[0]) == 0);
     rocksdb_iter_destroy(iters[0]);
     rocksdb_iter_destroy(iters[1]);
+    atomic_fetch_add((atomic_int*)own_rounds, 1);
   }
   return NULL;
 }
@@ -156,15 +160,24 @@ static void read_beside(rocksdb_options_t* options, const char* path, const char
   followed = rocksdb_open_as_secondary_column_families(options, path, second_path, 2, names, all, pair, &error);
   CHECK_OK(error);
   pthread_t readers[2];
-  for (int at = 0; at < 2; at++) CHECK(pthread_create(&readers[at], NULL, read_pairs, NULL) == 0);
-  for (int number = 1; number <= 60; number++) {
+  for (int at = 0; at < 2; at++) CHECK(pthread_create(&readers[at], NULL, read_pairs, &rounds[at]) == 0);
+  int number = 0;
+  while (number < WRITES || atomic_load(&rounds[0]) < ROUNDS || atomic_load(&rounds[1]) < ROUNDS) {
+    if (++number > WRITES_MAX) {
+      fprintf(stderr, "read_beside: readers made %d and %d rounds beside %d writes\n", atomic_load(&rounds[0]),
+              atomic_load(&rounds[1]), WRITES_MAX);
+      exit(1);
+    }
     write_pair(db, other, number);
     rocksdb_try_catch_up_with_primary(followed, &error);
     CHECK_OK(error);
+    sched_yield();
   }
   atomic_store(&is_over, 1);
   for (int at = 0; at < 2; at++) CHECK(pthread_join(readers[at], NULL) == 0);
-  CHECK_GET_CF(followed, reading, pair[1], "pair", "60");
+  char last[16];
+  snprintf(last, sizeof last, "%d", number);
+  CHECK_GET_CF(followed, reading, pair[1], "pair", last);
   rocksdb_column_family_handle_destroy(pair[0]);
   rocksdb_column_family_handle_destroy(pair[1]);
   rocksdb_close(followed);
