@@ -74,6 +74,11 @@ impl Logger {
         Logger { level, to: To::File(lines) }
     }
 
+    /// Says what did not go as it should, and holds nobody up.
+    pub(crate) fn warn(&self, line: &str) {
+        self.say(WARN, line);
+    }
+
     /// Says that a database was opened.
     pub(crate) fn opened(&self, path: &str) {
         let version = env!("CARGO_PKG_VERSION");

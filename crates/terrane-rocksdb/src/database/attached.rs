@@ -8,7 +8,7 @@ use std::time::Duration;
 use terrane::{Follower, Kind, Table};
 
 use super::{Database, Family};
-use crate::callbacks::Telling;
+use crate::callbacks::{Logger, Telling};
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::objects::{Cache, Options, Statistics, User, moment};
@@ -25,10 +25,14 @@ pub(crate) struct Attached {
     options: Mutex<Options>,
     /// When it was opened, by [`moment`].
     pub(super) opened: Duration,
-    /// How many iterators there are.
+    /// How many iterators there are of families with a handle of a cache.
     pub(super) iterators: Arc<AtomicUsize>,
     /// Handles of caches that it was opened with.
     caches: Mutex<Vec<Cache>>,
+    /// Where lines go that are about the whole database.
+    logger: OnceLock<Arc<Logger>>,
+    /// Held while options are changed: read, given to the engine, kept and stored.
+    changing: Mutex<()>,
     /// Set when the handle has its place in memory, by which listeners name the database.
     telling: OnceLock<Vec<Arc<Telling>>>,
 }
@@ -113,6 +117,23 @@ impl Database {
     /// What tells it from all that are open.
     fn place_number(&self) -> usize {
         Arc::as_ptr(&self.attached).addr()
+    }
+
+    /// Has lines about the whole database go there.
+    pub(super) fn tell_by(&self, logger: Arc<Logger>) {
+        let _ = self.attached.logger.set(logger);
+    }
+
+    /// Says what did not go as it should, where somebody is told.
+    pub(super) fn warn(&self, line: &str) {
+        if let Some(logger) = self.attached.logger.get() {
+            logger.warn(line);
+        }
+    }
+
+    /// Lets nobody else change options meanwhile, of the database or of a column family.
+    pub(super) fn lock_changes(&self) -> MutexGuard<'_, ()> {
+        self.attached.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The options of the whole database; nobody else changes or stores them meanwhile.

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use super::open::{Access, Wanted, opened_family};
+use super::open::{Access, Wanted, opened_family, refuse_ttl_of_timestamps};
 use super::{DEFAULT, Database, Family, FamilyHandle};
 use crate::border::{Given as GivenBack, List, Out, Text, lasting, lasting_list, put};
 use crate::failure::{Failure, Given, Result};
@@ -16,15 +16,22 @@ impl Database {
         if self.family_named(name).is_some() {
             return Err(Failure::invalid(format_args!("Column family already exists: {name}")));
         }
+        let wanted = Wanted { name, options, ttl_seconds };
+        refuse_ttl_of_timestamps(&wanted)?;
         let slot = self.slots.of(name);
         slot.set(options.merge_operator.clone());
         self.slots.compare_by(options.comparator.as_ref());
         let table = self.db.create_table(name, &table_options(options, &slot)?)?;
-        let wanted = Wanted { name, options, ttl_seconds };
-        let family = opened_family(table, &wanted, &self.slots, Access::Write, &self.attached)?;
+        let opened = opened_family(table, &wanted, &self.slots, Access::Write, &self.attached);
+        let family = opened.inspect_err(|_| {
+            // Nobody has a handle of it: it must not be in the way of the next opening.
+            if let Err(error) = self.db.drop_table(name) {
+                self.warn(&format!("[{name}] could not be dropped again: {error}"));
+            }
+        })?;
         let family = self.add_family(family);
         self.use_cache(&family);
-        self.store_options()?;
+        self.store_options_or_warn();
         Ok(family)
     }
 
@@ -38,7 +45,8 @@ impl Database {
         }
         self.db.drop_table(family.table.name())?;
         self.remove_family(family.id());
-        self.store_options()
+        self.store_options_or_warn();
+        Ok(())
     }
 }
 

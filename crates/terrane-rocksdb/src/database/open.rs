@@ -217,6 +217,16 @@ fn open_families(
     Ok(database)
 }
 
+/// Refuses what two options mean together.
+pub(super) fn refuse_ttl_of_timestamps(wanted: &Wanted<'_>) -> Result<()> {
+    let has_timestamps =
+        wanted.options.comparator.as_ref().is_some_and(|comparator| comparator.timestamp_bytes() > 0);
+    if has_timestamps && wanted.ttl_seconds > 0 {
+        return Err(Failure::not_implemented("a time to live and timestamps in one column family"));
+    }
+    Ok(())
+}
+
 /// Gives a table what its options say at each opening.
 pub(super) fn opened_family(
     table: Table,
@@ -229,11 +239,7 @@ pub(super) fn opened_family(
     if found != wanted_order {
         return Err(other_comparator(wanted_order, &found));
     }
-    if wanted.options.comparator.as_ref().is_some_and(|comparator| comparator.timestamp_bytes() > 0)
-        && wanted.ttl_seconds > 0
-    {
-        return Err(Failure::not_implemented("a time to live and timestamps in one column family"));
-    }
+    refuse_ttl_of_timestamps(wanted)?;
     if access == Access::Write {
         table.set_option("prefix_extractor", &extractor(wanted.options))?;
         let ttl = match wanted.ttl_seconds {

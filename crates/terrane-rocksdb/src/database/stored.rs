@@ -35,6 +35,7 @@ impl Database {
             Some(logger) => {
                 self.db.add_listener(logger.clone())?;
                 logger.opened(path);
+                self.tell_by(logger.clone());
             }
             None => self.begin_log(options)?,
         }
@@ -61,7 +62,9 @@ impl Database {
             family_lines(&family).iter().for_each(|line| lines.add_to_head(line));
         }
         let logger = Logger::to_file(options.knobs.info_log_level, lines);
-        self.db.add_listener(Arc::new(logger))?;
+        let logger = Arc::new(logger);
+        self.db.add_listener(logger.clone())?;
+        self.tell_by(logger);
         Ok(())
     }
 
@@ -75,6 +78,16 @@ impl Database {
         let family = |family: Arc<Family>| (family.table.name().to_owned(), family.options());
         let families: Vec<(String, Options)> = self.families().into_iter().map(family).collect();
         files::options::write(self.db.path(), &file_text(&options, &families))
+    }
+}
+
+impl Database {
+    /// As [`Database::store_options`], where what the options are about is done already: that they could not be written is no failure of
+    /// it, and is said in the log.
+    pub(super) fn store_options_or_warn(&self) {
+        if let Err(failure) = self.store_options() {
+            self.warn(&format!("the options could not be written: {}", failure.text()));
+        }
     }
 }
 

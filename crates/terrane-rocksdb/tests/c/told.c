@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static char path[1024];
 static rocksdb_readoptions_t* reading;
@@ -141,7 +143,19 @@ static void options_files(void) {
   CHECK_OK(error);
   CHECK(files(path, "OPTIONS-", file) == 1);
   CHECK(has(file, "compaction_pri=kRoundRobin") && has(file, "create_if_missing=true"));
-  rocksdb_column_family_handle_t* family = rocksdb_create_column_family(db, options, "more \"#", &error);
+  /* A column family that was made is no failure because its options could not be written; the log says so. */
+  char in_the_way[1100];
+  snprintf(in_the_way, sizeof in_the_way, "%s/OPTIONS-000002.dbtmp", path);
+  CHECK(mkdir(in_the_way, 0700) == 0);
+  rocksdb_column_family_handle_t* family = rocksdb_create_column_family(db, options, "untold", &error);
+  CHECK_OK(error);
+  snprintf(file, sizeof file, "%s/LOG", path);
+  CHECK(has(file, "the options could not be written"));
+  rocksdb_drop_column_family(db, family, &error);
+  CHECK_OK(error);
+  rocksdb_column_family_handle_destroy(family);
+  CHECK(rmdir(in_the_way) == 0 && files(path, "OPTIONS-", NULL) == 1);
+  family = rocksdb_create_column_family(db, options, "more \"#", &error);
   CHECK_OK(error);
   CHECK(files(path, "OPTIONS-", NULL) == 2);
   const char *names[] = {"max_write_buffer_number"}, *values[] = {"7"};
@@ -193,7 +207,24 @@ static void cache_use(void) {
   CHECK_OK(error);
   CHECK(rocksdb_approximate_memory_usage_get_cache_total(usage) > 0);
   rocksdb_approximate_memory_usage_destroy(usage);
+
+  /* A database that is opened with two caches has one of its own. */
+  rocksdb_options_t* others = rocksdb_options_create();
+  table = rocksdb_block_based_options_create();
+  rocksdb_block_based_options_set_block_cache(table, other);
+  rocksdb_options_set_block_based_table_factory(others, table);
+  rocksdb_block_based_options_destroy(table);
+  rocksdb_column_family_handle_t* family = rocksdb_create_column_family(db, others, "more", &error);
+  CHECK_OK(error);
+  rocksdb_options_destroy(others);
+  rocksdb_memory_consumers_add_cache(consumers, other);
+  usage = rocksdb_approximate_memory_usage_create(consumers, &error);
+  CHECK_OK(error);
+  uint64_t total = rocksdb_approximate_memory_usage_get_cache_total(usage);
+  CHECK(total > 0 && total == rocksdb_cache_get_usage(cache) && total == rocksdb_cache_get_usage(other));
+  rocksdb_approximate_memory_usage_destroy(usage);
   rocksdb_memory_consumers_destroy(consumers);
+  rocksdb_column_family_handle_destroy(family);
 
   char* stats = rocksdb_property_value(db, "rocksdb.stats");
   CHECK(strstr(stats, "** Compaction Stats [default] **") != NULL);
