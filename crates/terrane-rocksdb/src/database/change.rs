@@ -63,9 +63,24 @@ fn not_changeable(name: &str) -> Failure {
     Failure::invalid(format_args!("Option not changeable: {name}"))
 }
 
+/// Sets what was set of a table to what it was.
+fn take_back(
+    database: &Database,
+    family: &Family,
+    done: &[(&'static str, String)],
+    before: &[(&'static str, String)],
+) {
+    for (name, value) in before.iter().filter(|(name, _)| done.iter().any(|(known, _)| known == name)) {
+        if let Err(error) = family.table.set_option(name, value) {
+            database.warn(&format!("[{}] {name} could not be set back: {error}", family.table.name()));
+        }
+    }
+}
+
 /// Changes what of the options has an effect while the table is open.
 fn change_family(database: &Database, family: &Family, pairs: &[(&str, &str)]) -> Result<()> {
     database.refuse_if_read_only()?;
+    let _changing = database.lock_changes();
     let mut options = family.options();
     let before = options.clone();
     for (name, value) in pairs {
@@ -77,8 +92,12 @@ fn change_family(database: &Database, family: &Family, pairs: &[(&str, &str)]) -
             return Err(not_changeable(name));
         }
     }
-    for (name, value) in table_changes(&before, &options, &family.slot)? {
-        family.table.set_option(name, &value)?;
+    let changes = table_changes(&before, &options, &family.slot)?;
+    for (done, (name, value)) in changes.iter().enumerate() {
+        if let Err(error) = family.table.set_option(name, value) {
+            take_back(database, family, &changes[..done], &table_changes(&options, &before, &family.slot)?);
+            return Err(error.into());
+        }
     }
     family.set_options(options);
     database.store_options()
@@ -86,6 +105,7 @@ fn change_family(database: &Database, family: &Family, pairs: &[(&str, &str)]) -
 
 fn change_database(database: &Database, pairs: &[(&str, &str)]) -> Result<()> {
     database.refuse_if_read_only()?;
+    let _changing = database.lock_changes();
     let mut options = database.lock_options().clone();
     for (name, value) in pairs {
         options.set_pair(name, value)?;
