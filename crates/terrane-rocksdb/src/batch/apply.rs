@@ -76,6 +76,9 @@ impl WriteBatch {
         mode: Mode,
         take: impl FnOnce(&Batch) -> Result<R>,
     ) -> Result<R> {
+        if let Some(refused) = &self.refused {
+            return Err(refused.clone());
+        }
         if self.awaits_timestamps || self.has_plain && database.default_family().history.is_some() {
             return Err(Failure::invalid("write batch must have timestamp(s) set"));
         }

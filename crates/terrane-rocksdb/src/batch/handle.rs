@@ -12,16 +12,28 @@ pub(crate) struct WriteBatch {
     pub(super) layout: Layout,
     /// Memory for the batch of the engine.
     pub(super) engine: terrane::Batch,
-    /// Lengths and counts to go back to.
-    save_points: Vec<(usize, u32)>,
+    /// States to go back to.
+    save_points: Vec<SavePoint>,
     /// Most bytes; 0 for any number. What would pass it is left out.
     bytes_max: usize,
     /// Whether keys have places for timestamps that are not there yet.
     pub(super) awaits_timestamps: bool,
     /// Whether something was added without a handle, and without a timestamp.
     pub(super) has_plain: bool,
+    /// Why it cannot be written, since a change was added that can not be.
+    pub(super) refused: Option<Failure>,
     /// Bytes of timestamps in keys of the default column family.
     default_timestamp_bytes: usize,
+}
+
+/// What a batch goes back to.
+#[derive(Clone)]
+struct SavePoint {
+    bytes: usize,
+    count: u32,
+    awaits_timestamps: bool,
+    has_plain: bool,
+    refused: Option<Failure>,
 }
 
 impl WriteBatch {
@@ -33,6 +45,7 @@ impl WriteBatch {
             bytes_max: 0,
             awaits_timestamps: false,
             has_plain: false,
+            refused: None,
             default_timestamp_bytes: 0,
         }
     }
@@ -44,7 +57,8 @@ impl WriteBatch {
     /// Another batch of the same bytes.
     pub(crate) fn copied(&self) -> WriteBatch {
         let (awaits_timestamps, has_plain) = (self.awaits_timestamps, self.has_plain);
-        WriteBatch { awaits_timestamps, has_plain, ..WriteBatch::new(self.layout.clone()) }
+        let refused = self.refused.clone();
+        WriteBatch { awaits_timestamps, has_plain, refused, ..WriteBatch::new(self.layout.clone()) }
     }
 
     /// Sets the number of its first record.
@@ -130,26 +144,34 @@ impl WriteBatch {
     pub(super) fn clear(&mut self) {
         self.layout.clear();
         self.save_points.clear();
-        (self.awaits_timestamps, self.has_plain) = (false, false);
+        (self.awaits_timestamps, self.has_plain, self.refused) = (false, false, None);
     }
 
     pub(super) fn set_save_point(&mut self) {
-        self.save_points.push((self.bytes(), self.count()));
+        self.save_points.push(SavePoint {
+            bytes: self.bytes(),
+            count: self.count(),
+            awaits_timestamps: self.awaits_timestamps,
+            has_plain: self.has_plain,
+            refused: self.refused.clone(),
+        });
     }
 
     /// Bytes and count at the last save point.
     pub(super) fn save_point(&self) -> Result<(usize, u32)> {
-        self.save_points.last().copied().ok_or_else(|| Failure::new("NotFound", ""))
+        let point = self.save_points.last().map(|point| (point.bytes, point.count));
+        point.ok_or_else(|| Failure::new("NotFound", ""))
     }
 
     /// Forgets the last save point.
-    fn pop_save_point(&mut self) -> Result<(usize, u32)> {
-        self.save_point().inspect(|_| self.save_points.truncate(self.save_points.len() - 1))
+    fn pop_save_point(&mut self) -> Result<SavePoint> {
+        self.save_points.pop().ok_or_else(|| Failure::new("NotFound", ""))
     }
 
     pub(super) fn roll_back_to_save_point(&mut self) -> Result<()> {
-        let (len, count) = self.pop_save_point()?;
-        self.layout.cut(len, count);
+        let SavePoint { bytes, count, awaits_timestamps, has_plain, refused } = self.pop_save_point()?;
+        self.layout.cut(bytes, count);
+        (self.awaits_timestamps, self.has_plain, self.refused) = (awaits_timestamps, has_plain, refused);
         Ok(())
     }
 }

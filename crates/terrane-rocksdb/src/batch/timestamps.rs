@@ -26,10 +26,14 @@ impl WriteBatch {
         self.awaits_timestamps = true;
     }
 
-    /// Adds a change of a family whose keys have timestamps, unless this one is of another size: there is no way to say so.
+    /// Adds a change of a family whose keys have timestamps. There is no way to say that this one is of another size: the batch is
+    /// refused when it is written.
     fn add_at(&mut self, handle: &FamilyHandle, (key, timestamp): (&[u8], &[u8]), change: Change<'_>) {
-        if handle.family.history_for(timestamp).is_ok() {
-            self.add(handle.family.id(), change.of_key(&[key, timestamp].concat()));
+        match handle.family.history_for(timestamp) {
+            Ok(_) => self.add(handle.family.id(), change.of_key(&[key, timestamp].concat())),
+            Err(failure) => {
+                self.refused.get_or_insert(failure);
+            }
         }
     }
 

@@ -376,8 +376,23 @@ static void batches(rocksdb_t* db, rocksdb_column_family_handle_t* plain) {
   rocksdb_writebatch_put_cf_with_ts(batch, family, "y", 1, at(5).bytes, SIZE, "y5", 2);
   rocksdb_writebatch_delete_cf_with_ts(batch, family, "x", 1, at(6).bytes, SIZE);
   rocksdb_writebatch_singledelete_cf_with_ts(batch, family, "y", 1, at(7).bytes, SIZE);
+  /* What was added with a timestamp of another size is not left out without a word; nor is the rest written. */
+  rocksdb_writebatch_set_save_point(batch);
   rocksdb_writebatch_put_cf_with_ts(batch, family, "y", 1, "1234", 4, "no", 2);
   CHECK(rocksdb_writebatch_count(batch) == 4);
+  rocksdb_write(db, writes, batch, &error);
+  CHECK_ERROR(error, "Invalid argument: Timestamp sizes mismatch");
+  check_at(db, "x", 5, NULL, 0);
+  rocksdb_writebatch_rollback_to_save_point(batch, &error);
+  CHECK_OK(error);
+  /* Nor does a change wait for a timestamp any more that was taken back. */
+  rocksdb_writebatch_set_save_point(batch);
+  rocksdb_writebatch_put_cf(batch, family, "z", 1, "z5", 2);
+  rocksdb_writebatch_put(batch, "z", 1, "z5", 2);
+  rocksdb_write(db, writes, batch, &error);
+  CHECK_ERROR(error, "Invalid argument: write batch must have timestamp(s) set");
+  rocksdb_writebatch_rollback_to_save_point(batch, &error);
+  CHECK_OK(error);
   rocksdb_write(db, writes, batch, &error);
   CHECK_OK(error);
   check_at(db, "x", 5, "x5", 5);
@@ -386,6 +401,7 @@ static void batches(rocksdb_t* db, rocksdb_column_family_handle_t* plain) {
   check_at(db, "y", 7, NULL, 0);
 
   /* Timestamps that come later. */
+  rocksdb_writebatch_put_cf_with_ts(batch, family, "y", 1, "1234", 4, "no", 2);
   rocksdb_writebatch_clear(batch);
   rocksdb_writebatch_put_cf(batch, family, "x", 1, "x8", 2);
   rocksdb_writebatch_put_cf(batch, plain, "x", 1, "plain", 5);
@@ -559,6 +575,18 @@ static void refused_at_open(const char* directory, const rocksdb_options_t* opti
   CHECK_OK(error);
   put_at(db, "k", 1, "v1");
   check_at(db, "k", 1, "v1", 1);
+  const char *starts[] = {"k"}, *limits[] = {"l"};
+  const size_t lens[] = {1};
+  uint64_t size = 0;
+  rocksdb_approximate_sizes(db, 1, starts, lens, limits, lens, &size, &error);
+  CHECK_OK(error);
+  CHECK(size > 0);
+  /* What is refused is not made: nothing is in the way of another one of that name. */
+  CHECK(rocksdb_create_column_family_with_ttl(db, creating, "more", 60, &error) == NULL);
+  CHECK_ERROR(error, "Not implemented: a time to live and timestamps");
+  rocksdb_column_family_handle_t* more = rocksdb_create_column_family_with_ttl(db, creating, "more", 0, &error);
+  CHECK_OK(error);
+  rocksdb_column_family_handle_destroy(more);
   rocksdb_close(db);
   rocksdb_options_destroy(creating);
   free(path);
