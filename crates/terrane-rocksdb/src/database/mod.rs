@@ -83,8 +83,8 @@ pub(crate) struct Family {
     options: Mutex<Options>,
     /// Where calls are counted, if they are.
     pub(crate) statistics: Option<Arc<Statistics>>,
-    /// How many iterators its database has.
-    pub(crate) iterators: Arc<AtomicUsize>,
+    /// How many iterators its database has on families with a handle of a cache, which is asked for it; none where it has none.
+    pub(crate) iterators: Option<Arc<AtomicUsize>>,
     /// In a secondary: where its table in the newest view is.
     views: Option<Arc<Views>>,
 }

@@ -260,7 +260,8 @@ pub(super) fn opened_family(
     let name = CString::new(table.name()).map_err(|_| Failure::invalid("a name with a zero byte"))?;
     let transform = wanted.options.transform.clone();
     let options = Mutex::new(wanted.options.clone());
-    let (statistics, iterators) = (attached.statistics.clone(), attached.iterators.clone());
+    let statistics = attached.statistics.clone();
+    let iterators = wanted.options.table.cache.as_ref().map(|_| attached.iterators.clone());
     let order = Order::of(wanted.options.comparator.as_ref());
     Ok(Family {
         slot: slots.of(table.name()),
