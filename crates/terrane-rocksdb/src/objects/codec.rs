@@ -68,8 +68,7 @@ mod tests {
     use super::*;
 
     fn both(compression: c_int, bottommost: c_int, levels: &[c_int]) -> (&'static str, &'static str) {
-        let mut options = Options::default();
-        options.codec_of_levels = levels.to_vec();
+        let mut options = Options { codec_of_levels: levels.to_vec(), ..Options::default() };
         options.knobs.compression = compression;
         options.knobs.bottommost_compression = bottommost;
         codecs(&options).expect("all are known")
@@ -96,8 +95,7 @@ mod tests {
 
     #[test]
     fn what_is_no_codec_is_refused_by_its_number() {
-        let mut options = Options::default();
-        options.codec_of_levels = vec![0, 77, 0];
+        let options = Options { codec_of_levels: vec![0, 77, 0], ..Options::default() };
         let refused = codecs(&options).expect_err("77 is none");
         assert!(refused.text().contains("77"), "{}", refused.text());
         assert_eq!(codec(7).is_ok(), HAS_ZSTD);
