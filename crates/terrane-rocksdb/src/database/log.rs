@@ -7,6 +7,7 @@ use crate::batch::{Change, WriteBatch};
 use crate::border::{Out, put};
 use crate::failure::{Failure, Given, Result};
 use crate::generated::objects::WalReadOptions;
+use crate::timestamps::is_stamped;
 
 /// A position in the log.
 pub(crate) struct LogIter {
@@ -38,14 +39,20 @@ impl LogIter {
     }
 }
 
-/// A batch as RocksDB lays it out, with its number; none if it has no change.
+/// A batch as RocksDB lays it out, with its number; none if it has no change that is told.
 fn as_rocksdb(database: &Database, batch: &terrane::ChangeBatch) -> Result<Option<(u64, WriteBatch)>> {
     let mut first = None;
     let mut made = WriteBatch::empty();
     for change in batch.changes() {
-        first.get_or_insert(change.seq.0);
         let (id, kind) = (change.table_id, change.kind);
         let family = database.family(id);
+        match &family {
+            None if is_hidden(database, id)? => continue,
+            // The user's deletes are versions; the engine's are of what goes from the history.
+            Some(family) if family.history.is_some() && matches!(kind, ChangeKind::Delete { .. }) => continue,
+            _ => {}
+        }
+        first.get_or_insert(change.seq.0);
         let history = family.as_ref().and_then(|family| family.history.as_ref());
         match kind {
             ChangeKind::Put { key, value } if let Some(history) = history => {
@@ -66,6 +73,24 @@ fn as_rocksdb(database: &Database, batch: &terrane::ChangeBatch) -> Result<Optio
         made.set_seq(first);
         (first, made)
     }))
+}
+
+/// Whether changes of a table that is not open as a column family are left out: it was dropped, so that nobody knows any more
+/// whether its rows are versions.
+///
+/// # Errors
+/// `Not implemented` if its rows are versions: without its comparator they cannot be told.
+fn is_hidden(database: &Database, id: u32) -> Result<bool> {
+    let db = database.view();
+    let mut tables = db.tables().into_iter().filter_map(|name| db.table(&name).ok());
+    match tables.find(|table| table.number() == id) {
+        None => Ok(true),
+        Some(table) if is_stamped(&table) => Err(Failure::not_implemented(format_args!(
+            "changes of column family {}, which has timestamps and is not open: open it too",
+            table.name()
+        ))),
+        Some(_) => Ok(false),
+    }
 }
 
 fn updates(database: Option<&Database>, seq: u64) -> Result<Option<Box<LogIter>>> {

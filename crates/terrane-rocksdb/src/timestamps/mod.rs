@@ -270,6 +270,11 @@ impl History {
     }
 }
 
+/// Whether it is noted with a table that its rows are versions.
+pub(crate) fn is_stamped(table: &Table) -> bool {
+    table.note().is_some_and(|note| Note::parse(&note).is_some())
+}
+
 /// Whether no row is in a table.
 fn is_empty(table: &Table) -> Result<bool> {
     Ok(table.iter().next().transpose()?.is_none())

@@ -526,30 +526,43 @@ static void ingested(const char* directory, rocksdb_t* db, const rocksdb_options
 static void told(void* state, const char* key, size_t len) {
   (void)key;
   CHECK(len == 1 + SIZE);
-  ++*(int*)state;
+  ++((int*)state)[1];
 }
 
 static void told_put(void* state, const char* key, size_t len, const char* value, size_t value_len) {
-  (void)state, (void)key;
+  (void)key;
   CHECK(len == 1 + SIZE && value_len == 2 && memcmp(value, "v1", 2) == 0);
+  ++((int*)state)[0];
 }
 
-static void logged(const char* directory, const rocksdb_options_t* options) {
-  char* path = path_in(directory, "logged");
-  rocksdb_t* db = open_new((rocksdb_options_t*)options, path);
-  put_at(db, "k", 1, "v1");
-  delete_at(db, "k", 2);
-  int deletes = 0;
-  rocksdb_wal_iterator_t* log = rocksdb_get_updates_since(db, 1, NULL, &error);
+static uint64_t seq_of(rocksdb_t* db) { return rocksdb_get_latest_sequence_number(db); }
+
+/* How many puts and deletes the log tells from a number on; a put has a value of two bytes. */
+static void check_log(rocksdb_t* db, uint64_t from, int puts, int deletes) {
+  int found[2] = {0, 0};
+  rocksdb_wal_iterator_t* log = rocksdb_get_updates_since(db, from, NULL, &error);
   CHECK_OK(error);
   for (; rocksdb_wal_iter_valid(log); rocksdb_wal_iter_next(log)) {
     size_t seq = 0;
     rocksdb_writebatch_t* batch = rocksdb_wal_iter_get_batch(log, &seq);
-    rocksdb_writebatch_iterate(batch, &deletes, told_put, told);
+    CHECK(rocksdb_writebatch_count(batch) > 0);
+    rocksdb_writebatch_iterate(batch, found, told_put, told);
     rocksdb_writebatch_destroy(batch);
   }
-  CHECK(deletes == 1);
+  rocksdb_wal_iter_status(log, &error);
+  CHECK_OK(error);
   rocksdb_wal_iter_destroy(log);
+  CHECK(found[0] == puts && found[1] == deletes);
+}
+
+static void logged(const char* directory, const rocksdb_options_t* given) {
+  char* path = path_in(directory, "logged");
+  rocksdb_options_t* options = rocksdb_options_create_copy((rocksdb_options_t*)given);
+  rocksdb_options_set_WAL_ttl_seconds(options, 3600);
+  rocksdb_t* db = open_new(options, path);
+  put_at(db, "k", 1, "v1");
+  delete_at(db, "k", 2);
+  check_log(db, 1, 1, 1);
   rocksdb_close(db);
 
   /* Back to a time. */
@@ -561,7 +574,32 @@ static void logged(const char* directory, const rocksdb_options_t* options) {
   CHECK_OK(error);
   check_at(db, "k", 100, "v1", 1);
   rocksdb_column_family_handle_destroy(handle);
+  check_log(db, 1, 1, 1);
+
+  /* What goes from the history is told to nobody: it is no change of the user. */
+  put_at(db, "k", 3, "v1");
+  uint64_t from = seq_of(db) + 1;
+  rocksdb_increase_full_history_ts_low(db, NULL, at(4).bytes, SIZE, &error);
+  CHECK_OK(error);
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  CHECK(versions(db, 0) == 1);
+  CHECK(seq_of(db) >= from);
+  put_at(db, "l", 5, "v1");
+  check_log(db, from, 1, 0);
+
+  /* Nor what was written to a column family that is gone: nobody knows what its values end with. */
+  from = seq_of(db) + 1;
+  rocksdb_column_family_handle_t* gone = rocksdb_create_column_family(db, options, "gone", &error);
+  CHECK_OK(error);
+  rocksdb_put_cf_with_ts(db, writes, gone, "k", 1, at(1).bytes, SIZE, "v1", 2, &error);
+  CHECK_OK(error);
+  rocksdb_drop_column_family(db, gone, &error);
+  CHECK_OK(error);
+  rocksdb_column_family_handle_destroy(gone);
+  put_at(db, "m", 5, "v1");
+  check_log(db, from, 1, 0);
   rocksdb_close(db);
+  rocksdb_options_destroy(options);
   free(path);
 }
 
