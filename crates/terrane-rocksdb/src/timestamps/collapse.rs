@@ -5,14 +5,18 @@
 //! * A compaction takes out a version if it has met a newer one of the key, at or below the lowest timestamp, before it
 //!   ([`Collapsing`]). It takes no delete out that is the newest: what it hides may lie elsewhere, in memory or another level.
 //! * `compact_range` first deletes, by deletes of the engine, all that goes in its range, such deletes as well ([`sweep`]).
-//!   They have their place in the order of commits, so that snapshots see what they saw.
+//!   They have their place in the order of commits, so that snapshots see what they saw. A delete that is the newest goes in a
+//!   transaction that fails if a version of its key was written beside it; then it stays until the next time.
 //!
 //! Who reads is held against the lowest timestamp after he has pinned his moment, and a compaction looks at it before it asks who
 //! has pinned one: so it keeps what somebody may read who was not refused.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use terrane::{Batch, CompactionContext, CompactionFilter, FilterDecision, Sync, Table};
+use terrane::{
+    Batch, CompactionContext, CompactionFilter, FilterDecision, Isolation, Sync, Table, Transaction,
+    TransactionOptions,
+};
 
 use super::{DELETE, History, Note};
 use crate::database::{Database, Family};
@@ -129,6 +133,58 @@ impl Deletes<'_> {
     }
 }
 
+/// Versions that go.
+struct Going<'a> {
+    /// Those that a newer one hides. Whatever is written in their place meanwhile is hidden as well.
+    hidden: Deletes<'a>,
+    history: &'a History,
+    /// Deletes that are the newest of their keys, whose hidden versions are among `hidden` or gone.
+    markers: Vec<Vec<u8>>,
+}
+
+impl Going<'_> {
+    fn add_marker(&mut self, kept: Vec<u8>) -> Result<()> {
+        self.markers.push(kept);
+        if self.markers.len() as u64 >= BATCH_COUNT { self.write() } else { Ok(()) }
+    }
+
+    /// Hidden versions first: while a delete is there nothing older comes to light.
+    fn write(&mut self) -> Result<()> {
+        self.hidden.write()?;
+        let markers = std::mem::take(&mut self.markers);
+        if markers.is_empty() {
+            return Ok(());
+        }
+        let options = TransactionOptions { isolation: Isolation::Serializable, ..Default::default() };
+        let mut transaction = self.hidden.database.db.transaction(&options)?;
+        for kept in &markers {
+            if self.is_alone(&transaction, kept)? {
+                transaction.delete(self.hidden.table, kept)?;
+            }
+        }
+        match transaction.commit(Sync::No) {
+            // Somebody wrote a version that one of them hides, or in its place: they stay until the next time.
+            Err(error) if error.kind().is_worth_another_run() => Ok(()),
+            done => Ok(done.map(drop)?),
+        }
+    }
+
+    /// Whether it is a delete still, and no version of its key is older. The transaction keeps what it read for its commit.
+    fn is_alone(&self, transaction: &Transaction, marker: &[u8]) -> Result<bool> {
+        let (key, timestamp) = marker.split_at(marker.len() - self.history.size());
+        let least = vec![0; self.history.size()];
+        if self.history.compare(timestamp, &least).is_lt() {
+            // Its timestamps begin elsewhere than RocksDB's: where the versions of the key end nobody can say.
+            return Ok(false);
+        }
+        let last = self.history.kept(key, &least);
+        let mut rows = transaction.range(self.hidden.table, marker..=last.as_slice())?;
+        let Some((kept, stored)) = rows.next().transpose()? else { return Ok(false) };
+        let is_there = kept == marker && self.history.version(&kept, &stored)?.is_deleted();
+        Ok(is_there && rows.next().transpose()?.is_none())
+    }
+}
+
 /// Deletes what nobody may read any more of the keys in a range, both ends included.
 pub(crate) fn sweep(
     database: &Database,
@@ -136,6 +192,8 @@ pub(crate) fn sweep(
     (first, last): (Option<&[u8]>, Option<&[u8]>),
 ) -> Result<()> {
     let Some(history) = &family.history else { return Ok(()) };
+    // One at a time: what hides others goes by nobody else.
+    let _sweeping = history.sweeping.lock().unwrap_or_else(PoisonError::into_inner);
     let low = history.low();
     if low.is_empty() || database.is_read_only {
         return Ok(());
@@ -146,9 +204,9 @@ pub(crate) fn sweep(
         Some(first) => cursor.seek(&history.kept(first, &low))?,
         None => cursor.seek_first()?,
     }
-    let mut deletes = Deletes::new(database, &family.table);
-    // The newest version of a key at or below the lowest timestamp, and whether it is a delete. That goes last: while it is there
-    // nothing older comes to light.
+    let hidden = Deletes::new(database, &family.table);
+    let mut going = Going { hidden, history, markers: Vec::new() };
+    // The newest version of a key at or below the lowest timestamp, and whether it is a delete. That goes last.
     let mut newest: Option<(Vec<u8>, bool)> = None;
     while let Some((kept, stored)) = cursor.row() {
         let version = history.version(kept, stored)?;
@@ -161,17 +219,17 @@ pub(crate) fn sweep(
                 history.compare_keys(key, version.key).is_eq()
             });
             if is_hidden {
-                deletes.add(kept)?;
+                going.hidden.add(kept)?;
             } else if let Some((done, true)) = newest.replace((kept.to_vec(), version.is_deleted())) {
-                deletes.add(&done)?;
+                going.add_marker(done)?;
             }
         }
         cursor.next()?;
     }
     if let Some((done, true)) = newest {
-        deletes.add(&done)?;
+        going.add_marker(done)?;
     }
-    deletes.write()
+    going.write()
 }
 
 /// Deletes all versions newer than a timestamp.

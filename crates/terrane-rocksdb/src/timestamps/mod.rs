@@ -56,6 +56,8 @@ pub(crate) struct History {
     low: RwLock<Vec<u8>>,
     /// Held by who raises it.
     raising: Mutex<()>,
+    /// Held by who deletes what goes.
+    sweeping: Mutex<()>,
 }
 
 /// A version of a key.
@@ -161,6 +163,7 @@ impl History {
             family: table.name().to_owned(),
             low: RwLock::new(note.low),
             raising: Mutex::new(()),
+            sweeping: Mutex::new(()),
         }))
     }
 

@@ -38,6 +38,17 @@ static int compare_ts(void* state, const char* a, size_t a_len, const char* b,
   return (left > right) - (left < right);
 }
 
+/* What the next comparison of two timestamps by themselves does first: nobody else compares them so but who goes over versions. */
+static void (*meanwhile)(void) = NULL;
+
+static int compare_ts_alone(void* state, const char* a, size_t a_len, const char* b,
+                            size_t b_len) {
+  void (*run)(void) = meanwhile;
+  meanwhile = NULL;
+  if (run != NULL) run();
+  return compare_ts(state, a, a_len, b, b_len);
+}
+
 static int compare(void* state, const char* a, size_t a_len, const char* b,
                    size_t b_len) {
   CHECK(state == &freed && freed == 0);
@@ -699,11 +710,44 @@ static void judged(const char* directory, const rocksdb_options_t* given) {
   free(path);
 }
 
+static rocksdb_t* swept;
+
+static void put_in_place(void) { put_at(swept, "a", 20, "again"); }
+
+static void put_below(void) { put_at(swept, "b", 10, "old"); }
+
+/* What is written while the history is cut is neither lost nor brings to light what was hidden. */
+static void written_beside(const char* directory, const rocksdb_options_t* options) {
+  char* path = path_in(directory, "beside");
+  swept = open_new((rocksdb_options_t*)options, path);
+  put_at(swept, "a", 10, "first");
+  delete_at(swept, "a", 20);
+  delete_at(swept, "b", 20);
+  delete_at(swept, "c", 20);
+  rocksdb_increase_full_history_ts_low(swept, NULL, at(30).bytes, SIZE, &error);
+  CHECK_OK(error);
+  meanwhile = put_in_place;
+  rocksdb_compact_range(swept, "a", 1, "a", 1);
+  CHECK(meanwhile == NULL);
+  check_at(swept, "a", 30, "again", 20);
+  meanwhile = put_below;
+  rocksdb_compact_range(swept, "b", 1, "b", 1);
+  CHECK(meanwhile == NULL);
+  check_at(swept, "b", 30, NULL, 0);
+  /* The next time all goes that may. */
+  rocksdb_compact_range(swept, NULL, 0, NULL, 0);
+  check_at(swept, "a", 30, "again", 20);
+  check_at(swept, "b", 30, NULL, 0);
+  CHECK(versions(swept, 0) == 1);
+  rocksdb_close(swept);
+  free(path);
+}
+
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* path = path_in(arguments[1], "stamped");
   rocksdb_comparator_t* comparator = rocksdb_comparator_with_ts_create(
-      &freed, free_state, compare, compare_ts, compare_without, compare_name, SIZE);
+      &freed, free_state, compare, compare_ts_alone, compare_without, compare_name, SIZE);
   rocksdb_options_t* options = rocksdb_options_create();
   rocksdb_options_set_comparator(options, comparator);
   rocksdb_options_t* plain = rocksdb_options_create();
@@ -797,6 +841,7 @@ int main(int count, char** arguments) {
   close_at(db, handles);
   logged(arguments[1], options);
   judged(arguments[1], options);
+  written_beside(arguments[1], options);
   refused_at_open(arguments[1], options);
 
   rocksdb_options_destroy(options);
