@@ -66,7 +66,9 @@ impl Views {
         let db = follower.view();
         let mut tables = newest.tables.clone();
         for family in families {
-            if let Ok(table) = db.table(family.table.name()) {
+            // One that was made under the name of a dropped one is another.
+            let table = db.table(family.table.name()).ok();
+            if let Some(table) = table.filter(|table| table.number() == family.id()) {
                 if let Some(history) = &family.history {
                     history.look_again(&table);
                 }

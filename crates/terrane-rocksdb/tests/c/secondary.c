@@ -89,6 +89,19 @@ static void families(rocksdb_options_t* options, rocksdb_t* db, const char* path
   CHECK_OK(error);
   rocksdb_try_catch_up_with_primary(second, &error);
   CHECK_OK(error);
+  CHECK_GET_CF(second, reading, seen[1], "k", "later");
+  /* One that is made under the name of the dropped one is another. */
+  rocksdb_column_family_handle_destroy(other);
+  other = rocksdb_create_column_family(db, options, "other", &error);
+  CHECK_OK(error);
+  put_cf(db, other, "k", "of the new one");
+  rocksdb_try_catch_up_with_primary(second, &error);
+  CHECK_OK(error);
+  CHECK_GET_CF(second, reading, seen[1], "k", "later");
+  rocksdb_drop_column_family(db, other, &error);
+  CHECK_OK(error);
+  rocksdb_try_catch_up_with_primary(second, &error);
+  CHECK_OK(error);
   rocksdb_column_family_handle_destroy(seen[0]);
   rocksdb_column_family_handle_destroy(seen[1]);
   rocksdb_column_family_handle_destroy(other);
