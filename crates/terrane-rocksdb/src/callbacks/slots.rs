@@ -21,8 +21,9 @@ const NAME_BYTES_MAX: usize = 40;
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     by_name: RwLock<BTreeMap<String, Arc<Slot>>>,
-    /// Comparators that column families were opened with, by their own names.
-    comparators: RwLock<BTreeMap<String, Arc<UserComparator>>>,
+    /// Comparators that column families were opened with, by their own names. The engine asks the first of a name; each of the others
+    /// is asked by the history of its column family, which a compaction may hold longer than the column family is there.
+    comparators: RwLock<BTreeMap<String, Vec<Arc<UserComparator>>>>,
 }
 
 /// The operator of one column family.
@@ -43,7 +44,10 @@ impl Slots {
         let Some(comparator) = comparator else { return };
         let mut comparators = self.comparators.write().unwrap_or_else(PoisonError::into_inner);
         let name = terrane::Comparator::name(&**comparator).to_owned();
-        comparators.entry(name).or_insert_with(|| comparator.clone());
+        let of_name = comparators.entry(name).or_default();
+        if !of_name.iter().any(|known| Arc::ptr_eq(known, comparator)) {
+            of_name.push(comparator.clone());
+        }
     }
 
     /// The functions of a database with these slots.
@@ -71,7 +75,7 @@ impl ComparatorSource for Slots {
     fn comparator(&self, name: &str) -> Option<Arc<dyn terrane::Comparator>> {
         let comparators = self.comparators.read().unwrap_or_else(PoisonError::into_inner);
         // These slots live as long as the engine that has them as its source, and they keep the comparator.
-        comparators.get(name).map(|comparator| Arc::new(comparator.to_ask()) as _)
+        comparators.get(name)?.first().map(|comparator| Arc::new(comparator.to_ask()) as _)
     }
 }
 
