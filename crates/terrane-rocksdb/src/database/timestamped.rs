@@ -2,6 +2,8 @@
 
 use std::ffi::c_char;
 
+use terrane::Table;
+
 use super::many::Places;
 use super::{Database, Family, FamilyHandle, family};
 use crate::batch::Change;
@@ -42,14 +44,25 @@ fn write(
 type Found = Option<(Vec<u8>, Vec<u8>)>;
 
 fn read(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Vec<Found>> {
-    match Reader::of(family, &family.seen(), options)? {
-        Some(mut reader) => keys.iter().map(|key| reader.get(key)).collect(),
-        // Without timestamps they are empty.
-        None => {
-            let values = keys.iter().map(|key| super::read(family, options, key));
-            values.map(|value| Ok(value?.map(|value| (value, Vec::new())))).collect()
-        }
+    read_seen((family, &family.seen()), options, keys)
+}
+
+/// Reads the table of a family, as it is seen at one moment.
+fn read_seen(
+    (family, table): (&Family, &Table),
+    options: Option<&ReadOptions>,
+    keys: &[&[u8]],
+) -> Result<Vec<Found>> {
+    if let Some(mut reader) = Reader::of(family, table, options)? {
+        return keys.iter().map(|key| reader.get(key)).collect();
     }
+    let snapshot = options.and_then(|options| options.snapshot.as_ref());
+    let values = keys.iter().map(|key| match snapshot {
+        Some(snapshot) => snapshot.get(table, key),
+        None => table.get(key),
+    });
+    // Without timestamps they are empty.
+    values.map(|value| Ok(value?.map(|value| (Vec::from(value), Vec::new())))).collect()
 }
 
 /// Gives out a value and its timestamp.
@@ -180,10 +193,11 @@ export! {
         let found = caught(|| {
             // All of them see one moment.
             let mut options = options.cloned().unwrap_or_default();
-            let view = database.given()?.view();
-            options.snapshot.get_or_insert_with(|| view.snapshot());
+            let sight = database.given()?.sight();
+            options.snapshot.get_or_insert_with(|| sight.snapshot());
             let of_each = handles.of(count).iter().zip(&keys).map(|(handle, key)| {
-                let mut found = read(family(*handle)?, Some(&options), &[key])?;
+                let family = family(*handle)?;
+                let mut found = read_seen((family, &sight.table(family)), Some(&options), &[key])?;
                 Ok(found.pop().flatten())
             });
             of_each.collect()
