@@ -142,7 +142,7 @@ impl Iter {
             }
         });
         let range = (lower, upper);
-        let source = options.more.refuse().and_then(|()| {
+        let source = options.refuse_start().and_then(|()| options.more.refuse()).and_then(|()| {
             if let Some((history, timestamp)) = family.read_by(Some(options))? {
                 let versions = Versions::new(family, table, options, history, timestamp)?;
                 return Ok(Source::Versions(Box::new(versions)));

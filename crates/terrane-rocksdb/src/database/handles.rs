@@ -39,6 +39,17 @@ pub(crate) fn open_listed(
     access: Access,
     prepare: impl FnOnce(&mut Database),
 ) -> Result<Option<Box<Database>>> {
+    open_listed_and(options, path, listed, (access, prepare), |_| Ok(()))
+}
+
+/// As [`open_listed`], and gives handles out when `work` is done; where it fails the database is closed again.
+pub(super) fn open_listed_and(
+    options: Option<&Options>,
+    path: Text<'_>,
+    listed: Listed<'_>,
+    (access, prepare): (Access, impl FnOnce(&mut Database)),
+    work: impl FnOnce(&Database) -> Result<()>,
+) -> Result<Option<Box<Database>>> {
     let count = usize::try_from(listed.count).unwrap_or(0);
     let mut wanted = Vec::with_capacity(count);
     let ttls = listed.ttls.of(count);
@@ -48,6 +59,7 @@ pub(crate) fn open_listed(
     }
     let options = options.given()?;
     let database = boxed(open(path.utf8()?, options, &wanted, access)?, options, prepare)?;
+    work(&database).inspect_err(|_| close(&database))?;
     for (place, wanted) in listed.handles.of(count).iter_mut().zip(&wanted) {
         let family = database.family_named(wanted.name);
         place.write(family.map(|family| Box::new(FamilyHandle { family })));

@@ -2,13 +2,21 @@
 
 use std::ffi::c_char;
 
-use super::handles::{Listed, close, open_default, open_listed, plain};
+use super::handles::{Listed, open_default, open_listed, open_listed_and, plain};
 use super::open::Access;
 use super::{Database, FamilyHandle};
 use crate::border::{Bytes, List, Out, OutList, Text, lasting_text, put};
-use crate::failure::Given;
+use crate::failure::{Given, Result};
 use crate::objects::Options;
 use crate::timestamps::collapse::trim;
+
+/// Takes out all versions newer than a timestamp, of all column families or of none.
+fn trim_all(database: &Database, timestamp: &[u8]) -> Result<()> {
+    let families = database.families();
+    let stamped = || families.iter().filter(|family| family.history.is_some());
+    stamped().try_for_each(|family| family.history_for(timestamp).map(drop))?;
+    stamped().try_for_each(|family| trim(database, family, timestamp))
+}
 
 export! {
     fn rocksdb_open_as_secondary(
@@ -50,17 +58,8 @@ export! {
         error: ErrPtr<'_>,
     ) -> Option<Box<Database>> {
         let listed = Listed { count, names, options: family_options, ttls: List::none(), handles };
-        let database = open_listed(options, path, listed, Access::Write, plain)?;
-        if let Some(database) = &database {
-            let families = database.families();
-            for family in families.iter().filter(|family| family.history.is_some()) {
-                if let Err(failure) = trim(database, family, timestamp.of(timestamp_len)) {
-                    close(database);
-                    return Err(failure);
-                }
-            }
-        }
-        Ok(database)
+        let timestamp = timestamp.of(timestamp_len);
+        open_listed_and(options, path, listed, (Access::Write, plain), |database| trim_all(database, timestamp))
     }
 
     fn rocksdb_get_db_identity(database: Option<&Database>, len: Out<'_, usize>) -> *mut c_char {

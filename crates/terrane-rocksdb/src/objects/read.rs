@@ -3,6 +3,7 @@
 use super::more_of_reads::MoreOfReads;
 use crate::border::Bytes;
 use crate::database::SnapshotHandle;
+use crate::failure::{Failure, Result};
 use crate::generated::read_options::ReadOptionsKnobs;
 use crate::generated::write_options::WriteOptionsKnobs;
 
@@ -24,6 +25,20 @@ impl ReadOptions {
     /// Whether another state is asked for than the present one.
     pub(crate) fn is_of_the_past(&self) -> bool {
         self.snapshot.is_some() || self.timestamp.is_some()
+    }
+
+    /// Refuses the oldest timestamp that shows where an iterator would not obey it.
+    pub(crate) fn refuse_start(&self) -> Result<()> {
+        if self.start_timestamp.is_none() {
+            return Ok(());
+        }
+        if self.timestamp.is_none() {
+            return Err(Failure::invalid("iter_start_ts without a timestamp: set it too"));
+        }
+        if self.knobs.tailing != 0 {
+            return Err(Failure::not_implemented("tailing with iter_start_ts: refresh the iterator"));
+        }
+        Ok(())
     }
 }
 

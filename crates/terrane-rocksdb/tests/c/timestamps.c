@@ -550,20 +550,22 @@ static uint64_t seq_of(rocksdb_t* db) { return rocksdb_get_latest_sequence_numbe
 
 /* How many puts and deletes the log tells from a number on; a put has a value of two bytes. */
 static void check_log(rocksdb_t* db, uint64_t from, int puts, int deletes) {
-  int found[2] = {0, 0};
+  int found[2] = {0, 0}, all = 0;
   rocksdb_wal_iterator_t* log = rocksdb_get_updates_since(db, from, NULL, &error);
   CHECK_OK(error);
   for (; rocksdb_wal_iter_valid(log); rocksdb_wal_iter_next(log)) {
     size_t seq = 0;
     rocksdb_writebatch_t* batch = rocksdb_wal_iter_get_batch(log, &seq);
     CHECK(rocksdb_writebatch_count(batch) > 0);
+    /* Those of other column families as well, which an iteration does not show. */
+    all += rocksdb_writebatch_count(batch);
     rocksdb_writebatch_iterate(batch, found, told_put, told);
     rocksdb_writebatch_destroy(batch);
   }
   rocksdb_wal_iter_status(log, &error);
   CHECK_OK(error);
   rocksdb_wal_iter_destroy(log);
-  CHECK(found[0] == puts && found[1] == deletes);
+  CHECK(found[0] == puts && found[1] == deletes && all == puts + deletes);
 }
 
 static void logged(const char* directory, const rocksdb_options_t* given) {
@@ -743,6 +745,150 @@ static void written_beside(const char* directory, const rocksdb_options_t* optio
   free(path);
 }
 
+static int second_freed = 0;
+
+static void free_second(void* state) {
+  CHECK(state == &freed);
+  second_freed++;
+}
+
+/* A second object of one name stays while the database is open: a compaction may ask it after its column family is gone. */
+static void of_one_name(const char* directory, const rocksdb_options_t* options) {
+  char* path = path_in(directory, "of one name");
+  rocksdb_t* db = open_new((rocksdb_options_t*)options, path);
+  rocksdb_comparator_t* second = rocksdb_comparator_with_ts_create(
+      &freed, free_second, compare, compare_ts, compare_without, compare_name, SIZE);
+  rocksdb_options_t* others = rocksdb_options_create();
+  rocksdb_options_set_comparator(others, second);
+  rocksdb_column_family_handle_t* family = rocksdb_create_column_family(db, others, "second", &error);
+  CHECK_OK(error);
+  rocksdb_put_cf_with_ts(db, writes, family, "k", 1, at(1).bytes, SIZE, "v", 1, &error);
+  CHECK_OK(error);
+  rocksdb_options_destroy(others);
+  rocksdb_comparator_destroy(second);
+  rocksdb_drop_column_family(db, family, &error);
+  CHECK_OK(error);
+  rocksdb_column_family_handle_destroy(family);
+  CHECK(second_freed == 0);
+  rocksdb_close(db);
+  CHECK(second_freed == 1);
+  free(path);
+}
+
+static void check_iter_refused(rocksdb_t* db, rocksdb_readoptions_t* reads,
+                               rocksdb_column_family_handle_t* family, const char* why) {
+  rocksdb_iterator_t* it = rocksdb_create_iterator_cf(db, reads, family);
+  rocksdb_iter_seek_to_first(it);
+  CHECK(!rocksdb_iter_valid(it));
+  rocksdb_iter_get_error(it, &error);
+  CHECK_ERROR(error, why);
+  rocksdb_iter_destroy(it);
+}
+
+/* What would not be obeyed, or would lose what a history is. */
+static void refused_by_name(const char* directory, const rocksdb_options_t* options) {
+  char *path = path_in(directory, "refusing"), *exported = path_in(directory, "exported");
+  rocksdb_options_t* plain_options = rocksdb_options_create();
+  rocksdb_t* db = open_new((rocksdb_options_t*)options, path);
+  rocksdb_column_family_handle_t* family = rocksdb_get_default_column_family_handle(db);
+  rocksdb_column_family_handle_t* plain = rocksdb_create_column_family(db, plain_options, "plain", &error);
+  CHECK_OK(error);
+  put_at(db, "k", 1, "v1");
+  put_at(db, "k", 3, "v3");
+  rocksdb_readoptions_t* reads = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_iter_start_ts(reads, at(1).bytes, SIZE);
+  check_iter_refused(db, reads, plain, "Invalid argument: iter_start_ts without a timestamp");
+  check_iter_refused(db, reads, family, "Invalid argument: iter_start_ts without a timestamp");
+  rocksdb_readoptions_set_timestamp(reads, at(2).bytes, SIZE);
+  rocksdb_readoptions_set_tailing(reads, 1);
+  check_iter_refused(db, reads, family, "Not implemented: tailing with iter_start_ts");
+  rocksdb_readoptions_destroy(reads);
+
+  rocksdb_checkpoint_t* checkpoint = rocksdb_checkpoint_object_create(db, &error);
+  CHECK_OK(error);
+  CHECK(rocksdb_checkpoint_export_column_family(checkpoint, family, exported, &error) == NULL);
+  CHECK_ERROR(error, "Not implemented: export and import of column family default");
+  rocksdb_put_cf(db, writes, plain, "k", 1, "v", 1, &error);
+  CHECK_OK(error);
+  rocksdb_export_import_files_metadata_t* files =
+      rocksdb_checkpoint_export_column_family(checkpoint, plain, exported, &error);
+  CHECK_OK(error);
+  rocksdb_import_column_family_options_t* how = rocksdb_import_column_family_options_create();
+  CHECK(rocksdb_create_column_family_with_import(db, (rocksdb_options_t*)options, "in", how, files, &error) == NULL);
+  CHECK_ERROR(error, "Not implemented: export and import of column family in");
+  rocksdb_import_column_family_options_destroy(how);
+  rocksdb_export_import_files_metadata_destroy(files);
+  rocksdb_checkpoint_object_destroy(checkpoint);
+  rocksdb_column_family_handle_destroy(plain);
+  rocksdb_column_family_handle_destroy(family);
+  rocksdb_close(db);
+
+  /* A trim that fails gives no handle out and takes nothing. */
+  const char* names[] = {"default", "plain"};
+  const rocksdb_options_t* both[] = {options, plain_options};
+  rocksdb_column_family_handle_t* handles[2] = {NULL, NULL};
+  CHECK(rocksdb_open_and_trim_history(options, path, 2, names, both, handles, (char*)"1234", 4, &error) == NULL);
+  CHECK_ERROR(error, "Invalid argument: Timestamp sizes mismatch");
+  CHECK(handles[0] == NULL && handles[1] == NULL);
+  db = rocksdb_open_column_families(options, path, 2, names, both, handles, &error);
+  CHECK_OK(error);
+  check_at(db, "k", 3, "v3", 3);
+  close_at(db, handles);
+  rocksdb_options_destroy(plain_options);
+  free(path);
+  free(exported);
+}
+
+static rocksdb_t* follower;
+
+static void catch_up(void) {
+  rocksdb_try_catch_up_with_primary(follower, &error);
+  CHECK_OK(error);
+}
+
+/* A multi-get in a secondary is of one moment, whoever catches up between two of its keys. */
+static void followed(const char* directory, const rocksdb_options_t* options) {
+  char *path = path_in(directory, "followed"), *beside = path_in(directory, "follower");
+  rocksdb_t* db = open_new((rocksdb_options_t*)options, path);
+  put_at(db, "a", 10, "a1");
+  put_at(db, "b", 10, "b1");
+  rocksdb_increase_full_history_ts_low(db, NULL, at(5).bytes, SIZE, &error);
+  CHECK_OK(error);
+  const char* names[] = {"default"};
+  const rocksdb_options_t* one[] = {options};
+  rocksdb_column_family_handle_t* handle = NULL;
+  follower = rocksdb_open_as_secondary_column_families(options, path, beside, 1, names, one, &handle, &error);
+  CHECK_OK(error);
+  put_at(db, "a", 20, "a2");
+  put_at(db, "b", 20, "b2");
+  flush(db);
+  const rocksdb_column_family_handle_t* families[] = {handle, handle};
+  const char* keys[] = {"a", "b"};
+  const size_t lens[] = {1, 1};
+  const char* expected[][2] = {{"a1", "b1"}, {"a2", "b2"}};
+  rocksdb_readoptions_t* reads = reads_at(100);
+  meanwhile = catch_up;
+  for (int round = 0; round < 2; round++) {
+    char *values[2], *stamps[2], *errors[2];
+    size_t value_lens[2], stamp_lens[2];
+    rocksdb_multi_get_cf_with_ts(follower, reads, families, 2, keys, lens, values, value_lens, stamps,
+                                 stamp_lens, errors);
+    CHECK(meanwhile == NULL);
+    for (int i = 0; i < 2; i++) {
+      CHECK_OK(errors[i]);
+      CHECK(stamp_lens[i] == SIZE && number(stamps[i]) == (round == 0 ? 10 : 20));
+      rocksdb_free(stamps[i]);
+      check_value(values[i], value_lens[i], expected[round][i], __FILE__, __LINE__);
+    }
+  }
+  rocksdb_readoptions_destroy(reads);
+  rocksdb_column_family_handle_destroy(handle);
+  rocksdb_close(follower);
+  rocksdb_close(db);
+  free(path);
+  free(beside);
+}
+
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* path = path_in(arguments[1], "stamped");
@@ -842,6 +988,9 @@ int main(int count, char** arguments) {
   logged(arguments[1], options);
   judged(arguments[1], options);
   written_beside(arguments[1], options);
+  of_one_name(arguments[1], options);
+  refused_by_name(arguments[1], options);
+  followed(arguments[1], options);
   refused_at_open(arguments[1], options);
 
   rocksdb_options_destroy(options);
