@@ -148,10 +148,13 @@ impl Chain {
             self.bytes.truncate(operand.start);
         }
         match self.operands.last() {
-            Some(operand) if operand.first <= last => Err(Error::corrupt(format!(
-                "operands {} to {} were folded with some that lie deeper, at {last}",
-                operand.first, operand.last
-            ))),
+            Some(operand) if operand.first <= last => {
+                let message = format!(
+                    "operands {} to {} were folded with some that lie deeper, at {last}",
+                    operand.first, operand.last
+                );
+                Err(Error::corrupt(message).of_order())
+            }
             _ => Ok(()),
         }
     }
@@ -189,7 +192,7 @@ impl Chain {
     }
 
     /// [`Chain::fold_operands`] for a merge that stores the value: by way of one operand that stands for the given ones, if the
-    /// operator wants it so and has one.
+    /// operator wants it so and has one. That it fails to make one is no reason to fail: it may know the value all the same.
     ///
     /// # Errors
     /// As [`Chain::fold`].
@@ -201,10 +204,8 @@ impl Chain {
         out: &mut Vec<u8>,
     ) -> Result<bool> {
         let mut joined = Vec::new();
-        if operands.len() < 2
-            || !operator.joins_first()
-            || !self.fold_partly(operator, key, operands, &mut joined)?
-        {
+        let joins = operands.len() > 1 && operator.joins_first();
+        if !joins || !matches!(self.fold_partly(operator, key, operands, &mut joined), Ok(true)) {
             return self.fold_operands(Some(operator), key, operands, out);
         }
         let start = out.len();

@@ -108,6 +108,14 @@ struct Inner {
     source: Option<std::io::Error>,
     cycle: Vec<WaitsFor>,
     oldest: Option<SeqNo>,
+    is_of_order: bool,
+}
+
+impl Inner {
+    fn new(kind: Kind, message: String) -> Self {
+        let (place, source, cycle, oldest) = (None, None, Vec::new(), None);
+        Inner { kind, message, place, source, cycle, oldest, is_of_order: false }
+    }
 }
 
 /// An error of the engine: a kind, a sentence, a place and a source. Cheap to clone and to pass on.
@@ -124,8 +132,7 @@ impl Error {
     /// Makes an error of `kind` that reads as `message`.
     #[cold]
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Error(Arc::new(Inner { kind, message, place: None, source: None, cycle: Vec::new(), oldest: None }))
+        Error(Arc::new(Inner::new(kind, message.into())))
     }
 
     /// The caller passed something that cannot be accepted; `message` names it and the remedy.
@@ -145,8 +152,7 @@ impl Error {
     pub fn deadlock(cycle: Vec<WaitsFor>) -> Self {
         let edges: Vec<_> = cycle.iter().map(WaitsFor::to_string).collect();
         let message = format!("deadlock: {}; run the transaction again", edges.join(", "));
-        let kind = Kind::Deadlock;
-        Error(Arc::new(Inner { kind, message, place: None, source: None, cycle, oldest: None }))
+        Error(Arc::new(Inner { cycle, ..Inner::new(Kind::Deadlock, message) }))
     }
 
     /// `what` was asked for and is no longer kept; `oldest` is the first change that is, where changes were asked for.
@@ -172,8 +178,7 @@ impl Error {
             std::io::ErrorKind::NotADirectory => Kind::Invalid,
             _ => Kind::Io,
         };
-        let (message, cycle) = (what.into(), Vec::new());
-        Error(Arc::new(Inner { kind, message, place: None, source: Some(source), cycle, oldest: None }))
+        Error(Arc::new(Inner { source: Some(source), ..Inner::new(kind, what.into()) }))
     }
 
     /// The same error with the file and byte offset at which it was seen.
@@ -196,11 +201,19 @@ impl Error {
         self.rebuild(|inner| inner.kind = kind)
     }
 
+    /// The same error, marked as one that was found by comparing keys: it says nothing of what is stored if what compares them
+    /// fails.
+    #[must_use]
+    pub fn of_order(self) -> Self {
+        self.rebuild(|inner| inner.is_of_order = true)
+    }
+
     fn rebuild(self, change: impl FnOnce(&mut Inner)) -> Self {
         let source = self.0.source.as_ref().map(clone_io);
-        let Inner { kind, message, place, cycle, oldest, .. } = &*self.0;
-        let (kind, message, place) = (*kind, message.clone(), place.clone());
-        let mut inner = Inner { kind, message, place, source, cycle: cycle.clone(), oldest: *oldest };
+        let Inner { kind, message, place, cycle, oldest, is_of_order, .. } = &*self.0;
+        let (kind, message, place, cycle) = (*kind, message.clone(), place.clone(), cycle.clone());
+        let (oldest, is_of_order) = (*oldest, *is_of_order);
+        let mut inner = Inner { kind, message, place, source, cycle, oldest, is_of_order };
         change(&mut inner);
         Error(Arc::new(inner))
     }
@@ -227,6 +240,12 @@ impl Error {
     #[must_use]
     pub fn oldest(&self) -> Option<SeqNo> {
         self.0.oldest
+    }
+
+    /// Whether it was found by comparing keys ([`Error::of_order`]).
+    #[must_use]
+    pub fn is_of_order(&self) -> bool {
+        self.0.is_of_order
     }
 
     /// File and offset, where the error is about stored bytes.

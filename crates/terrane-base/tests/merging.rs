@@ -81,6 +81,11 @@ impl MergeOperator for Brackets {
         if key == b"apart" {
             return Ok(false);
         }
+        if key == b"broken" {
+            out.extend_from_slice(b"half of it");
+            return Err(terrane_base::Error::invalid("these do not go together"));
+        }
+        assert!(key != b"panics", "no key of mine");
         out.extend_from_slice(&[b"(", &*operands.concat(), b")"].concat());
         Ok(true)
     }
@@ -101,6 +106,13 @@ fn an_operator_may_want_operands_joined_before_they_meet_the_value() {
     };
     assert_eq!(stored(&[two.clone(), one.clone(), base.clone()], b"k"), "in front 0(12)");
     assert_eq!(stored(&[two.clone(), one.clone(), base.clone()], b"apart"), "in front 012");
+    for key in [&b"broken"[..], b"panics"] {
+        assert_eq!(
+            stored(&[two.clone(), one.clone(), base.clone()], key),
+            "in front 012",
+            "a value needs no joined operand"
+        );
+    }
     assert_eq!(stored(&[two.clone(), base], b"k"), "in front 02");
     let order = KeyOrders::new().find("reverse").unwrap();
     let ordered = OperatorInOrder::new(Arc::new(Brackets), order);
