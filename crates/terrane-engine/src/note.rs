@@ -15,8 +15,8 @@ impl Engine {
     #[must_use]
     pub fn table_note(&self, table: &Table) -> Option<String> {
         let state = self.manifest.state();
-        let options = &state.tables.get(&table.id)?.options;
-        options.iter().find(|(name, _)| name == TABLE_NOTE).map(|(_, note)| note.clone())
+        let stored = state.tables.get(&table.id).filter(|stored| !stored.dropped)?;
+        stored.options.iter().find(|(name, _)| name == TABLE_NOTE).map(|(_, note)| note.clone())
     }
 
     /// Notes something with a table, in the place of what was noted before. Durable on return.

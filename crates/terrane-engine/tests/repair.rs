@@ -15,6 +15,8 @@ use terrane_base::env::Env;
 use terrane_base::{Error, Kind, TableId};
 use terrane_device::{Disk, MemDisk, OpenMode};
 use terrane_engine::{Bounds, Engine, RepairReport, repair_on};
+use terrane_format::manifest::{Edit, EditOp};
+use terrane_levels::Manifest;
 
 type Rows = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
@@ -230,4 +232,29 @@ fn a_missing_directory_loses_no_more_than_is_reported() {
         let is_whole = judge(&copy, &expected, &past, &format!("{name} missing"));
         assert!(!is_whole, "{name} is missing, and nothing was reported");
     }
+}
+
+#[test]
+fn a_note_stays_where_an_option_does_not() {
+    let disk = MemDisk::new();
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    let table = engine.create_table("other", &[]).unwrap();
+    engine.put(table.id, b"k", b"v", false).unwrap();
+    engine.flush().unwrap();
+    engine.set_table_note(&table, "of a program").unwrap();
+    engine.close().unwrap();
+    // As a later version may store it.
+    let (manifest, state) = Manifest::open(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    let mut options = state.table_named("other").unwrap().options.clone();
+    options.push(("of_another_version".into(), "1".into()));
+    manifest.append(&Edit { ops: vec![EditOp::SetOptions { id: table.id, options }] }).unwrap();
+    drop(manifest);
+    let (report, rows) = repaired(&disk, "an unknown option");
+    assert_eq!(report.losses.len(), 1, "{:?}", report.losses);
+    assert!(report.losses[0].error.message().contains("options are left out"), "{:?}", report.losses);
+    assert_eq!(rows["other"].len(), 1);
+    let engine = Engine::open_on(Arc::new(disk), Path::new(TARGET), &small_options(), Env::real()).unwrap();
+    let table = engine.catalog().require("other").unwrap();
+    assert_eq!(engine.table_note(&table).as_deref(), Some("of a program"));
+    engine.close().unwrap();
 }

@@ -1,6 +1,9 @@
 //! Notes with tables: what a program keeps there is there after every way to another opening.
 
-use terrane::{Db, Kind, Options, Result, TableOptions};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use terrane::{Comparator, Db, Functions, KeyOrders, Kind, Options, Result, TableOptions};
 
 fn noted(db: &Db, default: &str, own: &str) -> Result<()> {
     assert_eq!(db.default_table().note().as_deref(), Some(default));
@@ -42,6 +45,52 @@ fn a_note_stays_with_its_table() -> Result<()> {
     let own = db.table("own")?;
     assert_eq!(own.get(b"k")?.as_deref(), Some(&b"v"[..]));
     db.drop_table("own")?;
+    assert_eq!(own.note(), None, "of a table that was dropped");
     assert_eq!(own.set_note("gone").expect_err("it was dropped").kind(), Kind::NotFound);
     Ok(())
+}
+
+#[derive(Debug)]
+struct Backward;
+
+impl Comparator for Backward {
+    fn name(&self) -> &str {
+        "test.backward"
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        right.cmp(left)
+    }
+}
+
+#[test]
+fn a_repair_that_leaves_the_default_table_out_leaves_its_note_out() -> Result<()> {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let (path, without, with) =
+        (dir.path().join("data"), dir.path().join("without"), dir.path().join("with"));
+    let orders = KeyOrders::new().with_comparator(Arc::new(Backward))?;
+    let functions = Functions { orders, ..Functions::default() };
+    let mut options = Options::default();
+    options.set("key_order", "test.backward")?;
+    let db = Db::open_with_functions(&path, &options, functions.clone())?;
+    let plain = TableOptions::new().set("key_order", "bytewise")?;
+    db.create_table("own", &plain)?.set_note("of a table by bytes")?;
+    db.default_table().set_note("of rows that lie backwards")?;
+    db.put(b"k", b"v")?;
+    db.close()?;
+
+    let any = Functions { orders: KeyOrders::new().with_any(), ..Functions::default() };
+    let report = terrane::repair_with_functions(&path, &without, &Options::default(), any)?;
+    assert!(report.losses.iter().any(|loss| loss.table.as_deref() == Some("default")), "{:?}", report.losses);
+    let db = Db::open(&without)?;
+    assert_eq!((db.get(b"k")?, db.default_table().note()), (None, None));
+    assert_eq!(db.table("own")?.note().as_deref(), Some("of a table by bytes"));
+    db.close()?;
+
+    terrane::repair_with_functions(&path, &with, &options, functions.clone())?;
+    noted(
+        &Db::open_with_functions(&with, &options, functions)?,
+        "of rows that lie backwards",
+        "of a table by bytes",
+    )
 }

@@ -285,6 +285,11 @@ fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(Strin
     (kept.collect(), missing)
 }
 
+/// What was noted with a table of the old database.
+fn note_of(stored: &terrane_levels::Table) -> Option<&str> {
+    stored.options.iter().find(|(name, _)| name == TABLE_NOTE).map(|(_, note)| note.as_str())
+}
+
 impl Repair<'_> {
     fn make_tables(&mut self, state: &terrane_levels::State) -> Result<()> {
         let unordered = self.unordered.clone();
@@ -299,7 +304,9 @@ impl Repair<'_> {
             let (kept, missing) = kept_of(table, &self.target.functions);
             missing.into_iter().for_each(|error| self.report.lose(Some(&table.name), error));
             let mut options = table.options.clone();
-            options.retain(|(name, _)| !kept.iter().any(|(kept, _)| known_as(name) == kept));
+            options.retain(|(name, _)| {
+                name != TABLE_NOTE && !kept.iter().any(|(kept, _)| known_as(name) == kept)
+            });
             if let Some(at) = options.iter().position(|(name, _)| name == PREFIX_EXTRACTOR)
                 && let Err(error) = is_at_hand(PREFIX_EXTRACTOR, &options[at].1, &self.target.functions)
             {
@@ -316,16 +323,21 @@ impl Repair<'_> {
                 }
                 made => made?,
             };
+            // Apart from the options: it stays where one of them does not.
+            if let Some(note) = note_of(table) {
+                self.target.set_table_note(&made, note)?;
+            }
             self.tables.insert(table.id, made.id);
         }
         self.note_default(state)
     }
 
-    /// Gives the default table, which is there already, what was noted with the old one.
+    /// Gives the default table, which is there already, what was noted with the old one; not if that is left out: the note
+    /// is about its rows.
     fn note_default(&self, state: &terrane_levels::State) -> Result<()> {
-        let default = state.tables.values().find(|table| !table.dropped && table.name == DEFAULT_NAME);
-        let note = default.and_then(|table| table.options.iter().find(|(name, _)| name == TABLE_NOTE));
-        let Some((_, note)) = note else { return Ok(()) };
+        let mut tables = state.tables.values().filter(|table| !table.dropped);
+        let default = tables.find(|table| table.name == DEFAULT_NAME && !self.unordered.contains(&table.id));
+        let Some(note) = default.and_then(|table| note_of(table)) else { return Ok(()) };
         self.target.set_table_note(&*self.target.catalog.require(DEFAULT_NAME)?, note)
     }
 
