@@ -97,7 +97,31 @@ impl Transaction {
     }
 
     /// Whether everything is as the transaction saw it. Requires: it holds the locks, and is in the window.
+    ///
+    /// # Errors
+    /// `Conflict` or `TooOld` if not; `Poisoned` if a comparator has failed: what it said of ranges tells nothing.
     pub(in crate::txn) fn validate(&self, footprint: &Footprint) -> Result<()> {
+        let seen = self.look_at(footprint);
+        // After the look, and after fence and window were asked: whatever failed there is seen here.
+        self.check_comparators(footprint)?;
+        seen
+    }
+
+    /// Fails if a comparator of a table that was read or is written has failed.
+    fn check_comparators(&self, footprint: &Footprint) -> Result<()> {
+        let keys = self.reads.keys().chain(footprint.writes.iter()).map(|key| key.table);
+        let ranges = footprint.ranges.iter().chain(footprint.deletes.iter()).map(|range| range.table);
+        let mut last = None;
+        for table in keys.chain(ranges) {
+            // Keys of one table lie side by side.
+            if last.replace(table) != Some(table) {
+                self.engine.collation_of(table).check()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at(&self, footprint: &Footprint) -> Result<()> {
         let at = self.snapshot.as_ref().map(|snapshot| snapshot.seq());
         self.engine.validate(self.id, |look| {
             if let (Some(at), false) = (at, self.is_pessimistic()) {
