@@ -47,42 +47,41 @@ impl Engine {
     ///
     /// # Errors
     /// `Io` if the device refuses, `Cancelled` if the database closes. Damage is a finding, not an error; so is a comparator that
-    /// panics, of kind `Poisoned`.
+    /// panicked since the open, of kind `Poisoned`, once for each of its tables: nothing more is said of their order then, and while it still panics,
+    /// nothing of the blocks of an extent whose index it confuses.
     pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         let tables = self.catalog.all();
         // Pinned together: no extent that is looked at can go meanwhile.
         let trees: Vec<_> = tables.iter().map(|table| (table, table.pinned().tree)).collect();
         let all = trees.iter().map(|(_, tree)| tree.totals().bytes).sum();
-        if let Err(error) = self.manifest.state().check() {
-            let failed = tables.iter().find_map(|table| table.sense.collation().check().err());
-            report.findings.push(Finding { table: None, error: failed.unwrap_or(error) });
-        }
+        self.check_manifest(&mut report);
         for (table, tree) in &trees {
             report.tables += 1;
             if table.sense.collation().is_missing() {
                 report.unordered.push(table.name.clone());
             }
-            let mut found = |error| report.findings.push(Finding { table: Some(table.name.clone()), error });
-            if let Err(error) = tree.check() {
-                found(self.blamed(Some(table.id), error));
-            }
+            let mut found = Vec::new();
+            found.extend(tree.check().err());
             for extent in tree.places().flat_map(|(_, level)| level.iter()) {
                 for error in verify_extent(&extent.meta, &*self.store) {
                     if error.kind() == Kind::Io {
                         return Err(error);
                     }
-                    found(self.blamed(Some(table.id), error));
-                }
-                if table.sense.collation().check().is_err() {
-                    // What else is wrong in its order is no finding.
-                    break;
+                    found.push(error);
                 }
                 report.extents += 1;
                 report.entries += extent.meta.entries;
                 report.bytes += u64::from(extent.meta.bytes);
                 progress(report.bytes, all);
             }
+            if let Err(failed) = table.sense.collation().check() {
+                // Keys that seem to lie wrongly follow from that; whatever else was found does not.
+                found.retain(|error| !error.is_of_order());
+                found.push(failed);
+            }
+            let finding = |error| Finding { table: Some(table.name.clone()), error };
+            report.findings.extend(found.into_iter().map(finding));
         }
         self.check_segments(&mut report)?;
         self.check_history(&mut report)?;
@@ -91,6 +90,20 @@ impl Engine {
 }
 
 impl Engine {
+    /// Verifies the state that the manifest tells.
+    fn check_manifest(&self, report: &mut CheckReport) {
+        let state = self.manifest.state();
+        let Err(error) = state.check() else { return };
+        // Which table it is about: that a comparator failed is found with its own table.
+        let broken =
+            state.tables.values().find(|table| error.is_of_order() && table.extents.check().is_err());
+        let metas = broken.into_iter().flat_map(|table| table.extents.places());
+        let mut metas = metas.flat_map(|(_, level)| level.iter());
+        if metas.next().is_none_or(|meta| meta.collation.check().is_ok()) {
+            report.findings.push(Finding { table: None, error });
+        }
+    }
+
     /// Verifies the segments that take no more records.
     fn check_segments(&self, report: &mut CheckReport) -> Result<()> {
         // A segment that is trimmed meanwhile would look lost.

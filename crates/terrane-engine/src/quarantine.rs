@@ -4,7 +4,7 @@
 //! opened anew, and the picker goes on with everything else. A table that is hurt in this way flushes into overflow runs,
 //! which read nothing, so that writers go on. Whoever waits for the table's levels is told.
 
-use terrane_base::{Error, Kind, TableId};
+use terrane_base::{Error, TableId};
 
 use crate::check::Finding;
 use crate::engine::Engine;
@@ -59,13 +59,15 @@ impl Engine {
         })
     }
 
-    /// What an error of work on a table is: under a comparator that has failed, keys that lie wrongly are no damage.
+    /// What an error of work on a table is: under a comparator that has failed, keys that lie wrongly are no damage. Every other
+    /// error stays what it is.
     pub(crate) fn blamed(&self, table: Option<TableId>, error: Error) -> Error {
-        let is_of_order = matches!(error.kind(), Kind::Corrupt | Kind::Invalid);
-        let collation = table.filter(|_| is_of_order).map(|table| self.collation_of(table));
-        match collation.map(|collation| collation.check()) {
-            Some(Err(failed)) => failed.context(error.message().to_owned()),
-            _ => error,
+        let collation = table.filter(|_| error.is_of_order()).map(|table| self.collation_of(table));
+        let Some(Err(failed)) = collation.map(|collation| collation.check()) else { return error };
+        let failed = failed.context(error.message());
+        match error.place() {
+            Some(place) => failed.at(place.file.clone(), place.offset),
+            None => failed,
         }
     }
 

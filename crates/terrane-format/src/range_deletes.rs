@@ -120,7 +120,7 @@ impl Fragments {
             let is_behind =
                 |last: &Fragment| collation.lt(&fragment.start, &last.end) && !collation.is_missing();
             if fragments.last().is_some_and(is_behind) {
-                return Err(Error::corrupt("range deletes are out of order"));
+                return Err(Error::corrupt("range deletes are out of order").of_order());
             }
             fragments.push(fragment);
         }
@@ -185,7 +185,7 @@ fn decode_fragment(fields: &mut Fields<'_>, collation: &Collation) -> Result<Fra
     }
     let (start, end) = (fields.take(start_len)?.to_vec(), fields.take(end_len)?.to_vec());
     if collation.le(&end, &start) && !collation.is_missing() {
-        return Err(Error::corrupt("range delete of an empty range"));
+        return Err(Error::corrupt("range delete of an empty range").of_order());
     }
     // Not beyond what is there, whatever the number says.
     let mut seqs: Vec<SeqNo> = Vec::with_capacity(numbers.min(fields.rest().len() / 8));

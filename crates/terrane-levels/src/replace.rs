@@ -48,7 +48,8 @@ impl<E: HasMeta> Level<E> {
         if !gone_rest.is_empty() || !added_rest.is_empty() {
             return Err(Error::invalid(format!(
                 "extents that are added lie in no stretch of their level: order {collation:?} contradicts itself"
-            )));
+            ))
+            .of_order());
         }
         Ok((stretches, gone.iter().map(|&index| self.get(index).clone()).collect()))
     }
@@ -60,7 +61,8 @@ impl<E: HasMeta> Level<E> {
             let index = self.find(removal.smallest);
             let found = (index < self.len()).then(|| self.get(index).meta());
             if found.is_none_or(|meta| meta.id != removal.id || meta.smallest != removal.smallest) {
-                return Err(Error::invalid(format!("extent {} to be removed is not there", removal.id)));
+                let message = format!("extent {} to be removed is not there", removal.id);
+                return Err(Error::invalid(message).of_order());
             }
             gone.push(index);
         }
@@ -68,7 +70,7 @@ impl<E: HasMeta> Level<E> {
         match gone.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => {
                 let id = self.get(pair[0]).meta().id;
-                Err(Error::invalid(format!("extent {id} is to be removed twice")))
+                Err(Error::invalid(format!("extent {id} is to be removed twice")).of_order())
             }
             None => Ok(gone),
         }
@@ -199,11 +201,12 @@ pub(crate) fn check_order<E: HasMeta>(last: Option<&E>, item: &E) -> Result<()> 
     let meta = item.meta();
     let collation = &meta.collation;
     if collation.lt(top(meta), &meta.smallest) {
-        return Err(Error::invalid(format!("extent {} has a smallest key above its largest", meta.id)));
+        let message = format!("extent {} has a smallest key above its largest", meta.id);
+        return Err(Error::invalid(message).of_order());
     }
     match last.map(HasMeta::meta) {
         Some(last) if collation.le(&meta.smallest, top(last)) && !terrane_base::planted!(AcceptOverlap) => {
-            Err(Error::invalid(format!("extents {} and {} overlap", last.id, meta.id)))
+            Err(Error::invalid(format!("extents {} and {} overlap", last.id, meta.id)).of_order())
         }
         _ => Ok(()),
     }

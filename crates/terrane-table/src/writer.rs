@@ -313,7 +313,8 @@ impl ExtentWriter {
             "key {} does not come after {}: entries and blocks are added in internal order",
             terrane_format::dump::text(key),
             terrane_format::dump::text(&self.last_key)
-        )))
+        ))
+        .of_order())
     }
 
     fn block_offset(&self) -> Result<u32> {

@@ -350,7 +350,7 @@ impl<'a> Output<'a> {
 #[cold]
 fn out_of_order(collation: &Collation) -> Error {
     let failed = collation.check().err();
-    failed.unwrap_or_else(|| Error::corrupt("keys of the inputs are out of order"))
+    failed.unwrap_or_else(|| Error::corrupt("keys of the inputs are out of order").of_order())
 }
 
 impl Drop for Output<'_> {

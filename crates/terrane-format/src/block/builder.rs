@@ -316,4 +316,5 @@ fn out_of_order(entry: &Entry<'_>) -> Error {
         crate::dump::text(entry.key),
         entry.seq_kind
     ))
+    .of_order()
 }

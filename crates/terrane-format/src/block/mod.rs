@@ -217,7 +217,7 @@ impl<B: AsRef<[u8]>> Block<B> {
         cursor.seek_first(self);
         while let Some(entry) = cursor.entry(self) {
             if last_seq_kind.is_some_and(|last| !in_order(&self.collation, &last_key, last, entry)) {
-                return Err(Error::corrupt(format!("block entry {index} is out of order")));
+                return Err(Error::corrupt(format!("block entry {index} is out of order")).of_order());
             }
             last_key.clear();
             last_key.extend_from_slice(entry.key);

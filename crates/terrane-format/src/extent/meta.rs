@@ -297,7 +297,7 @@ impl ExtentMeta {
         if collation.is_missing() {
             return Ok(());
         }
-        let refuse = |why: &str| Err(Error::corrupt(format!("extent {}: {why}", self.id)));
+        let refuse = |why: &str| Err(Error::corrupt(format!("extent {}: {why}", self.id)).of_order());
         if collation.lt(&self.largest, &self.smallest) {
             return refuse("smallest key is greater than the largest");
         }

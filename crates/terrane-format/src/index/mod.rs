@@ -257,7 +257,7 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
             let (first, last) = (self.first_key(block), self.last_key(block));
             let is_behind = |left: &[u8], right: &[u8]| self.collation.lt(right, left);
             if last_key.is_some_and(|last| is_behind(last, first)) || is_behind(first, last) {
-                return Err(Error::corrupt(format!("index row {block}: keys are out of order")));
+                return Err(Error::corrupt(format!("index row {block}: keys are out of order")).of_order());
             }
             last_key = Some(last);
         }

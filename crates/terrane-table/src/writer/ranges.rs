@@ -13,7 +13,7 @@ impl ExtentWriter {
     pub fn add_range_delete(&mut self, fragment: Fragment) -> Result<()> {
         let overlaps = |last: &Fragment| self.collation.lt(&fragment.start, &last.end);
         if self.range_deletes.last().is_some_and(overlaps) {
-            return Err(Error::invalid("range deletes are added in order and do not overlap"));
+            return Err(Error::invalid("range deletes are added in order and do not overlap").of_order());
         }
         if self.range_deletes.is_empty() {
             self.range_bytes = TRAILER_BYTES;
