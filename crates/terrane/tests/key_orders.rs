@@ -277,5 +277,7 @@ mod border;
 #[path = "key_orders/comparators.rs"]
 mod comparators;
 
+#[path = "key_orders/distrust.rs"]
+mod distrust;
 #[path = "key_orders/failing.rs"]
 mod failing;
