@@ -189,6 +189,26 @@ impl KeyOrder for Marked {
     }
 }
 
+/// Keys whose order is not at hand, as they are kept.
+#[derive(Debug)]
+struct AsKept;
+
+impl KeyOrder for AsKept {
+    fn name(&self) -> &str {
+        "an order that is not at hand"
+    }
+
+    fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(key);
+        Ok(())
+    }
+
+    fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(encoded);
+        Ok(())
+    }
+}
+
 /// From the greatest key to the least. Each byte is inverted, which turns the order of bytes around; a longer key must come
 /// before its own beginning, so a key ends with two bytes that are greater than any that follow in it:
 ///

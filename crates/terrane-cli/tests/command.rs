@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use common::{Shell, people};
-use terrane::{Comparator, Db, Functions, KeyOrders, Options, TableOptions};
+use terrane::{Comparator, Db, Functions, KeyOrder, KeyOrders, Options, TableOptions};
 
 #[test]
 fn put_get_delete() {
@@ -327,6 +327,41 @@ fn make_ordered(path: &Path) {
     db.close().unwrap();
 }
 
+/// From the greatest key to the least, of keys of one length.
+#[derive(Debug)]
+struct Inverted;
+
+impl KeyOrder for Inverted {
+    fn name(&self) -> &str {
+        "test.inverted"
+    }
+
+    fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> terrane::Result<()> {
+        out.extend(key.iter().map(|byte| !byte));
+        Ok(())
+    }
+
+    fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> terrane::Result<()> {
+        self.encode(encoded, out)
+    }
+}
+
+#[test]
+fn what_missing_functions_order_is_checked_whole() {
+    let shell = Shell::new();
+    let orders = KeyOrders::new().with(Arc::new(Inverted)).unwrap();
+    let functions = Functions { orders, ..Functions::default() };
+    let db = Db::open_with_functions(shell.path("db"), &Options::default(), functions).unwrap();
+    let own = TableOptions::new().set("key_order", "test.inverted").unwrap();
+    let table = db.create_table("inverted", &own).unwrap();
+    (0..300u32).for_each(|number| table.put(&number.to_be_bytes(), b"v").unwrap());
+    db.flush().unwrap();
+    db.close().unwrap();
+    let checked = shell.ok("check db");
+    assert!(checked.contains(": 0 findings") && !checked.contains("not checked"), "{checked}");
+    shell.fails("check db -o read_only=false", 2, &["read_only=false", "only reads"]);
+}
+
 #[test]
 fn what_a_missing_comparator_orders_is_checked_but_for_its_order_and_left_out_of_a_repair() {
     let shell = Shell::new();
@@ -345,15 +380,20 @@ fn what_a_missing_comparator_orders_is_checked_but_for_its_order_and_left_out_of
     shell.fails("get new k7 --table lengths", 1, &["lengths"]);
     assert!(shell.ok("check new").contains(": 0 findings"));
 
-    // A block of the table is damaged: that is found without its order.
-    let mut files = std::fs::read_dir(shell.path("db/data")).unwrap().map(|entry| entry.unwrap().path());
-    let damaged = files.find_map(|path| {
-        let mut bytes = std::fs::read(&path).ok()?;
-        let at = bytes.windows(3).position(|window| window == b"k9\0")?;
-        bytes[at] ^= 1;
-        std::fs::write(&path, bytes).ok()
-    });
-    damaged.expect("keys of the table have a mark");
+    // Blocks of the table are damaged, in slots that are free again, too: that is found without its order.
+    let mut damaged = 0;
+    for entry in std::fs::read_dir(shell.path("db/data")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        for at in 0..bytes.len().saturating_sub(3) {
+            if bytes[at..].starts_with(b"k9\0") {
+                bytes[at] ^= 1;
+                damaged += 1;
+            }
+        }
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert!(damaged > 0, "keys of the table have a mark");
     let check = shell.run("check db");
     let found = String::from_utf8(check.stdout).unwrap();
     assert_eq!(check.status.code(), Some(3), "{found}");

@@ -70,6 +70,8 @@ pub struct TableSettings {
     pub merge_operator: OperatorName,
     /// How keys are ordered.
     pub key_order: OrderName,
+    /// Whether they were stored as ordered by a comparator.
+    pub is_by_comparator: bool,
     /// How long what is written lives, at first.
     pub time_to_live: TimeToLive,
     /// Whose prefixes filters hold, at first.
@@ -106,6 +108,7 @@ impl TableSettings {
             memtable_filter: options.memtable_filter,
             merge_operator: options.merge_operator,
             key_order: options.key_order,
+            is_by_comparator: overrides.iter().any(|(name, _)| name == COMPARATOR),
             time_to_live: options.time_to_live,
             prefix_extractor: options.prefix_extractor,
             skipped_versions_max: options.skipped_versions_max,
@@ -123,7 +126,9 @@ impl TableSettings {
         clock: &Arc<dyn Clock>,
     ) -> Result<Arc<Sense>> {
         let of_table = |error: Error| error.context(format!("table {name:?}"));
-        let order = self.key_order.get().map(|name| functions.orders.find(name)).transpose();
+        let orders = &functions.orders;
+        let find = |name| if self.is_by_comparator { orders.find(name) } else { orders.find_encoding(name) };
+        let order = self.key_order.get().map(find).transpose();
         let order = order.map_err(of_table)?;
         let operator = self.merge_operator.get().map(|name| functions.operators.find(name)).transpose();
         let operator = operator.map_err(of_table)?.map(|operator| match &order {

@@ -17,7 +17,9 @@ use std::path::Path;
 
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, OpenMode};
-use terrane_format::manifest::file::{CURRENT_BYTES_MAX, Current, FileHeader, file_name, parse_file_name};
+use terrane_format::manifest::file::{
+    CURRENT_BYTES_MAX, Current, FileHeader, MAGIC, file_name, parse_file_name,
+};
 
 use crate::manifest::set_current;
 
@@ -89,6 +91,10 @@ fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str, others: Others) -> Re
             None => Ok(()),
         },
         _ => match parse_file_name(name) {
+            Some(_) if is_of_another(disk, &dir.join(name))? => Err(Error::invalid(format!(
+                "{} has {name} of another program, a name that a database needs: choose another directory",
+                dir.display()
+            ))),
             Some(FIRST_FILE) => Ok(()),
             Some(_) => orphan(name.to_owned()),
             None if others == Others::Stay => Ok(()),
@@ -98,6 +104,15 @@ fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str, others: Others) -> Re
             ))),
         },
     }
+}
+
+/// Whether a file with the name of a manifest begins as none does: an unfinished creation leaves the beginning of one, or nothing.
+fn is_of_another(disk: &dyn Disk, path: &Path) -> Result<bool> {
+    let file = disk.open(path, OpenMode::Read, false)?;
+    let mut head = [0; MAGIC.len()];
+    let len = (file.len()? as usize).min(head.len());
+    file.read_at(0, &mut head[..len])?;
+    Ok(head[..len] != MAGIC[..len] && head.iter().any(|byte| *byte != 0))
 }
 
 /// Makes `dir` and its parents, if they are missing, durably. To be called before the directory is locked.
@@ -156,6 +171,9 @@ pub(crate) fn finish(disk: &dyn Disk, dir: &Path, header: &FileHeader) -> Result
 pub(crate) fn clean(disk: &dyn Disk, dir: &Path, current: u32) -> Result<()> {
     for name in disk.list(dir)? {
         let stale = parse_file_name(&name).is_some_and(|number| number != current);
+        if stale && is_of_another(disk, &dir.join(&name))? {
+            continue;
+        }
         if stale || name == CURRENT_NEW {
             remove_if_there(disk, &dir.join(name))?;
         }
@@ -187,7 +205,7 @@ pub(crate) fn read_current(disk: &dyn Disk, dir: &Path) -> Result<Current> {
 
 #[cold]
 fn no_database(disk: &dyn Disk, dir: &Path) -> Error {
-    match inspect(disk, dir, Others::Refused) {
+    match inspect(disk, dir, Others::Stay) {
         Err(error) => error,
         Ok(_) => Error::new(Kind::NotFound, format!("there is no database in {}", dir.display())),
     }

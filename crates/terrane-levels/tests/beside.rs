@@ -24,6 +24,21 @@ fn a_database_is_made_beside_them_if_they_may_stay() {
 }
 
 #[test]
+fn a_manifest_of_another_program_stays() {
+    let disk = MemDisk::new();
+    disk.create_dir(dir()).unwrap();
+    write_file(&disk, &dir().join("MANIFEST-000001"), b"\x56\xf9\xb8\xf8\x1c\0\x01leveldb");
+    let error =
+        Manifest::create_beside(Arc::new(disk.clone()), dir(), &env(), vec![], Others::Stay).map(drop);
+    let error = error.unwrap_err();
+    assert!(
+        error.kind() == Kind::Invalid && error.message().contains("MANIFEST-000001 of another"),
+        "{error}"
+    );
+    assert!(disk.exists(&dir().join("MANIFEST-000001")).unwrap(), "it stays");
+}
+
+#[test]
 fn a_database_that_lost_its_current_is_none_of_them() {
     let disk = MemDisk::new();
     disk.create_dir(&dir().join("journal")).unwrap();

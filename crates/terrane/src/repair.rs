@@ -31,11 +31,11 @@ pub fn repair(source: impl AsRef<Path>, target: impl AsRef<Path>, options: &Opti
 }
 
 /// [`repair`] of a database whose tables name functions that are not built in. Without the order of its keys a table is not
-/// repaired. A merge operator or prefix extractor that is missing is a loss of the report: the table has none in the new database, and
+/// repaired: with [`KeyOrders::with_any`](crate::KeyOrders::with_any) it is left out, as a loss. A merge operator or prefix extractor that is missing is a loss of the report: the table has none in the new database, and
 /// operands that are brought over cannot be read there.
 ///
 /// # Errors
-/// As [`repair`], and `Invalid` for a table whose key order is not at hand.
+/// As [`repair`], and `Invalid` for a table whose key order is not at hand, unless any is taken.
 pub fn repair_with_functions(
     source: impl AsRef<Path>,
     target: impl AsRef<Path>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{BYTEWISE, KeyOrder, Marked, Order, REVERSE, Reverse};
+use super::{AsKept, BYTEWISE, KeyOrder, Marked, Order, REVERSE, Reverse};
 use crate::merge_operator::check_name;
 use crate::sync::Mutex;
 use crate::{Collation, Comparator, Error, Result};
@@ -128,6 +128,25 @@ impl KeyOrders {
             }
         };
         Ok(Arc::new(Order { name: name.to_owned(), function, collation }))
+    }
+
+    /// The order with this name of a table that was made with functions that encode and decode. Where none is at hand and any is
+    /// taken ([`KeyOrders::with_any`]), its keys are seen as they are kept, which is in their order.
+    ///
+    /// # Errors
+    /// As [`KeyOrders::find`].
+    pub fn find_encoding(&self, name: &str) -> Result<Arc<Order>> {
+        if self.takes_any && !self.has(name) {
+            let (name, collation) = (name.to_owned(), Collation::BYTES);
+            return Ok(Arc::new(Order { name, function: Arc::new(AsKept), collation }));
+        }
+        self.find(name)
+    }
+
+    /// Whether a table is taken whose order is not at hand.
+    #[must_use]
+    pub fn takes_any(&self) -> bool {
+        self.takes_any
     }
 
     /// The same orders for another opening: what is known of comparators that failed in this one is forgotten.

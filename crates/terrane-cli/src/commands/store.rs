@@ -46,7 +46,15 @@ pub(super) fn open(engine: &Engine, path: &Path, access: Access) -> Result<Db, F
 
 /// Opens the database in `path` for reading, also where tables have orders of keys that are not at hand.
 pub(super) fn open_any(engine: &Engine, path: &Path) -> Result<Db, Failure> {
-    Ok(Db::open_with_functions(path, &options(engine, Access::Read)?, any_order())?)
+    let options = options(engine, Access::Read)?;
+    if !options.read_only {
+        // Keys in any order are not to be written.
+        return Err(Failure::new(
+            Code::Usage,
+            "option read_only=false: this command only reads; leave it out",
+        ));
+    }
+    Ok(Db::open_with_functions(path, &options, any_order())?)
 }
 
 /// No functions, and whatever the order of keys of a table is.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use terrane_base::key_order::BYTEWISE;
+use terrane_base::key_order::{BYTEWISE, REVERSE};
 use terrane_base::{Error, Functions, Result, TableId};
+use terrane_format::external::COMPARATOR;
 use terrane_levels::{State, Table};
 
 use super::{Loss, Repair};
@@ -22,12 +23,22 @@ pub(super) fn order_of(table: &Table) -> &str {
 pub(super) fn unordered_of(state: &State, functions: &Functions) -> Result<BTreeSet<TableId>> {
     let mut unordered = BTreeSet::new();
     for table in state.tables.values().filter(|table| !table.dropped) {
-        let order = order_of(table);
-        if !functions.orders.has(order) {
-            let found = functions.orders.find(order);
-            found.map_err(|error| error.context(format!("table {:?}", table.name)))?;
-            unordered.insert(table.id);
+        let (order, orders) = (order_of(table), &functions.orders);
+        let is_comparator = table.options.iter().any(|(name, _)| name == COMPARATOR);
+        // One of the other kind under that name would take keys for what they are not.
+        let is_of_kind =
+            [BYTEWISE, REVERSE].contains(&order) || is_comparator != orders.collation(order).is_missing();
+        if orders.has(order) && is_of_kind {
+            continue;
         }
+        if !orders.takes_any() {
+            let of_table = |error: Error| error.context(format!("table {:?}", table.name));
+            orders.find(order).map_err(of_table)?;
+            return Err(of_table(Error::invalid(format!(
+                "its key order {order:?} is a comparator where functions that encode keys are given, or the other way round"
+            ))));
+        }
+        unordered.insert(table.id);
     }
     Ok(unordered)
 }

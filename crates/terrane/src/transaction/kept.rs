@@ -100,7 +100,12 @@ impl<V> KeyMap<V> {
     pub(crate) fn iter(&self) -> Rows<'_, V> {
         match self {
             KeyMap::Bytes(map) => Rows::Bytes(map.range::<[u8], _>(..)),
-            KeyMap::Compared(map, _) => Rows::compared(map.iter()),
+            KeyMap::Compared(map, collation) => Rows::Ahead(Ahead {
+                rows: map.range::<dyn Placed, _>(..),
+                upper: Bound::Unbounded,
+                collation,
+                is_over: false,
+            }),
         }
     }
 
@@ -108,18 +113,17 @@ impl<V> KeyMap<V> {
     pub(crate) fn range(&self, bounds: &Bounds) -> Rows<'_, V> {
         let ends = || (as_slice(&bounds.lower), as_slice(&bounds.upper));
         match self {
-            KeyMap::Bytes(_) if is_empty(bounds) => Rows::Compared(Vec::new().into_iter()),
+            KeyMap::Bytes(_) if is_empty(bounds) => Rows::Found(Vec::new().into_iter()),
             KeyMap::Bytes(map) => Rows::Bytes(map.range::<[u8], _>(ends())),
             KeyMap::Compared(map, collation) => {
-                let (lower, upper) = ends();
-                let places = lower.map(|key| (key, collation));
+                let places = as_slice(&bounds.lower).map(|key| (key, collation));
                 let from: Bound<&dyn Placed> = match &places {
                     Bound::Included(place) => Bound::Included(place),
                     Bound::Excluded(place) => Bound::Excluded(place),
                     Bound::Unbounded => Bound::Unbounded,
                 };
-                let behind = map.range::<dyn Placed, _>((from, Bound::Unbounded));
-                Rows::compared(behind.take_while(|(kept, _)| collation.is_below(&kept.key, upper)))
+                let rows = map.range::<dyn Placed, _>((from, Bound::Unbounded));
+                Rows::Ahead(Ahead { rows, upper: bounds.upper.clone(), collation, is_over: false })
             }
         }
     }
@@ -145,13 +149,27 @@ pub(crate) fn is_empty(bounds: &Bounds) -> bool {
 /// Keys with what they have, in order, from both ends.
 pub(crate) enum Rows<'m, V> {
     Bytes(btree_map::Range<'m, Vec<u8>, V>),
-    /// Found before: a map that is asked from one end gives them from that end.
-    Compared(std::vec::IntoIter<(&'m [u8], &'m V)>),
+    /// From the front one by one, up to where the range ends.
+    Ahead(Ahead<'m, V>),
+    /// Found before: what was asked for from the back has its end found from the front.
+    Found(std::vec::IntoIter<(&'m [u8], &'m V)>),
 }
 
-impl<'m, V> Rows<'m, V> {
-    fn compared(rows: impl Iterator<Item = (&'m Kept, &'m V)>) -> Self {
-        Rows::Compared(rows.map(|(kept, value)| (&kept.key[..], value)).collect::<Vec<_>>().into_iter())
+/// What lies behind the beginning of a range, under a comparator.
+pub(crate) struct Ahead<'m, V> {
+    rows: btree_map::Range<'m, Kept, V>,
+    upper: Bound<Vec<u8>>,
+    collation: &'m Collation,
+    is_over: bool,
+}
+
+impl<'m, V> Iterator for Ahead<'m, V> {
+    type Item = (&'m [u8], &'m V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (kept, value) = self.rows.next().filter(|_| !self.is_over)?;
+        self.is_over = !self.collation.is_below(&kept.key, as_slice(&self.upper));
+        (!self.is_over).then_some((&kept.key[..], value))
     }
 }
 
@@ -161,16 +179,22 @@ impl<'m, V> Iterator for Rows<'m, V> {
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Rows::Bytes(rows) => rows.next().map(|(key, value)| (&key[..], value)),
-            Rows::Compared(rows) => rows.next(),
+            Rows::Ahead(rows) => rows.next(),
+            Rows::Found(rows) => rows.next(),
         }
     }
 }
 
 impl<V> DoubleEndedIterator for Rows<'_, V> {
     fn next_back(&mut self) -> Option<Self::Item> {
+        if let Rows::Ahead(rows) = self {
+            let found: Vec<_> = rows.collect();
+            *self = Rows::Found(found.into_iter());
+        }
         match self {
             Rows::Bytes(rows) => rows.next_back().map(|(key, value)| (&key[..], value)),
-            Rows::Compared(rows) => rows.next_back(),
+            Rows::Found(rows) => rows.next_back(),
+            Rows::Ahead(_) => unreachable!("collected above"),
         }
     }
 }
