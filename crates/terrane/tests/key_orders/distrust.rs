@@ -1,5 +1,7 @@
 //! What a comparator that failed says is not believed, and hides nothing.
 
+#![allow(clippy::disallowed_methods, reason = "one damages files of its own")]
+
 use std::sync::atomic::Ordering as Memory;
 
 use terrane::{Db, Isolation, Kind, Sync, TransactionOptions};
