@@ -171,9 +171,6 @@ pub(crate) fn finish(disk: &dyn Disk, dir: &Path, header: &FileHeader) -> Result
 pub(crate) fn clean(disk: &dyn Disk, dir: &Path, current: u32) -> Result<()> {
     for name in disk.list(dir)? {
         let stale = parse_file_name(&name).is_some_and(|number| number != current);
-        if stale && is_of_another(disk, &dir.join(&name))? {
-            continue;
-        }
         if stale || name == CURRENT_NEW {
             remove_if_there(disk, &dir.join(name))?;
         }

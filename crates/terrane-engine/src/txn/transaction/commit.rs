@@ -111,11 +111,12 @@ impl Transaction {
     fn check_comparators(&self, footprint: &Footprint) -> Result<()> {
         let keys = self.reads.keys().chain(footprint.writes.iter()).map(|key| key.table);
         let ranges = footprint.ranges.iter().chain(footprint.deletes.iter()).map(|range| range.table);
-        let mut last = None;
+        // Keys are ordered by their hashes: those of several tables lie mixed.
+        let (mut last, mut checked) = (None, Vec::new());
         for table in keys.chain(ranges) {
-            // Keys of one table lie side by side.
-            if last.replace(table) != Some(table) {
+            if last != Some(table) && !checked.contains(&table) {
                 self.engine.collation_of(table).check()?;
+                checked.extend(last.replace(table));
             }
         }
         Ok(())
