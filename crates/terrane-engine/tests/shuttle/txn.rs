@@ -1,5 +1,7 @@
 //! The modules that are explored.
 
+#[path = "../../src/txn/compared.rs"]
+pub(crate) mod compared;
 #[path = "../../src/txn/expiry.rs"]
 pub(crate) mod expiry;
 #[path = "../../src/txn/fences.rs"]
