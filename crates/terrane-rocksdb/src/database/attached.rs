@@ -18,6 +18,8 @@ use crate::objects::{Cache, Options, Statistics, User, moment};
 pub(crate) struct Attached {
     /// The primary, if this is a secondary.
     pub(super) follower: Option<Follower>,
+    /// How often manual compactions were disabled beyond how often they were enabled.
+    manual_disabled: Mutex<i64>,
     pub(super) statistics: Option<Arc<Statistics>>,
     pub(super) is_in_memory: bool,
     pub(super) keeps_identity: bool,
@@ -139,6 +141,18 @@ impl Database {
     /// The options of the whole database; nobody else changes or stores them meanwhile.
     pub(super) fn lock_options(&self) -> MutexGuard<'_, Options> {
         self.attached.options.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Disables manual compactions, or enables them again. As in RocksDB each undoes one of the other, whichever comes first.
+    pub(super) fn switch_manual(&self, disable: bool) {
+        let mut disabled = self.attached.manual_disabled.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_held = *disabled > 0;
+        *disabled += if disable { 1 } else { -1 };
+        match (was_held, *disabled > 0) {
+            (false, true) => self.db.hold_range_compactions(),
+            (true, false) => self.db.allow_range_compactions(),
+            _ => {}
+        }
     }
 
     /// Refuses what is held back, in RocksDB's words.

@@ -207,13 +207,13 @@ export! {
 
     fn rocksdb_disable_manual_compaction(database: Option<&Database>) {
         if let Some(database) = database {
-            database.db.hold_range_compactions();
+            database.switch_manual(true);
         }
     }
 
     fn rocksdb_enable_manual_compaction(database: Option<&Database>) {
         if let Some(database) = database {
-            database.db.allow_range_compactions();
+            database.switch_manual(false);
         }
     }
 
