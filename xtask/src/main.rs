@@ -14,6 +14,8 @@ usage: cargo xtask COMMAND
                   renews the crate map of ARCHITECTURE.md and docs/unsafe.md
   test            every test: unit, integration and doc tests, schedule exploration, a few planted bugs,
                   benches once each
+  cases [NUMBER]  the property tests on NUMBER other cases each (5000), from a seed that it prints;
+                  `test` draws the same cases in every run
   docs            build the documentation, warnings refused
   abi [--write]   RocksDB's C interface: stubs, header and page follow crates/terrane-rocksdb/abi.toml
   install-librocksdb PREFIX [--from LIBRARY | --features LIST]  lay RocksDB's C interface out with
@@ -40,6 +42,11 @@ fn main() -> ExitCode {
         ["tidy"] => xtask::tidy::run(root, false),
         ["tidy", "--write"] => xtask::tidy::run(root, true),
         ["test"] => xtask::suites::test(root),
+        ["cases"] => xtask::suites::cases(root, 5000),
+        ["cases", number] => match number.parse() {
+            Ok(number) => xtask::suites::cases(root, number),
+            Err(_) => return usage(),
+        },
         ["docs"] => xtask::suites::docs(root),
         ["abi"] => xtask::abi::run(root, false),
         ["abi", "--write"] => xtask::abi::run(root, true),

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::tree::Tree;
 
@@ -16,7 +16,7 @@ pub struct Step {
     /// Arguments of `cargo`.
     pub arguments: Vec<String>,
     /// Variables set for it.
-    pub variables: Vec<(&'static str, &'static str)>,
+    pub variables: Vec<(&'static str, String)>,
     /// The most time it may take where nobody watches.
     pub limit: Duration,
 }
@@ -63,7 +63,7 @@ pub fn ci_parts(root: &Path) -> Result<(), String> {
 
 fn docs_step() -> Step {
     let mut step = Step::new("documentation", 20, "doc --workspace --no-deps");
-    step.variables.push(("RUSTDOCFLAGS", "-D warnings"));
+    step.variables.push(("RUSTDOCFLAGS", "-D warnings".to_owned()));
     step
 }
 
@@ -84,6 +84,45 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
         steps.push(Step::new("benchmark, once", 10, &format!("test {bench} -- --test")));
     }
     steps
+}
+
+/// The property tests on other cases than those of [`test()`], which are the same in every run (`.cargo/config.toml`):
+/// `number` for each property, from a seed that the clock gives and that is printed.
+///
+/// # Errors
+/// Names the first step that failed.
+pub fn cases(root: &Path, number: u32) -> Result<(), String> {
+    let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|why| why.to_string())?;
+    let seed = since.as_nanos() as u64;
+    println!("xtask: {number} cases of each property, PROPTEST_RNG_SEED={seed}");
+    run(root, &case_steps(&tree, number, seed))
+}
+
+/// The steps of [`cases()`] for a tree: every test target of its crates that has a property.
+#[must_use]
+pub fn case_steps(tree: &Tree, number: u32, seed: u64) -> Vec<Step> {
+    let variables = [("PROPTEST_CASES", number.to_string()), ("PROPTEST_RNG_SEED", seed.to_string())];
+    let with_properties = tree.rust_files().filter(|(_, text)| text.contains("proptest! {"));
+    let mut targets: Vec<String> = with_properties.filter_map(|(path, _)| target_arguments(path)).collect();
+    targets.dedup();
+    let step = |target: &String| {
+        let mut step = Step::new("properties", 120, &format!("test {target}"));
+        step.variables.extend_from_slice(&variables);
+        step
+    };
+    targets.iter().map(step).collect()
+}
+
+fn target_arguments(path: &str) -> Option<String> {
+    match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["crates", package, "tests", file] => {
+            Some(format!("-p {package} --test {}", file.strip_suffix(".rs")?))
+        }
+        ["crates", package, "tests", target, ..] => Some(format!("-p {package} --test {target}")),
+        ["crates", package, "src", ..] => Some(format!("-p {package} --lib")),
+        _ => None,
+    }
 }
 
 fn bench_arguments(path: &str) -> Option<String> {
@@ -114,7 +153,10 @@ fn run(root: &Path, steps: &[Step]) -> Result<(), String> {
 fn run_step(root: &Path, step: &Step) -> Result<ExitStatus, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(&step.arguments).envs(step.variables.iter().copied()).current_dir(root);
+    command
+        .args(&step.arguments)
+        .envs(step.variables.iter().map(|(name, value)| (name, value)))
+        .current_dir(root);
     if std::io::stdin().is_terminal() {
         // Somebody watches and can interrupt; a process group of its own would not hear the key.
         return command.status().map_err(|why| format!("cannot run cargo: {why}"));

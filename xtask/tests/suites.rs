@@ -25,6 +25,22 @@ fn the_test_suite_finds_explorations_and_benches() {
 }
 
 #[test]
+fn properties_are_found_in_modules_and_test_targets() {
+    let property = "proptest! {";
+    let tree = Tree::of([
+        ("crates/low/tests/model.rs", property),
+        ("crates/low/tests/whole/part.rs", property),
+        ("crates/low/src/cache/tests.rs", property),
+        ("crates/low/tests/plain.rs", ""),
+    ]);
+    let steps = suites::case_steps(&tree, 7, 9);
+    let commands: Vec<String> = steps.iter().map(|step| step.arguments.join(" ")).collect();
+    assert_eq!(commands, ["test -p low --lib", "test -p low --test model", "test -p low --test whole"]);
+    let variables = [("PROPTEST_CASES", "7".to_owned()), ("PROPTEST_RNG_SEED", "9".to_owned())];
+    assert!(steps.iter().all(|step| step.variables == variables));
+}
+
+#[test]
 fn a_step_beyond_its_limit_is_ended_with_all_that_it_started() {
     let mut command = Command::new("sh");
     // The pipe closes when the last process that holds it has gone.
