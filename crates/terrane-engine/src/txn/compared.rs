@@ -13,6 +13,9 @@ use terrane_base::{Collation, SeqNo};
 use crate::scan::Bounds;
 use crate::txn::window::remove_if;
 
+/// What a key takes here beside its bytes, which the window shares: its entry, and its part of the map's nodes.
+const KEY_BYTES: u64 = (size_of::<(Placed, SeqNo)>() * 3 / 2) as u64;
+
 /// A key where the comparator puts it.
 #[derive(Debug)]
 struct Placed {
@@ -52,6 +55,11 @@ pub(super) struct Compared {
 impl Compared {
     pub(super) fn new(collation: &Collation) -> Self {
         Compared { collation: collation.clone(), keys: BTreeMap::new(), commits: 0 }
+    }
+
+    /// Memory that it takes, about.
+    pub(super) fn bytes(&self) -> u64 {
+        self.keys.len() as u64 * KEY_BYTES
     }
 
     #[cfg(test)]

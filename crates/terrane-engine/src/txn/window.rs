@@ -30,7 +30,8 @@ use crate::txn::compared::Compared;
 use crate::txn::locks::{LockKey, Patience, Refusal};
 use crate::txn::range::{KeyRange, Place};
 
-/// What a noted key takes beside its bytes: an entry of each map, the key's header, and its part of their nodes.
+/// What a noted key takes beside its bytes: an entry of each map but those of comparators, the key's header, and its part of
+/// their nodes.
 const KEY_OVERHEAD_BYTES: u64 = 176;
 
 /// What a commit writes and what it has scanned.
@@ -90,6 +91,7 @@ struct Inner {
     sorted_commits: usize,
     /// Tables that a comparator orders, once a range of them was looked up: their keys in its order.
     compared: BTreeMap<TableId, Compared>,
+    /// What is noted takes, but for `compared`.
     bytes: u64,
     /// Positions of living transactions, and how many have each.
     readers: BTreeMap<SeqNo, u64>,
@@ -225,7 +227,7 @@ impl Inner {
         let seen = self.readers.keys().next().copied().unwrap_or(SeqNo::MAX);
         while let Some((seq, _)) = self.order.front() {
             let is_seen = *seq <= seen;
-            if !is_seen && self.bytes <= bytes_max {
+            if !is_seen && self.held_bytes() <= bytes_max {
                 break;
             }
             let (seq, keys) = self.order.pop_front().expect("there is a front");
@@ -251,11 +253,19 @@ impl Inner {
     }
 
     fn cut_compared(&mut self, seq: SeqNo, keys: &[LockKey]) {
-        for (table, compared) in self.compared.iter_mut().filter(|(_, compared)| compared.commits > 0) {
-            compared.commits -= 1;
-            let own = keys.iter().filter(|key| key.table == *table);
-            own.for_each(|key| compared.forget(&key.key, seq));
+        if self.compared.is_empty() {
+            return;
         }
+        for key in keys {
+            let own = self.compared.get_mut(&key.table).filter(|compared| compared.commits > 0);
+            own.into_iter().for_each(|compared| compared.forget(&key.key, seq));
+        }
+        self.compared.values_mut().for_each(|compared| compared.commits = compared.commits.saturating_sub(1));
+    }
+
+    /// Memory that the window takes, about.
+    fn held_bytes(&self) -> u64 {
+        self.bytes + self.compared.values().map(Compared::bytes).sum::<u64>()
     }
 
     fn unregister(&mut self, at: SeqNo) {
@@ -377,7 +387,7 @@ impl Window {
 
     fn tidy(&self, inner: &mut Inner) {
         inner.cut(self.bytes_max.load(Ordering::Relaxed));
-        self.bytes.store(inner.bytes, Ordering::Relaxed);
+        self.bytes.store(inner.held_bytes(), Ordering::Relaxed);
     }
 }
 

@@ -159,6 +159,10 @@ fn under_a_comparator_a_range_is_looked_up_in_its_order_and_among_its_keys() {
     let asked = counting.0.load(Ordering::Relaxed) - before;
     assert!(asked < 100 * 100, "{asked} comparisons for a hundred ranges of four keys among 2,000");
 
+    let held = window.inner.lock().held_bytes();
+    let noted = window.inner.lock().bytes;
+    assert!(held >= noted + 2000 * 40, "keys in a comparator's order count: {held}, of them {noted} noted");
+
     // What is cut goes from here as well, and what came later stays.
     window.register(|| (SeqNo(3), ()));
     window.unregister(SeqNo(1));
