@@ -80,8 +80,10 @@ pub fn inspect(disk: &dyn Disk, dir: &Path, others: Others) -> Result<Contents> 
 /// Accepts a name that an unfinished creation leaves.
 fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str, others: Others) -> Result<()> {
     let orphan = |what: String| {
-        let message =
-            format!("{CURRENT} is missing, but there is {what}: restore the database from a backup");
+        let message = format!(
+            "{CURRENT} is missing, but there is {what}: restore the database from a backup, or choose another directory if \
+             that is another program's"
+        );
         Err(Error::corrupt(message).at(dir.join(CURRENT).display().to_string(), 0))
     };
     match name {
