@@ -1,5 +1,6 @@
 //! The suites: each a list of steps that run in order, stop at the first failure and say how long they took.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -99,28 +100,25 @@ pub fn cases(root: &Path, number: u32) -> Result<(), String> {
     run(root, &case_steps(&tree, number, seed))
 }
 
-/// The steps of [`cases()`] for a tree: every test target of its crates that has a property.
+/// The steps of [`cases()`] for a tree: one, with every test target that has a property. Of the whole workspace, so that
+/// what [`test()`] has built serves.
 #[must_use]
 pub fn case_steps(tree: &Tree, number: u32, seed: u64) -> Vec<Step> {
-    let variables = [("PROPTEST_CASES", number.to_string()), ("PROPTEST_RNG_SEED", seed.to_string())];
     let with_properties = tree.rust_files().filter(|(_, text)| text.contains("proptest! {"));
-    let mut targets: Vec<String> = with_properties.filter_map(|(path, _)| target_arguments(path)).collect();
-    targets.dedup();
-    let step = |target: &String| {
-        let mut step = Step::new("properties", 120, &format!("test {target}"));
-        step.variables.extend_from_slice(&variables);
-        step
-    };
-    targets.iter().map(step).collect()
+    let targets: BTreeSet<String> = with_properties.filter_map(|(path, _)| target_arguments(path)).collect();
+    let targets: Vec<String> = targets.into_iter().collect();
+    let mut step =
+        Step::new("properties", 300, &format!("test --workspace --no-fail-fast {}", targets.join(" ")));
+    step.variables.push(("PROPTEST_CASES", number.to_string()));
+    step.variables.push(("PROPTEST_RNG_SEED", seed.to_string()));
+    vec![step]
 }
 
 fn target_arguments(path: &str) -> Option<String> {
     match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["crates", package, "tests", file] => {
-            Some(format!("-p {package} --test {}", file.strip_suffix(".rs")?))
-        }
-        ["crates", package, "tests", target, ..] => Some(format!("-p {package} --test {target}")),
-        ["crates", package, "src", ..] => Some(format!("-p {package} --lib")),
+        ["crates", _, "tests", file] => Some(format!("--test {}", file.strip_suffix(".rs")?)),
+        ["crates", _, "tests", target, ..] => Some(format!("--test {target}")),
+        ["crates", _, "src", ..] => Some("--lib".to_owned()),
         _ => None,
     }
 }

@@ -35,9 +35,9 @@ fn properties_are_found_in_modules_and_test_targets() {
     ]);
     let steps = suites::case_steps(&tree, 7, 9);
     let commands: Vec<String> = steps.iter().map(|step| step.arguments.join(" ")).collect();
-    assert_eq!(commands, ["test -p low --lib", "test -p low --test model", "test -p low --test whole"]);
+    assert_eq!(commands, ["test --workspace --no-fail-fast --lib --test model --test whole"]);
     let variables = [("PROPTEST_CASES", "7".to_owned()), ("PROPTEST_RNG_SEED", "9".to_owned())];
-    assert!(steps.iter().all(|step| step.variables == variables));
+    assert_eq!(steps[0].variables, variables);
 }
 
 #[test]
