@@ -67,6 +67,8 @@ bugs! {
     CopyNumberedBlock: "external files: numbers", "a block of an extent that is numbered as a whole is copied undecoded", "terrane ingest merged_blocks_keep";
     IngestOverMemory: "external files: order", "extents come in though memory has older versions of their keys", "terrane ingest newest_wins";
     IngestTooDeep: "external files: order", "extents come in beneath older versions of their keys", "terrane ingest newest_wins";
+    IngestedDeletesAbove: "external files: range deletes", "range deletes of a file come in above its entries", "terrane ingest a_files_range_deletes";
+    UnnumberedRangeDelete: "external files: range deletes", "range deletes that came in keep the number that stands in their extent", "terrane ingest a_files_range_deletes";
     KeepIngestedRow: "row cache: forgetting", "a row stays in the row cache when extents with a newer version come in", "terrane ingest rows_that_are_cached";
     FilterUnderSnapshot: "compaction filters: snapshots", "a compaction filter takes out what a snapshot sees", "terrane filters a_snapshot_keeps";
     SwapVersions: "merge: order", "an older version goes in front of a newer one", "terrane-compaction model jobs_side_by_side";

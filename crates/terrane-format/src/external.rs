@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! external file = extents contents trailer                    extents as in a data file, each from the start of a slot
-//! contents      = version:u16 zero:u16 options extents checksum:u32
+//! contents      = version:u16 zero:u16 options extents deletes? checksum:u32
 //! options       = count:varint { name_len:varint name value_len:varint value }
 //! extents       = count:varint meta*                          in key order; the file of each id is 0
+//! deletes       = count:varint meta*                          in version 3: extents that have range deletes and nothing else
 //! trailer       = contents_at:u64 contents_len:u64 checksum:u32 magic:u64
 //! ```
 //!
-//! Every entry has the number [`UNNUMBERED_SEQ`]: whoever takes the file in gives all of them the number of that commit.
+//! Every entry and range delete has the number [`UNNUMBERED_SEQ`]: whoever takes the file in gives all of them the number of that
+//! commit. Range deletes lie in extents of their own, beneath the entries, for they hide none of these.
 
 use terrane_base::{Collation, Error, ExtentId, Result, varint};
 
@@ -18,8 +20,10 @@ use crate::manifest::TableOptions;
 use crate::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX};
 use crate::wire::{self, Fields};
 
-/// Version of the contents.
+/// Version of the contents of a file without range deletes.
 pub const VERSION: u16 = 2;
+/// Version of the contents of a file with range deletes.
+pub const VERSION_RANGED: u16 = 3;
 /// The last eight bytes of an external file.
 pub const MAGIC: [u8; 8] = *b"TERRANEs";
 /// Bytes of the trailer, at the very end.
@@ -92,8 +96,10 @@ impl Trailer {
 pub struct Contents {
     /// What it was written for, by name: the order of keys, the merge operator.
     pub options: TableOptions,
-    /// Its extents in key order, each in slots of this file.
+    /// The extents of its entries in key order, each in slots of this file.
     pub extents: Vec<ExtentMeta>,
+    /// The extents of its range deletes in key order, in slots behind those.
+    pub deletes: Vec<ExtentMeta>,
 }
 
 impl Contents {
@@ -103,17 +109,30 @@ impl Contents {
         self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// All extents, those of range deletes last.
+    pub fn all(&self) -> impl Iterator<Item = &ExtentMeta> {
+        self.extents.iter().chain(&self.deletes)
+    }
+
+    /// Range deletes of all extents.
+    #[must_use]
+    pub fn range_deletes(&self) -> u64 {
+        let sections = self.deletes.iter().filter_map(|meta| meta.range_deletes.as_ref());
+        sections.map(|section| u64::from(section.fragments)).sum()
+    }
+
     /// Slots from the first to the last of all extents.
     #[must_use]
     pub fn slots(&self) -> u32 {
-        self.extents.iter().map(|meta| meta.id.slot.saturating_add(meta.slots)).max().unwrap_or(0)
+        self.all().map(|meta| meta.id.slot.saturating_add(meta.slots)).max().unwrap_or(0)
     }
 
     /// The contents with their checksum.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        let version = if self.deletes.is_empty() { VERSION } else { VERSION_RANGED };
+        out.extend_from_slice(&version.to_le_bytes());
         out.extend_from_slice(&[0, 0]);
         varint::put(&mut out, self.options.len() as u32);
         for text in self.options.iter().flat_map(|(name, value)| [name, value]) {
@@ -122,6 +141,10 @@ impl Contents {
         }
         varint::put(&mut out, self.extents.len() as u32);
         self.extents.iter().for_each(|meta| meta.encode(&mut out));
+        if !self.deletes.is_empty() {
+            varint::put(&mut out, self.deletes.len() as u32);
+            self.deletes.iter().for_each(|meta| meta.encode(&mut out));
+        }
         let checksum = crate::checksum::crc32c(CONTENTS_SEED, &out);
         out.extend_from_slice(&checksum.to_le_bytes());
         out
@@ -148,32 +171,32 @@ impl Contents {
         let body = wire::checked_body(WHAT, CONTENTS_SEED, bytes)?;
         let mut fields = Fields::new(WHAT, body);
         let (version, zero) = (fields.u16()?, fields.u16()?);
-        if version != VERSION || zero != 0 {
+        let has_deletes = version == VERSION_RANGED;
+        if (version != VERSION && !has_deletes) || zero != 0 {
             return Err(Error::corrupt(format!(
-                "{WHAT}: expected version {VERSION}, found {version}: write it again"
+                "{WHAT}: expected version {VERSION} or {VERSION_RANGED}, found {version}: write it again"
             )));
         }
         let options = decode_options(&mut fields)?;
         let named = options.iter().find(|(name, _)| name == COMPARATOR);
         let collation = named.map_or(Collation::BYTES, |(_, name)| comparator(name));
-        let count = fields.varint()? as usize;
-        let mut extents: Vec<ExtentMeta> = Vec::with_capacity(count.min(fields.rest().len() / 64));
+        let place = Layout { collation: &collation, slot_bytes };
         let mut slot = 0;
-        for _ in 0..count {
-            let (meta, len) = ExtentMeta::decode_unordered(fields.rest())?;
-            fields.take(len)?;
-            let meta = meta.ordered(&collation)?;
-            check_extent(&meta, extents.last(), slot, slot_bytes)?;
-            slot = meta.id.slot.saturating_add(meta.slots);
-            extents.push(meta);
-        }
-        let is_whole = fields.rest().is_empty() && !extents.is_empty();
+        let extents = decode_extents(&mut fields, &place, &mut slot, false)?;
+        let deletes = match has_deletes {
+            true => decode_extents(&mut fields, &place, &mut slot, true)?,
+            false => Vec::new(),
+        };
+        let is_filled = if has_deletes { !deletes.is_empty() } else { !extents.is_empty() };
+        let is_whole = fields.rest().is_empty() && is_filled;
         if !is_whole || u64::from(slot).checked_mul(slot_bytes) != Some(contents_at) {
+            let (count, deleting) = (extents.len(), deletes.len());
             return Err(Error::corrupt(format!(
-                "{WHAT}: {count} extents of {slot} slots, at least 1, do not end at byte {contents_at} of the file"
+                "{WHAT}: {count} extents and {deleting} with range deletes, {slot} slots, at least 1, do not end at byte \
+                 {contents_at} of the file"
             )));
         }
-        Ok(Contents { options, extents })
+        Ok(Contents { options, extents, deletes })
     }
 }
 
@@ -191,6 +214,42 @@ fn decode_options(fields: &mut Fields<'_>) -> Result<TableOptions> {
             .map_err(|_| Error::corrupt(format!("{WHAT}: a name or value is not UTF-8")))
     };
     (0..count).map(|_| Ok((text(NAME_BYTES_MAX)?, text(OPTION_BYTES_MAX)?))).collect()
+}
+
+/// How the extents of a file lie.
+struct Layout<'c> {
+    collation: &'c Collation,
+    slot_bytes: u64,
+}
+
+/// Decodes a list of extents, of range deletes or of entries, the first of which lies in `slot`.
+fn decode_extents(
+    fields: &mut Fields<'_>,
+    layout: &Layout<'_>,
+    slot: &mut u32,
+    of_deletes: bool,
+) -> Result<Vec<ExtentMeta>> {
+    let count = fields.varint()? as usize;
+    let mut extents: Vec<ExtentMeta> = Vec::with_capacity(count.min(fields.rest().len() / 64));
+    for _ in 0..count {
+        let (meta, len) = ExtentMeta::decode_unordered(fields.rest())?;
+        fields.take(len)?;
+        let meta = meta.ordered(layout.collation)?;
+        check_extent(&meta, extents.last(), *slot, layout.slot_bytes)?;
+        check_part(&meta, of_deletes)?;
+        *slot = meta.id.slot.saturating_add(meta.slots);
+        extents.push(meta);
+    }
+    Ok(extents)
+}
+
+/// An extent has entries, or range deletes, and not both: these lie beneath.
+fn check_part(meta: &ExtentMeta, of_deletes: bool) -> Result<()> {
+    if meta.range_deletes.is_some() == of_deletes && (meta.blocks == 0) == of_deletes {
+        return Ok(());
+    }
+    let wanted = if of_deletes { "range deletes only" } else { "entries only" };
+    Err(Error::corrupt(format!("{WHAT}: extent {} has something else than {wanted}", meta.id)))
 }
 
 /// Extents follow each other in keys and in slots, and have no numbers yet.
@@ -217,7 +276,8 @@ pub fn describe(bytes: &[u8], contents_at: u64, slot_bytes: u64) -> Vec<Field> {
         Ok(contents) => contents,
         Err(error) => return vec![dump::broken(0, bytes.len(), error)],
     };
-    let mut fields = vec![Field::new(0, 2, "version", VERSION)];
+    let version = if contents.deletes.is_empty() { VERSION } else { VERSION_RANGED };
+    let mut fields = vec![Field::new(0, 2, "version", version)];
     let mut at = 4;
     let text_len = |text: &str| varint::len(text.len() as u32) + text.len();
     fields.push(Field::new(
@@ -232,18 +292,40 @@ pub fn describe(bytes: &[u8], contents_at: u64, slot_bytes: u64) -> Vec<Field> {
         fields.push(Field::new(at, len, format!("option {name}"), value));
         at += len;
     }
-    let count = contents.extents.len();
-    fields.push(Field::new(at, varint::len(count as u32), "extents", count));
-    at += varint::len(count as u32);
-    for (number, _) in contents.extents.iter().enumerate().take(FIELDS_MAX) {
-        let (described, len) = describe_meta(&bytes[at..]);
-        fields.extend(described.into_iter().map(|field| field.within(at, &format!("extent[{number}]"))));
-        at += len;
-    }
     let checksum_at = bytes.len() - 4;
-    if count > FIELDS_MAX {
-        fields.push(dump::more(at, checksum_at - at, count - FIELDS_MAX));
-    }
+    let at = describe_extents(bytes, at, ("extents", "extent"), contents.extents.len(), &mut fields);
+    let end = match contents.deletes.len() {
+        0 => at,
+        count => describe_extents(bytes, at, ("extents of range deletes", "deletes"), count, &mut fields),
+    };
+    debug_assert_eq!(end, checksum_at);
     fields.push(Field::new(checksum_at, 4, "checksum", "holds"));
     fields
+}
+
+/// The fields of a list of extents at `at`; returns where it ends.
+fn describe_extents(
+    bytes: &[u8],
+    mut at: usize,
+    (list, each): (&str, &str),
+    count: usize,
+    fields: &mut Vec<Field>,
+) -> usize {
+    let count_len = varint::len(count as u32);
+    fields.push(Field::new(at, count_len, list, count));
+    at += count_len;
+    let mut hidden_at = at;
+    for number in 0..count {
+        let (described, len) = describe_meta(&bytes[at..]);
+        at += len;
+        if number < FIELDS_MAX {
+            let name = format!("{each}[{number}]");
+            fields.extend(described.into_iter().map(|field| field.within(hidden_at, &name)));
+            hidden_at = at;
+        }
+    }
+    if count > FIELDS_MAX {
+        fields.push(dump::more(hidden_at, at - hidden_at, count - FIELDS_MAX));
+    }
+    at
 }

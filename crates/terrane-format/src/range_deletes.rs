@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use terrane_base::{Collation, Error, Result, SeqNo, key, varint};
 
 use crate::dump::{self, FIELDS_MAX, Field};
+use crate::extent::UNNUMBERED_SEQ;
 use crate::wire::{self, Fields};
 
 /// Version of the part that this module writes.
@@ -133,6 +134,25 @@ impl Fragments {
         }
         fragments.shrink_to_fit();
         Ok(Fragments(fragments, collation.clone()))
+    }
+
+    /// Gives every range delete the number `seq` in the place of [`UNNUMBERED_SEQ`]: for an extent that is numbered as a whole.
+    ///
+    /// # Errors
+    /// `Corrupt` if one has another number.
+    pub fn number(&mut self, seq: SeqNo) -> Result<()> {
+        for fragment in &mut self.0 {
+            if fragment.seqs != [UNNUMBERED_SEQ] {
+                return Err(Error::corrupt(format!(
+                    "range delete from {}: expected the number {UNNUMBERED_SEQ} alone in an extent that is numbered as a whole, \
+                     found {:?}",
+                    dump::text(&fragment.start),
+                    fragment.seqs
+                )));
+            }
+            fragment.seqs[0] = seq;
+        }
+        Ok(())
     }
 
     /// All of them, in key order.

@@ -88,6 +88,27 @@ fn no_flipped_bit_of_an_extent_with_range_deletes_is_accepted() {
 }
 
 #[test]
+fn numbers_of_an_extent_that_is_numbered_as_a_whole() {
+    let decoded = |fragments: &[Fragment]| Fragments::decode(&encoded(fragments)).unwrap();
+    let mut good = decoded(&[fragment(b"a", b"b", &[1]), fragment(b"c", b"d", &[1])]);
+    good.number(SeqNo(7)).unwrap();
+    assert_eq!(good.all(), [fragment(b"a", b"b", &[7]), fragment(b"c", b"d", &[7])]);
+    for seqs in [&[2][..], &[2, 1]] {
+        let mut bad = decoded(&[fragment(b"a", b"b", &[1]), fragment(b"c", b"d", seqs)]);
+        let refused = bad.number(SeqNo(7)).unwrap_err();
+        assert!(refused.kind() == Kind::Corrupt && refused.message().contains("from \"c\""), "{refused}");
+    }
+    let meta = check::verify(&extent_of(&example()), ID, 1).unwrap();
+    assert_eq!(meta.numbered(SeqNo(7)).unwrap_err().kind(), Kind::Corrupt, "it has numbers");
+    let unnumbered = ExtentMeta { seq_min: SeqNo(1), seq_max: SeqNo(1), ..meta };
+    let numbered = unnumbered.numbered(SeqNo(7)).unwrap();
+    let mut bytes = Vec::new();
+    numbered.encode(&mut bytes);
+    assert_eq!(ExtentMeta::decode(&bytes).unwrap(), (numbered.clone(), bytes.len()));
+    assert!(numbered.is_numbered() && numbered.as_written() == unnumbered);
+}
+
+#[test]
 fn what_contradicts_itself_is_refused() {
     let long = vec![b'k'; key::KEY_BYTES_MAX + 2];
     for (what, fragments) in [

@@ -5,6 +5,7 @@ use terrane_base::options::Compression;
 use terrane_base::{Entry, RecordKind, SeqKind};
 use terrane_format::extent::{ExtentMeta, UNNUMBERED_SEQ};
 use terrane_format::external::{self, BYTEWISE, Contents, KEY_ORDER, MERGE_OPERATOR, TRAILER_BYTES, Trailer};
+use terrane_format::range_deletes::Fragment;
 use terrane_table::{ExtentWriter, WriterSettings};
 
 use crate::{Seed, corrupt_or, repair};
@@ -43,9 +44,21 @@ fn check(decoded: &Contents, slots: u64) {
     let again = decoded.encode();
     let same = Contents::decode(&again, slots * SLOT_BYTES, SLOT_BYTES).expect("what was encoded is decoded");
     assert!(same == *decoded);
-    for pair in decoded.extents.windows(2) {
+    for pair in decoded.extents.windows(2).chain(decoded.deletes.windows(2)) {
         assert!(pair[0].largest < pair[1].smallest, "extents are in order");
     }
+    assert!(decoded.extents.iter().all(|meta| meta.range_deletes.is_none() && meta.blocks > 0));
+    assert!(decoded.deletes.iter().all(|meta| meta.range_deletes.is_some() && meta.blocks == 0));
+}
+
+fn deletes(slot: u32, first: u8) -> ExtentMeta {
+    let mut writer = ExtentWriter::new(WriterSettings::default()).expect("settings within range");
+    for number in 0..3u8 {
+        let (start, end) = (vec![first, 2 * number], vec![first, 2 * number + 1]);
+        writer.add_range_delete(Fragment { start, end, seqs: vec![UNNUMBERED_SEQ] }).expect("in order");
+    }
+    let (_, meta) = writer.finish_bytes().expect("an extent of one slot");
+    ExtentMeta { id: ExtentId { file: 0, slot }, ..meta }
 }
 
 fn extent(slot: u32, first: u8, compression: Compression) -> ExtentMeta {
@@ -65,9 +78,12 @@ fn extent(slot: u32, first: u8, compression: Compression) -> ExtentMeta {
 pub fn seeds() -> Vec<Seed> {
     let bytewise = (KEY_ORDER.to_owned(), BYTEWISE.to_owned());
     let counter = (MERGE_OPERATOR.to_owned(), "counter".to_owned());
-    let one = Contents { options: vec![bytewise.clone()], extents: vec![extent(0, b'a', Compression::None)] };
+    let (extents, options) = (vec![extent(0, b'a', Compression::None)], vec![bytewise.clone()]);
+    let one = Contents { options, extents, deletes: Vec::new() };
+    let ranged = Contents { deletes: vec![deletes(1, b'a'), deletes(2, b'b')], ..one.clone() };
+    let erasing = Contents { extents: Vec::new(), deletes: vec![deletes(0, b'a')], ..one.clone() };
     let extents = (0..3).map(|slot| extent(slot, b'a' + slot as u8, Compression::Lz4)).collect();
-    let three = Contents { options: vec![bytewise, counter], extents };
+    let three = Contents { options: vec![bytewise, counter], extents, deletes: Vec::new() };
     let bare = Contents { options: Vec::new(), ..one.clone() };
     let seed = |(name, contents): (&str, Contents)| {
         let encoded = contents.encode();
@@ -75,5 +91,7 @@ pub fn seeds() -> Vec<Seed> {
         let trailer = Trailer { contents_at, contents_len: encoded.len() as u64 };
         (name.to_owned(), [encoded, trailer.encode().to_vec()].concat())
     };
-    [("one", one), ("three", three), ("bare", bare)].map(seed).into()
+    [("one", one), ("three", three), ("bare", bare), ("ranged", ranged), ("erasing", erasing)]
+        .map(seed)
+        .into()
 }

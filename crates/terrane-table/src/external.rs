@@ -4,6 +4,7 @@
 //! * [`ExternalFile`]: what is in one, and whether it is sound.
 
 mod file;
+mod ranges;
 mod writer;
 
 pub use file::ExternalFile;

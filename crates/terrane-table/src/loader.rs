@@ -253,7 +253,10 @@ fn open_range_deletes(meta: &ExtentMeta, store: &dyn Store, bytes: &[u8]) -> Res
     let at = section.part.offset;
     check_handle(meta, store, section.part, bytes)?;
     let fragments = Fragments::decode_ordered(bytes, &meta.collation);
-    let fragments = fragments.map_err(|error| placed(meta, store, at, error))?;
+    let mut fragments = fragments.map_err(|error| placed(meta, store, at, error))?;
+    if meta.is_numbered() && !terrane_base::planted!(UnnumberedRangeDelete) {
+        fragments.number(meta.seq_min).map_err(|error| placed(meta, store, at, error))?;
+    }
     let (first, last) = (fragments.all().first(), fragments.all().last());
     let ends = first.zip(last).map(|(first, last)| (&first.start, &last.end));
     if ends != Some((&section.start, &section.end)) || fragments.all().len() != section.fragments as usize {

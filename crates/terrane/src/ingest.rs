@@ -116,6 +116,39 @@ impl ExtentFileWriter {
         self.inner.delete(&encoded(self.order.as_deref(), key)?)
     }
 
+    /// Adds a delete of a range: it removes what the table has from `start` to before `end` when the file comes in, and nothing
+    /// of the file itself. Range deletes come in any order, among each other and among the rows; they are kept in memory until
+    /// [`ExtentFileWriter::finish`], and take an extent of the file, 2 MiB, at least.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let path = dir.path().join("january.extents");
+    /// use terrane::{Db, ExtentFileWriter, IngestOptions, Options};
+    /// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
+    /// file.put(b"2024-01-15", b"corrected")?;
+    /// file.delete_range(b"2024-01", b"2024-02")?;
+    /// file.finish()?;
+    ///
+    /// let db = Db::open(dir.path().join("data"))?;
+    /// for day in [b"2024-01-15", b"2024-01-30", b"2024-02-01"] {
+    ///     db.put(day, b"..")?;
+    /// }
+    /// let ingested = db.ingest(&[(db.default_table(), &path)], IngestOptions::default())?;
+    /// assert_eq!((ingested.entries, ingested.range_deletes), (1, 1));
+    /// assert_eq!(db.get(b"2024-01-15")?.as_deref(), Some(&b"corrected"[..]));
+    /// assert_eq!((db.get(b"2024-01-30")?, db.default_table().iter().count()), (None, 2));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` if `start` is not less than `end` or a key is beyond the limits; `Full` if the file has 1 GiB already; `Io`.
+    pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
+        let order = self.order.as_deref();
+        self.inner.delete_range(&encoded(order, start)?, &encoded(order, end)?)
+    }
+
     /// Names the merge operator of the file, where the options did not: before the first operand. Without operands a file
     /// that names none goes into any table.
     ///
@@ -191,6 +224,8 @@ pub struct ExtentFileInfo {
     pub entries: u64,
     /// Deletes among them.
     pub deletes: u64,
+    /// Range deletes.
+    pub range_deletes: u64,
 }
 
 /// Reads what a file says about itself; with `verify` also everything in it, and every checksum.
@@ -208,9 +243,10 @@ pub fn inspect_extent_file(path: impl AsRef<Path>, verify: bool) -> Result<Exten
         options: file.contents().options.clone(),
         first: first.to_vec(),
         last: last.to_vec(),
-        extents: extents.len() as u64,
+        extents: file.contents().all().count() as u64,
         entries: extents.iter().map(|meta| meta.entries).fold(0, u64::saturating_add),
         deletes: extents.iter().map(|meta| meta.deletes).fold(0, u64::saturating_add),
+        range_deletes: file.contents().range_deletes(),
     })
 }
 

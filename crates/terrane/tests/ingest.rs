@@ -14,6 +14,8 @@ use terrane::{
 
 #[path = "ingest/edges.rs"]
 mod edges;
+#[path = "ingest/ranges.rs"]
+mod ranges;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -22,8 +24,8 @@ enum Op {
     Put(u16, u8),
     Delete(u16),
     DeleteRange(u16, u16),
-    /// First key, keys, step, mark; every fifth is a delete.
-    Ingest(u16, u16, u16, u8, bool),
+    /// First key, keys, step, mark; every fifth is a delete. Ranges that are deleted.
+    Ingest(u16, u16, u16, u8, bool, Vec<(u16, u16)>),
     Load(u16, u16, u16, u8),
     Flush,
     FlushToRun,
@@ -51,12 +53,18 @@ fn value(mark: u8, number: u16) -> Vec<u8> {
 
 fn op() -> impl Strategy<Value = Op> {
     let number = || 0..KEYS;
+    let range = || (0..KEYS, 1..40u16).prop_map(|(start, len)| (start, start + len));
+    let ranges = || prop_oneof![Just(Vec::new()), proptest::collection::vec(range(), 1..4)];
     prop_oneof![
         8 => (number(), any::<u8>()).prop_map(|(key, mark)| Op::Put(key, mark)),
         3 => number().prop_map(Op::Delete),
         2 => (number(), number()).prop_map(|(start, end)| Op::DeleteRange(start, end)),
-        6 => (number(), 1..60u16, 1..8u16, any::<u8>(), any::<bool>())
-            .prop_map(|(from, count, step, mark, copy)| Op::Ingest(from, count, step, mark, copy)),
+        6 => (number(), 0..60u16, 1..8u16, any::<u8>(), any::<bool>(), ranges())
+            .prop_map(|(from, count, step, mark, copy, ranges)| {
+                // A file has something.
+                let count = count.max(u16::from(ranges.is_empty()));
+                Op::Ingest(from, count, step, mark, copy, ranges)
+            }),
         3 => (number(), 1..60u16, 1..8u16, any::<u8>())
             .prop_map(|(from, count, step, mark)| Op::Load(from, count, step, mark)),
         2 => Just(Op::Flush),
@@ -155,10 +163,10 @@ fn run(ops: &[Op], encoding: &str) {
                 model.retain(|found, _| !(key(*start) <= *found && *found < key(*end)));
             }
             Op::DeleteRange(..) => {}
-            Op::Ingest(from, count, step, mark, copy) => {
+            Op::Ingest(from, count, step, mark, copy, deleted) => {
                 let rows = rows(*from, *count, *step, *mark, true);
                 let file = dir.path().join(format!("{number}.extents"));
-                write_file(&file, &options, &rows);
+                ranges::write_ranged(&file, &options, &rows, deleted);
                 let how = IngestOptions {
                     copy: *copy,
                     remove: number % 2 == 0,
@@ -167,7 +175,7 @@ fn run(ops: &[Op], encoding: &str) {
                 };
                 let ingested = db.ingest(&[(&table, &file)], how).unwrap();
                 assert_eq!(ingested.files_linked, u64::from(!copy));
-                apply(&mut model, &rows);
+                ranges::apply_ranged(&mut model, &rows, deleted);
             }
             Op::Load(from, count, step, mark) => {
                 let rows = rows(*from, *count, *step, *mark, false);

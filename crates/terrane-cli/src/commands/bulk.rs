@@ -21,8 +21,9 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
     let ingested = db.ingest(&files, options)?;
     writeln!(
         out,
-        "{} entries in {} extents came in at {}: {} files linked, {} copied",
+        "{} entries and {} range deletes in {} extents came in at {}: {} files linked, {} copied",
         count(ingested.entries),
+        count(ingested.range_deletes),
         count(ingested.extents),
         ingested.seq,
         count(ingested.files_linked),
@@ -55,9 +56,10 @@ pub(super) fn inspect(command: &bulk::Inspect, out: &mut dyn Write) -> Result<()
     let (first, last) = (info.first.escape_ascii(), info.last.escape_ascii());
     writeln!(
         out,
-        "{} entries ({} deletes) in {} extents, keys \"{first}\" to \"{last}\": every checksum holds",
+        "{} entries ({} deletes) and {} range deletes in {} extents, keys \"{first}\" to \"{last}\": every checksum holds",
         count(info.entries),
         count(info.deletes),
+        count(info.range_deletes),
         count(info.extents),
     )?;
     Ok(())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::{Collation, Error, Kind, Result};
+use terrane_base::{Error, Kind, Result};
 use terrane_format::dump;
 use terrane_format::external::{BYTEWISE, COMPARATOR, KEY_ORDER, MERGE_OPERATOR};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
@@ -102,7 +102,7 @@ impl Engine {
         check_apart(files, &opened)?;
         let mut room = EditRoom::default();
         for (file, opened) in files.iter().zip(&opened) {
-            for meta in &opened.contents().extents {
+            for meta in opened.contents().all() {
                 room.take(file.table.id, meta, "take in fewer files at once")?;
             }
         }
@@ -117,29 +117,37 @@ impl Engine {
         options: IngestOptions,
         ingested: &mut Ingested,
     ) -> Result<Arrival> {
-        let found = &opened.contents().extents;
-        let mut arrival = Arrival { table: file.table.clone(), extents: Vec::with_capacity(found.len()) };
-        let slots: Vec<_> = found.iter().map(|meta| (meta.id.slot, meta.slots)).collect();
+        let contents = opened.contents();
+        let slots: Vec<_> = contents.all().map(|meta| (meta.id.slot, meta.slots)).collect();
         let linked = if options.copy { None } else { self.store.adopt(&file.path, &slots)? };
-        ingested.extents += found.len() as u64;
-        ingested.entries += found.iter().map(|meta| meta.entries).fold(0, u64::saturating_add);
+        ingested.extents += slots.len() as u64;
+        ingested.entries += contents.extents.iter().map(|meta| meta.entries).fold(0, u64::saturating_add);
+        ingested.range_deletes += contents.range_deletes();
+        let mut arrival = Arrival::new(&file.table);
         if let Some(number) = linked {
             ingested.files_linked += 1;
-            arrival.extents.extend(found.iter().cloned());
-            arrival.extents.iter_mut().for_each(|meta| meta.id.file = number);
+            arrival.extents.extend(contents.extents.iter().cloned());
+            arrival.deletes.extend(contents.deletes.iter().cloned());
+            arrival.all_mut().for_each(|meta| meta.id.file = number);
             return Ok(arrival);
         }
-        for meta in found {
-            match self.copy_extent(opened, meta) {
-                Ok(copied) => {
+        let copied = [(&contents.extents, false), (&contents.deletes, true)].into_iter().try_for_each(
+            |(found, are_deletes)| {
+                found.iter().try_for_each(|meta| {
+                    let copied = self.copy_extent(opened, meta)?;
                     ingested.bytes_copied += u64::from(copied.bytes);
-                    arrival.extents.push(copied);
-                }
-                Err(error) => {
-                    self.give_arrivals_back(&[arrival]);
-                    return Err(error);
-                }
-            }
+                    if are_deletes {
+                        arrival.deletes.push(copied)
+                    } else {
+                        arrival.extents.push(copied)
+                    }
+                    Ok(())
+                })
+            },
+        );
+        if let Err(error) = copied {
+            self.give_arrivals_back(&[arrival]);
+            return Err(error);
         }
         Ok(arrival)
     }
@@ -162,7 +170,7 @@ impl Engine {
 
 /// No extent reaches further than a file can, nor has more bytes than its slots.
 fn check_slots(file: &ExternalFile) -> Result<()> {
-    for meta in &file.contents().extents {
+    for meta in file.contents().all() {
         let end = u64::from(meta.id.slot) + u64::from(meta.slots);
         let room = u64::from(meta.slots) * SLOT_BYTES as u64;
         if end > u64::from(EXTENT_SLOTS_MAX) || u64::from(meta.bytes) > room {
@@ -207,11 +215,11 @@ fn check_apart(files: &[IngestFile], opened: &[ExternalFile]) -> Result<()> {
     let mut spans: Vec<_> = files.iter().zip(opened).map(|(file, opened)| (file.table.id, opened)).collect();
     spans.sort_by_key(|(id, _)| *id);
     for spans in spans.chunk_by_mut(|(id, _), (other_id, _)| id == other_id) {
-        collation_of(spans[0].1).sort_by_key(spans, |(_, file)| file.bounds().0);
+        spans[0].1.collation().clone().sort_by_key(spans, |(_, file)| file.bounds().0);
     }
     for pair in spans.windows(2) {
         let ((id, file), (other_id, other)) = (pair[0], pair[1]);
-        if id == other_id && collation_of(file).le(other.bounds().0, file.bounds().1) {
+        if id == other_id && file.reaches(other.bounds().0) {
             return Err(Error::invalid(format!(
                 "{} and {} overlap from key {} on: files of one table that come in together must not",
                 shown(file.path()),
@@ -221,11 +229,6 @@ fn check_apart(files: &[IngestFile], opened: &[ExternalFile]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// How the keys of a file are ordered; it has an extent.
-fn collation_of(file: &ExternalFile) -> &Collation {
-    file.contents().extents.first().map_or(Collation::bytes(), |meta| &meta.collation)
 }
 
 fn shown(path: &Path) -> String {

@@ -56,7 +56,7 @@ impl Engine {
             engine: self.clone(),
             writer,
             control: self.new_control(),
-            arrival: Arrival { table: table.clone(), extents: Vec::new() },
+            arrival: Arrival::new(table),
             last_key: None,
             stored: Vec::new(),
             room: EditRoom::default(),

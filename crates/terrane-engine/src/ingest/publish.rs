@@ -5,8 +5,8 @@
 //! 1. Memory that has keys of its ranges is flushed, while writers go on.
 //! 2. A fence (`txn/fences.rs`) around the ranges keeps writers out who would write there; others go on. What came into memory
 //!    since is flushed again.
-//! 3. Places: the deepest level above which, and in which, nothing overlaps, or an overflow run of its own. Flushes of the
-//!    table are held, so that runs come in order, and the places are claimed as a job claims them.
+//! 3. Places (`place.rs`): the deepest level above which, and in which, nothing overlaps, or an overflow run of its own, range
+//!    deletes beneath entries. Flushes of the table are held, so that runs come in order, and the places are claimed as a job claims them.
 //! 4. A commit of one record that changes nothing (`mark.rs`), synced: its number is that of every entry. In its
 //!    turn, before it or any later commit is visible: one edit with all extents and the number up to which the journal is
 //!    durable, then the next pictures. So whoever sees the number, or a later one, has a picture with the extents; whoever
@@ -20,12 +20,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
-use terrane_compaction::{Claim, ClaimId, KeyRange as ClaimRange};
 use terrane_format::extent::ExtentMeta;
-use terrane_format::manifest::{EditOp, Place};
-use terrane_levels::{Change, Metasnapshot};
+use terrane_format::manifest::EditOp;
+use terrane_levels::Change;
 use terrane_table::Extent;
 
+use super::place::Placed;
 use super::{Arrival, mark};
 use crate::engine::Engine;
 use crate::picture::Picture;
@@ -35,9 +35,6 @@ use crate::txn::bulk::Span;
 
 /// How often memory is flushed with writers let in again. Then it is flushed while they wait.
 const TRIES: u32 = 3;
-
-/// Where the extents of each arrival go.
-type Places = Vec<Place>;
 
 impl Engine {
     /// Gives what has arrived one number and makes it part of its tables. Requires: it is durable in the store.
@@ -65,7 +62,7 @@ impl Engine {
         self.feeds.wake_if_waiting();
         add(
             &self.counters.extents_ingested,
-            arrivals.iter().map(|arrival| arrival.extents.len() as u64).sum(),
+            arrivals.iter().map(|arrival| arrival.all().count() as u64).sum(),
         );
         self.refresh_debt();
         self.scheduler.wake();
@@ -114,38 +111,11 @@ impl Engine {
         published
     }
 
-    /// Chooses the places and claims them. What a job is at work on is not waited for: a run is always free.
-    fn claim_places(&self, arrivals: &[Arrival]) -> Result<(Places, Vec<ClaimId>)> {
-        let mut run = None;
-        let (mut places, mut claims) = (Vec::new(), Vec::new());
-        self.scheduler.wait_until(|schedule| {
-            for arrival in arrivals {
-                let (first, last) = arrival.bounds();
-                let mut place = place_for(&arrival.table.pinned().tree, first, last);
-                if let Some(Place::Level(_)) = place {
-                    let holds = place.iter().map(|place| (*place, ClaimRange::closed(first, last))).collect();
-                    let claim = Claim { table: arrival.table.id, holds, leaves: Vec::new() };
-                    match schedule.claims.take(claim) {
-                        Some(claim) => claims.push(claim),
-                        None => place = None,
-                    }
-                }
-                places.push(place.unwrap_or_else(|| Place::Run(*run.get_or_insert_with(|| self.next_run()))));
-            }
-            Ok(true)
-        })?;
-        Ok((places, claims))
-    }
-
-    fn next_run(&self) -> u64 {
-        self.next_run.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
-    }
-
     /// Step 4.
     fn commit_arrivals(
         &self,
         arrivals: &[Arrival],
-        places: &Places,
+        places: &[Placed],
         tables: &[&Arc<Table>],
     ) -> Result<SeqNo> {
         let mut marker = Batch::new();
@@ -165,18 +135,28 @@ impl Engine {
     }
 
     /// The extents enter manifest and pictures under the number `seq`, which is not visible yet.
-    fn enter(&self, arrivals: &[Arrival], places: &Places, tables: &[&Arc<Table>], seq: SeqNo) -> Result<()> {
+    fn enter(
+        &self,
+        arrivals: &[Arrival],
+        places: &[Placed],
+        tables: &[&Arc<Table>],
+        seq: SeqNo,
+    ) -> Result<()> {
         let mut ops = vec![EditOp::Durable { seq }];
         let mut changes: Vec<Vec<Change>> = tables.iter().map(|_| Vec::new()).collect();
-        for (arrival, place) in arrivals.iter().zip(places) {
-            let at = tables.iter().position(|table| table.id == arrival.table.id);
-            for meta in &arrival.extents {
-                let meta: ExtentMeta = meta.numbered(seq)?;
-                ops.push(EditOp::add(arrival.table.id, *place, meta.clone()));
-                let extent = Extent::new(meta, self.store.clone());
-                changes[at.expect("every table of an arrival is listed")]
-                    .push(Change::Add { place: *place, extent });
-            }
+        let parts = arrivals.iter().zip(places).flat_map(|(arrival, placed)| {
+            let extents = arrival.extents.iter().map(|meta| (placed.extents, arrival.table.id, meta));
+            extents.chain(arrival.deletes.iter().map(|meta| (placed.deletes, arrival.table.id, meta)))
+        });
+        let mut parts: Vec<_> = parts.collect();
+        // A run that is new is newer than all before it.
+        parts.sort_by_key(|(place, ..)| *place);
+        for (place, id, meta) in parts {
+            let at = tables.iter().position(|table| table.id == id);
+            let meta: ExtentMeta = meta.numbered(seq)?;
+            ops.push(EditOp::add(id, place, meta.clone()));
+            let extent = Extent::new(meta, self.store.clone());
+            changes[at.expect("every table of an arrival is listed")].push(Change::Add { place, extent });
         }
         self.append_edit(ops)?;
         for (table, changes) in tables.iter().zip(changes) {
@@ -189,7 +169,7 @@ impl Engine {
             drop(edit);
             let come = arrivals.iter().filter(|arrival| arrival.table.id == table.id);
             if !terrane_base::planted!(KeepIngestedRow) {
-                self.forget_rows_within(table, come.flat_map(|arrival| &arrival.extents));
+                self.forget_rows_within(table, come.flat_map(Arrival::all));
             }
         }
         Ok(())
@@ -208,22 +188,5 @@ impl Arrival {
         memtables
             .chain(picture.generations.iter().map(|generation| generation.index()))
             .any(|memtable| memtable.touches(first, last))
-    }
-}
-
-/// The deepest level in which nothing overlaps the keys, and above which nothing does; `None` if that must be a run.
-fn place_for(tree: &Metasnapshot, first: &[u8], last: &[u8]) -> Option<Place> {
-    let overlaps = |level: &terrane_levels::Level| {
-        !level.overlapping(std::ops::Bound::Included(first), std::ops::Bound::Included(last)).is_empty()
-    };
-    if tree.runs.iter().any(|run| overlaps(&run.level)) {
-        return None;
-    }
-    let free = tree.levels.iter().take_while(|level| !overlaps(level)).count();
-    let deepest = if terrane_base::planted!(IngestTooDeep) { tree.levels.len().max(1) } else { free };
-    match (deepest, tree.levels.is_empty()) {
-        (_, true) => Some(Place::Level(1)),
-        (0, false) => None,
-        (level, false) => u8::try_from(level).ok().map(Place::Level),
     }
 }

@@ -199,7 +199,8 @@ impl Repair<'_> {
             cursor.seek_first(&block);
             while let Some(entry) = cursor.entry(&block) {
                 let hidden = range_deletes.covering(entry.key).and_then(|over| over.newest(SeqNo::MAX));
-                let is_shown = hidden.is_none_or(|by| by < entry.seq_kind.seq());
+                // What came in together has one number, and hides none of it.
+                let is_shown = hidden.is_none_or(|by| by <= entry.seq_kind.seq());
                 if copying.folds && is_shown {
                     if versions.key != entry.key {
                         self.write_versions(copying, &mut versions)?;

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! The highest bit of the version says that the extent is *numbered as a whole*: it was written before its entries had
-//! numbers, and all of them have `seq_min`, which is `seq_max`, instead of what stands in its blocks and its index.
+//! numbers, and all of them have `seq_min`, which is `seq_max`, instead of what stands in its blocks, its index and its range
+//! deletes.
 //!
 //! It has no checksum of its own: the manifest's edit around it does.
 
@@ -188,10 +189,7 @@ impl ExtentMeta {
     pub fn decode_unordered(bytes: &[u8]) -> Result<(ExtentMeta, usize)> {
         let mut fields = Fields::new("extent meta", bytes);
         let format_version = fields.u16()?;
-        // Range deletes are not numbered as a whole.
-        let form = Form::of_version(format_version & !NUMBERED)
-            .filter(|form| format_version & NUMBERED == 0 || !form.is_ranged);
-        let Some(form) = form else {
+        let Some(form) = Form::of_version(format_version & !NUMBERED) else {
             return Err(Error::corrupt(format!("extent version: expected 1 to 4, found {format_version}")));
         };
         let compression = decode_compression(fields.u8()?)?;
@@ -231,22 +229,20 @@ impl ExtentMeta {
         Ok((meta, fields.at()))
     }
 
-    /// Whether every entry has the number in this meta, whatever stands in the blocks.
+    /// Whether every entry and range delete has the number in this meta, whatever stands in the extent.
     #[inline]
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         self.format_version & NUMBERED != 0
     }
 
-    /// The same extent with `seq` as the number of every entry.
+    /// The same extent with `seq` as the number of every entry and range delete.
     ///
     /// # Errors
-    /// `Corrupt` unless it was made for that: all of its entries have [`UNNUMBERED_SEQ`], and there are no range deletes.
+    /// `Corrupt` unless it was made for that: all of them have [`UNNUMBERED_SEQ`].
     pub fn numbered(&self, seq: SeqNo) -> Result<ExtentMeta> {
-        let is_made_for_it = self.seq_min == UNNUMBERED_SEQ
-            && self.seq_max == UNNUMBERED_SEQ
-            && self.range_deletes.is_none()
-            && !self.is_numbered();
+        let is_made_for_it =
+            self.seq_min == UNNUMBERED_SEQ && self.seq_max == UNNUMBERED_SEQ && !self.is_numbered();
         if !is_made_for_it {
             return Err(Error::corrupt(format!("extent {} was not made to be numbered as a whole", self.id)));
         }

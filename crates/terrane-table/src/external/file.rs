@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrane_base::{Error, ExtentId, KeyOrders, Result};
+use terrane_base::{Collation, Error, ExtentId, KeyOrders, Result};
 use terrane_device::{Disk, File, OpenMode};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::external::{Contents, TRAILER_BYTES, Trailer};
@@ -67,18 +67,39 @@ impl ExternalFile {
         &self.contents
     }
 
-    /// The first key and the last one.
+    /// How its keys are ordered.
+    #[must_use]
+    pub fn collation(&self) -> &Collation {
+        self.contents.all().next().map_or(Collation::bytes(), |meta| &meta.collation)
+    }
+
+    /// The first key, and one that neither the last entry nor a range delete reaches beyond.
     #[must_use]
     pub fn bounds(&self) -> (&[u8], &[u8]) {
-        let extents = &self.contents.extents;
-        let (first, last) = (extents.first(), extents.last());
-        (first.map_or(&[], |meta| &meta.smallest), last.map_or(&[], |meta| &meta.largest))
+        let collation = self.collation();
+        let bounds = [&self.contents.extents, &self.contents.deletes].into_iter().filter_map(|extents| {
+            Some((extents.first()?.smallest.as_slice(), extents.last()?.largest.as_slice()))
+        });
+        let hull = |(first, last), (other_first, other_last)| {
+            (collation.min(first, other_first), collation.max(last, other_last))
+        };
+        bounds.reduce(hull).unwrap_or_default()
+    }
+
+    /// Whether the last entry is at `key` or behind it, or a range delete ends behind it.
+    #[must_use]
+    pub fn reaches(&self, key: &[u8]) -> bool {
+        let collation = self.collation();
+        let is_within = |last: &ExtentMeta| collation.le(key, &last.largest);
+        let ends = self.contents.deletes.last().and_then(|last| last.range_deletes.as_ref());
+        self.contents.extents.last().is_some_and(is_within)
+            || ends.is_some_and(|section| collation.lt(key, &section.end))
     }
 
     /// Reads everything and checks every checksum and the order of keys. Returns what is wrong, with file and offset.
     #[must_use]
     pub fn verify(&self) -> Vec<Error> {
-        self.contents.extents.iter().flat_map(|meta| verify_extent(meta, &self.extents)).collect()
+        self.contents.all().flat_map(|meta| verify_extent(meta, &self.extents)).collect()
     }
 
     /// The bytes of one of its extents.

@@ -12,6 +12,7 @@ use terrane_format::extent::{ANY_TABLE, ExtentMeta, UNNUMBERED_SEQ};
 use terrane_format::external::{BYTEWISE, COMPARATOR, Contents, KEY_ORDER, MERGE_OPERATOR, Trailer};
 use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
+use super::ranges::{EXTENT_RANGE_BYTES, PendingRanges};
 use crate::writer::{ExtentWriter, WriterSettings};
 
 /// What was written.
@@ -20,6 +21,8 @@ use crate::writer::{ExtentWriter, WriterSettings};
 pub struct ExternalSummary {
     /// Entries.
     pub entries: u64,
+    /// Range deletes; those that overlap or meet are one.
+    pub range_deletes: u64,
     /// Extents.
     pub extents: u64,
     /// Bytes of the file.
@@ -38,6 +41,7 @@ pub struct ExternalWriter {
     /// The next free slot.
     slot: u32,
     last_key: Option<Vec<u8>>,
+    ranges: PendingRanges,
     /// An operand or a value with what stands in front of it.
     stored: Vec<u8>,
     is_finished: bool,
@@ -70,9 +74,10 @@ impl ExternalWriter {
             file,
             writer,
             collation: collation.clone(),
-            contents: Contents { options, extents: Vec::new() },
+            contents: Contents { options, ..Contents::default() },
             slot: 0,
             last_key: None,
+            ranges: PendingRanges::default(),
             stored: Vec::new(),
             is_finished: false,
             failed: None,
@@ -97,6 +102,19 @@ impl ExternalWriter {
     /// As [`ExternalWriter::put`].
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
         self.add(key, RecordKind::Delete, &[])
+    }
+
+    /// Adds a delete of what the database has from `start` to before `end`. It hides no entry of the file, and comes in any
+    /// order.
+    ///
+    /// # Errors
+    /// `Invalid` if a key is beyond the limits or `start` is not less than `end`; `Full` for more than a file holds; those of
+    /// an entry before.
+    pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
+        let fragment = PendingRanges::checked(start, end, &self.collation)?;
+        self.check_slots(usize::from(!self.writer.is_empty()) + self.ranges.slots_with(Some(&fragment)))?;
+        self.ranges.push(fragment);
+        Ok(())
     }
 
     /// Says what folds operands of merges, from now on: for who does not know at the beginning whether there will be any.
@@ -169,15 +187,20 @@ impl ExternalWriter {
 
     /// Checks that an entry has a place: what was taken can always be finished.
     fn check_room(&self, key_len: usize, value_len: usize) -> Result<()> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
         let is_open = !self.writer.is_empty();
         // An extent is of one slot, but for an entry that needs more, which is alone in it; with index and filter.
         let bytes = 3 * key_len + value_len + SLOT_BYTES / 16;
         let joins = is_open && self.writer.fits(key_len, value_len);
         let needed = if joins { 0 } else { 1 + bytes / SLOT_BYTES };
-        if self.slot as usize + usize::from(is_open) + needed <= EXTENT_SLOTS_MAX as usize {
+        self.check_slots(usize::from(is_open) + needed + self.ranges.slots_with(None))
+    }
+
+    /// Checks that so many slots are left.
+    fn check_slots(&self, needed: usize) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        if self.slot as usize + needed <= EXTENT_SLOTS_MAX as usize {
             return Ok(());
         }
         let message = format!(
@@ -191,7 +214,7 @@ impl ExternalWriter {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let open = if self.writer.is_empty() { 0 } else { self.writer.estimated_bytes() as u64 };
-        slot_offset(self.slot) + open
+        slot_offset(self.slot) + open + self.ranges.bytes() as u64
     }
 
     fn end_extent(&mut self) -> Result<()> {
@@ -199,21 +222,38 @@ impl ExternalWriter {
             return Ok(());
         }
         let (bytes, meta) = self.writer.finish_bytes()?;
-        let written = self.write_extent(&bytes, meta);
+        let written = self.write_extent(&bytes, meta).map(|meta| {
+            let list = match meta.range_deletes {
+                None => &mut self.contents.extents,
+                Some(_) => &mut self.contents.deletes,
+            };
+            list.push(meta);
+        });
         self.writer.recycle(bytes);
         self.failed = written.as_ref().err().cloned();
         written
     }
 
-    fn write_extent(&mut self, bytes: &[u8], meta: ExtentMeta) -> Result<()> {
+    /// Writes the range deletes, each extent as full as it may be. Requires: the last extent of entries is written.
+    fn end_ranges(&mut self) -> Result<()> {
+        for fragment in self.ranges.joined(&self.collation) {
+            let bytes = self.writer.range_delete_bytes() + fragment.encoded_len();
+            if bytes > EXTENT_RANGE_BYTES {
+                self.end_extent()?;
+            }
+            self.writer.add_range_delete(fragment)?;
+        }
+        self.end_extent()
+    }
+
+    fn write_extent(&mut self, bytes: &[u8], meta: ExtentMeta) -> Result<ExtentMeta> {
         debug_assert!(self.slot + meta.slots <= EXTENT_SLOTS_MAX, "looked at before entries were taken");
         let at = slot_offset(self.slot);
         self.file.allocate(at, slot_offset(meta.slots))?;
         self.file.write_at(at, bytes)?;
         let id = ExtentId { file: 0, slot: self.slot };
         self.slot += meta.slots;
-        self.contents.extents.push(ExtentMeta { id, ..meta });
-        Ok(())
+        Ok(ExtentMeta { id, ..meta })
     }
 
     /// Writes what is left and makes the file durable.
@@ -226,8 +266,10 @@ impl ExternalWriter {
             return Err(error);
         }
         self.end_extent()?;
-        if self.contents.extents.is_empty() {
-            let message = format!("{}: an external file has an entry at least", self.path.display());
+        self.end_ranges()?;
+        if self.contents.all().next().is_none() {
+            let message =
+                format!("{}: an external file has an entry or a range delete at least", self.path.display());
             return Err(Error::invalid(message));
         }
         let contents = self.contents.encode();
@@ -241,7 +283,8 @@ impl ExternalWriter {
         self.is_finished = true;
         Ok(ExternalSummary {
             entries: self.contents.extents.iter().map(|meta| meta.entries).sum(),
-            extents: self.contents.extents.len() as u64,
+            range_deletes: self.contents.range_deletes(),
+            extents: self.contents.all().count() as u64,
             bytes: contents_at + end.len() as u64,
         })
     }
