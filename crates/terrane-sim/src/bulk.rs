@@ -1,6 +1,6 @@
 //! What a user does with whole ranges: files and sorted loads that come in, extents that are dropped, sizes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Bound;
 use std::path::Path;
@@ -12,7 +12,7 @@ use terrane_device::Disk as _;
 use crate::fault::Crash;
 use crate::model::Change;
 use crate::numbers::Numbers;
-use crate::op::{KEYS_MAX, Op, Span, Value, Way, key};
+use crate::op::{KEYS_MAX, Op, Span, Value, Way, is_of_a_kind, key};
 use crate::order::{KEY_ORDER, Order};
 use crate::run::Runner;
 use crate::script::parse;
@@ -98,12 +98,49 @@ fn sorted(order: Order, rows: &Rows) -> Vec<Row<'_>> {
     rows
 }
 
+/// Where a range delete of a file begins and ends, in the order of its table.
+type Range = (Vec<u8>, Vec<u8>);
+
+/// What a file has.
+struct Content {
+    rows: Rows,
+    ranges: Vec<Range>,
+}
+
+impl Content {
+    fn of(seed: u64, order: Order) -> Content {
+        let mut numbers = Numbers::part(seed, 2);
+        let mut ranges: Vec<Range> = Vec::new();
+        for _ in 0..numbers.below(4) {
+            let from = numbers.below(KEYS_MAX);
+            let (one, other) = (key(from), key(from + 1 + numbers.skewed(KEYS_MAX / 4)));
+            let range = if order.cmp(&one, &other).is_lt() { (one, other) } else { (other, one) };
+            // Operations around this one leave keys of a kind to each other.
+            let within = order.keys_between(&range.0, &range.1);
+            if within.is_some_and(|keys| keys.iter().all(|key| !is_of_a_kind(key))) {
+                ranges.push(range);
+            }
+        }
+        Content { rows: rows_of(seed, true), ranges }
+    }
+
+    /// For the model a delete of each key in the ranges that has no row, and the rows.
+    fn changes(&self, table: &str, order: Order) -> Vec<Change> {
+        let within = self.ranges.iter().filter_map(|(start, end)| order.keys_between(start, end));
+        let deleted: BTreeSet<_> = within.flatten().filter(|key| !self.rows.contains_key(key)).collect();
+        let deletes = deleted.into_iter().map(|key| (table.to_owned(), key, None));
+        let rows = self.rows.iter().map(|(key, value)| (table.to_owned(), key.clone(), value.clone()));
+        deletes.chain(rows).collect()
+    }
+}
+
 impl Runner {
     /// Writes files on the same device and takes them in as one.
     pub(crate) fn ingest(&self, names: &[String], seed: u64) {
         let known = names.iter().filter(|name| self.model.borrow().has_table(name)).take(TABLES_MAX);
-        let files: Vec<_> =
-            (0..).zip(known).map(|(number, name)| (name, rows_of(seed ^ number, true))).collect();
+        let content = |number, name: &str| Content::of(seed ^ number, self.model.borrow().order(name));
+        let files: Vec<(&String, Content)> =
+            (0..).zip(known).map(|(number, name)| (name, content(number, name))).collect();
         if files.is_empty() {
             return;
         }
@@ -111,18 +148,16 @@ impl Runner {
         let options =
             IngestOptions { copy: numbers.one_in(4), remove: !numbers.one_in(4), ..IngestOptions::default() };
         let mut paths = Vec::new();
-        for (number, (table, rows)) in files.iter().enumerate() {
+        for (number, (table, content)) in files.iter().enumerate() {
             let path = format!("/{seed:016x}-{number}.extents");
-            if let Err(error) = self.write_file(&path, table, rows) {
+            if let Err(error) = self.write_file(&path, table, content) {
                 return self.met_outside(&error);
             }
             paths.push(path);
         }
         let changes: Vec<Change> = files
             .iter()
-            .flat_map(|(name, rows)| {
-                rows.iter().map(|(key, value)| ((*name).clone(), key.clone(), value.clone()))
-            })
+            .flat_map(|(name, content)| content.changes(name, self.model.borrow().order(name)))
             .collect();
         let db = self.db();
         let is_in = self.write(changes.clone(), true, |_| {
@@ -131,7 +166,10 @@ impl Runner {
             db.ingest(&files, options).map(drop)
         });
         if !is_in {
-            self.end_in_doubt(changes, numbers.draw());
+            return self.end_in_doubt(changes, numbers.draw());
+        }
+        if files.iter().any(|(_, content)| !content.ranges.is_empty()) {
+            self.did("range deletes of a file");
         }
     }
 
@@ -156,18 +194,21 @@ impl Runner {
         self.disk().crash_now(crash);
     }
 
-    fn write_file(&self, path: &str, table: &str, rows: &Rows) -> terrane::Result<()> {
+    fn write_file(&self, path: &str, table: &str, content: &Content) -> terrane::Result<()> {
         let mut options = self.options();
         let order = self.model.borrow().order(table);
         options.set(KEY_ORDER, order.name())?;
         let orders = crate::order::orders()?;
         let mut file = ExtentFileWriter::create_on(Arc::new(self.disk()), path, &options, &orders)?;
-        for (key, value) in sorted(order, rows) {
+        let (before, behind) = content.ranges.split_at(content.ranges.len() / 2);
+        before.iter().try_for_each(|(start, end)| file.delete_range(start, end))?;
+        for (key, value) in sorted(order, &content.rows) {
             match value {
                 Some(value) => file.put(key, value)?,
                 None => file.delete(key)?,
             }
         }
+        behind.iter().try_for_each(|(start, end)| file.delete_range(start, end))?;
         file.finish().map(drop)
     }
 

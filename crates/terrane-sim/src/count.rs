@@ -98,6 +98,7 @@ pub const NAMES: [&str; NAME_COUNT] = [
     "indexed batch: written",
     // What became of others.
     "ingest or load that failed",
+    "range deletes of a file",
     "backup that failed",
     "restore that failed",
     "restore that was killed",
@@ -106,7 +107,7 @@ pub const NAMES: [&str; NAME_COUNT] = [
 ];
 
 /// How many there are.
-const NAME_COUNT: usize = 94;
+const NAME_COUNT: usize = 95;
 
 /// Counts by kind.
 #[derive(Clone, Copy, Debug)]

@@ -30,6 +30,12 @@ pub(crate) fn all_keys() -> impl Iterator<Item = Vec<u8>> {
     (0..KEYS_MAX).chain(special).map(key)
 }
 
+/// Whether a key is one of those from [`KIND`] on.
+pub(crate) fn is_of_a_kind(key: &[u8]) -> bool {
+    let kinds: [&[u8]; 4] = [b"fold/", b"once/", b"ttl/", MARK_PREFIX.as_bytes()];
+    kinds.iter().any(|kind| key.starts_with(kind))
+}
+
 /// Keys that are prefixes of each other, hold zero bytes, or are empty come up often.
 #[must_use]
 pub(crate) fn key(number: u64) -> Vec<u8> {
