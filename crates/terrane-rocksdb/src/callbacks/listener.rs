@@ -107,7 +107,8 @@ impl Telling {
 
     /// A file of the user came in. Called on the thread that brought it in.
     pub(crate) fn ingested(&self, family: &str, path: &str, seq: u64, file: Option<&ExtentFileInfo>) {
-        let (entries, deletes) = file.map_or((0, 0), |file| (file.entries, file.deletes));
+        let counts = file.map(|file| (file.entries, file.deletes, file.range_deletes));
+        let (entries, deletes, range_deletes) = counts.unwrap_or_default();
         let info = IngestionInfo {
             cf_name: family.into(),
             external_file_path: path.into(),
@@ -116,6 +117,7 @@ impl Telling {
             table_properties: TableProperties {
                 num_entries: entries,
                 num_deletions: deletes,
+                num_range_deletions: range_deletes,
                 column_family_id: self.family_id(family).into(),
                 column_family_name: family.into(),
                 ..TableProperties::default()

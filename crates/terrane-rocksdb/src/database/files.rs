@@ -1,6 +1,8 @@
 //! Files of sorted rows: written without a database, and taken in whole.
 
-use terrane::{ExtentFileWriter, IngestOptions as EngineIngestOptions, Table};
+use std::cmp::Ordering;
+
+use terrane::{Comparator as _, ExtentFileWriter, IngestOptions as EngineIngestOptions, Table};
 
 use super::{DEFAULT, Database, Family, FamilyHandle, family};
 use crate::border::{Bytes, List, Out, Text, put};
@@ -42,6 +44,17 @@ impl FileWriter {
             return Err(Failure::invalid("Timestamp size mismatch"));
         }
         Ok(self.file()?.put(&[key, timestamp].concat(), stored)?)
+    }
+
+    /// Deletes what the database has from `start` to before `end` when the file comes in.
+    fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
+        let comparator = self.options.comparator.clone();
+        let file = self.plain_file()?;
+        match comparator.map_or_else(|| start.cmp(end), |comparator| comparator.compare(start, end)) {
+            Ordering::Greater => Err(Failure::invalid("end key comes before start key")),
+            Ordering::Equal => Ok(()),
+            Ordering::Less => Ok(file.delete_range(start, end)?),
+        }
     }
 
     fn open(&mut self, path: &str) -> Result<()> {
@@ -160,6 +173,17 @@ export! {
         error: ErrPtr<'_>,
     ) {
         Ok(writer.given()?.plain_file()?.delete(key.of(key_len))?)
+    }
+
+    fn rocksdb_sstfilewriter_delete_range(
+        writer: Option<&mut FileWriter>,
+        start: Bytes<'_>,
+        start_len: usize,
+        end: Bytes<'_>,
+        end_len: usize,
+        error: ErrPtr<'_>,
+    ) {
+        writer.given()?.delete_range(start.of(start_len), end.of(end_len))
     }
 
     fn rocksdb_sstfilewriter_merge(

@@ -34,7 +34,6 @@ stub! { nothing rocksdb_block_based_options_set_top_level_index_pinning_tier(Poi
 stub! { nothing rocksdb_block_based_options_set_unpartitioned_pinning_tier(Pointer, c_int) }
 stub! { nothing rocksdb_cuckoo_options_set_hash_ratio(Pointer, f64) }
 stub! { nothing rocksdb_envoptions_set_rate_limiter(Pointer, Pointer) }
-stub! { failing rocksdb_sstfilewriter_delete_range(Pointer, Pointer, usize, Pointer, usize) }
 stub! { nothing rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(Pointer, Pointer) }
 stub! { silent rocksdb_transaction_set_commit_timestamp(Pointer, u64) }
 stub! { silent rocksdb_transaction_set_read_timestamp_for_validation(Pointer, u64) }

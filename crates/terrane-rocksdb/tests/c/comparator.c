@@ -159,6 +159,11 @@ int main(int count, char** arguments) {
   CHECK_ERROR(error, "Invalid argument: ");
   rocksdb_sstfilewriter_put(writer, "ab", 2, "f", 1, &error);
   CHECK_OK(error);
+  /* By this comparator "bb" comes before "ba". */
+  rocksdb_sstfilewriter_delete_range(writer, "ba", 2, "bb", 2, &error);
+  CHECK_ERROR(error, "Invalid argument: end key comes before start key");
+  rocksdb_sstfilewriter_delete_range(writer, "bb", 2, "ba", 2, &error);
+  CHECK_OK(error);
   rocksdb_sstfilewriter_finish(writer, &error);
   CHECK_OK(error);
   rocksdb_ingestexternalfileoptions_t* how = rocksdb_ingestexternalfileoptions_create();

@@ -64,6 +64,65 @@ static void operands(const char* root) {
   free(file);
 }
 
+static void delete_range(rocksdb_sstfilewriter_t* writer, const char* start, const char* end, char** error) {
+  rocksdb_sstfilewriter_delete_range(writer, start, strlen(start), end, strlen(end), error);
+}
+
+/* Range deletes of a file, in any order: they hide what the database has, and no row of the file. */
+static void ranges(const char* root) {
+  char* error = NULL;
+  char *path = path_in(root, "ranges"), *file = path_in(root, "ranges.sst");
+  const char* files[1] = {file};
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_t* db = open_new(options, path);
+  rocksdb_readoptions_t* reading = rocksdb_readoptions_create();
+  put(db, "a", "old");
+  put(db, "b", "old");
+  put(db, "c", "old");
+  put(db, "d", "old");
+  put(db, "z", "old");
+  rocksdb_envoptions_t* env = rocksdb_envoptions_create();
+  rocksdb_ingestexternalfileoptions_t* how = rocksdb_ingestexternalfileoptions_create();
+  rocksdb_sstfilewriter_t* writer = rocksdb_sstfilewriter_create(env, options);
+  delete_range(writer, "a", "b", &error);
+  CHECK_ERROR(error, "Invalid argument: File is not opened");
+  rocksdb_sstfilewriter_open(writer, file, &error);
+  CHECK_OK(error);
+  delete_range(writer, "y", "zz", &error);
+  CHECK_OK(error);
+  put_row(writer, "b", "new");
+  delete_range(writer, "b", "d", &error);
+  CHECK_OK(error);
+  delete_range(writer, "d", "b", &error);
+  CHECK_ERROR(error, "Invalid argument: end key comes before start key");
+  delete_range(writer, "d", "d", &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_finish(writer, &error);
+  CHECK_OK(error);
+  rocksdb_ingest_external_file(db, files, 1, how, &error);
+  CHECK_OK(error);
+  CHECK_GET(db, reading, "a", "old");
+  CHECK_GET(db, reading, "b", "new");
+  CHECK_GET(db, reading, "c", NULL);
+  CHECK_GET(db, reading, "d", "old");
+  CHECK_GET(db, reading, "z", NULL);
+  /* An empty range is no row: the file has nothing. */
+  rocksdb_sstfilewriter_open(writer, file, &error);
+  CHECK_OK(error);
+  delete_range(writer, "d", "d", &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_finish(writer, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+  rocksdb_sstfilewriter_destroy(writer);
+  rocksdb_ingestexternalfileoptions_destroy(how);
+  rocksdb_envoptions_destroy(env);
+  rocksdb_readoptions_destroy(reading);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+  free(path);
+  free(file);
+}
+
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* error = NULL;
@@ -132,6 +191,7 @@ int main(int count, char** arguments) {
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reading);
   operands(arguments[1]);
+  ranges(arguments[1]);
   free(path);
   free(file);
   return 0;

@@ -193,8 +193,8 @@ static void write_buffers(const char* directory) {
 
 static void refused(rocksdb_t* db) {
   char* error = NULL;
-  rocksdb_sstfilewriter_delete_range(NULL, "a", 1, "b", 1, &error);
-  CHECK_ERROR(error, "Not implemented: rocksdb_sstfilewriter_delete_range");
+  rocksdb_writebatch_wi_update_timestamps(NULL, "", 0, NULL, NULL, &error);
+  CHECK_ERROR(error, "Not implemented: rocksdb_writebatch_wi_update_timestamps");
   CHECK(rocksdb_get_full_history_ts_low(db, NULL, NULL, &error) == NULL);
   CHECK_ERROR(error, "Invalid argument: Timestamp is not enabled in this column family");
 }

@@ -512,6 +512,8 @@ static void ingested(const char* directory, rocksdb_t* db, const rocksdb_options
   CHECK_ERROR(error, "Invalid argument: Timestamp size mismatch");
   rocksdb_sstfilewriter_put_with_ts(writer, "i", 1, "1234", 4, "v", 1, &error);
   CHECK_ERROR(error, "Invalid argument: Timestamp size mismatch");
+  rocksdb_sstfilewriter_delete_range(writer, "i", 1, "j", 1, &error);
+  CHECK_ERROR(error, "Invalid argument: Timestamp size mismatch");
   rocksdb_sstfilewriter_delete_with_ts(writer, "i", 1, at(70).bytes, SIZE, &error);
   CHECK_OK(error);
   rocksdb_sstfilewriter_put_with_ts(writer, "i", 1, at(60).bytes, SIZE, "i6", 2, &error);
