@@ -179,6 +179,7 @@ impl Engine {
         let mut stats = self.counters.snapshot();
         let cache = self.cache.usage();
         stats.cache_bytes = cache.used_bytes;
+        stats.cache_books_bytes = cache.books_bytes;
         stats.cache_misses = cache.kinds.iter().map(|kind| kind.misses).sum();
         stats.writes_paused_micros = self.pressure.paused().as_micros() as u64;
         self.flows.show(self.journal.appended(), &mut stats);

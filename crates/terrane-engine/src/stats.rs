@@ -119,6 +119,7 @@ numbers! {
     history_bytes, gauge, "bytes", "Bytes of their files.";
     batches_told, counter, "batches", "Batches that readers of changes were given.";
     cache_bytes, gauge, "bytes", "Memory of cached blocks, index blocks, filters and range deletes now.";
+    cache_books_bytes, gauge, "bytes", "Memory of the cache itself, whatever it holds: its shards and counters. No part of cache_bytes.";
     blocks_replaced, counter, "blocks", "Blocks written by flush and compaction that took the place of cached ones.";
     cache_misses, counter, "blocks", "Blocks, index blocks and filters read from the store.";
     memory_bytes, gauge, "bytes", "All memory under the ceiling that is in use now.";

@@ -84,6 +84,8 @@ pub struct CacheUsage {
     pub live_bytes: u64,
     /// Bytes among them that were evicted and wait for their last reader.
     pub retired_bytes: u64,
+    /// Bytes of the cache itself, whatever it holds: its shards and its counters. No part of `used_bytes`.
+    pub books_bytes: u64,
     /// By kind, in the order of [`ObjectKind::ALL`].
     pub kinds: [KindUsage; ObjectKind::ALL.len()],
 }
@@ -175,6 +177,7 @@ impl Cache {
             used_bytes: self.used_bytes(),
             live_bytes: self.live.load(Ordering::Relaxed),
             retired_bytes: self.retired.load(Ordering::Relaxed),
+            books_bytes: (size_of::<Cache>() + size_of_val(&*self.shards)) as u64,
             kinds: ObjectKind::ALL.map(|kind| self.kinds[kind as usize].usage()),
         }
     }
