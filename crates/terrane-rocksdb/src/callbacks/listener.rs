@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use terrane::{
     ExtentFileInfo, ExtentSummary, JobBegan, JobEnded, Kind, MemtableFrozen, StallBegan, StallCause,
@@ -14,13 +14,13 @@ use terrane::{
 
 use super::{Destructor, State};
 use crate::border::Bytes;
-use crate::database::Database;
+use crate::database::{Database, Families, paused};
 use crate::failure::Failure;
 use crate::generated::values::{
-    CompactionFileInfo, CompactionJobInfo, CompactionJobStats, FlushJobInfo, IngestionInfo, MemtableInfo,
-    SubcompactionJobInfo, TableProperties, WriteStallInfo,
+    CompactionJobInfo, FlushJobInfo, IngestionInfo, MemtableInfo, SubcompactionJobInfo, TableProperties,
+    WriteStallInfo,
 };
-use crate::metadata::{codec_number, extent_name, extent_number};
+use crate::metadata::{Levels, Merged, deepest_in, extent_name, extent_number};
 use crate::values::Words;
 
 /// Told of a job of a database.
@@ -76,13 +76,35 @@ pub(crate) struct Telling {
     /// What the user knows the database by; it is there until the database is closed, which ends the telling.
     database: AtomicPtr<Database>,
     db: terrane::Db,
+    /// For how levels are numbered. A listener keeps no column family from going.
+    families: Families,
+    /// Set when the database begins to be closed.
+    is_closing: AtomicBool,
 }
 
 impl Telling {
     /// `listener` at the database of this handle.
     pub(crate) fn new(listener: Arc<EventListener>, database: &Database) -> Telling {
         let pointer = std::ptr::from_ref(database).cast_mut();
-        Telling { listener, database: AtomicPtr::new(pointer), db: database.db.clone() }
+        Telling {
+            listener,
+            database: AtomicPtr::new(pointer),
+            db: database.db.clone(),
+            families: database.weak_families(),
+            is_closing: AtomicBool::new(false),
+        }
+    }
+
+    /// What is given up from now on is given up by the close.
+    pub(crate) fn begin_close(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+    }
+
+    /// How the levels of a column family are numbered while a compaction to the level `to` is told of.
+    fn levels(&self, family: &str, to: u8) -> Levels {
+        let shape = self.db.shape().tables.into_iter().find(|table| table.name == family);
+        let deepest = shape.map_or(0, |shape| deepest_in(&shape)).max(to.into());
+        self.families.named(family).map_or_else(Levels::default, |family| family.levels(deepest))
     }
 
     fn job<T>(&self, told: OnJob<T>, info: &T) {
@@ -178,12 +200,13 @@ impl terrane::Listener for Telling {
             return;
         }
         let (from, to) = job.levels.unwrap_or_default();
+        let levels = self.levels(&job.table, to);
         let info = CompactionJobInfo {
             cf_id: self.family_id(&job.table),
             cf_name: job.table.as_str().into(),
             job_id: job_number(job.id),
-            base_input_level: from.into(),
-            output_level: to.into(),
+            base_input_level: levels.told(from.into()) as c_int,
+            output_level: levels.told(to.into()) as c_int,
             input_files: job.inputs.iter().map(name).collect(),
             num_input_files: job.inputs.len(),
             ..CompactionJobInfo::default()
@@ -193,11 +216,13 @@ impl terrane::Listener for Telling {
 
     fn compaction_ended(&self, job: &JobEnded) {
         // What a close has ended is told of by RocksDB neither.
-        let is_ended = job.error.as_ref().is_some_and(|error| error.kind() == Kind::Cancelled);
+        let is_ended = job.error.as_ref().is_some_and(|error| error.kind() == Kind::Cancelled)
+            && self.is_closing.load(Ordering::Relaxed);
         if is_own(&job.table) || is_ended {
             return;
         }
-        let info = compaction_info(job, self.family_id(&job.table));
+        let (_, to) = job.levels.unwrap_or_default();
+        let info = compaction_info(job, self.family_id(&job.table), self.levels(&job.table, to));
         self.job(self.listener.functions.compaction_ended, &info);
     }
 
@@ -253,65 +278,30 @@ fn flush_info(job: &JobEnded, family: u32) -> FlushJobInfo {
     }
 }
 
-/// An extent as a file of a compaction.
-fn file(extent: &ExtentSummary) -> CompactionFileInfo {
-    CompactionFileInfo {
-        level: extent.level.into(),
-        file_number: extent_number(extent.id),
-        ..CompactionFileInfo::default()
-    }
-}
-
 fn name(extent: &ExtentSummary) -> Words {
     extent_name(extent.id).into()
 }
 
-/// What a compaction did, as RocksDB tells it.
-fn compaction_info(job: &JobEnded, family: u32) -> CompactionJobInfo {
+/// What a compaction did, as RocksDB tells it. One that was given up because somebody asked for that is aborted.
+fn compaction_info(job: &JobEnded, family: u32, levels: Levels) -> CompactionJobInfo {
     let (from, to) = job.levels.unwrap_or_default();
-    let outputs: Vec<&ExtentSummary> = job.written.iter().chain(&job.moved).collect();
-    let all = || job.inputs.iter().chain(&job.written);
-    let micros = job.took.as_micros() as u64;
-    let properties = all().map(|extent| TableProperties {
-        column_family_id: family.into(),
-        column_family_name: job.table.as_str().into(),
-        ..TableProperties::of(extent)
-    });
+    let merged = Merged {
+        family: (family, &job.table),
+        levels,
+        between: (from.into(), to.into()),
+        inputs: job.inputs.iter().collect(),
+        written: job.written.iter().collect(),
+        moved: job.moved.iter().collect(),
+        took: job.took,
+        entries: (job.entries_in, job.entries_out),
+        bytes: (job.bytes_read, job.bytes_written),
+    };
+    let is_cancelled = job.error.as_ref().is_some_and(|error| error.kind() == Kind::Cancelled);
     CompactionJobInfo {
-        cf_id: family,
-        cf_name: job.table.as_str().into(),
-        status: job.error.clone().map(Failure::from),
+        status: if is_cancelled { Some(paused()) } else { job.error.clone().map(Failure::from) },
+        aborted: u8::from(is_cancelled),
         job_id: job_number(job.id),
-        base_input_level: from.into(),
-        output_level: to.into(),
-        compression: outputs.first().map_or(0, |extent| codec_number(extent.compression)),
-        aborted: u8::from(job.error.is_some()),
-        input_files: job.inputs.iter().map(name).collect(),
-        output_files: outputs.iter().map(|extent| name(extent)).collect(),
-        input_file_infos: job.inputs.iter().map(file).collect(),
-        output_file_infos: outputs.iter().map(|extent| file(extent)).collect(),
-        table_properties_keys: all().map(name).collect(),
-        table_properties_values: properties.collect(),
-        elapsed_micros: micros,
-        input_records: job.entries_in,
-        output_records: job.entries_out,
-        total_input_bytes: job.bytes_read,
-        total_output_bytes: job.bytes_written,
-        num_input_files: job.inputs.len(),
-        stats: CompactionJobStats {
-            elapsed_micros: micros,
-            has_accurate_num_input_records: 1,
-            num_input_records: job.entries_in,
-            num_output_records: job.entries_out,
-            num_records_replaced: job.entries_in.saturating_sub(job.entries_out),
-            num_input_files: job.inputs.len(),
-            num_input_files_trivially_moved: job.moved.len(),
-            num_output_files: job.written.len(),
-            total_input_bytes: job.bytes_read,
-            total_output_bytes: job.bytes_written,
-            ..CompactionJobStats::default()
-        },
-        ..CompactionJobInfo::default()
+        ..merged.told()
     }
 }
 

@@ -203,6 +203,6 @@ impl Database {
     }
 }
 
-fn paused() -> Failure {
+pub(crate) fn paused() -> Failure {
     Failure::new("Result incomplete", "Manual compaction paused")
 }

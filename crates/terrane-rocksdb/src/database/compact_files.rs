@@ -2,15 +2,17 @@
 
 use std::ffi::{c_char, c_int};
 use std::ops::Bound;
+use std::time::Duration;
 
-use terrane::{ExtentInfo, Table};
+use terrane::{ExtentInfo, ExtentSummary, Table};
 
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::{Given as GivenBack, List, Out, Text, lasting_list, lasting_text, put};
 use crate::failure::{Failure, Given, Result};
 use crate::generated::objects::CompactFilesOptions;
-use crate::generated::values::{CompactionFileInfo, CompactionJobInfo, CompactionJobStats};
-use crate::metadata::{extent_name, extent_number, extent_of};
+use crate::generated::values::CompactionJobInfo;
+use crate::metadata::{Merged, deepest_of, extent_name, extent_of};
+use crate::objects::moment;
 
 /// The extents that files are named after; all must be there.
 fn named(table: &Table, names: &[Text<'_>]) -> Result<Vec<ExtentInfo>> {
@@ -41,48 +43,34 @@ fn compact(database: &Database, family: &Family, inputs: &[ExtentInfo]) -> Resul
 }
 
 /// What the compaction did, as far as it can be seen from outside.
-fn fill(info: &mut CompactionJobInfo, family: &Family, inputs: &[ExtentInfo], outputs: &[ExtentInfo]) {
-    let names = |extents: &[ExtentInfo]| {
-        extents.iter().map(|extent| extent_name(extent.summary.id).into()).collect::<Vec<_>>()
+fn told(family: &Family, inputs: &[ExtentInfo], outputs: &[ExtentInfo], took: Duration) -> CompactionJobInfo {
+    let is_among = |extents: &[ExtentInfo], one: &ExtentSummary| {
+        extents.iter().any(|extent| extent.summary.id == one.id)
     };
-    let files = |extents: &[ExtentInfo]| {
-        let file = |extent: &ExtentInfo| CompactionFileInfo {
-            level: extent.summary.level.into(),
-            file_number: extent_number(extent.summary.id),
-            ..CompactionFileInfo::default()
-        };
-        extents.iter().map(file).collect::<Vec<_>>()
+    let summaries = |extents: &'_ [ExtentInfo]| -> Vec<ExtentSummary> {
+        extents.iter().map(|extent| extent.summary.clone()).collect()
     };
-    let entries = |extents: &[ExtentInfo]| extents.iter().map(|extent| extent.summary.entries).sum();
-    let bytes = |extents: &[ExtentInfo]| extents.iter().map(|extent| extent.summary.bytes).sum();
-    let level = |extents: &[ExtentInfo]| extents.first().map_or(0, |extent| extent.summary.level.into());
-    *info = CompactionJobInfo {
-        cf_id: family.id(),
-        cf_name: family.table.name().into(),
-        job_id: 1,
-        base_input_level: level(inputs),
-        output_level: level(outputs),
-        input_files: names(inputs),
-        output_files: names(outputs),
-        input_file_infos: files(inputs),
-        output_file_infos: files(outputs),
-        input_records: entries(inputs),
-        output_records: entries(outputs),
-        total_input_bytes: bytes(inputs),
-        total_output_bytes: bytes(outputs),
-        num_input_files: inputs.len(),
-        stats: CompactionJobStats {
-            is_manual_compaction: 1,
-            num_input_files: inputs.len(),
-            num_output_files: outputs.len(),
-            num_input_records: entries(inputs),
-            num_output_records: entries(outputs),
-            total_input_bytes: bytes(inputs),
-            total_output_bytes: bytes(outputs),
-            ..CompactionJobStats::default()
-        },
-        ..CompactionJobInfo::default()
+    let (before, after) = (summaries(inputs), summaries(outputs));
+    let (moved, written) = after.iter().partition::<Vec<_>, _>(|extent| is_among(inputs, extent));
+    let entries = |extents: &[&ExtentSummary]| extents.iter().map(|extent| extent.entries).sum::<u64>();
+    let bytes = |extents: &[&ExtentSummary]| extents.iter().map(|extent| extent.bytes).sum();
+    let level = |extent: &ExtentSummary| usize::from(extent.level);
+    let inputs: Vec<&ExtentSummary> = before.iter().collect();
+    let bytes = (bytes(&inputs), bytes(&written));
+    let merged = Merged {
+        family: (family.id(), family.table.name()),
+        levels: family.levels(deepest_of(outputs)),
+        between: (before.iter().map(level).min().unwrap_or(0), after.iter().map(level).max().unwrap_or(0)),
+        entries: (entries(&inputs), entries(&written) + entries(&moved)),
+        bytes,
+        inputs,
+        written,
+        moved,
+        took,
     };
+    let mut info = CompactionJobInfo { job_id: 1, ..merged.told() };
+    info.stats.is_manual_compaction = 1;
+    info
 }
 
 /// Where names of files and their number go.
@@ -97,6 +85,7 @@ fn compact_files(
 ) -> Result<()> {
     database.refuse_if_read_only()?;
     let inputs = named(&family.table, names)?;
+    let begun = moment();
     let outputs = compact(database, family, &inputs)?;
     let list = || -> Vec<*mut c_char> {
         let directory = database.directory();
@@ -108,7 +97,7 @@ fn compact_files(
     }
     put(count, outputs.len());
     if let Some(info) = info {
-        fill(info, family, &inputs, &outputs);
+        *info = told(family, &inputs, &outputs, moment().saturating_sub(begun));
     }
     Ok(())
 }

@@ -91,6 +91,9 @@ fn boxed(
 pub(crate) fn close(database: &Database) {
     database.settle_statistics();
     database.leave_caches();
+    // What was given up before is told as such. Listeners that cannot be waited for are told by the close.
+    let _ = database.wait_for_listeners();
+    database.telling().iter().for_each(|listener| listener.begin_close());
     // There is no way to report a failure.
     let _ = database.db.clone().close();
 }

@@ -37,18 +37,20 @@ mod write;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use terrane::Table;
 
 use crate::callbacks::{Slot, Slots, Transform};
 use crate::failure::{Failure, Given, Result};
+use crate::metadata::Levels;
 use crate::objects::{Options, Statistics};
 use crate::order::Order;
 use crate::timestamps::History;
 use crate::transactions::Transactions;
 
 use attached::Attached;
+pub(crate) use attached::paused;
 pub(crate) use read::{Pinned, read};
 pub(crate) use snapshots::SnapshotHandle;
 use views::Views;
@@ -89,6 +91,29 @@ pub(crate) struct Family {
     views: Option<Arc<Views>>,
 }
 
+/// The column families of a database, for who does not keep them.
+#[derive(Clone, Debug)]
+pub(crate) struct Families {
+    default: Weak<Family>,
+    others: Weak<RwLock<BTreeMap<u32, Arc<Family>>>>,
+}
+
+impl Families {
+    /// The family of this name, while it is there.
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<Family>> {
+        if name == DEFAULT {
+            return self.default.upgrade();
+        }
+        let others = self.others.upgrade()?;
+        named(&others, name)
+    }
+}
+
+fn named(families: &RwLock<BTreeMap<u32, Arc<Family>>>, name: &str) -> Option<Arc<Family>> {
+    let families = families.read().unwrap_or_else(PoisonError::into_inner);
+    families.values().find(|family| family.table.name() == name).cloned()
+}
+
 /// A handle of a column family.
 pub(crate) struct FamilyHandle {
     pub(crate) family: Arc<Family>,
@@ -103,6 +128,11 @@ impl Family {
     /// Its options as they are now.
     fn options(&self) -> Options {
         self.options.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How its levels are numbered for callers while the deepest one that has extents is `deepest`.
+    pub(crate) fn levels(&self, deepest: usize) -> Levels {
+        Levels::new(&self.options.lock().unwrap_or_else(PoisonError::into_inner).knobs, deepest)
     }
 
     fn set_options(&self, options: Options) {
@@ -141,12 +171,16 @@ impl Database {
         self.families.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 
-    fn family_named(&self, name: &str) -> Option<Arc<Family>> {
+    pub(crate) fn family_named(&self, name: &str) -> Option<Arc<Family>> {
         if name == DEFAULT {
             return Some(self.default.clone());
         }
-        let families = self.families.read().unwrap_or_else(PoisonError::into_inner);
-        families.values().find(|family| family.table.name() == name).cloned()
+        named(&self.families, name)
+    }
+
+    /// The families, not kept.
+    pub(crate) fn weak_families(&self) -> Families {
+        Families { default: Arc::downgrade(&self.default), others: Arc::downgrade(&self.families) }
     }
 
     /// Refuses a change of a database that was opened for reading.

@@ -1,4 +1,4 @@
-//! Properties, answered from the shape of the tree. A level `N` of RocksDB is the level `N` here; what RocksDB has in level 0
+//! Properties, answered from the shape of the tree. How levels are numbered is said in [`crate::metadata`]; what RocksDB has in level 0
 //! are the overflow runs.
 
 use std::ffi::c_char;
@@ -8,7 +8,8 @@ use terrane::{LevelShape, TableShape};
 
 use super::{Database, Family, FamilyHandle};
 use crate::border::{Out, Text, lasting_text, put};
-use crate::metadata::LEVELS;
+use crate::metadata::{LEVELS, Levels, deepest_in};
+use crate::objects::cache_bytes;
 
 const PREFIX: &str = "rocksdb.";
 impl Database {
@@ -34,7 +35,10 @@ impl Database {
             "total-sst-files-size" | "live-sst-files-size" => sorted(|level| level.bytes),
             "estimate-live-data-size" => sorted(|level| level.bytes),
             "estimate-table-readers-mem" => 0,
-            "base-level" => base_level(&table()),
+            "base-level" => {
+                let table = table();
+                base_level(&table, family.levels(deepest_in(&table)))
+            }
             "mem-table-flush-pending" => u64::from(table().frozen > 0),
             "compaction-pending" | "num-running-compactions" => self.running("compact"),
             "num-running-flushes" => self.running("flush"),
@@ -45,7 +49,7 @@ impl Database {
                 let options = self.db.options();
                 options.memory_bytes - options.write_memory_bytes
             }
-            "block-cache-usage" => self.metric("cache_bytes"),
+            "block-cache-usage" => cache_bytes(&self.view()),
             _ => return None,
         })
     }
@@ -70,7 +74,9 @@ impl Database {
             return Some(number.to_string());
         }
         if let Some(level) = name.strip_prefix("num-files-at-level") {
-            return files_at(&self.shape_of(family), level.parse().ok()?).map(|files| files.to_string());
+            let table = self.shape_of(family);
+            let files = files_at(&table, family.levels(deepest_in(&table)), level.parse().ok()?);
+            return files.map(|files| files.to_string());
         }
         match name {
             "stats" => Some(self.family_stats(family, &self.shape_of(family)) + &self.database_stats()),
@@ -78,7 +84,10 @@ impl Database {
                 Some(self.family_stats(family, &self.shape_of(family)))
             }
             "dbstats" => Some(self.database_stats()),
-            "levelstats" => Some(level_lines(&self.shape_of(family))),
+            "levelstats" => {
+                let table = self.shape_of(family);
+                Some(level_lines(&table, family.levels(deepest_in(&table))))
+            }
             "sstables" => Some(self.view().shape().to_string()),
             _ => None,
         }
@@ -99,26 +108,42 @@ fn in_memory(table: &TableShape) -> (u64, u64) {
     (bytes, table.memtable_entries + table.frozen_entries + table.generation_entries)
 }
 
-fn base_level(table: &TableShape) -> u64 {
-    table.levels.iter().position(|level| level.extents > 0).map_or(1, |at| at as u64 + 1)
+/// The first level that has extents; of an empty tree that which the first will have.
+fn base_level(table: &TableShape, levels: Levels) -> u64 {
+    let first = table.levels.iter().position(|level| level.extents > 0).unwrap_or(0);
+    levels.told(first + 1) as u64
 }
 
-/// Extents of a level; none if there is no such level.
-fn files_at(table: &TableShape, level: usize) -> Option<u64> {
-    match level {
-        0 => Some(table.runs.iter().map(|run| run.extents).sum()),
-        level if level <= table.levels.len() => Some(table.levels[level - 1].extents),
-        level => (level < LEVELS).then_some(0),
+/// Extents of the level that is told as `number`; none if there is no such level.
+fn files_at(table: &TableShape, levels: Levels, number: usize) -> Option<u64> {
+    match levels.meant(number) {
+        Some(0) => Some(table.runs.iter().map(|run| run.extents).sum()),
+        Some(level) if level <= table.levels.len() => Some(table.levels[level - 1].extents),
+        _ => (number < LEVELS).then_some(0),
     }
 }
 
-fn level_lines(table: &TableShape) -> String {
+/// All levels, each with the number that it is told by; the overflow runs are one.
+pub(super) fn rows_of_levels(table: &TableShape, levels: Levels) -> Vec<(usize, LevelShape)> {
+    let mut runs = LevelShape::default();
+    for run in &table.runs {
+        runs.extents += run.extents;
+        runs.bytes += run.bytes;
+        runs.entries += run.entries;
+        runs.deletes += run.deletes;
+    }
+    let count = LEVELS.max(levels.told(deepest_in(table)) + 1);
+    let row = |number| match levels.meant(number) {
+        Some(0) => runs.clone(),
+        level => level.and_then(|level| table.levels.get(level - 1)).cloned().unwrap_or_default(),
+    };
+    (0..count).map(|number| (number, row(number))).collect()
+}
+
+fn level_lines(table: &TableShape, levels: Levels) -> String {
     let mut lines = "Level Files Size(MB)\n--------------------\n".to_owned();
-    let runs =
-        table.runs.iter().fold((0, 0), |(extents, bytes), run| (extents + run.extents, bytes + run.bytes));
-    let levels = table.levels.iter().map(|level| (level.extents, level.bytes));
-    for (level, (extents, bytes)) in std::iter::once(runs).chain(levels).enumerate() {
-        let _ = writeln!(lines, "{level:>3} {extents:>8} {:>8}", bytes >> 20);
+    for (number, level) in rows_of_levels(table, levels) {
+        let _ = writeln!(lines, "{number:>3} {:>8} {:>8}", level.extents, level.bytes >> 20);
     }
     lines
 }

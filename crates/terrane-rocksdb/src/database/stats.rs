@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use terrane::TableShape;
 
+use super::properties::rows_of_levels;
 use super::{Database, Family};
+use crate::metadata::deepest_in;
 use crate::objects::moment;
 
 const GIB: f64 = (1 << 30) as f64;
@@ -38,15 +40,11 @@ impl Database {
         let mut text = format!("\n** Compaction Stats [{}] **\n", family.table.name());
         text.push_str("Level    Files      Size(MB)      KeyIn    KeyDel\n");
         text.push_str("-------------------------------------------------\n");
-        let runs = shape.runs.iter().fold([0; 4], |sum, run| {
-            [sum[0] + run.extents, sum[1] + run.bytes, sum[2] + run.entries, sum[3] + run.deletes]
-        });
-        let levels =
-            shape.levels.iter().map(|level| [level.extents, level.bytes, level.entries, level.deletes]);
         let mut sum = [0; 4];
-        for (level, row) in std::iter::once(runs).chain(levels).enumerate() {
+        for (number, level) in rows_of_levels(shape, family.levels(deepest_in(shape))) {
+            let row = [level.extents, level.bytes, level.entries, level.deletes];
             sum.iter_mut().zip(row).for_each(|(sum, more)| *sum += more);
-            line(&mut text, &format!("L{level}"), row);
+            line(&mut text, &format!("L{number}"), row);
         }
         line(&mut text, "Sum", sum);
         let seconds = self.uptime();

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use super::options::MetadataOptions;
-use super::{LEVELS, LiveFile};
+use super::{LEVELS, LiveFile, deepest_of};
 use crate::border::{Out, lasting, lasting_text, put};
 use crate::database::{Database, Family, FamilyHandle};
 use crate::failure::Result;
@@ -39,8 +39,10 @@ impl FamilyMetadata {
         let table = family.seen();
         let directory = database.directory();
         let mut files: Vec<Vec<Arc<LiveFile>>> = vec![Vec::new(); LEVELS];
-        for extent in table.extents()? {
-            let level = usize::from(extent.summary.level);
+        let extents = table.extents()?;
+        let levels = family.levels(deepest_of(&extents));
+        for extent in extents {
+            let level = levels.told(extent.summary.level.into());
             let is_wanted = options.level < 0 || options.level == level as i32;
             let is_within = options.start.as_ref().is_none_or(|start| *extent.largest >= *start.bytes())
                 && options.end.as_ref().is_none_or(|end| *extent.smallest <= *end.bytes());
@@ -48,7 +50,7 @@ impl FamilyMetadata {
                 files.resize(level + 1, Vec::new());
             }
             if is_wanted && is_within {
-                files[level].push(Arc::new(LiveFile::of(&extent, table.name(), &directory)));
+                files[level].push(Arc::new(LiveFile::of(&extent, levels, table.name(), &directory)));
             }
         }
         let levels = files.into_iter().zip(0..).map(|(files, number)| Arc::new(Level { number, files }));

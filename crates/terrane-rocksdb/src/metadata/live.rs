@@ -2,6 +2,7 @@
 
 use std::ffi::c_char;
 
+use super::deepest_of;
 use crate::border::{Bytes, Out, Text};
 use crate::database::Database;
 use crate::failure::Result;
@@ -38,9 +39,11 @@ impl LiveFiles {
         for name in db.tables() {
             // One that is dropped meanwhile has no files.
             let Ok(table) = db.table(&name) else { continue };
-            for extent in table.extents()? {
-                files.push(LiveFile::of(&extent, &name, &directory));
-            }
+            let extents = table.extents()?;
+            let levels = database.family_named(&name).map(|family| family.levels(deepest_of(&extents)));
+            // One that is not open as a column family has the options of the default one.
+            let levels = levels.unwrap_or_else(|| database.default_family().levels(deepest_of(&extents)));
+            files.extend(extents.iter().map(|extent| LiveFile::of(extent, levels, &name, &directory)));
         }
         Ok(LiveFiles { files })
     }

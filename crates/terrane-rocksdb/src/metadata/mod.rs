@@ -1,11 +1,13 @@
 //! What a database consists of, one by one: live files, levels, segments of the journal, files to copy.
 //!
 //! RocksDB's files are extents here. One has the number `data file << 32 | first slot` and the name that RocksDB gives a file of
-//! that number; no file of the name is on the disk. The overflow runs are level 0, and a level `N` is a level `N`.
+//! that number; no file of the name is on the disk. The overflow runs are level 0; how the others are numbered, [`levels`] says.
 
 mod family;
 mod journal;
+mod levels;
 mod live;
+mod merged;
 mod options;
 mod storage;
 
@@ -13,7 +15,9 @@ use terrane::{Compression, ExtentId, ExtentInfo, ExtentSummary};
 
 use crate::generated::values::TableProperties;
 
+pub(crate) use levels::{Levels, deepest_in, deepest_of};
 pub(crate) use live::{LiveFile, LiveFiles};
+pub(crate) use merged::Merged;
 
 /// Levels that RocksDB has by default.
 pub(crate) const LEVELS: usize = 7;
@@ -80,14 +84,14 @@ impl TableProperties {
 }
 
 impl LiveFile {
-    /// An extent of the column family `family` of the database in `directory`, as a file.
-    pub(crate) fn of(extent: &ExtentInfo, family: &str, directory: &str) -> LiveFile {
+    /// An extent of the column family `family` of the database in `directory`, whose levels are numbered so, as a file.
+    pub(crate) fn of(extent: &ExtentInfo, levels: Levels, family: &str, directory: &str) -> LiveFile {
         let summary = &extent.summary;
         LiveFile {
             family: family.into(),
             name: extent_name(summary.id).into(),
             directory: directory.into(),
-            level: summary.level.into(),
+            level: levels.told(summary.level.into()) as i32,
             bytes: summary.bytes as usize,
             smallest: extent.smallest.as_slice().into(),
             largest: extent.largest.as_slice().into(),

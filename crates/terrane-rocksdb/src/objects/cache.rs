@@ -58,7 +58,7 @@ impl Cache {
         users.retain(|(known, _)| *known != number);
     }
 
-    /// Bytes in the caches of its databases.
+    /// Bytes of the caches of its databases: what they hold and, as soon as a database is open, what they are made of.
     pub(crate) fn used_bytes(&self) -> u64 {
         Cache::used_bytes_of(std::slice::from_ref(self))
     }
@@ -69,8 +69,7 @@ impl Cache {
         for cache in caches {
             users.extend(cache.0.users.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
         }
-        let used = |user: &User| user.db.statistics().get("cache_bytes").map_or(0, |value| value.number());
-        users.values().map(used).sum()
+        users.values().map(|user| cache_bytes(&user.db)).sum()
     }
 
     /// Bytes that iterators have in hand: a block for each, at least.
@@ -79,6 +78,13 @@ impl Cache {
             |user: &User| user.iterators.load(Ordering::Relaxed) as u64 * user.db.options().block_bytes;
         self.users().iter().map(blocks).sum()
     }
+}
+
+/// Bytes that the cache of a database has of its memory: objects, and the cache itself.
+pub(crate) fn cache_bytes(db: &terrane::Db) -> u64 {
+    let statistics = db.statistics();
+    let bytes = |name| statistics.get(name).map_or(0, |value| value.number());
+    bytes("cache_bytes") + bytes("cache_books_bytes")
 }
 
 fn boxed(capacity_bytes: usize) -> Option<Box<Cache>> {

@@ -24,7 +24,7 @@ mod told;
 mod write_buffers;
 
 pub(crate) use backup::{BackupEngineOptions, CreateBackupOptions};
-pub(crate) use cache::{Cache, User};
+pub(crate) use cache::{Cache, User, cache_bytes};
 pub(crate) use compact_range::CompactRangeOptions;
 pub(crate) use environment::Environment;
 pub(crate) use map::{database_options, extractor, order_of, table_changes, table_options};

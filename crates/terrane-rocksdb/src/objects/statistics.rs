@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use terrane::{Db, HistogramSnapshot, MetricValue};
@@ -220,7 +220,9 @@ const EXCEPT_DETAILED_TIMERS: std::ffi::c_int = 3;
 
 /// The clock by which calls are measured, in a moment that only differences mean something of.
 pub(crate) fn moment() -> Duration {
-    terrane::Env::real().clock.now()
+    // One for all: each clock counts from the moment when it was made.
+    static CLOCK: OnceLock<terrane::Env> = OnceLock::new();
+    CLOCK.get_or_init(terrane::Env::real).clock.now()
 }
 
 /// At least one: a call takes some time, however coarse the clock is.

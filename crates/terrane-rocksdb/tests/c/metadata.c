@@ -29,7 +29,8 @@ static void live_files(rocksdb_t* db, const char* path) {
   CHECK(strcmp(rocksdb_livefiles_directory(files, 0), path) == 0);
   const char* name = rocksdb_livefiles_name(files, 0);
   CHECK(name[0] == '/' && strstr(name, ".sst") != NULL);
-  CHECK(rocksdb_livefiles_level(files, 0) >= 0 && rocksdb_livefiles_level(files, 0) < 7);
+  /* An overflow run, or merged already: what has nothing below it is in the last level. */
+  CHECK(rocksdb_livefiles_level(files, 0) == 0 || rocksdb_livefiles_level(files, 0) == 6);
   CHECK(rocksdb_livefiles_size(files, 0) > 0);
   CHECK(memcmp(rocksdb_livefiles_smallestkey(files, 0, &len), "key000", 6) == 0 && len == 6);
   CHECK(memcmp(rocksdb_livefiles_largestkey(files, 0, &len), "key099", 6) == 0 && len == 6);
@@ -110,7 +111,7 @@ static void compacted(rocksdb_t* db) {
   size_t count = 0, len = 0;
   put(db, "key050", "another value");
   char* name = only_file(db);
-  const char *names[1] = {name}, *unknown[1] = {"/000077.sst"};
+  const char *names[1] = {name}, *unknown[1] = {"/000077.sst"}, *output = NULL;
   rocksdb_compaction_options_t* options = rocksdb_compaction_options_create();
   rocksdb_compactionjobinfo_t* info = rocksdb_compactionjobinfo_create();
   rocksdb_compact_files(db, options, unknown, 1, 6, -1, &outputs, &count, info, &error);
@@ -126,6 +127,21 @@ static void compacted(rocksdb_t* db) {
   CHECK(memcmp(rocksdb_compactionjobinfo_cf_name(info, &len), "default", 8) == 0 && len == 7);
   CHECK(rocksdb_compaction_job_stats_is_manual_compaction(rocksdb_compactionjobinfo_stats(info)) == 1);
   CHECK(rocksdb_compaction_file_info_file_number(rocksdb_compactionjobinfo_input_file_info_at(info, 0)) > 0);
+  const int from = rocksdb_compactionjobinfo_base_input_level(info);
+  CHECK((from == 0 || from == 6) && rocksdb_compactionjobinfo_output_level(info) == 6);
+  CHECK(rocksdb_compaction_file_info_level(rocksdb_compactionjobinfo_input_file_info_at(info, 0)) == from);
+  CHECK(rocksdb_compaction_file_info_level(rocksdb_compactionjobinfo_output_file_info_at(info, 0)) == 6);
+  CHECK(rocksdb_compactionjobinfo_num_input_files_at_output_level(info) == (from == 6));
+  CHECK(rocksdb_compactionjobinfo_table_properties_count(info) == 2);
+  output = rocksdb_compactionjobinfo_output_file_at(info, 0, &len);
+  const rocksdb_table_properties_t* properties =
+      rocksdb_compactionjobinfo_table_properties_for_file(info, output, len);
+  CHECK(rocksdb_table_properties_num_entries(properties) == rocksdb_compactionjobinfo_output_records(info));
+  CHECK(rocksdb_compactionjobinfo_compression(info) == rocksdb_lz4_compression);
+  CHECK(rocksdb_compactionjobinfo_elapsed_micros(info) > 0 && rocksdb_compactionjobinfo_aborted(info) == 0);
+  const rocksdb_compaction_job_stats_t* stats = rocksdb_compactionjobinfo_stats(info);
+  CHECK(rocksdb_compaction_job_stats_has_accurate_num_input_records(stats) == 1);
+  CHECK(rocksdb_compaction_job_stats_num_input_deletion_records(stats) == 0);
   rocksdb_compactionjobinfo_status(info, &error);
   CHECK_OK(error);
   rocksdb_compact_files_output_file_names_destroy(outputs, count);
@@ -344,6 +360,46 @@ static void changed_options(rocksdb_t* db) {
   rocksdb_livefiles_destroy(files);
 }
 
+static void property_is(rocksdb_t* db, const char* property, const char* expected) {
+  char* value = rocksdb_property_value(db, property);
+  CHECK(value != NULL && strcmp(value, expected) == 0);
+  rocksdb_free(value);
+}
+
+/* Levels are numbered from the bottom, or from the top where the option says so: in every place alike. */
+static void numbered(const char* path, unsigned char is_dynamic, int levels, int expected) {
+  char *error = NULL, property[64], base[8];
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_level_compaction_dynamic_level_bytes(options, is_dynamic);
+  rocksdb_options_set_num_levels(options, levels);
+  rocksdb_t* db = open_new(options, path);
+  snprintf(base, sizeof base, "%d", expected);
+  property_is(db, "rocksdb.base-level", base);
+  fill(db, "key");
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  const rocksdb_livefiles_t* files = rocksdb_livefiles(db);
+  CHECK(rocksdb_livefiles_count(files) == 1 && rocksdb_livefiles_level(files, 0) == expected);
+  rocksdb_livefiles_destroy(files);
+  property_is(db, "rocksdb.base-level", base);
+  for (int i = 0; i < 7; i++) {
+    snprintf(property, sizeof property, "rocksdb.num-files-at-level%d", i);
+    property_is(db, property, i == expected ? "1" : "0");
+  }
+  rocksdb_column_family_metadata_t* all = rocksdb_get_column_family_metadata(db);
+  rocksdb_level_metadata_t* level = rocksdb_column_family_metadata_get_level_metadata(all, (size_t)expected);
+  CHECK(rocksdb_level_metadata_get_level(level) == expected && rocksdb_level_metadata_get_file_count(level) == 1);
+  rocksdb_level_metadata_destroy(level);
+  rocksdb_column_family_metadata_destroy(all);
+  char* stats = rocksdb_property_value(db, "rocksdb.levelstats");
+  snprintf(property, sizeof property, "\n%3d %8d ", expected, 1);
+  CHECK(strstr(stats, property) != NULL);
+  rocksdb_free(stats);
+  rocksdb_close(db);
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_OK(error);
+  rocksdb_options_destroy(options);
+}
+
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* path = path_in(arguments[1], "db");
@@ -363,6 +419,11 @@ int main(int count, char** arguments) {
   rocksdb_close(db);
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reading);
+  free(path);
+  path = path_in(arguments[1], "numbered");
+  numbered(path, 1, 7, 6);
+  numbered(path, 1, 4, 3);
+  numbered(path, 0, 7, 1);
   free(path);
   return 0;
 }

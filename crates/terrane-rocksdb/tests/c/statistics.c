@@ -3,7 +3,7 @@
 
 #include "check.h"
 
-enum { KEYS_WRITTEN = 58, KEYS_READ = 59, BYTES_WRITTEN = 61, BYTES_READ = 62, SEEKS = 63, NEXTS = 64, FLUSH_BYTES = 96 };
+enum { CACHE_MISS = 0, KEYS_WRITTEN = 58, KEYS_READ = 59, BYTES_WRITTEN = 61, BYTES_READ = 62, SEEKS = 63, NEXTS = 64, FLUSH_BYTES = 96 };
 enum { DB_GET = 0, DB_WRITE = 1, DB_SEEK = 15, FLUSH_TIME = 50 };
 
 static uint64_t histogram(rocksdb_options_t* options, uint32_t number) {
@@ -60,7 +60,21 @@ int main(int count, char** arguments) {
   /* Another handle of the same database comes and goes. */
   rocksdb_t* follower = rocksdb_open_as_secondary(options, path, second_path, &error);
   CHECK_OK(error);
+  const uint64_t read = ticker(options, KEYS_READ), missed = ticker(options, CACHE_MISS);
+  CHECK_GET(follower, reading, "k", "some value");
+  const uint64_t once = ticker(options, CACHE_MISS) - missed;
+  CHECK(once > 0 && ticker(options, KEYS_READ) == read + 1);
+  /* What was counted at one moment of the other counts on at the next, once. */
+  for (int i = 0; i < 2; i++) {
+    const uint64_t so_far = ticker(options, CACHE_MISS);
+    rocksdb_try_catch_up_with_primary(follower, &error);
+    CHECK_OK(error);
+    CHECK(ticker(options, CACHE_MISS) == so_far);
+    CHECK_GET(follower, reading, "k", "some value");
+  }
+  CHECK(ticker(options, KEYS_READ) == read + 3);
   rocksdb_close(follower);
+  CHECK(ticker(options, CACHE_MISS) >= missed + once);
   put(db, "k", "v");
   CHECK(ticker(options, KEYS_WRITTEN) == 12);
   rocksdb_close(db);
