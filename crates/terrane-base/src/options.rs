@@ -192,6 +192,8 @@ options! {
         "Let extents that are read often stay in the upper levels and move those that are not.";
     overflow_runs_max: u64 = 10, "1 to 64", |v| (1..=64).contains(v),
         "Overflow runs (level 0) at which writers are slowed below the rate at which runs are merged; merging begins at half as many.";
+    auto_compaction: bool = true, "true, false", |_| true,
+        "Let the background compact a table by itself; off, memory becomes overflow runs that stay until somebody asks for a compaction.";
     space_amplification_max_percent: u64 = 0, "0 (no limit) or 110 to 1000", |v| *v == 0 || (110..=1000).contains(v),
         "Stored bytes of a table, in percent of those of its largest level without what is deleted, above which levels are merged before they are full.";
     defer_merges: bool = true, "true, false", |_| true,

@@ -9,6 +9,8 @@ use crate::pick::STEP_BYTES;
 /// Limits of a table's shape and of a job. All sizes in stored bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Whether anything is picked but what somebody asks for.
+    pub automatic: bool,
     /// Size of L1 above which its extents move down. At least 1.
     pub level_base_bytes: u64,
     /// Most that a level may be larger than the one above it. At least 2.
@@ -54,6 +56,7 @@ impl Limits {
     pub fn from_options(options: &Options) -> Self {
         let slot_bytes = SLOT_BYTES as u64;
         Limits {
+            automatic: options.auto_compaction,
             level_base_bytes: options.level_base_bytes.max(1),
             level_fanout: options.level_fanout.max(2),
             // Half of where writers are slowed: compaction starts before anyone has to wait for it.

@@ -45,7 +45,7 @@ pub(crate) use parts::Publish;
 use ranges::Ranges;
 use reuse::Reuse;
 use sink::Sink;
-use source::{MemorySource, RunSource, Source, Stand};
+use source::{MemorySource, RunSource, Source, Stand, chunk_bytes_of};
 
 /// Entries of memory between two looks at the job's strings: about a block's worth.
 const ENTRIES_PER_CHECK: usize = 256;
@@ -118,7 +118,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             (step_bytes, ranges) = (memory.step_bytes, memory.ranges);
             sources.push(Source::Memory(MemorySource::new(memory.cursor, memory.from, &spec.range)?));
         }
-        sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input))));
+        let chunk_bytes = chunk_bytes_of(spec.inputs.len());
+        sources.extend(spec.inputs.iter().map(|input| Source::Run(RunSource::new(input, chunk_bytes))));
         let ranges = Ranges::gather(spec, place.extents, ranges)?;
         let output = Output::new(spec, place.store, place.control, ranges.surviving(spec))?;
         let sink = Sink::new(spec, output, ranges, place.control);

@@ -12,7 +12,8 @@
 //! better by its own measure, so picking and running until nothing is picked comes to an end.
 //!
 //! No picker walks a whole level for a job that is due: it looks at up to [`WINDOW`] extents behind the level's
-//! cursor for one that is free. `docs/design/0005-compaction.md` argues the choices.
+//! cursor for one that is free. Where a table is not compacted by itself ([`Limits::automatic`]) there is none of all this:
+//! only what somebody asks for is picked ([`pick_range`]). `docs/design/0005-compaction.md` argues the choices.
 
 mod build;
 mod flush;
@@ -140,6 +141,9 @@ pub fn pick(shape: &TableShape<'_>, limits: &Limits, claims: &Claims, cursors: &
     if terrane_base::planted!(ImpurePicker) && terrane_base::planted::alternates() {
         return None;
     }
+    if !limits.automatic {
+        return None;
+    }
     let picker = Picker::new(shape, limits, claims, cursors);
     picker.due_job().or_else(|| picker.idle_job())
 }
@@ -153,6 +157,9 @@ pub fn pick_due(
     claims: &Claims,
     cursors: &Cursors,
 ) -> Option<JobSpec> {
+    if !limits.automatic {
+        return None;
+    }
     let picker = Picker { puts_off: true, ..Picker::new(shape, limits, claims, cursors) };
     picker.due_job()
 }
@@ -161,7 +168,7 @@ pub fn pick_due(
 /// function of levels, snapshots and limits, so that whoever found none need not look again until one of these changes.
 #[must_use]
 pub fn has_wide(shape: &TableShape<'_>, limits: &Limits) -> bool {
-    Picker::new(shape, limits, &Claims::new(), &Cursors::new()).has_wide()
+    limits.automatic && Picker::new(shape, limits, &Claims::new(), &Cursors::new()).has_wide()
 }
 
 /// What is due and how urgently, in thousandths: 1000 is at the limit. The first is the most urgent.

@@ -21,6 +21,9 @@ use crate::table::Table;
 const DEBT_BASES: f64 = 16.0;
 /// So many runs count as one generation, however small they are: each is searched.
 const SMALL_RUNS: f64 = 2.0;
+/// The backlog of a table that owes nothing. So does one that is not compacted by itself, whatever lies in its runs: no
+/// waiting would make them fewer.
+const NONE: f64 = -1.0;
 /// Bytes brought for a thousand bytes of a run are taken for so many at most: one that is nearly empty says little.
 const BROUGHT_PERMILLE_MAX: u64 = 20_000;
 
@@ -144,7 +147,8 @@ impl Engine {
         let (mut most, mut slows) = (f64::MIN, false);
         for table in tables {
             let runs = table.pinned().tree.runs.len() as u64;
-            table.pressure.look(now, runs >= table.settings().limits.overflow_runs_trigger);
+            let limits = &table.settings().limits;
+            table.pressure.look(now, limits.automatic && runs >= limits.overflow_runs_trigger);
             let own = self.backlog_of(table);
             let backlog = if terrane_base::planted!(SlowEverybody) { most.max(own) } else { own };
             slows |= table.pressure.set_backlog(backlog);
@@ -157,6 +161,9 @@ impl Engine {
         let tree = table.pinned().tree;
         let settings = table.settings();
         let limits = &settings.limits;
+        if !limits.automatic {
+            return NONE;
+        }
         let bytes: u64 = tree.runs.iter().map(|run| run.level.totals().bytes).sum();
         let bytes = (self.backlog.brought(bytes) + self.backlog.moved(table.id)).max(0.0);
         let run_bytes = self.backlog.run_bytes.load(Ordering::Relaxed).max(self.generation_limit() / 2);

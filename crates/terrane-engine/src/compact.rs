@@ -61,7 +61,7 @@ impl Engine {
         if served.is_fulfilled {
             self.scheduler.notify();
         }
-        let follows_shape = !served.makes_shape && !schedule.is_paused();
+        let follows_shape = !served.makes_shape && !schedule.is_paused() && limits.automatic;
         if follows_shape && served.job.is_none() {
             shape.may_be_wide = table.nothing_wide.lock().may_be_wide(&shape, tree, &settings);
         }

@@ -221,9 +221,9 @@ impl Engine {
         let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
         // What a range delete meets in level 1 is for a merge of runs to find out: it may be all of it.
         let is_ranged = generation.index().range_deletes().is_some();
-        is_ranged
-            || !tree.runs.is_empty()
-            || self.is_hurt(table.id)
+        // One that is not compacted by itself has runs only.
+        let is_manual = !table.settings().limits.automatic;
+        (is_ranged || is_manual || !tree.runs.is_empty() || self.is_hurt(table.id))
             || level_1 > OVERFLOW_FACTOR.saturating_mul(Targets::new(&sizes, &table.settings().limits).of(1))
             || (is_large && (had_to_wait || self.puts_off()))
     }

@@ -17,7 +17,8 @@ use crate::catalog::HIDDEN_NAME;
 use crate::sense::{Meaning, Sense, Skips};
 
 /// Names of the options that a table may set for itself.
-pub const TABLE_OPTIONS: [&str; 13] = [
+pub const TABLE_OPTIONS: [&str; 14] = [
+    "auto_compaction",
     "block_encoding",
     "block_bytes",
     "compression",

@@ -5,6 +5,20 @@ use terrane_engine::TABLE_OPTIONS;
 use crate::numbers::Numbers;
 use crate::order::{self, Order};
 
+/// Switches that are on or off with the same chance, in the order in which they came.
+const LATER_SWITCHES: [&str; 10] = [
+    "operand_folding",
+    "merge_through",
+    "warm_outputs",
+    "incremental_replacement",
+    "adaptive_memory",
+    "return_freed_memory",
+    "write_memory_yields",
+    "scan_flush",
+    "expiry_compaction",
+    "early_range_deletes",
+];
+
 /// Options at random, most of them as small as they can be. Together they never contradict each other.
 pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     const KIB: u64 = 1 << 10;
@@ -51,18 +65,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
     }
     // What came later moves none of the numbers that a seed draws after its options.
     let mut aside = numbers.aside();
-    for name in [
-        "operand_folding",
-        "merge_through",
-        "warm_outputs",
-        "incremental_replacement",
-        "adaptive_memory",
-        "return_freed_memory",
-        "write_memory_yields",
-        "scan_flush",
-        "expiry_compaction",
-        "early_range_deletes",
-    ] {
+    for name in LATER_SWITCHES {
         options.push((name.to_owned(), aside.one_in(2).to_string()));
     }
     let extractor = *aside.pick(&["none", "none", "fixed:1", "fixed:8", "capped:3", "until:/"]);
@@ -74,6 +77,8 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> Vec<(String, String)> {
         options.push((name.to_owned(), (*aside.pick(&values)).to_owned()));
     }
     random_limits(&mut aside, &mut options);
+    // Most histories are to compact.
+    options.push(("auto_compaction".to_owned(), (!aside.one_in(6)).to_string()));
     options
 }
 

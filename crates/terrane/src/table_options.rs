@@ -20,7 +20,7 @@ impl TableOptions {
         Self::default()
     }
 
-    /// Sets one option: `block_bytes`, `block_encoding`, `compression`, `compression_last`, `filter_bits_per_key`,
+    /// Sets one option: `auto_compaction`, `block_bytes`, `block_encoding`, `compression`, `compression_last`, `filter_bits_per_key`,
     /// `level_base_bytes`, `level_fanout`, `overflow_runs_max`, `merge_operator`, `key_order`, `time_to_live` or
     /// `prefix_extractor`. All but `merge_operator` and `key_order` can be changed later by [`crate::Table::set_option`].
     ///

@@ -14,6 +14,17 @@ use crate::compactor::ExtentSource;
 use crate::job::{Input, Work};
 use crate::range::KeyRange;
 
+/// Bytes that all sources of a merge together have of chunks, but for [`CHUNK_BYTES_MIN`] each.
+const CHUNKS_BYTES_MAX: u32 = 16 << 20;
+/// A chunk that holds a block of the usual size.
+const CHUNK_BYTES_MIN: u32 = 32 << 10;
+
+/// Bytes that each of so many inputs of a merge reads at once: there may be hundreds of overflow runs.
+pub(super) fn chunk_bytes_of(inputs: usize) -> u32 {
+    let share = CHUNKS_BYTES_MAX / u32::try_from(inputs.max(1)).unwrap_or(u32::MAX);
+    share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES)
+}
+
 /// Where a source stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
@@ -30,6 +41,8 @@ pub(super) enum Stand {
 /// The extents of one input, one after the other.
 pub(super) struct RunSource<'a> {
     input: &'a Input,
+    /// Bytes that are read at once.
+    chunk_bytes: u32,
     at: usize,
     scanner: Option<ExtentScanner>,
     block_index: usize,
@@ -41,9 +54,10 @@ pub(super) struct RunSource<'a> {
 }
 
 impl<'a> RunSource<'a> {
-    pub(super) fn new(input: &'a Input) -> Self {
+    pub(super) fn new(input: &'a Input, chunk_bytes: u32) -> Self {
         RunSource {
             input,
+            chunk_bytes,
             at: 0,
             scanner: None,
             block_index: 0,
@@ -110,7 +124,7 @@ impl<'a> RunSource<'a> {
     /// Opens the extent that the source stands before.
     pub(super) fn open_extent(&mut self, extents: &dyn ExtentSource, work: &mut Work) -> Result<()> {
         debug_assert_eq!(self.stand(), Stand::Extent);
-        let scanner = ExtentScanner::new(extents.extent(self.meta())?, CHUNK_BYTES)?;
+        let scanner = ExtentScanner::new(extents.extent(self.meta())?, self.chunk_bytes)?;
         work.bytes_read += u64::from(self.meta().index.len);
         self.block_index = 0;
         self.scanner = Some(scanner);
@@ -326,5 +340,18 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
     /// Whether a part of an extent was given out, so that all of it must be.
     pub(super) fn is_inside_extent(&self) -> bool {
         matches!(self, Source::Run(run) if matches!(run.stand(), Stand::Block | Stand::Entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_inputs_share_what_few_may_read_at_once() {
+        assert_eq!(chunk_bytes_of(0), CHUNK_BYTES);
+        assert_eq!(chunk_bytes_of(12), CHUNK_BYTES, "as many as there are as a rule");
+        assert!(chunk_bytes_of(300) * 300 <= CHUNKS_BYTES_MAX);
+        assert_eq!(chunk_bytes_of(usize::MAX), CHUNK_BYTES_MIN);
     }
 }

@@ -28,8 +28,8 @@ pub const STEP_BYTES: u64 = 12 * SLOT_BYTES as u64;
 pub enum FlushPlan {
     /// Run this over the generation's entries within its range.
     Step(Box<JobSpec>),
-    /// Overflow runs hold older versions of keys in the range: compact them first, or dump the generation as
-    /// one more run.
+    /// Overflow runs hold older versions of keys in the range, or the table is not compacted by itself: compact it first, or
+    /// dump the generation as one more run.
     Runs,
     /// A running job holds L1 at `start`: begin elsewhere, or wait.
     Busy,
@@ -45,6 +45,10 @@ pub fn plan_flush(
     start: &[u8],
     generation_bytes: u64,
 ) -> FlushPlan {
+    if !limits.automatic {
+        // It would merge with level 1.
+        return FlushPlan::Runs;
+    }
     let cursors = Cursors::new();
     let picker = Picker::new(shape, limits, claims, &cursors);
     let first = shape.level(1).find(start);

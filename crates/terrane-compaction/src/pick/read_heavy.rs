@@ -48,7 +48,8 @@ pub fn pick_fewer_runs(
     load: &Load,
     policy: AdaptiveShape,
 ) -> Option<Fewer> {
-    if load.mode == Mode::WriteFriendly {
+    // A run less in memory is one more on disk, where nothing merges them.
+    if load.mode == Mode::WriteFriendly || !limits.automatic {
         return None;
     }
     let levels: Vec<u8> = (1..=shape.deepest()).filter(|number| !shape.level(*number).is_empty()).collect();

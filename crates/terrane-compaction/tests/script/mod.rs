@@ -95,6 +95,7 @@ impl World {
             match name {
                 "base" => self.limits.level_base_bytes = size(),
                 "fanout" => self.limits.level_fanout = size(),
+                "automatic" => self.limits.automatic = Setting::parse(value).unwrap(),
                 "policy" => self.policy = Setting::parse(value).unwrap(),
                 "through" => self.limits.merge_through = Setting::parse(value).unwrap(),
                 "space" => self.limits.space_percent_max = size(),
