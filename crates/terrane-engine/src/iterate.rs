@@ -8,12 +8,21 @@ use terrane_levels::Level;
 use terrane_memtable::MemtableCursor;
 use terrane_table::{CursorOptions, LevelCursor, MergeCursor, Scope};
 
+mod renewable;
+
 use crate::engine::Engine;
 use crate::passed::Passed;
 use crate::picture::Picture;
 use crate::scan::{Bounds, Scan};
 use crate::table::Table;
 use crate::veil::{Ranges, Veiled};
+
+pub use renewable::{ExtentFilter, RenewableScan};
+
+/// So many sorted runs of a scan read ahead as far as the options allow; more share what these may have.
+const READ_AHEAD_RUNS: u64 = 32;
+/// The least that a run reads ahead, as by the range of the option.
+const READ_AHEAD_BYTES_MIN: u64 = 16 << 10;
 
 /// One sorted source of a picture. A scan has few, and a box for each would be an allocation.
 #[derive(Debug)]
@@ -86,35 +95,6 @@ impl Cursor for Source {
 pub type TableScan = Scan<MergeCursor<Source>>;
 
 impl Engine {
-    /// A scan of `table` within `bounds` at number `seq`. Needs no lock and keeps what it reads alive.
-    #[must_use]
-    pub fn scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> TableScan {
-        self.renewable_scan(table, bounds, seq).scan
-    }
-
-    /// [`Engine::scan`], with what it takes to renew it.
-    #[must_use]
-    pub fn renewable_scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RenewableScan {
-        let picture = table.shared(&terrane_base::epoch::pin());
-        let shown = shown_memory(&picture, seq);
-        self.sample_scan(table, &picture, shown.count_ones());
-        let scope = scope_of(table, &bounds);
-        let veiled = self.veiled_by(&picture, seq);
-        let sources = self.sources(&picture, &table.passed, shown, seq, scope.as_ref());
-        let sources = MergeCursor::new(sources).ordered(table.sense.collation());
-        let scan = Scan::new(sources, seq, bounds, table.sense.clone());
-        RenewableScan { scan, picture, shown, veiled, scope }
-    }
-
-    /// What the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number, and how many range
-    /// deletes there are in memory. None of those, and none in levels, is newer than the number; one that comes is counted.
-    fn veiled_by(&self, picture: &Picture, seq: SeqNo) -> Option<(SeqNo, u64)> {
-        let count = picture.range_deletes();
-        let sees_memory = picture.range_deletes_newest().is_none_or(|newest| newest <= seq);
-        // Whatever came down into levels before the picture was taken was visible by then.
-        (sees_memory && self.journal.visible() <= seq).then_some((seq, count))
-    }
-
     /// The rows of `table` within `bounds` at number `seq`, from both ends.
     #[must_use]
     pub fn range(self: &Arc<Self>, table: &Table, bounds: Bounds, seq: SeqNo) -> RangeIter {
@@ -162,13 +142,26 @@ impl Engine {
         let generations = generations.filter(move |(at, _)| is_shown(before + *at));
         let generations = generations.map(|(_, generation)| generation.cursor());
         let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
-        let levels = levels.map(|(_, level)| self.level_cursor(level, scope));
+        let read_ahead_bytes = self.read_ahead_bytes(picture);
+        let levels = levels.map(|(_, level)| self.level_cursor(level, read_ahead_bytes, scope));
         memtables.chain(generations).map(Source::Memory).chain(levels.map(Source::Level)).collect()
     }
 
-    fn level_cursor(&self, level: &Arc<Level>, scope: Option<&Arc<Scope>>) -> LevelCursor {
+    /// The largest window of each sorted run of a picture. With hundreds of overflow runs they share what few may have.
+    fn read_ahead_bytes(&self, picture: &Picture) -> u32 {
+        let runs = (picture.tree.runs.len() + picture.tree.levels.len()) as u64;
+        let asked = self.options.read_ahead_bytes;
+        let share = asked * READ_AHEAD_RUNS / runs.max(READ_AHEAD_RUNS);
         // At most 4 MiB by its range.
-        let read_ahead_bytes = self.options.read_ahead_bytes as u32;
+        share.max(READ_AHEAD_BYTES_MIN).min(asked) as u32
+    }
+
+    fn level_cursor(
+        &self,
+        level: &Arc<Level>,
+        read_ahead_bytes: u32,
+        scope: Option<&Arc<Scope>>,
+    ) -> LevelCursor {
         let options = CursorOptions { fill_cache: true, read_ahead_bytes };
         let cursor = LevelCursor::new(level.clone(), self.cache.clone(), options);
         match scope {
@@ -195,8 +188,10 @@ impl Engine {
             .filter(|(at, _)| is_shown(*at))
             .map(|(_, memtable)| (Source::Memory(memtable.cursor()), Ranges::of_memory(memtable, seq)));
         let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
+        let read_ahead_bytes = self.read_ahead_bytes(picture);
         let levels = levels.map(|(_, level)| {
-            (Source::Level(self.level_cursor(level, scope)), Ranges::of_level(level, seq, &self.cache))
+            let cursor = self.level_cursor(level, read_ahead_bytes, scope);
+            (Source::Level(cursor), Ranges::of_level(level, seq, &self.cache))
         });
         let mut newer: Vec<Ranges> = Vec::new();
         let veil = |(source, own): (Source, Option<Ranges>)| {
@@ -234,63 +229,6 @@ fn shown_memory(picture: &Picture, seq: SeqNo) -> u64 {
     let generations = picture.generations.iter().map(|generation| !generation.is_empty());
     let shown = memtables.chain(generations).take(MASKED).enumerate();
     shown.fold(0, |mask, (at, is_shown)| mask | u64::from(is_shown) << at)
-}
-
-/// A scan that can go on at a later moment without being made again.
-pub struct RenewableScan {
-    /// The scan.
-    pub scan: TableScan,
-    /// What its sources were taken from.
-    picture: Arc<Picture>,
-    shown: u64,
-    /// See [`Engine::veiled_by`].
-    veiled: Option<(SeqNo, u64)>,
-    scope: Option<Arc<Scope>>,
-}
-
-impl RenewableScan {
-    /// What its sources are taken from.
-    pub(crate) fn picture(&self) -> &Arc<Picture> {
-        &self.picture
-    }
-
-    /// Lets go of everything that the scan holds; it has no position and no rows until it is renewed.
-    pub fn release(&mut self) {
-        self.picture = Arc::new(Picture::nothing());
-        self.shown = 0;
-        self.scan.replace(MergeCursor::new(Vec::new()), SeqNo(0));
-    }
-
-    /// Makes the scan see `table`, the one it was made of, at `seq`; it has no position then. Costs little where
-    /// only the memtable has grown since. Returns whether it holds other sources now.
-    pub fn renew(&mut self, engine: &Engine, table: &Table, seq: SeqNo) -> bool {
-        let guard = terrane_base::epoch::pin();
-        let picture = table.picture(&guard);
-        let shown = shown_memory(picture, seq);
-        engine.sample_scan(table, picture, shown.count_ones());
-        // A picture is never changed, and this one lives.
-        let is_it = std::ptr::eq(picture, &*self.picture);
-        let is_ranged = picture.is_ranged() || (!is_it && self.picture.is_ranged());
-        let is_veiled_alike = !is_ranged
-            || self.veiled.is_some_and(|(at, count)| {
-                at <= seq && (count == picture.range_deletes() || terrane_base::planted!(KeepOldVeil))
-            });
-        let is_same = shown == self.shown && (is_it || self.picture.is_same(picture)) && is_veiled_alike;
-        if is_same || terrane_base::planted!(KeepOldPicture) {
-            self.scan.renew(seq);
-            return false;
-        }
-        // It may be another one by now.
-        let picture = table.shared(&guard);
-        let shown = shown_memory(&picture, seq);
-        drop(guard);
-        self.veiled = engine.veiled_by(&picture, seq);
-        let sources = engine.sources(&picture, &table.passed, shown, seq, self.scope.as_ref());
-        self.shown = shown;
-        self.picture = picture;
-        self.scan.replace(MergeCursor::new(sources).ordered(table.sense.collation()), seq);
-        true
-    }
 }
 
 /// Keys and values of a range in key order, from both ends. Owns what it needs.

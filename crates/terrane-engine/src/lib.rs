@@ -110,7 +110,7 @@ pub use extents::{ExtentInfo, ExtentSummary, SegmentEntry};
 pub use feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
 pub use follow::last_commit;
 pub use ingest::{IngestFile, IngestOptions, Ingested, Loader};
-pub use iterate::{RangeIter, RenewableScan, Row, TableScan};
+pub use iterate::{ExtentFilter, RangeIter, RenewableScan, Row, TableScan};
 pub use maintain::Progress;
 pub use read::ReadMode;
 pub use readers::{Hold, LiveReader, Origin, PinnedRange, ReaderKind};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use terrane_base::key_order::Order;
 use terrane_base::{Error, Result};
-use terrane_engine::{Hold, PinnedRange, RenewableScan, TableScan};
+use terrane_engine::{ExtentFilter, Hold, PinnedRange, RenewableScan, TableScan};
 
 use crate::snapshot::Pin;
 use crate::{Snapshot, Table};
@@ -276,6 +276,37 @@ impl Table {
     pub fn range_cursor<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
         Ok(self.cursor_at(self.bounds(&range)?, self.pin()))
     }
+
+    /// [`Table::range_cursor`] that looks only into extents which `shows` says yes of: what it hides is as if it were not there,
+    /// so that older versions of the same keys in other extents may show, and what its range deletes hide. What is in
+    /// memory always shows. It is asked once for each extent that may have a key in the range, when the cursor is made and
+    /// again when a refresh finds other extents.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let before = db.put(b"a", b"1").map(|()| db.snapshot().seq())?;
+    /// db.flush()?;
+    /// let table = db.default_table();
+    /// // Only what has changed since.
+    /// let newer = std::sync::Arc::new(move |extent: &terrane::ExtentSummary| extent.seq_max > before);
+    /// let mut cursor = table.filtered_cursor(.., newer)?;
+    /// cursor.seek_first()?;
+    /// assert!(cursor.row().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::range_cursor`].
+    pub fn filtered_cursor<'k>(
+        &self,
+        range: impl RangeBounds<&'k [u8]>,
+        shows: Arc<ExtentFilter>,
+    ) -> Result<Cursor> {
+        Ok(self.filtered_cursor_at(self.bounds(&range)?, self.pin(), Some(shows)))
+    }
 }
 
 impl Snapshot {
@@ -285,5 +316,18 @@ impl Snapshot {
     /// As there.
     pub fn range_cursor<'k>(&self, table: &Table, range: impl RangeBounds<&'k [u8]>) -> Result<Cursor> {
         Ok(table.cursor_at(table.bounds(&range)?, self.pin.clone()))
+    }
+
+    /// [`Table::filtered_cursor`] over the table as the snapshot sees it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn filtered_cursor<'k>(
+        &self,
+        table: &Table,
+        range: impl RangeBounds<&'k [u8]>,
+        shows: Arc<ExtentFilter>,
+    ) -> Result<Cursor> {
+        Ok(table.filtered_cursor_at(table.bounds(&range)?, self.pin.clone(), Some(shows)))
     }
 }

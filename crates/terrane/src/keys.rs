@@ -3,10 +3,11 @@
 
 use std::cmp::Ordering;
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 
 use terrane_base::key_order::encoded;
 use terrane_base::{Result, SeqNo};
-use terrane_engine::{Bounds, Origin, PinnedRange, ReaderKind};
+use terrane_engine::{Bounds, ExtentFilter, Origin, PinnedRange, ReaderKind};
 
 use crate::snapshot::{self, Pin};
 use crate::{Cursor, Iter, Table, Value, Values};
@@ -97,7 +98,17 @@ impl Table {
     }
 
     pub(crate) fn cursor_at(&self, bounds: Bounds, pin: Pin) -> Cursor {
-        Cursor::new(self.engine.renewable_scan(&self.inner, bounds, pin.seq()), self.clone(), pin)
+        self.filtered_cursor_at(bounds, pin, None)
+    }
+
+    pub(crate) fn filtered_cursor_at(
+        &self,
+        bounds: Bounds,
+        pin: Pin,
+        filter: Option<Arc<ExtentFilter>>,
+    ) -> Cursor {
+        let scan = self.engine.filtered_scan(&self.inner, bounds, pin.seq(), filter);
+        Cursor::new(scan, self.clone(), pin)
     }
 
     /// A range of keys as bounds of encoded ones.

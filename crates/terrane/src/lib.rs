@@ -145,11 +145,11 @@ pub use terrane_engine::backup::{
 };
 pub use terrane_engine::{
     Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate,
-    ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding, Flushed, IngestOptions, Ingested,
-    Isolation, JobBegan, JobEnded, LevelShape, Listener, LiveReader, Loss, MemtableFrozen, MetricValue,
-    Origin, Progress, RangeEstimate, ReaderKind, RepairReport, Sample, SegmentEntry, Shape, StallBegan,
-    StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats, TransactionOptions,
-    Values, WorkFailed, metrics,
+    ExtentFilter, ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding, Flushed, IngestOptions,
+    Ingested, Isolation, JobBegan, JobEnded, LevelShape, Listener, LiveReader, Loss, MemtableFrozen,
+    MetricValue, Origin, Progress, RangeEstimate, ReaderKind, RepairReport, Sample, SegmentEntry, Shape,
+    StallBegan, StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats,
+    TransactionOptions, Values, WorkFailed, metrics,
 };
 pub use transaction::{BareTransaction, BatchIter, IndexedBatch, LockMark, Transaction, TransactionIter};
 pub use value::Value;
