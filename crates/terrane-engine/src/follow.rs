@@ -31,6 +31,7 @@ use terrane_storage::{ReadRequest, Store, StoreUsage};
 use terrane_table::{Cache, Extent};
 
 use crate::engine::Engine;
+use crate::open::Way;
 use crate::recover::listed;
 
 /// How often a view is tried while the primary moves on under it.
@@ -111,7 +112,7 @@ impl Engine {
                 &options,
                 env.clone(),
                 functions.clone(),
-                Some(&following),
+                Way::Following(&following),
             );
             match opened.and_then(|engine| still_listed(&disk, dir, &engine).map(|()| engine)) {
                 Ok(engine) => return Ok((engine, attempt)),

@@ -7,6 +7,8 @@
 //! The time this takes does not depend on the data in the levels: what an open needs of an extent is in the
 //! manifest.
 
+mod entries;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +19,7 @@ use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
 use terrane_compaction::{LocalCompactor, RateLimiter};
-use terrane_device::{Disk, DiskLock, PosixDisk};
+use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::{Edit, EditOp};
 use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK, Others};
 use terrane_levels::{Manifest, Pins, State};
@@ -42,6 +44,7 @@ use crate::lending::JobMemory;
 use crate::pressure::Pressure;
 use crate::readers::Readers;
 use crate::recover::{Recovered, Recovery};
+use crate::replay_filter::{finish_swap, refuse_unfinished};
 use crate::schedule::Scheduler;
 use crate::scrub::Scrubber;
 use crate::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
@@ -51,6 +54,8 @@ use crate::table::Table;
 use crate::txn::Transactions;
 use crate::yielding::Yielding;
 
+pub(crate) use entries::Way;
+
 /// How many engines this process has opened.
 static INSTANCES: AtomicU64 = AtomicU64::new(0);
 
@@ -58,50 +63,6 @@ static INSTANCES: AtomicU64 = AtomicU64::new(0);
 const FORGET_PER_EDIT: usize = 10_000;
 
 impl Engine {
-    /// Opens the database in `dir` on the files of the operating system.
-    ///
-    /// # Errors
-    /// `Busy` if another process has it open, `NotFound` or `Invalid` if there is no database and none may be
-    /// made, `Corrupt`, `Io`.
-    pub fn open(dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
-        Engine::open_on(Arc::new(PosixDisk::new()), dir, options, env)
-    }
-
-    /// Opens the database in `dir` on the files of the operating system, with functions that are not built in.
-    ///
-    /// # Errors
-    /// As [`Engine::open`], and `Invalid` for a table that names a function that is not at hand.
-    pub fn open_with(
-        dir: &Path,
-        options: &Options,
-        env: Env,
-        functions: impl Into<Functions>,
-    ) -> Result<Arc<Engine>> {
-        Engine::open_with_on(Arc::new(PosixDisk::new()), dir, options, env, functions)
-    }
-
-    /// Opens the database in `dir` on any device.
-    ///
-    /// # Errors
-    /// As [`Engine::open`].
-    pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
-        Engine::open_with_on(disk, dir, options, env, Functions::default())
-    }
-
-    /// [`Engine::open_with`] on any device.
-    ///
-    /// # Errors
-    /// As [`Engine::open_with`].
-    pub fn open_with_on(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        options: &Options,
-        env: Env,
-        functions: impl Into<Functions>,
-    ) -> Result<Arc<Engine>> {
-        Engine::open_as(disk, dir, options, env, functions.into(), None)
-    }
-
     /// [`Engine::open_with_on`], or a view of what another process has open.
     pub(crate) fn open_as(
         disk: Arc<dyn Disk>,
@@ -109,16 +70,16 @@ impl Engine {
         options: &Options,
         env: Env,
         mut functions: Functions,
-        following: Option<&Following<'_>>,
+        way: Way<'_>,
     ) -> Result<Arc<Engine>> {
-        functions.orders = match following.and_then(Following::orders) {
+        functions.orders = match way.following().and_then(Following::orders) {
             // What it shares with the view before compares by the orders of that one, and says so if they fail.
             Some(orders) => orders,
             None => functions.orders.renewed(),
         };
         let start = env.clock.now();
         let settled = settle(options, &env, &functions)?;
-        let engine = Engine::assemble(disk, dir, (options, settled), env, functions, following)?;
+        let engine = Engine::assemble(disk, dir, (options, settled), env, functions, way)?;
         engine.begin(start)?;
         Ok(engine)
     }
@@ -130,8 +91,9 @@ impl Engine {
         (asked, options): (&Options, Options),
         env: Env,
         functions: Functions,
-        following: Option<&Following<'_>>,
+        way: Way<'_>,
     ) -> Result<Arc<Engine>> {
+        let following = way.following();
         let flows = Flows::new(&env.clock);
         let Opened { manifest, state, lock } =
             open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?;
@@ -141,8 +103,7 @@ impl Engine {
         let tables = open_tables(&state, &options, &store, &functions, &env, &known)?;
         let (manifest, counters) = (Arc::new(manifest), Counters::default());
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
-        let recovered =
-            recover_journal(doors, dir, &options, found, &tables, &counters, following.is_some())?;
+        let recovered = recover_journal(doors, dir, &options, found, (&tables, &counters), way)?;
         tables.iter().try_for_each(|table| table.sense.collation().check())?;
         let (budget, cache) = divide_memory(asked, &options, following.and_then(Following::cache));
         Ok(Arc::new(Engine {
@@ -281,12 +242,22 @@ fn recover_journal(
     dir: &Path,
     options: &Options,
     (manifest, state): (&Arc<Manifest>, &State),
-    tables: &[Arc<Table>],
-    counters: &Counters,
-    follows: bool,
+    (tables, counters): (&[Arc<Table>], &Counters),
+    way: Way<'_>,
 ) -> Result<Recovered> {
     let dir = &dir.join(JOURNAL);
-    Recovery { disk, dir, options, env, manifest, state, tables, counters, follows }.run()
+    let follows = way.following().is_some();
+    if !options.read_only {
+        finish_swap(disk, dir, state)?;
+    } else if !follows {
+        refuse_unfinished(disk, dir, state)?;
+    }
+    let recovery = Recovery { disk, dir, options, env, manifest, state, tables, counters, follows };
+    let Way::Filtered(filter) = way else { return recovery.run() };
+    match recovery.filter(filter)? {
+        Some(changed) => Recovery { state: &changed, ..recovery }.run(),
+        None => recovery.run(),
+    }
 }
 
 /// The options as they hold from now on: what is left to the engine is chosen.

@@ -104,7 +104,7 @@ impl Recovery<'_> {
 
     /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has never
     /// heard of shows that the manifest lost its last edits, or is an older copy.
-    fn check_registered(&self) -> Result<()> {
+    pub(crate) fn check_registered(&self) -> Result<()> {
         let names = self.disk.list(self.dir).map_err(|error| crate::open::lost(error, self.dir))?;
         let history: HashSet<u32> = self.state.history.values().map(|kept| kept.spec.file).collect();
         for name in names {
@@ -137,16 +137,20 @@ impl Recovery<'_> {
         Err(Error::corrupt(message).at(self.dir.display().to_string(), 0))
     }
 
-    /// Also returns the marks of extents that are not decided, ascending.
-    fn replay(&self) -> Result<(Replayed, Vec<SeqNo>)> {
-        let listed: Vec<_> = self.state.segments.values().map(listed).collect();
-        let settings = ReplaySettings {
+    pub(crate) fn replay_settings(&self) -> ReplaySettings {
+        ReplaySettings {
             threads: self.env.spawn.parallelism(),
             durable_floor: self.state.durable.max(self.state.clean_close.unwrap_or_default()),
             flushed: self.tables.iter().map(|table| table.flushed_seq()).min().unwrap_or_default(),
             settle: !self.options.read_only,
             salt: self.state.database.segment_salt(),
-        };
+        }
+    }
+
+    /// Also returns the marks of extents that are not decided, ascending.
+    fn replay(&self) -> Result<(Replayed, Vec<SeqNo>)> {
+        let listed: Vec<_> = self.state.segments.values().map(listed).collect();
+        let settings = self.replay_settings();
         let (ranges, marks) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         let sink = |segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo| {
             if record.table == TableId::NONE && mark::tables_of(record).next().is_some() {
@@ -231,7 +235,7 @@ impl Recovery<'_> {
     }
 
     /// The number after that of a file in the directory: whoever made the name may have chosen the last one.
-    fn file_after(&self, file: u32, name: &str) -> Result<u32> {
+    pub(crate) fn file_after(&self, file: u32, name: &str) -> Result<u32> {
         file.checked_add(1).filter(|next| *next <= i32::MAX as u32).ok_or_else(|| {
             let path = self.dir.join(name).display().to_string();
             Error::corrupt("no segment file gets a number as high: remove it if it is none of yours")

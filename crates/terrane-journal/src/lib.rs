@@ -9,6 +9,7 @@
 //! * [`Medium`]: what holds the segments and makes them durable: files ([`FileJournal`]), the heap
 //!   ([`NullJournal`]); persistent memory and a remote journal fit here.
 //! * [`Excerpt`]: what the journal holds at a moment, and its copy for another database.
+//! * [`rewrite`]: the journal written again with other records, for a filter of replay.
 //! * [`replay`]: from segments back to records, checked; [`SegmentReader`]: from one segment, also while it is written to.
 //! * [`conformance`]: what every [`Journal`] must pass.
 
@@ -41,8 +42,8 @@ pub use null::{HeapMedium, NullJournal};
 pub use poison::Poison;
 pub use reader::{ReadBatch, SegmentReader};
 pub use replay::{
-    Cut, ListedSegment, RecordSink, ReplaySettings, Replayed, SegmentBytes, SegmentSeal, replay,
-    segment_in_file,
+    BatchJudge, Cut, FoundBatch, ListedSegment, NewNames, RecordSink, ReplaySettings, Replayed, Rewritten,
+    SegmentBytes, SegmentSeal, pending_name, pending_number, replay, rewrite, segment_in_file,
 };
 
 /// Where the records of a committed batch lie: `len` bytes from `offset`, the unchanged [`Batch::bytes`].

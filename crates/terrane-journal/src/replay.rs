@@ -19,6 +19,7 @@
 //! a recorded end are ignored for ever.
 
 mod index;
+mod rewrite;
 mod scan;
 
 use std::path::Path;
@@ -32,6 +33,7 @@ use terrane_device::{Disk, OpenMode, SegmentMemory};
 
 use crate::fork::fork_join;
 use crate::{ChainLink, JournalStart, SealedSegment, SegmentSpec};
+pub use rewrite::{BatchJudge, FoundBatch, NewNames, Rewritten, pending_name, pending_number, rewrite};
 use scan::Scan;
 pub use scan::{SegmentBytes, segment_in_file};
 

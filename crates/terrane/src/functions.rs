@@ -6,8 +6,8 @@ use std::sync::Arc;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Functions, MergeOperators, Result};
-use terrane_device::Disk;
-use terrane_engine::Engine;
+use terrane_device::{Disk, PosixDisk};
+use terrane_engine::{Engine, ReplayFilter};
 
 use crate::Db;
 
@@ -37,6 +37,63 @@ impl Db {
         functions: impl Into<Functions>,
     ) -> Result<Db> {
         Ok(Db::from_engine(Engine::open_with_on(disk, path.as_ref(), options, env, functions)?))
+    }
+
+    /// [`Db::open_with_functions`], with a filter that is asked for each batch of the journal that is about to be replayed. What
+    /// it decides holds for good: it is written into the journal, atomically, before anything is replayed, and no later
+    /// opening, with a filter or without, sees what was ignored or replaced.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// use terrane::{ChangeKind, Db, Functions, Options, ReplayDecision, ReplayFilter, ReplayedBatch};
+    /// struct WithoutDeletes;
+    /// impl ReplayFilter for WithoutDeletes {
+    ///     fn name(&self) -> &str {
+    ///         "without deletes"
+    ///     }
+    ///     fn batch(&self, batch: &ReplayedBatch<'_>) -> ReplayDecision {
+    ///         let deletes = batch.changes().iter().any(|change| matches!(change.kind, ChangeKind::Delete { .. }));
+    ///         if deletes { ReplayDecision::Ignore } else { ReplayDecision::Keep }
+    ///     }
+    /// }
+    /// let path = dir.path().join("data");
+    /// let db = Db::open(&path)?;
+    /// db.put(b"key", b"value")?;
+    /// db.delete(b"key")?;
+    /// drop(db);
+    /// let db = Db::open_with_replay_filter(&path, &Options::default(), Functions::default(), &WithoutDeletes)?;
+    /// assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::open_with_functions`]; `Corrupt` where the filter says so; `Invalid` for what it puts in the place of a batch, and for
+    /// `read_only`; `Poisoned` if it panics. Nothing has changed then.
+    pub fn open_with_replay_filter(
+        path: impl AsRef<Path>,
+        options: &Options,
+        functions: impl Into<Functions>,
+        filter: &dyn ReplayFilter,
+    ) -> Result<Db> {
+        let disk = Arc::new(PosixDisk::new());
+        Db::open_with_replay_filter_on(disk, path, options, Env::real(), functions, filter)
+    }
+
+    /// [`Db::open_with_replay_filter`] on another device than the files of the operating system: for simulators and tests.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_with_replay_filter_on(
+        disk: Arc<dyn Disk>,
+        path: impl AsRef<Path>,
+        options: &Options,
+        env: Env,
+        functions: impl Into<Functions>,
+        filter: &dyn ReplayFilter,
+    ) -> Result<Db> {
+        Ok(Db::from_engine(Engine::open_filtered_on(disk, path.as_ref(), options, env, functions, filter)?))
     }
 
     /// [`Db::open_with_functions`] with merge operators.

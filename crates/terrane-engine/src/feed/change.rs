@@ -160,21 +160,31 @@ impl ChangeBatch {
             TableName::Hidden if terrane_base::planted!(TellPrepared) => None,
             TableName::Hidden => return None,
         };
-        let key = record.key;
-        let stored = Stored::decode(record.kind, record.value).ok()?;
-        let kind = match record.kind {
-            _ if record.table == TableId::NONE => ChangeKind::Ingest,
-            RecordKind::Put | RecordKind::PutUntil => ChangeKind::Put { key, value: stored.value },
-            RecordKind::Delete => ChangeKind::Delete { key },
-            RecordKind::SingleDelete => ChangeKind::SingleDelete { key },
-            RecordKind::Merge | RecordKind::MergeUntil => ChangeKind::Merge { key, operand: stored.value },
-            RecordKind::RangeDelete => ChangeKind::DeleteRange { start: key, end: record.value },
-            // No record of another kind is decoded.
-            _ => return None,
-        };
-        let expires_at = Some(stored.expires_at).filter(|at| *at != Moment::NEVER).map(|at| at.0);
-        Some(Change { seq, table_id: id.0, table, kind, expires_at })
+        change_of(seq, table, id, record)
     }
+}
+
+/// What a record did to one of its tables, of which it says the name; none of another kind than users know.
+pub(crate) fn change_of<'b>(
+    seq: SeqNo,
+    table: Option<&'b str>,
+    id: TableId,
+    record: &Record<'b>,
+) -> Option<Change<'b>> {
+    let key = record.key;
+    let stored = Stored::decode(record.kind, record.value).ok()?;
+    let kind = match record.kind {
+        _ if record.table == TableId::NONE => ChangeKind::Ingest,
+        RecordKind::Put | RecordKind::PutUntil => ChangeKind::Put { key, value: stored.value },
+        RecordKind::Delete => ChangeKind::Delete { key },
+        RecordKind::SingleDelete => ChangeKind::SingleDelete { key },
+        RecordKind::Merge | RecordKind::MergeUntil => ChangeKind::Merge { key, operand: stored.value },
+        RecordKind::RangeDelete => ChangeKind::DeleteRange { start: key, end: record.value },
+        // No record of another kind is decoded.
+        _ => return None,
+    };
+    let expires_at = Some(stored.expires_at).filter(|at| *at != Moment::NEVER).map(|at| at.0);
+    Some(Change { seq, table_id: id.0, table, kind, expires_at })
 }
 
 impl TableName {

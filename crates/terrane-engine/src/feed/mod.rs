@@ -34,6 +34,7 @@ use crate::ingest::mark::{self, Fate};
 use crate::settings::{KEY_ORDER, known_as};
 use crate::stats::add;
 use change::TableName;
+pub(crate) use change::change_of;
 pub use change::{Change, ChangeBatch, ChangeKind};
 use trail::Trail;
 

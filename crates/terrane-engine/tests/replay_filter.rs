@@ -1,0 +1,152 @@
+//! A filter of replay whose opening dies at any call to the device: the next opening, without a filter, finds everything as it
+//! was, or everything as the filter decided, over all tables; never a part of it.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use support::gate::GateDisk;
+use support::{DIR, open, rows, small_options};
+use terrane_base::env::Env;
+use terrane_base::{Batch, Functions};
+use terrane_device::MemDisk;
+use terrane_engine::{ChangeKind, Engine, ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, Row};
+
+/// Ignores every third batch, puts something longer in the place of every fifth, and stops at the last tenth.
+struct Every;
+
+const BATCHES: u32 = 300;
+
+impl ReplayFilter for Every {
+    fn name(&self) -> &str {
+        "every"
+    }
+
+    fn batch(&self, batch: &ReplayedBatch<'_>) -> ReplayDecision {
+        let ChangeKind::Put { key, .. } = batch.changes()[0].kind else { panic!("puts only") };
+        let number = u32::from_be_bytes(key.try_into().unwrap());
+        match number {
+            _ if number >= BATCHES / 10 * 9 => ReplayDecision::Stop,
+            _ if number.is_multiple_of(3) => ReplayDecision::Ignore,
+            _ if number.is_multiple_of(5) => {
+                let mut changes = ReplayedChanges::new();
+                let other = batch.changes()[1].table_id;
+                changes.put(other, &number.to_be_bytes(), &[b'x'; 2000]).unwrap();
+                ReplayDecision::Replace(changes)
+            }
+            _ => ReplayDecision::Keep,
+        }
+    }
+}
+
+/// The rows of each table.
+type State = Vec<Vec<Row>>;
+
+fn state(engine: &Arc<Engine>) -> State {
+    let tables = ["default", "other"].map(|name| engine.catalog().require(name).unwrap());
+    tables.iter().map(|table| rows(engine, table).unwrap()).collect()
+}
+
+/// A device with a journal of several segments over two tables, a part of which is in the levels of one of them; everything is
+/// durable.
+fn loaded() -> MemDisk {
+    let disk = MemDisk::new();
+    let options = terrane_base::options::Options {
+        memtable_bytes: 1 << 20,
+        global_index_bytes: 1 << 20,
+        ..small_options()
+    };
+    let engine = open(disk.clone(), &options).unwrap();
+    let other = engine.create_table("other", &[]).unwrap();
+    let default = engine.catalog().require("default").unwrap();
+    for number in 0..BATCHES {
+        let mut batch = Batch::new();
+        batch.put(default.id, &number.to_be_bytes(), &[b'd'; 300]).unwrap();
+        batch.put(other.id, &number.to_be_bytes(), &[b'o'; 300]).unwrap();
+        engine.write(&batch, number + 1 == BATCHES).unwrap();
+        if number == 40 {
+            engine.flush_to_run(&other).unwrap();
+        }
+    }
+    assert!(engine.segments().len() > 3);
+    disk.kill()
+}
+
+fn filtered(disk: impl terrane_device::Disk + 'static) -> terrane_base::Result<Arc<Engine>> {
+    let (options, functions) = (small_options(), Functions::default());
+    Engine::open_filtered_on(Arc::new(disk), Path::new(DIR), &options, Env::real(), functions, &Every)
+}
+
+#[test]
+fn a_death_at_any_call_leaves_all_or_nothing_of_what_a_filter_decides() {
+    let image = loaded();
+    let before = state(&open(image.kill(), &small_options()).unwrap());
+    let after = state(&filtered(image.kill()).unwrap());
+    assert_eq!(before[0].len(), BATCHES as usize);
+    assert!(after[0].len() < before[0].len() * 2 / 3 && after != before);
+    let gate = GateDisk::new(image.kill());
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let taken = images.clone();
+    let look = move |disk: &MemDisk| {
+        let mut taken = taken.lock();
+        let seed = taken.len() as u64;
+        taken.push((disk.kill(), disk.crash(seed)));
+        1
+    };
+    gate.look_after(1, Box::new(look));
+    let engine = filtered(gate.clone()).unwrap();
+    gate.look_away();
+    assert_eq!(state(&engine), after);
+    drop(engine);
+    let images = std::mem::take(&mut *images.lock());
+    assert!(images.len() > 20, "{} calls", images.len());
+    let (mut as_before, mut as_after) = (0, 0);
+    for (call, (killed, crashed)) in images.into_iter().enumerate() {
+        for (disk, what) in [(killed, "killed"), (crashed, "crashed")] {
+            let again = disk.kill();
+            let engine = open(disk, &small_options())
+                .unwrap_or_else(|error| panic!("{what} before call {call}: {error}"));
+            let found = state(&engine);
+            as_before += u64::from(found == before);
+            as_after += u64::from(found == after);
+            assert!(found == before || found == after, "{what} before call {call}: something between");
+            drop(engine);
+            // An opening with the filter ends what the other began.
+            let engine =
+                filtered(again).unwrap_or_else(|error| panic!("{what} before call {call}, again: {error}"));
+            assert!(state(&engine) == after, "{what} before call {call}: the filter, asked again");
+        }
+    }
+    assert!(as_before > 0 && as_after > 0, "the edit is among the calls: {as_before} and {as_after}");
+}
+
+/// A reader cannot end what a writer began; it says what to do.
+#[test]
+fn a_reader_of_an_opening_that_died_is_told() {
+    let image = loaded();
+    let gate = GateDisk::new(image.kill());
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let taken = images.clone();
+    gate.look_after(
+        1,
+        Box::new(move |disk: &MemDisk| {
+            taken.lock().push(disk.kill());
+            1
+        }),
+    );
+    drop(filtered(gate.clone()).unwrap());
+    gate.look_away();
+    let read_only =
+        terrane_base::options::Options { read_only: true, create_if_missing: false, ..small_options() };
+    let mut told = 0;
+    for disk in std::mem::take(&mut *images.lock()) {
+        if let Err(error) = open(disk, &read_only) {
+            assert!(error.to_string().contains("open the database for writing once"), "{error}");
+            told += 1;
+        }
+    }
+    assert!(told > 0, "the names come behind the edit");
+}
