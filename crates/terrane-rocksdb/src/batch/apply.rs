@@ -1,5 +1,6 @@
 //! From the bytes of a batch to a batch of the engine, and its commit.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use terrane::Batch;
@@ -52,11 +53,12 @@ fn add(batch: &mut Batch, family: &Family, change: Change<'_>) -> Result<()> {
             }
             batch.merge(table, key, operand)?;
         }
-        Change::RangeDelete(start, end) if start > end => {
-            return Err(Failure::invalid("end key comes before start key"));
-        }
-        Change::RangeDelete(start, end) if start < end => batch.delete_range(table, start, end)?,
-        Change::RangeDelete(..) | Change::LogData(_) => {}
+        Change::RangeDelete(start, end) => match family.order.cmp(start, end) {
+            Ordering::Greater => return Err(Failure::invalid("end key comes before start key")),
+            Ordering::Equal => {}
+            Ordering::Less => batch.delete_range(table, start, end)?,
+        },
+        Change::LogData(_) => {}
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Changes by key.
 
+use std::cmp::Ordering;
+
 use terrane::{Batch, Kind, Sync};
 
 use super::{Database, Family, FamilyHandle, family};
@@ -165,11 +167,10 @@ impl Database {
         end: &[u8],
     ) -> Result<()> {
         family.refuse_without_timestamp()?;
-        if start == end {
-            return self.refuse_if_read_only();
-        }
-        if start > end {
-            return Err(Failure::invalid("end key comes before start key"));
+        match family.order.cmp(start, end) {
+            Ordering::Equal => return self.refuse_if_read_only(),
+            Ordering::Greater => return Err(Failure::invalid("end key comes before start key")),
+            Ordering::Less => {}
         }
         let table = &family.table;
         self.change(options, || table.delete_range(start, end), |batch| batch.delete_range(table, start, end))

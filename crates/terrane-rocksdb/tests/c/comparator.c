@@ -94,6 +94,33 @@ static void refusals(const char* path, rocksdb_options_t* options) {
   CHECK(other_freed == 1);
 }
 
+/* Which end of a range comes first says the comparator: "bb" comes before "ba", and that before "ab". */
+static void ranges(rocksdb_t* db, rocksdb_column_family_handle_t* own, rocksdb_writeoptions_t* writing,
+                   rocksdb_readoptions_t* reading) {
+  char* error = NULL;
+  rocksdb_delete_range_cf(db, writing, own, "ba", 2, "bb", 2, &error);
+  CHECK_ERROR(error, "Invalid argument: end key comes before start key");
+  rocksdb_delete_range_cf(db, writing, own, "bb", 2, "ba", 2, &error);
+  CHECK_OK(error);
+  const char* const one_less[] = {"", "z", "ba", "ab", "aa", "aaa"};
+  check_rows(db, own, reading, one_less, 6);
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  rocksdb_writebatch_delete_range_cf(batch, own, "ab", 2, "ba", 2);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_ERROR(error, "Invalid argument: end key comes before start key");
+  rocksdb_writebatch_clear(batch);
+  rocksdb_writebatch_delete_range_cf(batch, own, "ba", 2, "ab", 2);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_OK(error);
+  const char* const two_less[] = {"", "z", "ab", "aa", "aaa"};
+  check_rows(db, own, reading, two_less, 5);
+  rocksdb_writebatch_destroy(batch);
+  rocksdb_put_cf(db, writing, own, "ba", 2, "f", 1, &error);
+  CHECK_OK(error);
+  rocksdb_put_cf(db, writing, own, "bb", 2, "f", 1, &error);
+  CHECK_OK(error);
+}
+
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* error = NULL;
@@ -175,6 +202,8 @@ int main(int count, char** arguments) {
   rocksdb_options_destroy(plain);
   rocksdb_envoptions_destroy(env);
   const char* const ingested[] = {"", "z", "bb", "ba", "ab", "aa", "aaa"};
+  check_rows(db, own, reading, ingested, 7);
+  ranges(db, own, writing, reading);
   check_rows(db, own, reading, ingested, 7);
   rocksdb_column_family_handle_destroy(own);
   rocksdb_close(db);
