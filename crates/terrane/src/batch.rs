@@ -50,6 +50,41 @@ impl Batch {
         self.change(table, |records, _| table.add_put(records, key, value))
     }
 
+    /// Sets keys to values in `table`, in order: the same as [`Batch::put`] of each, with what is looked at for the table looked at
+    /// once.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let rows = [("a", "1"), ("b", "2")];
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put_all(db.default_table(), rows.map(|(key, value)| (key.as_bytes(), value.as_bytes())))?;
+    /// assert_eq!(batch.len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Batch::put`]; the batch holds the puts in front of the one that failed then.
+    pub fn put_all<'r>(
+        &mut self,
+        table: &Table,
+        rows: impl IntoIterator<Item = (&'r [u8], &'r [u8])>,
+    ) -> Result<()> {
+        let mut rows = rows.into_iter();
+        if table.order.is_some() {
+            return rows.try_for_each(|(key, value)| self.put(table, key, value));
+        }
+        let Some((key, value)) = rows.next() else { return Ok(()) };
+        self.put(table, key, value)?;
+        let (id, until) = (table.id(), table.inner.sense.expiry_of_put());
+        rows.try_for_each(|(key, value)| match until {
+            Moment::NEVER => self.records.put(id, key, value),
+            until => self.records.put_until(id, key, value, until),
+        })
+    }
+
     /// Sets `key` to `value` in `table` for so long, from now on; see [`Table::put_with_ttl`].
     ///
     /// # Errors

@@ -182,6 +182,29 @@ impl Cursor {
         self.is_refused = self.table.refuse_pin(self.hold.snapshot()).is_err();
     }
 
+    /// Whether nothing was written to the database, in whichever table, since the cursor was made or refreshed: then a
+    /// [`Cursor::refresh`] would show nothing new. One of a snapshot is current while the snapshot is.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let mut cursor = db.default_table().cursor();
+    /// assert!(cursor.is_current());
+    /// db.put(b"k", b"v")?;
+    /// assert!(!cursor.is_current());
+    /// cursor.refresh();
+    /// assert!(cursor.is_current());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        let pin = self.hold.snapshot();
+        pin.seq() == pin.engine().visible()
+    }
+
     /// The key and value at the position; `None` before it is placed and past either end.
     #[inline]
     #[must_use]

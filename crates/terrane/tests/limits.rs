@@ -137,6 +137,43 @@ fn a_journal_that_is_off_loses_nothing_in_an_orderly_close() {
 }
 
 #[test]
+fn puts_added_at_once_are_those_added_one_by_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, other) = (open(&dir, 64 * MIB), Db::open(dir.path().join("other")).unwrap());
+    let options = |name, value| TableOptions::new().set(name, value).unwrap();
+    let tables = [
+        db.default_table().clone(),
+        db.create_table("backward", &options("key_order", "reverse")).unwrap(),
+        db.create_table("mortal", &options("time_to_live", "1h")).unwrap(),
+    ];
+    let rows: [(&[u8], &[u8]); 3] = [(b"a", b"1"), (b"b", b""), (b"a", b"2")];
+    let (mut at_once, mut one_by_one) = (Batch::new(), Batch::new());
+    for table in &tables {
+        at_once.put_all(table, rows).unwrap();
+        rows.iter().for_each(|(key, value)| one_by_one.put(table, key, value).unwrap());
+        at_once.put_all(table, []).unwrap();
+    }
+    assert_eq!((at_once.len(), at_once.bytes()), (one_by_one.len(), one_by_one.bytes()));
+    db.write(&at_once, Sync::No).unwrap();
+    for table in &tables {
+        assert_eq!(table.get(b"a").unwrap().as_deref(), Some(&b"2"[..]), "{}", table.name());
+        assert_eq!(table.get(b"b").unwrap().as_deref(), Some(&b""[..]), "{}", table.name());
+    }
+    // What fails leaves what is in front of it.
+    let too_long = vec![0; 64 * KIB + 1];
+    let mut batch = Batch::new();
+    let mixed: [(&[u8], &[u8]); 3] = [(b"front", b"1"), (&too_long, b"2"), (b"behind", b"3")];
+    assert_eq!(batch.put_all(&tables[0], mixed).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(batch.len(), 1);
+    assert_eq!(batch.put_all(other.default_table(), rows).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(batch.len(), 1);
+    // A table that was dropped meanwhile keeps the batch out.
+    batch.put_all(&tables[1], rows).unwrap();
+    db.drop_table("backward").unwrap();
+    assert_eq!(db.write(&batch, Sync::No).unwrap_err().kind(), Kind::NotFound);
+}
+
+#[test]
 fn a_batch_is_of_one_database() {
     let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let [here, there] = [&dirs[0], &dirs[1]].map(|dir| open(dir, 64 * MIB));
