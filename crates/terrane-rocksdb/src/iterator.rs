@@ -1,13 +1,14 @@
 //! Iterators.
 //!
 //! An iterator is a cursor of the engine within the bounds of its options, and what the options ask for beside: to stay within
-//! the prefix that it was placed in, to see what is written later at each placement and step forward (`tailing`), to keep every key that it
-//! gave out (`pin_data`). It may also be a batch over another iterator ([`overlay`]). After a failure it is not valid, and says the
-//! failure until it is placed again.
+//! the prefix that it was placed in, to see what is written later at each placement and step forward (`tailing`; a step begins anew only
+//! where anything was written), to keep every key that it gave out (`pin_data`). It may also be a batch over another iterator
+//! ([`overlay`]). After a failure it is not valid, and says the failure until it is placed again.
 
 mod counted;
 mod overlay;
 mod prefix;
+mod source;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -16,7 +17,7 @@ use std::ffi::c_char;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use terrane::{Cursor, Table};
+use terrane::Table;
 
 use crate::border::{Absent, Bytes, List, Out, OutList, Slice};
 use crate::callbacks::Slot;
@@ -26,12 +27,15 @@ use crate::objects::{ReadOptions, Statistics, moment};
 use crate::order::Order;
 use crate::timestamps::Versions;
 use counted::Counted;
-use overlay::Overlay;
 use prefix::WithinPrefix;
+pub(crate) use source::Motion;
+use source::Source;
 
 /// An iterator.
 pub(crate) struct Iter {
     source: Source,
+    /// The row that is shown: callers ask for it several times between two motions.
+    shown: Shown,
     failure: Option<Failure>,
     is_tailing: bool,
     prefix: Option<WithinPrefix>,
@@ -47,78 +51,22 @@ pub(crate) struct Iter {
     _counted: Option<Counted>,
 }
 
-/// Where rows come from.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every iterator has a cursor, and lies in a box of its own"
-)]
-enum Source {
-    /// There is nothing between the bounds.
-    Nothing,
-    Cursor(Cursor),
-    /// A batch over another iterator.
-    Overlay(Box<Overlay>),
-    /// Versions of keys with timestamps.
-    Versions(Box<Versions>),
+/// A row where it lies, which it does until the position moves; empty slices where there is none.
+struct Shown {
+    is_there: bool,
+    key: Slice,
+    value: Slice,
 }
 
-/// How the position is moved.
-#[derive(Clone, Copy)]
-pub(crate) enum Motion<'k> {
-    First,
-    Last,
-    Seek(&'k [u8]),
-    SeekBack(&'k [u8]),
-    Next,
-    Prev,
-}
-
-impl Source {
-    #[inline]
-    fn row(&self) -> Option<(&[u8], &[u8])> {
-        match self {
-            Source::Nothing => None,
-            Source::Cursor(cursor) => cursor.row(),
-            Source::Overlay(overlay) => overlay.row(),
-            Source::Versions(versions) => versions.row(),
-        }
+impl Shown {
+    fn nothing() -> Shown {
+        Shown { is_there: false, key: Slice::of(&[]), value: Slice::of(&[]) }
     }
 
     #[inline]
-    fn go(&mut self, motion: Motion<'_>) -> Result<()> {
-        let cursor = match self {
-            Source::Nothing => return Ok(()),
-            Source::Cursor(cursor) => cursor,
-            Source::Overlay(overlay) => return overlay.go(motion),
-            Source::Versions(versions) => return versions.go(motion),
-        };
-        match motion {
-            Motion::First => cursor.seek_first(),
-            Motion::Last => cursor.seek_last(),
-            Motion::Seek(key) => cursor.seek(key),
-            Motion::SeekBack(key) => cursor.seek_back(key),
-            Motion::Next => cursor.next(),
-            Motion::Prev => cursor.prev(),
-        }
-        .map_err(Failure::from)
-    }
-
-    /// Moves to the first row behind `key`.
-    fn go_behind(&mut self, key: &[u8]) -> Result<()> {
-        self.go(Motion::Seek(key))?;
-        match self.row() {
-            Some((at, _)) if at == key => self.go(Motion::Next),
-            _ => Ok(()),
-        }
-    }
-
-    fn refresh(&mut self) {
-        match self {
-            Source::Nothing => {}
-            Source::Cursor(cursor) => cursor.refresh(),
-            Source::Overlay(overlay) => overlay.refresh(),
-            Source::Versions(versions) => versions.refresh(),
-        }
+    fn of(row: Option<(&[u8], &[u8])>) -> Shown {
+        let (key, value) = row.unwrap_or_default();
+        Shown { is_there: row.is_some(), key: Slice::of(key), value: Slice::of(value) }
     }
 }
 
@@ -160,6 +108,7 @@ impl Iter {
         let transform = family.transform.clone().filter(|_| options.knobs.prefix_same_as_start != 0);
         Iter {
             source,
+            shown: Shown::nothing(),
             failure,
             is_tailing: options.knobs.tailing != 0 && options.snapshot.is_none(),
             prefix: transform.map(|transform| WithinPrefix { transform, current: None }),
@@ -184,6 +133,11 @@ impl Iter {
         }
     }
 
+    /// Keeps where the row at the position lies. Due whenever the position has moved.
+    fn show(&mut self) {
+        self.shown = Shown::of(self.row());
+    }
+
     /// Places the position.
     fn place(&mut self, motion: Motion<'_>) {
         if matches!(self.source, Source::Nothing) {
@@ -204,6 +158,7 @@ impl Iter {
             };
             prefix.current = by.and_then(|by| prefix.transform.prefix(by)).map(Cow::into_owned);
         }
+        self.show();
     }
 
     #[inline]
@@ -216,16 +171,40 @@ impl Iter {
     /// Takes a step, from a row that is shown.
     #[inline]
     fn step(&mut self, motion: Motion<'_>) {
-        let Some((key, _)) = self.row() else { return };
-        self.failure = match (self.is_tailing, motion) {
-            (true, Motion::Next) => {
-                let key = key.to_vec();
-                self.source.refresh();
-                self.source.go_behind(&key)
-            }
-            _ => self.source.go(motion),
+        if !self.shown.is_there {
+            return;
         }
-        .err();
+        // What nearly every step is.
+        if let (Source::Cursor(cursor), Motion::Next, None, false) =
+            (&mut self.source, motion, &self.prefix, self.is_tailing)
+            && cursor.next().map_err(|error| self.failure = Some(error.into())).is_ok()
+        {
+            self.shown = Shown::of(cursor.row());
+            return;
+        }
+        self.step_any(motion);
+    }
+
+    #[inline(never)]
+    fn step_any(&mut self, motion: Motion<'_>) {
+        // A row is shown only where there was no failure: this one is of the step itself.
+        if self.failure.is_none() {
+            let gone = match motion {
+                Motion::Next if self.is_tailing && !self.source.is_current() => self.next_of_now(),
+                _ => self.source.go(motion),
+            };
+            self.failure = gone.err();
+        }
+        self.show();
+    }
+
+    /// Goes to the next row among those that are there now.
+    #[cold]
+    fn next_of_now(&mut self) -> Result<()> {
+        let Some((key, _)) = self.row() else { return Ok(()) };
+        let key = key.to_vec();
+        self.source.refresh();
+        self.source.go_behind(&key)
     }
 
     /// Moves it as the base of another one.
@@ -240,12 +219,22 @@ impl Iter {
     fn refresh(&mut self) {
         self.failure = None;
         self.source.refresh();
+        self.show();
     }
 
     /// The key at the position, where it stays as long as the options say.
+    #[inline]
     fn key(&self) -> Slice {
+        match &self.pinned {
+            None => self.shown.key,
+            Some(pinned) => self.pinned_key(pinned),
+        }
+    }
+
+    /// The key at the position, in memory of its own.
+    #[cold]
+    fn pinned_key(&self, pinned: &RefCell<Vec<Box<[u8]>>>) -> Slice {
         let Some((key, _)) = self.row() else { return Slice::of(&[]) };
-        let Some(pinned) = &self.pinned else { return Slice::of(key) };
         let mut keys = pinned.borrow_mut();
         if keys.last().is_none_or(|last| **last != *key) {
             keys.push(key.into());
@@ -262,8 +251,9 @@ impl Iter {
         }
     }
 
+    #[inline]
     fn value(&self) -> Slice {
-        Slice::of(self.row().map_or(&[], |(_, value)| value))
+        self.shown.value
     }
 }
 
@@ -309,7 +299,7 @@ export! {
     }
 
     fn rocksdb_iter_valid(iter: Option<&Iter>) -> u8 {
-        u8::from(iter.is_some_and(|iter| iter.row().is_some()))
+        u8::from(iter.is_some_and(|iter| iter.shown.is_there))
     }
 
     fn rocksdb_iter_seek_to_first(iter: Option<&mut Iter>) {

@@ -13,10 +13,10 @@ use crate::objects::WriteOptions;
 
 /// Fills `batch` with the records of `layout`.
 fn fill(batch: &mut Batch, layout: &Layout, database: &Database, mode: Mode) -> Result<()> {
+    let mut records = layout.records();
     let mut last: Option<Arc<Family>> = None;
     let mut found = 0_u32;
-    for record in layout.records() {
-        let (id, change) = record?;
+    while let Some((id, change)) = records.next().transpose()? {
         if matches!(change, Change::LogData(_)) {
             continue;
         }
@@ -25,7 +25,14 @@ fn fill(batch: &mut Batch, layout: &Layout, database: &Database, mode: Mode) -> 
             last = database.family(id);
         }
         match &last {
-            Some(family) => add(batch, family, change)?,
+            Some(family) => {
+                add(batch, family, change)?;
+                // As a rule puts lie behind each other.
+                if family.history.is_none() {
+                    let puts = records.puts(id).inspect(|_| found += 1);
+                    batch.put_all(&family.table, puts)?;
+                }
+            }
             None if mode.skips_missing => {}
             None => return Err(Failure::invalid("Invalid column family specified in write batch")),
         }
@@ -68,7 +75,24 @@ impl WriteBatch {
     pub(crate) fn write(&mut self, database: &Database, options: Option<&WriteOptions>) -> Result<()> {
         let mode = Mode::of(options)?;
         database.refuse_if_read_only()?;
+        if let Some(done) = self.write_only_put(database, mode) {
+            return done;
+        }
         self.as_engine_batch(database, mode, |engine| database.commit(engine, mode))
+    }
+
+    /// Writes a batch that is one put, if it is that and nothing else is asked for: it needs no batch of the engine.
+    #[inline]
+    fn write_only_put(&self, database: &Database, mode: Mode) -> Option<Result<()>> {
+        let is_ready = mode.is_plain() && self.refused.is_none() && !self.awaits_timestamps;
+        if !is_ready || self.layout.count() != 1 || database.default_family().history.is_some() {
+            return None;
+        }
+        let (id, key, value) = self.layout.only_put()?;
+        database.with_family(id, |family| {
+            let family = family.filter(|family| family.history.is_none())?;
+            Some(database.put_plainly(mode, &family.table, key, value))
+        })
     }
 
     /// Calls `take` with a batch of the engine that has its changes.

@@ -83,9 +83,18 @@ impl WriteBatch {
     /// Adds a change of a column family; whether there was room for it.
     #[inline]
     pub(super) fn try_add(&mut self, family: u32, change: Change<'_>) -> bool {
+        if self.bytes_max > 0 {
+            return self.try_add_within(family, change);
+        }
+        self.layout.push(family, change);
+        true
+    }
+
+    /// [`WriteBatch::try_add`] where the batch has a limit.
+    fn try_add_within(&mut self, family: u32, change: Change<'_>) -> bool {
         let before = (self.layout.bytes().len(), self.layout.count());
         self.layout.push(family, change);
-        let is_beyond = self.bytes_max > 0 && self.layout.bytes().len() > self.bytes_max;
+        let is_beyond = self.layout.bytes().len() > self.bytes_max;
         if is_beyond {
             self.layout.cut(before.0, before.1);
         }

@@ -86,8 +86,8 @@ impl Layout {
     }
 
     pub(super) fn clear(&mut self) {
-        self.bytes.clear();
-        self.bytes.resize(HEADER_BYTES, 0);
+        self.bytes.truncate(HEADER_BYTES);
+        self.bytes.fill(0);
     }
 
     pub(super) fn reserve(&mut self, bytes: usize) {
@@ -128,11 +128,16 @@ impl Layout {
         let is_log_data = plain == LOG_DATA;
         if family == 0 || is_log_data {
             self.bytes.push(plain);
+            self.push_field(first);
+        } else if family < 0x80 && first.len() < 0x80 {
+            // Numbers of one byte, as nearly always: one look at the room for all of them.
+            self.bytes.extend_from_slice(&[with_family, family as u8, first.len() as u8]);
+            self.bytes.extend_from_slice(first);
         } else {
             self.bytes.push(with_family);
             push_varint(&mut self.bytes, family);
+            self.push_field(first);
         }
-        self.push_field(first);
         if let Some(second) = second {
             self.push_field(second);
         }
@@ -141,6 +146,7 @@ impl Layout {
         }
     }
 
+    #[inline]
     fn push_field(&mut self, field: &[u8]) {
         // Fields are shorter than 4 GiB in RocksDB's layout; what is longer is refused when the batch is written.
         push_varint(&mut self.bytes, u32::try_from(field.len()).unwrap_or(u32::MAX));
@@ -155,6 +161,13 @@ impl Layout {
     /// The records from this place on.
     pub(super) fn records_from(&self, at: usize) -> Records<'_> {
         Records { rest: self.bytes.get(at..).unwrap_or_default(), is_over: false }
+    }
+
+    /// The put that is all that there is.
+    #[inline]
+    pub(super) fn only_put(&self) -> Option<Put<'_>> {
+        let (put, rest) = take_put(&self.bytes[HEADER_BYTES..])?;
+        rest.is_empty().then_some(put)
     }
 
     /// The records, in order, each with its place; ends before a failure.
@@ -208,6 +221,7 @@ impl Layout {
     }
 }
 
+#[inline]
 fn push_varint(bytes: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -216,7 +230,19 @@ fn push_varint(bytes: &mut Vec<u8>, mut number: u32) {
     bytes.push(number as u8);
 }
 
+#[inline]
 fn take_varint(bytes: &mut &[u8]) -> Option<u32> {
+    // As a rule it is short.
+    if let Some((&byte, rest)) = bytes.split_first()
+        && byte < 0x80
+    {
+        *bytes = rest;
+        return Some(byte.into());
+    }
+    take_long_varint(bytes)
+}
+
+fn take_long_varint(bytes: &mut &[u8]) -> Option<u32> {
     let mut number = 0_u64;
     for shift in (0..35).step_by(7) {
         let (byte, rest) = bytes.split_first()?;
@@ -229,11 +255,28 @@ fn take_varint(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
+#[inline]
 fn take_field<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
     let len = take_varint(bytes)? as usize;
     let (field, rest) = bytes.split_at_checked(len)?;
     *bytes = rest;
     Some(field)
+}
+
+/// The family, the key and the value of a put.
+pub(super) type Put<'b> = (u32, &'b [u8], &'b [u8]);
+
+/// The put at the beginning of `bytes`, and what is behind it; none if there is something else, or nothing whole.
+#[inline]
+fn take_put(bytes: &[u8]) -> Option<(Put<'_>, &[u8])> {
+    let (tag, mut rest) = bytes.split_first()?;
+    let family = match *tag {
+        PUT => 0,
+        FAMILY_PUT => take_varint(&mut rest)?,
+        _ => return None,
+    };
+    let (key, value) = (take_field(&mut rest)?, take_field(&mut rest)?);
+    Some(((family, key, value), rest))
 }
 
 /// Walks over records: the number of the family, and what is done.
@@ -243,6 +286,17 @@ pub(super) struct Records<'b> {
 }
 
 impl<'b> Records<'b> {
+    /// The puts of one family that come next; ends before the first record that is something else.
+    #[inline]
+    pub(super) fn puts(&mut self, id: u32) -> impl Iterator<Item = (&'b [u8], &'b [u8])> {
+        std::iter::from_fn(move || {
+            let ((_, key, value), rest) = take_put(self.rest).filter(|((family, ..), _)| *family == id)?;
+            self.rest = rest;
+            Some((key, value))
+        })
+    }
+
+    #[inline]
     fn take(&mut self, tag: u8) -> Option<(u32, Change<'b>)> {
         let rest = &mut self.rest;
         let family = match tag {
@@ -268,6 +322,7 @@ impl<'b> Records<'b> {
 impl<'b> Iterator for Records<'b> {
     type Item = Result<(u32, Change<'b>)>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if self.is_over {

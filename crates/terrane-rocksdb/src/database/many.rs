@@ -1,6 +1,6 @@
 //! The values of several keys at once.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -42,12 +42,27 @@ impl Many {
 
 thread_local! {
     /// Where the values of a multi-get are read to before they are copied for the caller.
-    static SPARE_VALUES: RefCell<Values> = RefCell::default();
+    static SPARE_VALUES: Cell<Values> = Cell::default();
 }
 
 /// What held more is given back: bytes of values, and values, whose places take bytes though the values have none.
 const SPARE_BYTES_MAX: usize = 1 << 20;
 const SPARE_VALUES_MAX: usize = 4096;
+
+/// Memory for values: what the thread keeps.
+fn spare_values() -> Values {
+    // A thread that is about to end keeps none.
+    SPARE_VALUES.try_with(Cell::take).unwrap_or_default()
+}
+
+/// Keeps memory of values that are not needed any more, unless it is too much.
+fn keep_values(values: Values) {
+    if values.len() <= SPARE_VALUES_MAX
+        && values.iter().flatten().map(<[u8]>::len).sum::<usize>() <= SPARE_BYTES_MAX
+    {
+        let _ = SPARE_VALUES.try_with(|spare| spare.set(values));
+    }
+}
 
 /// Reads keys of one family, as of one moment.
 pub(crate) fn read_many(family: &Family, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
@@ -145,18 +160,40 @@ fn fill_errors(errors: &mut [MaybeUninit<*mut c_char>], failure: Option<&Failure
     }
 }
 
-/// Fills the places of a batched multi-get: the values stay together, where they were read to.
+/// Most bytes of a value that is copied for its handle, so that no handle keeps values of others.
+const COPIED_BYTES_MAX: usize = 1024;
+
+/// Fills the places of a batched multi-get. Where a value is large, all stay together, where they were read to.
 fn fill_pinned(
     places: &mut [MaybeUninit<Option<Box<Pinned>>>],
     errors: &mut [MaybeUninit<*mut c_char>],
     read: Result<Many>,
 ) {
     fill_errors(errors, read.as_ref().err());
-    let values = read.ok().map(Arc::new);
-    for (at, place) in places.iter_mut().enumerate() {
-        let found = values.as_ref().filter(|values| values.get(at).is_some());
-        place.write(found.map(|values| Pinned::one_of(values.clone(), at)));
+    match read {
+        Err(_) => places.iter_mut().for_each(|place| _ = place.write(None)),
+        Ok(Many::Together(values))
+            if values.iter().flatten().all(|value| value.len() <= COPIED_BYTES_MAX) =>
+        {
+            Pinned::copies_of(places.iter_mut().zip(values.iter()));
+            keep_values(values);
+        }
+        Ok(many) => {
+            let many = Arc::new(many);
+            for (at, place) in places.iter_mut().enumerate() {
+                place.write(many.get(at).is_some().then(|| Pinned::one_of(many.clone(), at)));
+            }
+        }
     }
+}
+
+/// Reads keys of one family for the places of a batched multi-get.
+fn read_pinned(handle: Option<&FamilyHandle>, options: Option<&ReadOptions>, keys: &[&[u8]]) -> Result<Many> {
+    let spare = spare_values();
+    caught(|| {
+        let family = family(handle)?;
+        read_table((family, &family.seen()), options, keys, spare)
+    })
 }
 
 export! {
@@ -172,18 +209,14 @@ export! {
     ) {
         let keys = keys.with(key_lens, count);
         let places = Places::of(count, values, value_lens, errors);
-        // A thread that is about to end keeps none.
-        let spare = SPARE_VALUES.try_with(RefCell::take).unwrap_or_default();
+        let spare = spare_values();
         let read = caught(|| {
             let family = database.given()?.default_family();
             read_table((family, &family.seen()), options, &keys, spare)
         });
         places.fill(read.as_ref().err(), |at| read.as_ref().ok()?.get(at));
-        if let Ok(Many::Together(values)) = read
-            && values.len() <= SPARE_VALUES_MAX
-            && values.iter().flatten().map(<[u8]>::len).sum::<usize>() <= SPARE_BYTES_MAX
-        {
-            let _ = SPARE_VALUES.try_with(|spare| spare.replace(values));
+        if let Ok(Many::Together(values)) = read {
+            keep_values(values);
         }
     }
 
@@ -219,7 +252,7 @@ export! {
         _is_sorted: u8,
     ) {
         let keys = keys.with(key_lens, count);
-        let read = caught(|| read_many(family(handle)?, options, &keys));
+        let read = read_pinned(handle, options, &keys);
         fill_pinned(values.of(count), errors.of(count), read);
     }
 
@@ -234,7 +267,7 @@ export! {
         _is_sorted: u8,
     ) {
         let keys: Vec<&[u8]> = keys.of(count).iter().map(Slice::bytes).collect();
-        let read = caught(|| read_many(family(handle)?, options, &keys));
+        let read = read_pinned(handle, options, &keys);
         fill_pinned(values.of(count), errors.of(count), read);
     }
 }

@@ -154,6 +154,16 @@ impl Database {
         self.families.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
+    /// Calls `look` with the family with this number, or with none where there is no such one.
+    #[inline]
+    pub(crate) fn with_family<R>(&self, id: u32, look: impl FnOnce(Option<&Family>) -> R) -> R {
+        // The default one, which stays, is not counted for it.
+        match id == self.default.id() {
+            true => look(Some(&self.default)),
+            false => look(self.family(id).as_deref()),
+        }
+    }
+
     /// All families.
     pub(crate) fn families(&self) -> Vec<Arc<Family>> {
         let families = self.families.read().unwrap_or_else(PoisonError::into_inner);

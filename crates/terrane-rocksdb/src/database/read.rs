@@ -1,51 +1,70 @@
 //! Values by key.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use super::many::Many;
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::{Bytes, Out, OutList, lasting, put};
-use crate::failure::{Given, Result};
+use crate::failure::{Failure, Given, Result};
 use crate::objects::{ReadOptions, moment};
 use crate::timestamps::Reader;
 
 /// A value that the caller holds until it destroys it.
+#[derive(Default)]
 pub(crate) struct Pinned {
-    held: Held,
-}
-
-enum Held {
-    /// Nothing: the handle waits to be given out again.
-    Nothing,
-    /// A value by itself.
-    Alone(Vec<u8>),
+    /// The value, if it is of this handle alone. What is kept of a handle that waits to be given out again is this memory.
+    bytes: Vec<u8>,
     /// One of several that were read together.
-    Among(Arc<Many>, usize),
+    among: Option<(Arc<Many>, usize)>,
 }
 
 impl Pinned {
     pub(crate) fn alone(value: Vec<u8>) -> Box<Pinned> {
-        Pinned::holding(Held::Alone(value))
+        let mut handle = Pinned::spare();
+        handle.bytes = value;
+        handle
     }
 
     /// The value of this index, which is there.
     pub(super) fn one_of(values: Arc<Many>, index: usize) -> Box<Pinned> {
-        Pinned::holding(Held::Among(values, index))
-    }
-
-    /// A handle that was given back, or a new one.
-    fn holding(held: Held) -> Box<Pinned> {
-        let spare = SPARE_HANDLES.try_with(|spare| spare.try_borrow_mut().ok()?.pop()).ok().flatten();
-        let Some(mut handle) = spare else { return Box::new(Pinned { held }) };
-        handle.held = held;
+        let mut handle = Pinned::spare();
+        handle.among = Some((values, index));
         handle
     }
 
-    /// Takes a handle back, without what it holds.
+    /// Gives each place whose key has a value a handle with a copy of it.
+    pub(super) fn copies_of<'p, 'v>(
+        values: impl Iterator<Item = (&'p mut MaybeUninit<Option<Box<Pinned>>>, Option<&'v [u8]>)>,
+    ) {
+        let mut spare = SPARE_HANDLES.try_with(RefCell::take).unwrap_or_default();
+        for (place, value) in values {
+            place.write(value.map(|value| {
+                let mut handle = spare.pop().unwrap_or_default();
+                handle.bytes.extend_from_slice(value);
+                handle
+            }));
+        }
+        let _ = SPARE_HANDLES.try_with(|handles| handles.replace(spare));
+    }
+
+    /// A handle without a value: one that was given back, or a new one.
+    #[inline]
+    fn spare() -> Box<Pinned> {
+        let spare = SPARE_HANDLES.try_with(|spare| spare.try_borrow_mut().ok()?.pop()).ok().flatten();
+        spare.unwrap_or_default()
+    }
+
+    /// Takes a handle back, with what memory it may keep for the next value.
+    #[inline]
     fn give_back(mut self: Box<Self>) {
-        self.held = Held::Nothing;
+        self.among = None;
+        if self.bytes.capacity() > KEPT_BYTES_MAX {
+            self.bytes = Vec::new();
+        }
+        self.bytes.clear();
         // A thread that is about to end keeps none.
         let _ = SPARE_HANDLES.try_with(|spare| {
             if let Ok(mut spare) = spare.try_borrow_mut()
@@ -56,25 +75,26 @@ impl Pinned {
         });
     }
 
+    #[inline]
     fn value(&self) -> &[u8] {
-        match &self.held {
-            Held::Nothing => &[],
-            Held::Alone(value) => value,
-            Held::Among(values, index) => values.get(*index).unwrap_or_default(),
+        match &self.among {
+            None => &self.bytes,
+            Some((values, index)) => values.get(*index).unwrap_or_default(),
         }
     }
 }
 
 thread_local! {
     /// Where values are read to before they are copied for the caller.
-    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     /// Handles that were destroyed on this thread: a multi-get gives out as many as it has keys.
     #[expect(clippy::vec_box, reason = "handles go out as boxes, and come back as such")]
     static SPARE_HANDLES: RefCell<Vec<Box<Pinned>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Most handles that a thread keeps.
+/// Most handles that a thread keeps, and most memory for a value that each of them does.
 const SPARE_HANDLES_MAX: usize = 128;
+const KEPT_BYTES_MAX: usize = 4096;
 
 /// Buffers that grew beyond this are given back.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
@@ -90,42 +110,53 @@ pub(crate) fn read(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -
     Ok(family.seen().get(key)?.map(Vec::from))
 }
 
-/// Calls `take` with the value of `key`, without an allocation where there is no snapshot.
+/// Reads the value of `key` to `value`, which is empty; whether there is one. Without an allocation where there is no snapshot.
+#[inline]
+fn read_to(family: &Family, options: Option<&ReadOptions>, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+    let is_special = family.statistics.is_some() || family.history.is_some() || family.is_followed();
+    if is_special || options.is_some_and(ReadOptions::is_of_the_past) {
+        return read_specially(family, options, key, value);
+    }
+    family.table.get_into(key, value).map_err(Failure::from)
+}
+
+/// [`read_to`] where the read is counted, or not of the table as it is.
+#[inline(never)]
+fn read_specially(
+    family: &Family,
+    options: Option<&ReadOptions>,
+    key: &[u8],
+    value: &mut Vec<u8>,
+) -> Result<bool> {
+    let began = family.statistics.as_ref().map(|_| moment());
+    let found = if family.history.is_some() || options.is_some_and(ReadOptions::is_of_the_past) {
+        read(family, options, key).map(|found| found.map(|found| *value = found).is_some())
+    } else {
+        family.seen().get_into(key, value).map_err(Failure::from)
+    };
+    if let (Some(statistics), Some(began)) = (&family.statistics, began) {
+        let len = matches!(found, Ok(true)).then_some(value.len());
+        statistics.read(moment().saturating_sub(began), len);
+    }
+    found
+}
+
+/// Calls `take` with the value of `key`.
+#[inline]
 fn read_with<R>(
     family: &Family,
     options: Option<&ReadOptions>,
     key: &[u8],
     take: impl FnOnce(Option<&[u8]>) -> R,
 ) -> Result<R> {
-    let Some(statistics) = &family.statistics else { return read_uncounted(family, options, key, take) };
-    let (began, mut len) = (moment(), None);
-    let result = read_uncounted(family, options, key, |value| {
-        len = value.map(<[u8]>::len);
-        take(value)
-    });
-    statistics.read(moment().saturating_sub(began), len);
-    result
-}
-
-#[inline]
-fn read_uncounted<R>(
-    family: &Family,
-    options: Option<&ReadOptions>,
-    key: &[u8],
-    take: impl FnOnce(Option<&[u8]>) -> R,
-) -> Result<R> {
-    if family.history.is_some() || options.is_some_and(ReadOptions::is_of_the_past) {
-        return Ok(take(read(family, options, key)?.as_deref()));
-    }
     // Taken out while it is in use: a merge operator of the user may read another database on this thread.
-    let mut value = BUFFER.take();
-    value.clear();
-    let found = family.seen().get_into(key, &mut value);
-    let result = found.map(|found| take(found.then_some(value.as_slice())));
+    let mut value = BUFFER.try_with(Cell::take).unwrap_or_default();
+    let result = read_to(family, options, key, &mut value).map(|found| take(found.then_some(&value)));
     if value.capacity() <= BUFFER_BYTES_MAX {
-        BUFFER.set(value);
+        value.clear();
+        let _ = BUFFER.try_with(|buffer| buffer.set(value));
     }
-    Ok(result?)
+    result
 }
 
 fn get(
@@ -140,8 +171,17 @@ fn get(
     value.map(|value| value.map_or(std::ptr::null_mut(), |(value, _)| value))
 }
 
+#[inline]
 fn pinned(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Box<Pinned>>> {
-    read_with(family, options, key, |value| value.map(|value| Pinned::alone(value.to_vec())))
+    let mut handle = Pinned::spare();
+    match read_to(family, options, key, &mut handle.bytes) {
+        Ok(true) => Ok(Some(handle)),
+        Ok(false) => {
+            handle.give_back();
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Reads into a buffer of the caller; whether the value fits. It has the length of the value in either case.
@@ -149,7 +189,7 @@ fn into_buffer(
     family: &Family,
     options: Option<&ReadOptions>,
     key: &[u8],
-    buffer: &mut [std::mem::MaybeUninit<u8>],
+    buffer: &mut [MaybeUninit<u8>],
     (len, found): (Out<'_, usize>, Out<'_, u8>),
 ) -> Result<u8> {
     read_with(family, options, key, |value| {

@@ -105,6 +105,12 @@ impl Sight<'_> {
 }
 
 impl Family {
+    /// Whether it is seen as it was when its primary was caught up with.
+    #[inline]
+    pub(crate) fn is_followed(&self) -> bool {
+        self.views.is_some()
+    }
+
     /// The table for reads.
     #[inline]
     pub(crate) fn seen(&self) -> Seen<'_> {

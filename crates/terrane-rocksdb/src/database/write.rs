@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use terrane::{Batch, Kind, Sync};
+use terrane::{Batch, Kind, Sync, Table};
 
 use super::{Database, Family, FamilyHandle, family};
 use crate::border::Bytes;
@@ -40,7 +40,8 @@ impl Mode {
     }
 
     /// Whether nothing is asked for but the write.
-    fn is_plain(self) -> bool {
+    #[inline]
+    pub(crate) fn is_plain(self) -> bool {
         self.sync == Sync::No && !self.is_impatient
     }
 }
@@ -91,14 +92,26 @@ impl Database {
         let mode = Mode::of(options)?;
         self.refuse_if_read_only()?;
         if mode.is_plain() {
-            return match self.counted(plain) {
-                Err(error) if mode.skips_missing && error.kind() == Kind::NotFound => Ok(()),
-                done => done.map_err(gone),
-            };
+            return self.change_plainly(mode, plain);
         }
         let mut batch = Batch::new();
         add(&mut batch)?;
         self.commit(&batch, mode)
+    }
+
+    /// Makes one change where nothing else is asked for.
+    #[inline]
+    fn change_plainly(&self, mode: Mode, change: impl FnOnce() -> terrane::Result<()>) -> Result<()> {
+        match self.counted(change) {
+            Err(error) if mode.skips_missing && error.kind() == Kind::NotFound => Ok(()),
+            done => done.map_err(gone),
+        }
+    }
+
+    /// Sets a key where nothing else is asked for, in a table whose keys have no timestamps.
+    #[inline]
+    pub(crate) fn put_plainly(&self, mode: Mode, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.change_plainly(mode, || table.put(key, value))
     }
 
     /// Writes what `add` adds to a batch.

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::{Arc, MutexGuard};
 
-use super::{Iter, Motion, Source};
+use super::{Iter, Motion, Shown, Source};
 use crate::batch::{Indexed, Own, SharedBatch};
 use crate::callbacks::MergeOperator;
 use crate::failure::{Failure, Result};
@@ -62,6 +62,7 @@ impl Iter {
             options.map(|options| Bounds { lower: options.lower.clone(), upper: options.upper.clone() });
         // What is asked for beside rows is that of the whole.
         let (failure, prefix, pinned) = (base.failure.clone(), base.prefix.take(), base.pinned.take());
+        base.show();
         let order = base.order.clone();
         let slot = base.slot.clone();
         let overlay = Overlay {
@@ -81,6 +82,7 @@ impl Iter {
             let source = Source::Nothing;
             return Some(Iter {
                 source,
+                shown: Shown::nothing(),
                 failure,
                 is_tailing: false,
                 prefix,
@@ -94,6 +96,7 @@ impl Iter {
         let source = Source::Overlay(Box::new(overlay));
         Some(Iter {
             source,
+            shown: Shown::nothing(),
             failure,
             is_tailing: false,
             prefix,

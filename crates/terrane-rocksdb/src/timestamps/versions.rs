@@ -95,6 +95,11 @@ impl Versions {
         self.cursor.refresh();
     }
 
+    /// Whether a refresh would show nothing new.
+    pub(crate) fn is_current(&self) -> bool {
+        self.cursor.is_current()
+    }
+
     pub(crate) fn row(&self) -> Option<(&[u8], &[u8])> {
         self.is_valid.then_some((&self.shown, &self.value))
     }

@@ -82,6 +82,84 @@ static void bytes_of_a_batch(rocksdb_t* db) {
   rocksdb_writebatch_destroy(batch);
 }
 
+/* Puts in a row go another way than other changes, and a put by itself another one again. */
+static void runs_of_puts(rocksdb_t* db, rocksdb_options_t* options) {
+  char* error = NULL;
+  rocksdb_column_family_handle_t* other = rocksdb_create_column_family(db, options, "other", &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  rocksdb_writebatch_put(batch, "r1", 2, "first", 5);
+  rocksdb_writebatch_put(batch, "r1", 2, "second", 6);
+  rocksdb_writebatch_put_cf(batch, other, "r1", 2, "other", 5);
+  rocksdb_writebatch_put_cf(batch, other, "r2", 2, "other", 5);
+  rocksdb_writebatch_put_log_data(batch, "log", 3);
+  rocksdb_writebatch_put(batch, "r2", 2, "gone", 4);
+  rocksdb_writebatch_delete(batch, "r2", 2);
+  rocksdb_writebatch_put(batch, "r3", 2, "last", 4);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_OK(error);
+  CHECK_GET(db, reading, "r1", "second");
+  CHECK_GET(db, reading, "r2", NULL);
+  CHECK_GET(db, reading, "r3", "last");
+  size_t len = 0;
+  char* value = rocksdb_get_cf(db, reading, other, "r1", 2, &len, &error);
+  check_value(value, len, "other", __FILE__, __LINE__);
+  value = rocksdb_get_cf(db, reading, other, "r2", 2, &len, &error);
+  check_value(value, len, "other", __FILE__, __LINE__);
+
+  /* By itself; longer than lengths of one byte say. */
+  char* bytes = malloc(300);
+  memset(bytes, 'x', 300);
+  bytes[299] = 0;
+  rocksdb_writebatch_clear(batch);
+  rocksdb_writebatch_put_cf(batch, other, bytes, 200, bytes, 299);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_OK(error);
+  value = rocksdb_get_cf(db, reading, other, bytes, 200, &len, &error);
+  check_value(value, len, bytes, __FILE__, __LINE__);
+  free(bytes);
+
+  /* Bytes that count one put and have two, or a part of one, change nothing. */
+  const char two[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 'w', 1, '1', 1, 1, 'w', 1, '2'};
+  rocksdb_writebatch_t* wrong = rocksdb_writebatch_create_from(two, sizeof two);
+  rocksdb_write(db, writing, wrong, &error);
+  CHECK_ERROR(error, "Corruption: WriteBatch has wrong count");
+  rocksdb_writebatch_destroy(wrong);
+  for (size_t cut = 13; cut < 17; cut++) {
+    wrong = rocksdb_writebatch_create_from(two, cut);
+    rocksdb_write(db, writing, wrong, &error);
+    CHECK_ERROR(error, "Corruption: bad WriteBatch record");
+    rocksdb_writebatch_destroy(wrong);
+  }
+  /* What is damaged behind puts: none of them is written. */
+  const char behind[] = {0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 1, 'w', 1, '1', 1, 9, 'w'};
+  wrong = rocksdb_writebatch_create_from(behind, sizeof behind);
+  rocksdb_write(db, writing, wrong, &error);
+  CHECK_ERROR(error, "Corruption: bad WriteBatch record");
+  rocksdb_writebatch_destroy(wrong);
+  CHECK_GET(db, reading, "w", NULL);
+
+  /* Of a column family that is gone: refused, or left out where that is asked for. */
+  rocksdb_drop_column_family(db, other, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_clear(batch);
+  rocksdb_writebatch_put_cf(batch, other, "k", 1, "v", 1);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_ERROR(error, "Invalid argument: Invalid column family specified in write batch");
+  rocksdb_writeoptions_t* skipping = rocksdb_writeoptions_create();
+  rocksdb_writeoptions_set_ignore_missing_column_families(skipping, 1);
+  rocksdb_write(db, skipping, batch, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_put_cf(batch, other, "k", 1, "v", 1);
+  rocksdb_writebatch_put(batch, "r4", 2, "v", 1);
+  rocksdb_write(db, skipping, batch, &error);
+  CHECK_OK(error);
+  CHECK_GET(db, reading, "r4", "v");
+  rocksdb_writeoptions_destroy(skipping);
+  rocksdb_column_family_handle_destroy(other);
+  rocksdb_writebatch_destroy(batch);
+}
+
 static void parts(rocksdb_t* db) {
   char* error = NULL;
   const char *keys[2] = {"ke", "y"}, *values[2] = {"val", "ue"}, *ends[2] = {"z", ""};
@@ -162,6 +240,7 @@ int main(int count, char** arguments) {
   writing = rocksdb_writeoptions_create();
   rocksdb_t* db = open_new(options, path);
   bytes_of_a_batch(db);
+  runs_of_puts(db, options);
   parts(db);
   save_points();
   walks();

@@ -150,6 +150,45 @@ static void several(rocksdb_t* db) {
   rocksdb_multi_get(db, reading, 0, NULL, NULL, NULL, NULL, NULL);
 }
 
+/* Handles that are given out again have nothing of the value before; those of one multi-get are independent of each other. */
+static void handles_again(rocksdb_t* db) {
+  char* error = NULL;
+  size_t len = 9;
+  const size_t sizes[4] = {3, 0, 5000, 1024};
+  const char* keys[4] = {"h0", "h1", "h2", "h3"};
+  const size_t lens[4] = {2, 2, 2, 2};
+  char* bytes = malloc(5000);
+  for (int i = 0; i < 4; i++) {
+    memset(bytes, 'a' + i, 5000);
+    rocksdb_put(db, writing, keys[i], 2, bytes, sizes[i], &error);
+    CHECK_OK(error);
+  }
+  rocksdb_column_family_handle_t* cf = rocksdb_get_default_column_family_handle(db);
+  /* Of values that are all small, and with a large one among them: what is there stays while others go. */
+  for (int count = 2; count <= 4; count += 2) {
+    rocksdb_pinnableslice_t* slices[4];
+    char* errors[4];
+    rocksdb_batched_multi_get_cf(db, reading, cf, count, keys, lens, slices, errors, 0);
+    for (int i = 0; i < count; i++) {
+      CHECK_OK(errors[i]);
+      memset(bytes, 'a' + i, 5000);
+      const char* value = rocksdb_pinnableslice_value(slices[i], &len);
+      CHECK(len == sizes[i] && memcmp(value, bytes, len) == 0);
+      rocksdb_pinnableslice_destroy(slices[i]);
+    }
+  }
+  for (int i = 3; i >= 0; i--) {
+    rocksdb_pinnableslice_t* slice = rocksdb_get_pinned(db, reading, keys[i], 2, &error);
+    CHECK_OK(error);
+    memset(bytes, 'a' + i, 5000);
+    const char* value = rocksdb_pinnableslice_value(slice, &len);
+    CHECK(len == sizes[i] && memcmp(value, bytes, len) == 0);
+    rocksdb_pinnableslice_destroy(slice);
+  }
+  rocksdb_column_family_handle_destroy(cf);
+  free(bytes);
+}
+
 static void snapshots(rocksdb_t* db) {
   put(db, "s", "before");
   uint64_t seq = rocksdb_get_latest_sequence_number(db);
@@ -183,6 +222,7 @@ int main(int count, char** arguments) {
   ranges(db);
   pinned(db);
   several(db);
+  handles_again(db);
   snapshots(db);
   rocksdb_close(db);
   rocksdb_options_destroy(options);

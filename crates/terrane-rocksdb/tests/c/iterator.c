@@ -100,6 +100,12 @@ static void moments(rocksdb_t* db) {
   CHECK_OK(error);
   rocksdb_iter_seek(iter, "d", 1);
   CHECK_ROW(iter, "d1", "new");
+  /* Without a position until it is placed again. */
+  rocksdb_iter_refresh(iter, &error);
+  CHECK_OK(error);
+  CHECK(!rocksdb_iter_valid(iter));
+  rocksdb_iter_next(iter);
+  CHECK(!rocksdb_iter_valid(iter));
   rocksdb_iter_destroy(tail);
   rocksdb_iter_destroy(iter);
 
