@@ -33,7 +33,7 @@ impl ReplayFilter for Every {
             _ if number.is_multiple_of(3) => ReplayDecision::Ignore,
             _ if number.is_multiple_of(5) => {
                 let mut changes = ReplayedChanges::new();
-                let other = batch.changes()[1].table_id;
+                let other = batch.changes().last().unwrap().table_id;
                 changes.put(other, &number.to_be_bytes(), &[b'x'; 2000]).unwrap();
                 ReplayDecision::Replace(changes)
             }

@@ -90,14 +90,17 @@ impl Iter {
             }
         });
         let range = (lower, upper);
-        let source = options.refuse_start().and_then(|()| options.more.refuse()).and_then(|()| {
+        let source = options.refuse_start().and_then(|()| {
             if let Some((history, timestamp)) = family.read_by(Some(options))? {
+                options.more.refuse_filter()?;
                 let versions = Versions::new(family, table, options, history, timestamp)?;
                 return Ok(Source::Versions(Box::new(versions)));
             }
-            Ok(Source::Cursor(match &options.snapshot {
-                Some(snapshot) => snapshot.range_cursor(table, range)?,
-                None => table.range_cursor(range)?,
+            Ok(Source::Cursor(match (&options.snapshot, options.more.extent_filter()) {
+                (Some(snapshot), Some(shows)) => snapshot.filtered_cursor(table, range, shows)?,
+                (Some(snapshot), None) => snapshot.range_cursor(table, range)?,
+                (None, Some(shows)) => table.filtered_cursor(range, shows)?,
+                (None, None) => table.range_cursor(range)?,
             }))
         });
         let (source, failure) = match source {

@@ -115,6 +115,16 @@ fn prepared() {
 }
 
 #[test]
+fn runs() {
+    run("runs");
+}
+
+#[test]
+fn walfilter() {
+    run("walfilter");
+}
+
+#[test]
 fn iterator() {
     run("iterator");
 }

@@ -15,6 +15,7 @@ mod merge;
 mod others;
 mod slots;
 mod transform;
+mod wal_filter;
 mod walk;
 
 use std::ffi::{CStr, c_char, c_void};
@@ -26,9 +27,10 @@ pub(crate) use filter_factory::FilterFactory;
 pub(crate) use listener::{EventListener, StallCondition, Telling};
 pub(crate) use logger::{Logger, LoggerHandle};
 pub(crate) use merge::MergeOperator;
-pub(crate) use others::WalFilter;
+pub(crate) use others::TableFilter;
 pub(crate) use slots::{Slot, Slots, any_functions};
 pub(crate) use transform::Transform;
+pub(crate) use wal_filter::{Filtering, LogFilter, WalFilter};
 pub(crate) use walk::{Listener, OnBytes, OnFamilyKey, OnFamilyPut, OnPut};
 
 /// Frees what the user's pointer points at.

@@ -1,18 +1,32 @@
-//! Functions of the user that are kept, and never called: filters of the log, filters of files, filters of keys.
+//! Filters of files; and filters of keys, which are kept and never called.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
+use terrane::ExtentSummary;
+
 use super::{Destructor, Name, State};
+use crate::generated::values::TableProperties;
 use crate::objects::{FilterPolicy, ReadOptions};
 
-/// Any function that is kept for nothing: only whether it is there passes the border.
-pub(crate) type Uncalled = *mut c_void;
+/// Whether an iterator looks into a table file of these properties.
+pub(crate) type ShowsTable = Option<unsafe extern "C" fn(*mut c_void, *const TableProperties) -> u8>;
 
-/// A filter of the log: what is set is refused at open, by name.
+/// A filter of table files.
 #[derive(Debug)]
-pub(crate) struct WalFilter {
-    _state: State,
+pub(crate) struct TableFilter {
+    state: State,
+    filter: ShowsTable,
+}
+
+impl TableFilter {
+    /// Whether iterators show what is in an extent.
+    pub(crate) fn shows(&self, extent: &ExtentSummary) -> bool {
+        let Some(filter) = self.filter else { return true };
+        let properties = TableProperties::of(extent);
+        // SAFETY: the user's function, with the user's pointer and properties that are there during the call.
+        unsafe { filter(self.state.pointer(), &raw const properties) != 0 }
+    }
 }
 
 /// What makes a filter of keys of some: where it is, whether a key may be in it, and what frees it.
@@ -26,20 +40,6 @@ pub(crate) type KeyMayMatch =
 pub(crate) type DeleteFilter = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
 
 export! {
-    fn rocksdb_walfilter_create(
-        state: *mut c_void,
-        destructor: Destructor,
-        _families: Uncalled,
-        _found: Uncalled,
-        _name: Name,
-    ) -> Option<Box<WalFilter>> {
-        Some(Box::new(WalFilter { _state: State::new(state, destructor) }))
-    }
-
-    fn rocksdb_walfilter_destroy(filter: Option<Box<WalFilter>>) {
-        drop(filter);
-    }
-
     fn rocksdb_filterpolicy_create(
         state: *mut c_void,
         destructor: Destructor,
@@ -55,11 +55,11 @@ export! {
         options: Option<&mut ReadOptions>,
         state: *mut c_void,
         destructor: Destructor,
-        filter: Uncalled,
+        filter: ShowsTable,
     ) {
-        let state = Arc::new(State::new(state, destructor));
+        let filter = TableFilter { state: State::new(state, destructor), filter };
         if let Some(options) = options {
-            options.more.table_filter = (!filter.is_null()).then_some(state);
+            options.more.table_filter = filter.filter.is_some().then(|| Arc::new(filter));
         }
     }
 }

@@ -10,10 +10,10 @@ use terrane::{Db, Env, Follower, Functions, Kind, OperatorName, Table};
 use super::attached::Attached;
 use super::views::Views;
 use super::{DEFAULT, Database, Family};
-use crate::callbacks::{BYTEWISE, Slots, any_functions};
+use crate::callbacks::{BYTEWISE, Filtering, LogFilter, Slots, any_functions};
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::objects::{Options, database_options, extractor, order_of, table_options};
+use crate::objects::{AUTO_COMPACTION, Options, database_options, extractor, order_of, table_options};
 use crate::order::Order;
 use crate::timestamps::History;
 use crate::timestamps::collapse::Collapsing;
@@ -63,7 +63,10 @@ pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
             (follower.view(), Some(follower))
         }
         _ => {
-            let opened = open_engine(path, options, &engine_options, slots.functions());
+            let opened = match filter_of(options, wanted, access)? {
+                None => open_engine(path, options, &engine_options, slots.functions()),
+                Some(filter) => open_filtered(path, options, &engine_options, slots.functions(), filter),
+            };
             (opened.map_err(|failure| of_comparator(failure, wanted))?, None)
         }
     };
@@ -95,6 +98,52 @@ fn refuse_by_presence(path: &str, options: &terrane::Options) -> Result<()> {
     Ok(())
 }
 
+/// The filter of the log, where there is one and it can be asked.
+fn filter_of(options: &Options, wanted: &[Wanted<'_>], access: Access) -> Result<Option<Arc<LogFilter>>> {
+    let Some(filter) = options.more.wal_filter.clone() else { return Ok(None) };
+    if access != Access::Write {
+        return Err(Failure::not_implemented(
+            "WAL filter: it changes the log, and the database is opened read-only; open it for writing",
+        ));
+    }
+    let has_timestamps = |wanted: &Wanted<'_>| {
+        wanted.options.comparator.as_ref().is_some_and(|comparator| comparator.timestamp_bytes() > 0)
+    };
+    if wanted.iter().any(has_timestamps) {
+        return Err(Failure::not_implemented("WAL filter: a column family has timestamps"));
+    }
+    Ok(Some(filter))
+}
+
+/// Opens with a filter of the log.
+fn open_filtered(
+    path: &str,
+    options: &Options,
+    engine: &terrane::Options,
+    functions: Functions,
+    filter: Arc<LogFilter>,
+) -> Result<Db> {
+    let filtering = Filtering::new(filter);
+    let memory = options.environment.as_ref().and_then(|environment| environment.memory.as_ref());
+    let opened = match memory {
+        Some(memory) => {
+            let disk = memory.disk();
+            Db::open_with_replay_filter_on(disk, path, engine, Env::real(), functions, &filtering)
+        }
+        None => Db::open_with_replay_filter(path, engine, functions, &filtering),
+    };
+    opened.map_err(|error| filtering.failure(of_opening(error, path)))
+}
+
+fn of_opening(error: terrane::Error, path: &str) -> Failure {
+    match error.kind() {
+        Kind::Busy => Failure::io(format_args!(
+            "While lock file: {path}/LOCK: Resource temporarily unavailable ({error})"
+        )),
+        _ => error.into(),
+    }
+}
+
 fn open_engine(path: &str, options: &Options, engine: &terrane::Options, functions: Functions) -> Result<Db> {
     if let Some(memory) = options.environment.as_ref().and_then(|environment| environment.memory.as_ref()) {
         if engine.direct_io {
@@ -109,12 +158,7 @@ fn open_engine(path: &str, options: &Options, engine: &terrane::Options, functio
         }
         opened => opened,
     };
-    opened.map_err(|error| match error.kind() {
-        Kind::Busy => Failure::io(format_args!(
-            "While lock file: {path}/LOCK: Resource temporarily unavailable ({error})"
-        )),
-        _ => error.into(),
-    })
+    opened.map_err(|error| of_opening(error, path))
 }
 
 /// What RocksDB says where a column family is opened without the comparator that it was made with, which the engine does not know then.
@@ -242,6 +286,8 @@ pub(super) fn opened_family(
     refuse_ttl_of_timestamps(wanted)?;
     if access == Access::Write {
         table.set_option("prefix_extractor", &extractor(wanted.options))?;
+        let is_automatic = wanted.options.knobs.disable_auto_compactions == 0;
+        table.set_option(AUTO_COMPACTION, if is_automatic { "true" } else { "false" })?;
         let ttl = match wanted.ttl_seconds {
             1.. => format!("{}s", wanted.ttl_seconds),
             _ => "none".to_owned(),

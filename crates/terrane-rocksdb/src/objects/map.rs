@@ -21,6 +21,8 @@ const HISTORY_BYTES_MIN: u64 = 64 * MIB;
 const RATE_BYTES_MIN: u64 = MIB;
 const THREADS_MAX: i32 = 64;
 const LEVEL_BYTES_MIN: u64 = 64 << 10;
+/// The option that says whether a table is compacted by itself.
+pub(crate) const AUTO_COMPACTION: &str = "auto_compaction";
 /// What these are in new options: then the engine's own defaults hold.
 const JOBS: i32 = 2;
 const BLOCK_BYTES: usize = 4096;
@@ -100,10 +102,7 @@ fn refuse(options: &Options) -> Result<()> {
             "max_allowed_space_usage of an SST file manager: not supported",
         ));
     }
-    match options.refused.first() {
-        Some(what) => Err(Failure::not_implemented(format_args!("{what}: not supported"))),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// What options of a table change from one set of options to another: names and new values.
@@ -133,6 +132,7 @@ fn overrides(family: &Options, slot: &Slot) -> Result<Vec<(&'static str, String)
         ("prefix_extractor", extractor(family)),
         ("compression", codec.to_owned()),
         ("compression_last", last.to_owned()),
+        (AUTO_COMPACTION, (knobs.disable_auto_compactions == 0).to_string()),
     ];
     let block_bytes = family.table.knobs.block_size;
     if block_bytes != BLOCK_BYTES {

@@ -27,7 +27,7 @@ pub(crate) use backup::{BackupEngineOptions, CreateBackupOptions};
 pub(crate) use cache::{Cache, User, cache_bytes};
 pub(crate) use compact_range::CompactRangeOptions;
 pub(crate) use environment::Environment;
-pub(crate) use map::{database_options, extractor, order_of, table_changes, table_options};
+pub(crate) use map::{AUTO_COMPACTION, database_options, extractor, order_of, table_changes, table_options};
 pub(crate) use options::Options;
 pub(crate) use read::{ReadOptions, WriteOptions};
 pub(crate) use statistics::{Statistics, moment};

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use super::managers::{ChecksumFactory, FileManager, PartitionerFactory};
 use super::options::Options;
 use crate::border::{Out, Text, put};
-use crate::callbacks::{FilterFactory, Logger, LoggerHandle, WalFilter};
+use crate::callbacks::{FilterFactory, LogFilter, Logger, LoggerHandle, WalFilter};
 
 /// What options have beside numbers and the objects that decide how rows are stored.
 #[derive(Clone, Debug)]
 pub(crate) struct More {
     pub(crate) filter_factory: Option<Arc<FilterFactory>>,
+    /// Asked for what is replayed when a database is opened.
+    pub(crate) wal_filter: Option<Arc<LogFilter>>,
     /// Told of what the background does.
     pub(crate) logger: Option<Arc<Logger>>,
     /// Asked for its limit when a database is opened.
@@ -33,6 +35,7 @@ impl Default for More {
     fn default() -> Self {
         More {
             filter_factory: None,
+            wal_filter: None,
             logger: None,
             file_manager: None,
             handoff: BTreeSet::new(),
@@ -98,13 +101,13 @@ export! {
 
     fn rocksdb_options_set_wal_filter(options: Option<&mut Options>, filter: Option<&WalFilter>) {
         if let Some(options) = options {
-            options.refuse("WAL filter", filter.is_some());
+            options.more.wal_filter = filter.map(|filter| filter.filter.clone());
         }
     }
 
     fn rocksdb_options_clear_wal_filter(options: Option<&mut Options>) {
         if let Some(options) = options {
-            options.refuse("WAL filter", false);
+            options.more.wal_filter = None;
         }
     }
 

@@ -1,29 +1,39 @@
-//! Options of reads that are no numbers: kept and given back, or refused when an iterator is made.
+//! Options of reads that are no numbers: a filter of files, and what is kept and given back.
 
 use std::ffi::c_char;
 use std::sync::Arc;
 
+use terrane::{ExtentFilter, ExtentSummary};
+
 use super::index_factory::IndexName;
 use super::read::ReadOptions;
 use crate::border::{Bytes, Out, put};
-use crate::callbacks::State;
+use crate::callbacks::TableFilter;
 use crate::failure::{Failure, Result};
 
 /// What options of reads have beside numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MoreOfReads {
-    /// A filter of files, which is never asked.
-    pub(crate) table_filter: Option<Arc<State>>,
+    /// A filter of files.
+    pub(crate) table_filter: Option<Arc<TableFilter>>,
     request: Option<Box<[u8]>>,
     operand_count: Option<usize>,
     pub(super) index: IndexName,
 }
 
 impl MoreOfReads {
+    /// The filter of extents, as the engine asks it.
+    pub(crate) fn extent_filter(&self) -> Option<Arc<ExtentFilter>> {
+        let filter = self.table_filter.clone()?;
+        Some(Arc::new(move |extent: &ExtentSummary| filter.shows(extent)))
+    }
+
     /// Refuses what would show other rows than were asked for.
-    pub(crate) fn refuse(&self) -> Result<()> {
+    pub(crate) fn refuse_filter(&self) -> Result<()> {
         match &self.table_filter {
-            Some(_) => Err(Failure::not_implemented("table_filter: rows of all files are shown; clear it")),
+            Some(_) => Err(Failure::not_implemented(
+                "table_filter: rows of all files of a column family with timestamps are shown; clear it",
+            )),
             None => Ok(()),
         }
     }

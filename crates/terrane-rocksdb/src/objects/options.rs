@@ -41,18 +41,6 @@ pub(crate) struct Options {
     /// Directories that are kept and given back.
     pub(crate) log_directory: CString,
     pub(super) wal_directory: CString,
-    /// What else was set that cannot be done: refused at open.
-    pub(crate) refused: Vec<&'static str>,
-}
-
-impl Options {
-    /// Refuses `what` at open if it is set, and no more if it is taken back.
-    pub(super) fn refuse(&mut self, what: &'static str, is_set: bool) {
-        self.refused.retain(|known| *known != what);
-        if is_set {
-            self.refused.push(what);
-        }
-    }
 }
 
 /// A text that is lent for as long as its object lives and it is not set again.

@@ -1,0 +1,238 @@
+//! Filters of the log: the user says of each batch that an opening replays what becomes of it.
+
+use std::ffi::{CString, c_char, c_int, c_uchar, c_ulonglong, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use terrane::{ChangeKind, ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable};
+
+use super::{Destructor, Name, State};
+use crate::batch::{Change, WriteBatch};
+use crate::failure::{Failure, Result};
+
+/// Told of the column families: their numbers and the first log with records of each; their names, the lengths of these, and whose
+/// they are.
+type OnFamilies = Option<
+    unsafe extern "C" fn(
+        *mut c_void,
+        *const u32,
+        *const u64,
+        usize,
+        *const *const c_char,
+        *const usize,
+        *const u32,
+        usize,
+    ),
+>;
+/// What becomes of a batch: the number of its log, its file and the length of that, the batch, what takes its place, and whether
+/// something does.
+type OnBatch = Option<
+    unsafe extern "C" fn(
+        *mut c_void,
+        c_ulonglong,
+        *const c_char,
+        usize,
+        *const WriteBatch,
+        *mut WriteBatch,
+        *mut c_uchar,
+    ) -> c_int,
+>;
+
+/// RocksDB's numbers of what becomes of a batch.
+const CONTINUE: c_int = 0;
+const IGNORE: c_int = 1;
+const STOP: c_int = 2;
+const CORRUPTED: c_int = 3;
+
+/// A filter of the user.
+#[derive(Debug)]
+pub(crate) struct LogFilter {
+    state: State,
+    families: OnFamilies,
+    found: OnBatch,
+    name: String,
+}
+
+/// The user's handle of one.
+#[derive(Debug)]
+pub(crate) struct WalFilter {
+    pub(crate) filter: Arc<LogFilter>,
+}
+
+/// A filter during one opening.
+pub(crate) struct Filtering {
+    filter: Arc<LogFilter>,
+    /// The column families that there are.
+    known: Mutex<Vec<u32>>,
+    /// What the user's answer has done wrong.
+    failure: Mutex<Option<Failure>>,
+}
+
+impl Filtering {
+    pub(crate) fn new(filter: Arc<LogFilter>) -> Filtering {
+        Filtering { filter, known: Mutex::default(), failure: Mutex::default() }
+    }
+
+    /// What RocksDB says of an answer for which the opening failed with `failure`.
+    pub(crate) fn failure(&self, failure: Failure) -> Failure {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(failure)
+    }
+
+    fn ask(&self, batch: &ReplayedBatch<'_>) -> Result<ReplayDecision> {
+        let Some(found) = self.filter.found else { return Ok(ReplayDecision::Keep) };
+        let shown = as_rocksdb(batch)?;
+        let mut new = WriteBatch::empty();
+        let mut is_changed: c_uchar = 0;
+        let file = batch.file();
+        // SAFETY: the user's function, with the user's pointer, and objects and bytes that are there during the call.
+        let answer = unsafe {
+            found(
+                self.filter.state.pointer(),
+                batch.segment().0,
+                file.as_ptr().cast(),
+                file.len(),
+                &raw const shown,
+                &raw mut new,
+                &raw mut is_changed,
+            )
+        };
+        match answer {
+            CONTINUE if is_changed != 0 => self.replaced(batch, &shown, &new).map(ReplayDecision::Replace),
+            CONTINUE => Ok(ReplayDecision::Keep),
+            IGNORE => Ok(ReplayDecision::Ignore),
+            STOP => Ok(ReplayDecision::Stop),
+            CORRUPTED => {
+                Err(Failure::corrupt(format_args!("Corruption reported by Wal Filter {}", self.filter.name)))
+            }
+            _ => Err(Failure::new(
+                "Not implemented",
+                format_args!(
+                    "Unknown WalProcessingOption {answer} returned by Wal Filter {}",
+                    self.filter.name
+                ),
+            )),
+        }
+    }
+
+    /// What the user put in the place of a batch, without changes of column families that are not there.
+    fn replaced(
+        &self,
+        batch: &ReplayedBatch<'_>,
+        shown: &WriteBatch,
+        new: &WriteBatch,
+    ) -> Result<ReplayedChanges> {
+        if new.count() > shown.count() {
+            return Err(Failure::not_implemented(format_args!(
+                "More than original # of records returned by Wal Filter {}",
+                self.filter.name
+            )));
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = ReplayedChanges::new();
+        for change in new.changes() {
+            let (id, change) = change?;
+            if !known.contains(&id) {
+                continue;
+            }
+            match change {
+                Change::Put(key, value) => match expiry_of(batch, id, key) {
+                    Some(until) => changes.put_until(id, key, value, until)?,
+                    None => changes.put(id, key, value)?,
+                },
+                Change::Delete(key) => changes.delete(id, key)?,
+                Change::SingleDelete(key) => changes.single_delete(id, key)?,
+                Change::Merge(key, operand) => changes.merge(id, key, operand)?,
+                // RocksDB takes a range that is empty, and it deletes nothing.
+                Change::RangeDelete(start, end) if start == end => {}
+                Change::RangeDelete(start, end) => changes.delete_range(id, start, end)?,
+                Change::LogData(_) => {}
+            }
+        }
+        Ok(changes)
+    }
+}
+
+/// Until when what a batch puts under a key lives, if not for ever: what takes its place lives as long.
+fn expiry_of(batch: &ReplayedBatch<'_>, id: u32, key: &[u8]) -> Option<u64> {
+    let puts = batch.changes().iter().filter(|change| change.table_id == id);
+    puts.rev().find_map(|change| match change.kind {
+        ChangeKind::Put { key: put, .. } if put == key => change.expires_at,
+        _ => None,
+    })
+}
+
+/// A batch as RocksDB lays it out.
+fn as_rocksdb(batch: &ReplayedBatch<'_>) -> Result<WriteBatch> {
+    let mut made = WriteBatch::empty();
+    for change in batch.changes() {
+        let id = change.table_id;
+        match change.kind {
+            ChangeKind::Put { key, value } => made.add(id, Change::Put(key, value)),
+            ChangeKind::Delete { key } => made.add(id, Change::Delete(key)),
+            ChangeKind::SingleDelete { key } => made.add(id, Change::SingleDelete(key)),
+            ChangeKind::Merge { key, operand } => made.add(id, Change::Merge(key, operand)),
+            ChangeKind::DeleteRange { start, end } => made.add(id, Change::RangeDelete(start, end)),
+            other => {
+                let what = format_args!("a change of kind {} is no record of a batch", other.as_str());
+                return Err(Failure::not_implemented(what));
+            }
+        }
+    }
+    made.set_seq(batch.first_seq().0);
+    Ok(made)
+}
+
+impl ReplayFilter for Filtering {
+    fn name(&self) -> &str {
+        &self.filter.name
+    }
+
+    fn begin(&self, tables: &[ReplayedTable]) {
+        let ids: Vec<u32> = tables.iter().map(|table| table.id).collect();
+        let logs: Vec<u64> = tables.iter().map(|table| table.from.0).collect();
+        let names: Vec<CString> =
+            tables.iter().map(|table| CString::new(table.name.as_str()).unwrap_or_default()).collect();
+        let texts: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
+        let lens: Vec<usize> = names.iter().map(|name| name.count_bytes()).collect();
+        if let Some(told) = self.filter.families {
+            // SAFETY: the user's function, with the user's pointer and lists that are there during the call, each as long as said.
+            unsafe {
+                told(
+                    self.filter.state.pointer(),
+                    ids.as_ptr(),
+                    logs.as_ptr(),
+                    ids.len(),
+                    texts.as_ptr(),
+                    lens.as_ptr(),
+                    ids.as_ptr(),
+                    ids.len(),
+                );
+            }
+        }
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = ids;
+    }
+
+    fn batch(&self, batch: &ReplayedBatch<'_>) -> ReplayDecision {
+        self.ask(batch).unwrap_or_else(|failure| {
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+            ReplayDecision::Corrupt
+        })
+    }
+}
+
+export! {
+    fn rocksdb_walfilter_create(
+        state: *mut c_void,
+        destructor: Destructor,
+        families: OnFamilies,
+        found: OnBatch,
+        name: Name,
+    ) -> Option<Box<WalFilter>> {
+        let state = State::new(state, destructor);
+        let name = state.name(name);
+        Some(Box::new(WalFilter { filter: Arc::new(LogFilter { state, families, found, name }) }))
+    }
+
+    fn rocksdb_walfilter_destroy(filter: Option<Box<WalFilter>>) {
+        drop(filter);
+    }
+}

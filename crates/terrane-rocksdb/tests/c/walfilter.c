@@ -1,0 +1,179 @@
+/* Filters of the log: what they are told, and what becomes of each batch, also at later openings. */
+#include <stdint.h>
+
+#include "check.h"
+
+typedef struct State {
+  int maps, calls, destroyed;
+  /* What is done at the call of this number, and what then. */
+  int at, answer;
+  int replaces, too_many;
+  uint64_t log;
+} State;
+
+static void destroyed(void* state) { ((State*)state)->destroyed++; }
+
+static const char* name(void* state) {
+  (void)state;
+  return "test";
+}
+
+static void families(void* arg, const uint32_t* ids, const uint64_t* logs, size_t count,
+                     const char* const* names, const size_t* lens, const uint32_t* of, size_t names_count) {
+  State* state = arg;
+  CHECK(state->calls == 0 && count == 2 && names_count == 2);
+  CHECK(ids[0] == 0 && of[0] == 0 && lens[0] == 7 && strcmp(names[0], "default") == 0);
+  CHECK(ids[1] == of[1] && lens[1] == 5 && strcmp(names[1], "other") == 0);
+  CHECK(logs[0] > 0 && logs[1] > 0);
+  state->log = logs[0];
+  state->maps++;
+}
+
+static int found(void* arg, unsigned long long log, const char* file, size_t len,
+                 const rocksdb_writebatch_t* batch, rocksdb_writebatch_t* new_batch, unsigned char* changed) {
+  State* state = arg;
+  CHECK(log >= state->log && len > 0 && memchr(file, '/', len) != NULL);
+  CHECK(rocksdb_writebatch_count((rocksdb_writebatch_t*)batch) == 2);
+  CHECK(rocksdb_writebatch_count(new_batch) == 0 && *changed == 0);
+  if (state->calls++ != state->at) return rocksdb_wal_filter_continue_processing;
+  if (state->replaces) {
+    for (int i = 0; i < (state->too_many ? 3 : 1); i++) rocksdb_writebatch_put(new_batch, "new", 3, "value", 5);
+    *changed = 1;
+  }
+  return state->answer;
+}
+
+static rocksdb_options_t* options;
+static rocksdb_writeoptions_t* writing;
+static rocksdb_readoptions_t* reading;
+static const char* const family_names[] = {"default", "other"};
+static rocksdb_column_family_handle_t* handles[2];
+
+static rocksdb_t* open(const char* path, char** error) {
+  const rocksdb_options_t* both[] = {options, options};
+  return rocksdb_open_column_families(options, path, 2, family_names, both, handles, error);
+}
+
+static void close_all(rocksdb_t* db) {
+  rocksdb_column_family_handle_destroy(handles[0]);
+  rocksdb_column_family_handle_destroy(handles[1]);
+  rocksdb_close(db);
+}
+
+/* Three batches, each with a key in both column families. */
+static void load(const char* path) {
+  char* error = NULL;
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_OK(error);
+  rocksdb_t* db = open(path, &error);
+  CHECK_OK(error);
+  for (int i = 1; i <= 3; i++) {
+    char key[] = {'k', (char)('0' + i)};
+    rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+    rocksdb_writebatch_put_cf(batch, handles[0], key, 2, "1", 1);
+    rocksdb_writebatch_put_cf(batch, handles[1], key, 2, "2", 1);
+    rocksdb_write(db, writing, batch, &error);
+    CHECK_OK(error);
+    rocksdb_writebatch_destroy(batch);
+  }
+  close_all(db);
+}
+
+/* Whether k1, k2, k3 are there, in both column families alike. */
+static void check_keys(rocksdb_t* db, const char* there) {
+  for (int i = 0; i < 3; i++) {
+    char key[] = {'k', (char)('1' + i)};
+    for (int family = 0; family < 2; family++) {
+      char* error = NULL;
+      size_t len = 0;
+      char* value = rocksdb_get_cf(db, reading, handles[family], key, 2, &len, &error);
+      CHECK_OK(error);
+      CHECK((value != NULL) == (there[i] == '1'));
+      rocksdb_free(value);
+    }
+  }
+}
+
+static rocksdb_walfilter_t* filter_of(State* state) {
+  rocksdb_walfilter_t* filter = rocksdb_walfilter_create(state, destroyed, families, found, name);
+  rocksdb_options_set_wal_filter(options, filter);
+  return filter;
+}
+
+static void free_filter(State* state, rocksdb_walfilter_t* filter) {
+  rocksdb_options_clear_wal_filter(options);
+  rocksdb_walfilter_destroy(filter);
+  CHECK(state->destroyed == 1);
+}
+
+/* Opens with a filter, then without: both find the same. */
+static void check_answer(const char* path, State state, int calls, const char* there) {
+  char* error = NULL;
+  load(path);
+  rocksdb_walfilter_t* filter = filter_of(&state);
+  rocksdb_t* db = open(path, &error);
+  CHECK_OK(error);
+  CHECK(state.maps == 1 && state.calls == calls);
+  check_keys(db, there);
+  CHECK_GET(db, reading, "new", state.replaces ? "value" : NULL);
+  close_all(db);
+  free_filter(&state, filter);
+  db = open(path, &error);
+  CHECK_OK(error);
+  check_keys(db, there);
+  CHECK_GET(db, reading, "new", state.replaces ? "value" : NULL);
+  close_all(db);
+}
+
+/* Fails to open with a filter; nothing has changed. */
+static void check_refused(const char* path, State state, const char* beginning) {
+  char* error = NULL;
+  load(path);
+  rocksdb_walfilter_t* filter = filter_of(&state);
+  CHECK(open(path, &error) == NULL);
+  CHECK_ERROR(error, beginning);
+  free_filter(&state, filter);
+  rocksdb_t* db = open(path, &error);
+  CHECK_OK(error);
+  check_keys(db, "111");
+  close_all(db);
+}
+
+int main(int argc, char** argv) {
+  CHECK(argc == 2);
+  char path[1024];
+  char* error = NULL;
+  snprintf(path, sizeof(path), "%s/log", argv[1]);
+  options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_options_set_create_missing_column_families(options, 1);
+  writing = rocksdb_writeoptions_create();
+  reading = rocksdb_readoptions_create();
+
+  State none = {.at = -1};
+  check_answer(path, none, 3, "111");
+  State ignored = {.at = 1, .answer = rocksdb_wal_filter_ignore_current_record};
+  check_answer(path, ignored, 3, "101");
+  State stopped = {.at = 1, .answer = rocksdb_wal_filter_stop_replay};
+  check_answer(path, stopped, 2, "100");
+  State replaced = {.at = 2, .answer = rocksdb_wal_filter_continue_processing, .replaces = 1};
+  check_answer(path, replaced, 3, "110");
+  State corrupt = {.at = 1, .answer = rocksdb_wal_filter_corrupted_record};
+  check_refused(path, corrupt, "Corruption: Corruption reported by Wal Filter test");
+  State too_many = {.at = 1, .replaces = 1, .too_many = 1};
+  check_refused(path, too_many, "Not implemented: More than original # of records");
+  State unknown = {.at = 0, .answer = 17};
+  check_refused(path, unknown, "Not implemented: Unknown WalProcessingOption 17");
+
+  /* A reader changes no log. */
+  State reader = {.at = -1};
+  rocksdb_walfilter_t* filter = filter_of(&reader);
+  CHECK(rocksdb_open_for_read_only(options, path, 0, &error) == NULL);
+  CHECK_ERROR(error, "Not implemented: WAL filter");
+  free_filter(&reader, filter);
+
+  rocksdb_readoptions_destroy(reading);
+  rocksdb_writeoptions_destroy(writing);
+  rocksdb_options_destroy(options);
+  return 0;
+}
