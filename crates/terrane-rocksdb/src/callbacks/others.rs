@@ -20,10 +20,12 @@ pub(crate) struct TableFilter {
 }
 
 impl TableFilter {
-    /// Whether iterators show what is in an extent.
-    pub(crate) fn shows(&self, extent: &ExtentSummary) -> bool {
+    /// Whether iterators show what is in an extent of a column family.
+    pub(crate) fn shows(&self, extent: &ExtentSummary, (id, name): (u32, &str)) -> bool {
         let Some(filter) = self.filter else { return true };
-        let properties = TableProperties::of(extent);
+        let mut properties = TableProperties::of(extent);
+        properties.column_family_id = id.into();
+        properties.column_family_name = name.into();
         // SAFETY: the user's function, with the user's pointer and properties that are there during the call.
         unsafe { filter(self.state.pointer(), &raw const properties) != 0 }
     }

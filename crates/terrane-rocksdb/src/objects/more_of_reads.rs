@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use terrane::{ExtentFilter, ExtentSummary};
+use terrane::{ExtentFilter, ExtentSummary, Table};
 
 use super::index_factory::IndexName;
 use super::read::ReadOptions;
@@ -22,10 +22,11 @@ pub(crate) struct MoreOfReads {
 }
 
 impl MoreOfReads {
-    /// The filter of extents, as the engine asks it.
-    pub(crate) fn extent_filter(&self) -> Option<Arc<ExtentFilter>> {
+    /// The filter of extents of a table, as the engine asks it.
+    pub(crate) fn extent_filter(&self, table: &Table) -> Option<Arc<ExtentFilter>> {
         let filter = self.table_filter.clone()?;
-        Some(Arc::new(move |extent: &ExtentSummary| filter.shows(extent)))
+        let (id, name) = (table.number(), table.name().to_owned());
+        Some(Arc::new(move |extent: &ExtentSummary| filter.shows(extent, (id, &name))))
     }
 
     /// Refuses what would show other rows than were asked for.

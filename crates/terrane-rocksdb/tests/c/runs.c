@@ -6,14 +6,16 @@
 typedef struct Filter {
   uint64_t hidden;
   int calls, destroyed;
-  char names[16];
 } Filter;
 
 static void filter_destroyed(void* state) { ((Filter*)state)->destroyed++; }
 
 static unsigned char shows(void* state, const rocksdb_table_properties_t* properties) {
   Filter* filter = state;
+  size_t len = 0;
   filter->calls++;
+  CHECK(rocksdb_table_properties_column_family_id(properties) == 0);
+  CHECK(strcmp(rocksdb_table_properties_column_family_name(properties, &len), "default") == 0 && len == 7);
   return rocksdb_table_properties_num_entries(properties) != filter->hidden;
 }
 
