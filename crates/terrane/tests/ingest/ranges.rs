@@ -58,7 +58,7 @@ fn stored_ranges(db: &Db, name: &str) -> u64 {
 fn sink(db: &Db, table: &Table, depth: u8) {
     match depth {
         0 => {}
-        1 => drop(db.flush_to_run(table).unwrap()),
+        1 => db.flush_to_run(table).unwrap(),
         2 => db.flush().unwrap(),
         _ => db.compact_range(table, ..).unwrap(),
     }
