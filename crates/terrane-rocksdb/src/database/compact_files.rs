@@ -48,7 +48,7 @@ fn told(family: &Family, inputs: &[ExtentInfo], outputs: &[ExtentInfo], took: Du
         extents.iter().any(|extent| extent.summary.id == one.id)
     };
     let summaries = |extents: &'_ [ExtentInfo]| -> Vec<ExtentSummary> {
-        extents.iter().map(|extent| extent.summary.clone()).collect()
+        extents.iter().map(|extent| extent.summary).collect()
     };
     let (before, after) = (summaries(inputs), summaries(outputs));
     let (moved, written) = after.iter().partition::<Vec<_>, _>(|extent| is_among(inputs, extent));
