@@ -46,7 +46,7 @@ impl BackupEngine {
                 Backups::open_on(Arc::new(place), memory.disk(), Env::real())
             }
             None => {
-                let place = files::backup_place(path.as_ref());
+                let place = files::backup_place(path.as_ref())?;
                 files::create_dir(&place)?;
                 Backups::open(&place)
             }

@@ -22,6 +22,8 @@ const IDENTITY: &str = "IDENTITY";
 const IDENTITY_BYTES_MAX: u64 = 4096;
 const DIRECTORIES: [&str; 2] = ["journal", "data"];
 const MANIFEST: &str = "MANIFEST-";
+/// Where manifests of backups are, in their directory.
+const MANIFESTS_OF_BACKUPS: &str = "backups";
 /// Backups in the directory of a database.
 const BACKUPS: &str = "backup_engine";
 
@@ -36,9 +38,40 @@ pub(crate) fn is_database(path: &Path) -> bool {
 }
 
 /// Where the backups of the directory `path` are: there, or beside the database that is there, whose files have the same names.
-pub(crate) fn backup_place(path: &Path) -> PathBuf {
+///
+/// # Errors
+/// `Invalid argument` if backups are there and a database came beside them, or other backups: which are meant cannot be told, and those
+/// that are not shown would be taken for lost.
+pub(crate) fn backup_place(path: &Path) -> Result<PathBuf> {
     let beside = path.join(BACKUPS);
-    if beside.exists() || is_database(path) { beside } else { path.to_owned() }
+    if !is_database(path) && !is_there(&beside) {
+        return Ok(path.to_owned());
+    }
+    if has_backups(path)? {
+        return Err(Failure::invalid(format_args!(
+            "{0}: has backups of its own and a database or the directory {BACKUPS} beside them: move the directories backups, extents \
+             and segments elsewhere, to {0}/{BACKUPS} if that is not there, and open them there",
+            path.display()
+        )));
+    }
+    Ok(beside)
+}
+
+/// Whether backups lie in the directory `path` itself: a manifest of one, by its name.
+fn has_backups(path: &Path) -> Result<bool> {
+    let directory = path.join(MANIFESTS_OF_BACKUPS);
+    let mut entries = match fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        // Nothing is there, or what is no directory.
+        Err(_) if !directory.is_dir() => return Ok(false),
+        Err(why) => return Err(failed("listing", &directory, &why)),
+    };
+    let is_number = |name: &str| name.len() >= 6 && name.bytes().all(|byte| byte.is_ascii_digit());
+    let found = entries.find_map(|entry| match entry {
+        Ok(entry) => entry.file_name().to_str().is_some_and(is_number).then_some(Ok(true)),
+        Err(why) => Some(Err(failed("listing", &directory, &why))),
+    });
+    found.unwrap_or(Ok(false))
 }
 
 /// The path with this ending of its name, beside `path`.

@@ -1,6 +1,7 @@
 /* Backups: made, listed with their metadata, verified, purged, restored over what is there and beside other files. */
 #include <stdint.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -156,6 +157,42 @@ static void inside(rocksdb_options_t* options, const char* path, const char* cop
   rocksdb_close(db);
 }
 
+/* A database that comes into the directory of backups does not have them vanish from sight. */
+static void overtaken(rocksdb_options_t* options, const char* root) {
+  static const char* parts[] = {"backups", "extents", "segments"};
+  char* error = NULL;
+  char *path = path_in(root, "overtaken"), *source = path_in(root, "source");
+  rocksdb_t* db = open_new(options, source);
+  put(db, "k", "v");
+  rocksdb_backup_engine_t* engine = rocksdb_backup_engine_open(options, path, &error);
+  CHECK_OK(error);
+  rocksdb_backup_engine_create_new_backup(engine, db, &error);
+  CHECK_OK(error);
+  rocksdb_backup_engine_close(engine);
+  rocksdb_close(db);
+  rocksdb_close(open_new(options, path));
+  CHECK(rocksdb_backup_engine_open(options, path, &error) == NULL);
+  CHECK(error != NULL && strstr(error, "/backup_engine") != NULL);
+  CHECK_ERROR(error, "Invalid argument: ");
+  /* Moved where the text says they are found. */
+  char from[4096], to[4096];
+  snprintf(to, sizeof to, "%s/backup_engine", path);
+  CHECK(mkdir(to, 0700) == 0);
+  for (int i = 0; i < 3; i++) {
+    snprintf(from, sizeof from, "%s/%s", path, parts[i]);
+    snprintf(to, sizeof to, "%s/backup_engine/%s", path, parts[i]);
+    if (access(from, F_OK) == 0) CHECK(rename(from, to) == 0);
+  }
+  engine = rocksdb_backup_engine_open(options, path, &error);
+  CHECK_OK(error);
+  const rocksdb_backup_engine_info_t* infos = rocksdb_backup_engine_get_backup_info(engine);
+  CHECK(rocksdb_backup_engine_info_count(infos) == 1);
+  rocksdb_backup_engine_info_destroy(infos);
+  rocksdb_backup_engine_close(engine);
+  free(path);
+  free(source);
+}
+
 static void in_memory(void) {
   char* error = NULL;
   rocksdb_env_t* env = rocksdb_create_mem_env();
@@ -252,6 +289,7 @@ int main(int count, char** arguments) {
   rocksdb_env_destroy(env);
   char *own = path_in(arguments[1], "own"), *of_own = path_in(arguments[1], "of-own");
   inside(options, own, of_own);
+  overtaken(options, arguments[1]);
   free(own);
   free(of_own);
   free(foreign);
