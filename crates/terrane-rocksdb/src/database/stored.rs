@@ -13,7 +13,7 @@ use crate::callbacks::Logger;
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::files::lines::{Limits, Lines, Place};
-use crate::objects::{Cache, Environment, For, Options, Row, file_text, stored};
+use crate::objects::{Cache, Environment, For, Options, Row, codec_of, file_text, stored};
 
 /// Where the file LOG of a database with these options is.
 pub(super) fn log_place(path: &Path, options: &Options) -> Place {
@@ -98,15 +98,20 @@ fn shown(rows: Vec<Row>) -> impl Iterator<Item = String> {
 /// What was built in.
 fn capabilities() -> [String; 8] {
     let codec = |name: &str, is_there: bool| format!("\t{name} supported: {}", u8::from(is_there));
+    // They are taken for a wish: what is stored is stored with the codec of their class.
+    let wish = |name: &str, number| match codec_of(number) {
+        Ok(stored) => format!("\t{name} supported: 0 (may be set: stored with {stored})"),
+        Err(_) => codec(name, false),
+    };
     let is_compiled = cfg!(any(target_feature = "sse4.2", target_feature = "crc"));
     let machine = if cfg!(target_arch = "aarch64") { "Arm64" } else { "x86" };
     [
         "Compression algorithms supported:".to_owned(),
         codec("kLZ4Compression", true),
         codec("kZSTD", cfg!(feature = "zstd")),
-        codec("kSnappyCompression", false),
-        codec("kZlibCompression", false),
-        codec("kBZip2Compression", false),
+        wish("kSnappyCompression", 1),
+        wish("kZlibCompression", 2),
+        wish("kBZip2Compression", 3),
         // RocksDB's line is about what was compiled; here the machine is asked.
         format!(
             "Fast CRC32 supported: where the machine has it; taken for granted: {}upported on {machine}",

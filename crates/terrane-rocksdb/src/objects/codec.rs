@@ -30,7 +30,8 @@ pub(super) fn codecs(family: &Options) -> Result<(&'static str, &'static str)> {
     Ok((codec(others)?, codec(last)?))
 }
 
-fn codec(number: c_int) -> Result<&'static str> {
+/// The engine's name of the codec that RocksDB's number stands for.
+pub(crate) fn codec(number: c_int) -> Result<&'static str> {
     match number {
         0 => Ok("none"),
         // Snappy, LZ4, Xpress.

@@ -25,6 +25,7 @@ mod write_buffers;
 
 pub(crate) use backup::{BackupEngineOptions, CreateBackupOptions};
 pub(crate) use cache::{Cache, User, cache_bytes};
+pub(crate) use codec::codec as codec_of;
 pub(crate) use compact_range::CompactRangeOptions;
 pub(crate) use environment::Environment;
 pub(crate) use map::{AUTO_COMPACTION, database_options, extractor, order_of, table_changes, table_options};

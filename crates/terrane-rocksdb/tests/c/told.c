@@ -81,6 +81,10 @@ static void log_file(const char* directory) {
   CHECK(has(file, "data_block_hash_table_util_ratio: 0.350000\n") && has(file, "Options.use_fsync: 0\n"));
   CHECK(has(file, "CompactOnDeletionCollector (Sliding window size = 5 Deletion trigger = 10 Deletion ratio = 0.5)"));
   CHECK(has(file, "[default] flush ended"));
+  /* What is no codec here may be set, and the log says what is stored then. */
+  CHECK(has(file, "\tkLZ4Compression supported: 1\n"));
+  CHECK(has(file, "\tkSnappyCompression supported: 0 (may be set: stored with lz4)\n"));
+  CHECK(has(file, "\tkZlibCompression supported: 0 (may be set: stored with "));
   CHECK(files(path, "LOG", NULL) == 3 - 1 && files(path, "LOG.old.", NULL) == 1);
 
   /* What looks at a database without writing it leaves the file alone. */
