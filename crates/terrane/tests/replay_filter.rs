@@ -302,6 +302,34 @@ fn a_prepared_transaction_is_asked_for_when_it_is_committed() {
     assert_eq!(db.prepared(), ["name"], "as if the commit had not come through");
 }
 
+/// What a commit changed is in levels, but not what says that the transaction is not prepared any more: neither an ignoring
+/// filter nor a stop before it brings that back.
+#[test]
+fn a_commit_that_is_in_levels_is_not_prepared_again() {
+    for decision in [ReplayDecision::Ignore, ReplayDecision::Stop] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        let db = Db::open_with(&path, &options()).unwrap();
+        let other = db.create_table("other", &TableOptions::new()).unwrap();
+        let mut transaction = db.transaction(&terrane::TransactionOptions::default()).unwrap();
+        transaction.put(db.default_table(), b"key", b"value").unwrap();
+        transaction.prepare("name").unwrap();
+        let mut batch = Batch::new();
+        batch.put(&other, b"early", b"1").unwrap();
+        db.write(&batch, Sync::No).unwrap();
+        db.commit_prepared("name", Sync::No).unwrap();
+        db.flush_to_run(db.default_table()).unwrap();
+        drop((batch, other, db));
+        let filter = Filter::new(|_: &ReplayedBatch<'_>| decision.clone());
+        let db = filtered(&path, &filter).unwrap();
+        assert_eq!(filter.shown(), ["other/early"], "{decision:?}");
+        assert_eq!(both(&db), ("key=value".to_owned(), String::new()), "{decision:?}");
+        assert!(db.prepared().is_empty(), "committed, and prepared again: {:?}", db.prepared());
+        drop(db);
+        assert!(Db::open_with(&path, &options()).unwrap().prepared().is_empty());
+    }
+}
+
 #[test]
 fn on_a_device_in_memory_too() {
     let device = MemoryDevice::new(64 << 20);
