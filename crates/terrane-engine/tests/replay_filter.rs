@@ -11,9 +11,11 @@ use parking_lot::Mutex;
 use support::gate::GateDisk;
 use support::{DIR, open, rows, small_options};
 use terrane_base::env::Env;
-use terrane_base::{Batch, Functions};
+use terrane_base::{Batch, Functions, SeqNo, TableId};
 use terrane_device::MemDisk;
-use terrane_engine::{ChangeKind, Engine, ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, Row};
+use terrane_engine::{
+    ChangeKind, Engine, FeedOptions, ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, Row,
+};
 
 /// Ignores every third batch, puts something longer in the place of every fifth, and stops at the last tenth.
 struct Every;
@@ -149,4 +151,85 @@ fn a_reader_of_an_opening_that_died_is_told() {
         }
     }
     assert!(told > 0, "the names come behind the edit");
+}
+
+/// Ignores the batch that puts `key` first.
+struct Ignoring(&'static [u8]);
+
+impl ReplayFilter for Ignoring {
+    fn name(&self) -> &str {
+        "ignoring"
+    }
+
+    fn batch(&self, batch: &ReplayedBatch<'_>) -> ReplayDecision {
+        match batch.changes()[0].kind {
+            ChangeKind::Put { key, .. } if key == self.0 => ReplayDecision::Ignore,
+            _ => ReplayDecision::Keep,
+        }
+    }
+}
+
+fn open_ignoring(disk: MemDisk, key: &'static [u8]) -> Arc<Engine> {
+    let (options, functions) = (small_options(), Functions::default());
+    Engine::open_filtered_on(
+        Arc::new(disk),
+        Path::new(DIR),
+        &options,
+        Env::real(),
+        functions,
+        &Ignoring(key),
+    )
+    .unwrap()
+}
+
+/// How often readers of changes are told that extents came in, and of which keys.
+fn told(engine: &Arc<Engine>) -> (u64, Vec<Vec<u8>>) {
+    let (mut ingests, mut keys) = (0, Vec::new());
+    let mut feed = engine.changes(SeqNo(1), FeedOptions::new()).unwrap();
+    while let Some(batch) = feed.try_next().unwrap() {
+        for change in batch.changes() {
+            match change.kind {
+                ChangeKind::Ingest => ingests += 1,
+                ChangeKind::Put { key, .. } => keys.push(key.to_vec()),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    (ingests, keys)
+}
+
+/// The journal announces extents whose edit a death prevents: that they did not come in is known behind a rewriting, too.
+#[test]
+fn what_is_void_stays_void_in_segments_that_are_written_anew() {
+    let gate = GateDisk::new(MemDisk::new());
+    let engine = open(gate.clone(), &small_options()).unwrap();
+    engine.put(TableId::DEFAULT, b"first", b"1", true).unwrap();
+    engine.put(TableId::DEFAULT, b"second", b"2", true).unwrap();
+    let mark = SeqNo(engine.visible().0 + 1);
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let taken = images.clone();
+    let look = move |disk: &MemDisk| {
+        taken.lock().push(disk.kill());
+        1
+    };
+    gate.look_after(1, Box::new(look));
+    let mut loader = engine.begin_load(&engine.catalog().require("default").unwrap()).unwrap();
+    (0..50u64).try_for_each(|number| loader.put(&number.to_be_bytes(), b"loaded")).unwrap();
+    loader.finish().unwrap();
+    gate.look_away();
+    drop(engine);
+    let mut void = 0;
+    for (call, image) in std::mem::take(&mut *images.lock()).into_iter().enumerate() {
+        let engine = open(image.clone(), &small_options()).unwrap();
+        let default = engine.catalog().require("default").unwrap();
+        let loaded = u64::from(rows(&engine, &default).unwrap().iter().any(|(_, value)| value == b"loaded"));
+        void += u64::from(engine.visible() >= mark && loaded == 0);
+        assert_eq!(told(&engine).0, loaded, "call {call}");
+        let oldest = engine.segments()[0].id;
+        drop((default, engine));
+        let engine = open_ignoring(image, b"first");
+        assert!(engine.segments()[0].id > oldest, "call {call}: written anew");
+        assert_eq!(told(&engine), (loaded, vec![b"second".to_vec()]), "call {call}");
+    }
+    assert!(void > 0, "the mark comes before the edit");
 }

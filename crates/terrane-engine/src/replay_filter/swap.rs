@@ -88,6 +88,8 @@ impl Recovery<'_> {
             ops.push(EditOp::AddSegment(spec));
             ops.push(EditOp::SealSegment { id: spec.id, seal });
         }
+        // What is void goes with the oldest segment, but the new ones have the same marks.
+        ops.extend(self.state.void_marks.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
         self.manifest.append(&Edit { ops })?;
         let state = State::clone(&self.manifest.state());
         finish_swap(self.disk, self.dir, &state)?;
