@@ -11,10 +11,12 @@ use parking_lot::Mutex;
 use support::gate::GateDisk;
 use support::{DIR, open, rows, small_options};
 use terrane_base::env::Env;
+use terrane_base::options::Options;
 use terrane_base::{Batch, Functions, SeqNo, TableId};
-use terrane_device::MemDisk;
+use terrane_device::{Disk, MemDisk};
 use terrane_engine::{
     ChangeKind, Engine, FeedOptions, ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, Row,
+    repair_on,
 };
 
 /// Ignores every third batch, puts something longer in the place of every fifth, and stops at the last tenth.
@@ -56,7 +58,7 @@ fn state(engine: &Arc<Engine>) -> State {
 /// durable.
 fn loaded() -> MemDisk {
     let disk = MemDisk::new();
-    let options = terrane_base::options::Options {
+    let options = Options {
         memtable_bytes: 1 << 20,
         global_index_bytes: 1 << 20,
         ..small_options()
@@ -77,7 +79,7 @@ fn loaded() -> MemDisk {
     disk.kill()
 }
 
-fn filtered(disk: impl terrane_device::Disk + 'static) -> terrane_base::Result<Arc<Engine>> {
+fn filtered(disk: impl Disk + 'static) -> terrane_base::Result<Arc<Engine>> {
     let (options, functions) = (small_options(), Functions::default());
     Engine::open_filtered_on(Arc::new(disk), Path::new(DIR), &options, Env::real(), functions, &Every)
 }
@@ -125,32 +127,70 @@ fn a_death_at_any_call_leaves_all_or_nothing_of_what_a_filter_decides() {
     assert!(as_before > 0 && as_after > 0, "the edit is among the calls: {as_before} and {as_after}");
 }
 
+fn read_only() -> Options {
+    Options { read_only: true, create_if_missing: false, ..small_options() }
+}
+
 /// A reader cannot end what a writer began; it says what to do.
 #[test]
 fn a_reader_of_an_opening_that_died_is_told() {
     let image = loaded();
-    let gate = GateDisk::new(image.kill());
-    let images = Arc::new(Mutex::new(Vec::new()));
-    let taken = images.clone();
-    gate.look_after(
-        1,
-        Box::new(move |disk: &MemDisk| {
-            taken.lock().push(disk.kill());
-            1
-        }),
-    );
-    drop(filtered(gate.clone()).unwrap());
-    gate.look_away();
-    let read_only =
-        terrane_base::options::Options { read_only: true, create_if_missing: false, ..small_options() };
     let mut told = 0;
-    for disk in std::mem::take(&mut *images.lock()) {
-        if let Err(error) = open(disk, &read_only) {
+    for disk in images_of_an_opening(&image) {
+        if let Err(error) = open(disk, &read_only()) {
             assert!(error.to_string().contains("open the database for writing once"), "{error}");
             told += 1;
         }
     }
     assert!(told > 0, "the names come behind the edit");
+}
+
+/// Images of the device before each call of an opening with a filter, which ends well.
+fn images_of_an_opening(image: &MemDisk) -> Vec<MemDisk> {
+    let gate = GateDisk::new(image.kill());
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let taken = images.clone();
+    let look = move |disk: &MemDisk| {
+        taken.lock().push(disk.kill());
+        1
+    };
+    gate.look_after(1, Box::new(look));
+    drop(filtered(gate.clone()).unwrap());
+    gate.look_away();
+    std::mem::take(&mut *images.lock())
+}
+
+/// What is listed and has not got its name yet is not lost to a repair.
+#[test]
+fn a_repair_reads_segments_that_have_not_got_their_names() {
+    let image = loaded();
+    let after = state(&filtered(image.kill()).unwrap());
+    let mut unnamed = 0;
+    for (call, disk) in images_of_an_opening(&image).into_iter().enumerate() {
+        if open(disk.kill(), &read_only()).is_ok() {
+            continue;
+        }
+        unnamed += 1;
+        let (door, target): (Arc<dyn Disk>, _) = (Arc::new(disk), Path::new("/repaired"));
+        let report = repair_on(&door, Path::new(DIR), target, &small_options(), Env::real()).unwrap();
+        assert!(report.losses.is_empty(), "before call {call}: {:?}", report.losses);
+        let engine = Engine::open_on(door, target, &small_options(), Env::real()).unwrap();
+        assert!(state(&engine) == after, "before call {call}");
+    }
+    assert!(unnamed > 0, "the names come behind the edit");
+}
+
+/// A repair without a manifest would take them for segments of the database.
+#[test]
+fn files_of_segments_that_were_written_anew_go() {
+    let image = loaded();
+    let before = open(image.kill(), &read_only()).unwrap().segments();
+    let disk = image.kill();
+    let engine = filtered(disk.clone()).unwrap();
+    let files = before.iter().filter_map(|segment| segment.file.clone());
+    let left: Vec<_> = files.filter(|file| disk.exists(file).unwrap()).collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(before.len() > 3 && !engine.segments().is_empty());
 }
 
 /// Ignores the batch that puts `key` first.

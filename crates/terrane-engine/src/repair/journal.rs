@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use terrane_base::{Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId};
 use terrane_format::segment::{Batches, GROUP_HEADER_BYTES, Groups, lost_salt};
-use terrane_journal::{SegmentBytes, file_name, file_number, segment_in_file};
+use terrane_journal::{SegmentBytes, file_name, file_number, pending_name, segment_in_file};
 use terrane_levels::State;
 use terrane_levels::directory::JOURNAL;
 
@@ -35,7 +35,7 @@ impl Repair<'_> {
         let dir = self.source.join(JOURNAL);
         let mut sources = Vec::new();
         for segment in state.iter().flat_map(|state| state.segments.values()) {
-            let path = dir.join(file_name(segment.spec.file));
+            let path = self.listed_file(&dir, segment.spec.file)?;
             let (id, bytes) = (segment.spec.id, segment.spec.bytes);
             sources.push(Source { id, path, end: segment.seal.map(|seal| seal.end_offset), bytes });
         }
@@ -55,6 +55,13 @@ impl Repair<'_> {
         }
         sources.sort_by_key(|source| source.id);
         Ok(sources)
+    }
+
+    /// The file of a segment that the manifest lists. An opening with a replay filter may have died before the file got its name.
+    fn listed_file(&self, dir: &Path, file: u32) -> Result<PathBuf> {
+        let (named, pending) = (dir.join(file_name(file)), dir.join(pending_name(file)));
+        let is_pending = !self.disk.exists(&named)? && self.disk.exists(&pending)?;
+        Ok(if is_pending { pending } else { named })
     }
 
     /// The names in the directory of segments; none if it is lost.

@@ -2,7 +2,7 @@
 //!
 //! 1. the new segments are written and made durable, under names that are no segments' yet
 //! 2. one edit: the old ones go, the new ones are listed, each with its end
-//! 3. the new files get their names.
+//! 3. the new files get their names, and the old ones go.
 //!
 //! A death before step 2 leaves files that the next opening removes; one before the end of step 3 leaves such that it gives
 //! their names ([`finish_swap`]).
@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{Error, Result};
+use terrane_base::{Error, Result, SegmentId};
 use terrane_device::Disk;
 use terrane_format::manifest::{Edit, EditOp};
 use terrane_journal::{NewNames, file_name, file_number, pending_name, pending_number, rewrite};
@@ -93,7 +93,20 @@ impl Recovery<'_> {
         self.manifest.append(&Edit { ops })?;
         let state = State::clone(&self.manifest.state());
         finish_swap(self.disk, self.dir, &state)?;
+        self.remove_files(&rewritten.gone)?;
         Ok(Some(state))
+    }
+
+    /// Removes the files of segments that are not listed any more. They could serve as spares, but a repair that has no manifest
+    /// takes every segment that it finds, and these hold what the filter took out.
+    fn remove_files(&self, gone: &[SegmentId]) -> Result<()> {
+        for segment in gone.iter().filter_map(|id| self.state.segments.get(id)) {
+            let path = self.dir.join(file_name(segment.spec.file));
+            if self.disk.exists(&path)? {
+                self.disk.remove(&path)?;
+            }
+        }
+        self.disk.sync_dir(self.dir)
     }
 
     /// The number behind those of all segment files that there are or were.
