@@ -33,6 +33,7 @@ use terrane_table::{Cache, Extent};
 use crate::engine::Engine;
 use crate::open::Way;
 use crate::recover::listed;
+use crate::replay_filter::refuse_unfinished;
 
 /// How often a view is tried while the primary moves on under it.
 const ATTEMPTS_MAX: u32 = 40;
@@ -89,8 +90,8 @@ impl Engine {
     /// older view of it. Also returns how many attempts it took.
     ///
     /// # Errors
-    /// `NotFound` or `Invalid` if there is no database; `Busy` if the primary moves on faster than it can be read; `Corrupt`,
-    /// `Io`.
+    /// `NotFound` or `Invalid` if there is no database; `Busy` if the primary moves on faster than it can be read, or died when it
+    /// was opened with a replay filter; `Corrupt`, `Io`.
     pub fn follow_on(
         disk: &Arc<dyn Disk>,
         dir: &Path,
@@ -173,6 +174,8 @@ pub fn last_commit(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo>
 
 fn look(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo> {
     let state = Manifest::open_read_only(disk.clone(), dir)?.1;
+    let journal = dir.join(JOURNAL);
+    refuse_unfinished(&**disk, &journal, &state, Kind::Busy)?;
     let segments: Vec<_> = state.segments.values().map(listed).collect();
     let flushed = state.tables.values().filter(|table| !table.dropped).map(|table| table.flushed).min();
     let settings = ReplaySettings {
@@ -182,8 +185,7 @@ fn look(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo> {
         settle: false,
         salt: state.database.segment_salt(),
     };
-    let replayed =
-        replay(&**disk, &dir.join(JOURNAL), &segments, &settings, &*env.spawn, &|_, _, _, _| Ok(()))?;
+    let replayed = replay(&**disk, &journal, &segments, &settings, &*env.spawn, &|_, _, _, _| Ok(()))?;
     Ok(replayed.last_seq.max(state.last_seq()))
 }
 

@@ -249,8 +249,8 @@ fn recover_journal(
     let follows = way.following().is_some();
     if !options.read_only {
         finish_swap(disk, dir, state)?;
-    } else if !follows {
-        refuse_unfinished(disk, dir, state)?;
+    } else {
+        refuse_unfinished(&**disk, dir, state, if follows { Kind::Busy } else { Kind::Invalid })?;
     }
     let recovery = Recovery { disk, dir, options, env, manifest, state, tables, counters, follows };
     let Way::Filtered(filter) = way else { return recovery.run() };

@@ -12,11 +12,11 @@ use support::gate::GateDisk;
 use support::{DIR, open, rows, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Batch, Functions, SeqNo, TableId};
+use terrane_base::{Batch, Functions, Kind, SeqNo, TableId};
 use terrane_device::{Disk, MemDisk};
 use terrane_engine::{
-    ChangeKind, Engine, FeedOptions, ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, Row,
-    repair_on,
+    ChangeKind, Engine, Feed, FeedOptions, ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, Row,
+    last_commit, repair_on,
 };
 
 /// Ignores every third batch, puts something longer in the place of every fifth, and stops at the last tenth.
@@ -158,6 +158,40 @@ fn images_of_an_opening(image: &MemDisk) -> Vec<MemDisk> {
     drop(filtered(gate.clone()).unwrap());
     gate.look_away();
     std::mem::take(&mut *images.lock())
+}
+
+/// Neither followers nor readers of changes take it for damage, or for changes that are no longer kept.
+#[test]
+fn who_reads_beside_an_opening_that_died_is_told_to_try_again() {
+    let image = loaded();
+    let mut told = 0;
+    for (call, disk) in images_of_an_opening(&image).into_iter().enumerate() {
+        let is_unnamed = open(disk.kill(), &read_only()).is_err();
+        // A follower tries many times: not for each call.
+        if !is_unnamed || told == 3 {
+            continue;
+        }
+        told += 1;
+        let (door, dir): (Arc<dyn Disk>, _) = (Arc::new(disk.kill()), Path::new(DIR));
+        let functions = Functions::default();
+        let errors = [
+            Engine::follow_on(&door, dir, &small_options(), &Env::real(), &functions, None).err(),
+            last_commit(&door, dir, &Env::real()).err(),
+            Feed::beside(door.clone(), dir, Env::real(), SeqNo(1)).err(),
+        ];
+        for (reader, error) in errors.into_iter().enumerate() {
+            let error = error.unwrap_or_else(|| panic!("before call {call}: reader {reader}"));
+            assert_eq!(error.kind(), Kind::Busy, "before call {call}, reader {reader}: {error}");
+            assert!(error.to_string().contains("open the database for writing once"), "{error}");
+        }
+        // It is once it has been.
+        drop(open(disk.clone(), &small_options()).unwrap());
+        let door: Arc<dyn Disk> = Arc::new(disk);
+        Engine::follow_on(&door, dir, &small_options(), &Env::real(), &functions, None).unwrap();
+        let mut feed = Feed::beside(door, dir, Env::real(), SeqNo(1)).unwrap();
+        assert!(feed.try_next().unwrap().is_some());
+    }
+    assert!(told > 0, "the names come behind the edit");
 }
 
 /// What is listed and has not got its name yet is not lost to a repair.

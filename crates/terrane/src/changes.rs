@@ -69,7 +69,8 @@ impl Changes {
     /// A commit may show before its writer has it acknowledged, and what shows may be lost with the power.
     ///
     /// # Errors
-    /// `NotFound` if there is no database; as [`Db::changes`] besides.
+    /// `NotFound` if there is no database; `Busy`, here and for each batch, while the database is opened with a replay filter, or if
+    /// that died (open it for writing once); as [`Db::changes`] besides.
     pub fn beside(path: impl AsRef<Path>, from: SeqNo) -> Result<Changes> {
         Feed::beside(Arc::new(PosixDisk::new()), path.as_ref(), Env::real(), from).map(Changes)
     }

@@ -31,6 +31,7 @@ use terrane_levels::{Manifest, State};
 use crate::catalog::HIDDEN_PREFIX;
 use crate::engine::Engine;
 use crate::ingest::mark::{self, Fate};
+use crate::replay_filter::refuse_unfinished;
 use crate::settings::{KEY_ORDER, known_as};
 use crate::stats::add;
 use change::TableName;
@@ -130,7 +131,9 @@ struct Files {
 
 impl Files {
     fn state(&self) -> Result<Arc<State>> {
-        Manifest::open_read_only(self.disk.clone(), &self.dir).map(|(_, state)| Arc::new(state))
+        let (_, state) = Manifest::open_read_only(self.disk.clone(), &self.dir)?;
+        refuse_unfinished(&*self.disk, &self.dir.join(JOURNAL), &state, Kind::Busy)?;
+        Ok(Arc::new(state))
     }
 
     /// What the manifest knows of a table, read again if it is one that was not there.
@@ -217,7 +220,8 @@ impl Feed {
     /// that has brought into its segments, as a rule within milliseconds of the commit.
     ///
     /// # Errors
-    /// `NotFound` if there is no database; `Gone` if `from` is no longer kept; `Corrupt`, `Io`.
+    /// `NotFound` if there is no database; `Gone` if `from` is no longer kept; `Busy` while the database is opened with a replay
+    /// filter, or if that died: try again; `Corrupt`, `Io`.
     pub fn beside(disk: Arc<dyn Disk>, dir: &Path, env: Env, from: SeqNo) -> Result<Feed> {
         let files = Files { disk: disk.clone(), dir: dir.to_owned(), names: HashMap::new() };
         let mut trail = Trail::new(disk, dir.join(JOURNAL), from);
@@ -236,7 +240,7 @@ impl Feed {
     ///
     /// # Errors
     /// `Gone` if the reader fell behind what is kept; `Poisoned` in front of extents of which only the next opening shows whether
-    /// they came in; `Cancelled` once the database closes; `Corrupt`, `Io`.
+    /// they came in; `Cancelled` once the database closes; `Busy` as [`Feed::beside`]; `Corrupt`, `Io`.
     pub fn try_next(&mut self) -> Result<Option<ChangeBatch>> {
         loop {
             let Some(batch) = self.next_batch()? else { return Ok(None) };

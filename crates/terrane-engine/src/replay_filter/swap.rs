@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{Error, Result, SegmentId};
+use terrane_base::{Error, Kind, Result, SegmentId};
 use terrane_device::Disk;
 use terrane_format::manifest::{Edit, EditOp};
 use terrane_journal::{NewNames, file_name, file_number, pending_name, pending_number, rewrite};
@@ -42,18 +42,17 @@ pub(crate) fn finish_swap(disk: &Arc<dyn Disk>, dir: &Path, state: &State) -> Re
     if is_changed { disk.sync_dir(dir) } else { Ok(()) }
 }
 
-/// Refuses to read a database of which a swap was interrupted: only a writer can end it.
+/// Refuses to read a database of which a swap is not at its end: only a writer can end it.
 ///
 /// # Errors
-/// `Invalid`, `Io`.
-pub(crate) fn refuse_unfinished(disk: &Arc<dyn Disk>, dir: &Path, state: &State) -> Result<()> {
+/// `kind`: `Invalid` if the reader has locked the database, so that no writer is about to; `Busy` if one may be. `Io`.
+pub(crate) fn refuse_unfinished(disk: &dyn Disk, dir: &Path, state: &State, kind: Kind) -> Result<()> {
     let names = disk.list(dir).map_err(|error| crate::open::lost(error, dir))?;
     for file in names.iter().filter_map(|name| pending_number(name)) {
         let is_listed = state.segments.values().any(|segment| segment.spec.file == file);
         if is_listed && !disk.exists(&dir.join(file_name(file)))? {
-            let message =
-                "an opening with a replay filter did not come to its end: open the database for writing once";
-            return Err(Error::invalid(message).at(dir.join(pending_name(file)).display().to_string(), 0));
+            let message = "an opening with a replay filter has not come to its end: if it died, open the database for writing once";
+            return Err(Error::new(kind, message).at(dir.join(pending_name(file)).display().to_string(), 0));
         }
     }
     Ok(())
