@@ -43,7 +43,7 @@ pub use poison::Poison;
 pub use reader::{ReadBatch, SegmentReader};
 pub use replay::{
     BatchJudge, Cut, FoundBatch, ListedSegment, NewNames, RecordSink, ReplaySettings, Replayed, Rewritten,
-    SegmentBytes, SegmentSeal, pending_name, pending_number, replay, rewrite, segment_in_file,
+    SegmentBytes, SegmentSeal, discard, pending_name, pending_number, replay, rewrite, segment_in_file,
 };
 
 /// Where the records of a committed batch lie: `len` bytes from `offset`, the unchanged [`Batch::bytes`].

@@ -33,7 +33,9 @@ use terrane_device::{Disk, OpenMode, SegmentMemory};
 
 use crate::fork::fork_join;
 use crate::{ChainLink, JournalStart, SealedSegment, SegmentSpec};
-pub use rewrite::{BatchJudge, FoundBatch, NewNames, Rewritten, pending_name, pending_number, rewrite};
+pub use rewrite::{
+    BatchJudge, FoundBatch, NewNames, Rewritten, discard, pending_name, pending_number, rewrite,
+};
 use scan::Scan;
 pub use scan::{SegmentBytes, segment_in_file};
 

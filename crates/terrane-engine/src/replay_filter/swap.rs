@@ -13,7 +13,7 @@ use std::sync::Arc;
 use terrane_base::{Error, Kind, Result, SegmentId};
 use terrane_device::Disk;
 use terrane_format::manifest::{Edit, EditOp};
-use terrane_journal::{NewNames, file_name, file_number, pending_name, pending_number, rewrite};
+use terrane_journal::{NewNames, discard, file_name, file_number, pending_name, pending_number, rewrite};
 use terrane_levels::State;
 
 use super::ReplayFilter;
@@ -78,7 +78,9 @@ impl Recovery<'_> {
         let rewritten =
             rewrite(&**self.disk, self.dir, &all, &settings, &*self.env.spawn, names, &mut asking)?;
         let at_dir = |error: Error| error.at(self.dir.display().to_string(), 0);
-        self.manifest.check_reached(rewritten.edit).map_err(at_dir)?;
+        self.manifest.check_reached(rewritten.edit).map_err(at_dir).inspect_err(|_| {
+            discard(&**self.disk, self.dir, rewritten.written.iter().map(|written| written.spec.file));
+        })?;
         if rewritten.written.is_empty() {
             return Ok(None);
         }

@@ -113,25 +113,31 @@ pub fn rewrite(
     asked.begin(&told)?;
     let edit = scans.iter().map(|scan| scan.edit).max().unwrap_or(0);
     let mut writer = Writer { disk, dir, salt: settings.salt, names, link: None, written: Vec::new() };
-    let mut first_changed = None;
-    for scan in &used {
-        let changed = writer.make(scan, asked)?;
-        if changed.is_changed || first_changed.is_some() {
-            first_changed.get_or_insert(scan.listed.spec.id);
-            writer.put(scan, changed)?;
-        } else {
-            writer.link = Some(scan.link());
+    let first = writer.put_changed(&used, asked).and_then(|first| {
+        let Some(first) = first else { return Ok(None) };
+        // What stays in front of the new ones must be as durable as they are: else a loss of power takes both.
+        let durable = durable_through(&scans, settings);
+        for scan in used.iter().filter(|scan| scan.listed.seal.is_none() && scan.listed.spec.id < first) {
+            scan.settle(durable)?;
         }
-    }
-    let Some(first) = first_changed else { return Ok(Rewritten { edit, ..Rewritten::default() }) };
-    // What stays in front of the new ones must be as durable as they are: else a loss of power takes both.
-    let durable = durable_through(&scans, settings);
-    for scan in used.iter().filter(|scan| scan.listed.seal.is_none() && scan.listed.spec.id < first) {
-        scan.settle(durable)?;
-    }
-    disk.sync_dir(dir)?;
+        disk.sync_dir(dir)?;
+        Ok(Some(first))
+    });
+    // The last one may be there in part.
+    let first = first.inspect_err(|_| discard(disk, dir, names.file..=writer.names.file))?;
+    let Some(first) = first else { return Ok(Rewritten { edit, ..Rewritten::default() }) };
     let gone = listed.iter().map(|listed| listed.spec.id).filter(|id| *id >= first).collect();
     Ok(Rewritten { gone, written: writer.written, edit })
+}
+
+/// Removes what was written and is of no use; what a failing device keeps goes with the next opening.
+pub fn discard(disk: &dyn Disk, dir: &Path, files: impl IntoIterator<Item = u32>) {
+    for path in files.into_iter().map(|file| dir.join(pending_name(file))) {
+        if disk.exists(&path).unwrap_or(true) {
+            // Why it was given up matters more than this.
+            let _ = disk.remove(&path);
+        }
+    }
 }
 
 struct Writer<'a> {
@@ -175,6 +181,21 @@ impl Records {
 }
 
 impl Writer<'_> {
+    /// Asks for every batch, and writes the segments from the first one on that has a changed one; returns that.
+    fn put_changed(&mut self, used: &[&Scan], asked: &mut dyn BatchJudge) -> Result<Option<SegmentId>> {
+        let mut first_changed = None;
+        for scan in used {
+            let changed = self.make(scan, asked)?;
+            if changed.is_changed || first_changed.is_some() {
+                first_changed.get_or_insert(scan.listed.spec.id);
+                self.put(scan, changed)?;
+            } else {
+                self.link = Some(scan.link());
+            }
+        }
+        Ok(first_changed)
+    }
+
     /// Asks for every batch of a segment.
     fn make(&self, scan: &Scan, asked: &mut dyn BatchJudge) -> Result<Changed> {
         let bytes = &scan.bytes()[..scan.end.offset];
