@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use common::{DIR, Manifest, open, put, settings};
 use terrane_base::env::Env;
-use terrane_base::{Error, Result, SegmentId, SeqNo};
+use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, MemDisk};
 use terrane_journal::{BatchJudge, FoundBatch, Journal, NewNames, ReplaySettings, Rewritten, rewrite};
 
@@ -77,4 +77,17 @@ fn who_gives_up_leaves_no_file() {
         assert_eq!(names(&*disk), before, "batch {last}");
     }
     assert!(most > before.len() + 3, "files were there on the way: {most}");
+}
+
+/// What is put into a segment is in memory until it is written: nobody is asked for more once it is too long.
+#[test]
+fn a_segment_that_would_be_too_long_is_given_up_at_once() {
+    let (disk, manifest) = written(40, 64 << 10);
+    assert!(manifest.listed.lock().unwrap().iter().all(|listed| listed.spec.id.0 < 3), "one segment has all");
+    // Nobody reads these bytes, so they take no memory.
+    let mut judge = Judge { decide: |_, _: &FoundBatch<'_>| Ok(Some(vec![0; 256 << 20])), asked: 0 };
+    let error = rewritten(&*disk, &manifest, &mut judge).unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid);
+    assert!(error.to_string().contains("segment 1 would have"), "{error}");
+    assert_eq!(judge.asked, 8, "of 2 GiB");
 }

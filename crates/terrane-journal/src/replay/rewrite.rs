@@ -202,16 +202,9 @@ impl Writer<'_> {
         let (_, mut found) = Groups::new(bytes).map_err(|error| error.at(&*scan.path, 0))?;
         let mut changed = Changed { is_changed: false, groups: Vec::new(), len: SEGMENT_HEADER_BYTES as u64 };
         for group in found.by_ref() {
-            let made = group_of(scan, bytes, &group, asked, &mut changed.is_changed)?;
+            let made = group_of(scan, bytes, &group, asked, &mut changed)?;
             changed.len += u64::from(made.header.len);
             changed.groups.push(made);
-        }
-        if changed.len > SEGMENT_BYTES_MAX {
-            let message = format!(
-                "segment {} would have {} bytes with what the replay filter puts into it: at most {SEGMENT_BYTES_MAX}",
-                scan.listed.spec.id, changed.len
-            );
-            return Err(Error::invalid(message).at(&*scan.path, 0));
         }
         Ok(changed)
     }
@@ -254,12 +247,24 @@ impl Writer<'_> {
 /// Bytes that are written at once, at least but for the last.
 const WRITE_BYTES: usize = 1 << 20;
 
+fn check_len(scan: &Scan, len: u64) -> Result<()> {
+    if len <= SEGMENT_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "segment {} would have {len} bytes or more with what the replay filter puts into it: at most {SEGMENT_BYTES_MAX}",
+        scan.listed.spec.id
+    );
+    Err(Error::invalid(message).at(&*scan.path, 0))
+}
+
+/// `changed` is the segment in front of the group.
 fn group_of(
     scan: &Scan,
     bytes: &[u8],
     group: &Group,
     asked: &mut dyn BatchJudge,
-    is_changed: &mut bool,
+    changed: &mut Changed,
 ) -> Result<NewGroup> {
     let mut batches = Vec::with_capacity(group.header.batch_count as usize);
     let mut record_bytes = 0;
@@ -276,16 +281,18 @@ fn group_of(
         let records = match asked.batch(&found)? {
             None => Records::Kept(range),
             Some(records) => {
-                *is_changed = true;
+                changed.is_changed = true;
                 Records::Changed(records)
             }
         };
         record_bytes += records.bytes(bytes).len();
         batches.push((records, batch.record_count));
+        // Before the next one is asked for: all of them are in memory until the segment is written.
+        check_len(scan, changed.len + group_len(batches.len(), record_bytes) as u64)?;
     }
     let len =
         if batches.is_empty() { group.header.len as usize } else { group_len(batches.len(), record_bytes) };
-    let len = u32::try_from(len).map_err(|_| Error::invalid("a group of more than 4 GiB"))?;
+    let len = u32::try_from(len).expect("checked to be shorter than a segment");
     Ok(NewGroup { header: GroupHeader { len, edits: 0, ..group.header }, batches })
 }
 
