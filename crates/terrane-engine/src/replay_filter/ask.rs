@@ -21,9 +21,8 @@ pub(super) struct Asking<'a> {
     has_stopped: bool,
 }
 
-/// A record that takes a number and changes nothing.
-const FILLER: Record<'_> =
-    Record { kind: RecordKind::Delete, table: TableId::NONE, key: b"filler", value: &[] };
+/// A record that takes a number and changes nothing; its key is the shortest that there is.
+const FILLER: Record<'_> = Record { kind: RecordKind::Delete, table: TableId::NONE, key: b"", value: &[] };
 
 impl<'a> Asking<'a> {
     pub(super) fn new(filter: &'a dyn ReplayFilter, tables: &'a [Arc<Table>]) -> Self {
@@ -104,7 +103,7 @@ impl<'a> Asking<'a> {
                 batch.record_count
             )));
         }
-        filled(made, batch.record_count)
+        Ok(filled(&made, batch.record_count))
     }
 
     /// Adds a change of the user's, encoded as its table keeps it.
@@ -155,10 +154,10 @@ impl BatchJudge for Asking<'_> {
         let decision = if self.has_stopped { ReplayDecision::Ignore } else { self.ask(batch, &records)? };
         match decision {
             ReplayDecision::Keep => Ok(None),
-            ReplayDecision::Ignore => filled(Batch::new(), batch.record_count).map(Some),
+            ReplayDecision::Ignore => Ok(Some(filled(&Batch::new(), batch.record_count))),
             ReplayDecision::Stop => {
                 self.has_stopped = true;
-                filled(Batch::new(), batch.record_count).map(Some)
+                Ok(Some(filled(&Batch::new(), batch.record_count)))
             }
             ReplayDecision::Corrupt => {
                 let message = format!(
@@ -217,10 +216,37 @@ fn decoded(table: &Table, record: &Record<'_>) -> Result<UsersKey> {
     Ok((order.decode(record.key)?, end))
 }
 
-/// A batch with fillers behind its records, so that it takes `record_count` numbers.
-fn filled(mut made: Batch, record_count: u32) -> Result<Vec<u8>> {
-    while made.record_count() < record_count {
-        made.push(FILLER)?;
+/// The records of a batch and fillers behind them, so that they take `record_count` numbers. Fillers have no part in the limit of a
+/// batch: there may be so many that they are longer than the records whose numbers they take.
+fn filled(made: &Batch, record_count: u32) -> Vec<u8> {
+    let mut filler = Vec::new();
+    FILLER.encode(&mut filler);
+    let missing = record_count.saturating_sub(made.record_count()) as usize;
+    let mut bytes = Vec::with_capacity(made.bytes().len() + missing * filler.len());
+    bytes.extend_from_slice(made.bytes());
+    (0..missing).for_each(|_| bytes.extend_from_slice(&filler));
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_records_can_be_ignored() {
+        let mut filler = Vec::new();
+        FILLER.encode(&mut filler);
+        let count = (key::BATCH_BYTES_MAX / filler.len() + 1) as u32;
+        // As many deletes fit into a batch: theirs are the bytes of a table's number and a key of one byte at most.
+        assert!(count as usize * 5 < key::BATCH_BYTES_MAX);
+        let mut made = Batch::new();
+        made.put(TableId::DEFAULT, b"key", b"value").unwrap();
+        let bytes = filled(&made, count);
+        assert!(bytes.len() > key::BATCH_BYTES_MAX && bytes.starts_with(made.bytes()));
+        let fillers = &bytes[made.bytes().len()..];
+        assert_eq!(fillers.len(), (count as usize - 1) * filler.len());
+        assert!(fillers.chunks(8 << 20).all(|chunk| chunk.starts_with(&filler) && chunk.ends_with(&filler)));
+        assert_eq!(Record::decode(fillers).unwrap(), (FILLER, filler.len()));
+        assert_eq!(filled(&made, 1), made.bytes());
     }
-    Ok(made.bytes().to_vec())
 }
