@@ -83,7 +83,6 @@ fn who_gives_up_leaves_no_file() {
 #[test]
 fn a_segment_that_would_be_too_long_is_given_up_at_once() {
     let (disk, manifest) = written(40, 64 << 10);
-    assert!(manifest.listed.lock().unwrap().iter().all(|listed| listed.spec.id.0 < 3), "one segment has all");
     // Nobody reads these bytes, so they take no memory.
     let mut judge = Judge { decide: |_, _: &FoundBatch<'_>| Ok(Some(vec![0; 256 << 20])), asked: 0 };
     let error = rewritten(&*disk, &manifest, &mut judge).unwrap_err();

@@ -206,6 +206,7 @@ impl Writer<'_> {
             changed.len += u64::from(made.header.len);
             changed.groups.push(made);
         }
+        check_len(scan, changed.len)?;
         Ok(changed)
     }
 
@@ -247,6 +248,7 @@ impl Writer<'_> {
 /// Bytes that are written at once, at least but for the last.
 const WRITE_BYTES: usize = 1 << 20;
 
+/// Refuses more bytes than a segment may have.
 fn check_len(scan: &Scan, len: u64) -> Result<()> {
     if len <= SEGMENT_BYTES_MAX {
         return Ok(());
