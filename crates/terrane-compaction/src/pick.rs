@@ -37,6 +37,8 @@ use crate::limits::Limits;
 use crate::score::{Targets, score_milli};
 use crate::shape::{LevelView, TableShape};
 
+#[cfg(test)]
+pub(crate) use runs::RUNS_MAX;
 use runs::THROUGH_FACTOR;
 
 pub use flush::{FlushPlan, STEP_BYTES, plan_dump, plan_flush};

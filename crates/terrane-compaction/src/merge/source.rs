@@ -14,7 +14,8 @@ use crate::compactor::ExtentSource;
 use crate::job::{Input, Work};
 use crate::range::KeyRange;
 
-/// Bytes that all sources of a merge together have of chunks, but for [`CHUNK_BYTES_MIN`] each.
+/// Bytes that all sources of a merge together have of chunks: a picker gives it so few inputs that [`CHUNK_BYTES_MIN`] does
+/// not come into it.
 const CHUNKS_BYTES_MAX: u32 = 16 << 20;
 /// A chunk that holds a block of the usual size.
 const CHUNK_BYTES_MIN: u32 = 32 << 10;
@@ -346,6 +347,7 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pick::RUNS_MAX;
 
     #[test]
     fn many_inputs_share_what_few_may_read_at_once() {
@@ -353,5 +355,9 @@ mod tests {
         assert_eq!(chunk_bytes_of(12), CHUNK_BYTES, "as many as there are as a rule");
         assert!(chunk_bytes_of(300) * 300 <= CHUNKS_BYTES_MAX);
         assert_eq!(chunk_bytes_of(usize::MAX), CHUNK_BYTES_MIN);
+        // With level 1 and what lies below it.
+        let most = RUNS_MAX + 2;
+        assert!(chunk_bytes_of(most) as usize * most <= CHUNKS_BYTES_MAX as usize);
+        assert!(chunk_bytes_of(most) > CHUNK_BYTES_MIN);
     }
 }

@@ -113,6 +113,7 @@ impl Picker<'_> {
                 continue;
             }
             if self.can_sink(lead, wanted.start..wanted.start + 1) {
+                let (lead, wanted) = self.narrowed(lead, wanted);
                 return Some(step(self.sink(JobKind::Manual, lead, wanted)));
             }
             found = Some(RangeStep::Busy);

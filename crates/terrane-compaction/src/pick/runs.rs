@@ -5,6 +5,9 @@
 //! runs stay where they are. The job starts with the newest run, so that one pass over the keys ends them all. Where
 //! one job cannot hold the whole of the runs, the next goes on behind it: what waited longest lies deepest there.
 //!
+//! A job reads each of its runs beside the others, so it takes [`RUNS_MAX`] of them at most. Where there are more, those
+//! that waited longest sink first, and the newer ones stay until the next job.
+//!
 //! What a merge into L1 writes is written once more when L1 moves on. So while there is a level below, L1 may grow to
 //! [`THROUGH_FACTOR`] times its target, and the job that would make it larger takes what it meets in L1 along into L2.
 
@@ -18,6 +21,9 @@ use super::{Picker, WINDOW};
 use crate::job::{JobKind, JobSpec};
 use crate::range::Hull;
 
+/// Overflow runs that one job takes at most. A merge has a chunk, a block and an index of each in memory at once: of
+/// so many all chunks together stay within their bound, and each is still of several blocks.
+pub(crate) const RUNS_MAX: usize = 256;
 /// Level 1 may be so many times its target before a merge of overflow runs takes it along.
 pub(super) const THROUGH_FACTOR: u64 = 2;
 /// A job that takes level 1 along may have so many times the input of others: most of it is of level 2.
@@ -32,9 +38,22 @@ impl<'a> Picker<'a> {
             let first = self.cursors.start_in_run(self.shape.table, level);
             let mut window = (0..level.len().min(WINDOW)).map(|offset| (first + offset) % level.len());
             let start = window.find(|start| self.can_sink(lead, *start..start + 1))?;
-            let through = || self.pass_through(lead, start..level.len());
-            through().or_else(|| self.sink(JobKind::Runs, lead, start..level.len()))
+            let (lead, wanted) = self.narrowed(lead, start..level.len());
+            self.pass_through(lead, wanted.clone()).or_else(|| self.sink(JobKind::Runs, lead, wanted))
         })
+    }
+
+    /// The run to begin with, and what is wanted of it, so that the first extent of that takes no more than [`RUNS_MAX`]
+    /// runs along: `lead`, or an older one of those which its first extent would take. What can sink with that can
+    /// sink without it.
+    pub(super) fn narrowed(&self, lead: usize, wanted: Range<usize>) -> (usize, Range<usize>) {
+        let slices = self.sinking(lead, wanted.start..wanted.start + 1);
+        let runs = slices[..slices.len() - 1].iter().enumerate();
+        let oldest = runs.filter(|(_, slice)| !slice.range.is_empty()).rev().nth(RUNS_MAX - 1);
+        match oldest {
+            Some((behind, slice)) if behind > 0 => (lead + behind, slice.range.clone()),
+            _ => (lead, wanted),
+        }
     }
 
     /// Whether there is a level into which merges of overflow runs may take level 1 along.
@@ -64,7 +83,8 @@ impl<'a> Picker<'a> {
         let mut taken: Option<Vec<Slice<'a>>> = None;
         for end in wanted.start + 1..=wanted.end {
             let slices = self.sinking_through(lead, wanted.start..end);
-            if slices.iter().map(bytes_of_slice).sum::<u64>() > bytes_max || !is_free(&slices) {
+            let fits = slices.iter().map(bytes_of_slice).sum::<u64>() <= bytes_max && is_narrow(&slices);
+            if !fits || !is_free(&slices) {
                 break;
             }
             taken = Some(slices);
@@ -84,7 +104,9 @@ impl<'a> Picker<'a> {
         slices
     }
 
-    /// The job that takes as much of `wanted` of run `lead` as one job may. Requires: the first extent is free.
+    /// The job that takes as much of `wanted` of run `lead` as one job may. Requires: the first extent is free, and takes
+    /// no more than [`RUNS_MAX`] runs along ([`Self::narrowed`]), or nearly all that it takes is hidden by its range deletes and
+    /// passed by unread.
     pub(super) fn sink(&self, kind: JobKind, lead: usize, wanted: Range<usize>) -> Option<JobSpec> {
         let mut range = wanted.start..wanted.start;
         // As long as this holds, the job writes nothing.
@@ -99,6 +121,7 @@ impl<'a> Picker<'a> {
                 wider.len() <= self.limits.job_relinks_max
             } else {
                 slices.iter().map(bytes_of_slice).sum::<u64>() <= self.limits.job_bytes_max
+                    && is_narrow(&slices)
             };
             // One extent and what it meets always make a job.
             let joins = range.is_empty() || (fits && self.can_sink(lead, wider.clone()));
@@ -131,4 +154,10 @@ impl<'a> Picker<'a> {
         slices.iter().for_each(|slice| slice.add_to(&mut hull));
         hull.to_range().is_some_and(|range| self.is_free(&slices, 1, &range))
     }
+}
+
+/// Whether there are no more than [`RUNS_MAX`] overflow runs among slices.
+fn is_narrow(slices: &[Slice<'_>]) -> bool {
+    let is_run = |slice: &&Slice<'_>| matches!(slice.place, Place::Run(_)) && !slice.range.is_empty();
+    slices.iter().filter(is_run).count() <= RUNS_MAX
 }
