@@ -87,6 +87,6 @@ fn a_segment_that_would_be_too_long_is_given_up_at_once() {
     let mut judge = Judge { decide: |_, _: &FoundBatch<'_>| Ok(Some(vec![0; 256 << 20])), asked: 0 };
     let error = rewritten(&*disk, &manifest, &mut judge).unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid);
-    assert!(error.to_string().contains("segment 1 would have"), "{error}");
+    assert!(error.to_string().contains("segment s1 would have"), "{error}");
     assert_eq!(judge.asked, 8, "of 2 GiB");
 }

@@ -40,15 +40,13 @@ impl<'a> Asking<'a> {
     /// Whether the batch has a record that is not in the levels of its table. A commit of a prepared transaction is judged by
     /// what it changed, not by the record that ends its being prepared: that must hold as long as the changes do.
     fn is_replayed(&self, batch: &FoundBatch<'_>, records: &[Record<'_>]) -> bool {
-        let last = SeqNo(batch.first_seq.0 + u64::from(batch.record_count.max(1)) - 1);
         let is_users = |record: &Record<'_>| {
             record.table != TableId::NONE && self.table(record.table).is_none_or(|table| !is_own(table))
         };
         let has_users = records.iter().any(is_users);
-        records.iter().filter(|record| !has_users || is_users(record)).any(|record| {
-            let table = self.table(record.table);
-            table.is_some_and(|table| table.flushed_seq() < last)
-        })
+        (batch.first_seq.0..).zip(records).filter(|(_, record)| !has_users || is_users(record)).any(
+            |(seq, record)| self.table(record.table).is_some_and(|table| table.flushed_seq() < SeqNo(seq)),
+        )
     }
 
     fn ask(&self, batch: &FoundBatch<'_>, records: &[Record<'_>]) -> Result<ReplayDecision> {
