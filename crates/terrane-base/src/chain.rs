@@ -134,6 +134,19 @@ impl Chain {
         Ok(true)
     }
 
+    /// Ends the chain with a range delete, which hides what is older than its number. What came in together with it has the
+    /// same number, and stays.
+    ///
+    /// # Errors
+    /// `Corrupt` if operands on both sides of it were folded with each other.
+    pub fn end_by_range_delete(&mut self, seq: SeqNo) -> Result<()> {
+        if let Some(hidden) = seq.0.checked_sub(1) {
+            self.give_way(SeqNo(hidden))?;
+        }
+        self.base = Base::Delete { seq };
+        Ok(())
+    }
+
     /// The least number that the operands stand for.
     fn floor(&self) -> Option<SeqNo> {
         self.operands.last().map(|operand| operand.first)

@@ -128,6 +128,28 @@ fn operands_that_overlap_are_damage() {
 }
 
 #[test]
+fn a_range_delete_hides_what_is_older_and_nothing_of_its_own_number() {
+    let (two, three, four) = (entry(2, Some(0), b"2"), entry(3, Some(0), b"3"), entry(4, Some(0), b"4"));
+    let folded = entry(5, Some(2), b"345");
+    let ends = [
+        (vec![four.clone(), three.clone()], 3, Some(&b"34"[..])),
+        (vec![folded.clone()], 3, Some(b"345")),
+        (vec![four, three, two.clone()], 4, Some(b"4")),
+        (vec![two.clone()], 3, None),
+        (vec![entry(0, Some(0), b"0")], 0, Some(b"0")),
+        (Vec::new(), 0, None),
+    ];
+    for (versions, seq, value) in ends {
+        let mut chain = take_all(&versions);
+        chain.end_by_range_delete(SeqNo(seq)).unwrap();
+        assert_eq!(fold(&chain).as_deref(), value, "{versions:?} at {seq}");
+        assert_eq!(chain.base(), &Base::Delete { seq: SeqNo(seq) });
+    }
+    let mut chain = take_all(&[folded]);
+    assert_eq!(chain.end_by_range_delete(SeqNo(4)).unwrap_err().kind(), Kind::Corrupt);
+}
+
+#[test]
 fn what_has_expired_ends_a_chain() {
     let mut bytes = Vec::new();
     let kind = put_prefix(&mut bytes, Moment(1000), Some(0));

@@ -6,7 +6,7 @@
 
 use terrane_base::chain::Chain;
 use terrane_base::counters::{add, count};
-use terrane_base::{RecordKind, Result, SeqKind, SeqNo, Stored};
+use terrane_base::{Result, SeqKind, SeqNo, Stored};
 use terrane_levels::Metasnapshot;
 
 use crate::engine::Engine;
@@ -86,8 +86,8 @@ impl Engine {
                         return Ok(());
                     }
                 }
-                if end_by_range_delete(chain, hidden, now)? {
-                    return Ok(());
+                if let Some(hidden) = hidden {
+                    return chain.end_by_range_delete(hidden);
                 }
             }
         }
@@ -124,15 +124,9 @@ impl Engine {
             let first = Stored::of_entry(kind, &bytes)?.first(kind.seq());
             seq = first.0.checked_sub(1).map(SeqNo);
         }
-        Ok(!end_by_range_delete(chain, hidden, now)?)
+        hidden.map(|hidden| chain.end_by_range_delete(hidden)).transpose()?;
+        Ok(hidden.is_none())
     }
-}
-
-/// Ends a chain where a range delete over the key in the same source does; returns whether it does.
-fn end_by_range_delete(chain: &mut Chain, hidden: Option<SeqNo>, now: &Now<'_>) -> Result<bool> {
-    let Some(hidden) = hidden else { return Ok(false) };
-    let goes_on = chain.take(SeqKind::new(hidden, RecordKind::Delete), &[], now.get())?;
-    Ok(!goes_on)
 }
 
 /// Counts what a read folds.

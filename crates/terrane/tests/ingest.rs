@@ -14,6 +14,8 @@ use terrane::{
 
 #[path = "ingest/edges.rs"]
 mod edges;
+#[path = "ingest/layers.rs"]
+mod layers;
 #[path = "ingest/ranges.rs"]
 mod ranges;
 

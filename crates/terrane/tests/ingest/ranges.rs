@@ -55,7 +55,7 @@ fn stored_ranges(db: &Db, name: &str) -> u64 {
 }
 
 /// How deep what is older lies when a file comes in.
-fn sink(db: &Db, table: &Table, depth: u8) {
+pub(super) fn sink(db: &Db, table: &Table, depth: u8) {
     match depth {
         0 => {}
         1 => db.flush_to_run(table).unwrap(),
