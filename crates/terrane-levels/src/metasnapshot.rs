@@ -129,11 +129,39 @@ impl<E: HasMeta> Metasnapshot<E> {
         for (id, count) in come {
             self.slots.take(id, count)?;
         }
+        self.trim();
+        Ok(gone)
+    }
+
+    /// The metasnapshot as if the extents that `hidden` names were not there: it is asked for each place and gives the
+    /// indexes of extents, ascending. Compares no keys: see [`Level::without`].
+    #[must_use]
+    pub fn without(&self, mut hidden: impl FnMut(Place, &Level<E>) -> Vec<usize>) -> Self {
+        let Metasnapshot { mut runs, mut levels, mut slots } = self.clone();
+        let mut hide = |place: Place, level: &mut Arc<Level<E>>| {
+            let hidden = hidden(place, level);
+            if hidden.is_empty() {
+                return;
+            }
+            for &index in &hidden {
+                let meta = level.get(index).meta();
+                slots.free(meta.id, meta.slots).expect("an extent of a metasnapshot owns its slots");
+            }
+            *level = Arc::new(level.without(&hidden));
+        };
+        runs.iter_mut().for_each(|run| hide(Place::Run(run.id), &mut run.level));
+        (1..).map(Place::Level).zip(&mut levels).for_each(|(place, level)| hide(place, level));
+        let mut next = Metasnapshot { runs, levels, slots };
+        next.trim();
+        next
+    }
+
+    /// Lets go of runs, and of deepest levels, that have no extents left.
+    fn trim(&mut self) {
         self.runs.retain(|run| !run.level.is_empty());
         while self.levels.last().is_some_and(|level| level.is_empty()) {
             self.levels.pop();
         }
-        Ok(gone)
     }
 
     /// The level or run at `place`, made if it does not exist.

@@ -20,6 +20,30 @@ pub(crate) struct Stretch<E> {
 }
 
 impl<E: HasMeta> Level<E> {
+    /// The level without the extents at `hidden`, ascending indexes, which are left out. Compares no keys, so that an order
+    /// which fails or contradicts itself cannot make it fail; chunks may be short. Requires: they are within `0..len()`.
+    #[must_use]
+    pub fn without(&self, hidden: &[usize]) -> Self {
+        let mut rest = hidden.iter().copied().peekable();
+        let mut plan: Vec<Stretch<E>> = Vec::new();
+        while let Some(&next) = rest.peek() {
+            let first = self.chunk_of(next);
+            let mut old = first..first;
+            let mut stays: Vec<E> = Vec::new();
+            while rest.peek().is_some_and(|&next| self.chunk_of(next) == old.end) {
+                let items = (self.starts[old.end] as usize..).zip(self.chunks[old.end].iter());
+                stays.extend(
+                    items.filter(|(index, _)| rest.next_if_eq(index).is_none()).map(|(_, item)| item.clone()),
+                );
+                old.end += 1;
+            }
+            plan.push(Stretch { new: cut(&stays), old });
+        }
+        let mut level = self.clone();
+        level.carry_out(plan);
+        level
+    }
+
     /// Steps 1 to 3. Also returns the extents that go.
     pub(crate) fn plan(
         &self,

@@ -1,12 +1,11 @@
 //! Scans that can go on at a later moment without being made again, and those that pass by extents which the user hides.
 
 use std::borrow::Cow;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use terrane_base::{SeqNo, callback};
-use terrane_levels::{Change, Metasnapshot};
-use terrane_table::{MergeCursor, Scope};
+use terrane_levels::Level;
+use terrane_table::{Extent, MergeCursor, Scope};
 
 use super::{TableScan, scope_of, shown_memory};
 use crate::engine::Engine;
@@ -27,39 +26,20 @@ struct Filter {
 
 impl Filter {
     /// The picture without the extents that the filter hides. It is asked once for each that may have a key within the
-    /// bounds; a panic hides nothing.
+    /// bounds; a panic hides nothing. Hiding compares no keys and so cannot fail: it is the scan that says what is wrong
+    /// with an order.
     fn seen<'p>(filter: Option<&Filter>, picture: &'p Arc<Picture>) -> Cow<'p, Picture> {
         let Some(filter) = filter else { return Cow::Borrowed(picture) };
-        let hidden = filter.hidden(&picture.tree);
-        if hidden.is_empty() {
-            return Cow::Borrowed(picture);
-        }
-        let tree = picture.tree.apply(hidden).expect("each of them is in the tree, once");
-        Cow::Owned(Picture { tree: Arc::new(tree), ..Picture::clone(picture) })
-    }
-
-    fn hidden(&self, tree: &Metasnapshot) -> Vec<Change> {
-        let lower = match &self.bounds.lower {
-            Bound::Unbounded => Bound::Unbounded,
-            Bound::Included(key) => Bound::Included(key.as_slice()),
-            Bound::Excluded(key) => Bound::Excluded(key.as_slice()),
+        let (lower, upper) = (filter.bounds.lower.as_ref(), filter.bounds.upper.as_ref());
+        let (lower, upper) = (lower.map(Vec::as_slice), upper.map(Vec::as_slice));
+        let shows = |extent: &Extent, place| {
+            let summary = ExtentSummary::of(&extent.meta, place);
+            callback::call(|| (filter.shows)(&summary)).unwrap_or(true)
         };
-        let upper = match &self.bounds.upper {
-            Bound::Unbounded => Bound::Unbounded,
-            Bound::Included(key) => Bound::Included(key.as_slice()),
-            Bound::Excluded(key) => Bound::Excluded(key.as_slice()),
+        let hidden = |place, level: &Level| -> Vec<usize> {
+            level.overlapping(lower, upper).filter(|index| !shows(level.get(*index), place)).collect()
         };
-        let mut hidden = Vec::new();
-        for (place, level) in tree.places() {
-            for index in level.overlapping(lower, upper) {
-                let extent = level.get(index);
-                let summary = ExtentSummary::of(&extent.meta, place);
-                if !callback::call(|| (self.shows)(&summary)).unwrap_or(true) {
-                    hidden.push(Change::remove(place, extent));
-                }
-            }
-        }
-        hidden
+        Cow::Owned(Picture { tree: Arc::new(picture.tree.without(hidden)), ..Picture::clone(picture) })
     }
 }
 

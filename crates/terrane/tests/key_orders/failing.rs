@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering as Memory};
 
 use terrane::{
-    Backups, CompactionContext, CompactionFilter, Comparator, Db, FilterDecision, Functions, IndexedBatch,
-    KeyOrders, Kind, Result, Table, TransactionOptions,
+    Backups, CompactionContext, CompactionFilter, Comparator, Db, ExtentSummary, FilterDecision, Functions,
+    IndexedBatch, KeyOrders, Kind, Result, Table, TransactionOptions,
 };
 
 use super::border::own;
@@ -151,6 +151,47 @@ fn a_cursor_without_a_row_says_that_the_comparator_failed() {
         refused("next", cursor.next());
         assert!(cursor.row().is_none());
     });
+}
+
+fn is_poisoned(error: terrane::Error) {
+    assert_eq!(error.kind(), Kind::Poisoned, "{error}");
+}
+
+#[test]
+fn a_cursor_over_some_extents_is_made_whatever_the_comparator_does_and_says_so() {
+    let hiding = || Arc::new(|extent: &ExtentSummary| extent.entries == 1);
+    // Against bytes, so that what a failure falls back to does not find the extent that is hidden.
+    for calls_left in 0..8 {
+        let dir = tempfile::tempdir().unwrap();
+        let (comparator, functions) = breaking(true);
+        let db = Db::open_with_functions(dir.path().join("data"), &options(), functions).unwrap();
+        let settings = own("test.breaking").set("auto_compaction", "false").unwrap();
+        let table = db.create_table("t", &settings).unwrap();
+        (0..100u8).for_each(|number| table.put(&[number], b"v").unwrap());
+        db.flush().unwrap();
+        let mut early = table.filtered_cursor(.., hiding()).unwrap();
+        table.put(&[100], b"v").unwrap();
+        db.flush().unwrap();
+        db.wait_until_quiescent().unwrap();
+        comparator.calls_left.store(calls_left, Memory::SeqCst);
+        comparator.set(calls_left == 0);
+        let range = &[90][..]..&[10][..];
+        let made = [
+            table.filtered_cursor(.., hiding()),
+            table.filtered_cursor(range.clone(), hiding()),
+            db.snapshot().filtered_cursor(&table, range, hiding()),
+        ];
+        // The bounds of a range are compared when a cursor over it is made, which may be refused at once.
+        let mut cursors: Vec<_> = made.into_iter().flat_map(|made| made.map_err(is_poisoned)).collect();
+        early.refresh();
+        comparator.set(true);
+        cursors.push(early);
+        for mut cursor in cursors {
+            refused("seek", cursor.seek(&[50]));
+            assert!(cursor.row().is_none());
+        }
+        comparator.set(false);
+    }
 }
 
 #[test]
