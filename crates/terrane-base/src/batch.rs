@@ -96,6 +96,14 @@ impl Batch {
         self.push_wrapped((table, key), expires_at, Some(0), operand)
     }
 
+    /// Adds data for who reads the journal; it takes a number and changes nothing.
+    ///
+    /// # Errors
+    /// As [`Batch::put`]; the data counts as a value.
+    pub fn log_data(&mut self, data: &[u8]) -> Result<()> {
+        self.push(Record::of_log_data(data))
+    }
+
     /// Adds a value with what stands in front of it.
     fn push_wrapped(
         &mut self,

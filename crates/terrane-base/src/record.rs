@@ -40,6 +40,9 @@ pub struct Header {
     pub header_len: usize,
 }
 
+/// Key of the records of no table that are data for the log.
+const LOG_DATA: &[u8] = b"log data";
+
 /// Most bytes that a header takes.
 pub const HEADER_BYTES_MAX: usize = 1 + 3 * varint::BYTES_MAX;
 
@@ -73,6 +76,20 @@ impl Header {
 }
 
 impl<'a> Record<'a> {
+    /// Data for who reads the journal: a record of no table, which nothing is looked up in.
+    #[must_use]
+    pub fn of_log_data(data: &'a [u8]) -> Record<'a> {
+        Record { kind: RecordKind::Put, table: TableId::NONE, key: LOG_DATA, value: data }
+    }
+
+    /// The data, if it is a record of such.
+    #[inline]
+    #[must_use]
+    pub fn log_data(&self) -> Option<&'a [u8]> {
+        let is_log_data = self.table == TableId::NONE && self.kind == RecordKind::Put && self.key == LOG_DATA;
+        is_log_data.then_some(self.value)
+    }
+
     /// Bytes that [`Record::encode`] appends.
     #[inline]
     #[must_use]

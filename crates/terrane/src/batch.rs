@@ -23,10 +23,18 @@ use crate::Table;
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub(crate) records: terrane_base::Batch,
-    /// Tables that were named, so that a batch is refused when one of them was dropped meanwhile.
+    /// Tables of the changes, so that a batch is refused when one of them was dropped meanwhile.
     tables: Vec<TableId>,
-    /// The opened database that they are of, if the batch holds a change.
+    /// The opened database that they are of, if there are any.
     database: u64,
+}
+
+/// How far a batch was.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    bytes: usize,
+    record_count: u32,
+    tables: usize,
 }
 
 impl Batch {
@@ -145,13 +153,41 @@ impl Batch {
         })
     }
 
+    /// Adds data for who reads changes ([`Db::changes`](crate::Db::changes)), in its place among the changes: it stands in the
+    /// journal, for as long as changes are kept, and changes nothing. It takes a number in the order of commits as a change does, and
+    /// belongs to no table and no database.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// # let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let mut batch = terrane::Batch::new();
+    /// batch.put(db.default_table(), b"k", b"v")?;
+    /// batch.log_data(b"written by a test")?;
+    /// let seq = db.write(&batch, terrane::Sync::No)?;
+    /// let told = db.changes(seq)?.next().expect("it is visible")?;
+    /// let kinds: Vec<_> = told.changes().map(|change| change.kind).collect();
+    /// assert_eq!(kinds[1], terrane::ChangeKind::LogData { data: b"written by a test" });
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` if data or batch is beyond its limit, those of values and batches; the batch is unchanged then.
+    pub fn log_data(&mut self, data: &[u8]) -> Result<()> {
+        self.records.log_data(data)
+    }
+
     /// Adds a change that was told of another database ([`Db::changes`](crate::Db::changes)), as it was made: with its
-    /// own expiry, not that of `table`.
+    /// own expiry, not that of `table`. Log data is added as such, whatever the table.
     ///
     /// # Errors
     /// As [`Batch::put`], and `Invalid` for a merge if `table` has no merge operator, or a kind of change that this version
     /// does not know.
     pub fn add_change(&mut self, table: &Table, change: &Change<'_>) -> Result<()> {
+        if let ChangeKind::LogData { data } = change.kind {
+            return self.log_data(data);
+        }
         let until = change.expires_at.map_or(Moment::NEVER, Moment);
         let (ChangeKind::Put { key, .. }
         | ChangeKind::Delete { key }
@@ -181,7 +217,7 @@ impl Batch {
         })
     }
 
-    /// How many changes the batch holds.
+    /// How many changes the batch holds, log data included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.record_count() as usize
@@ -205,6 +241,18 @@ impl Batch {
         self.tables.clear();
     }
 
+    /// How far it is, to go back to.
+    pub(crate) fn mark(&self) -> Mark {
+        let (bytes, record_count) = (self.records.bytes().len(), self.records.record_count());
+        Mark { bytes, record_count, tables: self.tables.len() }
+    }
+
+    /// Removes what was added since.
+    pub(crate) fn truncate(&mut self, mark: &Mark) {
+        self.records.truncate(mark.bytes, mark.record_count);
+        self.tables.truncate(mark.tables);
+    }
+
     /// Adds a change of `table`, and names it once that worked.
     #[inline]
     fn change(
@@ -213,13 +261,11 @@ impl Batch {
         add: impl FnOnce(&mut terrane_base::Batch, TableId) -> Result<()>,
     ) -> Result<()> {
         let (database, id) = (table.engine.instance(), table.id());
-        if self.is_empty() {
-            self.tables.clear();
-            self.database = database;
-        } else if self.database != database {
+        if !self.is_of(table) {
             return Err(Self::mixed(table.name()));
         }
         add(&mut self.records, id)?;
+        self.database = database;
         // Runs of one table are the common case; a repeated name later in the list does no harm.
         if self.tables.last() != Some(&id) {
             self.tables.push(id);
@@ -237,12 +283,12 @@ impl Batch {
 
     /// Whether the changes, if there are any, are of the same database as `table`.
     pub(crate) fn is_of(&self, table: &Table) -> bool {
-        self.is_empty() || self.database == table.engine.instance()
+        self.tables.is_empty() || self.database == table.engine.instance()
     }
 
     /// Checks that the tables are of the database `engine` and exist.
     pub(crate) fn check(&self, engine: &terrane_engine::Engine) -> Result<()> {
-        if !self.is_empty() && self.database != engine.instance() {
+        if !self.tables.is_empty() && self.database != engine.instance() {
             return Err(Error::invalid(
                 "the batch holds changes of tables of another opened database: write it there, or clear it",
             ));

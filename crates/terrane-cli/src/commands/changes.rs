@@ -36,7 +36,11 @@ fn print(format: Format, batch: &ChangeBatch, out: &mut dyn Write) -> Result<(),
     let mut lines = Vec::new();
     for change in batch.changes() {
         let (key, value) = key_and_value(&change);
-        let table = change.table.map_or_else(|| format!("#{}", change.table_id), str::to_owned);
+        let table = match (change.table, change.kind) {
+            (Some(name), _) => name.to_owned(),
+            (None, ChangeKind::LogData { .. }) => String::new(),
+            (None, _) => format!("#{}", change.table_id),
+        };
         let (seq, last, kind) = (change.seq.0, batch.last_seq().0, change.kind.as_str());
         if format == Format::Json {
             let mut members = Vec::new();
@@ -66,6 +70,7 @@ fn key_and_value<'b>(change: &Change<'b>) -> (&'b [u8], &'b [u8]) {
     match change.kind {
         ChangeKind::Put { key, value } | ChangeKind::Merge { key, operand: value } => (key, value),
         ChangeKind::DeleteRange { start, end } => (start, end),
+        ChangeKind::LogData { data } => (&[], data),
         ChangeKind::Delete { key } | ChangeKind::SingleDelete { key } => (key, &[]),
         _ => (&[], &[]),
     }

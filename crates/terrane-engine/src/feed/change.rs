@@ -43,9 +43,9 @@ pub(super) enum TableName {
 pub struct Change<'b> {
     /// Its number in the order of commits.
     pub seq: SeqNo,
-    /// Number of the table; never given to another one.
+    /// Number of the table; never given to another one. 4,294,967,295 for log data, which is of no table.
     pub table_id: u32,
-    /// Name of the table; `None` if it was dropped since.
+    /// Name of the table; `None` if it was dropped since, and for log data.
     pub table: Option<&'b str>,
     /// What was done.
     pub kind: ChangeKind<'b>,
@@ -91,10 +91,15 @@ pub enum ChangeKind<'b> {
     /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record tells what is in them. Who
     /// follows the table takes the files in as well, or begins anew with a copy.
     Ingest,
+    /// Changed nothing: data that stands in the batch for who reads changes.
+    LogData {
+        /// The data, as it was given.
+        data: &'b [u8],
+    },
 }
 
 impl ChangeKind<'_> {
-    /// One word: put, delete, single-delete, merge, delete-range, ingest.
+    /// One word: put, delete, single-delete, merge, delete-range, ingest, log-data.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -104,6 +109,7 @@ impl ChangeKind<'_> {
             ChangeKind::Merge { .. } => "merge",
             ChangeKind::DeleteRange { .. } => "delete-range",
             ChangeKind::Ingest => "ingest",
+            ChangeKind::LogData { .. } => "log-data",
         }
     }
 }
@@ -123,7 +129,8 @@ impl ChangeBatch {
                 tables.push((id, name_of(id)?));
             }
         }
-        let shows = tables.iter().any(|(_, name)| name.shows());
+        let has_log_data = || records(batch.records()).any(|record| record.log_data().is_some());
+        let shows = tables.iter().any(|(_, name)| name.shows()) || has_log_data();
         let decoded = decode(&batch, &tables)?;
         Ok(shows.then(|| ChangeBatch { batch, decoded, tables: tables.into() }))
     }
@@ -148,7 +155,9 @@ impl ChangeBatch {
                 let is_range = record.kind == RecordKind::RangeDelete;
                 record = Record { key, value: if is_range { end } else { record.value }, ..record };
             }
-            tables_of(&record).filter_map(move |table| self.change(seq, table, &record))
+            let log_data = record.log_data().and_then(|_| change_of(seq, None, TableId::NONE, &record));
+            let of_tables = tables_of(&record).filter_map(move |table| self.change(seq, table, &record));
+            log_data.into_iter().chain(of_tables)
         })
     }
 
@@ -164,7 +173,8 @@ impl ChangeBatch {
     }
 }
 
-/// What a record did to one of its tables, of which it says the name; none of another kind than users know.
+/// What a record did to one of its tables, of which it says the name, or the log data that it is; none of another kind than
+/// users know.
 pub(crate) fn change_of<'b>(
     seq: SeqNo,
     table: Option<&'b str>,
@@ -174,6 +184,7 @@ pub(crate) fn change_of<'b>(
     let key = record.key;
     let stored = Stored::decode(record.kind, record.value).ok()?;
     let kind = match record.kind {
+        _ if record.log_data().is_some() => ChangeKind::LogData { data: record.value },
         _ if record.table == TableId::NONE => ChangeKind::Ingest,
         RecordKind::Put | RecordKind::PutUntil => ChangeKind::Put { key, value: stored.value },
         RecordKind::Delete => ChangeKind::Delete { key },

@@ -38,7 +38,9 @@ impl Repair<'_> {
         while !rest.is_empty() {
             let (record, len) = Record::decode(rest)?;
             rest = &rest[len..];
-            if !self.is_gone(record.table) {
+            if record.log_data().is_some() {
+                batch.push(record)?;
+            } else if !self.is_gone(record.table) {
                 batch.push(Record { table: self.table(record.table)?, ..record })?;
             }
         }

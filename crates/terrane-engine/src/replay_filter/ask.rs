@@ -59,10 +59,13 @@ impl<'a> Asking<'a> {
         }
         let mut changes = Vec::with_capacity(records.len());
         for (index, (record, decoded)) in records.iter().zip(&keys).enumerate() {
+            let seq = SeqNo(batch.first_seq.0 + index as u64);
+            if record.log_data().is_some() {
+                changes.extend(change_of(seq, None, TableId::NONE, record));
+            }
             let (Some((key, end)), Some(table)) = (decoded, self.table(record.table)) else { continue };
             let value = end.as_deref().unwrap_or(record.value);
             let record = Record { key, value, ..*record };
-            let seq = SeqNo(batch.first_seq.0 + index as u64);
             changes.extend(change_of(seq, Some(&table.name), record.table, &record));
         }
         if changes.is_empty() {
@@ -91,7 +94,9 @@ impl<'a> Asking<'a> {
         for record in changes.0.records() {
             self.add(&mut made, &record)?;
         }
-        for record in records.iter().filter(|record| self.users_table(record.table).is_none()) {
+        let is_users =
+            |record: &Record<'_>| record.log_data().is_some() || self.users_table(record.table).is_some();
+        for record in records.iter().filter(|record| !is_users(record)) {
             made.push(*record)?;
         }
         if made.record_count() > batch.record_count {
@@ -106,6 +111,9 @@ impl<'a> Asking<'a> {
 
     /// Adds a change of the user's, encoded as its table keeps it.
     fn add(&self, made: &mut Batch, record: &Record<'_>) -> Result<()> {
+        if record.log_data().is_some() {
+            return made.push(*record);
+        }
         let table = self.users_table(record.table).ok_or_else(|| {
             Error::invalid(format!(
                 "there is no table of the number {}: it was dropped or never was",

@@ -33,6 +33,7 @@ pub trait ReplayFilter: Send + Sync {
 
     /// Says what becomes of a batch. Not asked for batches of which every record is in the levels already, nor for those of
     /// the engine's own: prepared transactions, whose changes it is asked for when they are committed, and extents that came in.
+    /// Log data is shown as a part of its batch; a batch of nothing else changes no table: it is not asked for, and stays.
     fn batch(&self, batch: &ReplayedBatch<'_>) -> ReplayDecision;
 }
 
@@ -181,6 +182,14 @@ impl ReplayedChanges {
     pub fn delete_range(&mut self, table: u32, start: &[u8], end: &[u8]) -> Result<()> {
         let kind = terrane_base::RecordKind::RangeDelete;
         self.0.push(terrane_base::record::Record { kind, table: TableId(table), key: start, value: end })
+    }
+
+    /// Adds data for who reads changes, which changes nothing.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn log_data(&mut self, data: &[u8]) -> Result<()> {
+        self.0.log_data(data)
     }
 
     /// How many changes there are.

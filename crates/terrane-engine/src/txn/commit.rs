@@ -78,9 +78,12 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// The keys that a batch writes, ascending, each once. All who lock several keys do it in this order.
+/// The keys that a batch writes, ascending, each once. All who lock several keys do it in this order. Log data is no key: two
+/// who have some do not meet in it.
 pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
-    let points = batch.records().filter(|record| record.kind != RecordKind::RangeDelete);
+    let points = batch
+        .records()
+        .filter(|record| record.kind != RecordKind::RangeDelete && record.table != TableId::NONE);
     let mut keys: Vec<_> = points.map(|record| LockKey::new(record.table, record.key)).collect();
     keys.sort_unstable();
     keys.dedup();

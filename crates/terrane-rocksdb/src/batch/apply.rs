@@ -17,7 +17,8 @@ fn fill(batch: &mut Batch, layout: &Layout, database: &Database, mode: Mode) -> 
     let mut last: Option<Arc<Family>> = None;
     let mut found = 0_u32;
     while let Some((id, change)) = records.next().transpose()? {
-        if matches!(change, Change::LogData(_)) {
+        if let Change::LogData(data) = change {
+            batch.log_data(data)?;
             continue;
         }
         found += 1;

@@ -39,12 +39,17 @@ impl LogIter {
     }
 }
 
-/// A batch as RocksDB lays it out, with its number; none if it has no change that is told.
+/// A batch as RocksDB lays it out, with its number; none if it has nothing that is told.
 fn as_rocksdb(database: &Database, batch: &terrane::ChangeBatch) -> Result<Option<(u64, WriteBatch)>> {
     let mut first = None;
     let mut made = WriteBatch::empty();
     for change in batch.changes() {
         let (id, kind) = (change.table_id, change.kind);
+        if let ChangeKind::LogData { data } = kind {
+            first.get_or_insert(change.seq.0);
+            made.add(0, Change::LogData(data));
+            continue;
+        }
         let family = database.family(id);
         match &family {
             None if is_hidden(database, id)? => continue,

@@ -41,6 +41,10 @@ impl State {
         {
             let mut batch = batch.get();
             database.db.prepared_changes(name, &mut |family, change| {
+                if let ChangeKind::LogData { data } = change {
+                    batch.add(0, Change::LogData(data));
+                    return;
+                }
                 batch.add(
                     family,
                     match change {

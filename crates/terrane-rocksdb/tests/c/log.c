@@ -47,6 +47,71 @@ static void log_of_commits(rocksdb_t* db) {
   CHECK_ERROR(error, "NotFound: ");
 }
 
+static void on_put(void* told, const char* key, size_t key_len, const char* value, size_t value_len) {
+  (void)value, (void)value_len;
+  strncat(told, key, key_len);
+}
+
+static void on_delete(void* told, const char* key, size_t len) {
+  strcat(told, "-");
+  strncat(told, key, len);
+}
+
+static void on_log(void* told, const char* blob, size_t len) {
+  strcat(told, "#");
+  strncat(told, blob, len);
+}
+
+/* Blobs are in the log, in their place, and are not counted; each takes a number. */
+static void blobs(rocksdb_t* db) {
+  char* error = NULL;
+  uint64_t seq = 0, first = rocksdb_get_latest_sequence_number(db) + 1;
+  size_t len = 0;
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  rocksdb_writebatch_put_log_data(batch, "one", 3);
+  rocksdb_writebatch_put(batch, "a", 1, "1", 1);
+  rocksdb_writebatch_set_save_point(batch);
+  rocksdb_writebatch_put_log_data(batch, "taken back", 10);
+  rocksdb_writebatch_rollback_to_save_point(batch, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_put_log_data(batch, "two", 3);
+  rocksdb_writebatch_delete(batch, "b", 1);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_clear(batch);
+  rocksdb_writebatch_put_log_data(batch, "alone", 5);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_destroy(batch);
+  rocksdb_writebatch_wi_t* indexed = rocksdb_writebatch_wi_create(0, 1);
+  rocksdb_writebatch_wi_put_log_data(indexed, "indexed", 7);
+  rocksdb_writebatch_wi_put(indexed, "c", 1, "3", 1);
+  rocksdb_write_writebatch_wi(db, writing, indexed, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_wi_destroy(indexed);
+  CHECK(rocksdb_get_latest_sequence_number(db) == first + 6);
+  const char* expected[] = {"#onea#two-b", "#alone", "#indexedc"};
+  const uint64_t numbers[] = {0, 4, 5};
+  const int counts[] = {2, 0, 1};
+  rocksdb_wal_iterator_t* iter = rocksdb_get_updates_since(db, first, NULL, &error);
+  CHECK_OK(error);
+  for (int at = 0; at < 3; ++at) {
+    CHECK(rocksdb_wal_iter_valid(iter));
+    batch = rocksdb_wal_iter_get_batch(iter, &seq);
+    CHECK(seq == first + numbers[at] && rocksdb_writebatch_count(batch) == counts[at]);
+    char told[64] = "";
+    rocksdb_writebatch_iterate_ld(batch, told, on_put, on_delete, on_log);
+    CHECK(strcmp(told, expected[at]) == 0);
+    const char* data = rocksdb_writebatch_data(batch, &len);
+    const char alone[] = {0, 0, 0, 0, 3, 5, 'a', 'l', 'o', 'n', 'e'};
+    CHECK(at != 1 || (len == 8 + sizeof alone && memcmp(data + 8, alone, sizeof alone) == 0));
+    rocksdb_writebatch_destroy(batch);
+    rocksdb_wal_iter_next(iter);
+  }
+  CHECK(!rocksdb_wal_iter_valid(iter));
+  rocksdb_wal_iter_destroy(iter);
+}
+
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* path = path_in(arguments[1], "log");
@@ -58,6 +123,7 @@ int main(int count, char** arguments) {
   writing = rocksdb_writeoptions_create();
   rocksdb_t* db = open_new(options, path);
   log_of_commits(db);
+  blobs(db);
   /* What is in the levels is kept for who asks. */
   char* error = NULL;
   rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();

@@ -103,14 +103,14 @@ impl Ownership {
         Some(Home { place, partition, core: partition % self.cores })
     }
 
-    /// The core that owns every key of a batch, and the places of its tables, each run of them once. An empty batch
+    /// The core that owns every key of a batch, and the places of its tables, each run of them once. A batch without keys
     /// belongs to core 0.
     ///
     /// # Errors
     /// `Invalid` if there is no such core.
     pub(super) fn home_of_batch(&self, batch: &Batch) -> Result<(usize, Vec<u32>)> {
         let (mut core, mut places) = (None, Vec::new());
-        for record in batch.records() {
+        for record in batch.records().filter(|record| record.log_data().is_none()) {
             let home = self.home_of(record.table, record.key).ok_or_else(|| {
                 Error::invalid(
                     "the batch has a table that no core owns: name it to the builder, or use Db::write",

@@ -138,8 +138,8 @@ impl Db {
         self.engine().commit_prepared(name, &more.records, sync.is_yes())
     }
 
-    /// Tells the changes that are prepared under `name`, in their order, each with the number of its table. Those of tables that
-    /// were dropped since are left out, as they are at the commit.
+    /// Tells the changes that are prepared under `name`, in their order, each with the number of its table; log data with
+    /// 4,294,967,295. Those of tables that were dropped since are left out, as they are at the commit.
     ///
     /// # Errors
     /// `NotFound` if nothing is prepared under the name; `Corrupt`, `Io`.
@@ -148,6 +148,9 @@ impl Db {
         let tables = self.tables().into_iter().filter_map(|name| self.table(&name).ok());
         let tables: BTreeMap<TableId, Table> = tables.map(|table| (table.id(), table)).collect();
         for record in batch.records() {
+            if let Some(data) = record.log_data() {
+                tell(record.table.0, ChangeKind::LogData { data });
+            }
             let Some(table) = tables.get(&record.table) else { continue };
             let Some(order) = &table.order else {
                 change_of(&record)?.into_iter().for_each(|change| tell(record.table.0, change));

@@ -10,6 +10,7 @@ use terrane_base::record::{Header, Record};
 use terrane_base::{RecordKind, Result, SeqNo, TableId};
 use terrane_engine::Bounds;
 
+use crate::batch::Mark;
 use crate::transaction::deleted::Deleted;
 use crate::transaction::kept::{KeyMap, Rows};
 use crate::{Batch, Db, Sync, Table};
@@ -82,10 +83,9 @@ impl Own<'_> {
 }
 
 /// How far a batch was at one moment.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    bytes: usize,
-    record_count: u32,
+#[derive(Clone, Debug)]
+struct Savepoint {
+    batch: Mark,
     undo: usize,
 }
 
@@ -130,7 +130,7 @@ enum Undo {
 pub struct IndexedBatch {
     pub(crate) batch: Batch,
     index: BTreeMap<TableId, TableIndex>,
-    savepoints: Vec<Mark>,
+    savepoints: Vec<Savepoint>,
     /// While there is a savepoint: what takes each change back, oldest first.
     undo: Vec<Undo>,
     key_count: u64,
@@ -189,6 +189,14 @@ impl IndexedBatch {
     /// As [`Batch::put`].
     pub fn single_delete(&mut self, table: &Table, key: &[u8]) -> Result<()> {
         self.add(table, |batch| batch.single_delete(table, key))
+    }
+
+    /// Adds data for who reads changes, which no read of the batch sees; see [`Batch::log_data`].
+    ///
+    /// # Errors
+    /// As [`Batch::log_data`].
+    pub fn log_data(&mut self, data: &[u8]) -> Result<()> {
+        self.batch.log_data(data)
     }
 
     /// Removes every key from `start` to before `end` from `table`, but not what this batch puts there later.
@@ -287,8 +295,7 @@ impl IndexedBatch {
 
     /// Marks this moment, to go back to it.
     pub fn set_savepoint(&mut self) {
-        let (bytes, record_count) = (self.batch.bytes(), self.batch.records.record_count());
-        self.savepoints.push(Mark { bytes, record_count, undo: self.undo.len() });
+        self.savepoints.push(Savepoint { batch: self.batch.mark(), undo: self.undo.len() });
     }
 
     /// Takes back every change since the last savepoint, which goes.
@@ -296,15 +303,15 @@ impl IndexedBatch {
     /// # Errors
     /// `Invalid` if none is set.
     pub fn rollback_to_savepoint(&mut self) -> Result<()> {
-        let mark = self.savepoints.pop().ok_or_else(no_savepoint)?;
-        for undo in self.undo.drain(mark.undo..).rev() {
+        let savepoint = self.savepoints.pop().ok_or_else(no_savepoint)?;
+        for undo in self.undo.drain(savepoint.undo..).rev() {
             let (Undo::Key(table, ..) | Undo::Operand(table, _) | Undo::Deleted(table, _)) = &undo;
             let index = self.index.get_mut(table).expect("what was noted is in the index");
             let before = index.keys.len();
             index.take_back(undo);
             self.key_count = self.key_count + index.keys.len() as u64 - before as u64;
         }
-        self.batch.records.truncate(mark.bytes, mark.record_count);
+        self.batch.truncate(&savepoint.batch);
         Ok(())
     }
 

@@ -78,6 +78,16 @@ impl Transaction {
         self.batch.delete_range(table, start, end)
     }
 
+    /// Adds data for who reads changes; see [`Batch::log_data`](crate::Batch::log_data). It counts to the limits of the transaction, and meets no other
+    /// transaction's.
+    ///
+    /// # Errors
+    /// `Full` beyond the limits of the transaction, `Invalid` beyond those of values.
+    pub fn log_data(&mut self, data: &[u8]) -> Result<()> {
+        self.check_limits(&self.core(), data.len() + 1)?;
+        self.batch.log_data(data)
+    }
+
     fn before_delete_range(&self, table: &Table, start: &[u8], end: &[u8]) -> Result<()> {
         let mut core = self.checked(table)?;
         self.check_limits(&core, start.len() + end.len() + 1)?;

@@ -48,7 +48,7 @@ fn add(batch: Option<&IndexedHandle>, of: Of<'_>, change: Change<'_>) {
         let shared = batch.shared();
         let mut batch = shared.get();
         match of {
-            Of::Default => batch.batch.has_plain = true,
+            Of::Default => batch.batch.has_plain |= !matches!(change, Change::LogData(_)),
             // An index has no place for timestamps: such a batch is refused when it is written.
             Of::Handle(handle) => {
                 batch.batch.awaits_timestamps |= handle.is_some_and(|handle| handle.family.history.is_some());
