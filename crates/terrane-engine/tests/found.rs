@@ -107,10 +107,13 @@ fn a_failure_behind_the_last_step_of_a_flush_keeps_nobody_waiting() {
     let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
     let engine = open(disk.clone(), &small_options()).unwrap();
     let table = engine.catalog().require("default").unwrap();
+    // The first value alone is more than a memtable may be, and its flush must not be done before the fault is there.
+    engine.set_background_paused(true);
     // A segment of its own size is not kept for reuse: its file is removed.
     engine.put(table.id, b"large", &[1; 80_000], false).unwrap();
     engine.put(table.id, b"key", &[2; 60_000], false).unwrap();
     disk.fail(Fault::new(Call::Remove, Failure::Broken).on(".seg"));
+    engine.set_background_paused(false);
     let ((done, is_done), waiting) = (channel(), engine.clone());
     std::thread::spawn(move || done.send(waiting.flush().and_then(|()| waiting.wait_until_quiescent())));
     let ended = is_done.recv_timeout(FOR_EVER);
