@@ -130,10 +130,11 @@ impl Filtering {
         let mut changes = ReplayedChanges::new();
         for change in new.changes() {
             let (id, change) = change?;
-            if !known.contains(&id) {
-                continue;
-            }
+            let is_known = known.contains(&id);
             match change {
+                // Of no column family.
+                Change::LogData(data) => changes.log_data(data)?,
+                _ if !is_known => {}
                 Change::Put(key, value) => match expiry_of(batch, id, key) {
                     Some(until) => changes.put_until(id, key, value, until)?,
                     None => changes.put(id, key, value)?,
@@ -144,7 +145,6 @@ impl Filtering {
                 // RocksDB takes a range that is empty, and it deletes nothing.
                 Change::RangeDelete(start, end) if start == end => {}
                 Change::RangeDelete(start, end) => changes.delete_range(id, start, end)?,
-                Change::LogData(_) => {}
             }
         }
         Ok(changes)
@@ -171,6 +171,7 @@ fn as_rocksdb(batch: &ReplayedBatch<'_>) -> Result<WriteBatch> {
             ChangeKind::SingleDelete { key } => made.add(id, Change::SingleDelete(key)),
             ChangeKind::Merge { key, operand } => made.add(id, Change::Merge(key, operand)),
             ChangeKind::DeleteRange { start, end } => made.add(id, Change::RangeDelete(start, end)),
+            ChangeKind::LogData { data } => made.add(0, Change::LogData(data)),
             other => {
                 let what = format_args!("a change of kind {} is no record of a batch", other.as_str());
                 return Err(Failure::not_implemented(what));

@@ -38,6 +38,7 @@ static int found(void* arg, unsigned long long log, const char* file, size_t len
   if (state->calls++ != state->at) return rocksdb_wal_filter_continue_processing;
   if (state->replaces) {
     for (int i = 0; i < (state->too_many ? 3 : 1); i++) rocksdb_writebatch_put(new_batch, "new", 3, "value", 5);
+    rocksdb_writebatch_put_log_data(new_batch, "swapped", 7);
     *changed = 1;
   }
   return state->answer;
@@ -60,7 +61,7 @@ static void close_all(rocksdb_t* db) {
   rocksdb_close(db);
 }
 
-/* Three batches, each with a key in both column families. */
+/* Three batches, each with a key in both column families, and a blob. */
 static void load(const char* path) {
   char* error = NULL;
   rocksdb_destroy_db(options, path, &error);
@@ -72,6 +73,7 @@ static void load(const char* path) {
     rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
     rocksdb_writebatch_put_cf(batch, handles[0], key, 2, "1", 1);
     rocksdb_writebatch_put_cf(batch, handles[1], key, 2, "2", 1);
+    rocksdb_writebatch_put_log_data(batch, key, 2);
     rocksdb_write(db, writing, batch, &error);
     CHECK_OK(error);
     rocksdb_writebatch_destroy(batch);
@@ -94,6 +96,34 @@ static void check_keys(rocksdb_t* db, const char* there) {
   }
 }
 
+static void no_put(void* told, uint32_t family, const char* key, size_t key_len, const char* value, size_t len) {
+  (void)told, (void)family, (void)key, (void)key_len, (void)value, (void)len;
+}
+
+static void no_delete(void* told, uint32_t family, const char* key, size_t len) {
+  (void)told, (void)family, (void)key, (void)len;
+}
+
+static void on_log(void* told, const char* blob, size_t len) { strncat(strcat(told, "#"), blob, len); }
+
+/* The blobs in the log. */
+static void check_blobs(rocksdb_t* db, const char* expected) {
+  char* error = NULL;
+  char told[64] = "";
+  rocksdb_wal_iterator_t* iter = rocksdb_get_updates_since(db, 1, NULL, &error);
+  CHECK_OK(error);
+  for (; rocksdb_wal_iter_valid(iter); rocksdb_wal_iter_next(iter)) {
+    uint64_t seq;
+    rocksdb_writebatch_t* batch = rocksdb_wal_iter_get_batch(iter, &seq);
+    rocksdb_writebatch_iterate_cf_ld(batch, told, no_put, no_delete, no_put, on_log);
+    rocksdb_writebatch_destroy(batch);
+  }
+  rocksdb_wal_iter_status(iter, &error);
+  CHECK_OK(error);
+  rocksdb_wal_iter_destroy(iter);
+  CHECK(strcmp(told, expected) == 0);
+}
+
 static rocksdb_walfilter_t* filter_of(State* state) {
   rocksdb_walfilter_t* filter = rocksdb_walfilter_create(state, destroyed, families, found, name);
   rocksdb_options_set_wal_filter(options, filter);
@@ -107,7 +137,7 @@ static void free_filter(State* state, rocksdb_walfilter_t* filter) {
 }
 
 /* Opens with a filter, then without: both find the same. */
-static void check_answer(const char* path, State state, int calls, const char* there) {
+static void check_answer(const char* path, State state, int calls, const char* there, const char* blobs) {
   char* error = NULL;
   load(path);
   rocksdb_walfilter_t* filter = filter_of(&state);
@@ -116,12 +146,14 @@ static void check_answer(const char* path, State state, int calls, const char* t
   CHECK(state.maps == 1 && state.calls == calls);
   check_keys(db, there);
   CHECK_GET(db, reading, "new", state.replaces ? "value" : NULL);
+  check_blobs(db, blobs);
   close_all(db);
   free_filter(&state, filter);
   db = open(path, &error);
   CHECK_OK(error);
   check_keys(db, there);
   CHECK_GET(db, reading, "new", state.replaces ? "value" : NULL);
+  check_blobs(db, blobs);
   close_all(db);
 }
 
@@ -147,17 +179,18 @@ int main(int argc, char** argv) {
   options = rocksdb_options_create();
   rocksdb_options_set_create_if_missing(options, 1);
   rocksdb_options_set_create_missing_column_families(options, 1);
+  rocksdb_options_set_WAL_ttl_seconds(options, 3600);
   writing = rocksdb_writeoptions_create();
   reading = rocksdb_readoptions_create();
 
   State none = {.at = -1};
-  check_answer(path, none, 3, "111");
+  check_answer(path, none, 3, "111", "#k1#k2#k3");
   State ignored = {.at = 1, .answer = rocksdb_wal_filter_ignore_current_record};
-  check_answer(path, ignored, 3, "101");
+  check_answer(path, ignored, 3, "101", "#k1#k3");
   State stopped = {.at = 1, .answer = rocksdb_wal_filter_stop_replay};
-  check_answer(path, stopped, 2, "100");
+  check_answer(path, stopped, 2, "100", "#k1");
   State replaced = {.at = 2, .answer = rocksdb_wal_filter_continue_processing, .replaces = 1};
-  check_answer(path, replaced, 3, "110");
+  check_answer(path, replaced, 3, "110", "#k1#k2#swapped");
   State corrupt = {.at = 1, .answer = rocksdb_wal_filter_corrupted_record};
   check_refused(path, corrupt, "Corruption: Corruption reported by Wal Filter test");
   State too_many = {.at = 1, .replaces = 1, .too_many = 1};
