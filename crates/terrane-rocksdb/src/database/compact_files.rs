@@ -44,8 +44,13 @@ fn compact(database: &Database, family: &Family, inputs: &[ExtentInfo]) -> Resul
 
 /// What the compaction did, as far as it can be seen from outside.
 fn told(family: &Family, inputs: &[ExtentInfo], outputs: &[ExtentInfo], took: Duration) -> CompactionJobInfo {
+    // Where an extent lies says little: a place that was freed on the way is taken again.
     let is_among = |extents: &[ExtentInfo], one: &ExtentSummary| {
-        extents.iter().any(|extent| extent.summary.id == one.id)
+        extents.iter().any(|extent| {
+            let mut moved = extent.summary;
+            moved.level = one.level;
+            moved == *one
+        })
     };
     let summaries = |extents: &'_ [ExtentInfo]| -> Vec<ExtentSummary> {
         extents.iter().map(|extent| extent.summary).collect()
