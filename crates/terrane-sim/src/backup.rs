@@ -141,7 +141,8 @@ impl Runner {
         let world = World::new(0);
         let image: Arc<dyn Disk> = Arc::new(image.kill());
         let list = backups_on(image.clone(), image, &world).list();
-        self.newest_backup
-            .set(list.ok().and_then(|list| list.backups.last().map(|last| last.id)).unwrap_or(0));
+        let last = list.ok().and_then(|list| list.backups.last().map(|last| last.id)).unwrap_or(0);
+        // One that is found and whose making was never said to be done need not be durable yet.
+        self.newest_backup.set(last.min(self.newest_backup.get()));
     }
 }

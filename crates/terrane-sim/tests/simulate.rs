@@ -73,7 +73,7 @@ fn a_script_is_text_and_back() {
 }
 
 /// Scripts of failures that were found and repaired.
-const FOUND: [&str; 31] = [
+const FOUND: [&str; 32] = [
     "seed 1082\noption journal=off\nput default 1 4:1\npause\nreopen 0\ncheck",
     "seed 1237\noption segment_bytes=65536\nbatch default:1:42:219\nfault Write broken * skip 0\nsteps 1\n\
      put default 4 80627:273\nsync\ncrash power:5 after 0\ncheck",
@@ -193,6 +193,11 @@ const FOUND: [&str; 31] = [
     "seed 11101327\noption merge_operator=append\nput default 28 6:81\ncreate t0\nflush\n\
      fault Write broken * skip 0 lasting\nbatch t0:19:1268:325\ncompact t0 (- )-\nheal\n\
      ingest t0,default 5035024442668513665",
+    // A backup whose last sync failed is found by the next life, and need not be durable.
+    "seed 16002379\noption merge_operator=append\nsteps 5\ncreate t1\nput t1 0 5:49\nrun t1\n\
+     fault SyncDir lie * skip 18 lasting\ncrash power:5759643970374042698 after 57\nreopen 7502283633021713530\n\
+     transact t1 5840484850090885526\nflush\nreopen 0\nbatch t1:1:4:62\nload t1 13146361663227362907\nreopen 0\n\
+     backup 1 0\ncrash kill after 0\ncrash power:4466138247908042011 after 0",
 ];
 
 #[test]
