@@ -10,9 +10,9 @@ use terrane::{ExtentFileWriter, IngestOptions, Kind};
 use terrane_device::Disk as _;
 
 use crate::fault::Crash;
-use crate::model::Change;
+use crate::model::{Change, Model};
 use crate::numbers::Numbers;
-use crate::op::{KEYS_MAX, Op, Span, Value, Way, is_of_a_kind, key};
+use crate::op::{KEYS_MAX, KEYS_OF_KIND, MERGED, Op, Span, Value, Way, is_of_a_kind, key};
 use crate::order::{KEY_ORDER, Order};
 use crate::run::Runner;
 use crate::script::parse;
@@ -101,10 +101,19 @@ fn sorted(order: Order, rows: &Rows) -> Vec<Row<'_>> {
 /// Where a range delete of a file begins and ends, in the order of its table.
 type Range = (Vec<u8>, Vec<u8>);
 
+/// What a file has of a key.
+enum Entry<'c> {
+    Put(&'c [u8]),
+    Merge(&'c [u8]),
+    Delete,
+}
+
 /// What a file has.
 struct Content {
     rows: Rows,
     ranges: Vec<Range>,
+    /// What is merged, by key: over the ranges of the same file.
+    operands: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Content {
@@ -121,16 +130,49 @@ impl Content {
                 ranges.push(range);
             }
         }
-        Content { rows: rows_of(seed, true), ranges }
+        Content { rows: rows_of(seed, true), ranges, operands: BTreeMap::new() }
     }
 
-    /// For the model a delete of each key in the ranges that has no row, and the rows.
-    fn changes(&self, table: &str, order: Order) -> Vec<Change> {
+    /// Adds operands of merges, and in every other file a range delete of some that they are merged to.
+    fn add_merges(&mut self, seed: u64, order: Order) {
+        let mut numbers = Numbers::part(seed, 3);
+        let mut merged = || MERGED + numbers.below(KEYS_OF_KIND);
+        let (keys, from, to) = ([merged(), merged()], merged(), merged());
+        if numbers.one_in(2) {
+            let (one, other) = (key(from.min(to)), key(from.max(to) + 1));
+            self.ranges.push(if order.cmp(&one, &other).is_lt() { (one, other) } else { (other, one) });
+        }
+        for number in keys {
+            let operand = Value { len: numbers.skewed(40), stamp: numbers.draw() | 1 << 62 };
+            self.operands.insert(key(number), operand.bytes());
+        }
+    }
+
+    /// For the model a delete of each key in the ranges that has nothing else, the rows, and what the operands make.
+    fn changes(&self, table: &str, model: &Model) -> Vec<Change> {
+        let order = model.order(table);
         let within = self.ranges.iter().filter_map(|(start, end)| order.keys_between(start, end));
-        let deleted: BTreeSet<_> = within.flatten().filter(|key| !self.rows.contains_key(key)).collect();
-        let deletes = deleted.into_iter().map(|key| (table.to_owned(), key, None));
+        let within: BTreeSet<_> = within.flatten().collect();
+        let has = |key: &Vec<u8>| self.rows.contains_key(key) || self.operands.contains_key(key);
+        let deletes = within.iter().filter(|key| !has(key)).map(|key| (table.to_owned(), key.clone(), None));
         let rows = self.rows.iter().map(|(key, value)| (table.to_owned(), key.clone(), value.clone()));
-        deletes.chain(rows).collect()
+        let merged = self.operands.iter().map(|(key, operand)| {
+            let before = model.get(table, key, model.now()).filter(|_| !within.contains(key));
+            (table.to_owned(), key.clone(), Some([before.unwrap_or_default(), operand].concat()))
+        });
+        deletes.chain(rows).chain(merged).collect()
+    }
+
+    /// Keys and what they have, in the order of a table.
+    fn entries(&self, order: Order) -> Vec<(&[u8], Entry<'_>)> {
+        let rows = self.rows.iter().map(|(key, value)| match value {
+            Some(value) => (&key[..], Entry::Put(value)),
+            None => (&key[..], Entry::Delete),
+        });
+        let operands = self.operands.iter().map(|(key, operand)| (&key[..], Entry::Merge(operand)));
+        let mut entries: Vec<_> = rows.chain(operands).collect();
+        entries.sort_by(|(left, _), (right, _)| order.cmp(left, right));
+        entries
     }
 }
 
@@ -138,7 +180,16 @@ impl Runner {
     /// Writes files on the same device and takes them in as one.
     pub(crate) fn ingest(&self, names: &[String], seed: u64) {
         let known = names.iter().filter(|name| self.model.borrow().has_table(name)).take(TABLES_MAX);
-        let content = |number, name: &str| Content::of(seed ^ number, self.model.borrow().order(name));
+        // Operations around this one leave keys of a kind to each other.
+        let merges = self.is_outermost() && self.options().merge_operator.get().is_some();
+        let content = |number, name: &str| {
+            let (seed, order) = (seed ^ number, self.model.borrow().order(name));
+            let mut content = Content::of(seed, order);
+            if merges {
+                content.add_merges(seed, order);
+            }
+            content
+        };
         let files: Vec<(&String, Content)> =
             (0..).zip(known).map(|(number, name)| (name, content(number, name))).collect();
         if files.is_empty() {
@@ -155,10 +206,8 @@ impl Runner {
             }
             paths.push(path);
         }
-        let changes: Vec<Change> = files
-            .iter()
-            .flat_map(|(name, content)| content.changes(name, self.model.borrow().order(name)))
-            .collect();
+        let changes: Vec<Change> =
+            files.iter().flat_map(|(name, content)| content.changes(name, &self.model.borrow())).collect();
         let db = self.db();
         let is_in = self.write(changes.clone(), true, |_| {
             let tables = files.iter().map(|(name, _)| db.table(name)).collect::<terrane::Result<Vec<_>>>()?;
@@ -170,6 +219,9 @@ impl Runner {
         }
         if files.iter().any(|(_, content)| !content.ranges.is_empty()) {
             self.did("range deletes of a file");
+        }
+        if merges {
+            self.did("merges of a file");
         }
     }
 
@@ -202,10 +254,11 @@ impl Runner {
         let mut file = ExtentFileWriter::create_on(Arc::new(self.disk()), path, &options, &orders)?;
         let (before, behind) = content.ranges.split_at(content.ranges.len() / 2);
         before.iter().try_for_each(|(start, end)| file.delete_range(start, end))?;
-        for (key, value) in sorted(order, &content.rows) {
-            match value {
-                Some(value) => file.put(key, value)?,
-                None => file.delete(key)?,
+        for (key, entry) in content.entries(order) {
+            match entry {
+                Entry::Put(value) => file.put(key, value)?,
+                Entry::Merge(operand) => file.merge(key, operand)?,
+                Entry::Delete => file.delete(key)?,
             }
         }
         behind.iter().try_for_each(|(start, end)| file.delete_range(start, end))?;

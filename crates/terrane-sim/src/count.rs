@@ -99,6 +99,7 @@ pub const NAMES: [&str; NAME_COUNT] = [
     // What became of others.
     "ingest or load that failed",
     "range deletes of a file",
+    "merges of a file",
     "backup that failed",
     "restore that failed",
     "restore that was killed",
@@ -107,7 +108,7 @@ pub const NAMES: [&str; NAME_COUNT] = [
 ];
 
 /// How many there are.
-const NAME_COUNT: usize = 95;
+const NAME_COUNT: usize = 96;
 
 /// Counts by kind.
 #[derive(Clone, Copy, Debug)]
