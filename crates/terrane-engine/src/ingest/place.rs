@@ -3,8 +3,9 @@
 //! That is the deepest level above which, and in which, nothing overlaps, or an overflow run. What comes in together has one
 //! number and does not overlap, with two exceptions, where one lies above the other:
 //! 1. The entries of a file lie above its range deletes: reads end at the first source that says something of a key.
-//! 2. The bound of a range delete is the first key behind it, at which another file may begin. Which of them is above means nothing,
-//!    but they cannot be in one level.
+//! 2. The bound of a range delete is the first key behind it, at which another file may begin. Entries that begin there lie above as
+//!    well. Of two range deletes that meet so it means nothing which is above, but they cannot be in one level or run: those of
+//!    many files side by side take turns between two places.
 
 use terrane_base::{Result, TableId};
 use terrane_compaction::{Claim, ClaimId, KeyRange as ClaimRange};
@@ -23,6 +24,28 @@ pub(super) struct Placed {
     pub(super) extents: Place,
     /// Those of range deletes.
     pub(super) deletes: Place,
+}
+
+/// How extents lie to those of this commit that they meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// Range deletes to range deletes.
+    Apart,
+    /// Entries to range deletes.
+    Above,
+}
+
+impl Relation {
+    /// Whether extents may go to `place` if they meet some in `met`.
+    fn allows(self, place: Place, met: Place) -> bool {
+        match (self, place, met) {
+            (Relation::Apart, place, met) => place != met,
+            (Relation::Above, Place::Level(level), Place::Level(met)) => level < met,
+            (Relation::Above, Place::Run(run), Place::Run(met)) => run > met,
+            (Relation::Above, Place::Run(_), Place::Level(_)) => true,
+            (Relation::Above, Place::Level(_), Place::Run(_)) => false,
+        }
+    }
 }
 
 /// What has its place already.
@@ -53,13 +76,14 @@ impl Engine {
             // All range deletes first: entries of any file lie above those that they touch.
             let deletes: Vec<_> = arrivals
                 .iter()
-                .map(|arrival| self.place(schedule, &mut layers, arrival, &arrival.deletes))
+                .map(|arrival| self.place(schedule, &mut layers, Relation::Apart, arrival, &arrival.deletes))
                 .collect();
             places = arrivals
                 .iter()
                 .zip(deletes)
                 .map(|(arrival, deletes)| {
-                    let extents = self.place(schedule, &mut layers, arrival, &arrival.extents);
+                    let extents =
+                        self.place(schedule, &mut layers, Relation::Above, arrival, &arrival.extents);
                     let is_swapped = terrane_base::planted!(IngestedDeletesAbove)
                         && !arrival.extents.is_empty()
                         && !arrival.deletes.is_empty();
@@ -78,23 +102,25 @@ impl Engine {
         &self,
         schedule: &mut Schedule,
         layers: &mut Layers<'a>,
+        relation: Relation,
         arrival: &'a Arrival,
         extents: &'a [ExtentMeta],
     ) -> Place {
         // Nothing goes anywhere.
         let Some((first, last)) = bounds_of(extents) else { return Place::Level(1) };
         let table = arrival.table.id;
-        let (level_end, run_start) = layers.above(arrival, first, last);
-        let free = free_level(&arrival.table.pinned().tree, first, last);
+        let met = layers.met(arrival, first, last);
+        let allows = |place| met.iter().all(|met| relation.allows(place, *met));
+        let free = free_level(&arrival.table.pinned().tree, first, last).unwrap_or(0);
         let mut place = None;
-        if let Some(level) = free.map(|level| level.min(level_end)).filter(|level| *level > 0) {
+        if let Some(level) = (1..=free).rev().find(|level| allows(Place::Level(*level))) {
             let holds = vec![(Place::Level(level), ClaimRange::closed(first, last))];
             if let Some(claim) = schedule.claims.take(Claim { table, holds, leaves: Vec::new() }) {
                 layers.claims.push(claim);
                 place = Some(Place::Level(level));
             }
         }
-        let place = place.unwrap_or_else(|| Place::Run(layers.run(run_start, || self.next_run())));
+        let place = place.unwrap_or_else(|| Place::Run(layers.run(allows, || self.next_run())));
         layers.taken.push(Layer { table, first, last, place });
         place
     }
@@ -105,11 +131,10 @@ impl Engine {
 }
 
 impl Layers<'_> {
-    /// The deepest level above all that overlaps, 0 if there is none, and the first run above it.
-    fn above(&self, arrival: &Arrival, first: &[u8], last: &[u8]) -> (u8, u64) {
-        let (mut level_end, mut run_start) = (u8::MAX, 0);
+    /// The places of what is at these keys already.
+    fn met(&self, arrival: &Arrival, first: &[u8], last: &[u8]) -> Vec<Place> {
         if !self.is_layered {
-            return (level_end, run_start);
+            return Vec::new();
         }
         let collation = arrival.table.sense.collation();
         let overlapping = self.taken.iter().filter(|layer| {
@@ -117,21 +142,12 @@ impl Layers<'_> {
                 && collation.le(layer.first, last)
                 && collation.le(first, layer.last)
         });
-        for layer in overlapping {
-            match layer.place {
-                Place::Level(level) => level_end = level_end.min(level.saturating_sub(1)),
-                Place::Run(run) => {
-                    level_end = 0;
-                    run_start = run_start.max(run + 1);
-                }
-            }
-        }
-        (level_end, run_start)
+        overlapping.map(|layer| layer.place).collect()
     }
 
-    /// The first run of this commit from `start` on, or a new one, which is newer than all.
-    fn run(&mut self, start: u64, new: impl FnOnce() -> u64) -> u64 {
-        if let Some(run) = self.runs.iter().find(|run| **run >= start) {
+    /// The first run of this commit that is allowed, or a new one, which is newer than all.
+    fn run(&mut self, allows: impl Fn(Place) -> bool, new: impl FnOnce() -> u64) -> u64 {
+        if let Some(run) = self.runs.iter().find(|run| allows(Place::Run(**run))) {
             return *run;
         }
         let run = new();

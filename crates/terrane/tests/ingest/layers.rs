@@ -1,6 +1,6 @@
-//! Files with range deletes and operands of merges: the operands lie over them.
+//! Where files with range deletes lie: their operands over them, many side by side in few places.
 
-use super::ranges::sink;
+use super::ranges::{all, apply_ranged, model_of, sink, write_ranged};
 use super::*;
 
 #[test]
@@ -55,5 +55,42 @@ fn operands_of_a_file_are_over_its_range_deletes() {
         add(0);
         db.compact_range(&table, ..).unwrap();
         check(&table, None, &counted);
+    }
+}
+
+#[test]
+fn range_deletes_side_by_side_come_into_few_runs() {
+    const FILES: u16 = 30;
+    for depth in 0..4 {
+        let place = Place::new();
+        let (db, table) = (&place.db, place.db.default_table());
+        for number in 0..KEYS {
+            table.put(&key(number), &value(b'o', number)).unwrap();
+        }
+        sink(db, table, depth);
+        // Else jobs take the runs away meanwhile.
+        db.pause_background();
+        let runs = || db.shape().tables.iter().map(|table| table.runs.len()).sum::<usize>();
+        let runs_before = runs();
+        let mut expected = model_of(0..KEYS, b'o');
+        let width = KEYS / FILES;
+        let paths: Vec<PathBuf> = (0..FILES)
+            .map(|part| {
+                let (from, path) = (part * width, place.path.join(format!("{part}")));
+                let (rows, ranges) = (all(from..from + 3, b'n'), [(from, from + width)]);
+                write_ranged(&path, &options("two-layer"), &rows, &ranges);
+                apply_ranged(&mut expected, &rows, &ranges);
+                path
+            })
+            .collect();
+        let files: Vec<_> = paths.iter().map(|path| (table, path)).collect();
+        db.ingest(&files, IngestOptions::default()).unwrap();
+        let added = runs() - runs_before;
+        assert!(added <= 3 + usize::from(depth == 0), "{added} runs of {FILES} files: {}", db.shape());
+        check(table, None, &expected);
+        db.resume_background();
+        db.compact_range(table, ..).unwrap();
+        check(table, None, &expected);
+        assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
     }
 }

@@ -39,11 +39,11 @@ pub(super) fn apply_ranged(
     apply(model, rows);
 }
 
-fn all(range: std::ops::Range<u16>, mark: u8) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
+pub(super) fn all(range: std::ops::Range<u16>, mark: u8) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
     range.map(|number| (key(number), Some(value(mark, number)))).collect()
 }
 
-fn model_of(range: std::ops::Range<u16>, mark: u8) -> Model {
+pub(super) fn model_of(range: std::ops::Range<u16>, mark: u8) -> Model {
     range.map(|number| (key(number), value(mark, number))).collect()
 }
 
