@@ -109,6 +109,14 @@ fn updates(database: Option<&Database>, seq: u64) -> Result<Option<Box<LogIter>>
     })?;
     let mut iter = LogIter { changes, database: database.clone(), current: None, failure: None };
     iter.advance();
+    // Records that are not counted take numbers, too. Who has all that is counted of a batch asks for what is behind that.
+    if iter
+        .current
+        .as_ref()
+        .is_some_and(|(first, batch)| *first < seq && first + u64::from(batch.count()) <= seq)
+    {
+        iter.advance();
+    }
     Ok(Some(Box::new(iter)))
 }
 

@@ -47,6 +47,37 @@ static void log_of_commits(rocksdb_t* db) {
   CHECK_ERROR(error, "NotFound: ");
 }
 
+/* Whoever asks for what is behind number and count sees each batch once, whatever else took numbers. */
+static void followed(rocksdb_t* db) {
+  char* error = NULL;
+  const uint64_t begin = rocksdb_get_latest_sequence_number(db) + 1;
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  for (int i = 0; i < 3; i++) {
+    rocksdb_writebatch_clear(batch);
+    rocksdb_writebatch_put(batch, "k", 1, "v", 1);
+    rocksdb_writebatch_put_log_data(batch, "blob", 4);
+    rocksdb_write(db, writing, batch, &error);
+    CHECK_OK(error);
+  }
+  rocksdb_writebatch_destroy(batch);
+  int seen = 0;
+  uint64_t next = begin, seq = 0;
+  for (; seen < 10; seen++) {
+    rocksdb_wal_iterator_t* iter = rocksdb_get_updates_since(db, next, NULL, &error);
+    CHECK_OK(error);
+    const int is_there = rocksdb_wal_iter_valid(iter);
+    if (is_there) {
+      batch = rocksdb_wal_iter_get_batch(iter, &seq);
+      CHECK(seq == begin + 2 * (uint64_t)seen && rocksdb_writebatch_count(batch) == 1);
+      next = seq + 1;
+      rocksdb_writebatch_destroy(batch);
+    }
+    rocksdb_wal_iter_destroy(iter);
+    if (!is_there) break;
+  }
+  CHECK(seen == 3);
+}
+
 static void on_put(void* told, const char* key, size_t key_len, const char* value, size_t value_len) {
   (void)value, (void)value_len;
   strncat(told, key, key_len);
@@ -124,6 +155,7 @@ int main(int count, char** arguments) {
   rocksdb_t* db = open_new(options, path);
   log_of_commits(db);
   blobs(db);
+  followed(db);
   /* What is in the levels is kept for who asks. */
   char* error = NULL;
   rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
