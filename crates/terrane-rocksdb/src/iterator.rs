@@ -146,6 +146,8 @@ impl Iter {
         if matches!(self.source, Source::Nothing) {
             return;
         }
+        // Where it lay says nothing from here on, even if the motion ends by a panic.
+        self.shown = Shown::nothing();
         if self.is_tailing {
             self.source.refresh();
         }
@@ -177,6 +179,8 @@ impl Iter {
         if !self.shown.is_there {
             return;
         }
+        // As it is placed.
+        self.shown.is_there = false;
         // What nearly every step is.
         if let (Source::Cursor(cursor), Motion::Next, None, false) =
             (&mut self.source, motion, &self.prefix, self.is_tailing)
@@ -221,6 +225,7 @@ impl Iter {
 
     fn refresh(&mut self) {
         self.failure = None;
+        self.shown = Shown::nothing();
         self.source.refresh();
         self.show();
     }
