@@ -50,7 +50,11 @@ pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
     engine_options.beside_others = true;
     engine_options.error_if_exists = access == Access::Write && options.knobs.error_if_exists != 0;
     engine_options.read_only = access != Access::Write;
-    if options.environment.as_ref().is_none_or(|environment| environment.memory.is_none()) {
+    let is_in_memory = options.environment.as_ref().is_some_and(|environment| environment.memory.is_some());
+    if is_in_memory && engine_options.direct_io {
+        return Err(Failure::invalid("use_direct_reads: an environment in memory has no device"));
+    }
+    if !is_in_memory {
         refuse_by_presence(path, &engine_options)?;
         if files::is_database(Path::new(path)) {
             // The default table keeps what it was made with, and need not have been made here.
@@ -146,9 +150,6 @@ fn of_opening(error: terrane::Error, path: &str) -> Failure {
 
 fn open_engine(path: &str, options: &Options, engine: &terrane::Options, functions: Functions) -> Result<Db> {
     if let Some(memory) = options.environment.as_ref().and_then(|environment| environment.memory.as_ref()) {
-        if engine.direct_io {
-            return Err(Failure::invalid("use_direct_reads: an environment in memory has no device"));
-        }
         return Ok(Db::open_with_functions_on(memory.disk(), path, engine, Env::real(), functions)?);
     }
     let opened = match Db::open_with_functions(path, engine, functions.clone()) {

@@ -135,6 +135,13 @@ static void beside_others(const char* directory) {
   free(path);
 }
 
+static void no_destructor(void* state) { (void)state; }
+
+static const char* no_name(void* state) {
+  (void)state;
+  return "none";
+}
+
 static void in_memory(void) {
   char* error = NULL;
   rocksdb_env_t* env = rocksdb_create_mem_env();
@@ -147,7 +154,15 @@ static void in_memory(void) {
   db = rocksdb_open(options, "/in-memory", &error);
   CHECK_OK(error);
   CHECK_GET(db, reading, "k", "v");
+  rocksdb_options_set_use_direct_reads(options, 1);
+  rocksdb_walfilter_t* filter = rocksdb_walfilter_create(NULL, no_destructor, NULL, NULL, no_name);
+  for (int filtered = 0; filtered < 2; filtered++) {
+    CHECK(rocksdb_open(options, "/direct", &error) == NULL);
+    CHECK_ERROR(error, "Invalid argument: use_direct_reads");
+    rocksdb_options_set_wal_filter(options, filter);
+  }
   rocksdb_options_destroy(options);
+  rocksdb_walfilter_destroy(filter);
   rocksdb_env_destroy(env);
   CHECK_GET(db, reading, "k", "v");
   rocksdb_close(db);
