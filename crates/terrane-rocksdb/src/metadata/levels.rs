@@ -9,6 +9,9 @@ use terrane::{ExtentInfo, TableShape};
 
 use crate::generated::options::OptionsKnobs;
 
+/// Levels that are told of, at most: lists are made of all of them.
+const COUNT_MAX: usize = 256;
+
 /// The numbers of the levels of a column family, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levels {
@@ -20,7 +23,7 @@ impl Levels {
     /// Of a column family with these knobs whose deepest level with extents is `deepest`. More levels than `num_levels` says
     /// are told by their own numbers: none are told as one.
     pub(crate) fn new(knobs: &OptionsKnobs, deepest: usize) -> Levels {
-        let last = usize::try_from(knobs.num_levels).unwrap_or(0).saturating_sub(1);
+        let last = usize::try_from(knobs.num_levels).unwrap_or(0).min(COUNT_MAX).saturating_sub(1);
         let is_dynamic = knobs.level_compaction_dynamic_level_bytes != 0;
         Levels { lead: if is_dynamic { last.saturating_sub(deepest.max(1)) } else { 0 } }
     }
@@ -65,6 +68,7 @@ mod tests {
             assert_eq!([0, 1, 2, 3].map(|level| levels(1, 7, deepest).told(level)), told, "{deepest}");
         }
         assert_eq!(levels(1, 7, 0), levels(1, 7, 1), "what is flushed goes to the last level");
+        assert_eq!(levels(1, i32::MAX, 1).told(1), COUNT_MAX - 1, "there is no end to what may be set");
     }
 
     #[test]

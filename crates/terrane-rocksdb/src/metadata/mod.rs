@@ -69,8 +69,9 @@ impl TableProperties {
             index_size: extent.index_bytes,
             filter_size: extent.filter_bytes,
             num_data_blocks: extent.blocks,
-            num_entries: extent.entries,
-            num_deletions: extent.deletes,
+            // Range deletes are counted among both, as RocksDB counts them.
+            num_entries: extent.entries + extent.range_deletes,
+            num_deletions: extent.deletes + extent.range_deletes,
             num_range_deletions: extent.range_deletes,
             comparator_name: "leveldb.BytewiseComparator".into(),
             compression_name: codec_name(extent.compression).into(),
@@ -97,8 +98,8 @@ impl LiveFile {
             largest: extent.largest.as_slice().into(),
             seq_min: summary.seq_min.0,
             seq_max: summary.seq_max.0,
-            entries: summary.entries,
-            deletes: summary.deletes,
+            entries: summary.entries + summary.range_deletes,
+            deletes: summary.deletes + summary.range_deletes,
         }
     }
 }
