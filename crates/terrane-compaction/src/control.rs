@@ -3,7 +3,7 @@
 //! A job calls [`JobControl::check`] at least once per block. As long as nobody pulls a string that costs one
 //! load of a line that nobody writes.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -75,6 +75,8 @@ impl RateLimiter {
 pub struct JobControl {
     /// [`RUNNING`], [`PAUSED`] or [`CANCELLED`]; changed under `gate`.
     state: AtomicU8,
+    /// Whether the job stands in [`JobControl::wait`]; changed under `gate`.
+    stands: AtomicBool,
     gate: Mutex<()>,
     changed: Condvar,
     clock: Arc<dyn Clock>,
@@ -134,6 +136,7 @@ impl JobControl {
     pub fn new(clock: Arc<dyn Clock>, limiter: Option<Arc<RateLimiter>>) -> Self {
         JobControl {
             state: AtomicU8::new(RUNNING),
+            stands: AtomicBool::new(false),
             gate: Mutex::new(()),
             changed: Condvar::new(),
             clock,
@@ -204,10 +207,16 @@ impl JobControl {
         self.turn(PAUSED, CANCELLED);
     }
 
-    /// Whether the job is held.
+    /// Whether the job is to stop at its next block.
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.state.load(Ordering::Relaxed) == PAUSED
+    }
+
+    /// Whether the job has come to that block and stands there. One that was paused after its last block ends by itself.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.is_paused() && self.stands.load(Ordering::Relaxed)
     }
 
     /// Whether the job is to end.
@@ -259,7 +268,9 @@ impl JobControl {
     fn wait(&self) -> Result<()> {
         let mut gate = self.gate.lock();
         loop {
-            match self.state.load(Ordering::Relaxed) {
+            let state = self.state.load(Ordering::Relaxed);
+            self.stands.store(state == PAUSED, Ordering::Relaxed);
+            match state {
                 RUNNING => return Ok(()),
                 PAUSED => self.changed.wait(&mut gate),
                 _ => return Err(Error::new(Kind::Cancelled, "compaction job was cancelled")),

@@ -214,10 +214,10 @@ fn a_paused_job_waits_and_goes_on() {
     let (mut world, spec) = world();
     let control = Arc::new(World::control());
     control.pause();
-    assert!(control.is_paused());
+    assert!(control.is_paused() && !control.is_held(), "it has not begun");
     let result = std::thread::scope(|scope| {
         let job = scope.spawn(|| world.compactor.run(&spec, &control));
-        for _ in 0..100 {
+        while !control.is_held() {
             std::thread::yield_now();
         }
         assert_eq!(control.work().blocks_decoded, 0, "nothing happens while it is paused");
@@ -226,6 +226,8 @@ fn a_paused_job_waits_and_goes_on() {
         job.join().unwrap().unwrap()
     });
     assert_eq!(control.work(), result.work);
+    control.pause();
+    assert!(!control.is_held(), "it has ended");
     world.publish(&result);
     world.check_content();
 }

@@ -96,9 +96,9 @@ impl Schedule {
         self.paused
     }
 
-    /// Whether some work was paused on the way.
+    /// Whether some work stands still because it was paused on the way. What has no block left to stop at goes on to its end.
     pub(crate) fn holds_paused_work(&self) -> bool {
-        self.running.iter().any(|running| running.control.is_paused())
+        self.running.iter().any(|running| running.control.is_held())
     }
 
     /// The number of the newest piece of work.

@@ -5,11 +5,12 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 
 use support::gate::GateDisk;
 use support::{get, open, small_options, until};
-use terrane_base::{Batch, Kind};
+use terrane_base::{Batch, CompactionFilter, FilterDecision, Kind};
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::{Bounds, Engine, Table};
 
@@ -47,19 +48,44 @@ fn assert_whole(engine: &Arc<Engine>, table: &Table) {
     assert!(engine.check(&mut |_, _| ()).unwrap().findings.is_empty());
 }
 
+/// Keeps a compaction at the first row until the test has met it twice: every block is still before it.
+#[derive(Debug)]
+struct AtFirstRow {
+    meets: Barrier,
+    was_shown: AtomicBool,
+}
+
+impl CompactionFilter for AtFirstRow {
+    fn name(&self) -> &str {
+        "at first row"
+    }
+
+    fn filter(&self, _key: &[u8], _value: &[u8]) -> FilterDecision {
+        if !self.was_shown.swap(true, Ordering::Relaxed) {
+            self.meets.wait();
+            self.meets.wait();
+        }
+        FilterDecision::Keep
+    }
+
+    fn sees_all(&self) -> bool {
+        true
+    }
+}
+
 #[test]
 fn work_that_a_pause_caught_is_reported_instead_of_waited_for() {
-    let disk = GateDisk::new(MemDisk::new());
-    let engine = open(disk.clone(), &small_options()).unwrap();
+    let engine = open(MemDisk::new(), &small_options()).unwrap();
     let table = with_two_runs(&engine);
-    disk.still(|_| {
-        engine.set_background_paused(false);
-        until("a compaction", || is_compacting(&engine));
-        engine.set_background_paused(true);
-        let error = engine.compact_level(&table, 0).unwrap_err();
-        assert_eq!(error.kind(), Kind::Invalid, "{error}");
-        assert!(error.to_string().contains("paused on the way"), "{error}");
-    });
+    let at_first_row = Arc::new(AtFirstRow { meets: Barrier::new(2), was_shown: AtomicBool::new(false) });
+    table.set_compaction_filter(Some(at_first_row.clone()));
+    engine.set_background_paused(false);
+    at_first_row.meets.wait();
+    engine.set_background_paused(true);
+    at_first_row.meets.wait();
+    let error = engine.compact_level(&table, 0).unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid, "{error}");
+    assert!(error.to_string().contains("paused on the way"), "{error}");
     engine.set_background_paused(false);
     engine.compact_level(&table, 0).unwrap();
     assert_whole(&engine, &table);
