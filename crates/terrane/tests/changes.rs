@@ -139,6 +139,7 @@ fn batches_are_told_whole_and_in_order() {
             db.flush().unwrap();
         }
     }
+    db.wait_until_quiescent().unwrap();
     assert!(db.shape().history_segments > 0, "{}", db.shape());
     for from in (1..=ends[400]).step_by(37) {
         let mut changes = db.changes(SeqNo(from)).unwrap();
@@ -161,6 +162,7 @@ fn what_is_flushed_is_gone_without_history() {
     let db = Db::open_with(dir.path(), &options(None)).unwrap();
     fill(&db, 300);
     db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
     db.put(b"later", b"v").unwrap();
     let gone = db.changes(SeqNo(1)).unwrap_err();
     assert_eq!(gone.kind(), Kind::Gone);

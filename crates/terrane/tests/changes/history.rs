@@ -1,4 +1,5 @@
-//! History: its rule, its end, and damage in it.
+//! History: its rule, its end, and damage in it. Segments become history, and are given back, after the flush
+//! has answered: whoever looks for that waits until nothing is left to do.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ fn history_is_bounded_and_survives_reopening() {
     let db = Db::open_with(dir.path(), &options(Some("512KiB"))).unwrap();
     fill(&db, 3000);
     db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
     let oldest = db.changes(SeqNo(1)).unwrap_err().oldest().unwrap();
     let stats = db.stats();
     assert!(stats.history_bytes <= 512 << 10 && stats.history_segments >= 6, "{stats:?}");
@@ -70,6 +72,7 @@ fn history_that_is_too_old_goes() {
     let db = Db::open_in(dir.path(), &options, env).unwrap();
     fill(&db, 300);
     db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
     assert!(db.stats().history_segments > 0);
     clock.1.fetch_add(1800, Ordering::Relaxed);
     db.wait_until_quiescent().unwrap();
@@ -128,6 +131,7 @@ fn a_journal_that_was_off_ends_history() {
     let db = Db::open_with(dir.path(), &options(Some("4MiB"))).unwrap();
     fill(&db, 300);
     db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
     assert!(db.stats().history_segments > 0);
     db.close().unwrap();
     let kept = segments(dir.path());
@@ -160,6 +164,7 @@ fn damage_in_history_is_named() {
     let db = Db::open_with(dir.path(), &options(Some("4MiB"))).unwrap();
     fill(&db, 300);
     db.flush().unwrap();
+    db.wait_until_quiescent().unwrap();
     db.close().unwrap();
     let file = segments(dir.path()).remove(1);
     let mut bytes = std::fs::read(&file).unwrap();
