@@ -105,6 +105,8 @@ fn what_has_expired_is_gone_for_every_read() {
             "bottom" => db.compact_range(table, ..).unwrap(),
             _ => {}
         }
+        // A merge by itself, while the clock is ahead, would drop what is seen again when that is set back.
+        db.pause_background();
         let snapshot = db.snapshot();
         assert_eq!(table.get(b"c").unwrap().as_deref(), Some(&b"two seconds"[..]));
         assert_eq!(table.get(b"d").unwrap().as_deref(), Some(&b""[..]));
@@ -129,6 +131,7 @@ fn what_has_expired_is_gone_for_every_read() {
         assert_eq!(seen(table, &KEYS), [true; 4]);
         world.hand.move_on(5000);
         drop(snapshot);
+        db.resume_background();
         db.compact_range(table, ..).unwrap();
         assert_eq!(entries(&db), 1, "in {place}");
         assert!(place == "memory" || db.stats().entries_expired >= 3);
@@ -288,7 +291,13 @@ fn the_space_of_what_has_expired_comes_back_by_itself() {
         world.hand.move_on(130_000);
         db.wait_until_quiescent().unwrap();
         if is_on {
-            assert!(live(&db) < full / 4, "{} of {full} bytes are left", live(&db));
+            // As soon as no reader of the process that was there is left, those of the other tests as well.
+            let is_back = |_| {
+                assert!(!table.contains(b"nothing").unwrap());
+                world.hand.sleep(Duration::from_millis(1));
+                live(&db) < full / 4
+            };
+            assert!((0..100_000).any(is_back), "{} of {full} bytes are left", live(&db));
             assert_eq!(entries(&db), 200);
         } else {
             assert_eq!(entries(&db), 20_000);
