@@ -7,7 +7,19 @@ mod support;
 
 use support::{Dice, Script, open};
 use terrane::cores::{Answer, Cores, Session, Ticket};
-use terrane::{Batch, Kind, Sync, TableOptions};
+use terrane::{Batch, Env, Kind, Sync, TableOptions};
+
+/// What each core has served when it is so much together: a request is counted just after its answer was given.
+fn served(cores: &Cores, together: u64) -> Vec<u64> {
+    let clock = Env::real().clock;
+    for _ in 0..20_000 {
+        if cores.served().iter().sum::<u64>() >= together {
+            break;
+        }
+        clock.sleep(std::time::Duration::from_millis(1));
+    }
+    cores.served()
+}
 
 #[test]
 fn a_session_reads_its_own_writes() {
@@ -51,7 +63,7 @@ fn sessions_beside_each_other_keep_to_their_own_order() {
             });
         }
     });
-    assert_eq!(cores.served().iter().sum::<u64>(), 4 * 500 * 2);
+    assert_eq!(served(&cores, 4 * 500 * 2).iter().sum::<u64>(), 4 * 500 * 2);
 }
 
 #[test]
@@ -83,7 +95,8 @@ fn a_session_that_writes_much_holds_up_no_other() {
     let value = [7; 4100];
     while busy.put(db.default_table(), b"busy", &value, Sync::No).is_ok() {}
     other.put(db.default_table(), b"other", &value, Sync::No).unwrap();
-    // What became visible until the put was seen counts for nobody, however late this thread looks.
+    // What became visible until the put was seen counts for nobody, however late this thread hands over and looks.
+    other.flush();
     let before = db.snapshot().seq().0;
     let mut written = Vec::new();
     other.wait(&mut |_, answer| {
@@ -135,7 +148,7 @@ fn hot_partitions_are_read_by_every_core() {
     script.run(6000);
     script.settle();
     script.compare();
-    let before = cores.served();
+    let before = served(&cores, 12_000);
     let mut session = cores.session().unwrap();
     for number in 0..4000 {
         session.get(&tables[0], b"key07").unwrap();
@@ -143,7 +156,8 @@ fn hot_partitions_are_read_by_every_core() {
             session.finish(&mut |_, answer| assert!(answer.is_ok()));
         }
     }
-    let served: Vec<_> = cores.served().iter().zip(before).map(|(after, before)| after - before).collect();
+    let served = served(&cores, before.iter().sum::<u64>() + 4000);
+    let served: Vec<_> = served.iter().zip(before).map(|(after, before)| after - before).collect();
     assert_eq!(served.iter().sum::<u64>(), 4000);
     assert!(served[0] > 1000, "the core that owns nothing hot reads, too: {served:?}");
     for number in 0..20_000u64 {
@@ -168,7 +182,7 @@ fn without_spreading_a_hot_partition_stays_where_it_is() {
         }
         session.finish(&mut |_, answer| assert!(answer.is_ok()));
     }
-    assert_eq!(cores.served(), [10_000, 0]);
+    assert_eq!(served(&cores, 10_000), [10_000, 0]);
 }
 
 #[test]

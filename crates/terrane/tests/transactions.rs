@@ -121,8 +121,11 @@ fn plain_writes_are_seen_and_wait() {
     let mut owner = db.transaction(&pessimistic(Duration::ZERO)).unwrap();
     owner.put(table, b"k", b"owner").unwrap();
     assert_eq!(db.put(b"k", b"too early").unwrap_err().kind(), Kind::TimedOut);
+    // It waits as long as the owner takes; by itself a plain write gives up after a second.
+    let mut batch = Batch::new();
+    batch.put(table, b"k", b"plain").unwrap();
     std::thread::scope(|scope| {
-        let plain = scope.spawn(|| db.put(b"k", b"plain"));
+        let plain = scope.spawn(|| db.write_with_deadline(&batch, Sync::No, Duration::MAX));
         owner.commit(Sync::No).unwrap();
         plain.join().unwrap().unwrap();
     });
@@ -171,8 +174,10 @@ fn a_delete_of_a_range_waits_for_locks_in_it() {
     assert_eq!(refused.kind(), Kind::TimedOut, "{refused}");
     assert!(refused.message().contains("locked by transaction"), "{refused}");
     table.delete_range(b"l", b"z").unwrap();
+    let mut batch = Batch::new();
+    batch.delete_range(table, b"a", b"z").unwrap();
     std::thread::scope(|scope| {
-        let deletes = scope.spawn(|| table.delete_range(b"a", b"z"));
+        let deletes = scope.spawn(|| db.write_with_deadline(&batch, Sync::No, Duration::MAX));
         running.commit(Sync::No).unwrap();
         deletes.join().unwrap().unwrap();
     });
