@@ -45,6 +45,7 @@ pub(crate) fn main() -> Result<()> {
     // Once the background works there is room again.
     db.resume_background();
     db.flush()?;
+    db.wait_until_quiescent()?;
     assert_eq!(serve(&db, b"later", b"value")?, Answer::Done);
     db.close()
 }
