@@ -132,7 +132,7 @@ static void with_time_to_live(rocksdb_options_t* options, const char* path) {
   CHECK_OK(error);
   put(db, "k", "v");
   CHECK_GET(db, reading, "k", "v");
-  rocksdb_column_family_handle_t* cf = rocksdb_create_column_family_with_ttl(db, options, "short", 60, &error);
+  rocksdb_column_family_handle_t* cf = rocksdb_create_column_family_with_ttl(db, options, "short", 1800, &error);
   CHECK_OK(error);
   put_cf(db, cf, "k", "v");
   CHECK_GET_CF(db, reading, cf, "k", "v");

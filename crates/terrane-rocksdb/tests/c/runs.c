@@ -53,14 +53,6 @@ static int rows(rocksdb_t* db, rocksdb_readoptions_t* reading) {
   return count;
 }
 
-static void wait_for_compactions(rocksdb_t* db) {
-  char* error = NULL;
-  rocksdb_wait_for_compact_options_t* waiting = rocksdb_wait_for_compact_options_create();
-  rocksdb_wait_for_compact(db, waiting, &error);
-  CHECK_OK(error);
-  rocksdb_wait_for_compact_options_destroy(waiting);
-}
-
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   char path[1024];
