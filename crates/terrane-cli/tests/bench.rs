@@ -216,7 +216,7 @@ fn results_that_have_nothing_in_common_or_lack_cells_are_told_apart_from_equal_o
 
 /// A run that is in the step after the load, with its result in `NAME.json`.
 fn reading(shell: &Shell, name: &str) -> Child {
-    let line = format!("bench --workloads load,readrandom --keys 2000 --seconds 30 --json {name}.json");
+    let line = format!("bench --workloads load,readrandom --keys 2000 --seconds 600 --json {name}.json");
     let mut child = shell.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let result = shell.path(&format!("{name}.json"));
     // The load is one line after the header; then the long read begins.
