@@ -82,14 +82,15 @@ impl Filtering {
         let shown = as_rocksdb(batch)?;
         let mut new = WriteBatch::empty();
         let mut is_changed: c_uchar = 0;
-        let file = batch.file();
+        // As RocksDB's: with a zero behind it, so that it can be printed as it is.
+        let file = CString::new(batch.file()).unwrap_or_default();
         // SAFETY: the user's function, with the user's pointer, and objects and bytes that are there during the call.
         let answer = unsafe {
             found(
                 self.filter.state.pointer(),
                 batch.segment().0,
-                file.as_ptr().cast(),
-                file.len(),
+                file.as_ptr(),
+                file.count_bytes(),
                 &raw const shown,
                 &raw mut new,
                 &raw mut is_changed,

@@ -33,6 +33,7 @@ static int found(void* arg, unsigned long long log, const char* file, size_t len
                  const rocksdb_writebatch_t* batch, rocksdb_writebatch_t* new_batch, unsigned char* changed) {
   State* state = arg;
   CHECK(log >= state->log && len > 0 && memchr(file, '/', len) != NULL);
+  CHECK(strlen(file) == len);
   CHECK(rocksdb_writebatch_count((rocksdb_writebatch_t*)batch) == 2);
   CHECK(rocksdb_writebatch_count(new_batch) == 0 && *changed == 0);
   if (state->calls++ != state->at) return rocksdb_wal_filter_continue_processing;
