@@ -32,14 +32,18 @@ fn named(table: &Table, names: &[Text<'_>]) -> Result<Vec<ExtentInfo>> {
 /// Merges what lies between the first and the last key of the files; returns what is there then.
 fn compact(database: &Database, family: &Family, inputs: &[ExtentInfo]) -> Result<Vec<ExtentInfo>> {
     database.refuse_if_manual_disabled()?;
-    let first = inputs.iter().map(|extent| extent.smallest.as_slice()).min();
-    let last = inputs.iter().map(|extent| extent.largest.as_slice()).max();
+    let order = &family.order;
+    let first = inputs.iter().map(|extent| extent.smallest.as_slice()).min_by(|a, b| order.cmp(a, b));
+    let last = inputs.iter().map(|extent| extent.largest.as_slice()).max_by(|a, b| order.cmp(a, b));
     let (Some(first), Some(last)) = (first, last) else {
         return Err(Failure::invalid("no files are named"));
     };
     database.compact_range(&family.table, (Bound::Included(first), Bound::Included(last)))?;
     let extents = family.table.extents()?.into_iter();
-    Ok(extents.filter(|extent| *extent.largest >= *first && *extent.smallest <= *last).collect())
+    let is_within = |extent: &ExtentInfo| {
+        order.cmp(&extent.largest, first).is_ge() && order.cmp(&extent.smallest, last).is_le()
+    };
+    Ok(extents.filter(is_within).collect())
 }
 
 /// What the compaction did, as far as it can be seen from outside.

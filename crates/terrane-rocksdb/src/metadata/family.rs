@@ -44,8 +44,7 @@ impl FamilyMetadata {
         for extent in extents {
             let level = levels.told(extent.summary.level.into());
             let is_wanted = options.level < 0 || options.level == level as i32;
-            let is_within = options.start.as_ref().is_none_or(|start| *extent.largest >= *start.bytes())
-                && options.end.as_ref().is_none_or(|end| *extent.smallest <= *end.bytes());
+            let is_within = options.is_within(&family.order, (&extent.smallest, &extent.largest));
             if level >= files.len() {
                 files.resize(level + 1, Vec::new());
             }

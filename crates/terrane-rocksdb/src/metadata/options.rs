@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 
 use crate::border::{Bytes, Out};
+use crate::order::Order;
 use crate::values::{Words, lent};
 
 /// Which files are wanted; by default all.
@@ -17,6 +18,14 @@ pub(crate) struct MetadataOptions {
 impl Default for MetadataOptions {
     fn default() -> Self {
         MetadataOptions { start: None, end: None, level: -1 }
+    }
+}
+
+impl MetadataOptions {
+    /// Whether a file with these ends has keys of the range.
+    pub(super) fn is_within(&self, order: &Order, (smallest, largest): (&[u8], &[u8])) -> bool {
+        self.start.as_ref().is_none_or(|start| order.cmp(largest, start.bytes()).is_ge())
+            && self.end.as_ref().is_none_or(|end| order.cmp(smallest, end.bytes()).is_le())
     }
 }
 

@@ -121,6 +121,93 @@ static void ranges(rocksdb_t* db, rocksdb_column_family_handle_t* own, rocksdb_w
   CHECK_OK(error);
 }
 
+/* A file of rows, in the order of the comparator. */
+static void ingest(rocksdb_t* db, rocksdb_column_family_handle_t* family, rocksdb_comparator_t* comparator,
+                   const char* file, const char* const* keys, int count) {
+  char* error = NULL;
+  rocksdb_envoptions_t* env = rocksdb_envoptions_create();
+  rocksdb_options_t* plain = rocksdb_options_create();
+  rocksdb_sstfilewriter_t* writer = rocksdb_sstfilewriter_create_with_comparator(env, plain, comparator);
+  rocksdb_sstfilewriter_open(writer, file, &error);
+  CHECK_OK(error);
+  for (int i = 0; i < count; i++) {
+    rocksdb_sstfilewriter_put(writer, keys[i], strlen(keys[i]), "f", 1, &error);
+    CHECK_OK(error);
+  }
+  rocksdb_sstfilewriter_finish(writer, &error);
+  CHECK_OK(error);
+  rocksdb_sstfilewriter_destroy(writer);
+  rocksdb_ingestexternalfileoptions_t* how = rocksdb_ingestexternalfileoptions_create();
+  rocksdb_ingest_external_file_cf(db, family, &file, 1, how, &error);
+  CHECK_OK(error);
+  rocksdb_ingestexternalfileoptions_destroy(how);
+  rocksdb_options_destroy(plain);
+  rocksdb_envoptions_destroy(env);
+}
+
+static size_t files_between(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* start,
+                            const char* end) {
+  rocksdb_column_family_metadata_options_t* options = rocksdb_column_family_metadata_options_create();
+  rocksdb_column_family_metadata_options_set_start_key(options, start, start == NULL ? 0 : strlen(start));
+  rocksdb_column_family_metadata_options_set_end_key(options, end, end == NULL ? 0 : strlen(end));
+  rocksdb_column_family_metadata_t* found =
+      rocksdb_get_column_family_metadata_cf_with_options(db, family, options);
+  const size_t count = rocksdb_column_family_metadata_get_file_count(found);
+  rocksdb_column_family_metadata_destroy(found);
+  rocksdb_column_family_metadata_options_destroy(options);
+  return count;
+}
+
+/* Files that are chosen by a range, and compacted by their names: the first has the greater keys by bytes. */
+static void named_files(rocksdb_t* db, const rocksdb_options_t* options, rocksdb_comparator_t* comparator,
+                        const char* directory) {
+  char *error = NULL, **outputs = NULL;
+  rocksdb_writeoptions_t* writing = rocksdb_writeoptions_create();
+  rocksdb_readoptions_t* reading = rocksdb_readoptions_create();
+  rocksdb_column_family_handle_t* family = rocksdb_create_column_family(db, options, "files", &error);
+  CHECK_OK(error);
+  const char* const keys[] = {"z", "y", "n", "m", "a"};
+  char *first = path_in(directory, "first.sst"), *last = path_in(directory, "last.sst");
+  ingest(db, family, comparator, first, keys, 3);
+  ingest(db, family, comparator, last, keys + 3, 2);
+  CHECK(files_between(db, family, NULL, NULL) == 2 && files_between(db, family, "z", "a") == 2);
+  CHECK(files_between(db, family, "o", "b") == 2 && files_between(db, family, "y", "n") == 1);
+  CHECK(files_between(db, family, "m", NULL) == 1 && files_between(db, family, NULL, "o") == 1);
+  CHECK(files_between(db, family, "aa", NULL) == 0 && files_between(db, family, NULL, "") == 0);
+
+  rocksdb_delete_cf(db, writing, family, "y", 1, &error);
+  CHECK_OK(error);
+  const rocksdb_livefiles_t* live = rocksdb_livefiles(db);
+  const char* names[2];
+  int named = 0;
+  for (int i = 0; i < rocksdb_livefiles_count(live); i++) {
+    if (strcmp(rocksdb_livefiles_column_family_name(live, i), "files") != 0) continue;
+    CHECK(named < 2);
+    names[named++] = rocksdb_livefiles_name(live, i);
+  }
+  CHECK(named == 2);
+  size_t count = 0;
+  rocksdb_compaction_options_t* how = rocksdb_compaction_options_create();
+  rocksdb_compactionjobinfo_t* info = rocksdb_compactionjobinfo_create();
+  rocksdb_compact_files_cf(db, family, how, names, 2, 6, -1, &outputs, &count, info, &error);
+  CHECK_OK(error);
+  CHECK(count > 0 && rocksdb_compactionjobinfo_output_files_count(info) == count);
+  CHECK(rocksdb_compactionjobinfo_input_records(info) == 5 && rocksdb_compactionjobinfo_output_records(info) == 4);
+  rocksdb_compact_files_output_file_names_destroy(outputs, count);
+  rocksdb_compactionjobinfo_destroy(info);
+  rocksdb_compaction_options_destroy(how);
+  rocksdb_livefiles_destroy(live);
+  const char* const left[] = {"z", "n", "m", "a"};
+  check_rows(db, family, reading, left, 4);
+  rocksdb_drop_column_family(db, family, &error);
+  CHECK_OK(error);
+  rocksdb_column_family_handle_destroy(family);
+  rocksdb_readoptions_destroy(reading);
+  rocksdb_writeoptions_destroy(writing);
+  free(first);
+  free(last);
+}
+
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* error = NULL;
@@ -205,6 +292,7 @@ int main(int count, char** arguments) {
   check_rows(db, own, reading, ingested, 7);
   ranges(db, own, writing, reading);
   check_rows(db, own, reading, ingested, 7);
+  named_files(db, options, comparator, arguments[1]);
   rocksdb_column_family_handle_destroy(own);
   rocksdb_close(db);
 
