@@ -70,6 +70,20 @@ impl RateLimiter {
     }
 }
 
+/// Why a job was cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CancelCause {
+    /// Somebody had the jobs that run given up; they may be begun again.
+    Asked,
+    /// It ran for who asked for the compaction of a range, and such were held back.
+    Held,
+    /// Its table was dropped.
+    Dropped,
+    /// The database closes.
+    Closing,
+}
+
 /// One job's strings, shared between the job and whoever watches it.
 #[derive(Debug)]
 pub struct JobControl {
@@ -78,6 +92,8 @@ pub struct JobControl {
     /// Whether the job stands in [`JobControl::wait`]; changed under `gate`.
     stands: AtomicBool,
     gate: Mutex<()>,
+    /// Set before `state` says so.
+    cancelled: OnceLock<CancelCause>,
     changed: Condvar,
     clock: Arc<dyn Clock>,
     limiter: Option<Arc<RateLimiter>>,
@@ -138,6 +154,7 @@ impl JobControl {
             state: AtomicU8::new(RUNNING),
             stands: AtomicBool::new(false),
             gate: Mutex::new(()),
+            cancelled: OnceLock::new(),
             changed: Condvar::new(),
             clock,
             limiter,
@@ -193,18 +210,24 @@ impl JobControl {
 
     /// Holds the job at its next block until [`JobControl::resume`]. No effect once cancelled.
     pub fn pause(&self) {
-        self.turn(RUNNING, PAUSED);
+        self.turn(PAUSED, |state| state == RUNNING);
     }
 
     /// Lets a paused job go on.
     pub fn resume(&self) {
-        self.turn(PAUSED, RUNNING);
+        self.turn(RUNNING, |state| state == PAUSED);
     }
 
-    /// Ends the job at its next block with an error of kind `Cancelled`; it gives back what it wrote.
-    pub fn cancel(&self) {
-        self.turn(RUNNING, CANCELLED);
-        self.turn(PAUSED, CANCELLED);
+    /// Ends the job at its next block with an error of kind `Cancelled`; it gives back what it wrote. The first cause is kept.
+    pub fn cancel(&self, cause: CancelCause) {
+        let _ = self.cancelled.set(cause);
+        self.turn(CANCELLED, |_| true);
+    }
+
+    /// Why the job is to end, if it is.
+    #[must_use]
+    pub fn cancelled(&self) -> Option<CancelCause> {
+        self.cancelled.get().copied()
     }
 
     /// Whether the job is to stop at its next block.
@@ -256,9 +279,9 @@ impl JobControl {
         self.work.store(work);
     }
 
-    fn turn(&self, from: u8, to: u8) {
+    fn turn(&self, to: u8, from: impl FnOnce(u8) -> bool) {
         let _gate = self.gate.lock();
-        if self.state.load(Ordering::Relaxed) == from {
+        if from(self.state.load(Ordering::Relaxed)) {
             self.state.store(to, Ordering::Relaxed);
             self.changed.notify_all();
         }

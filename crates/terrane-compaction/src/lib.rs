@@ -25,7 +25,7 @@ pub mod versions;
 pub use adapt::{Counted, Load, Mode};
 pub use claims::{Claim, ClaimId, Claims};
 pub use compactor::{Compactor, ExtentSource, LocalCompactor};
-pub use control::{JobControl, RateLimiter};
+pub use control::{CancelCause, JobControl, RateLimiter};
 pub use job::{Input, JobKind, JobResult, JobSpec, OutputSettings, Removed, Work};
 pub use limits::Limits;
 pub use pick::{

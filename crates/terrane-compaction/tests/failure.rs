@@ -12,7 +12,7 @@ use support::{Row, RowCursor, World};
 use terrane_base::env::{Clock, Env};
 use terrane_base::{ExtentId, Kind, Result};
 use terrane_compaction::{
-    Claims, Compactor, FlushPlan, JobControl, JobSpec, LocalCompactor, RateLimiter, plan_flush,
+    CancelCause, Claims, Compactor, FlushPlan, JobControl, JobSpec, LocalCompactor, RateLimiter, plan_flush,
 };
 use terrane_storage::{Store, StoreUsage};
 
@@ -119,7 +119,7 @@ fn a_cancelled_job_gives_back_what_it_wrote() {
         let control = Arc::new(World::control());
         let string = Arc::clone(&control);
         let compactor = trapped(&world, at_write, move || {
-            string.cancel();
+            string.cancel(CancelCause::Asked);
             Ok(())
         });
         let error = compactor.run(&spec, &control).unwrap_err();
@@ -176,7 +176,7 @@ fn a_flush_that_is_cancelled_can_be_done_again() {
     let control = Arc::new(World::control());
     let string = Arc::clone(&control);
     let compactor = trapped(&world, 1, move || {
-        string.cancel();
+        string.cancel(CancelCause::Asked);
         Ok(())
     });
     let mut cursor = RowCursor::new(more.clone());
@@ -239,11 +239,13 @@ fn a_paused_job_can_be_cancelled() {
     control.pause();
     let error = std::thread::scope(|scope| {
         let job = scope.spawn(|| world.compactor.run(&spec, &control));
-        control.cancel();
+        control.cancel(CancelCause::Held);
+        control.cancel(CancelCause::Closing);
         control.resume();
         job.join().unwrap().unwrap_err()
     });
     assert_eq!(error.kind(), Kind::Cancelled);
+    assert_eq!(control.cancelled(), Some(CancelCause::Held), "the first cause");
     world.check_space();
 }
 

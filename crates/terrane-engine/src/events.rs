@@ -15,7 +15,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use terrane_base::env::{Joiner, Step};
 use terrane_base::{Error, ExtentId, SeqNo};
-use terrane_compaction::JobControl;
+use terrane_compaction::{CancelCause, JobControl};
 
 use crate::checkpoint::Checkpoint;
 use crate::extents::ExtentSummary;
@@ -74,6 +74,8 @@ pub struct JobEnded {
     pub flushed: Option<Flushed>,
     /// Why it did not come to its end; `Cancelled` is no failure.
     pub error: Option<Error>,
+    /// Why it was cancelled, if `error` is of the kind `Cancelled`.
+    pub cancelled: Option<CancelCause>,
 }
 
 /// What a flush brought out of memory.

@@ -124,6 +124,7 @@ pub use shape::{LevelShape, Shape, TableShape};
 pub use snapshot::Snapshot;
 pub use stats::{MetricValue, Sample, Statistics, Stats, TableStatistics, TableStats, metrics};
 pub use table::Table;
+pub use terrane_compaction::CancelCause;
 pub use terrane_table::{ExternalFile, ExternalSummary, ExternalWriter, WriterSettings};
 pub use txn::{Concurrency, Isolation, LockMark, LockMode, ScanId, Transaction, TransactionOptions};
 pub use values::Values;

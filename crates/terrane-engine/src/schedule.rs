@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use terrane_base::env::{Joiner, Spawn, Step};
 use terrane_base::{Error, Kind, Result, TableId};
-use terrane_compaction::{Advance, ClaimId, Claims, Cursors, JobControl};
+use terrane_compaction::{Advance, CancelCause, ClaimId, Claims, Cursors, JobControl};
 
 use crate::adapt::Adaptation;
 use crate::engine::Engine;
@@ -173,7 +173,7 @@ impl Scheduler {
     pub(crate) fn cancel(&self, names: &[&str]) {
         let schedule = self.schedule.lock();
         for running in schedule.running.iter().filter(|running| names.contains(&running.name)) {
-            running.control.cancel();
+            running.control.cancel(CancelCause::Asked);
         }
     }
 
@@ -181,7 +181,7 @@ impl Scheduler {
     pub(crate) fn cancel_table(&self, table: TableId) {
         let mut schedule = self.schedule.lock();
         for running in schedule.running.iter().filter(|running| running.table == Some(table)) {
-            running.control.cancel();
+            running.control.cancel(CancelCause::Dropped);
         }
         schedule.cursors.forget(table);
         schedule.adaptation.forget(table);
@@ -226,7 +226,7 @@ impl Scheduler {
             let mut schedule = self.schedule.lock();
             schedule.closing = true;
             for running in &schedule.running {
-                running.control.cancel();
+                running.control.cancel(CancelCause::Closing);
             }
         }
         self.changed.notify_all();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::{Kind, Result};
-use terrane_compaction::{JobControl, JobSpec};
+use terrane_compaction::{CancelCause, JobControl, JobSpec};
 use tracing::span::EnteredSpan;
 
 use crate::engine::Engine;
@@ -73,6 +73,7 @@ impl Engine {
                     moved: notes.moved,
                     flushed: notes.flushed,
                     error: result.as_ref().err().cloned(),
+                    cancelled: cancelled(work, control, result),
                 })
             });
             self.events.end_flush(watched.job);
@@ -101,6 +102,13 @@ impl Engine {
             });
         }
     }
+}
+
+/// Why it was cancelled, if it was. A drop may be met by what is installed before the control is told of it.
+fn cancelled(work: &Work, control: &JobControl, result: &Result<()>) -> Option<CancelCause> {
+    result.as_ref().err().filter(|error| error.kind() == Kind::Cancelled)?;
+    let is_dropped = || work.on().is_some_and(|table| table.is_dropped());
+    control.cancelled().or_else(|| is_dropped().then_some(CancelCause::Dropped))
 }
 
 /// What is to be merged, if that is known at the beginning.

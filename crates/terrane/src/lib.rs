@@ -144,13 +144,13 @@ pub use terrane_engine::backup::{
     Removed, RestoreOptions, Restored, VerifyReport,
 };
 pub use terrane_engine::{
-    Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents, Estimate,
-    ExtentFilter, ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding, Flushed, IngestOptions,
-    Ingested, Isolation, JobBegan, JobEnded, LevelShape, Listener, LiveReader, Loss, MemtableFrozen,
-    MetricValue, Origin, Progress, RangeEstimate, ReaderKind, RepairReport, ReplayDecision, ReplayFilter,
-    ReplayedBatch, ReplayedChanges, ReplayedTable, Sample, SegmentEntry, Shape, StallBegan, StallCause,
-    StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats, TransactionOptions, Values,
-    WorkFailed, metrics,
+    CancelCause, Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents,
+    Estimate, ExtentFilter, ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding, Flushed,
+    IngestOptions, Ingested, Isolation, JobBegan, JobEnded, LevelShape, Listener, LiveReader, Loss,
+    MemtableFrozen, MetricValue, Origin, Progress, RangeEstimate, ReaderKind, RepairReport, ReplayDecision,
+    ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable, Sample, SegmentEntry, Shape, StallBegan,
+    StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats, TransactionOptions,
+    Values, WorkFailed, metrics,
 };
 pub use transaction::{BareTransaction, BatchIter, IndexedBatch, LockMark, Transaction, TransactionIter};
 pub use value::Value;

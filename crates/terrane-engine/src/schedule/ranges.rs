@@ -1,6 +1,7 @@
 //! Compactions of ranges that are held back: who waits for one is told, what runs for them is cancelled, none begins.
 
 use terrane_base::{Error, Kind, Result, TableId};
+use terrane_compaction::CancelCause;
 
 use super::Schedule;
 use crate::engine::Engine;
@@ -54,7 +55,7 @@ impl Engine {
         schedule.ranges.present += 1;
         schedule.ranges.ever += 1;
         for running in schedule.running.iter().filter(|running| running.is_manual) {
-            running.control.cancel();
+            running.control.cancel(CancelCause::Held);
         }
         drop(schedule);
         self.scheduler.wake();

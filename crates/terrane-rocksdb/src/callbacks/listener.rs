@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use terrane::{
-    ExtentFileInfo, ExtentSummary, JobBegan, JobEnded, Kind, MemtableFrozen, StallBegan, StallCause,
-    StallEnded, WorkFailed,
+    CancelCause, Error, ExtentFileInfo, ExtentSummary, JobBegan, JobEnded, Kind, MemtableFrozen, StallBegan,
+    StallCause, StallEnded, WorkFailed,
 };
 
 use super::{Destructor, State};
@@ -282,7 +282,22 @@ fn name(extent: &ExtentSummary) -> Words {
     extent_name(extent.id).into()
 }
 
-/// What a compaction did, as RocksDB tells it. One that was given up because somebody asked for that is aborted.
+/// How a compaction ended, in RocksDB's words, and whether it was given up because somebody asked for that.
+fn end_of(cancelled: Option<CancelCause>, error: Option<&Error>) -> (Option<Failure>, bool) {
+    match cancelled {
+        Some(CancelCause::Held) => (Some(paused()), true),
+        Some(CancelCause::Asked) => {
+            (Some(Failure::new("Result incomplete", "All compactions aborted")), true)
+        }
+        Some(CancelCause::Dropped) => {
+            let what = "Column family dropped during compaction";
+            (Some(Failure::new("Column family dropped", what)), false)
+        }
+        _ => (error.cloned().map(Failure::from), false),
+    }
+}
+
+/// What a compaction did, as RocksDB tells it.
 fn compaction_info(job: &JobEnded, family: u32, levels: Levels) -> CompactionJobInfo {
     let (from, to) = job.levels.unwrap_or_default();
     let merged = Merged {
@@ -296,13 +311,8 @@ fn compaction_info(job: &JobEnded, family: u32, levels: Levels) -> CompactionJob
         entries: (job.entries_in, job.entries_out),
         bytes: (job.bytes_read, job.bytes_written),
     };
-    let is_cancelled = job.error.as_ref().is_some_and(|error| error.kind() == Kind::Cancelled);
-    CompactionJobInfo {
-        status: if is_cancelled { Some(paused()) } else { job.error.clone().map(Failure::from) },
-        aborted: u8::from(is_cancelled),
-        job_id: job_number(job.id),
-        ..merged.told()
-    }
+    let (status, is_aborted) = end_of(job.cancelled, job.error.as_ref());
+    CompactionJobInfo { status, aborted: u8::from(is_aborted), job_id: job_number(job.id), ..merged.told() }
 }
 
 export! {
@@ -348,5 +358,29 @@ export! {
         if let Some(status) = status {
             status.failure = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compaction_that_was_cancelled_says_why() {
+        let error = Error::new(Kind::Cancelled, "compaction job was cancelled");
+        let ended = |cause| {
+            let (status, is_aborted) = end_of(cause, Some(&error));
+            (status.map_or(String::new(), |status| status.text().to_owned()), is_aborted)
+        };
+        let told = |text: &str, is_aborted| (text.to_owned(), is_aborted);
+        let paused = "Result incomplete: Manual compaction paused";
+        assert_eq!(ended(Some(CancelCause::Held)), told(paused, true));
+        let all = "Result incomplete: All compactions aborted";
+        assert_eq!(ended(Some(CancelCause::Asked)), told(all, true));
+        let dropped = "Column family dropped: Column family dropped during compaction";
+        assert_eq!(ended(Some(CancelCause::Dropped)), told(dropped, false));
+        let closing = "Shutdown in progress: compaction job was cancelled";
+        assert!(ended(Some(CancelCause::Closing)).0.starts_with(closing) && !ended(None).1);
+        assert!(matches!(end_of(None, None), (None, false)));
     }
 }

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include <threads.h>
 #include <unistd.h>
 
 static char path[1024];
@@ -352,6 +353,92 @@ static void manual_compaction_that_runs(void) {
   rocksdb_compactionfilter_destroy(filter);
 }
 
+static atomic_int is_filtering;
+static atomic_int is_dropped;
+
+static unsigned char keep_until_dropped(void* state, int level, const char* key, size_t key_len, const char* value,
+                                        size_t value_len, char** new_value, size_t* new_len,
+                                        unsigned char* changed) {
+  (void)state, (void)level, (void)key, (void)key_len, (void)value, (void)value_len;
+  (void)new_value, (void)new_len, (void)changed;
+  atomic_store(&is_filtering, 1);
+  while (!atomic_load(&is_dropped)) sched_yield();
+  return 0;
+}
+
+static rocksdb_column_family_handle_t* dropped;
+
+static void* compact_dropped(void* db) {
+  rocksdb_compact_range_cf(db, dropped, NULL, 0, NULL, 0);
+  return NULL;
+}
+
+/* How the last compaction ended. */
+typedef struct {
+  atomic_int ended;
+  int aborted;
+  char* error;
+} Ending;
+
+static void note_ending(void* state, rocksdb_t* db, const rocksdb_compactionjobinfo_t* info) {
+  (void)db;
+  Ending* ending = state;
+  ending->aborted = rocksdb_compactionjobinfo_aborted(info);
+  rocksdb_free(ending->error);
+  ending->error = NULL;
+  rocksdb_compactionjobinfo_status(info, &ending->error);
+  atomic_fetch_add(&ending->ended, 1);
+}
+
+/* A compaction whose column family is dropped meanwhile was neither paused nor aborted. */
+static void compaction_of_a_dropped_family(void) {
+  char* error = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_compactionfilter_t* filter = rocksdb_compactionfilter_create(NULL, nothing, keep_until_dropped, name);
+  rocksdb_t* db = rocksdb_open(options, path, &error);
+  CHECK_OK(error);
+  dropped = rocksdb_create_column_family(db, options, "dropped", &error);
+  CHECK_OK(error);
+  rocksdb_put_cf(db, writing, dropped, "key", 3, "value", 5, &error);
+  CHECK_OK(error);
+  rocksdb_compact_range_cf(db, dropped, NULL, 0, NULL, 0);
+  rocksdb_column_family_handle_destroy(dropped);
+  rocksdb_close(db);
+
+  rocksdb_options_set_compaction_filter(options, filter);
+  Ending ending = {0};
+  rocksdb_options_add_eventlistener(
+      options, rocksdb_eventlistener_create(&ending, nothing, NULL, NULL, NULL, note_ending, NULL, NULL, NULL, NULL,
+                                            NULL, NULL));
+  const char* const names[] = {"default", "dropped"};
+  const rocksdb_options_t* both[] = {options, options};
+  rocksdb_column_family_handle_t* handles[2];
+  db = rocksdb_open_column_families(options, path, 2, names, both, handles, &error);
+  CHECK_OK(error);
+  dropped = handles[1];
+  pthread_t other;
+  CHECK(pthread_create(&other, NULL, compact_dropped, db) == 0);
+  while (!atomic_load(&is_filtering)) sched_yield();
+  rocksdb_drop_column_family(db, dropped, &error);
+  CHECK_OK(error);
+  atomic_store(&is_dropped, 1);
+  CHECK(pthread_join(other, NULL) == 0);
+  /* Two minutes: nobody waits for a compaction of what is gone. */
+  for (int rounds = 0; atomic_load(&ending.ended) == 0; rounds++) {
+    CHECK(rounds < 12000);
+    thrd_sleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+  }
+  rocksdb_column_family_handle_destroy(handles[0]);
+  rocksdb_column_family_handle_destroy(dropped);
+  rocksdb_close(db);
+  CHECK(atomic_load(&ending.ended) == 1 && ending.aborted == 0);
+  CHECK_ERROR(ending.error, "Column family dropped: ");
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_OK(error);
+  rocksdb_options_destroy(options);
+  rocksdb_compactionfilter_destroy(filter);
+}
+
 static void manual_compactions(void) {
   char* error = NULL;
   rocksdb_options_t* options = creating();
@@ -460,6 +547,7 @@ int main(int argc, char** argv) {
   cache_use();
   manual_compactions();
   manual_compaction_that_runs();
+  compaction_of_a_dropped_family();
   tailing();
   kept_objects();
   options_files();
