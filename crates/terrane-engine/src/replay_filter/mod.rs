@@ -79,14 +79,14 @@ impl<'b> ReplayedBatch<'b> {
         self.first_seq
     }
 
-    /// Numbers that it takes: a batch in its place has at most as many changes.
+    /// Numbers that it takes, those of the engine's own records in it included.
     #[must_use]
     pub fn record_count(&self) -> u32 {
         self.record_count
     }
 
     /// Its changes, in their order, with keys as users know them. A part of them may be in the levels of their tables
-    /// already, and is not replayed there.
+    /// already, and is not replayed there. A batch in its place has at most as many.
     #[must_use]
     pub fn changes(&self) -> &'b [Change<'b>] {
         self.changes

@@ -128,14 +128,11 @@ impl Filtering {
             )));
         }
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = kept(new, &known, batch.changes().len())?;
         let mut changes = ReplayedChanges::new();
-        for change in new.changes() {
-            let (id, change) = change?;
-            let is_known = known.contains(&id);
+        for (id, change) in kept {
             match change {
-                // Of no column family.
                 Change::LogData(data) => changes.log_data(data)?,
-                _ if !is_known => {}
                 Change::Put(key, value) => match expiry_of(batch, id, key) {
                     Some(until) => changes.put_until(id, key, value, until)?,
                     None => changes.put(id, key, value)?,
@@ -143,13 +140,36 @@ impl Filtering {
                 Change::Delete(key) => changes.delete(id, key)?,
                 Change::SingleDelete(key) => changes.single_delete(id, key)?,
                 Change::Merge(key, operand) => changes.merge(id, key, operand)?,
-                // RocksDB takes a range that is empty, and it deletes nothing.
-                Change::RangeDelete(start, end) if start == end => {}
                 Change::RangeDelete(start, end) => changes.delete_range(id, start, end)?,
             }
         }
         Ok(changes)
     }
+}
+
+/// What is replayed of a user's batch in the place of one of so many changes: neither changes of column families that are not known,
+/// nor ranges that are empty, which RocksDB takes, and they delete nothing. RocksDB does not count blobs, but here each takes a
+/// number: the last ones, for which none is left, are left out.
+fn kept<'b>(new: &'b WriteBatch, known: &[u32], count: usize) -> Result<Vec<(u32, Change<'b>)>> {
+    let does_something = |(id, change): &(u32, Change<'_>)| match change {
+        // Of no column family.
+        Change::LogData(_) => true,
+        Change::RangeDelete(start, end) if start == end => false,
+        _ => known.contains(id),
+    };
+    let mut kept = new.changes().collect::<Result<Vec<_>>>()?;
+    kept.retain(does_something);
+    let is_blob = |(_, change): &(u32, Change<'_>)| matches!(change, Change::LogData(_));
+    let mut left = count.saturating_sub(kept.iter().filter(|change| !is_blob(change)).count());
+    kept.retain(|change| {
+        if !is_blob(change) {
+            return true;
+        }
+        let has_number = left > 0;
+        left = left.saturating_sub(1);
+        has_number
+    });
+    Ok(kept)
 }
 
 /// Until when what a batch puts under a key lives, if not for ever: what takes its place lives as long.
