@@ -174,6 +174,15 @@ impl ReplayedChanges {
         self.0.merge(TableId(table), key, operand, Moment::NEVER)
     }
 
+    /// Gives the merge operator of the table an operand that is as if it had never been from `expires_at` on, in milliseconds since
+    /// 1970.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn merge_until(&mut self, table: u32, key: &[u8], operand: &[u8], expires_at: u64) -> Result<()> {
+        self.0.merge(TableId(table), key, operand, Moment(expires_at))
+    }
+
     /// Removes every key from `start` to before `end`. Which of them comes first is looked at when the batch is replayed: its table
     /// says so.
     ///

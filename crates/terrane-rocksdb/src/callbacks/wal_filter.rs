@@ -1,5 +1,6 @@
 //! Filters of the log: the user says of each batch that an opening replays what becomes of it.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_uchar, c_ulonglong, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,18 +59,28 @@ pub(crate) struct WalFilter {
     pub(crate) filter: Arc<LogFilter>,
 }
 
+/// A column family that the log has changes of.
+struct Known {
+    id: u32,
+    /// Until when what is written now lives, if not for ever.
+    until: Option<u64>,
+}
+
 /// A filter during one opening.
 pub(crate) struct Filtering {
     filter: Arc<LogFilter>,
+    /// Seconds that what is written lives, by the names of the column families where it does not for ever.
+    ttls: BTreeMap<String, u32>,
     /// The column families that there are.
-    known: Mutex<Vec<u32>>,
+    known: Mutex<Vec<Known>>,
     /// What the user's answer has done wrong.
     failure: Mutex<Option<Failure>>,
 }
 
 impl Filtering {
-    pub(crate) fn new(filter: Arc<LogFilter>) -> Filtering {
-        Filtering { filter, known: Mutex::default(), failure: Mutex::default() }
+    /// A filter, and the times to live, in seconds, that column families are opened with.
+    pub(crate) fn new(filter: Arc<LogFilter>, ttls: BTreeMap<String, u32>) -> Filtering {
+        Filtering { filter, ttls, known: Mutex::default(), failure: Mutex::default() }
     }
 
     /// What RocksDB says of an answer for which the opening failed with `failure`.
@@ -129,17 +140,26 @@ impl Filtering {
         }
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = kept(new, &known, batch.changes().len())?;
+        let expiries = expiries(batch);
+        // What takes the place of a value or operand lives as long, all else as what is written now.
+        let until = |id: u32, key: &[u8]| match expiries.get(&(id, key)) {
+            Some(until) => *until,
+            None => known.iter().find(|known| known.id == id)?.until,
+        };
         let mut changes = ReplayedChanges::new();
         for (id, change) in kept {
             match change {
                 Change::LogData(data) => changes.log_data(data)?,
-                Change::Put(key, value) => match expiry_of(batch, id, key) {
+                Change::Put(key, value) => match until(id, key) {
                     Some(until) => changes.put_until(id, key, value, until)?,
                     None => changes.put(id, key, value)?,
                 },
                 Change::Delete(key) => changes.delete(id, key)?,
                 Change::SingleDelete(key) => changes.single_delete(id, key)?,
-                Change::Merge(key, operand) => changes.merge(id, key, operand)?,
+                Change::Merge(key, operand) => match until(id, key) {
+                    Some(until) => changes.merge_until(id, key, operand, until)?,
+                    None => changes.merge(id, key, operand)?,
+                },
                 Change::RangeDelete(start, end) => changes.delete_range(id, start, end)?,
             }
         }
@@ -150,12 +170,12 @@ impl Filtering {
 /// What is replayed of a user's batch in the place of one of so many changes: neither changes of column families that are not known,
 /// nor ranges that are empty, which RocksDB takes, and they delete nothing. RocksDB does not count blobs, but here each takes a
 /// number: the last ones, for which none is left, are left out.
-fn kept<'b>(new: &'b WriteBatch, known: &[u32], count: usize) -> Result<Vec<(u32, Change<'b>)>> {
+fn kept<'b>(new: &'b WriteBatch, known: &[Known], count: usize) -> Result<Vec<(u32, Change<'b>)>> {
     let does_something = |(id, change): &(u32, Change<'_>)| match change {
         // Of no column family.
         Change::LogData(_) => true,
         Change::RangeDelete(start, end) if start == end => false,
-        _ => known.contains(id),
+        _ => known.iter().any(|known| known.id == *id),
     };
     let mut kept = new.changes().collect::<Result<Vec<_>>>()?;
     kept.retain(does_something);
@@ -172,13 +192,15 @@ fn kept<'b>(new: &'b WriteBatch, known: &[u32], count: usize) -> Result<Vec<(u32
     Ok(kept)
 }
 
-/// Until when what a batch puts under a key lives, if not for ever: what takes its place lives as long.
-fn expiry_of(batch: &ReplayedBatch<'_>, id: u32, key: &[u8]) -> Option<u64> {
-    let puts = batch.changes().iter().filter(|change| change.table_id == id);
-    puts.rev().find_map(|change| match change.kind {
-        ChangeKind::Put { key: put, .. } if put == key => change.expires_at,
+/// Until when the last value or operand of a batch under each of its keys lives, if not for ever.
+fn expiries<'b>(batch: &ReplayedBatch<'b>) -> BTreeMap<(u32, &'b [u8]), Option<u64>> {
+    let written = batch.changes().iter().filter_map(|change| match change.kind {
+        ChangeKind::Put { key, .. } | ChangeKind::Merge { key, .. } => {
+            Some(((change.table_id, key), change.expires_at))
+        }
         _ => None,
-    })
+    });
+    written.collect()
 }
 
 /// A batch as RocksDB lays it out.
@@ -230,7 +252,11 @@ impl ReplayFilter for Filtering {
                 );
             }
         }
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = ids;
+        // One moment for all: operands that share theirs can be folded.
+        let now = terrane::Env::real().clock.wall().as_millis() as u64;
+        let until = |name: &str| self.ttls.get(name).map(|seconds| now + u64::from(*seconds) * 1000);
+        let known = tables.iter().map(|table| Known { id: table.id, until: until(table.name.as_str()) });
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known.collect();
     }
 
     fn batch(&self, batch: &ReplayedBatch<'_>) -> ReplayDecision {

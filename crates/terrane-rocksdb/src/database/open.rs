@@ -1,5 +1,6 @@
 //! From a path and options to an open database.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -69,7 +70,10 @@ pub(super) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
         _ => {
             let opened = match filter_of(options, wanted, access)? {
                 None => open_engine(path, options, &engine_options, slots.functions()),
-                Some(filter) => open_filtered(path, options, &engine_options, slots.functions(), filter),
+                Some(filter) => {
+                    let filtering = Filtering::new(filter, ttls(wanted));
+                    open_filtered(path, options, &engine_options, slots.functions(), &filtering)
+                }
             };
             (opened.map_err(|failure| of_comparator(failure, wanted))?, None)
         }
@@ -119,22 +123,27 @@ fn filter_of(options: &Options, wanted: &[Wanted<'_>], access: Access) -> Result
     Ok(Some(filter))
 }
 
+/// Seconds that what is written lives, by the names of the column families where it does not for ever.
+fn ttls(wanted: &[Wanted<'_>]) -> BTreeMap<String, u32> {
+    let seconds = |wanted: &Wanted<'_>| u32::try_from(wanted.ttl_seconds).ok().filter(|seconds| *seconds > 0);
+    wanted.iter().filter_map(|wanted| Some((wanted.name.to_owned(), seconds(wanted)?))).collect()
+}
+
 /// Opens with a filter of the log.
 fn open_filtered(
     path: &str,
     options: &Options,
     engine: &terrane::Options,
     functions: Functions,
-    filter: Arc<LogFilter>,
+    filtering: &Filtering,
 ) -> Result<Db> {
-    let filtering = Filtering::new(filter);
     let memory = options.environment.as_ref().and_then(|environment| environment.memory.as_ref());
     let opened = match memory {
         Some(memory) => {
             let disk = memory.disk();
-            Db::open_with_replay_filter_on(disk, path, engine, Env::real(), functions, &filtering)
+            Db::open_with_replay_filter_on(disk, path, engine, Env::real(), functions, filtering)
         }
-        None => Db::open_with_replay_filter(path, engine, functions, &filtering),
+        None => Db::open_with_replay_filter(path, engine, functions, filtering),
     };
     opened.map_err(|error| filtering.failure(of_opening(error, path)))
 }

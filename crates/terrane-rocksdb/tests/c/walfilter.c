@@ -1,7 +1,8 @@
 /* Filters of the log: what they are told, and what becomes of each batch, also at later openings. */
-#include <stdint.h>
-
 #include "check.h"
+
+#include <stdint.h>
+#include <threads.h>
 
 typedef struct State {
   int maps, calls, destroyed;
@@ -270,6 +271,83 @@ static void added_blobs_of_a_commit(const char* path) {
   rocksdb_close(plainly);
 }
 
+/* Copies the first two records of the batch and puts its own in the place of the others. */
+static void copy_old(void* copy, uint32_t family, const char* key, size_t key_len, const char* value, size_t len) {
+  (void)family;
+  if (key_len > 1) rocksdb_writebatch_put(copy, key, key_len, value, len);
+}
+
+static void copy_operand(void* copy, uint32_t family, const char* key, size_t key_len, const char* value, size_t len) {
+  (void)family;
+  rocksdb_writebatch_merge(copy, key, key_len, value, len);
+}
+
+static const char ONE[8] = {1};
+
+static int replace_some(void* state, unsigned long long log, const char* file, size_t len,
+                        const rocksdb_writebatch_t* batch, rocksdb_writebatch_t* new_batch, unsigned char* changed) {
+  (void)log, (void)file, (void)len;
+  (*(int*)state)++;
+  rocksdb_writebatch_iterate_cf((rocksdb_writebatch_t*)batch, new_batch, copy_old, no_delete, copy_operand);
+  CHECK(rocksdb_writebatch_count(new_batch) == 2);
+  rocksdb_writebatch_put(new_batch, "new put", 7, ONE, 8);
+  rocksdb_writebatch_merge(new_batch, "new sum", 7, ONE, 8);
+  *changed = 1;
+  return rocksdb_wal_filter_continue_processing;
+}
+
+static int is_there(rocksdb_t* db, const char* key) {
+  char* error = NULL;
+  size_t len = 0;
+  char* value = rocksdb_get(db, reading, key, strlen(key), &len, &error);
+  CHECK_OK(error);
+  const int found = value != NULL;
+  rocksdb_free(value);
+  return found;
+}
+
+/* What a filter leaves as it is expires as before; what it adds by the time to live with which the log is filtered. */
+static void expiries(const char* path, int written_with, int filtered_with) {
+  char* error = NULL;
+  int calls = 0;
+  rocksdb_options_t* summing = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(summing, 1);
+  rocksdb_options_set_uint64add_merge_operator(summing);
+  rocksdb_destroy_db(summing, path, &error);
+  CHECK_OK(error);
+  rocksdb_t* db = rocksdb_open_with_ttl(summing, path, written_with, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  rocksdb_writebatch_put(batch, "put", 3, ONE, 8);
+  rocksdb_writebatch_merge(batch, "sum", 3, ONE, 8);
+  rocksdb_writebatch_put(batch, "x", 1, ONE, 8);
+  rocksdb_writebatch_put(batch, "y", 1, ONE, 8);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_destroy(batch);
+  rocksdb_close(db);
+  rocksdb_walfilter_t* filter = rocksdb_walfilter_create(&calls, ignore, NULL, replace_some, name);
+  rocksdb_options_set_wal_filter(summing, filter);
+  db = rocksdb_open_with_ttl(summing, path, filtered_with, &error);
+  CHECK_OK(error);
+  CHECK(calls == 1);
+  const char* const copied[] = {"put", "sum"};
+  const char* const added[] = {"new put", "new sum"};
+  const int short_ones = written_with < filtered_with;
+  const char* const* const going = short_ones ? copied : added;
+  const char* const* const staying = short_ones ? added : copied;
+  /* A second, and a sixteenth of it for operands: two minutes are for a machine that is busy. */
+  for (int rounds = 0; is_there(db, going[0]) || is_there(db, going[1]); rounds++) {
+    CHECK(rounds < 12000);
+    thrd_sleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+  }
+  CHECK(is_there(db, staying[0]) && is_there(db, staying[1]));
+  CHECK(!is_there(db, "x") && !is_there(db, "y"));
+  rocksdb_close(db);
+  rocksdb_options_destroy(summing);
+  rocksdb_walfilter_destroy(filter);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   char path[1024];
@@ -299,6 +377,8 @@ int main(int argc, char** argv) {
 
   added_blobs(path);
   added_blobs_of_a_commit(path);
+  expiries(path, 1, 3600);
+  expiries(path, 3600, 1);
 
   /* A reader changes no log. */
   State reader = {.at = -1};
