@@ -96,7 +96,7 @@ impl Iter {
                 let versions = Versions::new(family, table, options, history, timestamp)?;
                 return Ok(Source::Versions(Box::new(versions)));
             }
-            Ok(Source::Cursor(match (&options.snapshot, options.more.extent_filter(table)) {
+            Ok(Source::Cursor(match (&options.snapshot, options.more.extent_filter(family)) {
                 (Some(snapshot), Some(shows)) => snapshot.filtered_cursor(table, range, shows)?,
                 (Some(snapshot), None) => snapshot.range_cursor(table, range)?,
                 (None, Some(shows)) => table.filtered_cursor(range, shows)?,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use terrane::Comparator as _;
 
-use crate::callbacks::UserComparator;
+use crate::callbacks::{BYTEWISE, UserComparator};
 
 /// The order of bytes, or that of a comparator. It agrees with the engine's: keys that a comparator calls equal though their bytes
 /// differ lie in the order of their bytes.
@@ -17,6 +17,11 @@ impl Order {
     /// That of a comparator, or that of bytes.
     pub(crate) fn of(comparator: Option<&Arc<UserComparator>>) -> Order {
         Order(comparator.cloned())
+    }
+
+    /// The name of the comparator.
+    pub(crate) fn name(&self) -> &str {
+        self.0.as_ref().map_or(BYTEWISE, |comparator| comparator.name())
     }
 
     /// How two keys relate.

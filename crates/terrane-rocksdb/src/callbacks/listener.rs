@@ -20,7 +20,8 @@ use crate::generated::values::{
     CompactionJobInfo, FlushJobInfo, IngestionInfo, MemtableInfo, SubcompactionJobInfo, TableProperties,
     WriteStallInfo,
 };
-use crate::metadata::{Levels, Merged, deepest_in, extent_name, extent_number};
+use crate::metadata::{Levels, Merged, Owner, deepest_in, extent_name, extent_number};
+use crate::order::Order;
 use crate::values::Words;
 
 /// Told of a job of a database.
@@ -127,22 +128,30 @@ impl Telling {
         self.db.table(name).map_or(0, |table| table.number())
     }
 
+    /// How the keys of a column family are ordered; as bytes if it is gone.
+    fn order(&self, name: &str) -> Order {
+        self.families.named(name).map(|family| family.order.clone()).unwrap_or_default()
+    }
+
+    fn owner<'a>(&self, name: &'a str, order: &'a Order) -> Owner<'a> {
+        Owner { id: self.family_id(name), name, comparator: order.name() }
+    }
+
     /// A file of the user came in. Called on the thread that brought it in.
     pub(crate) fn ingested(&self, family: &str, path: &str, seq: u64, file: Option<&ExtentFileInfo>) {
         let counts = file.map(|file| (file.entries, file.deletes, file.range_deletes));
         let (entries, deletes, range_deletes) = counts.unwrap_or_default();
+        let order = self.order(family);
         let info = IngestionInfo {
             cf_name: family.into(),
             external_file_path: path.into(),
             internal_file_path: Words::default(),
             global_seqno: seq,
             table_properties: TableProperties {
-                num_entries: entries,
-                num_deletions: deletes,
+                num_entries: entries + range_deletes,
+                num_deletions: deletes + range_deletes,
                 num_range_deletions: range_deletes,
-                column_family_id: self.family_id(family).into(),
-                column_family_name: family.into(),
-                ..TableProperties::default()
+                ..TableProperties::none(self.owner(family, &order))
             },
         };
         self.job(self.listener.functions.ingested, &info);
@@ -175,7 +184,8 @@ impl terrane::Listener for Telling {
     fn flush_ended(&self, job: &JobEnded) {
         // What had nothing to do, or was given up, is no flush of RocksDB.
         if let (Some(_), None, false) = (&job.flushed, &job.error, is_own(&job.table)) {
-            let info = flush_info(job, self.family_id(&job.table));
+            let order = self.order(&job.table);
+            let info = flush_info(job, self.owner(&job.table, &order));
             self.job(self.listener.functions.flush_ended, &info);
         }
     }
@@ -222,7 +232,8 @@ impl terrane::Listener for Telling {
             return;
         }
         let (_, to) = job.levels.unwrap_or_default();
-        let info = compaction_info(job, self.family_id(&job.table), self.levels(&job.table, to));
+        let order = self.order(&job.table);
+        let info = compaction_info(job, self.owner(&job.table, &order), self.levels(&job.table, to));
         self.job(self.listener.functions.compaction_ended, &info);
     }
 
@@ -258,16 +269,15 @@ fn job_number(id: u64) -> c_int {
     c_int::try_from(id).unwrap_or(c_int::MAX)
 }
 
-fn flush_info(job: &JobEnded, family: u32) -> FlushJobInfo {
+fn flush_info(job: &JobEnded, owner: Owner<'_>) -> FlushJobInfo {
     let flushed = job.flushed;
     let first = job.written.first();
-    let mut properties = first.map(TableProperties::of).unwrap_or_default();
-    properties.column_family_id = family.into();
-    properties.column_family_name = job.table.as_str().into();
+    let of_first = |extent| TableProperties::of(extent, owner);
+    let mut properties = first.map_or_else(|| TableProperties::none(owner), of_first);
     properties.num_entries = flushed.map_or(0, |flushed| flushed.entries);
     FlushJobInfo {
-        cf_id: family,
-        cf_name: job.table.as_str().into(),
+        cf_id: owner.id,
+        cf_name: owner.name.into(),
         file_path: first.map(|extent| extent_name(extent.id).into()).unwrap_or_default(),
         file_number: first.map_or(0, |extent| extent_number(extent.id)),
         job_id: job_number(job.id),
@@ -298,10 +308,10 @@ fn end_of(cancelled: Option<CancelCause>, error: Option<&Error>) -> (Option<Fail
 }
 
 /// What a compaction did, as RocksDB tells it.
-fn compaction_info(job: &JobEnded, family: u32, levels: Levels) -> CompactionJobInfo {
+fn compaction_info(job: &JobEnded, owner: Owner<'_>, levels: Levels) -> CompactionJobInfo {
     let (from, to) = job.levels.unwrap_or_default();
     let merged = Merged {
-        family: (family, &job.table),
+        owner,
         levels,
         between: (from.into(), to.into()),
         inputs: job.inputs.iter().collect(),

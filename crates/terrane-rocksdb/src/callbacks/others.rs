@@ -7,6 +7,7 @@ use terrane::ExtentSummary;
 
 use super::{Destructor, Name, State};
 use crate::generated::values::TableProperties;
+use crate::metadata::Owner;
 use crate::objects::{FilterPolicy, ReadOptions};
 
 /// Whether an iterator looks into a table file of these properties.
@@ -21,11 +22,9 @@ pub(crate) struct TableFilter {
 
 impl TableFilter {
     /// Whether iterators show what is in an extent of a column family.
-    pub(crate) fn shows(&self, extent: &ExtentSummary, (id, name): (u32, &str)) -> bool {
+    pub(crate) fn shows(&self, extent: &ExtentSummary, owner: Owner<'_>) -> bool {
         let Some(filter) = self.filter else { return true };
-        let mut properties = TableProperties::of(extent);
-        properties.column_family_id = id.into();
-        properties.column_family_name = name.into();
+        let properties = TableProperties::of(extent, owner);
         // SAFETY: the user's function, with the user's pointer and properties that are there during the call.
         unsafe { filter(self.state.pointer(), &raw const properties) != 0 }
     }

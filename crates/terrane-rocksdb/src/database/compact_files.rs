@@ -67,7 +67,7 @@ fn told(family: &Family, inputs: &[ExtentInfo], outputs: &[ExtentInfo], took: Du
     let inputs: Vec<&ExtentSummary> = before.iter().collect();
     let bytes = (bytes(&inputs), bytes(&written));
     let merged = Merged {
-        family: (family.id(), family.table.name()),
+        owner: family.owner(),
         levels: family.levels(deepest_of(outputs)),
         between: (before.iter().map(level).min().unwrap_or(0), after.iter().map(level).max().unwrap_or(0)),
         entries: (entries(&inputs), entries(&written) + entries(&moved)),

@@ -43,7 +43,7 @@ use terrane::Table;
 
 use crate::callbacks::{Slot, Slots, Transform};
 use crate::failure::{Failure, Given, Result};
-use crate::metadata::Levels;
+use crate::metadata::{Levels, Owner};
 use crate::objects::{Options, Statistics};
 use crate::order::Order;
 use crate::timestamps::History;
@@ -120,6 +120,11 @@ pub(crate) struct FamilyHandle {
 }
 
 impl Family {
+    /// As properties of its extents tell it.
+    pub(crate) fn owner(&self) -> Owner<'_> {
+        Owner { id: self.id(), name: self.table.name(), comparator: self.order.name() }
+    }
+
     /// Its number, by which batches name it.
     pub(crate) fn id(&self) -> u32 {
         self.table.number()

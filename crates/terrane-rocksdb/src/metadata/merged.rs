@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use terrane::ExtentSummary;
 
-use super::{Levels, codec_number, extent_name, extent_number};
+use super::{Levels, Owner, codec_number, extent_name, extent_number};
 use crate::generated::values::{CompactionFileInfo, CompactionJobInfo, CompactionJobStats, TableProperties};
 use crate::values::Words;
 
 /// What a compaction merged.
 pub(crate) struct Merged<'a> {
-    /// Number and name of the column family.
-    pub(crate) family: (u32, &'a str),
+    pub(crate) owner: Owner<'a>,
     /// How its levels are numbered, when it is told.
     pub(crate) levels: Levels,
     /// The uppermost level that was merged, and the one that the result is in.
@@ -33,16 +32,12 @@ impl Merged<'_> {
     pub(crate) fn told(&self) -> CompactionJobInfo {
         let outputs: Vec<&ExtentSummary> = self.written.iter().chain(&self.moved).copied().collect();
         let all = || self.inputs.iter().chain(&self.written);
-        let ((from, to), (id, name)) = (self.between, self.family);
-        let properties = |extent: &&ExtentSummary| TableProperties {
-            column_family_id: id.into(),
-            column_family_name: name.into(),
-            ..TableProperties::of(extent)
-        };
+        let (from, to) = self.between;
+        let properties = |extent: &&ExtentSummary| TableProperties::of(extent, self.owner);
         let stats = self.stats();
         CompactionJobInfo {
-            cf_id: id,
-            cf_name: name.into(),
+            cf_id: self.owner.id,
+            cf_name: self.owner.name.into(),
             base_input_level: self.levels.told(from) as c_int,
             output_level: self.levels.told(to) as c_int,
             compression: outputs.first().map_or(0, |extent| codec_number(extent.compression)),

@@ -59,9 +59,28 @@ fn codec_name(codec: Compression) -> &'static str {
     }
 }
 
+/// The column family of extents, as their properties tell it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner<'a> {
+    pub(crate) id: u32,
+    pub(crate) name: &'a str,
+    /// Name of its comparator.
+    pub(crate) comparator: &'a str,
+}
+
 impl TableProperties {
-    /// What is known of an extent; of which column family it is, is not.
-    pub(crate) fn of(extent: &ExtentSummary) -> TableProperties {
+    /// Of no extent.
+    pub(crate) fn none(owner: Owner<'_>) -> TableProperties {
+        TableProperties {
+            column_family_id: owner.id.into(),
+            column_family_name: owner.name.into(),
+            comparator_name: owner.comparator.into(),
+            ..TableProperties::default()
+        }
+    }
+
+    /// What is known of an extent.
+    pub(crate) fn of(extent: &ExtentSummary, owner: Owner<'_>) -> TableProperties {
         TableProperties {
             orig_file_number: extent_number(extent.id),
             data_size: extent.bytes.saturating_sub(extent.index_bytes + extent.filter_bytes),
@@ -73,13 +92,12 @@ impl TableProperties {
             num_entries: extent.entries + extent.range_deletes,
             num_deletions: extent.deletes + extent.range_deletes,
             num_range_deletions: extent.range_deletes,
-            comparator_name: "leveldb.BytewiseComparator".into(),
             compression_name: codec_name(extent.compression).into(),
             key_smallest_seqno: extent.seq_min.0,
             key_largest_seqno: extent.seq_max.0,
             has_key_smallest_seqno: 1,
             has_key_largest_seqno: 1,
-            ..TableProperties::default()
+            ..TableProperties::none(owner)
         }
     }
 }

@@ -3,13 +3,15 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use terrane::{ExtentFilter, ExtentSummary, Table};
+use terrane::{ExtentFilter, ExtentSummary};
 
 use super::index_factory::IndexName;
 use super::read::ReadOptions;
 use crate::border::{Bytes, Out, put};
 use crate::callbacks::TableFilter;
+use crate::database::Family;
 use crate::failure::{Failure, Result};
+use crate::metadata::Owner;
 
 /// What options of reads have beside numbers.
 #[derive(Clone, Debug, Default)]
@@ -22,11 +24,13 @@ pub(crate) struct MoreOfReads {
 }
 
 impl MoreOfReads {
-    /// The filter of extents of a table, as the engine asks it.
-    pub(crate) fn extent_filter(&self, table: &Table) -> Option<Arc<ExtentFilter>> {
+    /// The filter of extents of a column family, as the engine asks it.
+    pub(crate) fn extent_filter(&self, family: &Family) -> Option<Arc<ExtentFilter>> {
         let filter = self.table_filter.clone()?;
-        let (id, name) = (table.number(), table.name().to_owned());
-        Some(Arc::new(move |extent: &ExtentSummary| filter.shows(extent, (id, &name))))
+        let (table, order) = (family.table.clone(), family.order.clone());
+        Some(Arc::new(move |extent: &ExtentSummary| {
+            filter.shows(extent, Owner { id: table.number(), name: table.name(), comparator: order.name() })
+        }))
     }
 
     /// Refuses what would show other rows than were asked for.

@@ -193,6 +193,11 @@ static void named_files(rocksdb_t* db, const rocksdb_options_t* options, rocksdb
   CHECK_OK(error);
   CHECK(count > 0 && rocksdb_compactionjobinfo_output_files_count(info) == count);
   CHECK(rocksdb_compactionjobinfo_input_records(info) == 5 && rocksdb_compactionjobinfo_output_records(info) == 4);
+  size_t len = 0;
+  const char* output = rocksdb_compactionjobinfo_output_file_at(info, 0, &len);
+  const rocksdb_table_properties_t* properties =
+      rocksdb_compactionjobinfo_table_properties_for_file(info, output, len);
+  CHECK(strcmp(rocksdb_table_properties_comparator_name(properties, &len), "shortest-first") == 0);
   rocksdb_compact_files_output_file_names_destroy(outputs, count);
   rocksdb_compactionjobinfo_destroy(info);
   rocksdb_compaction_options_destroy(how);

@@ -87,7 +87,7 @@ static void came_in(void* state, rocksdb_t* db, const rocksdb_externalfileingest
   CHECK(strcmp(rocksdb_externalfileingestioninfo_external_file_path(info, &len), told->path) == 0);
   CHECK(rocksdb_externalfileingestioninfo_global_seqno(info) > 0);
   const rocksdb_table_properties_t* counts = rocksdb_externalfileingestioninfo_table_properties(info);
-  CHECK(rocksdb_table_properties_num_entries(counts) == 2);
+  CHECK(rocksdb_table_properties_num_entries(counts) == 3);
   CHECK(rocksdb_table_properties_num_range_deletions(counts) == 1);
   told->ingested++;
 }
