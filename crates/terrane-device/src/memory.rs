@@ -38,7 +38,8 @@ pub use content::SECTOR_BYTES;
 /// A device in memory. Clones are handles of the same device.
 ///
 /// Requires of [`MemDisk::crash`], [`MemDisk::kill`] and [`MemDisk::writeback`]: no thread stores through a
-/// mapping meanwhile. The device they are called on goes on as it was, so that one run can be cut in many ways.
+/// mapping meanwhile. Calls may go on: a crash or a kill is of one moment over all files. The device they are called on
+/// goes on as it was, so that one run can be cut in many ways.
 #[derive(Clone, Debug)]
 pub struct MemDisk {
     tree: Arc<Mutex<Tree>>,

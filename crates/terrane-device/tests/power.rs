@@ -58,6 +58,31 @@ fn synced_is_kept_unsynced_is_kept_lost_torn_or_older() {
     assert_eq!(after, BTreeSet::from([3]));
 }
 
+/// Else something would be there without what was written before it.
+#[test]
+fn an_image_is_of_one_moment_over_all_files() {
+    const ROUNDS: u64 = 20_000;
+    let disk = MemDisk::new();
+    // Copied in this order, one by one they would show the second with more than the first.
+    let files = ["first", "second"].map(|name| make(&disk, name));
+    files.iter().for_each(|file| file.write_at(0, &[0; 64 * SECTOR_BYTES]).unwrap());
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for round in 1..=ROUNDS {
+                files.iter().for_each(|file| file.write_at(0, &round.to_le_bytes()).unwrap());
+            }
+        });
+        let round = |image: &MemDisk, name| {
+            u64::from_le_bytes(*bytes_of(image, name).unwrap().first_chunk().unwrap())
+        };
+        while !writer.is_finished() {
+            let image = disk.kill();
+            let (first, second) = (round(&image, "first"), round(&image, "second"));
+            assert!(first == second || first == second + 1, "{first} and {second}");
+        }
+    });
+}
+
 #[test]
 fn mapped_stores_are_unsynced_writes() {
     let disk = MemDisk::new();

@@ -265,7 +265,7 @@ fn everything_at_once_in_memory_and_after_reopening() {
         let disk = MemDisk::new();
         let engine = open(disk.clone(), &options).unwrap();
         let stamps = run(engine.clone(), batches);
-        // At rest: without a gate, an image takes the files one after the other.
+        // At rest: nobody may store through a mapping while an image is taken.
         engine.wait_until_quiescent().unwrap();
         for image in [disk.kill(), disk.crash(1), disk.crash(2)] {
             let again = open(image, &options).unwrap();

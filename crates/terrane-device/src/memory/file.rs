@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use terrane_base::{Error, Result};
 
 use crate::mapping::PAGE_BYTES;
@@ -51,25 +51,9 @@ impl MemFile {
         MemFile { space: Arc::clone(space), inner: Mutex::new(inner) }
     }
 
-    /// A copy on another device after the death of the process.
-    pub(super) fn killed(&self, space: &Arc<Space>) -> MemFile {
-        self.copy(space, Content::killed)
-    }
-
-    /// A copy on another device after a power cut. What was reserved stays so.
-    pub(super) fn crashed(&self, space: &Arc<Space>, choices: &Choices) -> MemFile {
-        self.copy(space, |content| content.crashed(choices))
-    }
-
-    fn copy(&self, space: &Arc<Space>, change: impl FnOnce(&mut Content) -> Content) -> MemFile {
-        let mut inner = self.inner.lock();
-        let content = change(&mut inner.content);
-        let mut reserved = inner.reserved.clone();
-        let used = content.len().div_ceil(PAGE_BYTES as u64);
-        reserved.remove(used..u64::MAX);
-        let fits = space.take(reserved.count());
-        debug_assert!(fits, "a copy is limited only once it is whole");
-        MemFile { space: Arc::clone(space), inner: Mutex::new(Inner { content, reserved, names: 1 }) }
+    /// Keeps it as it is until the value goes.
+    pub(super) fn hold(&self) -> Held<'_> {
+        Held(self.inner.lock())
     }
 
     pub(super) fn write_back(&self, choices: &Choices) {
@@ -114,6 +98,31 @@ impl MemFile {
             self.space.give_back(inner.reserved.count());
         }
         inner.names = names;
+    }
+}
+
+/// A file that nobody changes meanwhile.
+pub(super) struct Held<'f>(MutexGuard<'f, Inner>);
+
+impl Held<'_> {
+    /// A copy on another device after the death of the process.
+    pub(super) fn killed(&mut self, space: &Arc<Space>) -> MemFile {
+        self.copy(space, Content::killed)
+    }
+
+    /// A copy on another device after a power cut. What was reserved stays so.
+    pub(super) fn crashed(&mut self, space: &Arc<Space>, choices: &Choices) -> MemFile {
+        self.copy(space, |content| content.crashed(choices))
+    }
+
+    fn copy(&mut self, space: &Arc<Space>, change: impl FnOnce(&mut Content) -> Content) -> MemFile {
+        let content = change(&mut self.0.content);
+        let mut reserved = self.0.reserved.clone();
+        let used = content.len().div_ceil(PAGE_BYTES as u64);
+        reserved.remove(used..u64::MAX);
+        let fits = space.take(reserved.count());
+        debug_assert!(fits, "a copy is limited only once it is whole");
+        MemFile { space: Arc::clone(space), inner: Mutex::new(Inner { content, reserved, names: 1 }) }
     }
 }
 

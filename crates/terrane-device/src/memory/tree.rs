@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrane_base::{Error, Result};
 
 use crate::memory::dir::{Change, Dir};
-use crate::memory::file::MemFile;
+use crate::memory::file::{Held as HeldFile, MemFile};
 use crate::memory::outcome::Choices;
 use crate::memory::refused;
 use crate::memory::space::Space;
@@ -212,11 +212,7 @@ impl Tree {
     }
 
     pub(super) fn killed(&self, space: &Arc<Space>) -> Tree {
-        let nodes = self.nodes.iter().map(|(&id, node)| match node {
-            Node::File(file) => (id, Node::File(Arc::new(file.killed(space)))),
-            Node::Dir(dir) => (id, Node::Dir(dir.clone())),
-        });
-        let tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeMap::new() };
+        let tree = self.copied(|_, file| file.killed(space), |_, dir| dir.clone());
         tree.count_names();
         tree
     }
@@ -245,22 +241,35 @@ impl Tree {
         space: &Arc<Space>,
         choices_for: impl Fn(NodeId) -> C,
     ) -> Tree {
-        let nodes = self.nodes.iter().map(|(&id, node)| {
-            let choices = choices_for(id);
-            let choices = choices.borrow();
-            match node {
-                Node::File(file) => (id, Node::File(Arc::new(file.crashed(space, choices)))),
-                Node::Dir(dir) => {
-                    let entries = dir.crashed(choices);
-                    (id, Node::Dir(Dir { durable: entries.clone(), entries, changes: Vec::new() }))
-                }
-            }
-        });
-        let mut tree = Tree { nodes: nodes.collect(), next: self.next, locked: BTreeMap::new() };
+        let mut tree = self.copied(
+            |id, file| file.crashed(space, choices_for(id).borrow()),
+            |id, dir| {
+                let entries = dir.crashed(choices_for(id).borrow());
+                Dir { durable: entries.clone(), entries, changes: Vec::new() }
+            },
+        );
         tree.forget_lost();
         tree.count_names();
         tree.sweep();
         tree
+    }
+
+    /// A copy of one moment: a file that changed between two others would be what no process and no power cut leaves.
+    fn copied(
+        &self,
+        file_of: impl Fn(NodeId, &mut HeldFile<'_>) -> MemFile,
+        dir_of: impl Fn(NodeId, &Dir) -> Dir,
+    ) -> Tree {
+        let held = self.nodes.iter().map(|(&id, node)| match node {
+            Node::File(file) => (id, Ok(file.hold())),
+            Node::Dir(dir) => (id, Err(dir)),
+        });
+        let held: Vec<(NodeId, std::result::Result<HeldFile<'_>, &Dir>)> = held.collect();
+        let nodes = held.into_iter().map(|(id, held)| match held {
+            Ok(mut file) => (id, Node::File(Arc::new(file_of(id, &mut file)))),
+            Err(dir) => (id, Node::Dir(dir_of(id, dir))),
+        });
+        Tree { nodes: nodes.collect(), next: self.next, locked: BTreeMap::new() }
     }
 
     /// Empties the directories that no path leads to any more, as the next mount does: the removal of a directory was durable,

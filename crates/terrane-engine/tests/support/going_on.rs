@@ -18,7 +18,7 @@ pub(crate) fn go_on(options: &Options, disk: &MemDisk, numbers: &mut Numbers, pl
         }
     }
     engine.sync().unwrap();
-    // At rest: without the gate, an image takes the files one after the other.
+    // At rest: nobody may store through a mapping while an image is taken.
     engine.wait_until_quiescent().unwrap();
     let cut = disk.crash(numbers.next());
     engine.close().unwrap();
