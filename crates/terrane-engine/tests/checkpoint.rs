@@ -199,13 +199,14 @@ fn a_cut_at_any_call_leaves_a_whole_checkpoint_or_none_and_the_source_as_it_was(
             let is_cut = disk.is_cut();
             disk.cut();
             let _ = engine.close();
-            assert_eq!(made.is_err(), is_cut, "at {cut_after}: {made:?}");
+            // It may also have met a call of the background behind the last one of the checkpoint.
+            assert!(is_cut || made.is_ok(), "at {cut_after}: {made:?}");
             for seed in 0..3 {
                 let after = if seed == 0 { memory.kill() } else { memory.crash(seed) };
                 let source = reopen(after.clone(), DIR).unwrap();
                 assert!(check(&source) == expected, "the source, cut at {cut_after}");
                 let is_there = after.exists(Path::new(COPY)).unwrap();
-                assert!(is_there || is_cut, "one that was made is there");
+                assert!(is_there || made.is_err(), "one that was made is there, cut at {cut_after}");
                 if is_there {
                     check_copy(&after, COPY, &expected);
                 } else {
