@@ -10,16 +10,12 @@ mod support;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
-use support::{get, open, small_options, until};
+use support::{awaited, get, open, small_options, until};
 
 use terrane_base::Kind;
 use terrane_base::options::{JournalMode, Options};
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
-
-/// Not a figure: what waits for nothing waits for ever.
-const FOR_EVER: Duration = Duration::from_secs(40);
 
 #[test]
 fn a_paused_database_without_a_journal_is_whole_after_its_close() {
@@ -116,8 +112,7 @@ fn a_failure_behind_the_last_step_of_a_flush_keeps_nobody_waiting() {
     engine.set_background_paused(false);
     let ((done, is_done), waiting) = (channel(), engine.clone());
     std::thread::spawn(move || done.send(waiting.flush().and_then(|()| waiting.wait_until_quiescent())));
-    let ended = is_done.recv_timeout(FOR_EVER);
-    ended.expect("it waits for what nobody wants any more").unwrap();
+    awaited(&is_done).expect("it waits for what nobody wants any more").unwrap();
     assert!(engine.stats().background_errors > 0, "the fault was met");
     engine.close().unwrap();
 }

@@ -13,14 +13,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use support::gate::GateDisk;
-use support::{get, open, small_options, until};
+use support::{awaited, get, open, small_options, until};
 use terrane_base::TableId;
 use terrane_base::options::Options;
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::{Bounds, Engine};
 
-/// Not a figure: what waits for a thread that stands still waits for ever.
-const FOR_EVER: Duration = Duration::from_secs(40);
 const ROWS: u64 = 150;
 /// Calls at which to stand still. What is written meanwhile must neither fill the write memory, for which writers
 /// wait with good reason, nor a segment.
@@ -97,8 +95,8 @@ fn reads_and_writes_go_on_while_the_background_stands_still() {
             read_and_write(&working, stops);
             done.send(())
         });
-        let went_on = is_done.recv_timeout(FOR_EVER);
-        assert!(went_on.is_ok(), "stop {stops}: reads or writes failed, or wait for what stands still");
+        let went_on = awaited(&is_done);
+        assert!(went_on.is_some(), "stop {stops}: reads or writes failed, or wait for what stands still");
         stops += 1;
         if stops == STOPS_MAX {
             assert!(engine.stats().segments_trimmed > 0, "segments were given back meanwhile");

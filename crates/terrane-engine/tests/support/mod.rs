@@ -8,6 +8,7 @@ pub mod stored;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use terrane_base::Result;
@@ -95,4 +96,12 @@ pub fn until(what: &str, is_so: impl Fn() -> bool) {
         clock.sleep(Duration::from_millis(1));
     }
     panic!("{what}: it never comes to that");
+}
+
+/// What the channel brings; `None` where nothing comes. It waits in many parts: if the machine stands still, that is one of them.
+pub fn awaited<T>(events: &Receiver<T>) -> Option<T> {
+    (0..100).find_map(|_| match events.recv_timeout(Duration::from_millis(600)) {
+        Err(RecvTimeoutError::Timeout) => None,
+        come => Some(come.ok()),
+    })?
 }
