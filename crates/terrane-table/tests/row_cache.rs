@@ -162,10 +162,11 @@ fn readers_that_are_overtaken_get_nothing() {
         }
         let readers = (0..2).map(|_| {
             scope.spawn(|| {
-                let (mut hits, mut number, mut turns) = (0u64, 0, 0);
-                // Every key once at least: the writers may be done before this thread has had its first turn.
-                while turns < 20_000 || !stop.load(Ordering::Relaxed) {
-                    (number, turns) = ((number + 7) % 20_000, turns + 1);
+                let (mut hits, mut number, mut left) = (0u64, 0, 20_000);
+                // Every key once behind the end of a writer: this thread may have had no turn while they wrote.
+                while left > 0 {
+                    left -= u64::from(stop.load(Ordering::Relaxed));
+                    number = (number + 7) % 20_000;
                     if let Some(found) = get(&rows, number, SeqNo::MAX) {
                         assert_eq!(found, value(number, 1));
                         hits += 1;
