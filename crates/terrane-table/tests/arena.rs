@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use support::store::{TestStore, write_extents};
-use support::{Dice, Row};
+use support::{Dice, Row, until_free};
 use terrane_base::{Cursor, SeqNo};
 use terrane_table::cache::ObjectKind;
 use terrane_table::{Cache, CursorOptions, Extent, ExtentCursor, WriterSettings};
@@ -54,15 +54,11 @@ impl Data {
 
     /// Gives epochs and moves time until the cache holds at most `limit`.
     fn settle(&self, limit: u64) {
-        for _ in 0..10_000 {
+        let is_free = || {
             self.cache.shrink_some(u64::MAX);
-            terrane_table::swip::enter().collect();
-            if self.cache.usage().used_bytes <= limit {
-                return;
-            }
-            std::thread::yield_now();
-        }
-        panic!("still more than {limit} bytes: {:?}", self.cache.usage());
+            self.cache.usage().used_bytes <= limit
+        };
+        assert!(until_free(is_free), "still more than {limit} bytes: {:?}", self.cache.usage());
     }
 
     fn misses(&self) -> u64 {

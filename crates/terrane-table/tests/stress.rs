@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use support::store::{TestStore, write_extents};
-use support::{Dice, Row};
+use support::{Dice, Row, until_free};
 use terrane_base::{Cursor, SeqNo};
 use terrane_table::{Cache, CursorOptions, Extent, ExtentList, LevelCursor, WriterSettings};
 
@@ -85,14 +85,7 @@ fn run(make: impl Fn(u64) -> Arc<Cache>) {
         done.store(true, Ordering::Relaxed);
     });
     drop(tree);
-    for _ in 0..10_000 {
-        terrane_table::swip::enter().collect();
-        if cache.usage().used_bytes == 0 {
-            break;
-        }
-        std::thread::yield_now();
-    }
-    assert_eq!(cache.usage().used_bytes, 0, "{:?}", cache.usage());
+    assert!(until_free(|| cache.usage().used_bytes == 0), "{:?}", cache.usage());
     assert_eq!(Arc::strong_count(&cache), 1, "no object is left");
 }
 
