@@ -271,6 +271,8 @@ proptest! {
     }
 }
 
+#[path = "key_orders/beside.rs"]
+mod beside;
 #[path = "key_orders/border.rs"]
 mod border;
 

@@ -5,7 +5,7 @@
 //! 1. The entries of a file lie above its range deletes: reads end at the first source that says something of a key.
 //! 2. The bound of a range delete is the first key behind it, at which another file may begin. Entries that begin there lie above as
 //!    well. Of two range deletes that meet so it means nothing which is above, but they cannot be in one level or run: those of
-//!    many files side by side take turns between two places.
+//!    many files side by side take turns between two runs.
 
 use terrane_base::{Result, TableId};
 use terrane_compaction::{Claim, ClaimId, KeyRange as ClaimRange};
@@ -114,7 +114,10 @@ impl Engine {
         let free = free_level(&arrival.table.pinned().tree, first, last).unwrap_or(0);
         let mut place = None;
         if let Some(level) = (1..=free).rev().find(|level| allows(Place::Level(*level))) {
-            let holds = vec![(Place::Level(level), ClaimRange::closed(first, last))];
+            let holds = vec![(
+                Place::Level(level),
+                ClaimRange::closed(first, last).ordered(arrival.table.sense.collation()),
+            )];
             if let Some(claim) = schedule.claims.take(Claim { table, holds, leaves: Vec::new() }) {
                 layers.claims.push(claim);
                 place = Some(Place::Level(level));
