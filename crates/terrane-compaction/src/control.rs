@@ -76,6 +76,8 @@ impl RateLimiter {
 pub enum CancelCause {
     /// Somebody had the jobs that run given up; they may be begun again.
     Asked,
+    /// Only reads would have gained by it, and somebody needs what the background does otherwise.
+    Unneeded,
     /// It ran for who asked for the compaction of a range, and such were held back.
     Held,
     /// Its table was dropped.

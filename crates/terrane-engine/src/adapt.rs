@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use terrane_base::options::AdaptiveShape;
 use terrane_base::{Result, TableId};
-use terrane_compaction::{Counted, Fewer, JobControl, JobSpec, Load, MemoryTier, Mode, pick_fewer_runs};
+use terrane_compaction::{
+    CancelCause, Counted, Fewer, JobControl, JobSpec, Load, MemoryTier, Mode, pick_fewer_runs,
+};
 
 use crate::compact::shape_of;
 use crate::engine::Engine;
@@ -200,7 +202,7 @@ impl Engine {
     /// Stops a job that only reads gain by, for somebody who waits for what the background does.
     pub(crate) fn give_up_adapting(&self) {
         if self.adapting.stop_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX {
-            self.scheduler.cancel(&["adapt"]);
+            self.scheduler.cancel(&["adapt"], CancelCause::Unneeded);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use terrane_base::{Error, Result, SeqNo};
-use terrane_compaction::{KeyRange, RangeRequest};
+use terrane_compaction::{CancelCause, KeyRange, RangeRequest};
 use terrane_format::manifest::LEVEL_MAX;
 
 use crate::engine::Engine;
@@ -203,7 +203,7 @@ impl Engine {
 
     /// Cancels every compaction that runs now.
     pub fn cancel_compactions(&self) {
-        self.scheduler.cancel(&["compact", "adapt"]);
+        self.scheduler.cancel(&["compact", "adapt"], CancelCause::Asked);
     }
 
     /// What runs now.

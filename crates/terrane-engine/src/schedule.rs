@@ -170,10 +170,10 @@ impl Scheduler {
     }
 
     /// Cancels work of these names that runs now; it may be chosen again.
-    pub(crate) fn cancel(&self, names: &[&str]) {
+    pub(crate) fn cancel(&self, names: &[&str], cause: CancelCause) {
         let schedule = self.schedule.lock();
         for running in schedule.running.iter().filter(|running| names.contains(&running.name)) {
-            running.control.cancel(CancelCause::Asked);
+            running.control.cancel(cause);
         }
     }
 
