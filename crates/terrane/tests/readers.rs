@@ -283,8 +283,9 @@ fn many_short_readers_of_many_threads_come_and_go() {
         }
         // One look at least while there is something to see, however late this thread is.
         cursors.wait();
-        assert_eq!(world.db.live_readers().len() as u64, THREADS);
+        let live = world.db.live_readers().len() as u64;
         cursors.wait();
+        assert_eq!(live, THREADS);
         let mut seen = std::collections::HashMap::new();
         while done.load(Ordering::SeqCst) < THREADS {
             for reader in world.db.live_readers() {
