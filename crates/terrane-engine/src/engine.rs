@@ -189,7 +189,7 @@ impl Engine {
         (stats.history_segments, stats.history_bytes) = (state.history.len() as u64, state.history_bytes());
         self.show_readers(&mut stats);
         (stats.events_dropped, stats.listener_panics) = self.events.counts();
-        stats.memory_bytes = self.write_memory_in_use() + cache.used_bytes;
+        stats.memory_bytes = self.memory_in_use();
         stats.memory_limit_bytes = self.budget.memory_bytes();
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();
@@ -213,6 +213,14 @@ impl Engine {
         self.journal.sync()?;
         self.feeds.wake_if_waiting();
         Ok(())
+    }
+
+    /// Memory of writers and of the cache. What moves between them while this looks is counted once, or not at all, as long as it
+    /// does not move back as well.
+    fn memory_in_use(&self) -> u64 {
+        let before = self.write_memory_in_use();
+        let cache_bytes = self.cache.usage().used_bytes;
+        before.min(self.write_memory_in_use()) + cache_bytes
     }
 
     /// Segments, indexes over them, and what is kept of commits for transactions, in bytes.
