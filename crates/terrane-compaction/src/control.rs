@@ -3,9 +3,9 @@
 //! A job calls [`JobControl::check`] at least once per block. As long as nobody pulls a string that costs one
 //! load of a line that nobody writes.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use terrane_base::env::Clock;
 use terrane_base::prefix_extractor::Extractor;

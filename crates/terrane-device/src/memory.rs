@@ -24,6 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use terrane_base::sync::points::{Point, point};
 use terrane_base::{Error, Result};
 
 use crate::posix_lock::busy;
@@ -162,27 +163,33 @@ impl MemDisk {
 impl Disk for MemDisk {
     /// `direct` changes nothing: there is no cache to go around.
     fn open(&self, path: &Path, mode: OpenMode, _direct: bool) -> Result<Arc<dyn File>> {
+        point(Point::Device);
         let file = self.open_node(path, mode)?;
         Ok(Arc::new(MemHandle::new(path, file, mode != OpenMode::Read)))
     }
 
     fn create_dir(&self, path: &Path) -> Result<()> {
+        point(Point::Device);
         self.tree.lock().make_dirs(path)
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {
+        point(Point::Device);
         self.tree.lock().list(path)
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
+        point(Point::Device);
         Ok(self.tree.lock().find(path)?.is_some())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        point(Point::Device);
         self.tree.lock().rename(from, to)
     }
 
     fn link(&self, from: &Path, to: &Path) -> Result<bool> {
+        point(Point::Device);
         if !*self.can_link.lock() {
             return Ok(false);
         }
@@ -190,14 +197,17 @@ impl Disk for MemDisk {
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
+        point(Point::Device);
         self.tree.lock().remove(path)
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
+        point(Point::Device);
         self.tree.lock().sync_dir(path)
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn DiskLock>> {
+        point(Point::Device);
         let mut tree = self.tree.lock();
         let node = match tree.find(path)? {
             Some(node) => node,
@@ -219,6 +229,7 @@ impl Disk for MemDisk {
     }
 
     fn lock_shared(&self, path: &Path) -> Result<Option<Box<dyn DiskLock>>> {
+        point(Point::Device);
         let mut tree = self.tree.lock();
         let Some(node) = tree.find(path)? else { return Ok(None) };
         if !tree.lock(node, true) {
@@ -228,6 +239,7 @@ impl Disk for MemDisk {
     }
 
     fn free_bytes(&self, _path: &Path) -> Result<u64> {
+        point(Point::Device);
         Ok(self.space.free())
     }
 }

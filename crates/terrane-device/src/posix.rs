@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+use terrane_base::sync::points::{Point, point};
 use terrane_base::{Error, Kind, Result};
 
 use crate::disk::resolved;
@@ -40,10 +41,12 @@ impl PosixDisk {
 
 impl Disk for PosixDisk {
     fn open(&self, path: &Path, mode: OpenMode, direct: bool) -> Result<Arc<dyn File>> {
+        point(Point::Device);
         Ok(Arc::new(PosixFile::open(path, mode, direct)?))
     }
 
     fn create_dir(&self, path: &Path) -> Result<()> {
+        point(Point::Device);
         match rustix::fs::mkdir(path, DIR_MODE) {
             Ok(()) => self.sync_dir(parent(path)),
             // A look that fails says nothing about what is there: its own error is the one to tell.
@@ -64,6 +67,7 @@ impl Disk for PosixDisk {
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {
+        point(Point::Device);
         let failed = |error| refused("list directory", path, error);
         let dir = open_dir(path).map_err(failed)?;
         let mut names = Vec::new();
@@ -80,6 +84,7 @@ impl Disk for PosixDisk {
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
+        point(Point::Device);
         match rustix::fs::stat(path) {
             Ok(_) => Ok(true),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
@@ -102,11 +107,13 @@ impl Disk for PosixDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        point(Point::Device);
         rustix::fs::rename(from, to)
             .map_err(|error| refused(&format!("rename to {} from", to.display()), from, error))
     }
 
     fn link(&self, from: &Path, to: &Path) -> Result<bool> {
+        point(Point::Device);
         match rustix::fs::link(from, to) {
             Ok(()) => Ok(true),
             Err(Errno::XDEV | Errno::PERM | Errno::MLINK | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
@@ -115,6 +122,7 @@ impl Disk for PosixDisk {
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
+        point(Point::Device);
         match rustix::fs::unlink(path) {
             Err(Errno::ISDIR | Errno::PERM) if is_dir(path) => {
                 rustix::fs::rmdir(path).map_err(|error| refused("remove directory", path, error))
@@ -124,19 +132,23 @@ impl Disk for PosixDisk {
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
+        point(Point::Device);
         let dir = open_dir(path).map_err(|error| refused("open directory", path, error))?;
         rustix::fs::fsync(dir).map_err(|error| refused("sync directory", path, error))
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn DiskLock>> {
+        point(Point::Device);
         Ok(Box::new(PosixLock::take(path)?))
     }
 
     fn lock_shared(&self, path: &Path) -> Result<Option<Box<dyn DiskLock>>> {
+        point(Point::Device);
         Ok(PosixLock::share(path)?.map(|lock| Box::new(lock) as Box<dyn DiskLock>))
     }
 
     fn free_bytes(&self, path: &Path) -> Result<u64> {
+        point(Point::Device);
         let info =
             rustix::fs::statvfs(path).map_err(|error| refused("ask for the free space of", path, error))?;
         Ok(info.f_bavail.saturating_mul(info.f_frsize))

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use terrane_base::sync::points::{Point, point};
 use terrane_base::{Error, Result};
 
 use crate::disk::copy_through;
@@ -155,6 +156,7 @@ impl File for PosixFile {
     }
 
     fn len(&self) -> Result<u64> {
+        point(Point::Device);
         let info =
             rustix::fs::fstat(&self.fd).map_err(|error| self.failed("ask for the length of", 0, error))?;
         Ok(info.st_size as u64)
@@ -168,6 +170,7 @@ impl File for PosixFile {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        point(Point::Device);
         match &self.direct {
             Some(fd) => self.read_direct(fd, offset, buf),
             None => self.read_cached(offset, buf),
@@ -175,6 +178,7 @@ impl File for PosixFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        point(Point::Device);
         match &self.direct {
             Some(fd) => self.write_direct(fd, offset, bytes),
             None => write_full(&self.fd, offset, bytes)
@@ -193,17 +197,20 @@ impl File for PosixFile {
     }
 
     fn sync(&self) -> Result<()> {
+        point(Point::Device);
         // Never tried again, not even after EINTR: the kernel may have forgotten what it could not write, and a
         // second call would then report success.
         rustix::fs::fdatasync(&self.fd).map_err(|error| self.failed("sync", 0, error))
     }
 
     fn set_len(&self, len: u64) -> Result<()> {
+        point(Point::Device);
         retry(|| rustix::fs::ftruncate(&self.fd, len))
             .map_err(|error| self.failed(&format!("set the length to {len} bytes of"), len, error))
     }
 
     fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        point(Point::Device);
         if len == 0 {
             return Ok(());
         }
@@ -214,6 +221,7 @@ impl File for PosixFile {
     }
 
     fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        point(Point::Device);
         if len == 0 {
             return Ok(());
         }
@@ -243,6 +251,7 @@ impl File for PosixFile {
 
     #[expect(unsafe_code, reason = "a mapping becomes a region")]
     fn map(&self, len: usize, writable: bool) -> Result<Region> {
+        point(Point::Device);
         let file_len = self.len()?;
         if len == 0 || (len as u64) > file_len {
             return Err(self.ended(0, len, file_len as usize));

@@ -11,8 +11,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::options::AdaptiveShape;
 use terrane_base::{Result, TableId};

@@ -7,9 +7,9 @@
 //! All bytes here are bytes as writers brought them. A run of compressed blocks takes about half of them, and writers that
 //! were held to the rate at which *its* bytes sink would go half as fast as the levels can follow, until nothing is owed.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::Mutex;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::{Result, TableId};
 use terrane_compaction::{JobControl, JobSpec, debt_bytes};
 use terrane_format::manifest::Place;

@@ -3,10 +3,10 @@
 //! What every write looks at lies in atomics of its own; the division as a whole is behind a lock that nobody holds for
 //! longer than a copy takes. Sizes of files stay as they were at the opening: those of segments, and of levels.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::RwLock;
 use terrane_base::options::Options;
+use terrane_base::sync::RwLock;
 use terrane_base::{Error, Result};
 
 use crate::engine::Engine;

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
 use terrane_base::epoch::Guard;
+use terrane_base::sync::{Mutex, MutexGuard};
 use terrane_base::{Error, Kind, Result, TableId};
 
 use crate::epoch_cell::EpochCell;

@@ -16,7 +16,7 @@
 //! Invariant: writers are not admitted while both together pass what is shared. What a reader holds in its hand beyond
 //! the limit of the cache is a block each.
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 
 use crate::engine::Engine;
 use crate::settings::MemoryPlan;

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 use terrane_compaction::JobControl;
 use terrane_memtable::GlobalIndex;
 

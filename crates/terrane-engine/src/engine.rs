@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
+use terrane_base::sync::Mutex;
 use terrane_base::{Error, Functions, Result, SeqNo};
 use terrane_compaction::{JobControl, LocalCompactor, RateLimiter, Work};
 use terrane_device::{Disk, DiskLock};

@@ -8,9 +8,10 @@
 #![expect(unsafe_code, reason = "the value is reached through an epoch-protected pointer")]
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::epoch::{Atomic, Guard, Shared};
+use terrane_base::sync::points::{Point, point};
 
 /// A value that is read under an epoch and replaced as a whole.
 pub(crate) struct EpochCell<T: Send + Sync + 'static> {
@@ -26,6 +27,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     /// The current value, alive while `guard` is.
     #[inline]
     pub(crate) fn load<'g>(&self, guard: &'g Guard) -> &'g T {
+        point(Point::Load);
         // Acquire: pairs with the release in `replace`, so what the value points at is seen too.
         let shared = self.pointer.load(Ordering::Acquire, guard);
         // SAFETY: not null by rule 1, alive by rules 2 and 3.
@@ -35,6 +37,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     /// The current value, alive as long as it is wanted.
     #[inline]
     pub(crate) fn share(&self, guard: &Guard) -> Arc<T> {
+        point(Point::Load);
         // Acquire: as in `load`. Not through a reference to the value, which does not reach the count beside it.
         let value = self.pointer.load(Ordering::Acquire, guard).as_raw();
         // SAFETY: the pointer is that of an `Arc` by rule 1, and the guard keeps the cell's count by rule 3.
@@ -48,6 +51,7 @@ impl<T: Send + Sync + 'static> EpochCell<T> {
     pub(crate) fn replace(&self, next: T) {
         let guard = terrane_base::epoch::pin();
         let next = Shared::from(Arc::into_raw(Arc::new(next)));
+        point(Point::Publish);
         let old = self.pointer.swap(next, Ordering::AcqRel, &guard).as_raw();
         // SAFETY: `old` is that of an `Arc` by rule 1, unlinked by the swap; its count is given up once, here, by rule 3.
         unsafe { guard.defer_unchecked(move || drop(Arc::from_raw(old))) };
@@ -67,7 +71,7 @@ impl<T: Send + Sync + 'static> Drop for EpochCell<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU64;
+    use terrane_base::sync::atomic::AtomicU64;
 
     use super::*;
 

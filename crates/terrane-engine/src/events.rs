@@ -9,11 +9,11 @@ mod listening;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{Condvar, Mutex};
 use terrane_base::env::{Joiner, Step};
+use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, ExtentId, SeqNo};
 use terrane_compaction::{CancelCause, JobControl};
 

@@ -7,7 +7,7 @@
 //!
 //! Sampling goes by the key, not by time or thread: the same reads ask the same filters, as a simulated world needs.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use terrane_base::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam_utils::CachePadded;
 

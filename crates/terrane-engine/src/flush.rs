@@ -6,8 +6,8 @@
 //! into level 1 is seen twice under the same sequence numbers.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_compaction::{ClaimId, FlushPlan, JobControl, JobResult};

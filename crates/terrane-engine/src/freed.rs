@@ -6,7 +6,7 @@
 //! Steps: 1. whoever divides memory notes what the cache holds; 2. the background, after each piece of work and each step
 //! of a flush or compaction, compares it with the most that was noted since the last time.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::Engine;
 

@@ -2,7 +2,7 @@
 //! ranges of sequence numbers; readers and writers go on meanwhile.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::SeqNo;
 use terrane_memtable::GlobalIndex;

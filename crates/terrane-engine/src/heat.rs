@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_base::counters::count;
 use terrane_base::options::AdaptiveShape;

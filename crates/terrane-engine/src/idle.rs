@@ -12,8 +12,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use terrane_base::Result;
+use terrane_base::sync::Mutex;
 
 use crate::engine::Engine;
 use crate::schedule::Schedule;
@@ -74,7 +74,7 @@ impl Engine {
         if !schedule.is_idle() || schedule.has_failures() {
             return None;
         }
-        let bytes_written = self.counters.bytes_written.load(std::sync::atomic::Ordering::Relaxed);
+        let bytes_written = self.counters.bytes_written.load(terrane_base::sync::atomic::Ordering::Relaxed);
         if !self.idle_watch.is_idle(bytes_written, self.env.clock.now()) {
             return None;
         }

@@ -7,10 +7,10 @@
 //! two bursts, and what is merged in it would be merged again after the next. As long as a generation is about to come
 //! one worker is kept for it, too ([`crate::schedule`]): compactions take a second, in which writers fill their memory.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 
 use crate::engine::Engine;
 

@@ -9,10 +9,10 @@
 //! Invariant: nothing is lent while a job runs; only evicted blocks that a reader still sees are given back later, as with
 //! every other fall of the limit.
 
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicU8, Ordering};
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 
 use crate::engine::Engine;
 

@@ -5,11 +5,11 @@
 //! wait is let in if what was let in so before is paid by now, and what it brings has to be paid by the time that follows
 //! ([`crate::patience`]).
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use terrane_base::env::Clock;
+use terrane_base::sync::Mutex;
 
 /// Least rate at which writers go on, in bytes per second.
 pub(crate) const RATE_FLOOR: f64 = 256.0 * 1024.0;

@@ -5,7 +5,7 @@
 //! in memory is flushed: what that costs has been paid by then, and what is hidden does not come as far as the levels.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::Engine;
 use crate::picture::Picture;

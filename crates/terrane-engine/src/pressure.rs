@@ -21,11 +21,11 @@
 pub(crate) mod bill;
 mod table;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use terrane_base::env::Env;
+use terrane_base::sync::{Condvar, Mutex};
 
 use crate::pace::{Pace, RATE_FLOOR};
 pub(crate) use table::TablePressure;
@@ -172,7 +172,7 @@ impl Pressure {
         while !fits() && !give_up() {
             let left = until.map_or(GATE_MAX, |until| until.saturating_sub(env.clock.now()).min(GATE_MAX));
             match env.spawn.stepper() {
-                Some(stepper) => MutexGuard::unlocked(&mut gate, || stepper.pass(left)),
+                Some(stepper) => terrane_base::sync::unlocked(&mut gate, || stepper.pass(left)),
                 None => drop(self.freed.wait_for(&mut gate, left)),
             }
         }

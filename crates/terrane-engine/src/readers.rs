@@ -19,11 +19,11 @@ mod range;
 
 use std::cell::Cell;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_levels::Pin;
 

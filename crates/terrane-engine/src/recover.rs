@@ -12,10 +12,10 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::record::Record;
+use terrane_base::sync::Mutex;
 use terrane_base::{Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId};
 use terrane_device::{Disk, SegmentMemory};
 use terrane_format::manifest::{self, Edit, EditOp, Seal};

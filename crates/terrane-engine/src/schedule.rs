@@ -6,11 +6,11 @@
 //! levels by score, trim the journal. A job that fails is tried again after a pause that doubles.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use terrane_base::env::{Joiner, Spawn, Step};
+use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::{Advance, CancelCause, ClaimId, Claims, Cursors, JobControl};
 
@@ -214,7 +214,7 @@ impl Scheduler {
                 return Err(Error::new(Kind::Cancelled, "the database is closing"));
             }
             match self.spawn.stepper() {
-                Some(stepper) => MutexGuard::unlocked(&mut schedule, || stepper.pass(IDLE)),
+                Some(stepper) => terrane_base::sync::unlocked(&mut schedule, || stepper.pass(IDLE)),
                 None => drop(self.changed.wait_for(&mut schedule, IDLE)),
             }
         }

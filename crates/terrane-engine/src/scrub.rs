@@ -10,7 +10,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 use terrane_base::{Kind, Result, TableId};
 use terrane_compaction::JobControl;
 use terrane_table::{Extent, verify_extent};

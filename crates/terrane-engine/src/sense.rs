@@ -6,13 +6,13 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::RwLock;
 use terrane_base::env::Clock;
 use terrane_base::key_order::Order;
 use terrane_base::options::TimeToLive;
 use terrane_base::prefix_extractor::Extractor;
+use terrane_base::sync::RwLock;
 use terrane_base::{Collation, Error, Kind, MergeOperator, Moment, Result, SeqKind, Stored};
 
 /// Steps in which the operands of a table with a time to live expire: those of one step can be folded.

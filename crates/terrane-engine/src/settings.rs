@@ -1,7 +1,7 @@
 //! Options made ready for use: those of the database, resolved, and those of one table on top of them.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use terrane_base::sync::atomic::AtomicU64;
 
 use terrane_base::env::Clock;
 use terrane_base::key_order::{BYTEWISE, OperatorInOrder};

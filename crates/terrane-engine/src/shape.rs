@@ -1,7 +1,7 @@
 //! The shape of the trees: what a read has to search, and where the bytes are.
 
 use std::fmt;
-use std::sync::atomic::Ordering;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::SeqNo;
 use terrane_levels::Level;

@@ -3,10 +3,10 @@
 //! The pace of writers changes all the time and often without anybody noticing. A stall is what writers notice: it begins
 //! when one of them is held back and ends when nobody was for a second.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 
 use crate::engine::Engine;
 use crate::events::{Event, StallBegan, StallCause, StallEnded};

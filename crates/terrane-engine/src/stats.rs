@@ -6,7 +6,7 @@ mod prometheus;
 mod statistics;
 mod table;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
 

@@ -1,10 +1,10 @@
 //! A table while the database is open: its identity and its current picture ([`crate::picture`]).
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
 use terrane_base::epoch::Guard;
+use terrane_base::sync::{Mutex, MutexGuard, RwLock};
 use terrane_base::{CompactionFilter, SeqNo, TableId};
 use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
 use terrane_levels::Metasnapshot;

@@ -3,8 +3,8 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::epoch::Guard;
 use terrane_base::record::Header;

@@ -9,10 +9,10 @@
 //! What a share of less than all means: memtables and generations are full earlier, and memory counts as owed earlier. The
 //! limit of write memory as such does not move, so a batch that fits with all of it always fits.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 use terrane_table::ObjectKind;
 
 use crate::engine::Engine;

@@ -21,11 +21,12 @@ mod scan {
 }
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use terrane_base::TableId;
 use terrane_base::env::{Clock, Env};
+use terrane_base::sync::atomic::AtomicBool;
 
 use txn::locks::{LockKey, Patience};
 

@@ -4,8 +4,8 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use parking_lot::Mutex;
 use terrane_base::env::{Joiner, Spawn};
+use terrane_base::sync::Mutex;
 
 /// Joins every thread when dropped, also when the caller's own share panics.
 struct Threads(Vec<Box<dyn Joiner>>);

@@ -25,9 +25,9 @@ mod scan;
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use terrane_base::env::Spawn;
 use terrane_base::record::Record;
+use terrane_base::sync::Mutex;
 use terrane_base::{Error, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, OpenMode, SegmentMemory};
 

@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use terrane_base::SeqNo;
+use terrane_base::sync::Mutex;
 
 /// The set of pinned sequence numbers. Cheap to clone: clones are the same set.
 #[derive(Clone, Debug, Default)]

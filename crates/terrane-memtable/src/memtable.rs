@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 use terrane_base::{Collation, RecordKind, SegmentId, SeqKind, SeqNo};
 use terrane_device::SegmentMemory;
 use terrane_format::filter;

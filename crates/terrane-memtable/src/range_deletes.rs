@@ -16,12 +16,12 @@ mod state;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use parking_lot::Mutex;
 use rpds::RedBlackTreeMapSync;
 use state::{State, stretch};
+use terrane_base::sync::Mutex;
 use terrane_base::{Collation, SeqNo};
 
 type Key = Arc<[u8]>;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::Result;
 use terrane_device::{Announced, Disk, File, FileRead, PendingRead};

@@ -20,10 +20,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
 use terrane_base::options::IoUring;
+use terrane_base::sync::{Mutex, MutexGuard, RwLock};
 use terrane_base::{Error, ExtentId, Kind, Result};
 use terrane_device::{Disk, OpenMode, PendingRead};
 

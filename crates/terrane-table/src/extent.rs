@@ -13,8 +13,8 @@
 //!    Whoever reads holds it (or the metasnapshot it is in), so nobody reads slots that were given back.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind, SeqNo};

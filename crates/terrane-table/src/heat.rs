@@ -6,7 +6,7 @@
 //! Invariant: the two halves of the word belong together, for they are read and written at once. Two readers that add
 //! at the same time may lose a sample: it is an estimate, and a lost one is cheaper than a locked one.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use crate::extent::Extent;
 use crate::swip;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
+use terrane_base::sync::points::{Point, point};
 use terrane_base::{Error, Result};
 
 use crate::mapping::PAGE_BYTES;
@@ -167,6 +168,7 @@ impl File for MemHandle {
     }
 
     fn len(&self) -> Result<u64> {
+        point(Point::Device);
         Ok(self.file.inner.lock().content.len())
     }
 
@@ -175,6 +177,7 @@ impl File for MemHandle {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        point(Point::Device);
         let inner = self.file.inner.lock();
         let found = inner.content.len().saturating_sub(offset);
         if found < buf.len() as u64 {
@@ -185,6 +188,7 @@ impl File for MemHandle {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        point(Point::Device);
         let what = || format!("write {} bytes to", bytes.len());
         self.check_writable(&what(), offset)?;
         let end = self.check_end(&what(), offset, bytes.len() as u64)?;
@@ -200,11 +204,13 @@ impl File for MemHandle {
     }
 
     fn sync(&self) -> Result<()> {
+        point(Point::Device);
         self.file.inner.lock().content.sync();
         Ok(())
     }
 
     fn set_len(&self, len: u64) -> Result<()> {
+        point(Point::Device);
         let what = || format!("set the length to {len} bytes of");
         self.check_writable(&what(), len)?;
         self.check_end(&what(), len, 0)?;
@@ -218,6 +224,7 @@ impl File for MemHandle {
     }
 
     fn allocate(&self, offset: u64, len: u64) -> Result<()> {
+        point(Point::Device);
         let what = || format!("reserve {len} bytes in");
         self.check_writable(&what(), offset)?;
         let end = self.check_end(&what(), offset, len)?;
@@ -231,6 +238,7 @@ impl File for MemHandle {
     }
 
     fn punch(&self, offset: u64, len: u64) -> Result<()> {
+        point(Point::Device);
         let what = || format!("punch {len} bytes out of");
         self.check_writable(&what(), offset)?;
         let end = self.check_end(&what(), offset, len)?;
@@ -252,6 +260,7 @@ impl File for MemHandle {
 
     #[expect(unsafe_code, reason = "a mapping becomes a region")]
     fn map(&self, len: usize, writable: bool) -> Result<Region> {
+        point(Point::Device);
         let what = || format!("map {len} bytes of");
         if writable {
             self.check_writable(&what(), 0)?;

@@ -8,7 +8,7 @@
 //! objects that no manifest names, for the next step 1.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_format::backup::{BackupManifest, BackupSegment, ObjectKind, bytes_name};

@@ -15,13 +15,13 @@ mod trail;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicUsize, Ordering, fence};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use terrane_base::env::Env;
 use terrane_base::key_order::BYTEWISE;
 use terrane_base::options::JournalMode;
+use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, KeyOrders, Kind, Result, SeqNo, TableId, epoch};
 use terrane_device::Disk;
 use terrane_journal::ReadBatch;
@@ -78,7 +78,7 @@ impl Feeds {
         fence(Ordering::SeqCst);
         if !is_there() {
             match env.spawn.stepper() {
-                Some(stepper) => MutexGuard::unlocked(&mut turn, || stepper.pass(sleep)),
+                Some(stepper) => terrane_base::sync::unlocked(&mut turn, || stepper.pass(sleep)),
                 None => drop(self.changed.wait_for(&mut turn, sleep)),
             }
         }

@@ -12,8 +12,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use terrane_base::record::Record;
+use terrane_base::sync::Mutex;
 use terrane_base::{Error, Kind, RecordKind, Result, SeqNo, TableId};
 use terrane_levels::State;
 

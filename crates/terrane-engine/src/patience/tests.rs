@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use terrane_base::sync::atomic::Ordering;
 
-use parking_lot::Mutex;
 use terrane_base::TableId;
 use terrane_base::env::{Clock, Env, Joiner, Spawn, Step, Stepper};
 use terrane_base::options::Options;
+use terrane_base::sync::Mutex;
 use terrane_device::MemDisk;
 
 use super::*;

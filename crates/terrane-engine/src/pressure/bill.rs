@@ -1,8 +1,8 @@
 //! What a batch pays: at the pace of each table that it changes, and at that of memory for those that owe it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::Batch;
 use terrane_base::record::Header;

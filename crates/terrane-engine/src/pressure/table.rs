@@ -1,9 +1,9 @@
 //! What the backlog of one table does to its writers.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 
 use crate::pace::{Pace, RATE_FLOOR};
 use crate::pressure::RATE_START;

@@ -1,8 +1,8 @@
 //! Live readers as others see them.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{SeqNo, TableId};
 

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use terrane_base::Result;
+use terrane_base::sync::Mutex;
 
 use super::{Held, Hold, Origin, Release};
 use crate::engine::Engine;

@@ -1,6 +1,6 @@
 //! The metrics of each table. They end with the table, or when the database is closed.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::metrics::{Metric, MetricKind, MetricScope};
 use terrane_compaction::space_permille;

@@ -290,8 +290,8 @@ impl Refusal {
 #[cfg(not(feature = "shuttle"))]
 mod tests {
     use std::ops::Bound;
-    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
+    use terrane_base::sync::atomic::AtomicBool;
 
     use terrane_base::TableId;
     use terrane_base::env::Env;

@@ -21,8 +21,8 @@ mod evict;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::TableId;
 use terrane_base::env::Env;

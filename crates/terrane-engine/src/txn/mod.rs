@@ -27,9 +27,9 @@ mod waits;
 mod window;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 use terrane_base::watch::Watch;
 
 pub use locks::LockMode;

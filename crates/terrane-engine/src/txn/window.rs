@@ -21,7 +21,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::sync::{Condvar, Mutex, MutexGuard};
 use terrane_base::{SeqNo, TableId};

@@ -22,9 +22,9 @@ mod write;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use terrane_base::sync::Mutex;
 use terrane_base::{Collation, Error, KeyOrders, Kind, Result};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::manifest::edit::decode_edits;

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{Error, Result};
 use terrane_device::OpenMode;

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{ExtentId, Result};
 use terrane_device::OpenMode;

@@ -1,7 +1,7 @@
 //! Making room for extents that fit nowhere.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{Error, Kind, Result};
 use terrane_device::OpenMode;

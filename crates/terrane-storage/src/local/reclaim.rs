@@ -1,6 +1,6 @@
 //! Giving space back to the device.
 
-use std::sync::atomic::Ordering;
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::Result;
 

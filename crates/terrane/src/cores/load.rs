@@ -2,7 +2,7 @@
 //!
 //! Everything here is a hint: counters are relaxed, and a lost update shifts a decision by a sample.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Of `2^SAMPLE_BITS` requests of a session one is counted.
 const SAMPLE_BITS: u32 = 4;
