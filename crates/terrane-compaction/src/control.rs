@@ -259,6 +259,14 @@ impl JobControl {
         if self.state.load(Ordering::Relaxed) == RUNNING { Ok(()) } else { self.wait() }
     }
 
+    /// Never waits: for callers that hold a lock, which whoever ends the pause may need.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn refuse_if_cancelled(&self) -> Result<()> {
+        if self.is_cancelled() { Err(cancelled()) } else { Ok(()) }
+    }
+
     /// Takes `bytes` from the limiter and waits for them.
     ///
     /// # Errors
@@ -298,8 +306,12 @@ impl JobControl {
             match state {
                 RUNNING => return Ok(()),
                 PAUSED => self.changed.wait(&mut gate),
-                _ => return Err(Error::new(Kind::Cancelled, "compaction job was cancelled")),
+                _ => return Err(cancelled()),
             }
         }
     }
+}
+
+fn cancelled() -> Error {
+    Error::new(Kind::Cancelled, "compaction job was cancelled")
 }

@@ -339,7 +339,8 @@ impl Engine {
                 FlushPlan::Busy if schedule.quarantine.of(table.id).is_some() => Ok(true),
                 // Writers would wait as long as the job that holds level 1.
                 FlushPlan::Busy if self.is_filling() => Ok(true),
-                FlushPlan::Busy => control.check().map(|()| table.is_dropped()),
+                // Not `check`, which waits for the end of a pause: whoever ends it needs the lock that is held here.
+                FlushPlan::Busy => control.refuse_if_cancelled().map(|()| table.is_dropped()),
             }
         })?;
         Ok(claimed)
