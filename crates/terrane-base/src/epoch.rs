@@ -37,19 +37,36 @@ pub fn pin() -> Guard {
 /// Nothing that `world` makes and that is reached under [`pin`] is used after this returns, nor by another thread;
 /// and `world` uses nothing of the kind that was made outside.
 pub unsafe fn alone<R>(world: impl FnOnce() -> R) -> R {
-    /// Puts the thread's handle back, also after a panic.
-    struct Restore(Option<LocalHandle>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            if let Some(before) = self.0.take() {
-                // Dropped after the exchange: what it frees may pin.
-                drop(HANDLE.with(|handle| handle.replace(before)));
+    // SAFETY: the caller promises more: one thread.
+    unsafe { World::default().within(world) }
+}
+
+/// A collector that several threads have for themselves: when memory is freed depends on them alone. What is retired in it is
+/// freed when it is dropped and the last of them has left, at the latest.
+#[derive(Clone, Debug, Default)]
+pub struct World(Collector);
+
+impl World {
+    /// Runs `part` on this thread with the collector of the world.
+    ///
+    /// # Safety
+    /// What is made within the world and reached under [`pin`] is used within it only, and what was made outside is not used
+    /// within.
+    pub unsafe fn within<R>(&self, part: impl FnOnce() -> R) -> R {
+        /// Puts the thread's handle back, also after a panic.
+        struct Restore(Option<LocalHandle>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                if let Some(before) = self.0.take() {
+                    // Dropped after the exchange: what it frees may pin.
+                    drop(HANDLE.with(|handle| handle.replace(before)));
+                }
             }
         }
+        let own = self.0.register();
+        let _restore = Restore(Some(HANDLE.with(|handle| handle.replace(own))));
+        part()
     }
-    let own = Collector::new().register();
-    let _restore = Restore(Some(HANDLE.with(|handle| handle.replace(own))));
-    world()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! * [`mod@run`] (with `act`, `read`, `through`, `during`, `lives`, `losses`, `judge`, `aside`, `backup`, `restore`, `checkpoint`, `follow`, `replica`, `heal`, `rest`): does it and compares, and [`mod@count`]s it by kind.
 //! * `attempt` (with `waiting`): transactions; `indexed`: indexed batches; both draw their changes by `draft` and have them over the model in `overlay`.
 //! * [`mod@shrink`]: makes a failing run short.
+//! * `threads` (feature `schedule`): the engine with real threads under chosen schedules.
 //! * [`metamorph`]: the same operations under many configurations. [`explore`] (with `onward`): every crash of small histories; [`prepared`]: of two-phase commits. [`campaign`]: many runs on several threads.
 //!
 //! The engine under it is the real one, whole. It starts no thread here: its background work is done in steps, by
@@ -54,6 +55,8 @@ pub mod script;
 pub mod shrink;
 mod special;
 mod stepped;
+#[cfg(feature = "schedule")]
+pub mod threads;
 mod through;
 mod waiting;
 mod world;
