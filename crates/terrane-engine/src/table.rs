@@ -38,7 +38,7 @@ pub struct Table {
     flushed_seq: AtomicU64,
     /// Number up to which somebody wants the records flushed.
     flush_wanted: AtomicU64,
-    /// Number up to which somebody wants the records flushed as overflow runs.
+    /// Number below which somebody wants the records flushed as overflow runs; 0 if nobody does.
     run_wanted: AtomicU64,
     /// Set by a writer that filled the active memtable, cleared when it has been switched.
     pub(crate) full: AtomicBool,
@@ -200,12 +200,13 @@ impl Table {
 
     /// Asks that every record up to `seq` that is not yet on its way into level 1 goes into an overflow run.
     pub fn want_run(&self, seq: SeqNo) {
-        self.run_wanted.fetch_max(seq.0, Ordering::AcqRel);
+        self.run_wanted.fetch_max(seq.0 + 1, Ordering::AcqRel);
     }
 
     /// Whether somebody wants what begins with `first_seq` in an overflow run.
     pub fn wants_run(&self, first_seq: SeqNo) -> bool {
-        first_seq.0 <= self.run_wanted.load(Ordering::Acquire)
+        // The first memtable of an opening begins with 0: a wish up to 0 is one, and no wish is none.
+        first_seq.0 < self.run_wanted.load(Ordering::Acquire)
     }
 
     /// Whether no record numbered up to `seq` is only in memory.
