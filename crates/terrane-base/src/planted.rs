@@ -56,6 +56,11 @@ bugs! {
     InstallWithoutEdit: "invariant 6", "a job's result is installed without a manifest edit", "terrane-engine power a_cut_at_any_call";
     FreeNamedSlots: "invariant 6", "slots go back while a metasnapshot names the extent", "terrane-table cache an_obsolete_extent";
     TrimTooEarly: "invariant 1", "a segment goes before its records are in the levels", "terrane-engine power a_cut_at_any_call";
+    TrimUnflushed: "memory: what leaves it", "a trim looks at visible numbers only, not at what memory points into; the ledgers refuse it", "terrane-engine terrane_engine a_trim_of_what_is_owed";
+    MergeIntoFlushedGeneration: "memory: what leaves it", "settle takes its picture, a flush of its newest generation ends, settle merges the oldest frozen memtable into that generation, which is in no picture any more, and takes the memtable out of the picture, unasked", "terrane-engine terrane_engine a_memtable_is_not_merged_into";
+    PopUnmergedMemtable: "memory: what leaves it", "settle takes a memtable out of the picture though its merge was cancelled on the way; the ledger refuses it", "terrane-engine terrane_engine a_cancelled_merge";
+    ForgetGenerationBeforeEdit: "memory: what leaves it", "a flush takes its generation out of the picture before the edit of its last step is appended; the ledger refuses it", "terrane-engine terrane_engine a_flush_hands_on";
+    LoseFlushTail: "memory: what leaves it", "a flush is at its end one entry before the end of its generation; the count of entries refuses it", "terrane-engine terrane_engine a_flush_hands_on";
     DropTombstone: "merge: deletes", "a delete is dropped above older data", "terrane-compaction merge deletes_stay_above";
     ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction merge a_snapshot_keeps";
     ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction merge a_flush_goes";

@@ -87,9 +87,9 @@ impl Engine {
             false => spec,
         };
         let done = self.while_sinking(table, spec, control, || {
-            let mut publish = |part: JobResult| self.install(table, &part, Vec::new(), |_| ());
+            let mut publish = |part: JobResult| self.install(table, &part, Vec::new());
             let result = self.compactor.run_in_parts(spec, control, &mut publish)?;
-            self.install(table, &result, Vec::new(), |_| ()).map(|()| result.work)
+            self.install(table, &result, Vec::new()).map(|()| result.work)
         });
         // What a job did that came to no end was done, too.
         let work = done.as_ref().map_or_else(|_| control.work(), |work| *work);

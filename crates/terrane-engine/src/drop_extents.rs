@@ -125,7 +125,7 @@ impl Engine {
         // Were the edit durable and the journal behind, a loss of power could take a delete of the range and leave this.
         let seq = self.journal.visible();
         self.journal.sync_through(seq)?;
-        self.install(table, &result, vec![EditOp::Durable { seq }], |_| ())?;
+        self.install(table, &result, vec![EditOp::Durable { seq }])?;
         self.forget_rows_within(table, chosen.iter().map(|(_, extent)| &extent.meta));
         add(&self.counters.extents_dropped, chosen.len() as u64);
         let mut dropped = DroppedExtents { extents: chosen.len() as u64, ..DroppedExtents::default() };

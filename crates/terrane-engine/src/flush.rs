@@ -1,12 +1,12 @@
-//! From memory to the levels. Frozen memtables become generations of the global index (or are merged into one
-//! by pointer); the oldest generation is merged with the overlapping extents of level 1 range by range, one
-//! manifest edit per step; the last step also notes the generation as flushed, after which its segments can go.
+//! From memory to the levels. The oldest generation of the global index (`settle.rs`) is sealed, so that it takes in nothing
+//! more, and merged with the overlapping extents of level 1 range by range, one manifest edit per step; the last step also
+//! notes the generation as flushed and takes it out of the picture, after which its segments can go. If a flush fails the
+//! generation stays sealed, and is tried again.
 //!
 //! A crash between steps is harmless: the generation is replayed from its segments, and what earlier steps put
 //! into level 1 is seen twice under the same sequence numbers.
 
 use std::sync::Arc;
-use std::time::Duration;
 use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
@@ -16,7 +16,9 @@ use terrane_format::manifest::EditOp;
 use terrane_memtable::GlobalIndex;
 
 use crate::compact::{ranges_of, shape_of};
+use crate::counted::Counted;
 use crate::engine::Engine;
+use crate::ledger::{Leaves, violated};
 use crate::notes;
 use crate::picture::Picture;
 use crate::schedule::Schedule;
@@ -24,10 +26,6 @@ use crate::stats::add;
 use crate::table::Table;
 use crate::work::Work;
 
-/// Turns of spinning for a writer that is about to be done, before sleeping between looks.
-const SPINS_MAX: u32 = 10_000;
-/// Pause between those looks.
-const SETTLE_NAP: Duration = Duration::from_millis(1);
 /// Share of the write memory in use from which on memtables are flushed before they are full.
 const RELIEF_DEBT: f64 = 0.90;
 /// How many times larger than the generation level 1 is when it counts as much larger.
@@ -36,86 +34,6 @@ const OVERFLOW_RATIO: u64 = 2;
 const OVERFLOW_FACTOR: u64 = 3;
 
 impl Engine {
-    /// Whether frozen memtables wait to become, or to be merged into, a generation.
-    pub(crate) fn wants_settle(&self, table: &Table) -> bool {
-        let guard = terrane_base::epoch::pin();
-        !table.picture(&guard).frozen.is_empty()
-    }
-
-    /// Promotes or merges every frozen memtable, oldest first.
-    pub(crate) fn settle(&self, table: &Table, control: &JobControl) -> Result<()> {
-        loop {
-            let picture = table.pinned();
-            if picture.frozen.is_empty() {
-                return Ok(());
-            }
-            self.wait_until_indexed(&picture, control)?;
-            // A flush that began meanwhile would pass by what is merged behind its cursor.
-            let _no_flush_begins = table.merging.lock();
-            let picture = table.pinned();
-            if let Some(oldest) = picture.frozen.last() {
-                self.forget_rows(table, oldest);
-            }
-            match self.generation_with_room(table, &picture) {
-                Some(generation) => self.merge_oldest(table, &picture, &generation, control)?,
-                None => {
-                    self.promote(table);
-                }
-            }
-        }
-    }
-
-    /// Waits for writers that were numbered before the oldest frozen memtable was switched; they are a few
-    /// instructions from done.
-    ///
-    /// # Errors
-    /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
-    fn wait_until_indexed(&self, picture: &Picture, control: &JobControl) -> Result<()> {
-        let mut turn = 0;
-        while self.journal.visible().0 + 1 < successor(picture).0 {
-            self.journal.check()?;
-            control.check()?;
-            if turn < SPINS_MAX {
-                terrane_base::sync::spin(turn);
-            } else {
-                self.env.clock.sleep(SETTLE_NAP);
-            }
-            turn += 1;
-        }
-        Ok(())
-    }
-
-    /// The newest generation, if the oldest frozen memtable still fits and nothing flushes it.
-    fn generation_with_room(&self, table: &Table, picture: &Picture) -> Option<Arc<GlobalIndex>> {
-        let newest = picture.generations.first()?;
-        let oldest = picture.frozen.last()?;
-        let bytes =
-            newest.record_bytes() + newest.index_bytes() + oldest.record_bytes() + oldest.index_bytes();
-        let flushing = table.flushing.load(Ordering::Acquire) && picture.generations.len() == 1;
-        (bytes <= self.generation_limit() && !flushing).then(|| newest.clone())
-    }
-
-    fn merge_oldest(
-        &self,
-        table: &Table,
-        picture: &Picture,
-        generation: &GlobalIndex,
-        control: &JobControl,
-    ) -> Result<()> {
-        let oldest = picture.frozen.last().expect("a frozen memtable was found to merge");
-        let snapshots = self.pins.list(|| self.journal.visible());
-        let merged = generation.merge(oldest, &snapshots, &mut |_entries| control.check().is_ok());
-        if !merged {
-            return Err(Error::new(Kind::Cancelled, "merge into the global index cancelled"));
-        }
-        let edit = table.edit();
-        let mut next = edit.picture();
-        next.frozen.pop();
-        edit.replace(next);
-        add(&self.counters.index_merges, 1);
-        Ok(())
-    }
-
     /// The table whose oldest generation should be flushed now.
     pub(crate) fn table_to_flush(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Arc<Table>> {
         let candidates = tables.iter().filter(|table| {
@@ -147,15 +65,20 @@ impl Engine {
         Some(Work::Freeze(table.clone()))
     }
 
-    /// Whether the oldest generation is full, superseded, or asked for.
+    /// Whether the oldest generation is full, superseded, asked for, or begun.
     fn wants_flush(&self, table: &Table) -> bool {
         let guard = terrane_base::epoch::pin();
         let picture = table.picture(&guard);
         let Some(oldest) = picture.generations.last() else { return false };
         let bytes = oldest.record_bytes() + oldest.index_bytes();
+        let wanted = table.flush_wanted();
+        // A trim may tell of all up to `wanted` as flushed though the generation begins below and has records above only:
+        // who asked waits for it.
+        let is_asked = wanted > table.flushed_seq() || wanted > SeqNo(0) && wanted >= oldest.first_seq();
         picture.generations.len() > 1
             || bytes + self.memtable_limit() > self.generation_limit()
-            || table.flush_wanted() > table.flushed_seq()
+            || is_asked
+            || oldest.is_sealed()
     }
 
     /// What brings memory into the overflow runs that somebody asked for, if it can be done now.
@@ -188,7 +111,6 @@ impl Engine {
             }),
             None => Ok(()),
         };
-        table.flushing.store(false, Ordering::Release);
         flushed?;
         if let Some(generation) = generation {
             notes::flushed(&generation);
@@ -200,11 +122,11 @@ impl Engine {
         self.trim_segments()
     }
 
-    /// The oldest generation, which takes no more records from now on.
+    /// The oldest generation, which takes in nothing more from now on.
     fn take_generation(&self, table: &Table) -> Option<Arc<GlobalIndex>> {
         let _no_merge = table.merging.lock();
-        table.flushing.store(true, Ordering::Release);
-        table.pinned().generations.last().cloned()
+        let oldest = table.pinned().generations.last().cloned();
+        oldest.inspect(|generation| generation.seal())
     }
 
     /// Whether the generation is written as an overflow run instead of being merged with level 1. While there are
@@ -241,14 +163,15 @@ impl Engine {
         let size = (generation.record_bytes(), generation.entry_count());
         self.while_dumped(table.id, control, size, || {
             let ranges = ranges_of(generation, &snapshots);
-            let result = self.flusher.dump_run(&spec, &mut generation.cursor(), ranges, control)?;
+            let mut cursor = Counted::new(generation);
+            let result = self.flusher.dump_run(&spec, &mut cursor, ranges, control)?;
             let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
             let is_behind = !is_whole || self.others_are_behind(table, generation.last_seq());
             let durable = is_behind.then(|| self.sync_journal_through(generation.last_seq())).transpose()?;
             add(&self.counters.overflow_runs_written, 1);
             self.count_flushed(table, result.work.bytes_written);
             self.count_settled(&result.work);
-            self.finish_flush(table, generation, &result, durable)?;
+            self.finish_flush(table, generation, &cursor, &result, durable)?;
             Ok(result.work.bytes_written)
         })
     }
@@ -280,7 +203,7 @@ impl Engine {
         generation: &Arc<GlobalIndex>,
         control: &Arc<JobControl>,
     ) -> Result<()> {
-        let mut cursor = generation.cursor();
+        let mut cursor = Counted::new(generation);
         let mut start = Vec::new();
         let mut left = generation.record_bytes();
         let mut durable = Some(self.sync_journal_through(generation.last_seq())?);
@@ -292,7 +215,8 @@ impl Engine {
                 return self.flush_as_run(table, generation, control);
             };
             let step = self.flusher.flush_step(&spec, &mut cursor, &start, control);
-            let installed = step.and_then(|step| self.install_step(table, generation, step, durable.take()));
+            let installed =
+                step.and_then(|step| self.install_step(table, generation, &cursor, step, durable.take()));
             let installed = installed.map_err(|error| self.blamed(Some(table.id), error));
             self.scheduler.release(claim);
             if let Err(error) = &installed
@@ -351,6 +275,7 @@ impl Engine {
         &self,
         table: &Table,
         generation: &Arc<GlobalIndex>,
+        cursor: &Counted,
         step: JobResult,
         durable: Option<EditOp>,
     ) -> Result<Option<(Vec<u8>, u64)>> {
@@ -360,10 +285,10 @@ impl Engine {
         add(&self.counters.bytes_reused, step.work.bytes_relinked + step.work.bytes_copied);
         match &step.next {
             Some(next) => {
-                self.install(table, &step, Vec::from_iter(durable), |_| ())?;
+                self.install(table, &step, Vec::from_iter(durable))?;
                 Ok(Some((next.clone(), step.work.bytes_written)))
             }
-            None => self.finish_flush(table, generation, &step, durable).map(|()| None),
+            None => self.finish_flush(table, generation, cursor, &step, durable).map(|()| None),
         }
     }
 
@@ -372,17 +297,41 @@ impl Engine {
         &self,
         table: &Table,
         generation: &Arc<GlobalIndex>,
+        cursor: &Counted,
         result: &JobResult,
         durable: Option<EditOp>,
     ) -> Result<()> {
-        let flushed = flushed_through(&table.pinned(), generation);
+        let flushed = cursor.check_whole(table, generation).and_then(|()| self.end_of(table, generation));
+        let flushed = flushed.inspect_err(|_| self.give_back(result))?;
         let mut ops = vec![EditOp::Flushed { table: table.id, seq: flushed }];
         ops.extend(durable);
-        self.install(table, result, ops, |picture| {
-            picture.generations.retain(|kept| !Arc::ptr_eq(kept, generation));
-        })?;
+        self.install_and_leave(table, result, ops, &Leaves::Flushed(generation))?;
         table.set_flushed_seq(flushed);
         Ok(())
+    }
+
+    /// The number up to which the table's records are in the levels once `generation` is, checked against all that stays.
+    ///
+    /// # Errors
+    /// `Poisoned` if something else in memory begins there, or reads do not look at the generation. `Cancelled` if the table
+    /// was dropped.
+    fn end_of(&self, table: &Table, generation: &Arc<GlobalIndex>) -> Result<SeqNo> {
+        let mut edit = table.edit();
+        let mut picture = edit.picture();
+        if table.is_dropped() {
+            return Err(Error::new(Kind::Cancelled, format!("table {:?} was dropped", table.name)));
+        }
+        if !picture.generations.last().is_some_and(|oldest| Arc::ptr_eq(oldest, generation)) {
+            let what = format!("commits from {} on left memory before their flush", generation.first_seq());
+            return Err(violated(&table.name, &what));
+        }
+        let flushed = flushed_through(&picture, generation);
+        edit.ledger().check_flushed(&table.name, generation, flushed)?;
+        if terrane_base::planted!(ForgetGenerationBeforeEdit) {
+            picture.generations.pop();
+            edit.replace(picture, &Leaves::Nothing)?;
+        }
+        Ok(flushed)
     }
 }
 
@@ -393,9 +342,4 @@ fn flushed_through(picture: &Picture, generation: &GlobalIndex) -> SeqNo {
     let frozen = picture.frozen.last().map(|memtable| memtable.first_seq());
     let next = [newer, frozen].into_iter().flatten().min().unwrap_or(picture.active.first_seq());
     generation.last_seq().min(SeqNo(next.0.saturating_sub(1)))
-}
-
-/// First number that the memtable after the oldest frozen one takes.
-fn successor(picture: &Picture) -> SeqNo {
-    picture.frozen.iter().rev().nth(1).unwrap_or(&picture.active).first_seq()
 }

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use terrane_base::sync::atomic::Ordering;
 
-use terrane_base::SeqNo;
+use terrane_base::{Result, SeqNo};
 use terrane_memtable::GlobalIndex;
 
 use crate::engine::Engine;
 use crate::events::{Event, MemtableFrozen};
+use crate::ledger::Leaves;
+use crate::picture::Picture;
 use crate::stats::add;
 use crate::table::Table;
 
@@ -22,20 +24,23 @@ impl Engine {
     }
 
     /// Replaces the active memtable by an empty one unless it is empty. Returns whether it was replaced.
-    pub(crate) fn freeze(&self, table: &Table) -> bool {
-        let mut frozen = None;
+    ///
+    /// # Errors
+    /// `Poisoned` if records would be lost by it.
+    pub(crate) fn freeze(&self, table: &Table) -> Result<bool> {
+        let mut frozen = Ok(None);
         self.journal.between_groups(&mut |next_seq| {
-            let edit = table.edit();
+            let mut edit = table.edit();
             let mut picture = edit.picture();
             // Records numbered below `next_seq` may still be on their way into the active memtable, so its
             // entry count says nothing yet; its range of numbers does.
             if picture.active.first_seq() < next_seq {
                 let old = std::mem::replace(&mut picture.active, table.new_memtable(next_seq));
                 picture.frozen.insert(0, old.clone());
-                edit.replace(picture);
-                frozen = Some(old);
+                frozen = edit.replace(picture, &Leaves::Nothing).map(|()| Some(old));
             }
         });
+        let frozen = frozen?;
         table.full.store(false, Ordering::Release);
         table.passed.forget();
         if let Some(memtable) = &frozen {
@@ -49,29 +54,32 @@ impl Engine {
                 })
             });
         }
-        frozen.is_some()
-    }
-
-    /// Whether every record of a frozen memtable has been indexed: `next` is the memtable that replaced it.
-    fn is_complete(&self, next: SeqNo) -> bool {
-        self.journal.visible().0 + 1 >= next.0
+        Ok(frozen.is_some())
     }
 
     /// Turns the oldest frozen memtable into a generation of the global index. Costs nothing: the tree is the
     /// same. Returns false if there is none or some of its records are still on their way.
-    pub(crate) fn promote(&self, table: &Table) -> bool {
-        let edit = table.edit();
+    ///
+    /// # Errors
+    /// `Poisoned` if records would be lost by it.
+    pub(crate) fn promote(&self, table: &Table) -> Result<bool> {
+        // Taken before the picture, it may only be too low.
+        let visible = self.journal.visible();
+        let mut edit = table.edit();
         let mut picture = edit.picture();
-        let Some(oldest) = picture.frozen.last().cloned() else { return false };
-        let next = picture.frozen.iter().rev().nth(1).unwrap_or(&picture.active).first_seq();
-        if !self.is_complete(next) {
-            return false;
+        if picture.frozen.is_empty() || successor(&picture).0 > visible.0 + 1 {
+            return Ok(false);
         }
-        picture.frozen.pop();
+        let oldest = picture.frozen.pop().expect("some are frozen");
         if oldest.entry_count() > 0 {
             picture.generations.insert(0, Arc::new(GlobalIndex::from_frozen(oldest)));
         }
-        edit.replace(picture);
-        true
+        edit.replace(picture, &Leaves::Settled { visible })?;
+        Ok(true)
     }
+}
+
+/// First number that the memtable after the oldest frozen one takes.
+pub(crate) fn successor(picture: &Picture) -> SeqNo {
+    picture.frozen.iter().rev().nth(1).unwrap_or(&picture.active).first_seq()
 }

@@ -14,8 +14,8 @@ use terrane_table::Extent;
 
 use crate::engine::Engine;
 use crate::inherit::Fresh;
+use crate::ledger::Leaves;
 use crate::notes;
-use crate::picture::Picture;
 use crate::table::Table;
 
 impl Engine {
@@ -28,17 +28,27 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes a job's result part of the table: `more` goes into the same edit, `change` into the same picture.
+    /// Makes a job's result part of the table: `more` goes into the same edit. Of memory nothing leaves.
+    ///
+    /// # Errors
+    /// As [`Engine::install_and_leave`].
+    pub(crate) fn install(&self, table: &Table, result: &JobResult, more: Vec<EditOp>) -> Result<()> {
+        self.install_and_leave(table, result, more, &Leaves::Nothing)
+    }
+
+    /// Makes a job's result part of the table: `more` goes into the same edit, what `leaves` memory goes from the same
+    /// picture.
     ///
     /// # Errors
     /// `Cancelled` if the table was dropped meanwhile; those of the manifest. What the job wrote goes back to the
-    /// store then, unless the manifest is poisoned: it may name the extents.
-    pub(crate) fn install(
+    /// store then, unless the manifest is poisoned: it may name the extents. `Poisoned` if the manifest has the result and
+    /// the picture cannot have it.
+    pub(crate) fn install_and_leave(
         &self,
         table: &Table,
         result: &JobResult,
         more: Vec<EditOp>,
-        change: impl FnOnce(&mut Picture),
+        leaves: &Leaves<'_>,
     ) -> Result<()> {
         let mut ops = result.edit_ops();
         ops.extend(more);
@@ -61,7 +71,9 @@ impl Engine {
             }
             return Err(error);
         }
-        let replaced = self.swap_tree(table, result, &fresh, change)?;
+        // The manifest has it: were it tried again as if nothing had been done, it would be there twice.
+        let swapped = self.swap_tree(table, result, &fresh, leaves);
+        let replaced = swapped.map_err(|error| error.with_kind(Kind::Poisoned))?;
         self.pass_heat_on(&table.pinned().tree, result, &replaced);
         for extent in replaced {
             extent.mark_obsolete();
@@ -74,7 +86,7 @@ impl Engine {
     }
 
     /// Gives the extents that a job wrote back to the store.
-    fn give_back(&self, result: &JobResult) {
+    pub(crate) fn give_back(&self, result: &JobResult) {
         for meta in result.written() {
             // Slots that cannot be given back now are free after the next open: no edit names them.
             let _ = self.store.free(meta.id, meta.slots);
@@ -87,15 +99,17 @@ impl Engine {
         table: &Table,
         result: &JobResult,
         fresh: &Fresh,
-        change: impl FnOnce(&mut Picture),
+        leaves: &Leaves<'_>,
     ) -> Result<Vec<Arc<Extent>>> {
-        let edit = table.edit();
+        let mut edit = table.edit();
         let mut picture = edit.picture();
         let freed =
             result.freed().map(|removed| find(&picture.tree, result, removed.id)).collect::<Result<_>>()?;
         picture.tree = Arc::new(picture.tree.apply(changes(&picture.tree, result, fresh)?)?);
-        change(&mut picture);
-        edit.replace(picture);
+        if let Leaves::Flushed(generation) = leaves {
+            picture.generations.retain(|kept| !std::ptr::eq(&**kept, *generation));
+        }
+        edit.replace(picture, leaves)?;
         Ok(freed)
     }
 }

@@ -7,7 +7,8 @@
 //!   asked), `sense.rs` and `resolve.rs` (what records mean: operands, expiry), `scan.rs` and `iterate.rs` (ranges), `veil.rs`
 //!   (what range deletes hide of them), `snapshot.rs`, `readers.rs` (who sees the past)
 //! * transactions: `txn/` (locks, conflict window, two-phase commit)
-//! * background: `schedule.rs` (workers), `work.rs` → `flush.rs` (memory to level 1), `compact.rs` (levels),
+//! * background: `schedule.rs` (workers), `work.rs` → `settle.rs` (memtables into generations), `flush.rs` (memory to level
+//!   1), `counted.rs` (all of it), `ledger.rs` (what may leave memory), `compact.rs` (levels),
 //!   `install.rs` (commit a result), `inherit.rs` (its place in the cache), `segments.rs` (trim the journal), `debt.rs`, `backlog.rs`, `draining.rs`, `pressure.rs` and `pace.rs` (pacing),
 //!   `budget.rs` and `division.rs` (whose memory is whose), `idle.rs` (what idle writers left), `heat.rs` and `adapt.rs` (the shape follows the load)
 //! * what changed: `feed/` (readers of changes), `history.rs` (segments that are kept for them)
@@ -29,6 +30,7 @@ mod catalog;
 mod check;
 mod checkpoint;
 mod compact;
+mod counted;
 mod debt;
 mod division;
 mod draining;
@@ -54,6 +56,7 @@ mod ingest;
 mod inherit;
 mod install;
 mod iterate;
+mod ledger;
 mod lending;
 mod maintain;
 mod multi_get;
@@ -81,6 +84,7 @@ mod scrub;
 mod segments;
 mod sense;
 mod settings;
+mod settle;
 mod shape;
 mod slow;
 mod snapshot;

@@ -36,21 +36,24 @@ impl Engine {
     pub fn flush(&self) -> Result<()> {
         self.refuse_if_read_only()?;
         let tables = self.catalog.all();
-        let upto = self.request_flush(&tables);
+        let upto = self.request_flush(&tables)?;
         self.wait_for_flush(&tables, upto)
     }
 
     /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is.
-    pub(crate) fn request_flush(&self, tables: &[Arc<Table>]) -> SeqNo {
+    ///
+    /// # Errors
+    /// As [`Engine::freeze`].
+    pub(crate) fn request_flush(&self, tables: &[Arc<Table>]) -> Result<SeqNo> {
         let mut upto = SeqNo(0);
         self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
         for table in tables {
-            self.freeze(table);
+            self.freeze(table)?;
             table.want_flush(upto);
         }
         self.give_up_adapting();
         self.scheduler.wake();
-        upto
+        Ok(upto)
     }
 
     pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
@@ -72,7 +75,7 @@ impl Engine {
         self.refuse_if_read_only()?;
         let begun = self.begin_range();
         let tables = [table.clone()];
-        let upto = self.request_flush(&tables);
+        let upto = self.request_flush(&tables)?;
         self.wait_for_flush(&tables, upto)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
         let seen = self.scheduler.ask(&AWAITED_WORK, &tables);
@@ -126,7 +129,7 @@ impl Engine {
         self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
         // Before anything is frozen: what a worker finds then is already meant for a run.
         table.want_run(upto);
-        self.freeze(table);
+        self.freeze(table)?;
         table.want_flush(upto);
         self.wait_for_asked(table, |_| Ok(table.is_dropped() || table.is_flushed(upto)))
     }

@@ -5,7 +5,7 @@ use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_base::epoch::Guard;
 use terrane_base::sync::{Mutex, MutexGuard, RwLock};
-use terrane_base::{CompactionFilter, SeqNo, TableId};
+use terrane_base::{CompactionFilter, Result, SeqNo, TableId};
 use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
@@ -13,6 +13,7 @@ use terrane_memtable::Memtable;
 use crate::epoch_cell::EpochCell;
 use crate::filter_use::FilterUse;
 use crate::heat::TableLoad;
+use crate::ledger::{Leaves, Ledger};
 use crate::passed::Passed;
 use crate::picture::Picture;
 use crate::pressure::TablePressure;
@@ -32,7 +33,8 @@ pub struct Table {
     /// What its records mean.
     pub sense: Arc<Sense>,
     picture: EpochCell<Picture>,
-    edit: Mutex<()>,
+    /// The right to change the picture, and what the table owes to the levels.
+    edit: Mutex<Ledger>,
     dropped: AtomicBool,
     /// Number up to which every record is in the levels.
     flushed_seq: AtomicU64,
@@ -42,9 +44,7 @@ pub struct Table {
     run_wanted: AtomicU64,
     /// Set by a writer that filled the active memtable, cleared when it has been switched.
     pub(crate) full: AtomicBool,
-    /// Whether the oldest generation is being flushed: it takes no more records then.
-    pub(crate) flushing: AtomicBool,
-    /// Held while a frozen memtable is merged into a generation, and while a flush takes one: neither begins within
+    /// Held while a frozen memtable is merged into a generation, and while a flush seals one: neither begins within
     /// the other.
     pub(crate) merging: Mutex<()>,
     /// Time writers had been held back at the table's last flush, in microseconds.
@@ -107,6 +107,7 @@ impl Table {
         first_seq: SeqNo,
     ) -> Arc<Table> {
         let active = Memtable::ordered(first_seq, settings.memtable_filter, sense.collation());
+        let ledger = Ledger::new(&active);
         let picture = Picture { active, frozen: Vec::new(), generations: Vec::new(), tree };
         Arc::new(Table {
             id,
@@ -114,13 +115,12 @@ impl Table {
             settings: RwLock::new(Arc::new(settings)),
             sense,
             picture: EpochCell::new(picture),
-            edit: Mutex::new(()),
+            edit: Mutex::new(ledger),
             dropped: AtomicBool::new(false),
             flushed_seq: AtomicU64::new(flushed.0),
             flush_wanted: AtomicU64::new(0),
             run_wanted: AtomicU64::new(0),
             full: AtomicBool::new(false),
-            flushing: AtomicBool::new(false),
             merging: Mutex::new(()),
             paused_before: AtomicU64::new(0),
             installing: Mutex::new(()),
@@ -165,12 +165,7 @@ impl Table {
 
     /// Takes the right to change the picture. Never hold it across I/O.
     pub fn edit(&self) -> TableEdit<'_> {
-        TableEdit { table: self, _lock: self.edit.lock() }
-    }
-
-    /// The right to change the picture, if nobody holds it.
-    pub fn try_edit(&self) -> Option<TableEdit<'_>> {
-        self.edit.try_lock().map(|lock| TableEdit { table: self, _lock: lock })
+        TableEdit { table: self, ledger: self.edit.lock() }
     }
 
     /// Whether the table was dropped while this handle lived.
@@ -301,7 +296,7 @@ impl Table {
 /// The exclusive right to change a table's picture.
 pub struct TableEdit<'t> {
     table: &'t Table,
-    _lock: MutexGuard<'t, ()>,
+    ledger: MutexGuard<'t, Ledger>,
 }
 
 impl TableEdit<'_> {
@@ -310,8 +305,18 @@ impl TableEdit<'_> {
         self.table.pinned()
     }
 
-    /// Makes `next` the current picture; the old one goes when its last reader has left.
-    pub fn replace(&self, next: Picture) {
+    /// What the table owes to the levels.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Makes `next` the current picture; the old one goes when its last reader has left. `leaves` says what goes from memory.
+    ///
+    /// # Errors
+    /// `Poisoned` if records would be lost: the current picture stays.
+    pub(crate) fn replace(&mut self, next: Picture, leaves: &Leaves<'_>) -> Result<()> {
+        self.ledger.turn(&self.table.name, &next, leaves)?;
         self.table.picture.replace(next);
+        Ok(())
     }
 }

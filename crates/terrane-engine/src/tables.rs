@@ -11,6 +11,7 @@ use terrane_memtable::Memtable;
 use crate::catalog::{CatalogChange, DEFAULT_NAME, HIDDEN_NAME};
 use crate::engine::Engine;
 use crate::events::Event;
+use crate::ledger::Leaves;
 use crate::settings::{Changed, TableSettings, changed_options, stored_options};
 use crate::table::Table;
 
@@ -184,7 +185,7 @@ impl Engine {
             let _no_install = table.installing.lock();
             self.append_edit(vec![EditOp::DropTable { id: table.id }])?;
             table.mark_dropped();
-            take_sources(&table)
+            take_sources(&table)?
         };
         change.remove(table.id);
         self.scheduler.cancel_table(table.id);
@@ -213,13 +214,13 @@ impl Engine {
 
 /// Takes what a dropped table has in memory and in its levels out of its picture; returns the levels. Writers that
 /// still find the table in the catalog find no memtable in it.
-fn take_sources(table: &Table) -> Arc<Metasnapshot> {
-    let edit = table.edit();
+fn take_sources(table: &Table) -> Result<Arc<Metasnapshot>> {
+    let mut edit = table.edit();
     let mut picture = edit.picture();
     let tree = std::mem::take(&mut picture.tree);
     picture.active = Memtable::new(SeqNo::MAX);
     picture.frozen.clear();
     picture.generations.clear();
-    edit.replace(picture);
-    tree
+    edit.replace(picture, &Leaves::Dropped)?;
+    Ok(tree)
 }

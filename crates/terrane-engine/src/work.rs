@@ -84,10 +84,7 @@ impl Engine {
     /// Does it.
     pub(crate) fn run_work(&self, work: &Work, control: &Arc<JobControl>) -> Result<()> {
         match work {
-            Work::Freeze(table) => {
-                self.freeze(table);
-                Ok(())
-            }
+            Work::Freeze(table) => self.freeze(table).map(drop),
             Work::Settle(table) => self.settle(table, control),
             Work::Flush(table) => self.flush_generation(table, control),
             Work::Compact(table, spec) => self.compact(table, spec, control),

@@ -1,9 +1,13 @@
 //! The global index: frozen memtables merged into one sorted index, by pointer.
+//!
+//! Invariants: a generation that was sealed takes in nothing more; and it says of no memtable that it has taken it in
+//! before every version that readers may need is in it.
 #![expect(unsafe_code, reason = "hands on pointers to records that another memtable holds")]
 
 use std::sync::Arc;
 
-use terrane_base::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::Mutex;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::{RecordKind, SegmentId, SeqKind, SeqNo};
 
 use crate::cursor::MemtableCursor;
@@ -19,6 +23,10 @@ const PROGRESS_BYTES: u64 = 64 << 10;
 pub struct GlobalIndex {
     index: Arc<Memtable>,
     first_seq: AtomicU64,
+    /// Stored with Release by [`GlobalIndex::seal`], loaded with Acquire by [`GlobalIndex::is_sealed`]; never unset.
+    sealed: AtomicBool,
+    /// The first numbers of the memtables that are in it as a whole.
+    taken_in: Mutex<Vec<SeqNo>>,
 }
 
 impl GlobalIndex {
@@ -26,12 +34,36 @@ impl GlobalIndex {
     /// memtable afterwards but by [`GlobalIndex::merge`].
     #[must_use]
     pub fn from_frozen(frozen: Arc<Memtable>) -> Self {
-        let first_seq = AtomicU64::new(frozen.first_seq().0);
-        GlobalIndex { index: frozen, first_seq }
+        let first_seq = frozen.first_seq();
+        GlobalIndex {
+            index: frozen,
+            first_seq: AtomicU64::new(first_seq.0),
+            sealed: AtomicBool::new(false),
+            taken_in: Mutex::new(vec![first_seq]),
+        }
+    }
+
+    /// Has it take in nothing more, for good: somebody reads it from one end to the other, and would pass by what comes in
+    /// behind him. The caller sees to it that no merge into it is under way.
+    pub fn seal(&self) {
+        self.sealed.store(true, Ordering::Release);
+    }
+
+    /// Whether it takes in nothing more.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.sealed.load(Ordering::Acquire)
+    }
+
+    /// Whether the memtable that begins with this number is in it as a whole: it was the first, or a merge of it came to
+    /// its end. A table's memtables begin with different numbers.
+    #[must_use]
+    pub fn has_taken_in(&self, first_seq: SeqNo) -> bool {
+        self.taken_in.lock().contains(&first_seq)
     }
 
     /// Takes in a frozen memtable: pointers are inserted, no record is copied. Returns whether it came to its
-    /// end.
+    /// end; a sealed generation refuses at once, and has taken nothing.
     ///
     /// Of each key the newest version is taken, every version that one of `snapshots` sees (ascending), and what lies
     /// right below an operand of a merge or a single delete that is taken: these mean nothing without it. The
@@ -50,6 +82,9 @@ impl GlobalIndex {
         progress: &mut dyn FnMut(u64) -> bool,
     ) -> bool {
         debug_assert!(snapshots.is_sorted());
+        if self.is_sealed() && !terrane_base::planted!(MergeIntoFlushedGeneration) {
+            return false;
+        }
         let mut dropped = Dropped::default();
         // First: were the merge cancelled and the generation flushed with keys alone, operands among them would be folded with
         // what the range deletes hide.
@@ -70,6 +105,7 @@ impl GlobalIndex {
         // Only now, so that a merge that is begun twice counts what it drops once.
         dropped.count(frozen, &self.index);
         self.first_seq.fetch_min(frozen.first_seq().0, Ordering::Relaxed);
+        self.taken_in.lock().push(frozen.first_seq());
         true
     }
 

@@ -152,3 +152,24 @@ fn a_cancelled_merge_has_the_range_deletes() {
     assert_eq!(global.entry_count(), 59, "each once");
     assert_eq!(global.index().range_deletes().unwrap().len(), 1);
 }
+
+#[test]
+fn a_sealed_generation_refuses_and_a_cancelled_merge_is_no_merge() {
+    let mut segments = Segments::new(512);
+    let mut rows = |first: u64| -> Vec<Placed> {
+        let row = |seq: u64| segments.append(seq, RecordKind::Put, &seq.to_be_bytes(), &vec![1; 40 << 10]);
+        (first..first + 4).map(row).collect()
+    };
+    let (first, second, third) = (rows(1), rows(5), rows(9));
+    let global = GlobalIndex::from_frozen(memtable_of(&first));
+    assert!(global.has_taken_in(SeqNo(1)) && !global.has_taken_in(SeqNo(5)));
+    let frozen = memtable_of(&second);
+    assert!(!global.merge(&frozen, &[], &mut |_| false), "it is cancelled");
+    assert!(!global.has_taken_in(SeqNo(5)), "a part of it is not all of it");
+    assert!(global.merge(&frozen, &[], &mut |_| true));
+    assert!(global.has_taken_in(SeqNo(5)));
+    global.seal();
+    assert!(!global.merge(&memtable_of(&third), &[], &mut |_| true), "it is sealed");
+    assert!(global.is_sealed() && !global.has_taken_in(SeqNo(9)));
+    assert_eq!(global.entry_count(), 8, "nothing of it is there");
+}

@@ -28,6 +28,7 @@ use terrane_table::Extent;
 use super::place::Placed;
 use super::{Arrival, mark};
 use crate::engine::Engine;
+use crate::ledger::Leaves;
 use crate::picture::Picture;
 use crate::stats::add;
 use crate::table::Table;
@@ -78,7 +79,7 @@ impl Engine {
             return self.flush_to_run(&arrival.table);
         }
         let tables = [arrival.table.clone()];
-        let upto = self.request_flush(&tables);
+        let upto = self.request_flush(&tables)?;
         self.wait_for_flush(&tables, upto)
     }
 
@@ -160,12 +161,12 @@ impl Engine {
         }
         self.append_edit(ops)?;
         for (table, changes) in tables.iter().zip(changes) {
-            let edit = table.edit();
+            let mut edit = table.edit();
             let picture = edit.picture();
             // The manifest has them: they must not be given back.
             let tree = picture.tree.apply(changes).map_err(|error| error.with_kind(Kind::Poisoned))?;
             let tree = Arc::new(tree);
-            edit.replace(Picture { tree, ..picture });
+            edit.replace(Picture { tree, ..picture }, &Leaves::Nothing)?;
             drop(edit);
             let come = arrivals.iter().filter(|arrival| arrival.table.id == table.id);
             if !terrane_base::planted!(KeepIngestedRow) {
