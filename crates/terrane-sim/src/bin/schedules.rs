@@ -1,0 +1,140 @@
+//! Explores schedules of the whole engine: `cargo xtask schedules`.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command")]
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use terrane_sim::threads::campaign::{Campaign, Done, Failed, replay, run, show};
+
+const HELP: &str = "\
+Runs the whole engine with its threads under chosen schedules and compares every answer.
+
+usage: cargo xtask schedules [OPTIONS]
+
+  --histories N     histories, each drawn from a seed (default 100)
+  --schedules N     schedules of each history: random turns, PCT, bounded preemptions in turns (default 100)
+  --start SEED      seed of the first history (default 0)
+  --time SECONDS    no further schedule begins after so long
+  --replay H:S      runs schedule S of history H twice, and says whether both took the same way
+  --hold SECONDS    waits so long after a failure: its threads stand where they were, for a debugger
+  --show H          what history H does
+  --help            this text
+
+A failure prints the history, the schedule and what repeats it; the exit code is 1 then.
+With TERRANE_PLANTED=NAME and `cargo xtask schedules --planted ...` the bug NAME is planted: it must fail.
+One process uses one core. For two, start two with different --start.";
+
+struct Arguments {
+    campaign: Campaign,
+    replay: Option<(u64, u64)>,
+    show: Option<u64>,
+    hold: Duration,
+}
+
+fn main() -> ExitCode {
+    let arguments = match arguments() {
+        Ok(Some(arguments)) => arguments,
+        Ok(None) => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        Err(why) => {
+            eprintln!("schedules: {why}; see --help");
+            return ExitCode::from(2);
+        }
+    };
+    if let Some(history) = arguments.show {
+        print!("{}", show(history));
+        return ExitCode::SUCCESS;
+    }
+    let code = match arguments.replay {
+        Some((history, schedule)) => repeat(history, schedule),
+        None => explore(&arguments.campaign),
+    };
+    if code != ExitCode::SUCCESS && !arguments.hold.is_zero() {
+        eprintln!("schedules: process {} waits {} s", std::process::id(), arguments.hold.as_secs());
+        std::thread::park_timeout(arguments.hold);
+    }
+    code
+}
+
+fn arguments() -> Result<Option<Arguments>, String> {
+    let campaign = Campaign { start: 0, histories: 100, schedules: 100, time: None };
+    let mut parsed = Arguments { campaign, replay: None, show: None, hold: Duration::ZERO };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--help" {
+            return Ok(None);
+        }
+        let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
+        let number =
+            |text: &str| text.parse::<u64>().map_err(|_| format!("{word}: {text:?} is not a number"));
+        match word.as_str() {
+            "--histories" => parsed.campaign.histories = number(&value)?,
+            "--schedules" => parsed.campaign.schedules = number(&value)?,
+            "--start" => parsed.campaign.start = number(&value)?,
+            "--time" => parsed.campaign.time = Some(Duration::from_secs(number(&value)?)),
+            "--hold" => parsed.hold = Duration::from_secs(number(&value)?),
+            "--show" => parsed.show = Some(number(&value)?),
+            "--replay" => {
+                let (history, schedule) =
+                    value.split_once(':').ok_or("--replay wants HISTORY:SCHEDULE, such as 17:3")?;
+                parsed.replay = Some((number(history)?, number(schedule)?));
+            }
+            _ => return Err(format!("no such option: {word}")),
+        }
+    }
+    Ok(Some(parsed))
+}
+
+fn explore(campaign: &Campaign) -> ExitCode {
+    let mut told = 0;
+    let mut progress = |done: &Done| {
+        if done.histories >= told + 50 {
+            told = done.histories;
+            eprintln!("schedules: {}", line(done));
+        }
+    };
+    match run(campaign, &mut progress) {
+        Ok(done) => {
+            println!("schedules: {}; 0 failures", line(&done));
+            ExitCode::SUCCESS
+        }
+        Err((done, failed)) => {
+            println!("schedules: {}; 1 failure", line(&done));
+            tell(&failed);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn line(done: &Done) -> String {
+    format!(
+        "{} histories, {} schedules, {} operations, {} choices of a thread, up to {} threads",
+        done.histories, done.schedules, done.operations, done.choices, done.threads
+    )
+}
+
+fn tell(failed: &Failed) {
+    println!(
+        "history {} under schedule {} ({}): {}",
+        failed.history, failed.schedule, failed.strategy, failed.why
+    );
+    println!("begun, in this order:");
+    failed.begun.iter().for_each(|op| println!("  {op}"));
+    println!("again: cargo xtask schedules --replay {}:{}", failed.history, failed.schedule);
+}
+
+fn repeat(history: u64, schedule: u64) -> ExitCode {
+    let traces = [replay(history, schedule), replay(history, schedule)];
+    match &traces {
+        [Ok(one), Ok(other)] => {
+            println!("no failure; the same way twice: {}", one == other);
+            ExitCode::SUCCESS
+        }
+        [Err(failed), _] | [_, Err(failed)] => {
+            tell(failed);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! One caller of a history: does its operations on the open database and compares every answer with what it knows.
+//!
+//! A caller writes only keys that begin with its own number, so it knows what they must be. A wrong answer is a panic, which
+//! ends the exploration. What an operation may be refused for, because of what other callers do, is listed with it.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use terrane::{
+    Batch, Concurrency, Db, Error, Kind, Result, Snapshot, Sync, Table, TableOptions, TransactionOptions,
+};
+
+use super::history::{At, KEYS, Op, TABLES};
+use crate::numbers::Numbers;
+
+/// The place of the caller's own table among the tables.
+pub(super) const OWN: usize = TABLES.len();
+
+/// Rows by table and key.
+pub(super) type Rows = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
+
+/// All rows of a table, as one scan saw them.
+type Seen = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// See the [module](self).
+pub(super) struct Caller {
+    pub(super) db: Db,
+    pub(super) world: super::Doors,
+    pub(super) number: usize,
+    /// Operations so far: makes values and names unlike all others.
+    pub(super) turn: u64,
+    pub(super) rows: Rows,
+    has_own: bool,
+    snapshots: Vec<Held>,
+}
+
+struct Held {
+    snapshot: Snapshot,
+    rows: Rows,
+    seen: Vec<Seen>,
+}
+
+/// A key of a caller.
+pub(super) fn key(caller: usize, number: u64) -> Vec<u8> {
+    format!("c{caller}/{number:02}").into_bytes()
+}
+
+impl Caller {
+    /// `turn` is the number of the operation before the first.
+    pub(super) fn new(
+        db: Db,
+        world: super::Doors,
+        (number, turn): (usize, u64),
+        (rows, has_own): (Rows, bool),
+    ) -> Caller {
+        Caller { db, world, number, turn, rows, has_own, snapshots: Vec::new() }
+    }
+
+    /// Does all of `operations`.
+    ///
+    /// # Panics
+    /// At the first wrong answer.
+    pub(super) fn run(mut self, operations: &[Op]) -> (Rows, bool) {
+        for op in operations {
+            self.turn += 1;
+            self.world.note(self.number, op);
+            if let Err(error) = self.one(op) {
+                panic!("caller {} at operation {} {op}: {error}", self.number, self.turn);
+            }
+        }
+        (self.rows, self.has_own)
+    }
+
+    fn one(&mut self, op: &Op) -> Result<()> {
+        match op {
+            Op::Put { at, len, sync } => self.put(*at, *len, *sync),
+            Op::Delete { at } => self.delete(*at),
+            Op::DeleteRange { table, from, to } => self.delete_range(*table, *from, *to),
+            Op::Merge { at, len } => self.merge(*at, *len),
+            Op::Batch { seed, sync } => self.batch(*seed, *sync),
+            Op::Transact { seed } => self.transact(*seed),
+            Op::Get { at } => self.get(*at),
+            Op::MultiGet { table } => self.multi_get(*table),
+            Op::Scan { table, backward } => self.scan(*table, *backward),
+            Op::ScanAll { table } => self.scan_all(*table),
+            Op::TakeSnapshot => self.take_snapshot(),
+            Op::ReadSnapshot => self.read_snapshots(),
+            Op::DropSnapshot => {
+                self.snapshots.pop();
+                Ok(())
+            }
+            Op::Sync => self.db.sync(),
+            Op::CreateTable | Op::DropTable => self.change_own(*op == Op::CreateTable),
+            op => self.maintain(op),
+        }
+    }
+
+    /// The table at this place; the first one where the caller's own is not there.
+    pub(super) fn table(&self, at: usize) -> Result<(usize, Table)> {
+        match at {
+            OWN if self.has_own => Ok((OWN, self.db.table(&own_name(self.number))?)),
+            OWN => Ok((0, self.db.table(TABLES[0])?)),
+            at => Ok((at, self.db.table(TABLES[at])?)),
+        }
+    }
+
+    pub(super) fn key(&self, number: u64) -> Vec<u8> {
+        key(self.number, number)
+    }
+
+    /// A value unlike all others.
+    pub(super) fn value(&self, len: u64) -> Vec<u8> {
+        let mut value = format!("<{}.{}>", self.number, self.turn).into_bytes();
+        let byte = b'a' + (self.turn % 26) as u8;
+        value.resize(value.len().max(len as usize), byte);
+        value
+    }
+
+    fn put(&mut self, at: At, len: u64, sync: bool) -> Result<()> {
+        let ((place, table), key, value) = (self.table(at.table)?, self.key(at.key), self.value(len));
+        table.put_with(&key, &value, if sync { Sync::Yes } else { Sync::No })?;
+        self.rows.insert((place, key.clone()), value);
+        self.compare(place, &table, &key)
+    }
+
+    fn delete(&mut self, at: At) -> Result<()> {
+        let ((place, table), key) = (self.table(at.table)?, self.key(at.key));
+        table.delete(&key)?;
+        self.rows.remove(&(place, key.clone()));
+        self.compare(place, &table, &key)
+    }
+
+    fn delete_range(&mut self, at: usize, from: u64, to: u64) -> Result<()> {
+        let (place, table) = self.table(at)?;
+        table.delete_range(&self.key(from), &self.key(to))?;
+        self.forget_range(place, from, to);
+        self.compare_all(place, &table, false)
+    }
+
+    /// The rows of a range are deleted.
+    pub(super) fn forget_range(&mut self, place: usize, from: u64, to: u64) {
+        let (start, end) = (self.key(from), self.key(to));
+        self.rows.retain(|(table, key), _| *table != place || *key < start || *key >= end);
+    }
+
+    fn merge(&mut self, at: At, len: u64) -> Result<()> {
+        let ((place, table), key, operand) = (self.table(at.table)?, self.key(at.key), self.value(len));
+        table.merge(&key, &operand)?;
+        self.rows.entry((place, key.clone())).or_default().extend_from_slice(&operand);
+        self.compare(place, &table, &key)
+    }
+
+    fn batch(&mut self, seed: u64, sync: bool) -> Result<()> {
+        let mut numbers = Numbers::new(seed);
+        let mut batch = Batch::new();
+        for part in 0..1 + numbers.below(6) {
+            let (place, table) = self.table(numbers.below(OWN as u64 + 1) as usize)?;
+            let key = self.key(numbers.below(KEYS));
+            if numbers.one_in(4) {
+                batch.delete(&table, &key)?;
+                self.rows.remove(&(place, key));
+            } else {
+                let value = self.value(10 + part + numbers.below(200));
+                batch.put(&table, &key, &value)?;
+                self.rows.insert((place, key), value);
+            }
+        }
+        self.db.write(&batch, if sync { Sync::Yes } else { Sync::No })?;
+        (0..=OWN).try_for_each(|at| {
+            let (place, table) = self.table(at)?;
+            self.compare_all(place, &table, false)
+        })
+    }
+
+    /// Refused, and without effect, where it met what came in around its keys.
+    fn transact(&mut self, seed: u64) -> Result<()> {
+        let mut numbers = Numbers::new(seed);
+        let concurrency = if numbers.one_in(2) { Concurrency::Optimistic } else { Concurrency::Pessimistic };
+        let mut rows = self.rows.clone();
+        let done = self.change_in_transaction(concurrency, &mut numbers, &mut rows);
+        match done {
+            Ok(true) => self.rows = rows,
+            Ok(false) => {}
+            Err(error) if is_met(&error) => {}
+            Err(error) => return Err(error),
+        }
+        let (place, table) = self.table(0)?;
+        self.compare_all(place, &table, false)
+    }
+
+    /// Returns whether it was committed.
+    fn change_in_transaction(
+        &self,
+        concurrency: Concurrency,
+        numbers: &mut Numbers,
+        rows: &mut Rows,
+    ) -> Result<bool> {
+        let options = TransactionOptions { concurrency, ..TransactionOptions::default() };
+        let mut transaction = self.db.transaction(&options)?;
+        for part in 0..1 + numbers.below(4) {
+            let place = numbers.below(TABLES.len() as u64) as usize;
+            let (table, key) = (self.table(place)?.1, self.key(numbers.below(KEYS)));
+            let found = transaction.get_for_update(&table, &key, true)?;
+            let expected = rows.get(&(place, key.clone()));
+            assert_eq!(found.as_deref(), expected.map(Vec::as_slice), "in a transaction: {}", shown(&key));
+            if numbers.one_in(4) {
+                transaction.delete(&table, &key)?;
+                rows.remove(&(place, key));
+            } else {
+                let value = self.value(12 + part);
+                transaction.put(&table, &key, &value)?;
+                rows.insert((place, key), value);
+            }
+        }
+        if numbers.one_in(5) {
+            transaction.rollback();
+            return Ok(false);
+        }
+        transaction.commit(if numbers.one_in(5) { Sync::Yes } else { Sync::No }).map(|_| true)
+    }
+
+    fn get(&self, at: At) -> Result<()> {
+        let (place, table) = self.table(at.table)?;
+        self.compare(place, &table, &self.key(at.key))
+    }
+
+    fn multi_get(&self, at: usize) -> Result<()> {
+        let (place, table) = self.table(at)?;
+        let keys: Vec<Vec<u8>> = (0..KEYS).map(|number| self.key(number)).collect();
+        let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        for (key, found) in keys.iter().zip(table.multi_get(&slices)?) {
+            let expected = self.rows.get(&(place, key.clone()));
+            assert_eq!(found.as_deref(), expected.map(Vec::as_slice), "multi-get of {}", shown(key));
+        }
+        Ok(())
+    }
+
+    fn scan(&self, at: usize, backward: bool) -> Result<()> {
+        let (place, table) = self.table(at)?;
+        self.compare_all(place, &table, backward)
+    }
+
+    /// What a snapshot shows of a table is the same forward and backward, and has the caller's own rows.
+    fn scan_all(&self, at: usize) -> Result<()> {
+        let (place, table) = self.table(at)?;
+        let snapshot = self.db.snapshot();
+        let forward = rows_of(snapshot.iter(&table))?;
+        let mut backward = rows_of(snapshot.iter(&table).rev())?;
+        backward.reverse();
+        assert!(forward == backward, "a snapshot of {} differs forward and backward", table.name());
+        self.compare_seen(place, &forward);
+        Ok(())
+    }
+
+    fn take_snapshot(&mut self) -> Result<()> {
+        let snapshot = self.db.snapshot();
+        let tables = TABLES.iter().map(|name| self.db.table(name)).collect::<Result<Vec<_>>>()?;
+        let seen = tables.iter().map(|table| rows_of(snapshot.iter(table))).collect::<Result<_>>()?;
+        self.snapshots.push(Held { snapshot, rows: self.rows.clone(), seen });
+        Ok(())
+    }
+
+    /// What a snapshot shows never changes.
+    fn read_snapshots(&self) -> Result<()> {
+        for held in &self.snapshots {
+            for (place, name) in TABLES.iter().enumerate() {
+                let table = self.db.table(name)?;
+                let seen = rows_of(held.snapshot.iter(&table))?;
+                assert!(seen == held.seen[place], "what a snapshot shows of {name} has changed");
+                for number in 0..KEYS {
+                    let key = self.key(number);
+                    let (found, expected) =
+                        (held.snapshot.get(&table, &key)?, held.rows.get(&(place, key.clone())));
+                    assert_eq!(found.as_deref(), expected.map(Vec::as_slice), "snapshot: {}", shown(&key));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn change_own(&mut self, creates: bool) -> Result<()> {
+        let name = own_name(self.number);
+        match (creates, self.has_own) {
+            (true, false) => drop(self.db.create_table(&name, &TableOptions::new())?),
+            (false, true) => self.db.drop_table(&name)?,
+            _ => return Ok(()),
+        }
+        self.has_own = creates;
+        self.rows.retain(|(place, _), _| *place != OWN);
+        Ok(())
+    }
+
+    fn compare(&self, place: usize, table: &Table, key: &[u8]) -> Result<()> {
+        let (found, expected) = (table.get(key)?, self.rows.get(&(place, key.to_vec())));
+        assert_eq!(
+            found.as_deref().map(shown),
+            expected.map(|value| shown(value)),
+            "get of {} from {}",
+            shown(key),
+            table.name()
+        );
+        Ok(())
+    }
+
+    /// Compares all of the caller's rows of a table.
+    pub(super) fn compare_all(&self, place: usize, table: &Table, backward: bool) -> Result<()> {
+        let (start, end) = (format!("c{}/", self.number), format!("c{}0", self.number));
+        let iter = table.range((Bound::Included(start.as_bytes()), Bound::Excluded(end.as_bytes())));
+        let mut seen = if backward { rows_of(iter.rev())? } else { rows_of(iter)? };
+        if backward {
+            seen.reverse();
+        }
+        self.compare_seen(place, &seen);
+        Ok(())
+    }
+
+    fn compare_seen(&self, place: usize, seen: &Seen) {
+        let prefix = format!("c{}/", self.number);
+        let own = seen.iter().filter(|(key, _)| key.starts_with(prefix.as_bytes()));
+        let found: Vec<(&[u8], &[u8])> = own.map(|(key, value)| (&key[..], &value[..])).collect();
+        let expected = self.rows.iter().filter(|((table, _), _)| *table == place);
+        let expected: Vec<(&[u8], &[u8])> =
+            expected.map(|((_, key), value)| (&key[..], &value[..])).collect();
+        assert!(found == expected, "scan of {place}: {}", difference(&found, &expected));
+    }
+}
+
+/// The name of a caller's own table.
+pub(super) fn own_name(caller: usize) -> String {
+    format!("own{caller}")
+}
+
+/// Whether an error says that the operation met one of another caller, and did nothing.
+pub(super) fn is_met(error: &Error) -> bool {
+    matches!(error.kind(), Kind::Conflict | Kind::Deadlock | Kind::TimedOut | Kind::Busy | Kind::TooOld)
+}
+
+/// The rows that an iterator gives.
+pub(super) fn rows_of(iter: impl Iterator<Item = Result<terrane::Row>>) -> Result<Seen> {
+    iter.map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
+}
+
+fn shown(bytes: &[u8]) -> String {
+    let text: String = bytes.iter().take(24).map(|byte| char::from(*byte)).collect();
+    format!("{text:?} ({} bytes)", bytes.len())
+}
+
+/// How rows differ, in a line.
+pub(super) fn difference(found: &[(&[u8], &[u8])], expected: &[(&[u8], &[u8])]) -> String {
+    let missing = expected.iter().filter(|row| !found.contains(row));
+    let missing: Vec<String> =
+        missing.map(|(key, value)| format!("{}={}", shown(key), shown(value))).collect();
+    let extra = found.iter().filter(|row| !expected.contains(row));
+    let extra: Vec<String> = extra.map(|(key, value)| format!("{}={}", shown(key), shown(value))).collect();
+    format!("missing [{}], not expected [{}]", missing.join(", "), extra.join(", "))
+}

@@ -1,0 +1,229 @@
+//! Many histories under many schedules, and the repetition of one.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use terrane::{Db, Options, TableOptions};
+use terrane_device::MemDisk;
+
+use super::Doors;
+use super::caller::{Caller, OWN, Rows, difference, own_name, rows_of};
+use super::controller::Explored;
+use super::history::{History, TABLES};
+use super::strategy::{Kind, Strategy};
+use super::world::{World, explore};
+use crate::numbers::{Numbers, Trace};
+
+/// Where the database lies on its device.
+const PATH: &str = "/db";
+/// What the world may store.
+const CAPACITY_BYTES: u64 = 1 << 30;
+
+/// What a campaign does.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// Seed of the first history; the others follow.
+    pub start: u64,
+    /// Histories, at most.
+    pub histories: u64,
+    /// Schedules of each history.
+    pub schedules: u64,
+    /// Time after which no further schedule begins.
+    pub time: Option<Duration>,
+}
+
+/// What a campaign did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Done {
+    /// Histories of which all schedules ran.
+    pub histories: u64,
+    /// Schedules.
+    pub schedules: u64,
+    /// Operations of all callers.
+    pub operations: u64,
+    /// Choices of a thread.
+    pub choices: u64,
+    /// Most threads at once.
+    pub threads: usize,
+}
+
+/// A schedule that failed: what repeats it, and what it said.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// Seed of the history.
+    pub history: u64,
+    /// Number of the schedule.
+    pub schedule: u64,
+    /// What went wrong.
+    pub why: String,
+    /// What the strategy was.
+    pub strategy: String,
+    /// What callers had begun, in order.
+    pub begun: Vec<String>,
+}
+
+/// Runs a campaign up to its end, its time, or the first failure. `progress` is called after each history.
+///
+/// # Errors
+/// The first failure. Threads of a schedule that failed stay parked: end the process soon.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the time of the campaign itself, not of the program that it explores"
+)]
+pub fn run(campaign: &Campaign, progress: &mut dyn FnMut(&Done)) -> Result<Done, (Done, Box<Failed>)> {
+    let started = Instant::now();
+    let mut done = Done::default();
+    for seed in campaign.start..campaign.start.saturating_add(campaign.histories) {
+        let history = Arc::new(History::of(seed));
+        let mut length = 0;
+        for schedule in 0..campaign.schedules {
+            if campaign.time.is_some_and(|time| started.elapsed() >= time) {
+                return Ok(done);
+            }
+            let (kind, explored, begun) = run_one(&history, seed, schedule, length);
+            if schedule == 0 {
+                length = explored.weight;
+            }
+            done.schedules += 1;
+            done.operations += history.len() as u64;
+            done.choices += explored.choices;
+            done.threads = done.threads.max(explored.threads);
+            if let Err(why) = explored.outcome {
+                let strategy = kind.to_string();
+                return Err((done, Box::new(Failed { history: seed, schedule, why, strategy, begun })));
+            }
+        }
+        done.histories += 1;
+        progress(&done);
+    }
+    Ok(done)
+}
+
+/// Runs one schedule of a history again: first the schedule that measures it, then the one that is asked for. Returns the hash
+/// of its choices.
+///
+/// # Errors
+/// What it failed with.
+pub fn replay(seed: u64, schedule: u64) -> Result<Trace, Box<Failed>> {
+    let history = Arc::new(History::of(seed));
+    let mut length = 0;
+    if schedule > 0 {
+        length = run_one(&history, seed, 0, 0).1.weight;
+    }
+    let (kind, explored, begun) = run_one(&history, seed, schedule, length);
+    match explored.outcome {
+        Ok(()) => Ok(explored.trace),
+        Err(why) => Err(Box::new(Failed { history: seed, schedule, why, strategy: kind.to_string(), begun })),
+    }
+}
+
+/// What a history does, for people.
+#[must_use]
+pub fn show(seed: u64) -> String {
+    let history = History::of(seed);
+    let mut text = format!("history {seed}\noptions {:?}\n", history.options);
+    for op in &history.before {
+        text.push_str(&format!("before: {op}\n"));
+    }
+    for (number, operations) in history.callers.iter().enumerate() {
+        for op in operations {
+            text.push_str(&format!("caller {number}: {op}\n"));
+        }
+    }
+    text
+}
+
+fn run_one(history: &Arc<History>, seed: u64, schedule: u64, length: u64) -> (Kind, Explored, Vec<String>) {
+    let mut numbers = Numbers::part(seed, 1000 + schedule);
+    let kind = Kind::of_schedule(schedule, &mut numbers);
+    let strategy = Strategy::new(kind, length, Numbers::new(numbers.draw()));
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let (history, for_program) = (history.clone(), log.clone());
+    let explored = explore(numbers.draw(), strategy, move |world| program(&history, world, for_program));
+    let begun = log.lock().clone();
+    (kind, explored, begun)
+}
+
+/// What the first thread does: opens the database, starts the callers, waits for them, compares everything, opens it again and
+/// compares once more.
+fn program(history: &History, world: Arc<World>, log: Arc<Mutex<Vec<String>>>) {
+    let disk = MemDisk::new();
+    disk.set_capacity(CAPACITY_BYTES);
+    let doors = Doors { world, disk, log };
+    let mut options = Options::default();
+    for (name, value) in &history.options {
+        options.set(name, value).expect("generated options are valid");
+    }
+    let db = open(&doors, &options);
+    for name in TABLES.iter().filter(|name| **name != "default") {
+        db.create_table(name, &TableOptions::new()).expect("a new table");
+    }
+    let before = Caller::new(db.clone(), doors.clone(), (0, 0), (Rows::new(), false));
+    let left = before.run(&history.before);
+    let first_turn = history.before.len() as u64;
+    let ended: Arc<Mutex<Vec<(usize, Rows, bool)>>> = Arc::default();
+    let mut joiners = Vec::new();
+    for (number, operations) in history.callers.iter().enumerate() {
+        // What was done before belongs to the first.
+        let left = if number == 0 { left.clone() } else { (Rows::new(), false) };
+        let caller = Caller::new(db.clone(), doors.clone(), (number, first_turn), left);
+        let (operations, ended) = (operations.clone(), ended.clone());
+        let body = move || {
+            let (rows, has_own) = caller.run(&operations);
+            ended.lock().push((number, rows, has_own));
+        };
+        let joiner = doors.env().spawn.spawn(&format!("caller-{number}"), Box::new(body));
+        joiners.push(joiner.expect("the system gives threads"));
+    }
+    joiners.into_iter().for_each(|joiner| joiner.join());
+    let ended = ended.lock().clone();
+    db.resume_background();
+    compare(&db, &ended, "at the end");
+    match history.len() % 3 {
+        0 => db.flush().expect("a flush at the end"),
+        1 => db.compact_range(db.default_table(), ..).expect("a compaction at the end"),
+        _ => {}
+    }
+    compare(&db, &ended, "behind the last work");
+    let report = db.check(&mut |_, _| ()).expect("a check");
+    assert!(report.findings.is_empty(), "check found {:?}", report.findings);
+    let errors = db.background_errors();
+    assert!(errors.is_empty(), "the background failed: {errors:?}");
+    db.close().expect("closing");
+    let db = open(&doors, &options);
+    compare(&db, &ended, "after opening again");
+    db.close().expect("closing again");
+}
+
+fn open(doors: &Doors, options: &Options) -> Db {
+    Db::open_on(doors.disk(), PATH, options, doors.env()).expect("opening")
+}
+
+/// Every table has the rows of all callers and no others.
+fn compare(db: &Db, ended: &[(usize, Rows, bool)], when: &str) {
+    for (place, name) in TABLES.iter().enumerate() {
+        let mut expected: Vec<(&[u8], &[u8])> = Vec::new();
+        for (_, rows, _) in ended {
+            let of_table = rows.iter().filter(|((table, _), _)| *table == place);
+            expected.extend(of_table.map(|((_, key), value)| (&key[..], &value[..])));
+        }
+        compare_table(db, name, expected, when);
+    }
+    for (number, rows, has_own) in ended {
+        let name = own_name(*number);
+        assert_eq!(db.tables().contains(&name), *has_own, "table {name} {when}");
+        if *has_own {
+            let of_table = rows.iter().filter(|((table, _), _)| *table == OWN);
+            let expected = of_table.map(|((_, key), value)| (&key[..], &value[..])).collect();
+            compare_table(db, &name, expected, when);
+        }
+    }
+}
+
+fn compare_table(db: &Db, name: &str, mut expected: Vec<(&[u8], &[u8])>, when: &str) {
+    expected.sort_unstable();
+    let seen = rows_of(db.table(name).expect("a known table").iter()).expect("a scan");
+    let found: Vec<(&[u8], &[u8])> = seen.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+    assert!(found == expected, "table {name} {when}: {}", difference(&found, &expected));
+}

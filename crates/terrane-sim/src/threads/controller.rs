@@ -1,0 +1,406 @@
+//! Which thread of an explored program runs: one at a time, chosen at points.
+//!
+//! Every explored thread is a thread of the operating system with a [`Seat`]. All but one are parked. The one that runs keeps
+//! running until it blocks, ends, gives way, or reaches the point at which its turn is over by the [`Strategy`]; then the
+//! controller chooses the next one and parks this one. All choices follow from one seed, so that the same program takes the same
+//! way again; a hash of all choices ([`Controller::trace`]) shows whether it did.
+//!
+//! Ownership rules:
+//! 1. `State` is touched under its lock only, by the thread that runs, or by the harness before the first and after the
+//!    last turn.
+//! 2. A thread parks only after it has made another one current; it goes on only when it is current again.
+//! 3. A failure stops everything: the thread that finds it tells the harness and parks for ever, as all others are parked. Their
+//!    memory is not given back: a campaign ends at its first failure.
+//!
+//! Time is virtual: a look at the clock takes a microsecond, and where every thread waits for the time it moves on to the
+//! earliest of them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use terrane_base::sync::points::{Explorer, Point};
+
+use super::strategy::Strategy;
+use crate::numbers::{Numbers, Trace};
+
+/// What a point counts for: most points are loads, and few of them are where it matters.
+const LOAD_WEIGHT: u64 = 1;
+const WEIGHT: u64 = 8;
+/// What a look at the clock takes.
+const LOOK_NANOS: u64 = 1_000;
+/// What sleeps wait for: nobody wakes it.
+const SLEEP: usize = 1;
+/// A timed wait ends before its time once in this many choices: other threads were slow.
+const EARLY: u64 = 16;
+/// Choices after which a program counts as endless.
+const CHOICES_MAX: u64 = 2_000_000;
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    /// It could run.
+    Ready,
+    /// It waits for what `on` names, or for the time.
+    Blocked {
+        on: usize,
+        until: Option<u64>,
+    },
+    Ended,
+}
+
+struct Member {
+    name: String,
+    doing: Doing,
+    /// Whether the last wait ended because of a wake-up.
+    is_woken: bool,
+    handle: Option<Thread>,
+}
+
+struct State {
+    members: Vec<Member>,
+    current: usize,
+    strategy: Strategy,
+    numbers: Numbers,
+    choices: u64,
+    trace: Trace,
+    /// Whether all have ended, or how they failed.
+    outcome: Option<Result<(), String>>,
+}
+
+/// See the [module](self).
+pub(crate) struct Controller {
+    state: Mutex<State>,
+    ended: Condvar,
+    /// Weight of the points until the turn of the current thread is over.
+    left: AtomicU64,
+    /// Weight of all points that were passed, but for those of the current turn.
+    turn: AtomicU64,
+    passed: AtomicU64,
+    nanos: AtomicU64,
+    /// A bit for each address that a thread is blocked on, or may have been.
+    waited: AtomicU64,
+}
+
+/// One explored thread.
+pub(crate) struct Seat {
+    controller: Arc<Controller>,
+    id: usize,
+    is_current: OnceLock<()>,
+}
+
+/// How an exploration ended.
+pub(crate) struct Explored {
+    /// What went wrong, or nothing.
+    pub(crate) outcome: Result<(), String>,
+    /// A hash of all choices.
+    pub(crate) trace: Trace,
+    /// Weight of all points.
+    pub(crate) weight: u64,
+    /// How often another thread was chosen or might have been.
+    pub(crate) choices: u64,
+    /// How many threads there were.
+    pub(crate) threads: usize,
+}
+
+impl Controller {
+    pub(crate) fn new(strategy: Strategy, numbers: Numbers) -> Arc<Self> {
+        Arc::new(Controller {
+            state: Mutex::new(State {
+                members: Vec::new(),
+                current: 0,
+                strategy,
+                numbers,
+                choices: 0,
+                trace: Trace::default(),
+                outcome: None,
+            }),
+            ended: Condvar::new(),
+            left: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
+            nanos: AtomicU64::new(1_000_000_000),
+            waited: AtomicU64::new(0),
+        })
+    }
+
+    /// A new thread, which is ready; [`Seat::sit`] is to be its first call.
+    pub(crate) fn add(self: &Arc<Self>, name: &str) -> Arc<Seat> {
+        let mut state = self.state.lock();
+        let id = state.members.len();
+        state.members.push(Member {
+            name: name.to_owned(),
+            doing: Doing::Ready,
+            is_woken: false,
+            handle: None,
+        });
+        state.strategy.add_thread(id);
+        Arc::new(Seat { controller: self.clone(), id, is_current: OnceLock::new() })
+    }
+
+    /// Names the thread of a seat, which may be parked already.
+    pub(crate) fn set_handle(&self, seat: &Seat, handle: Thread) {
+        let mut state = self.state.lock();
+        state.members[seat.id].handle = Some(handle);
+    }
+
+    /// Lets the first thread run and waits for the end of all.
+    pub(crate) fn run(&self) -> Explored {
+        {
+            let mut state = self.state.lock();
+            let gap = state.strategy.next_gap(0);
+            self.left.store(gap, Ordering::Relaxed);
+            self.turn.store(gap, Ordering::Relaxed);
+            state.current = 0;
+            unpark(&state, 0);
+        }
+        let mut state = self.state.lock();
+        while state.outcome.is_none() {
+            self.ended.wait(&mut state);
+        }
+        Explored {
+            outcome: state.outcome.clone().unwrap_or(Ok(())),
+            trace: state.trace,
+            weight: self.weight(),
+            choices: state.choices,
+            threads: state.members.len(),
+        }
+    }
+
+    /// Weight of all points so far.
+    fn weight(&self) -> u64 {
+        let of_turn = self.turn.load(Ordering::Relaxed).saturating_sub(self.left.load(Ordering::Relaxed));
+        self.passed.load(Ordering::Relaxed) + of_turn
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        Duration::from_nanos(self.nanos.fetch_add(LOOK_NANOS, Ordering::Relaxed))
+    }
+
+    /// A failure: nobody runs any more.
+    pub(crate) fn fail(&self, why: String) -> ! {
+        let mut state = self.state.lock();
+        if state.outcome.is_none() {
+            state.outcome = Some(Err(why));
+        }
+        self.ended.notify_all();
+        drop(state);
+        loop {
+            std::thread::park();
+        }
+    }
+
+    /// Ends the turn of the thread `me`, and lets the one run that is chosen among those that are ready.
+    fn choose(&self, state: parking_lot::MutexGuard<'_, State>, me: usize, gives_way: bool) {
+        let mut state = state;
+        state.choices += 1;
+        if state.choices > CHOICES_MAX {
+            drop(state);
+            self.fail(format!("hang: no end after {CHOICES_MAX} choices"));
+        }
+        self.end_early(&mut state);
+        let passed = self.weight();
+        let Some(next) = self.next_ready(&mut state, me, gives_way, passed) else {
+            let waiting = describe(&state);
+            drop(state);
+            self.fail(format!("deadlock: every thread waits for another one: {waiting}"));
+        };
+        state.trace.note(next as u64);
+        let gap = state.strategy.next_gap(passed);
+        self.passed.store(passed, Ordering::Relaxed);
+        self.left.store(gap, Ordering::Relaxed);
+        self.turn.store(gap, Ordering::Relaxed);
+        state.current = next;
+        if next == me && state.members[me].doing == Doing::Ready {
+            return;
+        }
+        unpark(&state, next);
+        let has_ended = state.members[me].doing == Doing::Ended;
+        drop(state);
+        if !has_ended {
+            self.wait_for_turn(me);
+        }
+    }
+
+    /// A thread that can run, or the one whose time comes first.
+    fn next_ready(&self, state: &mut State, me: usize, gives_way: bool, passed: u64) -> Option<usize> {
+        let ready: Vec<usize> =
+            (0..state.members.len()).filter(|id| state.members[*id].doing == Doing::Ready).collect();
+        if !ready.is_empty() {
+            return Some(state.strategy.choose(&ready, me, gives_way, passed));
+        }
+        let timed = state.members.iter().enumerate().filter_map(|(id, member)| match member.doing {
+            Doing::Blocked { until: Some(until), .. } => Some((until, id)),
+            _ => None,
+        });
+        let (until, next) = timed.min()?;
+        self.time_out(state, next, until);
+        Some(next)
+    }
+
+    /// Now and then a wait with a time ends before others have done anything.
+    fn end_early(&self, state: &mut State) {
+        if state.numbers.below(EARLY) > 0 {
+            return;
+        }
+        let timed: Vec<(u64, usize)> = state
+            .members
+            .iter()
+            .enumerate()
+            .filter_map(|(id, member)| match member.doing {
+                Doing::Blocked { until: Some(until), .. } => Some((until, id)),
+                _ => None,
+            })
+            .collect();
+        if let Some((until, id)) = timed.iter().min().copied() {
+            self.time_out(state, id, until);
+        }
+    }
+
+    fn time_out(&self, state: &mut State, id: usize, until: u64) {
+        self.nanos.fetch_max(until, Ordering::Relaxed);
+        state.members[id].doing = Doing::Ready;
+        state.members[id].is_woken = false;
+    }
+
+    fn wait_for_turn(&self, me: usize) {
+        loop {
+            {
+                let state = self.state.lock();
+                let is_stopped = state.outcome.is_some();
+                if state.current == me && !is_stopped {
+                    return;
+                }
+            }
+            std::thread::park();
+        }
+    }
+}
+
+fn unpark(state: &State, id: usize) {
+    if let Some(handle) = &state.members[id].handle {
+        handle.unpark();
+    }
+}
+
+fn describe(state: &State) -> String {
+    let of = |member: &Member| match member.doing {
+        Doing::Blocked { on, .. } => format!("{} on {on:#x}", member.name),
+        other => format!("{} {other:?}", member.name),
+    };
+    state.members.iter().filter(|member| member.doing != Doing::Ended).map(of).collect::<Vec<_>>().join(", ")
+}
+
+fn bit(on: usize) -> u64 {
+    1 << ((on >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+}
+
+impl Seat {
+    /// The first call of the thread: waits until it is chosen.
+    pub(crate) fn sit(&self) {
+        self.controller.wait_for_turn(self.id);
+        let _ = self.is_current.set(());
+    }
+
+    /// The last call of the thread.
+    pub(crate) fn leave(&self) {
+        let controller = &self.controller;
+        let mut state = controller.state.lock();
+        state.members[self.id].doing = Doing::Ended;
+        wake(&mut state, self.end_address(), true);
+        if state.members.iter().all(|member| member.doing == Doing::Ended) {
+            state.outcome.get_or_insert(Ok(()));
+            controller.ended.notify_all();
+            return;
+        }
+        controller.choose(state, self.id, true);
+    }
+
+    /// Waits for the end of the thread of another seat.
+    pub(crate) fn join(&self, other: &Seat) {
+        loop {
+            {
+                let state = self.controller.state.lock();
+                if state.members[other.id].doing == Doing::Ended {
+                    return;
+                }
+            }
+            self.block(other.end_address(), None);
+        }
+    }
+
+    pub(crate) fn sleep(&self, duration: Duration) {
+        self.block(SLEEP, Some(duration));
+    }
+
+    pub(crate) fn controller(&self) -> &Arc<Controller> {
+        &self.controller
+    }
+
+    /// What those wait for who wait for the end of this thread.
+    fn end_address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+}
+
+fn wake(state: &mut State, on: usize, all: bool) {
+    let mut waiting: Vec<usize> = (0..state.members.len())
+        .filter(|id| matches!(state.members[*id].doing, Doing::Blocked { on: waits, .. } if waits == on))
+        .collect();
+    if !all && waiting.len() > 1 {
+        let one = state.numbers.below(waiting.len() as u64) as usize;
+        waiting = vec![waiting[one]];
+    }
+    for id in waiting {
+        state.members[id].doing = Doing::Ready;
+        state.members[id].is_woken = true;
+    }
+}
+
+impl Explorer for Seat {
+    fn point(&self, point: Point) {
+        let controller = &*self.controller;
+        let weight = if point == Point::Load { LOAD_WEIGHT } else { WEIGHT };
+        // Relaxed: only the thread that runs counts.
+        let left = controller.left.load(Ordering::Relaxed);
+        if left > weight {
+            controller.left.store(left - weight, Ordering::Relaxed);
+            return;
+        }
+        controller.left.store(0, Ordering::Relaxed);
+        controller.choose(controller.state.lock(), self.id, false);
+    }
+
+    fn give_way(&self) {
+        self.controller.choose(self.controller.state.lock(), self.id, true);
+    }
+
+    fn block(&self, on: usize, timeout: Option<Duration>) -> bool {
+        let controller = &*self.controller;
+        let mut state = controller.state.lock();
+        let now = controller.nanos.load(Ordering::Relaxed);
+        let until = timeout.map(|timeout| now.saturating_add(timeout.as_nanos().min(u64::MAX.into()) as u64));
+        state.members[self.id].doing = Doing::Blocked { on, until };
+        state.members[self.id].is_woken = false;
+        controller.waited.fetch_or(bit(on), Ordering::Relaxed);
+        controller.choose(state, self.id, true);
+        self.controller.state.lock().members[self.id].is_woken
+    }
+
+    fn wake(&self, on: usize, all: bool) {
+        let controller = &*self.controller;
+        if controller.waited.load(Ordering::Relaxed) & bit(on) == 0 {
+            return;
+        }
+        let mut state = controller.state.lock();
+        wake(&mut state, on, all);
+        let blocked = state.members.iter().filter_map(|member| match member.doing {
+            Doing::Blocked { on, .. } => Some(bit(on)),
+            _ => None,
+        });
+        let waited = blocked.fold(0, |bits, bit| bits | bit);
+        controller.waited.store(waited, Ordering::Relaxed);
+    }
+}

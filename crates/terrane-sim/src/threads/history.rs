@@ -1,0 +1,236 @@
+//! What the callers of a history do, as values drawn from a seed.
+//!
+//! Every caller writes keys of its own and knows at any time what they must be; it may read everything. So every answer can
+//! be compared exactly, whatever the schedule. Maintenance is of the whole database, and any caller asks for it.
+
+use std::fmt;
+
+use crate::numbers::Numbers;
+
+/// Keys of each caller in each table.
+pub(super) const KEYS: u64 = 12;
+/// Tables that are there from the beginning to the end.
+pub(super) const TABLES: [&str; 2] = ["default", "second"];
+
+/// Which caller's key, in which of [`TABLES`], or in the caller's own table, which comes and goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct At {
+    pub(super) table: usize,
+    pub(super) key: u64,
+}
+
+/// One operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Put {
+        at: At,
+        len: u64,
+        sync: bool,
+    },
+    Delete {
+        at: At,
+    },
+    DeleteRange {
+        table: usize,
+        from: u64,
+        to: u64,
+    },
+    Merge {
+        at: At,
+        len: u64,
+    },
+    /// A batch over both tables, some of it deletes.
+    Batch {
+        seed: u64,
+        sync: bool,
+    },
+    /// A transaction that reads and writes keys of its caller; optimistic or with locks; rolled back now and then.
+    Transact {
+        seed: u64,
+    },
+    Get {
+        at: At,
+    },
+    MultiGet {
+        table: usize,
+    },
+    Scan {
+        table: usize,
+        backward: bool,
+    },
+    /// Looks at all callers' rows of a table: no row may change under the scan.
+    ScanAll {
+        table: usize,
+    },
+    TakeSnapshot,
+    ReadSnapshot,
+    DropSnapshot,
+    Ingest {
+        seed: u64,
+    },
+    Load {
+        seed: u64,
+    },
+    DropExtents {
+        table: usize,
+        from: u64,
+        to: u64,
+    },
+    Flush,
+    FlushToRun {
+        table: usize,
+    },
+    Level {
+        table: usize,
+        level: u8,
+    },
+    Compact {
+        table: usize,
+        whole: bool,
+    },
+    Pause,
+    Resume,
+    Cancel,
+    Quiesce,
+    Sync,
+    CreateTable,
+    DropTable,
+    SetOption {
+        seed: u64,
+    },
+    Checkpoint,
+    Backup,
+    Look,
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// What all callers of a history do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct History {
+    /// Options of the database, by name and value.
+    pub(super) options: Vec<(String, String)>,
+    /// What the first thread does before there are others.
+    pub(super) before: Vec<Op>,
+    /// What each caller does.
+    pub(super) callers: Vec<Vec<Op>>,
+}
+
+/// Callers of a history, at most.
+const CALLERS_MAX: u64 = 3;
+/// Operations of a caller, at most.
+const OPERATIONS_MAX: u64 = 14;
+
+impl History {
+    /// The history of a seed.
+    pub(super) fn of(seed: u64) -> History {
+        let mut numbers = Numbers::part(seed, 1);
+        let mut options = crate::options::random_options(&mut numbers);
+        // A schedule is about order, not about time: the world's time hardly passes. What waits for real time or looks for files
+        // of the system is off.
+        for (name, value) in [
+            ("io_uring", "off"),
+            ("direct_io", "false"),
+            ("io_bytes_per_second", "0"),
+            ("reader_age_max_ms", "0"),
+        ] {
+            options.retain(|(known, _)| known != name);
+            options.push((name.to_owned(), value.to_owned()));
+        }
+        if numbers.one_in(2) {
+            options.push(("merge_operator".to_owned(), "append".to_owned()));
+        }
+        let has_operator = options.iter().any(|(name, _)| name == "merge_operator");
+        let threads = numbers.pick(&["1", "2", "2", "2", "3"]);
+        options.retain(|(name, _)| name != "background_threads");
+        options.push(("background_threads".to_owned(), (*threads).to_owned()));
+        let favourite = numbers.draw();
+        let mut draw = |count: u64| -> Vec<Op> {
+            (0..count).map(|_| draw(&mut numbers, has_operator, favourite)).collect()
+        };
+        let before = draw(favourite % 6);
+        let callers = 2 + favourite / 6 % (CALLERS_MAX - 1);
+        let callers = (0..callers).map(|caller| draw(2 + (favourite >> (8 * caller + 16)) % OPERATIONS_MAX));
+        let callers = callers.collect();
+        History { options, before, callers }
+    }
+
+    /// How many operations there are.
+    pub(super) fn len(&self) -> usize {
+        self.before.len() + self.callers.iter().map(Vec::len).sum::<usize>()
+    }
+}
+
+/// One operation. Half of those of maintenance are of few kinds that a history prefers, so that these meet.
+fn draw(numbers: &mut Numbers, has_operator: bool, favourite: u64) -> Op {
+    let table = numbers.below(TABLES.len() as u64) as usize;
+    // The last one is the caller's own table.
+    let any = numbers.below(TABLES.len() as u64 + 1) as usize;
+    let at = At { table: any, key: numbers.below(KEYS) };
+    let (seed, sync) = (numbers.draw(), numbers.one_in(8));
+    let len = if numbers.one_in(8) { 3_000 } else { 10 + numbers.below(300) };
+    let (from, to) = (numbers.below(KEYS), numbers.below(KEYS + 1));
+    let (from, to) = (from.min(to), from.max(to).max(from.min(to) + 1));
+    match numbers.below(100) {
+        0..26 => Op::Put { at, len, sync },
+        26..30 => Op::Delete { at },
+        30..32 => Op::DeleteRange { table: any, from, to },
+        32..35 if has_operator => Op::Merge { at: At { table, ..at }, len: len % 100 },
+        32..39 => Op::Batch { seed, sync },
+        39..42 => Op::Transact { seed },
+        42..46 => Op::Get { at },
+        46..48 => Op::MultiGet { table },
+        48..52 => Op::Scan { table: any, backward: sync },
+        52..54 => Op::ScanAll { table },
+        54..56 => Op::TakeSnapshot,
+        56..58 => Op::ReadSnapshot,
+        58..59 => Op::DropSnapshot,
+        roll => {
+            let kind = if numbers.one_in(2) { (favourite >> (8 * (roll % 3))) % 42 } else { roll - 59 };
+            maintenance(kind, (table, from, to), seed)
+        }
+    }
+}
+
+fn maintenance(kind: u64, (table, from, to): (usize, u64, u64), seed: u64) -> Op {
+    match kind {
+        0..5 => Op::Flush,
+        5..9 => Op::FlushToRun { table },
+        9..14 => Op::Compact { table, whole: !seed.is_multiple_of(3) },
+        14..16 => Op::Level { table, level: (seed % 3) as u8 },
+        16..18 => Op::Pause,
+        18..21 => Op::Resume,
+        21..23 => Op::Cancel,
+        23..25 => Op::Quiesce,
+        25..29 => Op::Ingest { seed },
+        29..31 => Op::Load { seed },
+        31..32 => Op::DropExtents { table, from, to },
+        32..33 => Op::Sync,
+        33..35 => Op::CreateTable,
+        35..36 => Op::DropTable,
+        36..37 => Op::SetOption { seed },
+        37..39 => Op::Checkpoint,
+        39..40 => Op::Backup,
+        _ => Op::Look,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_a_history_and_all_kinds_come_up() {
+        assert_eq!(History::of(5), History::of(5));
+        let kinds: std::collections::BTreeSet<String> = (0..400)
+            .map(History::of)
+            .flat_map(|history| history.callers.into_iter().flatten())
+            .map(|op| op.to_string().split([' ', '{']).next().unwrap_or_default().to_owned())
+            .collect();
+        assert_eq!(kinds.len(), 31, "{kinds:?}");
+    }
+}

@@ -1,0 +1,46 @@
+//! The whole engine under chosen schedules: background workers, callers that read and write, and callers of maintenance are
+//! threads, and at every lock, condition variable, published atomic variable and call of the device a seed chooses which of
+//! them runs next.
+//!
+//! * `controller`: one thread at a time. `strategy`: which one. `world`: clock, randomness and threads.
+//! * `history`: what the callers do, drawn from a seed. `caller`, `bulk`: do it and compare every answer.
+//! * [`campaign`]: many histories under many schedules, and the repetition of one.
+//!
+//! What [`crate::run`] cannot find, because its background work comes in whole steps on the thread of who waits for it, is
+//! found here: what happens when work of two threads meets in the middle.
+
+mod bulk;
+mod caller;
+pub mod campaign;
+mod controller;
+mod history;
+mod strategy;
+mod world;
+
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_device::{Disk, MemDisk};
+
+/// What callers have of the world.
+#[derive(Clone)]
+struct Doors {
+    world: Arc<world::World>,
+    disk: MemDisk,
+    /// What was begun, in order.
+    log: Arc<parking_lot::Mutex<Vec<String>>>,
+}
+
+impl Doors {
+    fn env(&self) -> Env {
+        self.world.env()
+    }
+
+    fn disk(&self) -> Arc<dyn Disk> {
+        Arc::new(self.disk.clone())
+    }
+
+    fn note(&self, caller: usize, op: &history::Op) {
+        self.log.lock().push(format!("caller {caller}: {op}"));
+    }
+}
