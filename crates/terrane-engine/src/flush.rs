@@ -301,7 +301,9 @@ impl Engine {
         result: &JobResult,
         durable: Option<EditOp>,
     ) -> Result<()> {
-        let flushed = cursor.check_whole(table, generation).and_then(|()| self.end_of(table, generation));
+        // A comparator that failed has the cursor end anywhere, and says so itself.
+        let checked = table.sense.collation().check().and_then(|()| cursor.check_whole(table, generation));
+        let flushed = checked.and_then(|()| self.end_of(table, generation));
         let flushed = flushed.inspect_err(|_| self.give_back(result))?;
         let mut ops = vec![EditOp::Flushed { table: table.id, seq: flushed }];
         ops.extend(durable);
