@@ -24,6 +24,8 @@ usage: cargo xtask COMMAND
   golden VERSION  make the golden stores of a new format version; refuses to overwrite
   planted [NAME | --sample | --write]  the mutation suite: each planted bug must fail its test;
                   --sample runs six of several layers, --write renews docs/planted-bugs.md
+  schedules [--planted NAME] [OPTIONS]  the whole engine with its threads under chosen schedules, every
+                  answer compared; --help lists the options, --planted switches one bug on
   ci-parts        what CI runs besides `test`: format, clippy, tidy, docs
 
 With a nightly toolchain or tools that are installed apart:
@@ -62,6 +64,8 @@ fn main() -> ExitCode {
         ["planted", "--write"] => xtask::planted::run(root, Choice::All, true),
         ["planted", "--sample"] => xtask::planted::run(root, Choice::Sample, false),
         ["planted", name] => xtask::planted::run(root, Choice::One(name), false),
+        ["schedules", "--planted", name, rest @ ..] => xtask::schedules::run(root, Some(name), rest),
+        ["schedules", rest @ ..] => xtask::schedules::run(root, None, rest),
         ["ci-parts"] => xtask::suites::ci_parts(root),
         ["fuzz", rest @ ..] => match fuzz_arguments(rest) {
             Some((target, seconds)) => xtask::tools::fuzz(root, target, seconds),

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::tree::Tree;
 
+/// The sample of schedules of the whole engine.
+const SCHEDULES: &str = "crates/terrane-sim/tests/schedules.rs";
+
 /// One command of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -56,6 +59,12 @@ pub fn ci_parts(root: &Path) -> Result<(), String> {
         &[
             Step::new("format", 5, "fmt --all -- --check"),
             Step::new("lints", 40, "clippy --workspace --all-targets -- -D warnings"),
+            // What a normal build leaves out.
+            Step::new(
+                "lints of the explorer",
+                20,
+                "clippy -p terrane-sim --features schedule --all-targets -- -D warnings",
+            ),
         ],
     )?;
     crate::tidy::run(root, false)?;
@@ -78,6 +87,10 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
             let arguments = format!("test -p {package} --features shuttle --test shuttle");
             steps.push(Step::new("schedule exploration", 20, &arguments));
         }
+    }
+    if tree.get(SCHEDULES).is_some() {
+        let arguments = "test -p terrane-sim --features schedule --test schedules --lib threads";
+        steps.push(Step::new("schedules of the whole engine, a sample", 20, arguments));
     }
     steps.push(Step::new("planted bugs, a sample", 20, "xtask planted --sample"));
     let benches: Vec<String> = tree.rust_files().filter_map(|(path, _)| bench_arguments(path)).collect();

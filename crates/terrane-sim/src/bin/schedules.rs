@@ -97,6 +97,9 @@ fn explore(campaign: &Campaign) -> ExitCode {
     };
     match run(campaign, &mut progress) {
         Ok(done) => {
+            for (kind, [done, refused]) in &done.kinds {
+                println!("  {kind}: {done} done, {refused} refused for what another caller did");
+            }
             println!("schedules: {}; 0 failures", line(&done));
             ExitCode::SUCCESS
         }

@@ -14,8 +14,8 @@ use super::history::{KEYS, Op, TABLES};
 use crate::numbers::Numbers;
 
 impl Caller {
-    /// Does an operation of maintenance, and reads all own rows behind it.
-    pub(super) fn maintain(&mut self, op: &Op) -> Result<()> {
+    /// Does an operation of maintenance, and reads all own rows behind it. Returns false if it was refused.
+    pub(super) fn maintain(&mut self, op: &Op) -> Result<bool> {
         let done = match op {
             Op::Ingest { seed } => self.ingest(*seed),
             Op::Load { seed } => self.load(*seed),
@@ -43,16 +43,18 @@ impl Caller {
             Op::Look => self.look(),
             op => unreachable!("{op} is no maintenance"),
         };
-        match done {
+        let is_refused = match done {
+            Ok(()) => false,
             // Another caller has paused the background, cancelled, or holds what this one wants.
-            Err(error) if error.kind() == Kind::Invalid && is_of_pause(&error) => {}
-            Err(error) if error.kind() == Kind::Cancelled || is_met(&error) => {}
-            done => done?,
-        }
+            Err(error) if error.kind() == Kind::Invalid && is_of_pause(&error) => true,
+            Err(error) if error.kind() == Kind::Cancelled || is_met(&error) => true,
+            Err(error) => return Err(error),
+        };
         (0..=OWN).try_for_each(|at| {
             let (place, table) = self.table(at)?;
             self.compare_all(place, &table, false)
-        })
+        })?;
+        Ok(!is_refused)
     }
 
     /// Some own keys in order, with values or as deletes.

@@ -64,35 +64,35 @@ impl Caller {
         for op in operations {
             self.turn += 1;
             self.world.note(self.number, op);
-            if let Err(error) = self.one(op) {
-                panic!("caller {} at operation {} {op}: {error}", self.number, self.turn);
+            match self.one(op) {
+                Ok(is_done) => self.world.count(op, !is_done),
+                Err(error) => panic!("caller {} at operation {} {op}: {error}", self.number, self.turn),
             }
         }
         (self.rows, self.has_own)
     }
 
-    fn one(&mut self, op: &Op) -> Result<()> {
+    /// Returns false if it was refused because of what another caller does.
+    fn one(&mut self, op: &Op) -> Result<bool> {
         match op {
-            Op::Put { at, len, sync } => self.put(*at, *len, *sync),
-            Op::Delete { at } => self.delete(*at),
-            Op::DeleteRange { table, from, to } => self.delete_range(*table, *from, *to),
-            Op::Merge { at, len } => self.merge(*at, *len),
-            Op::Batch { seed, sync } => self.batch(*seed, *sync),
-            Op::Transact { seed } => self.transact(*seed),
-            Op::Get { at } => self.get(*at),
-            Op::MultiGet { table } => self.multi_get(*table),
-            Op::Scan { table, backward } => self.scan(*table, *backward),
-            Op::ScanAll { table } => self.scan_all(*table),
-            Op::TakeSnapshot => self.take_snapshot(),
-            Op::ReadSnapshot => self.read_snapshots(),
-            Op::DropSnapshot => {
-                self.snapshots.pop();
-                Ok(())
-            }
-            Op::Sync => self.db.sync(),
-            Op::CreateTable | Op::DropTable => self.change_own(*op == Op::CreateTable),
-            op => self.maintain(op),
+            Op::Put { at, len, sync } => self.put(*at, *len, *sync)?,
+            Op::Delete { at } => self.delete(*at)?,
+            Op::DeleteRange { table, from, to } => self.delete_range(*table, *from, *to)?,
+            Op::Merge { at, len } => self.merge(*at, *len)?,
+            Op::Batch { seed, sync } => self.batch(*seed, *sync)?,
+            Op::Transact { seed } => return self.transact(*seed),
+            Op::Get { at } => self.get(*at)?,
+            Op::MultiGet { table } => self.multi_get(*table)?,
+            Op::Scan { table, backward } => self.scan(*table, *backward)?,
+            Op::ScanAll { table } => self.scan_all(*table)?,
+            Op::TakeSnapshot => self.take_snapshot()?,
+            Op::ReadSnapshot => self.read_snapshots()?,
+            Op::DropSnapshot => drop(self.snapshots.pop()),
+            Op::Sync => self.db.sync()?,
+            Op::CreateTable | Op::DropTable => self.change_own(*op == Op::CreateTable)?,
+            op => return self.maintain(op),
         }
+        Ok(true)
     }
 
     /// The table at this place; the first one where the caller's own is not there.
@@ -173,19 +173,23 @@ impl Caller {
     }
 
     /// Refused, and without effect, where it met what came in around its keys.
-    fn transact(&mut self, seed: u64) -> Result<()> {
+    fn transact(&mut self, seed: u64) -> Result<bool> {
         let mut numbers = Numbers::new(seed);
         let concurrency = if numbers.one_in(2) { Concurrency::Optimistic } else { Concurrency::Pessimistic };
         let mut rows = self.rows.clone();
         let done = self.change_in_transaction(concurrency, &mut numbers, &mut rows);
-        match done {
-            Ok(true) => self.rows = rows,
-            Ok(false) => {}
-            Err(error) if is_met(&error) => {}
+        let is_refused = match done {
+            Ok(is_committed) => {
+                if is_committed {
+                    self.rows = rows;
+                }
+                false
+            }
+            Err(error) if is_met(&error) => true,
             Err(error) => return Err(error),
-        }
+        };
         let (place, table) = self.table(0)?;
-        self.compare_all(place, &table, false)
+        self.compare_all(place, &table, false).map(|()| !is_refused)
     }
 
     /// Returns whether it was committed.

@@ -1,5 +1,6 @@
 //! Many histories under many schedules, and the repetition of one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,12 +8,12 @@ use parking_lot::Mutex;
 use terrane::{Db, Options, TableOptions};
 use terrane_device::MemDisk;
 
-use super::Doors;
 use super::caller::{Caller, OWN, Rows, difference, own_name, rows_of};
 use super::controller::Explored;
 use super::history::{History, TABLES};
 use super::strategy::{Kind, Strategy};
 use super::world::{World, explore};
+use super::{Doors, Log};
 use crate::numbers::{Numbers, Trace};
 
 /// Where the database lies on its device.
@@ -34,7 +35,7 @@ pub struct Campaign {
 }
 
 /// What a campaign did.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Done {
     /// Histories of which all schedules ran.
     pub histories: u64,
@@ -44,8 +45,24 @@ pub struct Done {
     pub operations: u64,
     /// Choices of a thread.
     pub choices: u64,
-    /// Most threads at once.
+    /// Most threads of one schedule.
     pub threads: usize,
+    /// How often each kind of operation was done, and how often it was refused because of what another caller did.
+    pub kinds: BTreeMap<String, [u64; 2]>,
+}
+
+impl Done {
+    fn add(&mut self, history: &History, explored: &Explored, log: &Log) {
+        self.schedules += 1;
+        self.operations += history.len() as u64;
+        self.choices += explored.choices;
+        self.threads = self.threads.max(explored.threads);
+        for (kind, [done, refused]) in &log.kinds {
+            let counts = self.kinds.entry(kind.clone()).or_default();
+            counts[0] += done;
+            counts[1] += refused;
+        }
+    }
 }
 
 /// A schedule that failed: what repeats it, and what it said.
@@ -81,16 +98,13 @@ pub fn run(campaign: &Campaign, progress: &mut dyn FnMut(&Done)) -> Result<Done,
             if campaign.time.is_some_and(|time| started.elapsed() >= time) {
                 return Ok(done);
             }
-            let (kind, explored, begun) = run_one(&history, seed, schedule, length);
+            let (kind, explored, log) = run_one(&history, seed, schedule, length);
             if schedule == 0 {
                 length = explored.weight;
             }
-            done.schedules += 1;
-            done.operations += history.len() as u64;
-            done.choices += explored.choices;
-            done.threads = done.threads.max(explored.threads);
+            done.add(&history, &explored, &log);
             if let Err(why) = explored.outcome {
-                let strategy = kind.to_string();
+                let (strategy, begun) = (kind.to_string(), log.begun);
                 return Err((done, Box::new(Failed { history: seed, schedule, why, strategy, begun })));
             }
         }
@@ -111,10 +125,13 @@ pub fn replay(seed: u64, schedule: u64) -> Result<Trace, Box<Failed>> {
     if schedule > 0 {
         length = run_one(&history, seed, 0, 0).1.weight;
     }
-    let (kind, explored, begun) = run_one(&history, seed, schedule, length);
+    let (kind, explored, log) = run_one(&history, seed, schedule, length);
     match explored.outcome {
         Ok(()) => Ok(explored.trace),
-        Err(why) => Err(Box::new(Failed { history: seed, schedule, why, strategy: kind.to_string(), begun })),
+        Err(why) => {
+            let (strategy, begun) = (kind.to_string(), log.begun);
+            Err(Box::new(Failed { history: seed, schedule, why, strategy, begun }))
+        }
     }
 }
 
@@ -134,20 +151,20 @@ pub fn show(seed: u64) -> String {
     text
 }
 
-fn run_one(history: &Arc<History>, seed: u64, schedule: u64, length: u64) -> (Kind, Explored, Vec<String>) {
+fn run_one(history: &Arc<History>, seed: u64, schedule: u64, length: u64) -> (Kind, Explored, Log) {
     let mut numbers = Numbers::part(seed, 1000 + schedule);
     let kind = Kind::of_schedule(schedule, &mut numbers);
     let strategy = Strategy::new(kind, length, Numbers::new(numbers.draw()));
-    let log = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::new(Mutex::new(Log::default()));
     let (history, for_program) = (history.clone(), log.clone());
     let explored = explore(numbers.draw(), strategy, move |world| program(&history, world, for_program));
-    let begun = log.lock().clone();
-    (kind, explored, begun)
+    let log = log.lock().clone();
+    (kind, explored, log)
 }
 
 /// What the first thread does: opens the database, starts the callers, waits for them, compares everything, opens it again and
 /// compares once more.
-fn program(history: &History, world: Arc<World>, log: Arc<Mutex<Vec<String>>>) {
+fn program(history: &History, world: Arc<World>, log: Arc<Mutex<Log>>) {
     let disk = MemDisk::new();
     disk.set_capacity(CAPACITY_BYTES);
     let doors = Doors { world, disk, log };

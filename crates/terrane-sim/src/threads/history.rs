@@ -109,6 +109,13 @@ impl fmt::Display for Op {
     }
 }
 
+impl Op {
+    /// The name of its kind.
+    pub(super) fn kind(&self) -> String {
+        self.to_string().split([' ', '{']).next().unwrap_or_default().to_owned()
+    }
+}
+
 /// What all callers of a history do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct History {
@@ -229,7 +236,7 @@ mod tests {
         let kinds: std::collections::BTreeSet<String> = (0..400)
             .map(History::of)
             .flat_map(|history| history.callers.into_iter().flatten())
-            .map(|op| op.to_string().split([' ', '{']).next().unwrap_or_default().to_owned())
+            .map(|op| op.kind())
             .collect();
         assert_eq!(kinds.len(), 31, "{kinds:?}");
     }

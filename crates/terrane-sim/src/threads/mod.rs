@@ -27,8 +27,17 @@ use terrane_device::{Disk, MemDisk};
 struct Doors {
     world: Arc<world::World>,
     disk: MemDisk,
+    /// What was done.
+    log: Arc<parking_lot::Mutex<Log>>,
+}
+
+/// What the callers of one schedule did.
+#[derive(Clone, Debug, Default)]
+struct Log {
     /// What was begun, in order.
-    log: Arc<parking_lot::Mutex<Vec<String>>>,
+    begun: Vec<String>,
+    /// How often each kind of operation was done, and how often it was refused because of what another caller did.
+    kinds: std::collections::BTreeMap<String, [u64; 2]>,
 }
 
 impl Doors {
@@ -41,6 +50,12 @@ impl Doors {
     }
 
     fn note(&self, caller: usize, op: &history::Op) {
-        self.log.lock().push(format!("caller {caller}: {op}"));
+        self.log.lock().begun.push(format!("caller {caller}: {op}"));
+    }
+
+    fn count(&self, op: &history::Op, is_refused: bool) {
+        let kind = op.kind();
+        let mut log = self.log.lock();
+        log.kinds.entry(kind).or_default()[usize::from(is_refused)] += 1;
     }
 }

@@ -1,0 +1,40 @@
+//! A sample of what `cargo xtask schedules` does for long: the whole engine under chosen schedules.
+//!
+//! Run with `cargo test -p terrane-sim --features schedule --test schedules`.
+#![cfg(feature = "schedule")]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use terrane_sim::threads::campaign::{Campaign, Failed, replay, run};
+
+/// The histories of the sample begin here; `TERRANE_SCHEDULES_START` begins elsewhere.
+const START: u64 = 30;
+
+fn start() -> u64 {
+    std::env::var("TERRANE_SCHEDULES_START").ok().and_then(|text| text.parse().ok()).unwrap_or(START)
+}
+
+fn told(failed: &Failed) -> String {
+    let Failed { history, schedule, strategy, why, begun } = failed;
+    format!(
+        "history {history} under schedule {schedule} ({strategy}): {why}\n{}\nagain: cargo xtask schedules --replay {history}:{schedule}",
+        begun.join("\n")
+    )
+}
+
+/// Every answer is right under every schedule of the sample.
+#[test]
+fn every_answer_is_right_under_chosen_schedules() {
+    let campaign = Campaign { start: start(), histories: 20, schedules: 40, time: None };
+    let done = run(&campaign, &mut |_| ()).map_err(|(_, failed)| told(&failed)).unwrap();
+    assert_eq!((done.histories, done.schedules), (20, 800));
+    assert!(done.choices > 100 * done.schedules, "threads are chosen at most points: {}", done.choices);
+}
+
+/// The schedules of a seed are the same in every run, or a failure could not be repeated.
+#[test]
+fn a_schedule_takes_the_same_way_again() {
+    for schedule in [0, 1, 2, 3, 17] {
+        let [one, other] = [(), ()].map(|()| replay(7, schedule).map_err(|failed| told(&failed)).unwrap());
+        assert_eq!(one, other, "schedule {schedule}");
+    }
+}
