@@ -10,7 +10,11 @@ use xtask::tree::Tree;
 
 #[test]
 fn the_test_suite_finds_explorations_and_benches() {
-    let tree = Tree::of([("crates/low/tests/shuttle.rs", ""), ("crates/low/benches/ring.rs", "")]);
+    let tree = Tree::of([
+        ("crates/low/tests/shuttle.rs", ""),
+        ("crates/low/benches/ring.rs", ""),
+        ("crates/terrane-sim/tests/schedules.rs", ""),
+    ]);
     let commands: Vec<String> =
         suites::test_steps(&tree).iter().map(|step| step.arguments.join(" ")).collect();
     assert_eq!(
@@ -18,6 +22,7 @@ fn the_test_suite_finds_explorations_and_benches() {
         [
             "test --workspace",
             "test -p low --features shuttle --test shuttle",
+            "test -p terrane-sim --features schedule --lib --test schedules",
             "xtask planted --sample",
             "test -p low --bench ring -- --test",
         ]
