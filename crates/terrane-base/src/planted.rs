@@ -61,6 +61,8 @@ bugs! {
     PopUnmergedMemtable: "memory: what leaves it", "settle takes a memtable out of the picture though its merge was cancelled on the way; the ledger refuses it", "terrane-engine terrane_engine a_cancelled_merge";
     ForgetGenerationBeforeEdit: "memory: what leaves it", "a flush takes its generation out of the picture before the edit of its last step is appended; the ledger refuses it", "terrane-engine terrane_engine a_flush_hands_on";
     LoseFlushTail: "memory: what leaves it", "a flush is at its end one entry before the end of its generation; the count of entries refuses it", "terrane-engine terrane_engine a_flush_hands_on";
+    FlushWaitsForNothing: "flush: who waits", "who asks for a flush waits for a memtable that begins at or below the number, though all up to it is flushed, and no flush is due for that", "terrane-engine terrane_engine a_flush_of_nothing";
+    WaitUnderSchedule: "pause: no lock while work stands", "a flush that waits for a busy level 1 stands under the scheduler's lock while it is paused", "terrane-engine terrane_engine who_ends_a_pause";
     DropTombstone: "merge: deletes", "a delete is dropped above older data", "terrane-compaction merge deletes_stay_above";
     ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction merge a_snapshot_keeps";
     ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction merge a_flush_goes";

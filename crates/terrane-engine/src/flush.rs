@@ -74,7 +74,9 @@ impl Engine {
         let wanted = table.flush_wanted();
         // A trim may tell of all up to `wanted` as flushed though the generation begins below and has records above only:
         // who asked waits for it.
-        let is_asked = wanted > table.flushed_seq() || wanted > SeqNo(0) && wanted >= oldest.first_seq();
+        let begins_below = wanted > SeqNo(0) && wanted >= oldest.first_seq();
+        let is_asked =
+            wanted > table.flushed_seq() || begins_below && !terrane_base::planted!(FlushWaitsForNothing);
         picture.generations.len() > 1
             || bytes + self.memtable_limit() > self.generation_limit()
             || is_asked
@@ -264,6 +266,9 @@ impl Engine {
                 // Writers would wait as long as the job that holds level 1.
                 FlushPlan::Busy if self.is_filling() => Ok(true),
                 // Not `check`, which waits for the end of a pause: whoever ends it needs the lock that is held here.
+                FlushPlan::Busy if terrane_base::planted!(WaitUnderSchedule) => {
+                    control.check().map(|()| table.is_dropped())
+                }
                 FlushPlan::Busy => control.refuse_if_cancelled().map(|()| table.is_dropped()),
             }
         })?;
@@ -345,3 +350,6 @@ fn flushed_through(picture: &Picture, generation: &GlobalIndex) -> SeqNo {
     let next = [newer, frozen].into_iter().flatten().min().unwrap_or(picture.active.first_seq());
     generation.last_seq().min(SeqNo(next.0.saturating_sub(1)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use terrane_base::TableId;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
+use terrane_base::{SeqNo, TableId};
 use terrane_compaction::CancelCause;
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 
@@ -216,6 +216,26 @@ fn what_somebody_waits_for_is_flushed_though_a_trim_told_of_more() {
     table.want_flush(engine.visible());
     table.set_flushed_seq(engine.visible());
     assert!(due(), "who asked waits until nothing begins at or below that");
+    engine.close().expect("closes");
+}
+
+/// Who asks for a flush when nothing is committed waits for all up to number 0, with which the first memtable of an opening
+/// begins. The first put may come before that memtable is frozen.
+#[test]
+fn a_flush_of_nothing_does_not_wait_for_the_first_write() {
+    let (engine, table) = open();
+    let tables = [table.clone()];
+    let upto = engine.request_flush(&[]).expect("asks no table yet");
+    assert_eq!(upto, SeqNo(0));
+    put(&engine, "a", 10);
+    freeze(&engine, &table);
+    table.want_flush(upto);
+    let due = || engine.scheduler.inspect(|schedule| engine.table_to_flush(&tables, schedule)).is_some();
+    engine.settle(&table, &control(&engine)).expect("settles");
+    assert!(table.is_flushed(upto) || due(), "who asked waits for what nobody does");
+    engine.set_background_paused(false);
+    engine.wait_for_flush(&tables, upto).expect("there is nothing to wait for");
+    assert_eq!(length(&engine, &table, "a"), Some(10));
     engine.close().expect("closes");
 }
 

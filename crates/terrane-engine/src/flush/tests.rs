@@ -1,0 +1,104 @@
+//! A step of a flush in front of a level 1 that somebody holds, while the background is paused.
+#![allow(clippy::disallowed_methods, reason = "a test may leave threads behind that wait for ever")]
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use terrane_base::TableId;
+use terrane_base::env::{Clock, Env};
+use terrane_base::options::Options;
+use terrane_base::sync::Mutex;
+use terrane_device::MemDisk;
+
+use super::*;
+
+/// What has not come by then never comes.
+const LIMIT: Duration = Duration::from_secs(40);
+
+/// The real time. Tells of the looks that one thread takes at it.
+#[derive(Debug)]
+struct Told {
+    real: Arc<dyn Clock>,
+    of: Mutex<Option<(ThreadId, Sender<()>)>>,
+}
+
+impl Told {
+    /// Tells of the looks of the calling thread from now on.
+    fn tell_of_me(&self) -> Receiver<()> {
+        let (look, looks) = channel();
+        *self.of.lock() = Some((std::thread::current().id(), look));
+        looks
+    }
+}
+
+impl Clock for Told {
+    fn now(&self) -> Duration {
+        if let Some((thread, look)) = &*self.of.lock()
+            && *thread == std::thread::current().id()
+        {
+            // Nobody may listen any more.
+            let _ = look.send(());
+        }
+        self.real.now()
+    }
+
+    fn wall(&self) -> Duration {
+        self.real.wall()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.real.sleep(duration);
+    }
+}
+
+/// A database whose level 1 has a row, its default table, and its clock.
+fn with_level_1() -> (Arc<Engine>, Arc<Table>, Arc<Told>) {
+    let real = Env::real();
+    let clock = Arc::new(Told { real: real.clock.clone(), of: Mutex::new(None) });
+    let env = Env { clock: clock.clone(), ..real };
+    let options = Options { memory_bytes: 16 << 20, segment_bytes: 64 << 10, ..Options::default() };
+    let disk = Arc::new(MemDisk::new());
+    let engine = Engine::open_on(disk, Path::new("/db"), &options, env).expect("opens");
+    engine.put(TableId::DEFAULT, b"a", b"1", false).expect("commits");
+    engine.flush().expect("flushes");
+    engine.wait_until_quiescent().expect("nothing fails");
+    let table = engine.catalog().require("default").expect("is always there");
+    (engine, table, clock)
+}
+
+/// Somebody holds level 1; a flush that was paused comes to the step that needs it, and looks. Whoever ends the pause, or gives
+/// level 1 up, needs the lock under which it looks.
+#[test]
+fn who_ends_a_pause_needs_not_wait_for_a_flush_that_it_holds() {
+    let (engine, table, clock) = with_level_1();
+    let running = Arc::new(engine.new_control());
+    let held = engine.claim_step(&table, b"", 1, &running).expect("nothing fails");
+    let (_, claim) = held.expect("level 1 is free");
+    engine.set_background_paused(true);
+    let paused = Arc::new(engine.new_control());
+    paused.pause();
+    let ((told, looks), (result, results)) = (channel(), channel());
+    let (flushing, its_table, its_control) = (engine.clone(), table.clone(), paused.clone());
+    std::thread::spawn(move || {
+        told.send(clock.tell_of_me()).expect("the test waits for it");
+        result.send(flushing.claim_step(&its_table, b"", 1, &its_control))
+    });
+    let looks = looks.recv_timeout(LIMIT).expect("the thread begins");
+    // Under the lock: it asks whether writers fill memory once it has found level 1 busy.
+    looks.recv_timeout(LIMIT).expect("it looks at level 1");
+    let (resumed, resumes) = channel();
+    let resuming = engine.clone();
+    std::thread::spawn(move || {
+        resuming.set_background_paused(false);
+        resumed.send(())
+    });
+    let ended = resumes.recv_timeout(LIMIT);
+    assert!(ended.is_ok(), "who ends the pause waits for the lock under which the flush stands");
+    paused.resume();
+    engine.scheduler.release(claim);
+    let step = results.recv_timeout(LIMIT).expect("level 1 is free").expect("nothing fails");
+    engine.scheduler.release(step.expect("there are no runs").1);
+    engine.close().expect("closes");
+}
