@@ -16,6 +16,12 @@ use crate::numbers::Numbers;
 /// The place of the caller's own table among the tables.
 pub(super) const OWN: usize = TABLES.len();
 
+/// Batches of a fill, and bytes of each of their values.
+const FILL_ROUNDS: u64 = 3;
+const FILL_BYTES: u64 = 2_500;
+/// From here on writers may wait for memory soon.
+const PRESSURE_MAX: f64 = 0.4;
+
 /// Rows by table and key.
 pub(super) type Rows = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
 
@@ -80,6 +86,7 @@ impl Caller {
             Op::DeleteRange { table, from, to } => self.delete_range(*table, *from, *to)?,
             Op::Merge { at, len } => self.merge(*at, *len)?,
             Op::Batch { seed, sync } => self.batch(*seed, *sync)?,
+            Op::Fill { table } => self.fill(*table)?,
             Op::Transact { seed } => return self.transact(*seed),
             Op::Get { at } => self.get(*at)?,
             Op::MultiGet { table } => self.multi_get(*table)?,
@@ -170,6 +177,24 @@ impl Caller {
             let (place, table) = self.table(at)?;
             self.compare_all(place, &table, false)
         })
+    }
+
+    fn fill(&mut self, at: usize) -> Result<()> {
+        let (place, table) = self.table(at)?;
+        for round in 0..FILL_ROUNDS {
+            if self.db.pressure() > PRESSURE_MAX {
+                // A background that is paused would never give writers memory.
+                self.db.resume_background();
+            }
+            let mut batch = Batch::new();
+            for number in 0..KEYS {
+                let (key, value) = (self.key(number), self.value(FILL_BYTES + round * KEYS + number));
+                batch.put(&table, &key, &value)?;
+                self.rows.insert((place, key), value);
+            }
+            self.db.write(&batch, Sync::No)?;
+        }
+        self.compare_all(place, &table, false)
     }
 
     /// Refused, and without effect, where it met what came in around its keys.

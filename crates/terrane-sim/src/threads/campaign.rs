@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use terrane::{Db, Options, TableOptions};
+use terrane::{Db, Listener, Options, TableOptions, WorkFailed};
 use terrane_device::MemDisk;
 
 use super::caller::{Caller, OWN, Rows, difference, own_name, rows_of};
@@ -173,6 +173,8 @@ fn program(history: &History, world: Arc<World>, log: Arc<Mutex<Log>>) {
         options.set(name, value).expect("generated options are valid");
     }
     let db = open(&doors, &options);
+    let failures = Arc::new(Failures::default());
+    db.add_listener(failures.clone()).expect("a listener");
     for name in TABLES.iter().filter(|name| **name != "default") {
         db.create_table(name, &TableOptions::new()).expect("a new table");
     }
@@ -208,9 +210,23 @@ fn program(history: &History, world: Arc<World>, log: Arc<Mutex<Log>>) {
     let errors = db.background_errors();
     assert!(errors.is_empty(), "the background failed: {errors:?}");
     db.close().expect("closing");
+    let failed = failures.0.lock().clone();
+    assert!(failed.is_empty(), "the background failed: {failed:?}");
     let db = open(&doors, &options);
     compare(&db, &ended, "after opening again");
     db.close().expect("closing again");
+}
+
+/// Work of the background that failed: no call of the device does, so none may.
+#[derive(Default)]
+struct Failures(Mutex<Vec<String>>);
+
+impl Listener for Failures {
+    fn work_failed(&self, failure: &WorkFailed) {
+        if failure.error.kind() != terrane::Kind::Cancelled {
+            self.0.lock().push(format!("{} of {:?}: {}", failure.work, failure.table, failure.error));
+        }
+    }
 }
 
 fn open(doors: &Doors, options: &Options) -> Db {

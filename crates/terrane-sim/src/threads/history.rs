@@ -44,6 +44,10 @@ pub(super) enum Op {
         seed: u64,
         sync: bool,
     },
+    /// Values for every key of the caller, several times: more than a memtable and a segment of most histories hold.
+    Fill {
+        table: usize,
+    },
     /// A transaction that reads and writes keys of its caller; optimistic or with locks; rolled back now and then.
     Transact {
         seed: u64,
@@ -183,7 +187,8 @@ fn draw(numbers: &mut Numbers, has_operator: bool, favourite: u64) -> Op {
     let (from, to) = (numbers.below(KEYS), numbers.below(KEYS + 1));
     let (from, to) = (from.min(to), from.max(to).max(from.min(to) + 1));
     match numbers.below(100) {
-        0..26 => Op::Put { at, len, sync },
+        0..24 => Op::Put { at, len, sync },
+        24..26 => Op::Fill { table: any },
         26..30 => Op::Delete { at },
         30..32 => Op::DeleteRange { table: any, from, to },
         32..35 if has_operator => Op::Merge { at: At { table, ..at }, len: len % 100 },
@@ -222,6 +227,7 @@ fn maintenance(kind: u64, (table, from, to): (usize, u64, u64), seed: u64) -> Op
         36..37 => Op::SetOption { seed },
         37..39 => Op::Checkpoint,
         39..40 => Op::Backup,
+        40..41 => Op::Fill { table },
         _ => Op::Look,
     }
 }
@@ -238,6 +244,6 @@ mod tests {
             .flat_map(|history| history.callers.into_iter().flatten())
             .map(|op| op.kind())
             .collect();
-        assert_eq!(kinds.len(), 31, "{kinds:?}");
+        assert_eq!(kinds.len(), 32, "{kinds:?}");
     }
 }
