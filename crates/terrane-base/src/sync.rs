@@ -14,6 +14,9 @@ mod real;
 mod scheduled;
 #[cfg(feature = "shuttle")]
 mod shuttled;
+mod thread_number;
+
+pub use thread_number::thread_number;
 
 #[cfg(not(any(feature = "shuttle", feature = "schedule")))]
 pub use real::*;

@@ -23,10 +23,8 @@
 //! Passing watched is the slow way, so a watch that nobody needs any more goes on for [`LINGER`] more passes: transactions
 //! that follow each other pay for one grace period only.
 
-use std::cell::Cell;
-
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{Mutex, spin};
+use crate::sync::{Mutex, spin, thread_number};
 
 /// Counters over which passers are spread; a power of two.
 const STRIPES: usize = if cfg!(feature = "shuttle") { 2 } else { 32 };
@@ -143,15 +141,5 @@ fn wait_for_zero(stripe: &AtomicU64) {
 /// The stripe of the calling thread.
 #[inline]
 fn own_stripe() -> usize {
-    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    thread_local! {
-        static OWN: Cell<usize> = const { Cell::new(usize::MAX) };
-    }
-    OWN.with(|own| {
-        if own.get() == usize::MAX {
-            // Relaxed: any spread will do.
-            own.set(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        }
-        own.get() % STRIPES
-    })
+    thread_number() % STRIPES
 }

@@ -17,10 +17,9 @@ mod hold;
 mod live;
 mod range;
 
-use std::cell::Cell;
 use std::panic::Location;
 use std::time::Duration;
-use terrane_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 use terrane_base::sync::Mutex;
@@ -102,17 +101,7 @@ pub(crate) struct Since {
 
 /// The part of the list that this thread uses.
 fn own_shard() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static OWN: Cell<usize> = const { Cell::new(usize::MAX) };
-    }
-    OWN.with(|own| {
-        if own.get() == usize::MAX {
-            // Relaxed: any number will do.
-            own.set(NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
-        }
-        own.get()
-    })
+    terrane_base::sync::thread_number() % SHARDS
 }
 
 fn nanos(time: Duration) -> u64 {

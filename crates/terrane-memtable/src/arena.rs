@@ -266,16 +266,16 @@ pub(crate) fn add(counter: &AtomicU64, by: u64) {
 #[cfg(not(feature = "shuttle"))]
 mod hint {
     use std::cell::Cell;
-    use terrane_base::sync::atomic::{AtomicUsize, Ordering};
 
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    use terrane_base::sync::thread_number;
+
     thread_local!(static HINT: Cell<usize> = const { Cell::new(usize::MAX) });
 
     #[inline]
     pub(super) fn get() -> usize {
         HINT.with(|hint| {
             if hint.get() == usize::MAX {
-                hint.set(NEXT.fetch_add(1, Ordering::Relaxed) % super::LANES);
+                hint.set(thread_number() % super::LANES);
             }
             hint.get()
         })

@@ -43,6 +43,9 @@ mod imp {
     /// What an implementer guarantees: each call returns when the calling thread may run, and at most one thread of the
     /// program runs at a time.
     pub trait Explorer: Send + Sync {
+        /// The number of the thread in its program, from 0.
+        fn number(&self) -> usize;
+
         /// The thread is about to pass a point.
         fn point(&self, point: Point);
 

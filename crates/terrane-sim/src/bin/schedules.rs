@@ -1,5 +1,4 @@
 //! Explores schedules of the whole engine: `cargo xtask schedules`.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command")]
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -15,24 +15,18 @@
 //! Time is virtual: a look at the clock takes a microsecond, and where every thread waits for the time it moves on to the
 //! earliest of them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-use terrane_base::sync::points::{Explorer, Point};
-
 use super::strategy::Strategy;
 use crate::numbers::{Numbers, Trace};
+use parking_lot::{Condvar, Mutex};
+pub(crate) use seat::Seat;
 
-/// What a point counts for: most points are loads, and few of them are where it matters.
-const LOAD_WEIGHT: u64 = 1;
-const WEIGHT: u64 = 8;
 /// What a look at the clock takes.
 const LOOK_NANOS: u64 = 1_000;
-/// What sleeps wait for: nobody wakes it.
-const SLEEP: usize = 1;
 /// A timed wait ends before its time once in this many choices: other threads were slow.
 const EARLY: u64 = 16;
 /// Choices after which a program counts as endless.
@@ -82,13 +76,8 @@ pub(crate) struct Controller {
     nanos: AtomicU64,
     /// A bit for each address that a thread is blocked on, or may have been.
     waited: AtomicU64,
-}
-
-/// One explored thread.
-pub(crate) struct Seat {
-    controller: Arc<Controller>,
-    id: usize,
-    is_current: OnceLock<()>,
+    /// Threads whose numbers are the same modulo this share parts that threads do not share as a rule.
+    numbers: usize,
 }
 
 /// How an exploration ended.
@@ -106,8 +95,9 @@ pub(crate) struct Explored {
 }
 
 impl Controller {
-    pub(crate) fn new(strategy: Strategy, numbers: Numbers) -> Arc<Self> {
+    pub(crate) fn new(strategy: Strategy, mut numbers: Numbers) -> Arc<Self> {
         Arc::new(Controller {
+            numbers: *numbers.pick(&[1, 2, 4, usize::MAX]),
             state: Mutex::new(State {
                 members: Vec::new(),
                 current: 0,
@@ -137,7 +127,7 @@ impl Controller {
             handle: None,
         });
         state.strategy.add_thread(id);
-        Arc::new(Seat { controller: self.clone(), id, is_current: OnceLock::new() })
+        Arc::new(Seat { controller: self.clone(), id })
     }
 
     /// Names the thread of a seat, which may be parked already.
@@ -297,54 +287,6 @@ fn bit(on: usize) -> u64 {
     1 << ((on >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 
-impl Seat {
-    /// The first call of the thread: waits until it is chosen.
-    pub(crate) fn sit(&self) {
-        self.controller.wait_for_turn(self.id);
-        let _ = self.is_current.set(());
-    }
-
-    /// The last call of the thread.
-    pub(crate) fn leave(&self) {
-        let controller = &self.controller;
-        let mut state = controller.state.lock();
-        state.members[self.id].doing = Doing::Ended;
-        wake(&mut state, self.end_address(), true);
-        if state.members.iter().all(|member| member.doing == Doing::Ended) {
-            state.outcome.get_or_insert(Ok(()));
-            controller.ended.notify_all();
-            return;
-        }
-        controller.choose(state, self.id, true);
-    }
-
-    /// Waits for the end of the thread of another seat.
-    pub(crate) fn join(&self, other: &Seat) {
-        loop {
-            {
-                let state = self.controller.state.lock();
-                if state.members[other.id].doing == Doing::Ended {
-                    return;
-                }
-            }
-            self.block(other.end_address(), None);
-        }
-    }
-
-    pub(crate) fn sleep(&self, duration: Duration) {
-        self.block(SLEEP, Some(duration));
-    }
-
-    pub(crate) fn controller(&self) -> &Arc<Controller> {
-        &self.controller
-    }
-
-    /// What those wait for who wait for the end of this thread.
-    fn end_address(&self) -> usize {
-        std::ptr::from_ref(self) as usize
-    }
-}
-
 fn wake(state: &mut State, on: usize, all: bool) {
     let mut waiting: Vec<usize> = (0..state.members.len())
         .filter(|id| matches!(state.members[*id].doing, Doing::Blocked { on: waits, .. } if waits == on))
@@ -359,48 +301,4 @@ fn wake(state: &mut State, on: usize, all: bool) {
     }
 }
 
-impl Explorer for Seat {
-    fn point(&self, point: Point) {
-        let controller = &*self.controller;
-        let weight = if point == Point::Load { LOAD_WEIGHT } else { WEIGHT };
-        // Relaxed: only the thread that runs counts.
-        let left = controller.left.load(Ordering::Relaxed);
-        if left > weight {
-            controller.left.store(left - weight, Ordering::Relaxed);
-            return;
-        }
-        controller.left.store(0, Ordering::Relaxed);
-        controller.choose(controller.state.lock(), self.id, false);
-    }
-
-    fn give_way(&self) {
-        self.controller.choose(self.controller.state.lock(), self.id, true);
-    }
-
-    fn block(&self, on: usize, timeout: Option<Duration>) -> bool {
-        let controller = &*self.controller;
-        let mut state = controller.state.lock();
-        let now = controller.nanos.load(Ordering::Relaxed);
-        let until = timeout.map(|timeout| now.saturating_add(timeout.as_nanos().min(u64::MAX.into()) as u64));
-        state.members[self.id].doing = Doing::Blocked { on, until };
-        state.members[self.id].is_woken = false;
-        controller.waited.fetch_or(bit(on), Ordering::Relaxed);
-        controller.choose(state, self.id, true);
-        self.controller.state.lock().members[self.id].is_woken
-    }
-
-    fn wake(&self, on: usize, all: bool) {
-        let controller = &*self.controller;
-        if controller.waited.load(Ordering::Relaxed) & bit(on) == 0 {
-            return;
-        }
-        let mut state = controller.state.lock();
-        wake(&mut state, on, all);
-        let blocked = state.members.iter().filter_map(|member| match member.doing {
-            Doing::Blocked { on, .. } => Some(bit(on)),
-            _ => None,
-        });
-        let waited = blocked.fold(0, |bits, bit| bits | bit);
-        controller.waited.store(waited, Ordering::Relaxed);
-    }
-}
+mod seat;
