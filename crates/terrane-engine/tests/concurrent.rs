@@ -6,10 +6,12 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use support::{Numbers, get, number_from_env, open, small_options};
 use terrane_base::Batch;
 use terrane_base::env::{Env, Joiner};
@@ -18,14 +20,20 @@ use terrane_device::{MemDisk, PosixDisk};
 use terrane_engine::{Bounds, Engine, ReadMode, Snapshot, Table};
 
 const WRITERS: u64 = 3;
+const TABLES: [&str; 2] = ["left", "right"];
 /// Keys that each batch stamps, in each of two tables.
 const STAMPED: u64 = 4;
+
+/// What a writer left at each of its own keys, which it writes now and then and not with every batch: by table, what the
+/// value is made of, or nothing.
+type Bulk = BTreeMap<(&'static str, Vec<u8>), Option<u64>>;
 
 struct Shared {
     engine: Arc<Engine>,
     tables: [Arc<Table>; 2],
     /// The newest acknowledged stamp of each writer.
     acknowledged: [AtomicU64; WRITERS as usize],
+    bulk: [Mutex<Bulk>; WRITERS as usize],
     done: AtomicBool,
     failed: AtomicBool,
     batches: u64,
@@ -33,6 +41,11 @@ struct Shared {
 
 fn key(writer: u64, index: u64) -> Vec<u8> {
     format!("w{writer}/{index}").into_bytes()
+}
+
+fn bulk_value(seed: u64) -> Vec<u8> {
+    let mut numbers = Numbers(seed);
+    (0..100).flat_map(|_| numbers.next().to_le_bytes()).collect()
 }
 
 fn number(value: &[u8]) -> u64 {
@@ -58,9 +71,10 @@ fn start(
     Env::real().spawn.spawn(name, Box::new(move || body(&failed.0))).unwrap()
 }
 
-/// Each batch stamps the same number on all keys of the writer in both tables, and adds bulk.
+/// Each batch stamps the same number on all keys of the writer in both tables, and adds bulk of its own.
 fn write(shared: &Shared, writer: u64) {
     let mut numbers = Numbers(writer);
+    let mut bulk = Bulk::new();
     for stamp in 1..=shared.batches {
         if shared.done.load(Ordering::SeqCst) {
             return;
@@ -73,16 +87,31 @@ fn write(shared: &Shared, writer: u64) {
                 batch.put(table.id, &key(writer, index), &value).unwrap();
             }
         }
-        let bulk = format!("bulk{:06}", numbers.below(5000)).into_bytes();
-        let table = shared.tables[(stamp % 2) as usize].id;
-        if numbers.one_in(8) {
-            batch.delete(table, &bulk).unwrap();
-        } else {
-            let value: Vec<u8> = (0..100).flat_map(|_| numbers.next().to_le_bytes()).collect();
-            batch.put(table, &bulk, &value).unwrap();
+        let of = (stamp % 2) as usize;
+        let (name, table) = (TABLES[of], shared.tables[of].id);
+        let key = format!("bulk{:06}w{writer}", numbers.below(5000)).into_bytes();
+        let seed = (!numbers.one_in(8)).then(|| numbers.next());
+        match seed {
+            None => batch.delete(table, &key).unwrap(),
+            Some(seed) => batch.put(table, &key, &bulk_value(seed)).unwrap(),
         }
         shared.engine.write(&batch, numbers.one_in(200)).unwrap();
         shared.acknowledged[writer as usize].store(stamp, Ordering::SeqCst);
+        bulk.insert((name, key), seed);
+        if stamp % 256 == 0 {
+            assert_bulk(&shared.engine, &bulk);
+        }
+    }
+    *shared.bulk[writer as usize].lock() = bulk;
+}
+
+/// What was acknowledged is there, however long ago, and nothing older in its place.
+fn assert_bulk(engine: &Arc<Engine>, bulk: &Bulk) {
+    let tables = TABLES.map(|name| engine.catalog().require(name).unwrap());
+    for ((name, key), seed) in bulk {
+        let table = tables.iter().find(|table| table.name == *name).unwrap();
+        let found = get(engine, table, key).unwrap();
+        assert!(found == seed.map(bulk_value), "table {name}, key {}: {seed:?} was left", key.escape_ascii());
     }
 }
 
@@ -203,8 +232,8 @@ fn watch_memory(shared: &Shared) {
     }
 }
 
-fn run(engine: Arc<Engine>, batches: u64) -> Vec<u64> {
-    let tables = ["left", "right"].map(|name| match engine.catalog().find(name) {
+fn run(engine: Arc<Engine>, batches: u64) -> (Vec<u64>, Bulk) {
+    let tables = TABLES.map(|name| match engine.catalog().find(name) {
         Some(table) => table,
         None => engine.create_table(name, &[]).unwrap(),
     });
@@ -212,6 +241,7 @@ fn run(engine: Arc<Engine>, batches: u64) -> Vec<u64> {
         engine,
         tables,
         acknowledged: Default::default(),
+        bulk: Default::default(),
         done: AtomicBool::new(false),
         failed: AtomicBool::new(false),
         batches,
@@ -234,10 +264,12 @@ fn run(engine: Arc<Engine>, batches: u64) -> Vec<u64> {
     let stamps: Vec<_> = (0..WRITERS).map(|writer| stamp_in_snapshot(&shared, writer, &snapshot)).collect();
     assert_eq!(stamps, vec![batches; WRITERS as usize], "everything acknowledged is there");
     drop(snapshot);
+    let bulk: Bulk = shared.bulk.iter().flat_map(|bulk| std::mem::take(&mut *bulk.lock())).collect();
+    assert_bulk(&shared.engine, &bulk);
     assert_eq!(shared.engine.stats().background_errors, 0);
     let report = shared.engine.check(&mut |_, _| ()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
-    stamps
+    (stamps, bulk)
 }
 
 /// Opens what is there and checks that every writer's keys bear one stamp; returns the stamps.
@@ -245,7 +277,7 @@ fn stamps_found(engine: &Arc<Engine>) -> Vec<u64> {
     (0..WRITERS)
         .map(|writer| {
             let mut stamps = Vec::new();
-            for table in ["left", "right"].map(|name| engine.catalog().require(name).unwrap()) {
+            for table in TABLES.map(|name| engine.catalog().require(name).unwrap()) {
                 for index in 0..STAMPED {
                     let value = get(engine, &table, &key(writer, index)).unwrap();
                     stamps.push(value.map_or(0, |value| number(&value)));
@@ -264,10 +296,15 @@ fn everything_at_once_in_memory_and_after_reopening() {
         let options = Options { global_index_bytes, ..small_options() };
         let disk = MemDisk::new();
         let engine = open(disk.clone(), &options).unwrap();
-        let stamps = run(engine.clone(), batches);
+        let (stamps, bulk) = run(engine.clone(), batches);
         // At rest: nobody may store through a mapping while an image is taken.
         engine.wait_until_quiescent().unwrap();
-        for image in [disk.kill(), disk.crash(1), disk.crash(2)] {
+        assert_bulk(&engine, &bulk);
+        let again = open(disk.kill(), &options).unwrap();
+        assert_eq!(stamps_found(&again), stamps, "a death loses nothing acknowledged");
+        assert_bulk(&again, &bulk);
+        again.close().unwrap();
+        for image in [disk.crash(1), disk.crash(2)] {
             let again = open(image, &options).unwrap();
             let found = stamps_found(&again);
             assert!(found.iter().zip(&stamps).all(|(found, most)| found <= most), "{found:?} of {stamps:?}");
@@ -276,6 +313,7 @@ fn everything_at_once_in_memory_and_after_reopening() {
         engine.close().unwrap();
         let engine = open(disk, &options).unwrap();
         assert_eq!(stamps_found(&engine), stamps);
+        assert_bulk(&engine, &bulk);
         engine.close().unwrap();
     }
 }
@@ -288,9 +326,10 @@ fn everything_at_once_on_files() {
     let reopen =
         || Engine::open_on(Arc::new(PosixDisk::new()), &path, &small_options(), Env::real()).unwrap();
     let engine = reopen();
-    let stamps = run(engine.clone(), batches);
+    let (stamps, bulk) = run(engine.clone(), batches);
     engine.close().unwrap();
     let engine = reopen();
     assert_eq!(stamps_found(&engine), stamps);
+    assert_bulk(&engine, &bulk);
     engine.close().unwrap();
 }
