@@ -347,6 +347,10 @@ fn background_work_that_keeps_failing_is_reported_to_who_waits() {
     assert_eq!(error.kind(), Kind::Io, "{error}");
     disk.heal();
     within_tries("it never recovered", || engine.flush().is_ok());
+    let table = engine.catalog().require("default").unwrap();
+    for number in 0..300u64 {
+        assert!(get(&engine, &table, &number.to_be_bytes()).unwrap().is_some(), "key {number}");
+    }
     engine.close().unwrap();
 }
 

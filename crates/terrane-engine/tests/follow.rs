@@ -33,6 +33,12 @@ fn write(engine: &Engine, from: u64, count: u64, fill: u64) {
     }
 }
 
+/// The rows that have been written when `fills` says for each key, from 0 on, what was set last.
+fn expected_rows(fills: impl IntoIterator<Item = u64>) -> Vec<Row> {
+    let row = |(number, fill): (u64, u64)| (number.to_be_bytes().to_vec(), fill.to_be_bytes().repeat(40));
+    (0..).zip(fills).map(row).collect()
+}
+
 /// Every row of both tables, which have the same ones.
 fn all_rows(engine: &Arc<Engine>) -> Result<Vec<Row>> {
     let rows = |name: &str| -> Result<Vec<Row>> {
@@ -68,6 +74,9 @@ fn a_view_has_what_the_primary_had_and_the_next_one_more() {
     write(&engine, 200, 200, 2);
     let view = follow(disk.clone(), dir, None).unwrap();
     assert!(all_rows(&view).unwrap() == all_rows(&engine).unwrap());
+    // Neither lacks what both might.
+    let fills = (0..400).map(|number| if number < 200 { 1 } else { 2 });
+    assert!(all_rows(&engine).unwrap() == expected_rows(fills));
     assert_eq!(view.visible(), engine.visible());
     write(&engine, 350, 100, 3);
     engine.create_table("third", &[]).unwrap();
@@ -105,6 +114,8 @@ fn it_writes_nothing_and_takes_no_lock() {
     }
     let view = follow(disk.clone(), Path::new(DIR), None).unwrap();
     assert!(all_rows(&view).unwrap() == all_rows(&engine).unwrap());
+    let fills = (0..300).map(|number| if number < 30 { 2 } else { 1 });
+    assert!(all_rows(&engine).unwrap() == expected_rows(fills));
     view.close().unwrap();
     assert_eq!(follow(memory, Path::new("/nowhere"), None).err().unwrap().kind(), Kind::NotFound);
 }
@@ -145,6 +156,7 @@ fn a_view_stays_while_segments_are_written_and_used_again() {
     assert!(all_rows(&view).unwrap() == expected);
     let next = follow(disk, Path::new(DIR), Some(&view)).unwrap();
     assert!(all_rows(&next).unwrap() == all_rows(&engine).unwrap());
+    assert!(all_rows(&engine).unwrap() == expected_rows([round; 400]));
     assert!(all_rows(&view).unwrap() == expected);
 }
 

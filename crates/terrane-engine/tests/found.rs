@@ -114,5 +114,7 @@ fn a_failure_behind_the_last_step_of_a_flush_keeps_nobody_waiting() {
     std::thread::spawn(move || done.send(waiting.flush().and_then(|()| waiting.wait_until_quiescent())));
     awaited(&is_done).expect("it waits for what nobody wants any more").unwrap();
     assert!(engine.stats().background_errors > 0, "the fault was met");
+    assert!(get(&engine, &table, b"large").unwrap() == Some(vec![1; 80_000]));
+    assert!(get(&engine, &table, b"key").unwrap() == Some(vec![2; 60_000]));
     engine.close().unwrap();
 }

@@ -69,5 +69,9 @@ fn without_debt_nobody_is_refused() {
         engine.write_within(&batch(number), number % 10 == 0, Duration::ZERO).unwrap();
     }
     assert!((0..100).all(|number| is_there(&engine, number)));
+    // All of it leaves memory at once.
+    engine.set_background_paused(false);
+    engine.flush().unwrap();
+    assert!((0..100).all(|number| is_there(&engine, number)));
     engine.close().unwrap();
 }
