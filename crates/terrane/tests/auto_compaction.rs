@@ -156,10 +156,13 @@ fn memory_that_fills_becomes_runs_too_and_range_deletes_wait_with_the_rest() {
     }
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();
     let table = manual(&db);
-    let value = vec![7; 1000];
+    let value = |number: u64| [&number.to_be_bytes()[..], &[7; 992]].concat();
     for number in 0..20_000u64 {
-        table.put(&(number % 5000).to_be_bytes(), &value).unwrap();
+        table.put(&(number % 5000).to_be_bytes(), &value(number)).unwrap();
     }
+    // Beside the flushes: whatever became a run meanwhile, the newest of each key is there.
+    let newest = (0..5000u64).map(|number| (number.to_be_bytes().to_vec(), value(15_000 + number)));
+    assert!(table.iter().map(Result::unwrap).eq(newest));
     table.delete_range(&0u64.to_be_bytes(), &4990u64.to_be_bytes()).unwrap();
     db.flush().unwrap();
     db.wait_until_quiescent().unwrap();
