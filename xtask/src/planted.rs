@@ -4,13 +4,13 @@
 //! 2. run each test without a bug: it must pass 3. run it with each bug: it must fail, and by itself: a test that is
 //!    ended at its limit has caught nothing, unless the bug is about blocking.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use crate::programs::{self, Programs};
 use crate::suites::run_within;
 use crate::tidy::Finding;
 use crate::tree::Tree;
@@ -166,14 +166,10 @@ pub fn run(root: &Path, choice: Choice<'_>, write: bool) -> Result<(), String> {
     if missed.is_empty() { Ok(()) } else { Err(format!("missed: {}", missed.join(", "))) }
 }
 
-/// Test programs by package and target.
-type Programs = BTreeMap<(String, String), PathBuf>;
-
 fn build(root: &Path, bugs: &[Planted]) -> Result<Programs, String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["test", "--no-run", "--tests", "--message-format", "json-render-diagnostics"]);
+    let mut command = programs::build_command(root);
+    command.arg("--tests");
     let mut packages: Vec<&str> = bugs.iter().filter_map(|bug| bug.test.split(' ').next()).collect();
     packages.sort_unstable();
     packages.dedup();
@@ -181,23 +177,7 @@ fn build(root: &Path, bugs: &[Planted]) -> Result<Programs, String> {
         command.args(["-p", package]);
     }
     command.env("RUSTFLAGS", "--cfg terrane_planted").env("CARGO_TARGET_DIR", target.join("planted"));
-    let built = command.current_dir(root).stderr(Stdio::inherit()).output();
-    let built = built.map_err(|why| format!("cannot run cargo: {why}"))?;
-    if !built.status.success() {
-        return Err("the tests do not build with --cfg terrane_planted".to_owned());
-    }
-    let mut programs = Programs::new();
-    for line in String::from_utf8_lossy(&built.stdout).lines() {
-        let Ok(message) = serde_json::from_str::<serde_json::Value>(line) else { continue };
-        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
-        let (program, name) = (text(&message["executable"]), text(&message["target"]["name"]));
-        let manifest = text(&message["manifest_path"]).map(PathBuf::from);
-        let package = manifest.as_deref().and_then(Path::parent).and_then(Path::file_name);
-        if let (Some(program), Some(name), Some(package)) = (program, name, package) {
-            programs.insert((package.to_string_lossy().into_owned(), name), program.into());
-        }
-    }
-    Ok(programs)
+    programs::build(&mut command)
 }
 
 fn run_test(
