@@ -3,8 +3,8 @@
 //! * [`tree`]: the text files of the repository as one value, so that rules are pure and tests make trees up.
 //! * [`source`]: Rust text with comments and literals blanked out. [`tidy`]: the rules. [`suites`]: the tests.
 //! * [`licences`]: of everything in `Cargo.lock`. [`tools`]: what needs more than a stable toolchain.
-//! * [`planted`]: the mutation suite. [`programs`]: what it builds and runs. [`schedules`]: the whole engine under chosen
-//!   schedules.
+//! * [`planted`]: the mutation suite. [`schedules`]: the whole engine under chosen schedules. [`stress`]: tests in loops beside
+//!   each other, delayed at random. [`programs`]: what they build and run.
 //! * [`abi`]: what is made of the table of RocksDB's C interface.
 //! * [`install`]: that interface as an installed library. [`golden`]: stores that a version leaves for later ones to open.
 #![expect(clippy::disallowed_methods, reason = "reads the tree and times the suites; no part of the engine")]
@@ -18,6 +18,7 @@ pub mod planted;
 pub mod programs;
 pub mod schedules;
 pub mod source;
+pub mod stress;
 pub mod suites;
 pub mod tidy;
 pub mod tools;

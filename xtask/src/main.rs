@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use xtask::install::{self, Library};
 use xtask::planted::Choice;
+use xtask::stress::settings::{HELP, Settings};
 use xtask::tools::Advisories;
 
 const USAGE: &str = "\
@@ -16,6 +17,8 @@ usage: cargo xtask COMMAND
                   benches once each
   cases [NUMBER]  the property tests on NUMBER other cases each (5000), from a seed that it prints;
                   `test` draws the same cases in every run
+  stress [--minutes N] [--only FILTER] [OPTION]...  the property, model and thread tests in loops
+                  beside each other, with random delays of threads; `stress --help` says more
   docs            build the documentation, warnings refused
   abi [--write]   RocksDB's C interface: stubs, header and page follow crates/terrane-rocksdb/abi.toml
   install-librocksdb PREFIX [--from LIBRARY | --features LIST]  lay RocksDB's C interface out with
@@ -48,6 +51,17 @@ fn main() -> ExitCode {
         ["cases", number] => match number.parse() {
             Ok(number) => xtask::suites::cases(root, number),
             Err(_) => return usage(),
+        },
+        ["stress", "--help"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        ["stress", rest @ ..] => match Settings::of(rest) {
+            Some(settings) => xtask::stress::run(root, &settings),
+            None => {
+                eprint!("{HELP}");
+                return ExitCode::from(2);
+            }
         },
         ["docs"] => xtask::suites::docs(root),
         ["abi"] => xtask::abi::run(root, false),

@@ -1,0 +1,164 @@
+//! Which program runs when, with which seeds: all of it follows from one number.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::select::{Target, Value};
+
+/// Threads of a test program, one number drawn for each run: one test has the processor for itself, or several share it.
+const TEST_THREADS: [u64; 3] = [1, 2, 4];
+
+/// A test program that takes part.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The target.
+    pub target: Target,
+    /// The file that cargo made of it.
+    pub path: PathBuf,
+    /// The folder in which cargo would run it.
+    pub folder: PathBuf,
+    /// Tests of which each run does one; empty where a run does all there are.
+    pub parts: Vec<String>,
+}
+
+impl Program {
+    /// What people call it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} {}", self.target.package, self.target.name())
+    }
+}
+
+/// The order of the programs, and the seeds of each run.
+#[derive(Debug)]
+pub struct Plan {
+    programs: Vec<Program>,
+    order: Vec<usize>,
+    seed: u64,
+    has_delays: bool,
+}
+
+/// One run of a program.
+#[derive(Debug)]
+pub struct Run<'p> {
+    /// From 0 on.
+    pub number: u64,
+    /// What runs.
+    pub program: &'p Program,
+    /// What is set for it.
+    pub variables: Vec<(&'static str, String)>,
+    /// How many tests run beside each other.
+    pub test_threads: u64,
+    /// The test that it does, if not all.
+    pub part: Option<&'p String>,
+}
+
+impl Plan {
+    /// A plan that follows from `seed`. Without delays threads are delayed by nothing but each other.
+    #[must_use]
+    pub fn new(programs: Vec<Program>, seed: u64, has_delays: bool) -> Plan {
+        let mut numbers = Numbers(seed);
+        let mut order: Vec<usize> = (0..programs.len()).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, numbers.below(last as u64 + 1) as usize);
+        }
+        Plan { programs, order, seed, has_delays }
+    }
+
+    /// All programs.
+    #[must_use]
+    pub fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    /// The run of a number.
+    ///
+    /// # Panics
+    /// If there is no program.
+    #[must_use]
+    pub fn run(&self, number: u64) -> Run<'_> {
+        let program = &self.programs[self.order[(number % self.order.len() as u64) as usize]];
+        let mut numbers = Numbers(self.seed ^ Numbers(number).next());
+        let mut variables = vec![
+            ("PROPTEST_CASES", program.target.cases().to_string()),
+            ("PROPTEST_RNG_SEED", numbers.next().to_string()),
+        ];
+        let test_threads = TEST_THREADS[numbers.below(TEST_THREADS.len() as u64) as usize];
+        let delays = numbers.next();
+        if self.has_delays {
+            variables.push(("TERRANE_DELAYS", delays.to_string()));
+        }
+        for (name, value) in program.target.variables() {
+            let value = match value {
+                Value::Fixed(value) => *value,
+                // Tests count on from a seed, some times a hundred.
+                Value::Drawn => numbers.below(1 << 48),
+            };
+            variables.push((name, value.to_string()));
+        }
+        let parts = &program.parts;
+        let part = (!parts.is_empty()).then(|| &parts[numbers.below(parts.len() as u64) as usize]);
+        Run { number, program, variables, test_threads, part }
+    }
+}
+
+impl Run<'_> {
+    /// Its name among the files of output.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("{:06}-{}-{}.txt", self.number, self.program.target.package, self.program.target.name())
+    }
+
+    /// What the program is told, for the whole run or for those tests of it.
+    #[must_use]
+    pub fn arguments(&self, tests: &[String]) -> Vec<String> {
+        let mut arguments =
+            if tests.is_empty() { self.part.into_iter().cloned().collect() } else { tests.to_vec() };
+        if !arguments.is_empty() {
+            arguments.push("--exact".to_owned());
+        }
+        arguments.push(format!("--test-threads={}", self.test_threads));
+        arguments
+    }
+
+    /// A line for a shell that repeats the run, or those tests of it.
+    #[must_use]
+    pub fn command_line(&self, tests: &[String]) -> String {
+        let mut line = format!("cd {} &&", quoted(&self.program.folder));
+        for (name, value) in &self.variables {
+            let _ = write!(line, " {name}={value}");
+        }
+        let _ = write!(line, " {}", quoted(&self.program.path));
+        for argument in self.arguments(tests) {
+            let _ = write!(line, " {}", word(&argument));
+        }
+        line
+    }
+}
+
+fn quoted(path: &Path) -> String {
+    word(&path.to_string_lossy())
+}
+
+/// A word as a shell takes it.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=".contains(c);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}

@@ -1,0 +1,97 @@
+//! What the command is told.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What `cargo xtask stress --help` prints.
+pub const HELP: &str = "\
+usage: cargo xtask stress [--minutes N] [OPTION]...
+
+Runs the property, model and thread tests of the product crates in loops beside each other, with more threads than
+cores, other cases in each run, and random delays of threads at locks, atomic variables and calls of devices
+(feature `schedule` of the crates). The first failure ends it, with a line that repeats the run.
+
+  --minutes N       begin runs for so many minutes (10)
+  --loops N         runs beside each other (4 for each core)
+  --only FILTER     only programs with FILTER in `PACKAGE TARGET`, as in `--only terrane-engine` or `--only ingest`
+  --seed N          the choices of an earlier call: order, cases, delays, threads (other ones each time)
+  --keep-going      go on after failures, and end with all of them
+  --limit SECONDS   a run that takes longer hangs (300)
+  --without-delays  build without the feature: threads are delayed by each other only
+  --list            name the programs and end
+";
+
+/// What the command is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long runs are begun.
+    pub time: Duration,
+    /// Runs beside each other; none is [`LOOPS_PER_CORE`] for each core.
+    pub loops: Option<usize>,
+    /// Which programs.
+    pub only: Option<String>,
+    /// What all choices follow from; none is one that the clock gives.
+    pub seed: Option<u64>,
+    /// Whether failures end it.
+    pub keeps_going: bool,
+    /// The most time of one run.
+    pub limit: Duration,
+    /// Whether threads are delayed at random.
+    pub has_delays: bool,
+    /// Whether programs are named only.
+    pub lists: bool,
+}
+
+const LOOPS_PER_CORE: usize = 4;
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            time: Duration::from_secs(600),
+            loops: None,
+            only: None,
+            seed: None,
+            keeps_going: false,
+            limit: Duration::from_secs(300),
+            has_delays: true,
+            lists: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads them; none where they are not understood.
+    #[must_use]
+    pub fn of(arguments: &[&str]) -> Option<Settings> {
+        let mut settings = Settings::default();
+        let mut rest = arguments.iter().copied();
+        while let Some(argument) = rest.next() {
+            let mut number = || rest.next()?.parse::<u64>().ok();
+            match argument {
+                "--minutes" => settings.time = Duration::from_secs(number()?.checked_mul(60)?),
+                "--loops" => settings.loops = Some(number().filter(|number| *number > 0)? as usize),
+                "--seed" => settings.seed = Some(number()?),
+                "--limit" => settings.limit = Duration::from_secs(number()?),
+                "--only" => settings.only = Some(rest.next()?.to_owned()),
+                "--keep-going" => settings.keeps_going = true,
+                "--without-delays" => settings.has_delays = false,
+                "--list" => settings.lists = true,
+                _ => return None,
+            }
+        }
+        Some(settings)
+    }
+
+    /// How many runs there are beside each other.
+    #[must_use]
+    pub fn loops(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.loops.unwrap_or_else(|| LOOPS_PER_CORE * cores())
+    }
+
+    /// What all choices follow from.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
+        self.seed.unwrap_or_else(now)
+    }
+}
