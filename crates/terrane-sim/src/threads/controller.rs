@@ -16,7 +16,7 @@
 //! earliest of them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ use crate::numbers::{Numbers, Trace};
 use parking_lot::{Condvar, Mutex};
 pub(crate) use seat::Seat;
 
+/// Stands for no thread.
+const NOBODY: usize = usize::MAX;
 /// What a look at the clock takes.
 const LOOK_NANOS: u64 = 1_000;
 /// A timed wait ends before its time once in this many choices: other threads were slow.
@@ -55,7 +57,6 @@ struct Member {
 
 struct State {
     members: Vec<Member>,
-    current: usize,
     strategy: Strategy,
     numbers: Numbers,
     choices: u64,
@@ -68,6 +69,8 @@ struct State {
 pub(crate) struct Controller {
     state: Mutex<State>,
     ended: Condvar,
+    /// The thread that runs; none after a failure.
+    current: AtomicUsize,
     /// Weight of the points until the turn of the current thread is over.
     left: AtomicU64,
     /// Weight of all points that were passed, but for those of the current turn.
@@ -100,7 +103,6 @@ impl Controller {
             numbers: *numbers.pick(&[1, 2, 4, usize::MAX]),
             state: Mutex::new(State {
                 members: Vec::new(),
-                current: 0,
                 strategy,
                 numbers,
                 choices: 0,
@@ -108,6 +110,7 @@ impl Controller {
                 outcome: None,
             }),
             ended: Condvar::new(),
+            current: AtomicUsize::new(NOBODY),
             left: AtomicU64::new(0),
             turn: AtomicU64::new(0),
             passed: AtomicU64::new(0),
@@ -143,8 +146,9 @@ impl Controller {
             let gap = state.strategy.next_gap(0);
             self.left.store(gap, Ordering::Relaxed);
             self.turn.store(gap, Ordering::Relaxed);
-            state.current = 0;
-            unpark(&state, 0);
+            let first = state.members[0].handle.clone();
+            drop(state);
+            self.hand_over(0, first);
         }
         let mut state = self.state.lock();
         while state.outcome.is_none() {
@@ -175,6 +179,8 @@ impl Controller {
         if state.outcome.is_none() {
             state.outcome = Some(Err(why));
         }
+        // Release: as in `hand_over`.
+        self.current.store(NOBODY, Ordering::Release);
         self.ended.notify_all();
         drop(state);
         loop {
@@ -202,13 +208,14 @@ impl Controller {
         self.passed.store(passed, Ordering::Relaxed);
         self.left.store(gap, Ordering::Relaxed);
         self.turn.store(gap, Ordering::Relaxed);
-        state.current = next;
         if next == me && state.members[me].doing == Doing::Ready {
             return;
         }
-        unpark(&state, next);
         let has_ended = state.members[me].doing == Doing::Ended;
+        let handle = state.members[next].handle.clone();
+        // The thread that is woken wants the lock soon.
         drop(state);
+        self.hand_over(next, handle);
         if !has_ended {
             self.wait_for_turn(me);
         }
@@ -255,23 +262,18 @@ impl Controller {
         state.members[id].is_woken = false;
     }
 
-    fn wait_for_turn(&self, me: usize) {
-        loop {
-            {
-                let state = self.state.lock();
-                let is_stopped = state.outcome.is_some();
-                if state.current == me && !is_stopped {
-                    return;
-                }
-            }
-            std::thread::park();
+    fn hand_over(&self, next: usize, handle: Option<Thread>) {
+        // Release: pairs with the Acquire in `wait_for_turn`; the next thread sees all that this one did.
+        self.current.store(next, Ordering::Release);
+        if let Some(handle) = handle {
+            handle.unpark();
         }
     }
-}
 
-fn unpark(state: &State, id: usize) {
-    if let Some(handle) = &state.members[id].handle {
-        handle.unpark();
+    fn wait_for_turn(&self, me: usize) {
+        while self.current.load(Ordering::Acquire) != me {
+            std::thread::park();
+        }
     }
 }
 
