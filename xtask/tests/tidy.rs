@@ -152,6 +152,7 @@ fn banned_words_are_refused_in_product_code_only() {
     let cases = [
         ("let t = std::time::Instant::now();", "env::Clock"),
         ("std::thread::spawn(f);", "env::Spawn"),
+        ("parking_lot::Mutex::new(0);", "terrane_base::sync"),
         ("use std::fs;", "terrane_device::Disk"),
         ("let r = rand::random();", "env::Random"),
         ("let v = x.unwrap();", "return an Error"),

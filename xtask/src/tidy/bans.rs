@@ -36,6 +36,11 @@ const BANS: &[Ban] = &[
         words: &["rand::", "fastrand::", "getrandom", "RandomState"],
         remedy: "use terrane_base::env::Random",
     },
+    Ban {
+        rule: "lock",
+        words: &["parking_lot::"],
+        remedy: "use terrane_base::sync, or no explored schedule stops there",
+    },
     Ban { rule: "unwrap", words: &[".unwrap()"], remedy: "return an Error, or `expect` the invariant" },
     Ban { rule: "debris", words: &["dbg!", "todo!", "unimplemented!"], remedy: "finish it or take it out" },
 ];
