@@ -1,8 +1,8 @@
 //! Which test targets take part.
 //!
 //! A target takes part if it has properties, starts threads, is named for what it tries on a component, or belongs to a
-//! crate whose every database has a background of real threads. What would take part and does not is in [`LEFT_OUT`] with its
-//! reason; what a target needs to end within seconds is in [`SETTINGS`].
+//! crate whose every database has a background of real threads. What would take part and does not is in `LEFT_OUT` with its
+//! reason; what a target needs to end within seconds is in `SETTINGS`.
 
 use std::collections::BTreeSet;
 

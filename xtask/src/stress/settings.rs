@@ -25,7 +25,7 @@ cores, other cases in each run, and random delays of threads at locks, atomic va
 pub struct Settings {
     /// How long runs are begun.
     pub time: Duration,
-    /// Runs beside each other; none is [`LOOPS_PER_CORE`] for each core.
+    /// Runs beside each other; none is `LOOPS_PER_CORE` for each core.
     pub loops: Option<usize>,
     /// Which programs.
     pub only: Option<String>,
