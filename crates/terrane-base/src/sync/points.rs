@@ -2,7 +2,7 @@
 //! variable, atomic operation, spin and call of a device passes one.
 //!
 //! What a point does depends on the thread:
-//! 1. A thread inside [`explored`] asks its [`Explorer`], which may let another thread run first. Only one thread of an
+//! 1. A thread inside `explored` asks its `Explorer`, which may let another thread run first. Only one thread of an
 //!    explored program runs at a time; an explorer that draws its choices from a seed makes the program deterministic.
 //! 2. Any other thread goes on at once. If the variable `TERRANE_DELAYS` is set to a number, the thread is delayed now and
 //!    then, by random numbers that follow from that number and from how many threads passed a point before it did.
