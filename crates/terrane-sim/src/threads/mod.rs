@@ -6,7 +6,7 @@
 //! * `history`: what the callers do, drawn from a seed. `caller`, `bulk`: do it and compare every answer.
 //! * [`campaign`]: many histories under many schedules, and the repetition of one.
 //!
-//! What [`crate::run`] cannot find, because its background work comes in whole steps on the thread of who waits for it, is
+//! What [`mod@crate::run`] cannot find, because its background work comes in whole steps on the thread of who waits for it, is
 //! found here: what happens when work of two threads meets in the middle.
 
 mod bulk;
