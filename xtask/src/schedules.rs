@@ -1,6 +1,6 @@
 //! Exploring schedules of the whole engine: builds the program of `terrane-sim` with the feature `schedule`, in release, and
 //! hands its arguments on. With a planted bug the program is built with `--cfg terrane_planted` in a target directory of its
-//! own.
+//! own, and finding it is the success.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::process::Command;
 /// Runs `cargo xtask schedules`.
 ///
 /// # Errors
-/// Says that it could not be built or started, or how it ended.
+/// Says that it could not be built or started, how it ended, or that the planted bug was not found.
 pub fn run(root: &Path, planted: Option<&str>, arguments: &[&str]) -> Result<(), String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -21,5 +21,13 @@ pub fn run(root: &Path, planted: Option<&str>, arguments: &[&str]) -> Result<(),
         command.env("TERRANE_PLANTED", name);
     }
     let status = command.status().map_err(|why| format!("cannot run cargo: {why}"))?;
-    if status.success() { Ok(()) } else { Err(format!("schedules: {status}")) }
+    match (planted, status.code()) {
+        (None, Some(0)) => Ok(()),
+        (Some(name), Some(1)) => {
+            println!("xtask: the planted bug {name} was found");
+            Ok(())
+        }
+        (Some(name), Some(0)) => Err(format!("the planted bug {name} was not found")),
+        _ => Err(format!("schedules: {status}")),
+    }
 }

@@ -54,17 +54,19 @@ impl World {
     /// within.
     pub unsafe fn within<R>(&self, part: impl FnOnce() -> R) -> R {
         /// Puts the thread's handle back, also after a panic.
-        struct Restore(Option<LocalHandle>);
-        impl Drop for Restore {
+        struct Restore<'w>(&'w World, Option<LocalHandle>);
+        impl Drop for Restore<'_> {
             fn drop(&mut self) {
-                if let Some(before) = self.0.take() {
-                    // Dropped after the exchange: what it frees may pin.
-                    drop(HANDLE.with(|handle| handle.replace(before)));
-                }
+                let Some(before) = self.1.take() else { return };
+                // What the handle leaves behind is handed on when it is dropped, and what is freed then may pin: a second handle of
+                // the same collector is there for that, and has nothing to leave behind.
+                let second = self.0.0.register();
+                drop(HANDLE.with(|handle| handle.replace(second)));
+                drop(HANDLE.with(|handle| handle.replace(before)));
             }
         }
         let own = self.0.register();
-        let _restore = Restore(Some(HANDLE.with(|handle| handle.replace(own))));
+        let _restore = Restore(self, Some(HANDLE.with(|handle| handle.replace(own))));
         part()
     }
 }

@@ -10,7 +10,9 @@ use terrane_sim::threads::campaign::{Campaign, Failed, replay, run};
 const START: u64 = 30;
 
 fn start() -> u64 {
-    std::env::var("TERRANE_SCHEDULES_START").ok().and_then(|text| text.parse().ok()).unwrap_or(START)
+    std::env::var("TERRANE_SCHEDULES_START").map_or(START, |text| {
+        text.parse().expect("TERRANE_SCHEDULES_START is a number: the seed of the first history")
+    })
 }
 
 fn told(failed: &Failed) -> String {

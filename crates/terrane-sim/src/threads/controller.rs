@@ -12,6 +12,9 @@
 //! 3. A failure stops everything: the thread that finds it tells the harness and parks for ever, as all others are parked. Their
 //!    memory is not given back: a campaign ends at its first failure.
 //!
+//! What a thread does behind its last turn, destructors of thread-local variables, runs beside the others; nothing of an explored program is left
+//! to them.
+//!
 //! Time is virtual: a look at the clock takes a microsecond, and where every thread waits for the time it moves on to the
 //! earliest of them.
 
@@ -25,6 +28,8 @@ use crate::numbers::{Numbers, Trace};
 use parking_lot::{Condvar, Mutex};
 pub(crate) use seat::Seat;
 
+/// No point is passed for so long, by the system's clock: a thread waits where the explorer does not see it.
+const STILL: Duration = Duration::from_secs(60);
 /// Stands for no thread.
 const NOBODY: usize = usize::MAX;
 /// What a look at the clock takes.
@@ -151,8 +156,15 @@ impl Controller {
             self.hand_over(0, first);
         }
         let mut state = self.state.lock();
+        let mut seen = None;
         while state.outcome.is_none() {
-            self.ended.wait(&mut state);
+            let is_late = self.ended.wait_for(&mut state, STILL).timed_out();
+            let passed = Some((state.choices, self.left.load(Ordering::Relaxed)));
+            if is_late && seen == passed {
+                let why = format!("a thread stands still outside of the explorer: {}", describe(&state));
+                state.outcome = Some(Err(why));
+            }
+            seen = passed;
         }
         Explored {
             outcome: state.outcome.clone().unwrap_or(Ok(())),

@@ -15,6 +15,8 @@ pub mod campaign;
 mod controller;
 mod history;
 mod strategy;
+#[cfg(test)]
+mod tests;
 mod world;
 
 use std::sync::Arc;

@@ -89,7 +89,7 @@ impl<'m, T: ?Sized> MutexGuard<'m, T> {
     }
 
     fn give_up(&mut self) {
-        // SAFETY: the guard is there; every caller puts one back with `take_again`, or never uses it again.
+        // SAFETY: the guard is there. `unlocked` puts one back with `take_again`, also when it unwinds; `drop` never uses it again.
         #[expect(unsafe_code, reason = "a guard that gives its lock up for a while")]
         unsafe {
             ManuallyDrop::drop(&mut self.guard);
@@ -169,12 +169,11 @@ impl Condvar {
 
     /// Returns false if the time was over first.
     fn block<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Option<Duration>) -> bool {
+        // A signal that comes between the look at the condition and the wait is lost, if nothing keeps it away.
+        point(Point::Lock);
         match (explorer(), timeout) {
             (Some(explorer), timeout) => {
-                guard.give_up();
-                let is_woken = explorer.block(address(self), timeout);
-                guard.take_again();
-                is_woken
+                MutexGuard::unlocked(guard, || explorer.block(address(self), timeout))
             }
             (None, Some(timeout)) => !self.0.wait_for(&mut guard.guard, timeout).timed_out(),
             (None, None) => {

@@ -1,0 +1,96 @@
+//! Small programs with known faults: the explorer finds each within a few schedules, and none where there is none. If a lock, an
+//! atomic variable or a condition variable lost its points, these fail.
+
+use std::sync::Arc;
+
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::{Condvar, Mutex};
+
+use super::strategy::{Kind, Strategy};
+use super::world::{World, explore};
+use crate::numbers::Numbers;
+
+const SCHEDULES: u64 = 300;
+
+/// Runs `one` and `other` beside each other, then `last`, under many schedules. Returns the first failure.
+fn first_failure<T: Send + Sync + 'static>(
+    new: fn() -> T,
+    one: fn(&T),
+    other: fn(&T),
+    last: fn(&T),
+) -> Option<String> {
+    let program = move |world: Arc<World>| {
+        let shared = Arc::new(new());
+        let joiners = [one, other].map(|body| {
+            let shared = shared.clone();
+            world.env().spawn.spawn("part", Box::new(move || body(&shared))).unwrap()
+        });
+        joiners.into_iter().for_each(|joiner| joiner.join());
+        last(&shared);
+    };
+    (1..=SCHEDULES).find_map(|schedule| {
+        let mut numbers = Numbers::part(7, schedule);
+        let kind = Kind::of_schedule(schedule, &mut numbers);
+        let strategy = Strategy::new(kind, 100, Numbers::new(numbers.draw()));
+        explore(numbers.draw(), strategy, program).outcome.err()
+    })
+}
+
+#[test]
+fn an_update_that_is_lost_between_a_load_and_a_store_is_found() {
+    let add = |counter: &AtomicU64| {
+        let before = counter.load(Ordering::Acquire);
+        counter.store(before + 1, Ordering::Release);
+    };
+    let check = |counter: &AtomicU64| assert_eq!(counter.load(Ordering::Acquire), 2, "an update is lost");
+    let failure = first_failure(|| AtomicU64::new(0), add, add, check);
+    assert!(failure.is_some_and(|why| why.contains("an update is lost")));
+}
+
+#[test]
+fn locks_that_are_taken_in_two_orders_are_found() {
+    let one = |(left, right): &(Mutex<u64>, Mutex<u64>)| *left.lock() += *right.lock();
+    let other = |(left, right): &(Mutex<u64>, Mutex<u64>)| {
+        let right = right.lock();
+        *left.lock() += *right;
+    };
+    // The first takes the right one first as well: `+=` evaluates its right side first. So this pair is in order ...
+    assert_eq!(first_failure(Default::default, one, other, |_| ()), None);
+    let one = |(left, right): &(Mutex<u64>, Mutex<u64>)| {
+        let left = left.lock();
+        *right.lock() += *left;
+    };
+    // ... and this one is not.
+    let failure = first_failure(Default::default, one, other, |_| ());
+    assert!(failure.is_some_and(|why| why.contains("deadlock")));
+}
+
+/// A flag that is set without the lock under which another thread decides to wait.
+#[derive(Default)]
+struct Signal {
+    is_set: AtomicBool,
+    gate: Mutex<()>,
+    changed: Condvar,
+}
+
+#[test]
+fn a_wake_up_that_is_lost_is_found() {
+    let wait = |signal: &Signal| {
+        let mut gate = signal.gate.lock();
+        while !signal.is_set.load(Ordering::Acquire) {
+            signal.changed.wait(&mut gate);
+        }
+    };
+    let set = |signal: &Signal| {
+        signal.is_set.store(true, Ordering::Release);
+        signal.changed.notify_all();
+    };
+    let failure = first_failure(Signal::default, wait, set, |_| ());
+    assert!(failure.is_some_and(|why| why.contains("deadlock")));
+    let set_locked = |signal: &Signal| {
+        let _gate = signal.gate.lock();
+        signal.is_set.store(true, Ordering::Release);
+        signal.changed.notify_all();
+    };
+    assert_eq!(first_failure(Signal::default, wait, set_locked, |_| ()), None);
+}
