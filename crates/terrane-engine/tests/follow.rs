@@ -169,13 +169,16 @@ fn what_the_primary_gave_up_is_refused_as_such_and_never_answered_wrongly() {
     engine.wait_until_quiescent().unwrap();
     let view = follow(disk.clone(), Path::new(DIR), None).unwrap();
     let (mut right, mut behind) = (0, 0);
-    // Slots are freed and used again, with extents of the same keys.
+    // Slots are freed and used again, with extents of the same keys, however late a merge by itself would come.
     for round in 2..30 {
         write(&engine, 0, 400, round);
-        engine.flush().unwrap();
+        for table in ["default", "other"].map(|name| engine.catalog().require(name).unwrap()) {
+            engine.compact_range(&table, &Bounds::all()).unwrap();
+        }
         engine.wait_until_quiescent().unwrap();
         let table = view.catalog().require("default").unwrap();
-        for number in 0..400u64 {
+        // More in each round: what the view has read before may be in its cache.
+        for number in 0..400 * (round - 1) / 28 {
             match get(&view, &table, &number.to_be_bytes()) {
                 Ok(found) => {
                     assert_eq!(found, Some(1u64.to_be_bytes().repeat(40)), "{number} in round {round}");
@@ -187,10 +190,10 @@ fn what_the_primary_gave_up_is_refused_as_such_and_never_answered_wrongly() {
                 }
             }
         }
-        match all_rows(&view) {
-            Ok(rows) => assert!(rows.iter().all(|(_, value)| value[7] == 1)),
-            Err(error) => assert_eq!(error.kind(), Kind::Gone, "{error}"),
-        }
+    }
+    match all_rows(&view) {
+        Ok(rows) => assert!(rows.iter().all(|(_, value)| value[7] == 1)),
+        Err(error) => assert_eq!(error.kind(), Kind::Gone, "{error}"),
     }
     assert!(behind > 100, "{right} right, {behind} behind");
     let next = follow(disk.clone(), Path::new(DIR), Some(&view)).unwrap();
