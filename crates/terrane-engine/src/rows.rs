@@ -106,7 +106,7 @@ impl Rows<'_> {
             && !kind.is_delete()
             && !kind.is_merge()
         {
-            cache.fill(epoch, stamp, (table, reading.key), reading.hash, (kind, value));
+            cache.fill(epoch, (stamp, reading.seq), (table, reading.key), reading.hash, (kind, value));
         }
     }
 }

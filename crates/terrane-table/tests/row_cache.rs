@@ -35,7 +35,7 @@ fn get(rows: &RowCache, number: u64, seq: SeqNo) -> Option<Vec<u8>> {
 fn fill(rows: &RowCache, number: u64, seq: u64) {
     let (key, value) = (key(number), value(number, seq));
     let kind = SeqKind::new(SeqNo(seq), RecordKind::Put);
-    rows.fill(&enter(), rows.stamp(), (TABLE, &key), hash(&key), (kind, &value));
+    rows.fill(&enter(), (rows.stamp(), SeqNo::MAX), (TABLE, &key), hash(&key), (kind, &value));
 }
 
 /// Fills with rows that no test asks for, until all shards are awake.
@@ -138,9 +138,28 @@ fn a_fill_that_comes_late_is_refused() {
         rows.raise_stamp();
         rows.forget(&enter(), (TABLE, &key(number)), hash(&key(number)));
         let old = (SeqKind::new(SeqNo(5), RecordKind::Put), &value(number, 5)[..]);
-        rows.fill(&enter(), before, (TABLE, &key(number)), hash(&key(number)), old);
+        rows.fill(&enter(), (before, SeqNo::MAX), (TABLE, &key(number)), hash(&key(number)), old);
         assert_eq!(get(&rows, number, SeqNo::MAX), None, "the read began before the stamp was raised");
         fill(&rows, number, 9);
+        assert_eq!(get(&rows, number, SeqNo::MAX), Some(value(number, 9)));
+    }
+}
+
+#[test]
+fn a_read_that_does_not_see_what_came_in_fills_nothing() {
+    let rows = awake(1 << 20);
+    for number in 0..100 {
+        let (key, comes) = (key(number), SeqNo(10 * number + 9));
+        fill(&rows, number, 5);
+        rows.refuse_fills_below(comes);
+        rows.raise_stamp();
+        rows.forget(&enter(), (TABLE, &key), hash(&key));
+        let old = (SeqKind::new(SeqNo(5), RecordKind::Put), &value(number, 5)[..]);
+        // It began behind all of it; what came in is not visible yet.
+        rows.fill(&enter(), (rows.stamp(), SeqNo(comes.0 - 1)), (TABLE, &key), hash(&key), old);
+        assert_eq!(get(&rows, number, SeqNo::MAX), None);
+        let new = (SeqKind::new(comes, RecordKind::Put), &value(number, 9)[..]);
+        rows.fill(&enter(), (rows.stamp(), comes), (TABLE, &key), hash(&key), new);
         assert_eq!(get(&rows, number, SeqNo::MAX), Some(value(number, 9)));
     }
 }

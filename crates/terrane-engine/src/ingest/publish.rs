@@ -168,6 +168,10 @@ impl Engine {
             let tree = Arc::new(tree);
             edit.replace(Picture { tree, ..picture }, &Leaves::Nothing)?;
             drop(edit);
+            // The picture has them, and the number is not visible yet.
+            if let Some(rows) = &self.rows {
+                rows.refuse_fills_below(seq);
+            }
             let come = arrivals.iter().filter(|arrival| arrival.table.id == table.id);
             if !terrane_base::planted!(KeepIngestedRow) {
                 self.forget_rows_within(table, come.flat_map(Arrival::all));

@@ -21,6 +21,10 @@
 //! 4. So when a picture without the memtable is published, no row is older than what the memtable had. A reader of that
 //!    picture sees the forgetting, which came before.
 //!
+//! 5. Extents that come in beneath memory are in a picture before their number is visible: a read with that picture and an
+//!    older number finds what was newest before. So such reads fill nothing ([`RowCache::refuse_fills_below`]), and
+//!    the stamp is raised and keys are forgotten behind the picture: what a read found in an older one is refused or undone.
+//!
 //! Readers of older pictures and snapshots find in memory what they may see, or skip a row whose number is above theirs.
 //! Only reads of the newest versions fill: what a snapshot finds may be not the newest. Merges of levels change no newest
 //! version, and deletes are not kept.
@@ -75,6 +79,8 @@ pub struct RowCache {
     /// Shards awake: the first so many. Read by every read, rarely written.
     awake: AtomicUsize,
     stamp: AtomicU64,
+    /// Reads with a smaller number fill nothing.
+    fills_from: AtomicU64,
     shards: Box<[Shard]>,
     /// Bytes of rows in a shard.
     shard_bytes: usize,
@@ -114,6 +120,7 @@ impl RowCache {
         let rows = RowCache {
             awake: AtomicUsize::new(0),
             stamp: AtomicU64::new(0),
+            fills_from: AtomicU64::new(0),
             shards: (0..SHARDS).map(|_| Shard::default()).collect(),
             shard_bytes,
             cache,
@@ -162,13 +169,13 @@ impl RowCache {
         found.map(|found| found.seq_kind)
     }
 
-    /// Puts in what a read of the newest version found in runs and levels by asking the store, if it began after `stamp` was taken and
-    /// nothing came down from memory since.
+    /// Puts in what a read of the newest version with the number `seq` found in runs and levels by asking the store, if it began after
+    /// `stamp` was taken, nothing came down from memory since, and it sees all that came in beneath memory.
     #[inline]
     pub fn fill(
         &self,
         epoch: &Epoch,
-        stamp: Stamp,
+        (stamp, seq): (Stamp, SeqNo),
         (table, key): (TableId, &[u8]),
         hash: u64,
         (seq_kind, value): (SeqKind, &[u8]),
@@ -192,7 +199,11 @@ impl RowCache {
         }
         let _writing = shard.writing.lock();
         // Acquire: pairs with the Release in `raise_stamp`. Under the lock: see the module's third point.
-        if self.stamp.load(Ordering::Acquire) == stamp.0 || terrane_base::planted!(FillStaleRow) {
+        let is_late = self.stamp.load(Ordering::Acquire) != stamp.0 && !terrane_base::planted!(FillStaleRow);
+        // Relaxed: raised before the stamp that was just seen. Who has a later stamp looks again.
+        let is_blind =
+            seq.0 < self.fills_from.load(Ordering::Relaxed) && !terrane_base::planted!(FillUnseenRow);
+        if !is_late && !is_blind {
             log.put(RowName { table, key, hash }, seq_kind, value);
         }
     }
@@ -201,6 +212,13 @@ impl RowCache {
     /// the records are visible, and every picture that is loaded from now on has them, until they are in runs or levels.
     pub fn raise_stamp(&self) {
         self.stamp.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Before what comes in beneath memory with the number `seq` is visible, and before the stamp is raised for it: reads with a smaller
+    /// number, which do not see it, fill nothing from now on.
+    pub fn refuse_fills_below(&self, seq: SeqNo) {
+        // Release by way of the stamp, which is raised behind it.
+        self.fills_from.fetch_max(seq.0, Ordering::Relaxed);
     }
 
     /// The second half by looking through the rows: forgets those that `is_old` says so of, by table and key. For records

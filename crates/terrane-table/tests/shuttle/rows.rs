@@ -1,5 +1,5 @@
 //! The row cache's protocol under explored schedules: readers that look into memory, the row cache and the levels, and
-//! a writer whose records come down from memory. No reader may get a version older than one that was there when it
+//! a writer whose records come down from memory, or come in beneath it before they are visible. No reader may get a version older than one that was there when it
 //! began.
 
 use std::sync::Arc;
@@ -14,10 +14,12 @@ use terrane_table::{Cache, RowCache, enter};
 const TABLE: TableId = TableId(0);
 
 /// A table of one key.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Picture {
     memory: Option<u64>,
     levels: u64,
+    /// What lies under it in the levels.
+    below: u64,
 }
 
 struct World {
@@ -31,8 +33,14 @@ impl World {
     fn read(&self) {
         let began = self.visible.load(Ordering::SeqCst);
         let stamp = self.rows.stamp();
-        let picture = *self.picture.lock().unwrap();
-        let seq = SeqNo(self.visible.load(Ordering::SeqCst));
+        // Nothing that the number sees has come in behind the picture.
+        let (picture, seq) = loop {
+            let picture = *self.picture.lock().unwrap();
+            let seq = SeqNo(self.visible.load(Ordering::SeqCst));
+            if picture == *self.picture.lock().unwrap() {
+                break (picture, seq);
+            }
+        };
         let (name, hash) = ((TABLE, &self.key[..]), hash(&self.key));
         let mut value = Vec::new();
         let found = if let Some(version) = picture.memory.filter(|version| *version <= seq.0) {
@@ -40,9 +48,10 @@ impl World {
         } else if self.rows.get(&enter(), name, hash, seq, &mut value).is_some() {
             u64::from_le_bytes(value[..].try_into().unwrap())
         } else {
-            let version = SeqKind::new(SeqNo(picture.levels), RecordKind::Put);
-            self.rows.fill(&enter(), stamp, name, hash, (version, &picture.levels.to_le_bytes()));
-            picture.levels
+            let version = if picture.levels <= seq.0 { picture.levels } else { picture.below };
+            let kind = SeqKind::new(SeqNo(version), RecordKind::Put);
+            self.rows.fill(&enter(), (stamp, seq), name, hash, (kind, &version.to_le_bytes()));
+            version
         };
         assert!(found >= began && found <= seq.0, "read {found}, which is not in {began}..={}", seq.0);
     }
@@ -53,7 +62,17 @@ impl World {
         self.rows.raise_stamp();
         self.rows.forget(&enter(), (TABLE, &self.key), hash(&self.key));
         let mut picture = self.picture.lock().unwrap();
-        *picture = Picture { memory: None, levels: version };
+        *picture = Picture { memory: None, levels: version, below: picture.levels };
+    }
+
+    fn come_in(&self, version: u64) {
+        let mut picture = self.picture.lock().unwrap();
+        *picture = Picture { memory: None, levels: version, below: picture.levels };
+        drop(picture);
+        self.rows.refuse_fills_below(SeqNo(version));
+        self.rows.raise_stamp();
+        self.rows.forget(&enter(), (TABLE, &self.key), hash(&self.key));
+        self.visible.store(version, Ordering::SeqCst);
     }
 }
 
@@ -64,24 +83,33 @@ fn world() -> Arc<World> {
     Arc::new(World {
         rows: RowCache::new(Cache::new(16 << 20), 1 << 20).unwrap(),
         key,
-        picture: Mutex::new(Picture { memory: None, levels: 1 }),
+        picture: Mutex::new(Picture { memory: None, levels: 1, below: 0 }),
         visible: AtomicU64::new(1),
     })
 }
 
-#[test]
-fn no_reader_gets_an_old_version() {
-    let check = || {
+/// Readers that read so often each, beside a writer.
+fn check(reads: usize, write: fn(&World)) {
+    let check = move || {
         let world = world();
         let mut threads = Vec::new();
         for _ in 0..2 {
             let world = world.clone();
-            threads.push(thread::spawn(move || (0..4).for_each(|_| world.read())));
+            threads.push(thread::spawn(move || (0..reads).for_each(|_| world.read())));
         }
-        let writer = world.clone();
-        threads.push(thread::spawn(move || (2..4).for_each(|version| writer.write_and_flush(version))));
+        threads.push(thread::spawn(move || write(&world)));
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     };
     shuttle::check_random(check, 3_000);
     shuttle::check_pct(check, 3_000, 3);
+}
+
+#[test]
+fn no_reader_gets_an_old_version() {
+    check(4, |world| (2..4).for_each(|version| world.write_and_flush(version)));
+}
+
+#[test]
+fn no_reader_gets_what_was_newest_before_something_came_in() {
+    check(2, |world| world.come_in(2));
 }

@@ -1,5 +1,11 @@
 //! What is refused, and what goes on beside a file that comes in.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+
+use terrane::{Comparator, Functions, KeyOrders};
+
 use super::*;
 
 #[test]
@@ -197,4 +203,77 @@ fn beside_writers_and_readers() {
         came_in.unwrap();
     });
     assert_eq!(db.check(&mut |_, _| ()).unwrap().findings.len(), 0);
+}
+
+/// Orders as bytes do; where it is told to, it keeps a writer at its next record.
+#[derive(Debug, Default)]
+struct Keeping {
+    keeps: AtomicBool,
+    meets: Mutex<Option<Receiver<()>>>,
+}
+
+impl Comparator for Keeping {
+    fn name(&self) -> &str {
+        "test.keeping"
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
+        if self.keeps.load(Ordering::SeqCst) {
+            let meets = self.meets.lock().unwrap().take();
+            meets.into_iter().for_each(|meets| meets.recv().unwrap());
+        }
+        left.cmp(right)
+    }
+}
+
+/// Extents are in the levels before their number is visible: who reads meanwhile finds what was newest before, and must not leave
+/// that in the row cache. A commit before theirs, of another table, that comes to no end makes it a long while.
+#[test]
+fn rows_are_not_cached_by_reads_that_do_not_see_what_came_in() {
+    const ROWS: u64 = 40_000;
+    let dir = tempfile::tempdir().unwrap();
+    let comparator = Arc::new(Keeping::default());
+    let orders = KeyOrders::new().with_comparator(comparator.clone()).unwrap();
+    let mut options = options("two-layer");
+    options.set("row_cache", "50").unwrap();
+    let functions = Functions { orders, ..Functions::default() };
+    let db = Db::open_with_functions(dir.path().join("db"), &options, functions).unwrap();
+    let table = db.default_table();
+    let other =
+        db.create_table("other", &TableOptions::new().set("key_order", "test.keeping").unwrap()).unwrap();
+    other.put(b"a", b"1").unwrap();
+    let name = |number: u64| number.to_be_bytes();
+    let load = |mark: u8| db.bulk_load(table, (0..ROWS).map(|number| (name(number), [mark; 200])));
+    load(1).unwrap();
+    // Random reads of more than the block cache has: rows are worth their memory.
+    let mut at = 1u64;
+    let mut read = |expected: u8| {
+        at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let value = table.get(&name((at >> 33) % ROWS)).unwrap().unwrap();
+        assert_eq!(value[0], expected);
+    };
+    (0..40_000).for_each(|_| read(1));
+    let ((go, gone), before) = (channel(), db.shape().tables[0].sorted_runs());
+    *comparator.meets.lock().unwrap() = Some(gone);
+    comparator.keeps.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        // Dropped if this thread panics: the writer goes on.
+        let go = go;
+        let writer = scope.spawn(|| other.put(b"b", b"1"));
+        while comparator.meets.lock().unwrap().is_some() {
+            std::thread::yield_now();
+        }
+        let loader = scope.spawn(|| load(2));
+        while db.shape().tables[0].sorted_runs() == before {
+            std::thread::yield_now();
+        }
+        (0..20_000).for_each(|_| read(1));
+        assert!(!loader.is_finished(), "it waits for the commit before its own");
+        go.send(()).unwrap();
+        writer.join().unwrap().unwrap();
+        loader.join().unwrap().unwrap();
+    });
+    for number in 0..ROWS {
+        assert_eq!(table.get(&name(number)).unwrap().unwrap()[0], 2, "{number}");
+    }
 }
