@@ -6,11 +6,10 @@ mod support;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use support::{DIR, Numbers, get, open, small_options};
-use terrane_base::env::{Clock, Env};
+use support::{DIR, Numbers, Sleeps, get, open, small_options};
+use terrane_base::env::Env;
 use terrane_base::options::{AdaptiveShape, Compression, Options};
 use terrane_device::MemDisk;
 use terrane_engine::{Bounds, Engine, Table, TableShape};
@@ -178,25 +177,6 @@ fn scans_alone_are_reads_too() {
     engine.close().unwrap();
 }
 
-/// A clock that stands but for sleeps: heat fades by half in seconds, in which a busy machine may do little.
-#[derive(Debug, Default)]
-struct Sleeps(AtomicU64);
-
-impl Clock for Sleeps {
-    fn now(&self) -> Duration {
-        Duration::from_micros(self.0.load(Ordering::Relaxed))
-    }
-
-    fn wall(&self) -> Duration {
-        self.now()
-    }
-
-    fn sleep(&self, duration: Duration) {
-        self.0.fetch_add(duration.as_micros() as u64, Ordering::Relaxed);
-        std::thread::yield_now();
-    }
-}
-
 #[test]
 fn what_is_read_often_stays_hot_when_it_is_written_anew() {
     let options = Options {
@@ -207,6 +187,7 @@ fn what_is_read_often_stays_hot_when_it_is_written_anew() {
         compression_last: Compression::None,
         ..options(AdaptiveShape::Off)
     };
+    // Heat fades by half in seconds, in which a busy machine may do little.
     let env = Env { clock: Arc::new(Sleeps::default()), ..Env::real() };
     let engine = Engine::open_on(Arc::new(MemDisk::new()), Path::new(DIR), &options, env).unwrap();
     let table = engine.catalog().require("default").unwrap();
