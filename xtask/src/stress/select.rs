@@ -37,11 +37,12 @@ const LEFT_OUT: [(&str, &[(&str, &str)]); 4] = [
         ],
     ),
     (
-        "what single calls refuse or cost",
+        "what single calls refuse or cost, or take in space at a rate that is kept",
         &[
             ("terrane", "limits"),
             ("terrane", "misuse"),
             ("terrane", "permissions"),
+            ("terrane", "promises"),
             ("terrane", "short_scans"),
         ],
     ),
@@ -57,14 +58,14 @@ const LEFT_OUT: [(&str, &[(&str, &str)]); 4] = [
 const SETTINGS: &[Setting] = &[
     Setting::of("terrane", "auto_compaction").in_parts(),
     Setting::of("terrane", "ceiling").in_parts(),
+    Setting::of("terrane", "cursors").in_parts(),
     Setting::of("terrane", "ingest").with_cases(12),
-    Setting::of("terrane", "key_orders").with_cases(8),
+    Setting::of("terrane", "key_orders").with_cases(5),
     Setting::of("terrane", "memory_budget").in_parts(),
     Setting::of("terrane", "prefixes").with_cases(32),
-    Setting::of("terrane", "promises").in_parts(),
     Setting::of("terrane", "range_deletes").with_cases(12),
     Setting::of("terrane", "transactions")
-        .with(&[("TERRANE_TRANSACTIONS", Fixed(200)), ("TERRANE_TRANSACTIONS_SEED", Drawn)]),
+        .with(&[("TERRANE_TRANSACTIONS", Fixed(100)), ("TERRANE_TRANSACTIONS_SEED", Drawn)]),
     Setting::of("terrane-engine", "backup").in_parts(),
     Setting::of("terrane-engine", "checkpoint").in_parts(),
     Setting::of("terrane-engine", "concurrent").in_parts(),
