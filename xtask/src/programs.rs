@@ -1,10 +1,18 @@
 //! Test programs, built by cargo and run without it.
 
 use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
+
+/// Time between looks at whether a build is over.
+const LOOKS_APART: Duration = Duration::from_millis(20);
 
 /// Test programs by package (the name of its folder) and target.
 pub type Programs = BTreeMap<(String, String), PathBuf>;
@@ -28,7 +36,45 @@ pub fn build(command: &mut Command) -> Result<Programs, String> {
     if !built.status.success() {
         return Err(format!("the tests do not build ({})", built.status));
     }
-    Ok(String::from_utf8_lossy(&built.stdout).lines().filter_map(program_in).collect())
+    Ok(programs_in(&built.stdout))
+}
+
+/// [`build`], ended with all that it started as soon as `is_over`.
+///
+/// # Errors
+/// As [`build`], and that it was ended.
+pub fn build_until(command: &mut Command, is_over: &AtomicBool) -> Result<Programs, String> {
+    let child = command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let mut child = child.map_err(|why| format!("cannot run cargo: {why}"))?;
+    let mut said = child.stdout.take().expect("its output is piped");
+    let (status, output) = std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let mut output = Vec::new();
+            said.read_to_end(&mut output).map(|_| output)
+        });
+        let status = loop {
+            match child.try_wait() {
+                Ok(None) if is_over.load(Ordering::Relaxed) => {
+                    // An error says that nobody is left. Not waited for yet, its number is nobody else's.
+                    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+                    let _ = child.wait();
+                    break Err("ended by a signal".to_owned());
+                }
+                Ok(None) => std::thread::sleep(LOOKS_APART),
+                Ok(Some(status)) => break Ok(status),
+                Err(why) => break Err(why.to_string()),
+            }
+        };
+        (status, reader.join().expect("reading does not panic"))
+    });
+    match status? {
+        status if status.success() => Ok(programs_in(&output.map_err(|why| why.to_string())?)),
+        status => Err(format!("the tests do not build ({status})")),
+    }
+}
+
+fn programs_in(messages: &[u8]) -> Programs {
+    String::from_utf8_lossy(messages).lines().filter_map(program_in).collect()
 }
 
 /// The test program of one message of cargo, if it is about one. A command that a test runs is none.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use xtask::programs::build_until;
 use xtask::stress::child::{self, Places};
 use xtask::stress::outcome::{Outcome, failed_tests, listed_tests, unfinished_tests};
 use xtask::stress::plan::{Plan, Program};
@@ -256,6 +257,18 @@ fn a_run_at_its_limit_hangs_and_its_threads_are_told() {
 }
 
 #[test]
+fn a_build_that_is_ended_by_a_signal_leaves_nothing() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "sleep 100000 & sleep 100000"]).stderr(writer);
+    let refused = build_until(&mut command, &AtomicBool::new(true)).unwrap_err();
+    assert!(refused.contains("signal"), "{refused}");
+    drop(command);
+    // The end comes when the last process that holds it has gone.
+    assert_eq!(reader.read(&mut [0; 1]).unwrap(), 0);
+}
+
+#[test]
 fn the_first_failure_ends_it_unless_it_goes_on() {
     let (_alone, folder) = (alone(), folder("drive"));
     let passing = script(&folder, "passing", "test $PROPTEST_MAX_SHRINK_ITERS = 0 && mkdir $TMPDIR/left");
@@ -263,7 +276,7 @@ fn the_first_failure_ends_it_unless_it_goes_on() {
     let settings = Settings { time: Duration::from_secs(600), loops: Some(2), ..Settings::default() };
     let plan = Plan::new(vec![passing.clone(), failing], 1, true);
     let output = folder.join("output");
-    let refused = drive(&plan, &settings, &output).unwrap_err();
+    let refused = drive(&plan, &settings, &output, &AtomicBool::new(false)).unwrap_err();
     assert!(refused.contains("failed") && refused.contains("output"), "{refused}");
     let kept: Vec<_> = std::fs::read_dir(&output).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert!(
@@ -272,9 +285,9 @@ fn the_first_failure_ends_it_unless_it_goes_on() {
     );
 
     let settings = Settings { time: Duration::from_millis(300), keeps_going: true, ..settings };
-    assert!(drive(&plan, &settings, &output).is_err(), "to the end of the time");
+    assert!(drive(&plan, &settings, &output, &AtomicBool::new(false)).is_err(), "to the end of the time");
     let output = folder.join("passed");
     let plan = Plan::new(vec![passing], 1, true);
-    drive(&plan, &settings, &output).unwrap();
+    drive(&plan, &settings, &output, &AtomicBool::new(false)).unwrap();
     assert!(!output.exists(), "nothing is left of what passed");
 }

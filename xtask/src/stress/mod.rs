@@ -54,11 +54,13 @@ pub fn run(root: &Path, settings: &Settings) -> Result<(), String> {
         targets.iter().for_each(|target| println!("{} {}", target.package, target.name()));
         return Ok(());
     }
-    let built = programs::build(programs::build_command(root).args(build_arguments(
-        &tree,
-        &targets,
-        settings.has_delays,
-    )))?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        let hooked = signal_hook::flag::register(signal, is_over.clone());
+        hooked.map_err(|why| format!("signals cannot be heard: {why}"))?;
+    }
+    let arguments = build_arguments(&tree, &targets, settings.has_delays);
+    let built = programs::build_until(programs::build_command(root).args(arguments), &is_over)?;
     let programs = programs_of(root, &targets, &built)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let seed = settings.seed();
@@ -69,7 +71,7 @@ pub fn run(root: &Path, settings: &Settings) -> Result<(), String> {
         if settings.has_delays { "with" } else { "without" },
     );
     let plan = Plan::new(programs, seed, settings.has_delays);
-    drive(&plan, settings, &target.join("stress").join(seed.to_string()))
+    drive(&plan, settings, &target.join("stress").join(seed.to_string()), &is_over)
 }
 
 /// Arguments of `cargo` that build the targets, with the feature where packages have it.
@@ -123,7 +125,7 @@ struct Shared<'p> {
     /// No run is begun any more.
     is_closing: AtomicBool,
     /// No run goes on any more: a signal came.
-    is_over: Arc<AtomicBool>,
+    is_over: &'p AtomicBool,
     /// What runs now, and since when.
     running: Mutex<BTreeMap<u64, (String, Instant)>>,
 }
@@ -136,20 +138,17 @@ struct Ended<'p> {
     took: Duration,
 }
 
-/// Runs programs of a plan, with output in `folder`, for the time that the settings say.
+/// Runs programs of a plan, with output in `folder`, for the time that the settings say, or until `is_over`.
 ///
 /// # Errors
 /// As [`run`].
-pub fn drive(plan: &Plan, settings: &Settings, folder: &Path) -> Result<(), String> {
+pub fn drive(plan: &Plan, settings: &Settings, folder: &Path, is_over: &AtomicBool) -> Result<(), String> {
     let temporary = std::env::temp_dir().join(format!("terrane-stress-{}", std::process::id()));
     // Of an earlier call with the same seed.
     let _ = std::fs::remove_dir_all(folder);
     for made in [folder, &temporary] {
         std::fs::create_dir_all(made).map_err(|why| format!("cannot make {}: {why}", made.display()))?;
     }
-    let is_over = Arc::new(AtomicBool::new(false));
-    let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
-    let hooks = signals.map(|signal| signal_hook::flag::register(signal, is_over.clone()));
     let start = Instant::now();
     let shared = Shared {
         plan,
@@ -182,16 +181,13 @@ pub fn drive(plan: &Plan, settings: &Settings, folder: &Path) -> Result<(), Stri
             }
         }
     });
-    for hook in hooks.into_iter().flatten() {
-        signal_hook::low_level::unregister(hook);
-    }
     let _ = std::fs::remove_dir_all(&temporary);
     println!("{tally} in {:.1} min", start.elapsed().as_secs_f64() / 60.0);
     if tally.failed() > 0 {
         return Err(format!("{} runs failed; their output: {}", tally.failed(), folder.display()));
     }
     let _ = std::fs::remove_dir(folder);
-    if shared.is_over.load(Ordering::Relaxed) { Err("ended by a signal".to_owned()) } else { Ok(()) }
+    if is_over.load(Ordering::Relaxed) { Err("ended by a signal".to_owned()) } else { Ok(()) }
 }
 
 impl<'p> Shared<'p> {
@@ -210,7 +206,7 @@ impl<'p> Shared<'p> {
             self.running().insert(run.number, (run.program.name(), start));
             let places = Places { output: &output, temporary: &temporary };
             let outcome = std::fs::create_dir(&temporary)
-                .and_then(|()| child::run(&run, places, self.settings.limit, &self.is_over))
+                .and_then(|()| child::run(&run, places, self.settings.limit, self.is_over))
                 .map_err(|why| why.to_string());
             let _ = std::fs::remove_dir_all(&temporary);
             let is_failure = !matches!(outcome, Ok(Outcome::Passed | Outcome::Ended));
