@@ -57,7 +57,7 @@ use crate::yielding::Yielding;
 pub(crate) use entries::Way;
 
 /// How many engines this process has opened.
-static INSTANCES: AtomicU64 = AtomicU64::new(0);
+static INSTANCES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 /// Extents of dropped tables that one edit forgets.
 const FORGET_PER_EDIT: usize = 10_000;

@@ -62,16 +62,22 @@ impl Clock for Hasty {
     fn sleep(&self, _duration: Duration) {}
 }
 
-fn env() -> Env {
-    Env { clock: Arc::new(Hasty::default()), ..Env::real() }
+/// The clock and the flag of one caller. The flag is no `static`: what `shuttle` explores belongs to one execution, and
+/// the tests of this program run beside each other.
+struct Surroundings {
+    env: Env,
+    closing: AtomicBool,
 }
 
-static OPEN: AtomicBool = AtomicBool::new(false);
+fn surroundings() -> Surroundings {
+    let env = Env { clock: Arc::new(Hasty::default()), ..Env::real() };
+    Surroundings { env, closing: AtomicBool::new(false) }
+}
 
 /// Patience that ends after so many readings of the clock; whoever wakes up reads it.
-fn patience(env: &Env, readings: u64) -> Patience<'_> {
-    let until = env.clock.now() + Duration::from_secs(readings);
-    Patience { env, until, closing: &OPEN, finds_deadlocks: true }
+fn patience(around: &Surroundings, readings: u64) -> Patience<'_> {
+    let Surroundings { env, closing } = around;
+    Patience { env, until: env.clock.now() + Duration::from_secs(readings), closing, finds_deadlocks: true }
 }
 
 /// Patience that does not end.

@@ -14,7 +14,7 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
-use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind, SeqNo};
@@ -29,8 +29,9 @@ use crate::load_many::Need;
 use crate::loader::{Loader, read_range_deletes};
 use crate::swip::{self, Epoch};
 
-/// Failed attempts to give the slots of obsolete extents back, since the process started.
-static FREE_FAILURES: AtomicU64 = AtomicU64::new(0);
+/// Failed attempts to give the slots of obsolete extents back, since the process started. Of `std`, as every static: what
+/// the seam gives belongs to one execution of an explorer.
+static FREE_FAILURES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 /// How often the slots of an obsolete extent could not be given back since the process started. Such slots are
 /// free again after the next open.

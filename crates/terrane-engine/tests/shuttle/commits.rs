@@ -11,7 +11,7 @@ use crate::scan::Bounds;
 use crate::txn::locks::{LockMode, LockTable, Owner};
 use crate::txn::range::KeyRange;
 use crate::txn::window::{Footprint, Window};
-use crate::{ENDLESS, env, explore, key, patience};
+use crate::{ENDLESS, explore, key, patience, surroundings};
 
 /// Commits in the order of their numbers, which begin at 1: the keys that each wrote.
 #[derive(Default)]
@@ -80,16 +80,16 @@ impl World {
     /// As the engine commits, with all of its locks. `since`: what a transaction sees; `None` for a plain write.
     /// Returns whether it committed.
     fn commit(&self, owner: Owner, plan: &Plan, since: Option<SeqNo>) -> bool {
-        let env = env();
+        let around = surroundings();
         let mut wanted: Vec<_> = plan.reads.iter().map(|&name| (name, LockMode::Shared)).collect();
         wanted.retain(|(name, _)| !plan.writes.contains(name));
         wanted.extend(plan.writes.iter().map(|&name| (name, LockMode::Exclusive)));
         wanted.sort_unstable();
         for &(name, mode) in &wanted {
-            self.locks.acquire(owner, &key(name), mode, &patience(&env, ENDLESS)).unwrap();
+            self.locks.acquire(owner, &key(name), mode, &patience(&around, ENDLESS)).unwrap();
         }
         let footprint = footprint(plan);
-        let flight = self.window.enter(&footprint, plan.prepares, &patience(&env, ENDLESS)).unwrap();
+        let flight = self.window.enter(&footprint, plan.prepares, &patience(&around, ENDLESS)).unwrap();
         let is_valid = since.is_none_or(|since| {
             let mut look = self.window.look();
             let keys = plan.reads.iter().chain(plan.writes);
@@ -99,7 +99,7 @@ impl World {
         let seq = is_valid.then(|| {
             thread::yield_now();
             if plan.prepares {
-                self.window.resume(flight, &patience(&env, ENDLESS)).unwrap();
+                self.window.resume(flight, &patience(&around, ENDLESS)).unwrap();
             }
             self.journal.commit(plan.writes, |commits| {
                 if let Some(since) = since.filter(|_| !plan.prepares) {

@@ -7,7 +7,7 @@ use shuttle::thread;
 
 use crate::txn::locks::{LockMode, LockTable, Owner, Refusal};
 use crate::txn::waits::Edge;
-use crate::{ENDLESS, env, explore, key, patience};
+use crate::{ENDLESS, explore, key, patience, surroundings};
 
 const KEYS: usize = 3;
 
@@ -48,10 +48,10 @@ fn take(
     wanted: &[(usize, LockMode)],
     readings: u64,
 ) -> Result<(), Refusal> {
-    let env = env();
+    let around = surroundings();
     let (mut held, mut done) = (Vec::new(), Ok(()));
     for &(name, mode) in wanted {
-        done = table.acquire(owner, &key(name as u8), mode, &patience(&env, readings));
+        done = table.acquire(owner, &key(name as u8), mode, &patience(&around, readings));
         if done.is_err() {
             break;
         }
@@ -133,9 +133,9 @@ fn of_two_upgrades_one_is_refused() {
         let threads = owners.map(|owner| {
             let (table, plan) = (table.clone(), upgrade.clone());
             thread::spawn(move || {
-                let env = env();
+                let around = surroundings();
                 let taken = plan.iter().try_for_each(|(name, mode)| {
-                    table.acquire(owner, &key(*name as u8), *mode, &patience(&env, ENDLESS))
+                    table.acquire(owner, &key(*name as u8), *mode, &patience(&around, ENDLESS))
                 });
                 table.release(owner, [&key(0)]);
                 taken

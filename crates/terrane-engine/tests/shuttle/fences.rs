@@ -11,7 +11,7 @@ use crate::scan::Bounds;
 use crate::txn::fences::Ground;
 use crate::txn::locks::{LockMode, LockTable, Owner, Refusal};
 use crate::txn::range::KeyRange;
-use crate::{ENDLESS, env, explore, key, patience};
+use crate::{ENDLESS, explore, key, patience, surroundings};
 
 /// From b to d, and the key.
 fn ground(name: u8) -> Ground {
@@ -34,8 +34,8 @@ fn batches_with_ranges_and_owners_of_keys_pass_each_other() {
         for owner in 1..=2 {
             let (table, within) = (Arc::clone(&table), Arc::clone(&within));
             threads.push(thread::spawn(move || {
-                let env = env();
-                let _fence = table.fence(owner as Owner, &ground(b'c'), &patience(&env, ENDLESS)).unwrap();
+                let around = surroundings();
+                let _fence = table.fence(owner as Owner, &ground(b'c'), &patience(&around, ENDLESS)).unwrap();
                 assert_eq!(within.fetch_add(1, Ordering::Relaxed), 0, "both have the same key");
                 thread::yield_now();
                 within.fetch_sub(1, Ordering::Relaxed);
@@ -43,10 +43,10 @@ fn batches_with_ranges_and_owners_of_keys_pass_each_other() {
         }
         let (table, within) = (Arc::clone(&table), Arc::clone(&within));
         threads.push(thread::spawn(move || {
-            let env = env();
+            let around = surroundings();
             let keys = [key(b'a'), key(b'c'), key(b'd')];
             for key in &keys {
-                table.acquire(3, key, LockMode::Exclusive, &patience(&env, ENDLESS)).unwrap();
+                table.acquire(3, key, LockMode::Exclusive, &patience(&around, ENDLESS)).unwrap();
             }
             assert_eq!(within.fetch_add(1, Ordering::Relaxed), 0, "a fence stands around what is locked");
             thread::yield_now();
@@ -66,10 +66,10 @@ fn a_circle_through_a_fence_is_found() {
         let locks = {
             let table = Arc::clone(&table);
             thread::spawn(move || {
-                let (env, keys) = (env(), [key(b'x'), key(b'c')]);
-                let taken = keys
-                    .iter()
-                    .try_for_each(|key| table.acquire(1, key, LockMode::Exclusive, &patience(&env, ENDLESS)));
+                let (around, keys) = (surroundings(), [key(b'x'), key(b'c')]);
+                let taken = keys.iter().try_for_each(|key| {
+                    table.acquire(1, key, LockMode::Exclusive, &patience(&around, ENDLESS))
+                });
                 table.release(1, &keys);
                 taken
             })
@@ -77,10 +77,10 @@ fn a_circle_through_a_fence_is_found() {
         let fences = {
             let table = Arc::clone(&table);
             thread::spawn(move || {
-                let (env, only) = (env(), Ground { keys: Arc::default(), ..ground(b'c') });
-                let fenced = table.fence(2, &only, &patience(&env, ENDLESS)).map(|fence| fence.keep());
+                let (around, only) = (surroundings(), Ground { keys: Arc::default(), ..ground(b'c') });
+                let fenced = table.fence(2, &only, &patience(&around, ENDLESS)).map(|fence| fence.keep());
                 let taken = fenced.and_then(|()| {
-                    table.acquire(2, &key(b'x'), LockMode::Exclusive, &patience(&env, ENDLESS))
+                    table.acquire(2, &key(b'x'), LockMode::Exclusive, &patience(&around, ENDLESS))
                 });
                 table.release(2, &[key(b'x')]);
                 table.take_down(2);
@@ -93,6 +93,6 @@ fn a_circle_through_a_fence_is_found() {
             assert!(matches!(refused, Refusal::Deadlock(edges) if edges.len() == 2), "{refused:?}");
         }
         // Nothing is left behind.
-        table.acquire(3, &key(b'c'), LockMode::Exclusive, &patience(&env(), 0)).unwrap();
+        table.acquire(3, &key(b'c'), LockMode::Exclusive, &patience(&surroundings(), 0)).unwrap();
     });
 }
