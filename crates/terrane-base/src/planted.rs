@@ -88,6 +88,7 @@ bugs! {
     AskForeignFilter: "filters: whose prefixes", "a filter with prefixes of another extractor is asked", "terrane prefixes filters_of_another";
     FillStaleRow: "row cache: stamps", "a read fills the row cache though records came down from memory meanwhile", "terrane-table row_cache a_fill_that_comes_late";
     FillUnseenRow: "row cache: numbers", "a read that does not see what came in fills the row cache with what is older", "terrane-table row_cache a_read_that_does_not_see";
+    AcceptWhileClosing: "close: with the journal off", "a close flushes while commits are still let in, and they are acknowledged", "terrane limits a_close_without_a_journal";
     KeepForgottenRow: "row cache: forgetting", "a row stays in the row cache when a newer version comes down from memory", "terrane-engine row_cache no_read_gets_an_old_value";
     MemtableFilterForgets: "filters", "the filter of a memtable forgets its keys", "terrane-memtable filter no_key_is_denied";
     IgnoreBlockChecksum: "bytes are not trusted", "a wrong checksum of a data block is accepted", "terrane-table hostile damage_at_every_byte";

@@ -277,13 +277,7 @@ impl Engine {
         terrane_base::callback::refuse()?;
         // With the journal off, what is only in memory would be lost.
         let is_unsafe = self.options.journal == JournalMode::Off && !self.options.read_only;
-        let flushed = if is_unsafe && !self.closing.load(Ordering::Acquire) {
-            // A background that is paused would refuse.
-            self.set_background_paused(false);
-            self.flush()
-        } else {
-            Ok(())
-        };
+        let flushed = if is_unsafe && !self.closing.load(Ordering::Acquire) { self.drain() } else { Ok(()) };
         if self.closing.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -295,6 +289,20 @@ impl Engine {
         self.lock.lock().take();
         forget_garbage();
         flushed.and(closed)
+    }
+}
+
+impl Engine {
+    /// Flushes everything that was ever acknowledged: commits that come meanwhile are refused, or they would be
+    /// acknowledged behind the flush and lost.
+    fn drain(&self) -> Result<()> {
+        if !terrane_base::planted!(AcceptWhileClosing) {
+            self.journal.refuse_commits();
+        }
+        // A background that is paused would refuse.
+        self.scheduler.drain();
+        self.events.look_again();
+        self.flush()
     }
 }
 

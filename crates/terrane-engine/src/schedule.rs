@@ -54,6 +54,8 @@ pub(crate) struct Schedule {
     /// The number of the newest piece of work.
     next_id: u64,
     paused: bool,
+    /// The last flush before the close is under way: nothing pauses it.
+    draining: bool,
     /// Whether ranges are compacted for those who ask.
     ranges: RangeHolds,
     closing: bool,
@@ -161,12 +163,19 @@ impl Scheduler {
     /// Gives out nothing but what is asked for by name, and pauses what runs; or goes on.
     pub(crate) fn set_paused(&self, paused: bool) {
         let mut schedule = self.schedule.lock();
+        let paused = paused && !schedule.draining;
         schedule.paused = paused;
         for running in &schedule.running {
             if paused { running.control.pause() } else { running.control.resume() }
         }
         drop(schedule);
         self.wake();
+    }
+
+    /// Resumes all work; from now on nothing pauses it.
+    pub(crate) fn drain(&self) {
+        self.schedule.lock().draining = true;
+        self.set_paused(false);
     }
 
     /// Cancels work of these names that runs now; it may be chosen again.

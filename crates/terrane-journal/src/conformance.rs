@@ -29,6 +29,7 @@ pub fn run(make: &mut Make<'_>) {
     nothing_is_numbered_between_groups(&*make());
     trim_gives_up_sealed_segments_only(&*make());
     a_panic_poisons_and_wedges_nobody(&*make());
+    commits_are_refused_and_the_rest_goes_on(&*make());
     a_closed_journal_refuses(&*make());
 }
 
@@ -285,6 +286,19 @@ fn a_panic_poisons_and_wedges_nobody(journal: &dyn Journal) {
     journal.between_groups(&mut |next| assert!(next > journal.visible()));
     assert_eq!(journal.sync().expect_err("poisoned").kind(), Kind::Poisoned);
     assert_eq!(journal.close().expect_err("poisoned").kind(), Kind::Poisoned);
+}
+
+fn commits_are_refused_and_the_rest_goes_on(journal: &dyn Journal) {
+    let last = commit(journal, &batch_of(0, 3, 10), false);
+    journal.refuse_commits();
+    journal.refuse_commits();
+    let refused = journal.commit(&batch_of(1, 1, 1), false, &mut |_| panic!("not placed"));
+    assert_eq!(refused.expect_err("refused").kind(), Kind::Cancelled);
+    assert_eq!(journal.visible(), last, "no number was given");
+    journal.between_groups(&mut |next| assert_eq!(next.0, last.0 + 1));
+    journal.sync_through(last).expect("what has a number can be made durable");
+    journal.sync().expect("a sync has no records");
+    assert_eq!(journal.close().expect("close"), last);
 }
 
 fn a_closed_journal_refuses(journal: &dyn Journal) {

@@ -24,6 +24,10 @@ macro_rules! delegate_journal {
                 self.0.sync_through(seq)
             }
 
+            fn refuse_commits(&self) {
+                self.0.refuse_commits();
+            }
+
             fn segments(&self) -> Vec<SegmentInfo> {
                 self.0.segments()
             }

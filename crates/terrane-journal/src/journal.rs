@@ -279,6 +279,10 @@ impl<M: Medium> Journal for RingJournal<M> {
         Ok(())
     }
 
+    fn refuse_commits(&self) {
+        self.with_log(crate::log::Log::refuse_records);
+    }
+
     fn check(&self) -> Result<()> {
         self.poison.check()
     }

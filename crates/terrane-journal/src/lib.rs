@@ -78,7 +78,7 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// `Full` if there is no space for a segment (later commits may succeed), `Poisoned` after an earlier
-    /// failure, `Cancelled` after [`Journal::close`], `Io` if this group's persist step failed.
+    /// failure, `Cancelled` after [`Journal::refuse_commits`] or [`Journal::close`], `Io` if this group's persist step failed.
     fn commit(&self, batch: &Batch, sync: bool, index: &mut dyn FnMut(&Placed<'_>)) -> Result<SeqNo>;
 
     /// Every record up to this number is indexed.
@@ -101,6 +101,11 @@ pub trait Journal: Send + Sync {
     /// # Errors
     /// As [`Journal::commit`].
     fn sync_through(&self, seq: SeqNo) -> Result<()>;
+
+    /// Refuses every commit that has no number yet, and every later one, with `Cancelled`. Those with a number go on: once
+    /// [`Journal::visible`] reaches the last one, nothing more comes. What else the journal does goes on until
+    /// [`Journal::close`]. Idempotent.
+    fn refuse_commits(&self);
 
     /// Says whether commits can succeed at all.
     ///

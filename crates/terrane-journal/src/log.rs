@@ -12,7 +12,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use terrane_base::{Result, SeqNo};
+use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_device::SegmentMemory;
 use terrane_format::segment::{
     self, BATCH_HEADER_BYTES, ChainLink, GROUP_ALIGN, GROUP_HEADER_BYTES, GroupHeader, SEGMENT_HEADER_BYTES,
@@ -56,6 +56,8 @@ pub(crate) struct Log {
     /// those who came while it ran.
     expected: u64,
     parallel_copy_bytes: usize,
+    /// Groups with records are refused.
+    refuses_records: bool,
 }
 
 /// What the members of a group want, in sum.
@@ -89,6 +91,7 @@ impl Log {
             is_dirty: false,
             expected: 0,
             parallel_copy_bytes: settings.parallel_copy_bytes,
+            refuses_records: false,
         }
     }
 
@@ -109,6 +112,11 @@ impl Log {
     /// Id and bytes in use of the active segment.
     pub(crate) fn active(&self) -> Option<(terrane_base::SegmentId, u64)> {
         self.active.as_ref().map(|active| (active.memory().id, active.used as u64))
+    }
+
+    /// From now on every group with records is refused.
+    pub(crate) fn refuse_records(&mut self) {
+        self.refuses_records = true;
     }
 
     /// Lets go of former segments that no pointer of a member leads to any more: all tickets below `published` are done.
@@ -137,6 +145,9 @@ impl Log {
             wanted.sync |= entry.sync();
         }
         if wanted.batch_count > 0 {
+            if self.refuses_records {
+                return Err(Error::new(Kind::Cancelled, "the database is closing"));
+            }
             let len = segment::group_len(wanted.batch_count as usize, wanted.record_bytes);
             if !self.has_room(len) {
                 self.rotate(len, ring.published_tickets(), tickets.start, medium, poison)?;

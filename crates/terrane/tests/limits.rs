@@ -136,6 +136,48 @@ fn a_journal_that_is_off_loses_nothing_in_an_orderly_close() {
     assert!(open(&dir, 16 * MIB).contains(b"journaled again").unwrap());
 }
 
+/// Writers go on until the close refuses them: what they were told is written must be in the last flush.
+#[test]
+fn a_close_without_a_journal_keeps_every_acknowledged_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = Options { memory_bytes: 64 << 20, ..Options::default() };
+    options.set("journal", "off").unwrap();
+    let path = dir.path().join("db");
+    let db = Db::open_with(&path, &options).unwrap();
+    let acknowledged: Vec<u64> = std::thread::scope(|scope| {
+        let writers = [0u8, 1, 2].map(|writer| {
+            let table = db.default_table().clone();
+            scope.spawn(move || {
+                let is_done =
+                    |row: u64| match table.put(&[&[writer][..], &row.to_be_bytes()].concat(), b"value") {
+                        Ok(()) => false,
+                        Err(error) => {
+                            assert_eq!(error.kind(), Kind::Cancelled, "{error}");
+                            true
+                        }
+                    };
+                (0..).find(|row| is_done(*row)).unwrap()
+            })
+        });
+        while db.snapshot().iter(db.default_table()).take(1_000).count() < 1_000 {
+            std::thread::yield_now();
+        }
+        db.clone().close().unwrap();
+        writers.map(|writer| writer.join().unwrap()).to_vec()
+    });
+    drop(db);
+    let db = open(&dir, 64 * MIB);
+    for (writer, rows) in acknowledged.into_iter().enumerate() {
+        for row in 0..rows {
+            let key = [&[writer as u8][..], &row.to_be_bytes()].concat();
+            assert!(
+                db.contains(&key).unwrap(),
+                "writer {writer} was told that row {row} of {rows} is written"
+            );
+        }
+    }
+}
+
 #[test]
 fn puts_added_at_once_are_those_added_one_by_one() {
     let dir = tempfile::tempdir().unwrap();
