@@ -150,7 +150,7 @@ impl Caller {
     }
 
     /// Whether the rows of the caller are in another database.
-    fn compare_elsewhere(&self, db: &Db) -> Result<()> {
+    pub(super) fn compare_elsewhere(&self, db: &Db) -> Result<()> {
         for (place, name) in TABLES.iter().enumerate() {
             self.compare_all(place, &db.table(name)?, false)?;
         }
@@ -162,6 +162,10 @@ impl Caller {
     }
 
     fn checkpoint(&self) -> Result<()> {
+        if !self.has_journal {
+            // What is in memory alone does not come along.
+            self.db.flush()?;
+        }
         let path = format!("/checkpoint-{}-{}", self.number, self.turn);
         self.db.checkpoint(&path)?;
         let db = Db::open_on(self.world.disk(), &path, &self.elsewhere(), self.world.env())?;
@@ -173,7 +177,7 @@ impl Caller {
         let disk = self.world.disk();
         let place = DirectoryPlace::new(disk.clone(), format!("/place-{}", self.number).as_ref());
         let backups = Backups::open_on(Arc::new(place), disk, self.world.env());
-        let options = BackupOptions::default().flush(self.turn.is_multiple_of(2));
+        let options = BackupOptions::default().flush(!self.has_journal || self.turn.is_multiple_of(2));
         let made = backups.create_with(&self.db, &options, &mut |_| ControlFlow::Continue(()))?;
         let target = format!("/restored-{}-{}", self.number, self.turn);
         let goes_on = &mut |_: &terrane::BackupProgress| ControlFlow::Continue(());

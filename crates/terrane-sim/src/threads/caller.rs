@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use terrane::{
-    Batch, Concurrency, Db, Error, Kind, Result, Snapshot, Sync, Table, TableOptions, TransactionOptions,
-};
+use terrane::{Batch, Db, Error, Kind, Result, Snapshot, Sync, Table, TableOptions};
 
 use super::history::{At, KEYS, Op, TABLES};
+use super::special::{DOOMED, own_options};
 use crate::numbers::Numbers;
 
 /// The place of the caller's own table among the tables.
@@ -37,7 +36,19 @@ pub(super) struct Caller {
     pub(super) turn: u64,
     pub(super) rows: Rows,
     has_own: bool,
+    /// With the journal off nothing is durable at once.
+    pub(super) has_journal: bool,
     snapshots: Vec<Held>,
+}
+
+/// What a caller leaves behind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Left {
+    pub(super) number: usize,
+    pub(super) rows: Rows,
+    pub(super) has_own: bool,
+    /// The operation, and its number, that was refused because another caller has closed the database.
+    pub(super) refused: Option<(Op, u64)>,
 }
 
 struct Held {
@@ -52,30 +63,37 @@ pub(super) fn key(caller: usize, number: u64) -> Vec<u8> {
 }
 
 impl Caller {
-    /// `turn` is the number of the operation before the first.
-    pub(super) fn new(
-        db: Db,
-        world: super::Doors,
-        (number, turn): (usize, u64),
-        (rows, has_own): (Rows, bool),
-    ) -> Caller {
-        Caller { db, world, number, turn, rows, has_own, snapshots: Vec::new() }
+    /// Goes on where `left` says, behind operation `turn`.
+    pub(super) fn new(db: Db, world: super::Doors, turn: u64, left: Left) -> Caller {
+        let has_journal = db.options().journal == terrane::JournalMode::File;
+        let Left { number, rows, has_own, .. } = left;
+        Caller { db, world, number, turn, rows, has_own, has_journal, snapshots: Vec::new() }
     }
 
-    /// Does all of `operations`.
+    /// Does all of `operations`, up to the first one that is refused because another caller has closed the database.
     ///
     /// # Panics
     /// At the first wrong answer.
-    pub(super) fn run(mut self, operations: &[Op]) -> (Rows, bool) {
+    pub(super) fn run(mut self, operations: &[Op]) -> Left {
+        let mut refused = None;
         for op in operations {
             self.turn += 1;
             self.world.note(self.number, op);
+            let (rows, has_own) = (self.rows.clone(), self.has_own);
+            if *op == Op::Close {
+                self.world.begin_close();
+            }
             match self.one(op) {
                 Ok(is_done) => self.world.count(op, !is_done),
+                Err(error) if error.kind() == Kind::Cancelled && self.world.is_closing() => {
+                    self.world.count(op, true);
+                    (self.rows, self.has_own, refused) = (rows, has_own, Some((op.clone(), self.turn)));
+                    break;
+                }
                 Err(error) => panic!("caller {} at operation {} {op}: {error}", self.number, self.turn),
             }
         }
-        (self.rows, self.has_own)
+        Left { number: self.number, rows: self.rows, has_own: self.has_own, refused }
     }
 
     /// Returns false if it was refused because of what another caller does.
@@ -88,6 +106,12 @@ impl Caller {
             Op::Batch { seed, sync } => self.batch(*seed, *sync)?,
             Op::Fill { table } => self.fill(*table)?,
             Op::Transact { seed } => return self.transact(*seed),
+            Op::Prepare { seed } => return self.prepare(*seed),
+            Op::PutUntil { at, has_expired } => self.put_until(*at, *has_expired)?,
+            Op::Single { at } => self.single(*at)?,
+            Op::PutDoomed { at } => self.put_doomed(*at)?,
+            Op::ReadChanges { at } => return self.read_changes(*at),
+            Op::Follow { at } => return self.follow(*at),
             Op::Get { at } => self.get(*at)?,
             Op::MultiGet { table } => self.multi_get(*table)?,
             Op::Scan { table, backward } => self.scan(*table, *backward)?,
@@ -96,7 +120,9 @@ impl Caller {
             Op::ReadSnapshot => self.read_snapshots()?,
             Op::DropSnapshot => drop(self.snapshots.pop()),
             Op::Sync => self.db.sync()?,
-            Op::CreateTable | Op::DropTable => self.change_own(*op == Op::CreateTable)?,
+            Op::CreateTable { seed } => self.change_own(Some(own_options(*seed)))?,
+            Op::DropTable => self.change_own(None)?,
+            Op::Close => self.db.clone().close()?,
             op => return self.maintain(op),
         }
         Ok(true)
@@ -109,6 +135,11 @@ impl Caller {
             OWN => Ok((0, self.db.table(TABLES[0])?)),
             at => Ok((at, self.db.table(TABLES[at])?)),
         }
+    }
+
+    /// What a write of this database can ask for.
+    pub(super) fn sync(&self, wants: bool) -> Sync {
+        if wants && self.has_journal { Sync::Yes } else { Sync::No }
     }
 
     pub(super) fn key(&self, number: u64) -> Vec<u8> {
@@ -125,7 +156,7 @@ impl Caller {
 
     fn put(&mut self, at: At, len: u64, sync: bool) -> Result<()> {
         let ((place, table), key, value) = (self.table(at.table)?, self.key(at.key), self.value(len));
-        table.put_with(&key, &value, if sync { Sync::Yes } else { Sync::No })?;
+        table.put_with(&key, &value, self.sync(sync))?;
         self.rows.insert((place, key.clone()), value);
         self.compare(place, &table, &key)
     }
@@ -172,7 +203,7 @@ impl Caller {
                 self.rows.insert((place, key), value);
             }
         }
-        self.db.write(&batch, if sync { Sync::Yes } else { Sync::No })?;
+        self.db.write(&batch, self.sync(sync))?;
         (0..=OWN).try_for_each(|at| {
             let (place, table) = self.table(at)?;
             self.compare_all(place, &table, false)
@@ -195,57 +226,6 @@ impl Caller {
             self.db.write(&batch, Sync::No)?;
         }
         self.compare_all(place, &table, false)
-    }
-
-    /// Refused, and without effect, where it met what came in around its keys.
-    fn transact(&mut self, seed: u64) -> Result<bool> {
-        let mut numbers = Numbers::new(seed);
-        let concurrency = if numbers.one_in(2) { Concurrency::Optimistic } else { Concurrency::Pessimistic };
-        let mut rows = self.rows.clone();
-        let done = self.change_in_transaction(concurrency, &mut numbers, &mut rows);
-        let is_refused = match done {
-            Ok(is_committed) => {
-                if is_committed {
-                    self.rows = rows;
-                }
-                false
-            }
-            Err(error) if is_met(&error) => true,
-            Err(error) => return Err(error),
-        };
-        let (place, table) = self.table(0)?;
-        self.compare_all(place, &table, false).map(|()| !is_refused)
-    }
-
-    /// Returns whether it was committed.
-    fn change_in_transaction(
-        &self,
-        concurrency: Concurrency,
-        numbers: &mut Numbers,
-        rows: &mut Rows,
-    ) -> Result<bool> {
-        let options = TransactionOptions { concurrency, ..TransactionOptions::default() };
-        let mut transaction = self.db.transaction(&options)?;
-        for part in 0..1 + numbers.below(4) {
-            let place = numbers.below(TABLES.len() as u64) as usize;
-            let (table, key) = (self.table(place)?.1, self.key(numbers.below(KEYS)));
-            let found = transaction.get_for_update(&table, &key, true)?;
-            let expected = rows.get(&(place, key.clone()));
-            assert_eq!(found.as_deref(), expected.map(Vec::as_slice), "in a transaction: {}", shown(&key));
-            if numbers.one_in(4) {
-                transaction.delete(&table, &key)?;
-                rows.remove(&(place, key));
-            } else {
-                let value = self.value(12 + part);
-                transaction.put(&table, &key, &value)?;
-                rows.insert((place, key), value);
-            }
-        }
-        if numbers.one_in(5) {
-            transaction.rollback();
-            return Ok(false);
-        }
-        transaction.commit(if numbers.one_in(5) { Sync::Yes } else { Sync::No }).map(|_| true)
     }
 
     fn get(&self, at: At) -> Result<()> {
@@ -307,11 +287,11 @@ impl Caller {
         Ok(())
     }
 
-    fn change_own(&mut self, creates: bool) -> Result<()> {
-        let name = own_name(self.number);
-        match (creates, self.has_own) {
-            (true, false) => drop(self.db.create_table(&name, &TableOptions::new())?),
-            (false, true) => self.db.drop_table(&name)?,
+    fn change_own(&mut self, options: Option<TableOptions>) -> Result<()> {
+        let (name, creates) = (own_name(self.number), options.is_some());
+        match (options, self.has_own) {
+            (Some(options), false) => drop(self.db.create_table(&name, &options)?),
+            (None, true) => self.db.drop_table(&name)?,
             _ => return Ok(()),
         }
         self.has_own = creates;
@@ -319,7 +299,7 @@ impl Caller {
         Ok(())
     }
 
-    fn compare(&self, place: usize, table: &Table, key: &[u8]) -> Result<()> {
+    pub(super) fn compare(&self, place: usize, table: &Table, key: &[u8]) -> Result<()> {
         let (found, expected) = (table.get(key)?, self.rows.get(&(place, key.to_vec())));
         assert_eq!(
             found.as_deref().map(shown),
@@ -364,12 +344,13 @@ pub(super) fn is_met(error: &Error) -> bool {
     matches!(error.kind(), Kind::Conflict | Kind::Deadlock | Kind::TimedOut | Kind::Busy | Kind::TooOld)
 }
 
-/// The rows that an iterator gives.
+/// The rows that an iterator gives, without those that a compaction filter may remove at any time.
 pub(super) fn rows_of(iter: impl Iterator<Item = Result<terrane::Row>>) -> Result<Seen> {
-    iter.map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
+    let rows = iter.map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())));
+    rows.filter(|row| !row.as_ref().is_ok_and(|(key, _)| key.starts_with(DOOMED))).collect()
 }
 
-fn shown(bytes: &[u8]) -> String {
+pub(super) fn shown(bytes: &[u8]) -> String {
     let text: String = bytes.iter().take(24).map(|byte| char::from(*byte)).collect();
     format!("{text:?} ({} bytes)", bytes.len())
 }

@@ -7,8 +7,10 @@ use std::fmt;
 
 use crate::numbers::Numbers;
 
-/// Keys of each caller in each table.
+/// Keys of each caller in each table that any operation may change.
 pub(super) const KEYS: u64 = 12;
+/// Keys behind those, which are put once and removed by a single delete, in turns.
+pub(super) const SINGLE_KEYS: u64 = 2;
 /// Tables that are there from the beginning to the end.
 pub(super) const TABLES: [&str; 2] = ["default", "second"];
 
@@ -51,6 +53,31 @@ pub(super) enum Op {
     /// A transaction that reads and writes keys of its caller; optimistic or with locks; rolled back now and then.
     Transact {
         seed: u64,
+    },
+    /// A transaction that is prepared, and then committed or rolled back by its name.
+    Prepare {
+        seed: u64,
+    },
+    /// A value that expires long behind the end of the history, or that has expired.
+    PutUntil {
+        at: At,
+        has_expired: bool,
+    },
+    /// Puts a key that is not there, or removes it by a single delete.
+    Single {
+        at: At,
+    },
+    /// A row that the compaction filter of the tables removes.
+    PutDoomed {
+        at: At,
+    },
+    /// Reads the change feed across two commits of its own.
+    ReadChanges {
+        at: At,
+    },
+    /// A follower on the same device looks at the rows, twice.
+    Follow {
+        at: At,
     },
     Get {
         at: At,
@@ -97,7 +124,9 @@ pub(super) enum Op {
     Cancel,
     Quiesce,
     Sync,
-    CreateTable,
+    CreateTable {
+        seed: u64,
+    },
     DropTable,
     SetOption {
         seed: u64,
@@ -105,6 +134,8 @@ pub(super) enum Op {
     Checkpoint,
     Backup,
     Look,
+    /// Closes the database beside the other callers, which end at the first refusal.
+    Close,
 }
 
 impl fmt::Display for Op {
@@ -114,6 +145,23 @@ impl fmt::Display for Op {
 }
 
 impl Op {
+    /// Whether it may delete rows.
+    pub(super) fn may_delete(&self) -> bool {
+        matches!(
+            self,
+            Op::Delete { .. }
+                | Op::DeleteRange { .. }
+                | Op::Batch { .. }
+                | Op::Transact { .. }
+                | Op::Prepare { .. }
+                | Op::PutUntil { .. }
+                | Op::Single { .. }
+                | Op::Ingest { .. }
+                | Op::DropExtents { .. }
+                | Op::DropTable
+        )
+    }
+
     /// The name of its kind.
     pub(super) fn kind(&self) -> String {
         self.to_string().split([' ', '{']).next().unwrap_or_default().to_owned()
@@ -156,6 +204,10 @@ impl History {
             options.push(("merge_operator".to_owned(), "append".to_owned()));
         }
         let has_operator = options.iter().any(|(name, _)| name == "merge_operator");
+        if numbers.one_in(8) {
+            crate::options::without_journal(&mut options);
+        }
+        let closes = numbers.one_in(8);
         let threads = numbers.pick(&["1", "2", "2", "2", "3"]);
         options.retain(|(name, _)| name != "background_threads");
         options.push(("background_threads".to_owned(), (*threads).to_owned()));
@@ -166,8 +218,18 @@ impl History {
         let before = draw(favourite % 6);
         let callers = 2 + favourite / 6 % (CALLERS_MAX - 1);
         let callers = (0..callers).map(|caller| draw(2 + (favourite >> (8 * caller + 16)) % OPERATIONS_MAX));
-        let callers = callers.collect();
+        let mut callers: Vec<Vec<Op>> = callers.collect();
+        if closes {
+            // In the middle of what the others do.
+            callers[0].truncate(OPERATIONS_MAX as usize / 2);
+            callers[0].push(Op::Close);
+        }
         History { options, before, callers }
+    }
+
+    /// Whether a caller closes the database.
+    pub(super) fn closes(&self) -> bool {
+        self.callers.iter().any(|operations| operations.last() == Some(&Op::Close))
     }
 
     /// How many operations there are.
@@ -187,7 +249,12 @@ fn draw(numbers: &mut Numbers, has_operator: bool, favourite: u64) -> Op {
     let (from, to) = (numbers.below(KEYS), numbers.below(KEYS + 1));
     let (from, to) = (from.min(to), from.max(to).max(from.min(to) + 1));
     match numbers.below(100) {
-        0..24 => Op::Put { at, len, sync },
+        0..17 => Op::Put { at, len, sync },
+        17..19 => Op::PutUntil { at, has_expired: sync },
+        19..21 => Op::Single { at: At { key: KEYS + at.key % SINGLE_KEYS, ..at } },
+        21..22 => Op::PutDoomed { at: At { table, ..at } },
+        22..23 => Op::ReadChanges { at: At { table, ..at } },
+        23..24 => Op::Prepare { seed },
         24..26 => Op::Fill { table: any },
         26..30 => Op::Delete { at },
         30..32 => Op::DeleteRange { table: any, from, to },
@@ -202,7 +269,7 @@ fn draw(numbers: &mut Numbers, has_operator: bool, favourite: u64) -> Op {
         56..58 => Op::ReadSnapshot,
         58..59 => Op::DropSnapshot,
         roll => {
-            let kind = if numbers.one_in(2) { (favourite >> (8 * (roll % 3))) % 42 } else { roll - 59 };
+            let kind = if numbers.one_in(2) { (favourite >> (8 * (roll % 3))) % 41 } else { roll - 59 };
             maintenance(kind, (table, from, to), seed)
         }
     }
@@ -210,24 +277,25 @@ fn draw(numbers: &mut Numbers, has_operator: bool, favourite: u64) -> Op {
 
 fn maintenance(kind: u64, (table, from, to): (usize, u64, u64), seed: u64) -> Op {
     match kind {
-        0..5 => Op::Flush,
-        5..9 => Op::FlushToRun { table },
-        9..14 => Op::Compact { table, whole: !seed.is_multiple_of(3) },
-        14..16 => Op::Level { table, level: (seed % 3) as u8 },
-        16..18 => Op::Pause,
-        18..21 => Op::Resume,
-        21..23 => Op::Cancel,
-        23..25 => Op::Quiesce,
-        25..29 => Op::Ingest { seed },
-        29..31 => Op::Load { seed },
-        31..32 => Op::DropExtents { table, from, to },
-        32..33 => Op::Sync,
-        33..35 => Op::CreateTable,
-        35..36 => Op::DropTable,
-        36..37 => Op::SetOption { seed },
-        37..39 => Op::Checkpoint,
-        39..40 => Op::Backup,
-        40..41 => Op::Fill { table },
+        0..4 => Op::Flush,
+        4..7 => Op::FlushToRun { table },
+        7..12 => Op::Compact { table, whole: !seed.is_multiple_of(3) },
+        12..14 => Op::Level { table, level: (seed % 3) as u8 },
+        14..16 => Op::Pause,
+        16..19 => Op::Resume,
+        19..21 => Op::Cancel,
+        21..23 => Op::Quiesce,
+        23..27 => Op::Ingest { seed },
+        27..29 => Op::Load { seed },
+        29..30 => Op::DropExtents { table, from, to },
+        30..31 => Op::Sync,
+        31..33 => Op::CreateTable { seed },
+        33..34 => Op::DropTable,
+        34..35 => Op::SetOption { seed },
+        35..37 => Op::Checkpoint,
+        37..38 => Op::Backup,
+        38..39 => Op::Fill { table },
+        39..40 => Op::Follow { at: At { table, key: from } },
         _ => Op::Look,
     }
 }
@@ -244,6 +312,6 @@ mod tests {
             .flat_map(|history| history.callers.into_iter().flatten())
             .map(|op| op.kind())
             .collect();
-        assert_eq!(kinds.len(), 32, "{kinds:?}");
+        assert_eq!(kinds.len(), 39, "{kinds:?}");
     }
 }

@@ -3,7 +3,8 @@
 //! them runs next.
 //!
 //! * `controller`: one thread at a time. `strategy`: which one. `world`: clock, randomness and threads.
-//! * `history`: what the callers do, drawn from a seed. `caller`, `bulk`: do it and compare every answer.
+//! * `history`: what the callers do, drawn from a seed. `caller`, `transactions`, `special`,
+//!   `bulk`: do it and compare every answer.
 //! * [`campaign`]: many histories under many schedules, and the repetition of one.
 //!
 //! What [`mod@crate::run`] cannot find, because its background work comes in whole steps on the thread of who waits for it, is
@@ -14,9 +15,11 @@ mod caller;
 pub mod campaign;
 mod controller;
 mod history;
+mod special;
 mod strategy;
 #[cfg(test)]
 mod tests;
+mod transactions;
 mod world;
 
 use std::sync::Arc;
@@ -31,6 +34,8 @@ struct Doors {
     disk: MemDisk,
     /// What was done.
     log: Arc<parking_lot::Mutex<Log>>,
+    /// Whether a caller has begun to close the database.
+    is_closing: Arc<std::sync::atomic::AtomicBool>,
 }
 
 /// What the callers of one schedule did.
@@ -49,6 +54,14 @@ impl Doors {
 
     fn disk(&self) -> Arc<dyn Disk> {
         Arc::new(self.disk.clone())
+    }
+
+    fn begin_close(&self) {
+        self.is_closing.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn is_closing(&self) -> bool {
+        self.is_closing.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     fn note(&self, caller: usize, op: &history::Op) {
