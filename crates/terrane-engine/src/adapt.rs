@@ -117,7 +117,7 @@ impl Engine {
         if is_off || rests || !schedule.is_idle() || schedule.has_failures() {
             return None;
         }
-        let step = self.catalog.all().iter().find_map(|table| {
+        let step = self.worked_tables().iter().find_map(|table| {
             let load = &schedule.adaptation.tables.get(&table.id)?.load;
             let is_held = schedule.failures.holds(("adapt", Some(table.id)));
             let is_left_alone = is_held || schedule.quarantine.of(table.id).is_some();

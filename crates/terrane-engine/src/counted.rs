@@ -4,7 +4,7 @@
 use terrane_base::{Cursor, Entry, Result, SeqNo};
 use terrane_memtable::{GlobalIndex, MemtableCursor};
 
-use crate::ledger::violated;
+use crate::stopped::Left;
 use crate::table::Table;
 
 /// A cursor over a generation that counts the entries that were taken: a merge moves on behind each.
@@ -25,7 +25,7 @@ impl Counted {
     /// Checks that every entry was taken, once.
     ///
     /// # Errors
-    /// `Poisoned`.
+    /// `Poisoned`: background work on the table has stopped.
     pub(crate) fn check_whole(&self, table: &Table, generation: &GlobalIndex) -> Result<()> {
         if self.taken == self.all {
             return Ok(());
@@ -35,7 +35,7 @@ impl Counted {
             "the flush of commits {first} to {last} ended with {} entries of {}, of which the others would leave memory",
             self.taken, self.all
         );
-        Err(violated(&table.name, &what))
+        Err(table.stop(what, Left::Nothing))
     }
 }
 

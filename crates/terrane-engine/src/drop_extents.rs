@@ -45,9 +45,11 @@ impl Engine {
     ///
     /// # Errors
     /// `Busy` while a snapshot, an iterator or a transaction sees anything of these extents: nothing is dropped then.
-    /// Otherwise those of the manifest; `Cancelled` when the database closes or the table is dropped.
+    /// `Poisoned` if background work on the table has stopped. Otherwise those of the manifest; `Cancelled` when the database
+    /// closes or the table is dropped.
     pub fn drop_extents(&self, table: &Arc<Table>, bounds: &Bounds) -> Result<DroppedExtents> {
         self.refuse_if_read_only()?;
+        table.refuse_if_stopped()?;
         if bounds.is_empty() {
             return Ok(DroppedExtents::default());
         }

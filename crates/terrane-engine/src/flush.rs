@@ -18,11 +18,12 @@ use terrane_memtable::GlobalIndex;
 use crate::compact::{ranges_of, shape_of};
 use crate::counted::Counted;
 use crate::engine::Engine;
-use crate::ledger::{Leaves, violated};
+use crate::ledger::Leaves;
 use crate::notes;
 use crate::picture::Picture;
 use crate::schedule::Schedule;
 use crate::stats::add;
+use crate::stopped::Left;
 use crate::table::Table;
 use crate::work::Work;
 
@@ -330,10 +331,11 @@ impl Engine {
         }
         if !picture.generations.last().is_some_and(|oldest| Arc::ptr_eq(oldest, generation)) {
             let what = format!("commits from {} on left memory before their flush", generation.first_seq());
-            return Err(violated(&table.name, &what));
+            return Err(table.stop(what, Left::Nothing));
         }
         let flushed = flushed_through(&picture, generation);
-        edit.ledger().check_flushed(&table.name, generation, flushed)?;
+        let checked = edit.ledger().check_flushed(generation, flushed);
+        checked.map_err(|error| table.stop(error.message(), Left::Nothing))?;
         if terrane_base::planted!(ForgetGenerationBeforeEdit) {
             picture.generations.pop();
             edit.replace(picture, &Leaves::Nothing)?;

@@ -105,7 +105,7 @@ impl Engine {
                 picture.generations.iter().map(|one| one.record_bytes() + one.index_bytes()).sum();
             picture.active.record_bytes() + picture.active.index_bytes() + in_generations
         };
-        let tables = self.catalog.all();
+        let tables = self.worked_tables();
         let largest = tables.iter().map(|table| (remains(table), table)).max_by_key(|(bytes, _)| *bytes);
         let (bytes, table) = largest?;
         if bytes < self.budget.write_bytes() / REMAINS_SHARE || schedule.is_held("flush", table.id) {

@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::inherit::Fresh;
 use crate::ledger::Leaves;
 use crate::notes;
+use crate::stopped::Left;
 use crate::table::Table;
 
 impl Engine {
@@ -40,9 +41,9 @@ impl Engine {
     /// picture.
     ///
     /// # Errors
-    /// `Cancelled` if the table was dropped meanwhile; those of the manifest. What the job wrote goes back to the
-    /// store then, unless the manifest is poisoned: it may name the extents. `Poisoned` if the manifest has the result and
-    /// the picture cannot have it.
+    /// `Cancelled` if the table was dropped meanwhile, `Poisoned` if background work on it has stopped; those of the manifest.
+    /// What the job wrote goes back to the store then, unless the manifest is poisoned: it may name the extents. `Poisoned` if
+    /// the manifest has the result and the picture cannot have it: that stops background work on the table.
     pub(crate) fn install_and_leave(
         &self,
         table: &Table,
@@ -55,12 +56,14 @@ impl Engine {
         let fresh = self.prepare_extents(table, result);
         // A drop waits until edit and picture agree again, or the edit finds the table dropped.
         let installing = table.installing.lock();
-        let appended = if table.is_dropped() {
+        let refused = if table.is_dropped() {
             Err(Error::new(Kind::Cancelled, format!("table {:?} was dropped", table.name)))
-        } else if let Err(error) = table.sense.collation().check() {
-            // What was merged by it may be out of order.
-            Err(error)
-        } else if ops.is_empty() || terrane_base::planted!(InstallWithoutEdit) {
+        } else {
+            // What was merged by a comparator that failed may be out of order.
+            table.refuse_if_stopped().and_then(|()| table.sense.collation().check())
+        };
+        refused.inspect_err(|_| self.give_back(result))?;
+        let appended = if ops.is_empty() || terrane_base::planted!(InstallWithoutEdit) {
             Ok(())
         } else {
             self.append_edit(ops)
@@ -71,9 +74,9 @@ impl Engine {
             }
             return Err(error);
         }
-        // The manifest has it: were it tried again as if nothing had been done, it would be there twice.
+        // The manifest has it: were it tried again, it would be there twice.
         let swapped = self.swap_tree(table, result, &fresh, leaves);
-        let replaced = swapped.map_err(|error| error.with_kind(Kind::Poisoned))?;
+        let replaced = swapped.map_err(|error| table.stop(error.message(), Left::Edit))?;
         self.pass_heat_on(&table.pinned().tree, result, &replaced);
         for extent in replaced {
             extent.mark_obsolete();
@@ -109,7 +112,7 @@ impl Engine {
         if let Leaves::Flushed(generation) = leaves {
             picture.generations.retain(|kept| !std::ptr::eq(&**kept, *generation));
         }
-        edit.replace(picture, leaves)?;
+        edit.replace_behind_edit(picture, leaves)?;
         Ok(freed)
     }
 }

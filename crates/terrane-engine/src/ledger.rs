@@ -74,17 +74,17 @@ impl Ledger {
         Ledger { owed: vec![Owed::new(active)] }
     }
 
-    /// Agrees to `next` as the picture of the table of this name, or says what would be lost and stays as it is.
+    /// Agrees to `next` as the picture of the table, or says what would be lost and stays as it is.
     ///
     /// # Errors
     /// `Poisoned`.
-    pub(crate) fn turn(&mut self, table: &str, next: &Picture, leaves: &Leaves<'_>) -> Result<()> {
+    pub(crate) fn turn(&mut self, next: &Picture, leaves: &Leaves<'_>) -> Result<()> {
         for at in 0..self.owed.len() {
             let numbers = self.numbers(at);
             if let Err(why) = self.owed[at].fate(numbers, next, leaves)
                 && !terrane_base::planted!(MergeIntoFlushedGeneration)
             {
-                return Err(violated(table, &format!("{numbers} would leave memory {why}")));
+                return Err(violated(format!("{numbers} would leave memory {why}")));
             }
         }
         let mut at = 0;
@@ -109,16 +109,13 @@ impl Ledger {
     ///
     /// # Errors
     /// `Poisoned`.
-    pub(crate) fn check_flushed(&self, table: &str, generation: &GlobalIndex, flushed: SeqNo) -> Result<()> {
+    pub(crate) fn check_flushed(&self, generation: &GlobalIndex, flushed: SeqNo) -> Result<()> {
         let stays = |at: &usize| !generation.has_taken_in(self.owed[*at].first_seq);
         match (0..self.owed.len()).filter(stays).find(|at| self.owed[*at].first_seq <= flushed) {
             None => Ok(()),
             Some(at) => {
                 let numbers = self.numbers(at);
-                Err(violated(
-                    table,
-                    &format!("{numbers} are in memory and would be told as flushed up to {flushed}"),
-                ))
+                Err(violated(format!("{numbers} are in memory and would be told as flushed up to {flushed}")))
             }
         }
     }
@@ -127,18 +124,21 @@ impl Ledger {
     ///
     /// # Errors
     /// `Poisoned`.
-    pub(crate) fn check_trim(&self, table: &str, upto: SegmentId) -> Result<()> {
+    pub(crate) fn check_trim(&self, upto: SegmentId) -> Result<()> {
         let needs = |at: &usize| self.owed[*at].oldest_segment().is_some_and(|oldest| oldest <= upto);
         match (0..self.owed.len()).find(needs) {
             None => Ok(()),
             Some(at) => {
                 let numbers = self.numbers(at);
-                Err(violated(
-                    table,
-                    &format!("{numbers} need a segment up to {upto}, which would be trimmed"),
-                ))
+                Err(violated(format!("{numbers} need a segment up to {upto}, which would be trimmed")))
             }
         }
+    }
+
+    /// Breaks the ledger: it has a memtable that no picture has.
+    #[cfg(test)]
+    pub(crate) fn owe(&mut self, memtable: &Arc<Memtable>) {
+        self.owed.push(Owed::new(memtable));
     }
 
     fn numbers(&self, at: usize) -> Numbers {
@@ -204,14 +204,10 @@ impl Owed {
     }
 }
 
-/// The error of a step that would lose records; it was not made.
-pub(crate) fn violated(table: &str, what: &str) -> Error {
-    Error::new(
-        Kind::Poisoned,
-        format!(
-            "table {table:?}: {what}: nothing was changed; reopen the database: its journal has them still, unless it is off"
-        ),
-    )
+/// The error of a step that would lose records; the ledger stays as it is. Who asked stops the table (`stopped.rs`), whose
+/// error says what is left of the step and what helps.
+fn violated(what: String) -> Error {
+    Error::new(Kind::Poisoned, what)
 }
 
 #[cfg(test)]

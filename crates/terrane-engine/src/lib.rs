@@ -90,6 +90,7 @@ mod slow;
 mod snapshot;
 mod stalls;
 mod stats;
+mod stopped;
 mod table;
 mod tables;
 mod txn;

@@ -32,36 +32,42 @@ impl Engine {
     ///
     /// # Errors
     /// The error of a background job that keeps failing, but not while one runs or is due that may succeed: what waits to
-    /// be tried again after failures is tried at once; `Cancelled` when the database closes.
+    /// be tried again after failures is tried at once; `Poisoned` if background work on a table has stopped, once all others
+    /// are flushed; `Cancelled` when the database closes.
     pub fn flush(&self) -> Result<()> {
         self.refuse_if_read_only()?;
         let tables = self.catalog.all();
-        let upto = self.request_flush(&tables)?;
+        let upto = self.request_flush(&tables);
         self.wait_for_flush(&tables, upto)
     }
 
-    /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is.
-    ///
-    /// # Errors
-    /// As [`Engine::freeze`].
-    pub(crate) fn request_flush(&self, tables: &[Arc<Table>]) -> Result<SeqNo> {
+    /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is. Who waits for it is
+    /// told of tables whose background work has stopped.
+    pub(crate) fn request_flush(&self, tables: &[Arc<Table>]) -> SeqNo {
         let mut upto = SeqNo(0);
         self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
-        for table in tables {
-            self.freeze(table)?;
+        for table in tables.iter().filter(|table| !table.is_stopped()) {
+            // One that refuses has stopped.
+            let _ = self.freeze(table);
             table.want_flush(upto);
         }
         self.give_up_adapting();
         self.scheduler.wake();
-        Ok(upto)
+        upto
     }
 
     pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
         let seen = self.scheduler.ask(&MEMORY_WORK, tables);
         self.scheduler.wait_until(|schedule| {
             refuse_if_paused(schedule)?;
-            if tables.iter().all(|table| table.is_dropped() || table.is_flushed(upto)) {
+            let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
+            let mut waiting = tables.iter().filter(waits).peekable();
+            if waiting.peek().is_none() {
                 return Ok(true);
+            }
+            // The others are flushed first: with the journal off, nothing else keeps their rows.
+            if waiting.all(|table| table.is_stopped()) {
+                return self.stop_of(Some(tables)).map_or(Ok(true), Err);
             }
             self.lasting_failure(schedule, &MEMORY_WORK, Some(tables), seen).map_or(Ok(false), Err)
         })
@@ -73,9 +79,10 @@ impl Engine {
     /// As [`Engine::flush`]; `Cancelled` where such compactions are held back, or were meanwhile.
     pub fn compact_range(&self, table: &Arc<Table>, bounds: &Bounds) -> Result<()> {
         self.refuse_if_read_only()?;
+        table.refuse_if_stopped()?;
         let begun = self.begin_range();
         let tables = [table.clone()];
-        let upto = self.request_flush(&tables)?;
+        let upto = self.request_flush(&tables);
         self.wait_for_flush(&tables, upto)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
         let seen = self.scheduler.ask(&AWAITED_WORK, &tables);
@@ -85,6 +92,7 @@ impl Engine {
                 table.withdraw_request(request);
             }
             schedule.refuse_if_held_since(begun, table.id)?;
+            table.refuse_if_stopped()?;
             self.report_failure_or_pause(schedule, Some(&tables), seen)?;
             if let Some(error) = schedule.quarantine.of(table.id) {
                 return Err(error.clone());
@@ -125,6 +133,7 @@ impl Engine {
     /// `Invalid` where a pause holds work on the way; otherwise as [`Engine::flush`].
     pub fn flush_to_run(&self, table: &Arc<Table>) -> Result<()> {
         self.refuse_if_read_only()?;
+        table.refuse_if_stopped()?;
         let mut upto = SeqNo(0);
         self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
         // Before anything is frozen: what a worker finds then is already meant for a run.
@@ -139,6 +148,7 @@ impl Engine {
         let tables = std::slice::from_ref(table);
         let seen = self.scheduler.ask(&AWAITED_WORK, tables);
         self.scheduler.wait_until(|schedule| {
+            table.refuse_if_stopped()?;
             if let Some(error) = self.lasting_failure(schedule, &AWAITED_WORK, Some(tables), seen) {
                 return Err(error);
             }

@@ -45,8 +45,8 @@ impl Quarantine {
 }
 
 impl Engine {
-    /// What the background cannot do: damage that it met and leaves alone until the database is opened again, and work
-    /// that keeps failing and is tried again. Empty when all is well.
+    /// What the background cannot do: damage that it met, and tables on which its work has stopped, which it leaves alone until
+    /// the database is opened again, and work that keeps failing and is tried again. Empty when all is well.
     #[must_use]
     pub fn background_errors(&self) -> Vec<Finding> {
         let name = |id| crate::catalog::name_of(&self.catalog, id);
@@ -54,7 +54,10 @@ impl Engine {
             let hurt = schedule.quarantine.found.iter().map(|(table, error)| (Some(*table), error.clone()));
             let lasting = schedule.failures.lasting();
             let lasting = lasting.map(|lasting| (lasting.subject.1, lasting.error.clone()));
-            let errors = hurt.chain(lasting);
+            let stopped = self.catalog.all();
+            let stopped =
+                stopped.iter().filter_map(|table| Some((Some(table.id), table.refuse_if_stopped().err()?)));
+            let errors = hurt.chain(stopped).chain(lasting);
             errors.map(|(table, error)| Finding { table: table.and_then(name), error }).collect()
         })
     }

@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::failures::{Failures, Subject};
 use crate::quarantine::Quarantine;
 use crate::stats::add;
+use crate::stopped::Left;
 use crate::work::{AWAITED_WORK, Work};
 use ranges::RangeHolds;
 
@@ -303,10 +304,11 @@ impl Engine {
             if work.needs_memory() { self.with_job_memory(run) } else { run() }
         });
         let result = std::panic::catch_unwind(run).unwrap_or_else(|_| {
-            Err(Error::new(
-                Kind::Poisoned,
-                format!("background work panicked ({}): reopen the database", work.name()),
-            ))
+            let what = format!("background work panicked ({})", work.name());
+            Err(match work.on() {
+                Some(table) => table.stop(what, Left::Unknown),
+                None => Error::new(Kind::Poisoned, format!("{what}: reopen the database")),
+            })
         });
         let is_failed = result.as_ref().is_err_and(|error| error.kind() != Kind::Cancelled);
         if is_failed {
@@ -371,7 +373,7 @@ impl Engine {
     /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no compaction that would
     /// take the last worker from memory; with `puts_off`, none that is not due. Pure but for loading pictures.
     fn next_work(&self, schedule: &Schedule, is_filling: bool, puts_off: bool) -> Option<Work> {
-        let tables = self.catalog.all();
+        let tables = self.worked_tables();
         let compacts = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
         let compaction = || compacts.then(|| self.pick_compaction(&tables, schedule, puts_off)).flatten();
         self.next_memory_work(&tables, schedule)

@@ -5,15 +5,20 @@ use terrane_format::manifest::EditOp;
 
 use crate::engine::Engine;
 use crate::stats::add;
+use crate::stopped::Left;
 
 impl Engine {
-    /// The newest segment that nothing needs any more; all older ones are not needed either.
+    /// The newest segment that nothing needs any more; all older ones are not needed either. None while a table is stopped.
     pub(crate) fn trimmable(&self) -> Option<SegmentId> {
+        let tables = self.catalog.all();
+        if tables.iter().any(|table| table.is_stopped()) {
+            return None;
+        }
         // The number is read first: a record numbered at or below it is indexed, so a segment whose last number
         // is not above it has all its records in the memtables looked at below, or in the levels.
         let visible = self.journal.visible();
         let mut needed: Option<SegmentId> = None;
-        for table in self.catalog.all() {
+        for table in tables {
             needed = [needed, table.pinned().oldest_segment()].into_iter().flatten().min();
         }
         let is_blind = terrane_base::planted!(TrimTooEarly) || terrane_base::planted!(TrimUnflushed);
@@ -33,7 +38,10 @@ impl Engine {
         if terrane_base::planted!(TrimTooEarly) {
             return Ok(());
         }
-        self.catalog.all().iter().try_for_each(|table| table.edit().ledger().check_trim(&table.name, upto))
+        self.catalog.all().iter().try_for_each(|table| {
+            let checked = table.edit().ledger().check_trim(upto);
+            checked.map_err(|error| table.stop(error.message(), Left::Nothing))
+        })
     }
 
     /// Trims every segment that nothing needs. Durable in the manifest before a file is touched.

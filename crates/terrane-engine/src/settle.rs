@@ -16,9 +16,10 @@ use terrane_memtable::{GlobalIndex, Memtable};
 
 use crate::engine::Engine;
 use crate::freeze::successor;
-use crate::ledger::{Leaves, violated};
+use crate::ledger::Leaves;
 use crate::picture::Picture;
 use crate::stats::add;
+use crate::stopped::Left;
 use crate::table::Table;
 
 /// Turns of spinning for a writer that is about to be done, before sleeping between looks.
@@ -134,7 +135,7 @@ impl Engine {
                 "commits from {} on were merged into a generation that reads do not look at",
                 merged.first_seq()
             );
-            return Err(violated(&table.name, &what));
+            return Err(table.stop(what, Left::Nothing));
         }
         next.frozen.pop();
         edit.replace(next, &Leaves::Settled { visible })

@@ -20,6 +20,7 @@ use crate::pressure::TablePressure;
 use crate::sense::Sense;
 use crate::settings::TableSettings;
 use crate::stats::TableCounters;
+use crate::stopped::{Left, Stopped};
 use crate::wide::NothingWide;
 
 /// A table of an open database.
@@ -36,6 +37,8 @@ pub struct Table {
     /// The right to change the picture, and what the table owes to the levels.
     edit: Mutex<Ledger>,
     dropped: AtomicBool,
+    /// Whether background work on it has stopped.
+    pub(crate) stopped: Stopped,
     /// Number up to which every record is in the levels.
     flushed_seq: AtomicU64,
     /// Number up to which somebody wants the records flushed.
@@ -117,6 +120,7 @@ impl Table {
             picture: EpochCell::new(picture),
             edit: Mutex::new(ledger),
             dropped: AtomicBool::new(false),
+            stopped: Stopped::default(),
             flushed_seq: AtomicU64::new(flushed.0),
             flush_wanted: AtomicU64::new(0),
             run_wanted: AtomicU64::new(0),
@@ -310,12 +314,27 @@ impl TableEdit<'_> {
         &self.ledger
     }
 
+    /// The same, to break it.
+    #[cfg(test)]
+    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+
     /// Makes `next` the current picture; the old one goes when its last reader has left. `leaves` says what goes from memory.
     ///
     /// # Errors
-    /// `Poisoned` if records would be lost: the current picture stays.
+    /// `Poisoned` if records would be lost: the current picture stays, and background work on the table has stopped.
     pub(crate) fn replace(&mut self, next: Picture, leaves: &Leaves<'_>) -> Result<()> {
-        self.ledger.turn(&self.table.name, &next, leaves)?;
+        self.replace_behind_edit(next, leaves)
+            .map_err(|error| self.table.stop(error.message(), Left::Nothing))
+    }
+
+    /// The same behind an edit that says what `next` has.
+    ///
+    /// # Errors
+    /// `Poisoned` as [`TableEdit::replace`], but the caller has to stop the table.
+    pub(crate) fn replace_behind_edit(&mut self, next: Picture, leaves: &Leaves<'_>) -> Result<()> {
+        self.ledger.turn(&next, leaves)?;
         self.table.picture.replace(next);
         Ok(())
     }

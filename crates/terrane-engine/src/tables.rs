@@ -169,7 +169,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops a table; durable on return. Its space comes back when its last reader has left.
+    /// Drops a table; durable on return. Its space comes back when its last reader has left, or if background work on it had
+    /// stopped, with the next opening.
     ///
     /// # Errors
     /// `NotFound`, `Invalid` for the default table, `Poisoned`, `Io`.
@@ -189,7 +190,10 @@ impl Engine {
         };
         change.remove(table.id);
         self.scheduler.cancel_table(table.id);
-        self.forget_extents(&table, &tree)?;
+        if !table.is_stopped() {
+            // What the manifest has of one that has stopped, the next opening forgets.
+            self.forget_extents(&table, &tree)?;
+        }
         drop(tree);
         self.idle_watch.reclaim_again();
         self.scheduler.wake();

@@ -118,8 +118,8 @@ impl Engine {
         (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Work::Trim)
     }
 
-    /// The error of work of one of these names, if it keeps failing: for whoever waits for such work on one of `tables`, or on any
-    /// where none are named, or for what is done for none. Not while it runs
+    /// The error of work of one of these names, if it keeps failing, or that of a table on which it has stopped: for whoever waits
+    /// for such work on one of `tables`, or on any where none are named, or for what is done for none. Not while it runs
     /// or is due: that may be the attempt that succeeds, or work that an older failure says nothing about. Once a later
     /// piece than `seen` has failed, it is told all the same: with many tables something is always tried.
     pub(crate) fn lasting_failure(
@@ -135,13 +135,14 @@ impl Engine {
         };
         let is_meant = |(name, on): Subject| names.contains(&name) && is_asked(on);
         let lasting = || schedule.failures.lasting().filter(|lasting| is_meant(lasting.subject));
-        let oldest = lasting().next()?;
+        let oldest = lasting().next().map(|lasting| lasting.error.clone());
+        let oldest = oldest.or_else(|| self.stop_of(tables))?;
         if let Some(later) = lasting().find(|lasting| lasting.piece > seen) {
             return Some(later.error.clone());
         }
         let is_running = names.iter().any(|name| schedule.is_running_anywhere(name));
         let goes_on = is_running || self.is_due(schedule, names);
-        (!goes_on).then(|| oldest.error.clone())
+        (!goes_on).then_some(oldest)
     }
 
     /// Whether work of one of these names, of which those on memory are some, is to be begun.
@@ -150,7 +151,7 @@ impl Engine {
         if schedule.is_paused() {
             return merges && self.next_asked(schedule).is_some();
         }
-        let tables = self.catalog.all();
+        let tables = self.worked_tables();
         self.next_memory_work(&tables, schedule).is_some()
             || self.next_trim(schedule).is_some()
             || merges && self.pick_compaction(&tables, schedule, false).is_some()
@@ -159,7 +160,7 @@ impl Engine {
     /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done while the
     /// background is paused, too.
     pub(crate) fn next_asked(&self, schedule: &Schedule) -> Option<Work> {
-        let tables = self.catalog.all();
+        let tables = self.worked_tables();
         if let Some(work) = self.next_run_wanted(&tables, schedule) {
             return Some(work);
         }

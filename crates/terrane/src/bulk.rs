@@ -85,7 +85,8 @@ impl Table {
     ///
     /// # Errors
     /// `Busy`, and nothing is dropped, while a snapshot, an iterator or a transaction sees any of it, or a paused
-    /// compaction works on it. `NotFound` if the table was dropped, `Cancelled` when the database closes, `Poisoned`, `Io`.
+    /// compaction works on it. `NotFound` if the table was dropped, `Cancelled` when the database closes, `Poisoned`, also
+    /// if background work on the table has stopped, `Io`.
     pub fn delete_files_in_range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> Result<DroppedExtents> {
         self.refuse_if_dropped()?;
         self.engine.drop_extents(&self.inner, &self.bounds(&range)?)

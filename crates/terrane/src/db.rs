@@ -157,7 +157,8 @@ impl Db {
     /// reader has left.
     ///
     /// # Errors
-    /// `NotFound`, `Invalid` for the default table, `Poisoned`, `Io`.
+    /// `NotFound`, `Invalid` for the default table, `Poisoned`, `Io`. One on which background work has stopped can be dropped, and its
+    /// space comes back with the next opening.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.engine().drop_table(name)
     }
@@ -230,7 +231,8 @@ impl Db {
     /// Moves every record in memory into the levels and waits for it.
     ///
     /// # Errors
-    /// `Full`, `Io`, `Cancelled` when the database closes.
+    /// `Full`, `Io`, `Cancelled` when the database closes; `Poisoned`, naming the table, if background work on one has stopped until
+    /// the database is opened again: all others are flushed.
     pub fn flush(&self) -> Result<()> {
         self.engine().flush()
     }
@@ -304,7 +306,7 @@ impl Db {
     /// over its size. Does not flush a memtable that is not full.
     ///
     /// # Errors
-    /// The error of a background job that keeps failing, `Invalid` while the background is paused, `Cancelled`
+    /// The error of a background job that keeps failing, or that of a table on which background work has stopped (`Poisoned`), `Invalid` while the background is paused, `Cancelled`
     /// when the database closes.
     pub fn wait_until_quiescent(&self) -> Result<()> {
         self.engine().wait_until_quiescent()
@@ -352,8 +354,8 @@ impl Db {
         self.engine().check(progress)
     }
 
-    /// What the background cannot do: damage that it met and leaves alone until the database is opened again, and
-    /// work that keeps failing and is tried again. Empty when all is well.
+    /// What the background cannot do: damage that it met, and tables on which its work has stopped, which it leaves alone until
+    /// the database is opened again, and work that keeps failing and is tried again. Empty when all is well.
     #[must_use]
     pub fn background_errors(&self) -> Vec<Finding> {
         self.engine().background_errors()

@@ -88,6 +88,7 @@ impl Engine {
             if file.table.is_dropped() {
                 return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", file.table.name)));
             }
+            file.table.refuse_if_stopped()?;
             let opened = ExternalFile::open_ordered(&*self.disk, &file.path, &self.functions.orders)?;
             check_purpose(&opened, &file.table)?;
             check_slots(&opened)?;

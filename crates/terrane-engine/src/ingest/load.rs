@@ -31,7 +31,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Invalid` if the database was opened read-only, `NotFound` if the table was dropped, `Cancelled` if the database is
-    /// closing.
+    /// closing, `Poisoned` if background work on the table has stopped.
     pub fn begin_load(self: &Arc<Self>, table: &Arc<Table>) -> Result<Loader> {
         self.refuse_if_read_only()?;
         if self.is_closing() {
@@ -40,6 +40,7 @@ impl Engine {
         if table.is_dropped() {
             return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)));
         }
+        table.refuse_if_stopped()?;
         let output = OutputSettings::new(&table.settings().limits, true);
         let mut writer = ExtentWriter::new(WriterSettings {
             table: table.id,

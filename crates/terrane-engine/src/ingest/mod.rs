@@ -88,6 +88,8 @@ fn bounds_of(extents: &[ExtentMeta]) -> Option<(&[u8], &[u8])> {
 impl Engine {
     /// Makes what has arrived part of its tables, or gives it back to the store.
     fn settle_in(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
+        let refused = arrivals.iter().try_for_each(|arrival| arrival.table.refuse_if_stopped());
+        refused.inspect_err(|_| self.give_arrivals_back(arrivals))?;
         let published = self.store.sync().and_then(|()| self.publish(arrivals, lock_timeout));
         if let Err(error) = &published
             && error.kind() != Kind::Poisoned

@@ -31,6 +31,7 @@ use crate::engine::Engine;
 use crate::ledger::Leaves;
 use crate::picture::Picture;
 use crate::stats::add;
+use crate::stopped::Left;
 use crate::table::Table;
 use crate::txn::bulk::Span;
 
@@ -79,7 +80,7 @@ impl Engine {
             return self.flush_to_run(&arrival.table);
         }
         let tables = [arrival.table.clone()];
-        let upto = self.request_flush(&tables)?;
+        let upto = self.request_flush(&tables);
         self.wait_for_flush(&tables, upto)
     }
 
@@ -102,7 +103,10 @@ impl Engine {
                     let message = format!("table {:?} was dropped", table.name);
                     Err(Error::new(Kind::NotFound, message))
                 }
-                None => self.commit_arrivals(arrivals, places, &tables),
+                None => {
+                    let stopped = tables.iter().try_for_each(|table| table.refuse_if_stopped());
+                    stopped.and_then(|()| self.commit_arrivals(arrivals, places, &tables))
+                }
             }
         });
         if let Ok((_, claims)) = placed {
@@ -123,26 +127,27 @@ impl Engine {
         marker.push(mark::record(&mark::value(tables.iter().map(|table| table.id))))?;
         let mut entered = Err(Error::new(Kind::Cancelled, "the commit did not come to its turn"));
         let seq = self.journal.commit(&marker, true, &mut |placed| {
-            entered = self.enter(arrivals, places, tables, placed.first_seq);
-            if let Err(error) = &entered {
-                self.marks.note_failure(placed.first_seq, error);
-            }
+            let seq = placed.first_seq;
+            let changes = self.append_arrivals(arrivals, places, tables, seq);
+            let changes = changes.inspect_err(|error| self.marks.note_failure(seq, error));
+            entered = changes.and_then(|changes| self.show_arrivals(arrivals, tables, changes, seq));
         })?;
-        if entered.is_err() {
+        if entered.as_ref().is_err_and(|error| error.kind() != Kind::Poisoned) {
             // For those who read beside this process. If it cannot be told now, the next edit does.
             let _ = self.append_edit(Vec::new());
         }
         entered.map(|()| seq)
     }
 
-    /// The extents enter manifest and pictures under the number `seq`, which is not visible yet.
-    fn enter(
+    /// The extents enter the manifest under the number `seq`, which is not visible yet. Returns what changes in the tree of
+    /// each table.
+    fn append_arrivals(
         &self,
         arrivals: &[Arrival],
         places: &[Placed],
         tables: &[&Arc<Table>],
         seq: SeqNo,
-    ) -> Result<()> {
+    ) -> Result<Vec<Vec<Change>>> {
         let mut ops = vec![EditOp::Durable { seq }];
         let mut changes: Vec<Vec<Change>> = tables.iter().map(|_| Vec::new()).collect();
         let parts = arrivals.iter().zip(places).flat_map(|(arrival, placed)| {
@@ -159,15 +164,27 @@ impl Engine {
             let extent = Extent::new(meta, self.store.clone());
             changes[at.expect("every table of an arrival is listed")].push(Change::Add { place, extent });
         }
-        self.append_edit(ops)?;
+        self.append_edit(ops).map(|()| changes)
+    }
+
+    /// They enter the pictures.
+    ///
+    /// # Errors
+    /// `Poisoned` for a table that cannot have them, which is stopped: the manifest has them, so they must not be given back. All
+    /// other tables have them then.
+    fn show_arrivals(
+        &self,
+        arrivals: &[Arrival],
+        tables: &[&Arc<Table>],
+        changes: Vec<Vec<Change>>,
+        seq: SeqNo,
+    ) -> Result<()> {
+        let mut shown = Ok(());
         for (table, changes) in tables.iter().zip(changes) {
-            let mut edit = table.edit();
-            let picture = edit.picture();
-            // The manifest has them: they must not be given back.
-            let tree = picture.tree.apply(changes).map_err(|error| error.with_kind(Kind::Poisoned))?;
-            let tree = Arc::new(tree);
-            edit.replace(Picture { tree, ..picture }, &Leaves::Nothing)?;
-            drop(edit);
+            if let Err(error) = add_extents(table, changes) {
+                shown = Err(table.stop(error.message(), Left::Edit));
+                continue;
+            }
             // The picture has them, and the number is not visible yet.
             if let Some(rows) = &self.rows {
                 rows.refuse_fills_below(seq);
@@ -177,8 +194,16 @@ impl Engine {
                 self.forget_rows_within(table, come.flat_map(Arrival::all));
             }
         }
-        Ok(())
+        shown
     }
+}
+
+/// Extents enter the picture of a table, behind their edit.
+fn add_extents(table: &Table, changes: Vec<Change>) -> Result<()> {
+    let mut edit = table.edit();
+    let picture = edit.picture();
+    let tree = Arc::new(picture.tree.apply(changes)?);
+    edit.replace_behind_edit(Picture { tree, ..picture }, &Leaves::Nothing)
 }
 
 impl Arrival {

@@ -92,8 +92,8 @@ fn what_is_told_as_flushed_lies_below_all_that_stays() {
     let picture = table.pinned();
     let (generation, frozen) = (&picture.generations[0], picture.frozen[1].first_seq());
     let edit = table.edit();
-    edit.ledger().check_flushed("t", generation, SeqNo(frozen.0 - 1)).expect("all stays above");
-    let error = edit.ledger().check_flushed("t", generation, frozen).expect_err("it is in memory only");
+    edit.ledger().check_flushed(generation, SeqNo(frozen.0 - 1)).expect("all stays above");
+    let error = edit.ledger().check_flushed(generation, frozen).expect_err("it is in memory only");
     assert_eq!(error.kind(), Kind::Poisoned);
     drop(edit);
     engine.close().expect("closes");

@@ -20,7 +20,7 @@ pub(crate) fn open() -> (Arc<Engine>, Arc<Table>) {
     open_on(Arc::new(MemDisk::new()))
 }
 
-fn open_on(disk: Arc<dyn terrane_device::Disk>) -> (Arc<Engine>, Arc<Table>) {
+pub(crate) fn open_on(disk: Arc<dyn terrane_device::Disk>) -> (Arc<Engine>, Arc<Table>) {
     let options = Options {
         memory_bytes: 16 << 20,
         segment_bytes: 64 << 10,
@@ -38,7 +38,7 @@ pub(crate) fn put(engine: &Engine, key: &str, bytes: usize) {
     engine.put(TableId::DEFAULT, key.as_bytes(), &vec![7; bytes], false).expect("commits");
 }
 
-fn length(engine: &Engine, table: &Table, key: &str) -> Option<usize> {
+pub(crate) fn length(engine: &Engine, table: &Table, key: &str) -> Option<usize> {
     let mut value = Vec::new();
     let is_there = engine.get(table, key.as_bytes(), ReadMode::default(), &mut value).expect("reads");
     is_there.then_some(value.len())
@@ -193,7 +193,7 @@ fn a_trim_of_what_is_owed_is_refused() {
         engine.trim_segments().expect("all is needed, and it knows that");
         assert_eq!(engine.counters.segments_trimmed.load(Ordering::Relaxed), 0);
         let upto = complete.last().expect("there are some").id;
-        let refused = table.edit().ledger().check_trim(&table.name, upto).expect_err("it is needed");
+        let refused = table.edit().ledger().check_trim(upto).expect_err("it is needed");
         assert_eq!(refused.kind(), Kind::Poisoned);
     }
     engine.set_background_paused(false);
@@ -225,8 +225,8 @@ fn what_somebody_waits_for_is_flushed_though_a_trim_told_of_more() {
 fn a_flush_of_nothing_does_not_wait_for_the_first_write() {
     let (engine, table) = open();
     let tables = [table.clone()];
-    let upto = engine.request_flush(&[]).expect("asks no table yet");
-    assert_eq!(upto, SeqNo(0));
+    let upto = engine.request_flush(&[]);
+    assert_eq!(upto, SeqNo(0), "asks no table yet");
     put(&engine, "a", 10);
     freeze(&engine, &table);
     table.want_flush(upto);

@@ -1,0 +1,88 @@
+//! Tables whose background work has stopped until the database is opened again.
+//!
+//! What the ledger refuses once it refuses again. Where the manifest has the edit already, each further attempt would append one
+//! more, about extents that no read looks at; and what the manifest says of the table and what its picture has differ from then
+//! on. So the first refusal stops the table: no work on it is given out, and nothing installs anything in it (that is looked
+//! at under `Table::installing`, so no edit comes behind the one that was refused). Segments are trimmed no more, whichever
+//! tables they are of: the next opening replays them. Reads go on, and writes until memory is full. Who waits for the
+//! table, or asks for work on it by name, gets the error of the refusal.
+//!
+//! The manifest is not poisoned: it is whole, and so are all other tables.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use terrane_base::sync::Mutex;
+use terrane_base::{Error, Kind, Result};
+
+use crate::engine::Engine;
+use crate::table::Table;
+
+/// Why background work on a table has stopped, if it has.
+#[derive(Default)]
+pub(crate) struct Stopped(Mutex<Option<Error>>);
+
+/// What is left of a step that was refused.
+#[derive(Clone, Copy)]
+pub(crate) enum Left {
+    /// It was refused before its edit.
+    Nothing,
+    /// Its edit is in the manifest, its result not in the picture.
+    Edit,
+    /// It panicked on the way.
+    Unknown,
+}
+
+impl Table {
+    /// Stops background work on the table because of `what`; returns the error that says so. Who comes later is told of the first.
+    #[cold]
+    pub(crate) fn stop(&self, what: impl Display, left: Left) -> Error {
+        let left = match left {
+            Left::Nothing => "nothing was changed",
+            Left::Edit => "the manifest has the result, and reads go on without it",
+            Left::Unknown => "how far it came is not known",
+        };
+        let message = format!(
+            "table {:?}: {what}: {left}; background work on the table has stopped: close the database and reopen it: its \
+             journal has what is only in memory, unless it is off",
+            self.name
+        );
+        let error = Error::new(Kind::Poisoned, message);
+        self.stopped.0.lock().get_or_insert_with(|| error.clone());
+        error
+    }
+
+    /// Whether background work on the table has stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.0.lock().is_some()
+    }
+
+    /// Refuses what is asked for by name, or would install something.
+    ///
+    /// # Errors
+    /// `Poisoned` if background work on the table has stopped.
+    pub(crate) fn refuse_if_stopped(&self) -> Result<()> {
+        self.stopped.0.lock().clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Engine {
+    /// The tables that the background works on.
+    pub(crate) fn worked_tables(&self) -> Vec<Arc<Table>> {
+        let mut tables = self.catalog.all();
+        tables.retain(|table| !table.is_stopped());
+        tables
+    }
+
+    /// Why background work has stopped on one of `tables`, or on any where none are named.
+    pub(crate) fn stop_of(&self, tables: Option<&[Arc<Table>]>) -> Option<Error> {
+        let error = |table: &Arc<Table>| table.refuse_if_stopped().err();
+        match tables {
+            Some(tables) => tables.iter().find_map(error),
+            None => self.catalog.all().iter().find_map(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
