@@ -57,9 +57,9 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["stress", rest @ ..] => match Settings::of(rest) {
-            Some(settings) => xtask::stress::run(root, &settings),
-            None => {
-                eprint!("{HELP}");
+            Ok(settings) => xtask::stress::run(root, &settings),
+            Err(why) => {
+                eprintln!("xtask: {why}; see cargo xtask stress --help");
                 return ExitCode::from(2);
             }
         },

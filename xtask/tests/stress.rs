@@ -14,10 +14,11 @@ use std::time::Duration;
 use xtask::programs::build_until;
 use xtask::stress::child::{self, Places};
 use xtask::stress::outcome::{Outcome, failed_tests, listed_tests, unfinished_tests};
-use xtask::stress::plan::{Plan, Program};
+use xtask::stress::plan::{Plan, Program, RunName};
 use xtask::stress::select::{self, Target};
 use xtask::stress::settings::Settings;
-use xtask::stress::{build_arguments, drive};
+use xtask::stress::tally::Tally;
+use xtask::stress::{build_arguments, drive, tests_of};
 use xtask::tree::Tree;
 
 const PROPERTY: &str = "proptest! {";
@@ -130,12 +131,21 @@ fn a_run_is_repeated_by_a_line() {
 }
 
 #[test]
-fn a_program_in_parts_does_one_test_in_each_run() {
+fn a_program_in_parts_does_one_test_in_each_run_in_turn() {
     let parts: Vec<String> = ["one", "two", "part::three"].map(str::to_owned).into();
-    let program = Program { parts: parts.clone(), ..program("a", Path::new("a")) };
-    let plan = Plan::new(vec![program], 1, true);
-    let done: BTreeSet<&String> = (0..60).map(|number| plan.run(number).part.unwrap()).collect();
-    assert!(done.iter().copied().eq(&BTreeSet::from_iter(parts)), "{done:?}");
+    let in_parts = Program { parts: parts.clone(), ..program("a", Path::new("a")) };
+    let mut first_parts = BTreeSet::new();
+    for seed in 0..60 {
+        let plan = Plan::new(vec![in_parts.clone(), program("b", Path::new("b"))], seed, true);
+        let runs: Vec<_> = (0..6).filter_map(|number| plan.run(number).part).collect();
+        assert!(
+            BTreeSet::from_iter(runs.iter().copied()).iter().copied().eq(&BTreeSet::from_iter(parts.clone())),
+            "{runs:?}"
+        );
+        first_parts.insert(runs[0].clone());
+    }
+    assert_eq!(first_parts, BTreeSet::from_iter(parts), "another seed begins with another part");
+    let plan = Plan::new(vec![in_parts], 1, true);
     let mut run = plan.run(0);
     run.test_threads = 4;
     let part = run.part.unwrap();
@@ -186,11 +196,25 @@ fn arguments_are_read() {
     assert_eq!((settings.time, settings.loops(), settings.seed()), (Duration::from_secs(180), 5, 9));
     assert_eq!(settings.only.as_deref(), Some("engine"));
     assert!(settings.has_delays && !settings.keeps_going);
-    assert_eq!(Settings::of(&[]), Some(Settings::default()));
+    assert_eq!(Settings::of(&[]), Ok(Settings::default()));
     assert!(Settings::of(&["--keep-going"]).unwrap().keeps_going);
-    for wrong in [&["--minutes"][..], &["--minutes", "few"], &["--loops", "0"], &["5"]] {
-        assert_eq!(Settings::of(wrong), None, "{wrong:?}");
+    for (wrong, why) in [
+        (&["--minutes"][..], "--minutes needs a value"),
+        (&["--minutes", "few"], "--minutes takes a number from 1 to 525600, not \"few\""),
+        (&["--minutes", "0"], "from 1 to 525600"),
+        (&["--minutes", "525601"], "from 1 to 525600"),
+        (&["--minutes", "18446744073709551615"], "from 1 to 525600"),
+        (&["--minutes", "18446744073709551616"], "from 1 to 525600"),
+        (&["--limit", "18446744073709551615"], "from 1 to 31536000"),
+        (&["--loops", "0"], "from 1 to 1000"),
+        (&["--loops", "1001"], "from 1 to 1000"),
+        (&["5"], "no option 5"),
+    ] {
+        let refused = Settings::of(wrong).unwrap_err();
+        assert!(refused.contains(why), "{wrong:?}: {refused}");
     }
+    let longest = Settings::of(&["--minutes", "525600"]).unwrap();
+    assert!(std::time::Instant::now().checked_add(longest.time).is_some());
 }
 
 /// Tests that write a program and run it: a file that is open for writing in a child of another thread does not run.
@@ -284,10 +308,63 @@ fn the_first_failure_ends_it_unless_it_goes_on() {
         "{kept:?}"
     );
 
-    let settings = Settings { time: Duration::from_millis(300), keeps_going: true, ..settings };
+    // Each loop does one run whatever the time.
+    let settings = Settings { time: Duration::ZERO, keeps_going: true, ..settings };
     assert!(drive(&plan, &settings, &output, &AtomicBool::new(false)).is_err(), "to the end of the time");
     let output = folder.join("passed");
     let plan = Plan::new(vec![passing], 1, true);
     drive(&plan, &settings, &output, &AtomicBool::new(false)).unwrap();
     assert!(!output.exists(), "nothing is left of what passed");
+}
+
+#[test]
+fn a_program_without_a_run_is_an_error() {
+    let (_alone, folder) = (alone(), folder("short"));
+    let programs: Vec<Program> = ["a", "b", "c"].map(|name| script(&folder, name, "exit 0")).into();
+    let output = folder.join("output");
+    let settings = Settings { time: Duration::ZERO, loops: Some(2), ..Settings::default() };
+    let plan = Plan::new(programs.clone(), 1, true);
+    let left = plan.run(2).program.name();
+    let refused = drive(&plan, &settings, &output, &AtomicBool::new(false)).unwrap_err();
+    assert!(refused.contains("a run of 1 programs") && refused.ends_with(&format!(": {left}")), "{refused}");
+
+    let settings = Settings { loops: Some(3), ..settings };
+    drive(&plan, &settings, &output, &AtomicBool::new(false)).unwrap();
+    let settings = Settings { loops: Some(0), ..settings };
+    let refused = drive(&plan, &settings, &output, &AtomicBool::new(false)).unwrap_err();
+    assert!(refused.contains("no run was made"), "{refused}");
+}
+
+#[test]
+fn runs_of_parts_are_counted_by_part() {
+    let in_parts =
+        Program { parts: ["one", "two"].map(str::to_owned).into(), ..program("a", Path::new("a")) };
+    let plan = Plan::new(vec![in_parts, program("b", Path::new("b"))], 1, true);
+    let mut tally = Tally::of(plan.programs().iter().flat_map(Program::run_names));
+    assert_eq!(tally.unfinished(), ["low a", "low b"]);
+    let second = Duration::from_secs(1);
+    let name = |part: &str| RunName { program: "low a".to_owned(), part: Some(part.to_owned()) };
+    tally.count(name("one"), &Outcome::Ended, second);
+    assert_eq!(tally.unfinished(), ["low a", "low b"]);
+    tally.count(name("one"), &Outcome::Passed, second);
+    assert_eq!(tally.unfinished(), ["low b"]);
+    tally.count(name("one"), &Outcome::Hung, second);
+    let table = tally.to_string();
+    let row = |name: &str| table.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    let counts = |row: String| row.split_whitespace().take(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(counts(row("low a: one")), ["1", "1"], "{table}");
+    assert_eq!(counts(row("low a: two")), ["0", "0"], "{table}");
+    assert!(table.contains("1 parts of programs in parts had no run"), "{table}");
+    assert!(table.ends_with("2 programs, 3 runs: 1 passed, 1 failed, 1 ended unfinished"), "{table}");
+}
+
+#[test]
+fn ignored_tests_are_no_tests_of_a_program() {
+    let (_alone, folder) = (alone(), folder("ignored"));
+    let text =
+        "case $* in --list) echo 'one: test'; echo 'two: test';; '--list --ignored') echo 'two: test';; esac";
+    let program = script(&folder, "program", text);
+    assert_eq!(tests_of(&program.path, &folder).unwrap(), ["one"]);
+    let program = script(&folder, "refuses", "exit 3");
+    assert!(tests_of(&program.path, &folder).unwrap_err().contains("exit status: 3"));
 }

@@ -48,7 +48,7 @@ pub fn run(root: &Path, settings: &Settings) -> Result<(), String> {
     let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
     let targets = select::targets(&tree, settings.only.as_deref());
     if targets.is_empty() {
-        return Err("there is no such program; --list names them".to_owned());
+        return Err("there is no such program; --list without --only names all".to_owned());
     }
     if settings.lists {
         targets.iter().for_each(|target| println!("{} {}", target.package, target.name()));
@@ -107,7 +107,12 @@ fn programs_of(root: &Path, targets: &[Target], built: &Programs) -> Result<Vec<
         let path = built.get(&(target.package.clone(), target.name()));
         let path = path.ok_or_else(|| format!("cargo built no {} {}", target.package, target.name()))?;
         let folder = root.join("crates").join(&target.package);
-        let parts = if target.is_in_parts() { tests_of(path, &folder)? } else { Vec::new() };
+        let tests = tests_of(path, &folder)?;
+        if tests.is_empty() {
+            let name = format!("{} {}", target.package, target.name());
+            return Err(format!("{name} has no test that is not ignored: its runs would try nothing"));
+        }
+        let parts = if target.is_in_parts() { tests } else { Vec::new() };
         Ok(Program { target: target.clone(), path: path.clone(), folder, parts })
     };
     targets.iter().map(program).collect()
@@ -138,10 +143,11 @@ struct Ended<'p> {
     took: Duration,
 }
 
-/// Runs programs of a plan, with output in `folder`, for the time that the settings say, or until `is_over`.
+/// Runs programs of a plan, with output in `folder`, for the time that the settings say, or until `is_over`. Each loop does
+/// one run at least.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`run`], or names the programs of which no run came to its end: nothing is known of them.
 pub fn drive(plan: &Plan, settings: &Settings, folder: &Path, is_over: &AtomicBool) -> Result<(), String> {
     let temporary = std::env::temp_dir().join(format!("terrane-stress-{}", std::process::id()));
     // Of an earlier call with the same seed.
@@ -161,7 +167,7 @@ pub fn drive(plan: &Plan, settings: &Settings, folder: &Path, is_over: &AtomicBo
         is_over,
         running: Mutex::default(),
     };
-    let mut tally = Tally::of(plan.programs().iter().map(Program::name));
+    let mut tally = Tally::of(plan.programs().iter().flat_map(Program::run_names));
     let (sender, ended) = channel();
     std::thread::scope(|scope| {
         for _ in 0..settings.loops() {
@@ -187,23 +193,36 @@ pub fn drive(plan: &Plan, settings: &Settings, folder: &Path, is_over: &AtomicBo
         return Err(format!("{} runs failed; their output: {}", tally.failed(), folder.display()));
     }
     let _ = std::fs::remove_dir(folder);
-    if is_over.load(Ordering::Relaxed) { Err("ended by a signal".to_owned()) } else { Ok(()) }
+    if is_over.load(Ordering::Relaxed) {
+        return Err("ended by a signal".to_owned());
+    }
+    match tally.unfinished().as_slice() {
+        _ if tally.passed() == 0 => Err("no run was made: nothing was tried".to_owned()),
+        [] => Ok(()),
+        left => {
+            let (count, names) = (left.len(), left.join(", "));
+            Err(format!(
+                "the time was too short for a run of {count} programs (more --minutes, or --only): {names}"
+            ))
+        }
+    }
 }
 
 impl<'p> Shared<'p> {
-    fn is_open(&self) -> bool {
-        let is_ended = self.is_over.load(Ordering::Relaxed) || self.is_closing.load(Ordering::Relaxed);
-        !is_ended && Instant::now() < self.end
+    fn is_ended(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed) || self.is_closing.load(Ordering::Relaxed)
     }
 
-    /// A loop: does the next run until there is none to begin.
+    /// A loop: does the next run until there is none to begin, one of them whatever the time.
     fn go_round(&self, ended: &Sender<Ended<'p>>) {
-        while self.is_open() {
+        let mut is_first = true;
+        while !self.is_ended() && (is_first || Instant::now() < self.end) {
+            is_first = false;
             let run = self.plan.run(self.next.fetch_add(1, Ordering::Relaxed));
             let output = self.folder.join(run.file_name());
             let temporary = self.temporary.join(run.number.to_string());
             let start = Instant::now();
-            self.running().insert(run.number, (run.program.name(), start));
+            self.running().insert(run.number, (run.name().to_string(), start));
             let places = Places { output: &output, temporary: &temporary };
             let outcome = std::fs::create_dir(&temporary)
                 .and_then(|()| child::run(&run, places, self.settings.limit, self.is_over))
@@ -226,7 +245,7 @@ impl<'p> Shared<'p> {
     fn count(&self, tally: &mut Tally, ended: &Ended<'_>) {
         let run = &ended.run;
         let outcome = ended.outcome.clone().unwrap_or_else(Outcome::Failed);
-        tally.count(&run.program.name(), &outcome, ended.took);
+        tally.count(run.name(), &outcome, ended.took);
         match &outcome {
             Outcome::Passed | Outcome::Ended => drop(std::fs::remove_file(&ended.output)),
             Outcome::Failed(_) | Outcome::Hung => println!("{}", failure(ended, &outcome)),
@@ -279,9 +298,20 @@ fn failure(ended: &Ended<'_>, outcome: &Outcome) -> String {
     )
 }
 
-/// The names of a program's tests.
-fn tests_of(program: &Path, folder: &Path) -> Result<Vec<String>, String> {
-    let listed = Command::new(program).arg("--list").current_dir(folder).stdin(Stdio::null()).output();
-    let listed = listed.map_err(|why| format!("cannot run {}: {why}", program.display()))?;
-    Ok(outcome::listed_tests(&String::from_utf8_lossy(&listed.stdout)))
+/// The names of a program's tests, but for those that are ignored.
+///
+/// # Errors
+/// Says that the program cannot be run, or that it refuses to list them.
+pub fn tests_of(program: &Path, folder: &Path) -> Result<Vec<String>, String> {
+    let list = |ignored: &[&str]| {
+        let mut command = Command::new(program);
+        let listed = command.arg("--list").args(ignored).current_dir(folder).stdin(Stdio::null()).output();
+        let listed = listed.map_err(|why| format!("cannot run {}: {why}", program.display()))?;
+        if !listed.status.success() {
+            return Err(format!("{} does not list its tests ({})", program.display(), listed.status));
+        }
+        Ok::<_, String>(outcome::listed_tests(&String::from_utf8_lossy(&listed.stdout)))
+    };
+    let ignored = list(&["--ignored"])?;
+    Ok(list(&[])?.into_iter().filter(|test| !ignored.contains(test)).collect())
 }

@@ -1,6 +1,6 @@
 //! Which program runs when, with which seeds: all of it follows from one number.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::select::{Target, Value};
@@ -17,7 +17,7 @@ pub struct Program {
     pub path: PathBuf,
     /// The folder in which cargo would run it.
     pub folder: PathBuf,
-    /// Tests of which each run does one; empty where a run does all there are.
+    /// Tests of which each run does one, in turn; empty where a run does all there are.
     pub parts: Vec<String>,
 }
 
@@ -27,6 +27,35 @@ impl Program {
     pub fn name(&self) -> String {
         format!("{} {}", self.target.package, self.target.name())
     }
+
+    /// What its runs are counted by.
+    #[must_use]
+    pub fn run_names(&self) -> Vec<RunName> {
+        let of = |part: Option<&String>| RunName { program: self.name(), part: part.cloned() };
+        if self.parts.is_empty() {
+            vec![of(None)]
+        } else {
+            self.parts.iter().map(|part| of(Some(part))).collect()
+        }
+    }
+}
+
+/// What runs are counted by: a program, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunName {
+    /// The program.
+    pub program: String,
+    /// Its test, where each run does one.
+    pub part: Option<String>,
+}
+
+impl fmt::Display for RunName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.part {
+            Some(part) => f.pad(&format!("{}: {part}", self.program)),
+            None => f.pad(&self.program),
+        }
+    }
 }
 
 /// The order of the programs, and the seeds of each run.
@@ -34,6 +63,8 @@ impl Program {
 pub struct Plan {
     programs: Vec<Program>,
     order: Vec<usize>,
+    /// The part that each program begins with: a short time does not always try the same ones.
+    first_parts: Vec<u64>,
     seed: u64,
     has_delays: bool,
 }
@@ -62,7 +93,9 @@ impl Plan {
         for last in (1..order.len()).rev() {
             order.swap(last, numbers.below(last as u64 + 1) as usize);
         }
-        Plan { programs, order, seed, has_delays }
+        let first_part = |program: &Program| numbers.below(program.parts.len().max(1) as u64);
+        let first_parts = programs.iter().map(first_part).collect();
+        Plan { programs, order, first_parts, seed, has_delays }
     }
 
     /// All programs.
@@ -77,7 +110,9 @@ impl Plan {
     /// If there is no program.
     #[must_use]
     pub fn run(&self, number: u64) -> Run<'_> {
-        let program = &self.programs[self.order[(number % self.order.len() as u64) as usize]];
+        let (round, turn) = (number / self.order.len() as u64, number % self.order.len() as u64);
+        let at = self.order[turn as usize];
+        let program = &self.programs[at];
         let mut numbers = Numbers(self.seed ^ Numbers(number).next());
         let mut variables = vec![
             ("PROPTEST_CASES", program.target.cases().to_string()),
@@ -97,12 +132,19 @@ impl Plan {
             variables.push((name, value.to_string()));
         }
         let parts = &program.parts;
-        let part = (!parts.is_empty()).then(|| &parts[numbers.below(parts.len() as u64) as usize]);
+        let part = (!parts.is_empty())
+            .then(|| &parts[((self.first_parts[at] + round) % parts.len() as u64) as usize]);
         Run { number, program, variables, test_threads, part }
     }
 }
 
 impl Run<'_> {
+    /// What is counted together with it.
+    #[must_use]
+    pub fn name(&self) -> RunName {
+        RunName { program: self.program.name(), part: self.part.cloned() }
+    }
+
     /// Its name among the files of output.
     #[must_use]
     pub fn file_name(&self) -> String {

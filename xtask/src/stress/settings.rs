@@ -1,5 +1,6 @@
 //! What the command is told.
 
+use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What `cargo xtask stress --help` prints.
@@ -10,14 +11,14 @@ Runs the property, model and thread tests of the product crates in loops beside 
 cores, other cases in each run, and random delays of threads at locks, atomic variables and calls of devices
 (feature `schedule` of the crates). The first failure ends it, with a line that repeats the run.
 
-  --minutes N       begin runs for so many minutes (10)
+  --minutes N       begin runs for so many minutes (10); too short a time for a run of each program is an error
   --loops N         runs beside each other (4 for each core)
   --only FILTER     only programs with FILTER in `PACKAGE TARGET`, as in `--only terrane-engine` or `--only ingest`
   --seed N          the choices of an earlier call: order, cases, delays, threads (other ones each time)
   --keep-going      go on after failures, and end with all of them
   --limit SECONDS   a run that takes longer hangs (300)
   --without-delays  build without the feature: threads are delayed by each other only
-  --list            name the programs and end
+  --list            name the programs and end; with --only those that it chooses
 ";
 
 /// What the command is told.
@@ -42,6 +43,10 @@ pub struct Settings {
 }
 
 const LOOPS_PER_CORE: usize = 4;
+/// A year.
+const MINUTES_MAX: u64 = 365 * 24 * 60;
+/// Each loop is a thread and a process.
+const LOOPS_MAX: u64 = 1000;
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -59,26 +64,29 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads them; none where they are not understood.
-    #[must_use]
-    pub fn of(arguments: &[&str]) -> Option<Settings> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Names the argument that is not understood, and what it takes.
+    pub fn of(arguments: &[&str]) -> Result<Settings, String> {
         let mut settings = Settings::default();
         let mut rest = arguments.iter().copied();
         while let Some(argument) = rest.next() {
-            let mut number = || rest.next()?.parse::<u64>().ok();
+            let mut value = || rest.next().ok_or_else(|| format!("{argument} needs a value"));
+            let mut number = |range: RangeInclusive<u64>| number_in(argument, value()?, &range);
             match argument {
-                "--minutes" => settings.time = Duration::from_secs(number()?.checked_mul(60)?),
-                "--loops" => settings.loops = Some(number().filter(|number| *number > 0)? as usize),
-                "--seed" => settings.seed = Some(number()?),
-                "--limit" => settings.limit = Duration::from_secs(number()?),
-                "--only" => settings.only = Some(rest.next()?.to_owned()),
+                "--minutes" => settings.time = Duration::from_secs(number(1..=MINUTES_MAX)? * 60),
+                "--loops" => settings.loops = Some(number(1..=LOOPS_MAX)? as usize),
+                "--seed" => settings.seed = Some(number(0..=u64::MAX)?),
+                "--limit" => settings.limit = Duration::from_secs(number(1..=MINUTES_MAX * 60)?),
+                "--only" => settings.only = Some(value()?.to_owned()),
                 "--keep-going" => settings.keeps_going = true,
                 "--without-delays" => settings.has_delays = false,
                 "--list" => settings.lists = true,
-                _ => return None,
+                _ => return Err(format!("there is no option {argument}")),
             }
         }
-        Some(settings)
+        Ok(settings)
     }
 
     /// How many runs there are beside each other.
@@ -94,4 +102,11 @@ impl Settings {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
         self.seed.unwrap_or_else(now)
     }
+}
+
+fn number_in(argument: &str, value: &str, range: &RangeInclusive<u64>) -> Result<u64, String> {
+    let number = value.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| {
+        format!("{argument} takes a number from {} to {}, not {value:?}", range.start(), range.end())
+    })
 }
