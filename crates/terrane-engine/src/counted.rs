@@ -1,5 +1,6 @@
-//! Whether a flush was handed all of its generation: a generation that is sealed has as many entries at its end as at its
-//! beginning, and each must have been taken from the cursor by some step, or by the run that replaced the steps.
+//! Whether a flush was handed all of its generation. The flush closed the generation to merges, so that the generation has as
+//! many entries when the flush ends as when it began; and each must have been taken from the cursor by some step, or by the run
+//! that replaced the steps.
 
 use terrane_base::{Cursor, Entry, Result, SeqNo};
 use terrane_memtable::{GlobalIndex, MemtableCursor};
@@ -16,7 +17,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// A cursor over `generation`, which is sealed.
+    /// A cursor over `generation`, which is closed to merges.
     pub(crate) fn new(generation: &GlobalIndex) -> Counted {
         let ranges = generation.index().range_deletes().map_or(0, |deletes| deletes.len());
         Counted { inner: generation.cursor(), taken: 0, all: generation.entry_count() - ranges }

@@ -1,7 +1,7 @@
-//! From memory to the levels. The oldest generation of the global index (`settle.rs`) is sealed, so that it takes in nothing
-//! more, and merged with the overlapping extents of level 1 range by range, one manifest edit per step; the last step also
-//! notes the generation as flushed and takes it out of the picture, after which its segments can go. If a flush fails the
-//! generation stays sealed, and is tried again.
+//! From memory to the levels. A flush closes the oldest generation of the global index (`settle.rs`) to merges, so that it
+//! takes in nothing more, and merges it with the overlapping extents of level 1 range by range, one manifest edit per step; the
+//! last step also notes the generation as flushed and takes it out of the picture, after which its segments can go. If a flush
+//! fails the generation stays closed, and is tried again.
 //!
 //! A crash between steps is harmless: the generation is replayed from its segments, and what earlier steps put
 //! into level 1 is seen twice under the same sequence numbers.
@@ -81,7 +81,7 @@ impl Engine {
         picture.generations.len() > 1
             || bytes + self.memtable_limit() > self.generation_limit()
             || is_asked
-            || oldest.is_sealed()
+            || oldest.is_closed()
     }
 
     /// What brings memory into the overflow runs that somebody asked for, if it can be done now.
@@ -129,7 +129,7 @@ impl Engine {
     fn take_generation(&self, table: &Table) -> Option<Arc<GlobalIndex>> {
         let _no_merge = table.merging.lock();
         let oldest = table.pinned().generations.last().cloned();
-        oldest.inspect(|generation| generation.seal())
+        oldest.inspect(|generation| generation.close_to_merges())
     }
 
     /// Whether the generation is written as an overflow run instead of being merged with level 1. While there are

@@ -2,9 +2,9 @@
 //! by pointer.
 //!
 //! 1. Every number that the memtable may hold is visible: no writer is on his way to it.
-//! 2. Under `Table::merging`, so that no flush seals a generation meanwhile, a generation is chosen. One that is sealed
-//!    takes in nothing more: a flush that has begun may have passed by what is merged behind its cursor, and one that has
-//!    ended has taken the generation out of the picture.
+//! 2. Under `Table::merging`, so that no flush closes a generation meanwhile, a generation is chosen. One that is closed to
+//!    merges is not: a flush that has begun would miss what is merged behind its cursor, and a flush that has ended has taken
+//!    the generation out of the picture.
 //! 3. The memtable leaves the picture when the merge has come to its end, if both are in the picture as it is then.
 
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Engine {
         let newest = picture.generations.first()?;
         let bytes =
             newest.record_bytes() + newest.index_bytes() + oldest.record_bytes() + oldest.index_bytes();
-        let is_open = !newest.is_sealed()
+        let is_open = !newest.is_closed()
             || terrane_base::planted!(MergeIntoFlushedGeneration) && !has_generation(&table.pinned(), newest);
         (is_open && bytes <= self.generation_limit()).then_some(newest)
     }

@@ -47,8 +47,8 @@ pub struct Table {
     run_wanted: AtomicU64,
     /// Set by a writer that filled the active memtable, cleared when it has been switched.
     pub(crate) full: AtomicBool,
-    /// Held while a frozen memtable is merged into a generation, and while a flush seals one: neither begins within
-    /// the other.
+    /// Held while a frozen memtable is merged into a generation, and while a flush closes one to merges:
+    /// neither begins within the other.
     pub(crate) merging: Mutex<()>,
     /// Time writers had been held back at the table's last flush, in microseconds.
     pub(crate) paused_before: AtomicU64,

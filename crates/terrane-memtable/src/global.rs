@@ -1,6 +1,6 @@
 //! The global index: frozen memtables merged into one sorted index, by pointer.
 //!
-//! Invariants: a generation that was sealed takes in nothing more; and it says of no memtable that it has taken it in
+//! Invariants: a generation that is closed to merges takes in nothing more; and it says of no memtable that it has taken it in
 //! before every version that readers may need is in it.
 #![expect(unsafe_code, reason = "hands on pointers to records that another memtable holds")]
 
@@ -23,8 +23,9 @@ const PROGRESS_BYTES: u64 = 64 << 10;
 pub struct GlobalIndex {
     index: Arc<Memtable>,
     first_seq: AtomicU64,
-    /// Stored with Release by [`GlobalIndex::seal`], loaded with Acquire by [`GlobalIndex::is_sealed`]; never unset.
-    sealed: AtomicBool,
+    /// Stored with Release by [`GlobalIndex::close_to_merges`], loaded with Acquire by [`GlobalIndex::is_closed`]; never
+    /// unset.
+    is_closed: AtomicBool,
     /// The first numbers of the memtables that are in it as a whole.
     taken_in: Mutex<Vec<SeqNo>>,
 }
@@ -38,21 +39,21 @@ impl GlobalIndex {
         GlobalIndex {
             index: frozen,
             first_seq: AtomicU64::new(first_seq.0),
-            sealed: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             taken_in: Mutex::new(vec![first_seq]),
         }
     }
 
-    /// Has it take in nothing more, for good: somebody reads it from one end to the other, and would pass by what comes in
-    /// behind him. The caller sees to it that no merge into it is under way.
-    pub fn seal(&self) {
-        self.sealed.store(true, Ordering::Release);
+    /// Refuses merges into this generation from now on: a flush reads it from one end to the other, and its cursor would miss
+    /// an entry that a merge inserted behind it. The caller makes sure that no merge into this generation is running.
+    pub fn close_to_merges(&self) {
+        self.is_closed.store(true, Ordering::Release);
     }
 
-    /// Whether it takes in nothing more.
+    /// Whether it refuses merges.
     #[must_use]
-    pub fn is_sealed(&self) -> bool {
-        self.sealed.load(Ordering::Acquire)
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// Whether the memtable that begins with this number is in it as a whole: it was the first, or a merge of it came to
@@ -63,7 +64,7 @@ impl GlobalIndex {
     }
 
     /// Takes in a frozen memtable: pointers are inserted, no record is copied. Returns whether it came to its
-    /// end; a sealed generation refuses at once, and has taken nothing.
+    /// end; a closed generation refuses at once, and has taken nothing.
     ///
     /// Of each key the newest version is taken, every version that one of `snapshots` sees (ascending), and what lies
     /// right below an operand of a merge or a single delete that is taken: these mean nothing without it. The
@@ -82,7 +83,7 @@ impl GlobalIndex {
         progress: &mut dyn FnMut(u64) -> bool,
     ) -> bool {
         debug_assert!(snapshots.is_sorted());
-        if self.is_sealed() && !terrane_base::planted!(MergeIntoFlushedGeneration) {
+        if self.is_closed() && !terrane_base::planted!(MergeIntoFlushedGeneration) {
             return false;
         }
         let mut dropped = Dropped::default();

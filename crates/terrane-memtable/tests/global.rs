@@ -154,7 +154,7 @@ fn a_cancelled_merge_has_the_range_deletes() {
 }
 
 #[test]
-fn a_sealed_generation_refuses_and_a_cancelled_merge_is_no_merge() {
+fn a_closed_generation_refuses_and_a_cancelled_merge_is_no_merge() {
     let mut segments = Segments::new(512);
     let mut rows = |first: u64| -> Vec<Placed> {
         let row = |seq: u64| segments.append(seq, RecordKind::Put, &seq.to_be_bytes(), &vec![1; 40 << 10]);
@@ -168,8 +168,8 @@ fn a_sealed_generation_refuses_and_a_cancelled_merge_is_no_merge() {
     assert!(!global.has_taken_in(SeqNo(5)), "a part of it is not all of it");
     assert!(global.merge(&frozen, &[], &mut |_| true));
     assert!(global.has_taken_in(SeqNo(5)));
-    global.seal();
-    assert!(!global.merge(&memtable_of(&third), &[], &mut |_| true), "it is sealed");
-    assert!(global.is_sealed() && !global.has_taken_in(SeqNo(9)));
+    global.close_to_merges();
+    assert!(!global.merge(&memtable_of(&third), &[], &mut |_| true), "it is closed");
+    assert!(global.is_closed() && !global.has_taken_in(SeqNo(9)));
     assert_eq!(global.entry_count(), 8, "nothing of it is there");
 }

@@ -78,7 +78,7 @@ fn a_memtable_is_not_merged_into_a_generation_that_was_flushed() {
 
 /// The same with a flush that is still under way, and a generation with all the room.
 #[test]
-fn a_sealed_generation_takes_in_nothing() {
+fn a_closed_generation_takes_in_nothing() {
     let (engine, table) = open();
     put(&engine, "a", 10);
     freeze(&engine, &table);
@@ -88,7 +88,7 @@ fn a_sealed_generation_takes_in_nothing() {
     freeze(&engine, &table);
     engine.settle(&table, &control(&engine)).expect("settles");
     assert_eq!(table.pinned().generations.len(), 1, "it has room, and nobody reads it");
-    generation.seal();
+    generation.close_to_merges();
     put(&engine, "c", 30);
     freeze(&engine, &table);
     engine.settle(&table, &control(&engine)).expect("settles");
@@ -151,7 +151,7 @@ fn a_flush_hands_on_all_of_its_generation() {
 
 /// What a flush that fails has begun with stays as it is; what comes meanwhile goes into another generation.
 #[test]
-fn a_generation_whose_flush_failed_stays_sealed_and_is_flushed_first() {
+fn a_generation_whose_flush_failed_stays_closed_and_is_flushed_first() {
     let disk = FaultyDisk::new(Arc::new(MemDisk::new()));
     let (engine, table) = open_on(Arc::new(disk.clone()));
     put(&engine, "a", 10);
@@ -160,7 +160,7 @@ fn a_generation_whose_flush_failed_stays_sealed_and_is_flushed_first() {
     disk.fail(Fault::new(Call::Write, Failure::Broken).on("/data/").lasting());
     engine.flush_generation(&table, &control(&engine)).expect_err("the device is broken");
     let failed = table.pinned().generations[0].clone();
-    assert!(failed.is_sealed());
+    assert!(failed.is_closed());
     put(&engine, "b", 20);
     freeze(&engine, &table);
     engine.settle(&table, &control(&engine)).expect("settles");
