@@ -89,7 +89,7 @@ pub fn test_steps(tree: &Tree) -> Vec<Step> {
         }
     }
     if tree.get(SCHEDULES).is_some() {
-        let arguments = "test -p terrane-sim --features schedule --lib --test schedules";
+        let arguments = "test -p terrane-sim --features schedule --lib --bin schedules --test schedules";
         steps.push(Step::new("schedules of the whole engine, a sample", 20, arguments));
     }
     steps.push(Step::new("planted bugs, a sample", 20, "xtask planted --sample"));

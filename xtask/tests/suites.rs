@@ -22,7 +22,7 @@ fn the_test_suite_finds_explorations_and_benches() {
         [
             "test --workspace",
             "test -p low --features shuttle --test shuttle",
-            "test -p terrane-sim --features schedule --lib --test schedules",
+            "test -p terrane-sim --features schedule --lib --bin schedules --test schedules",
             "xtask planted --sample",
             "test -p low --bench ring -- --test",
         ]
