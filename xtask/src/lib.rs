@@ -1,7 +1,8 @@
 //! The house rules and the test suites. Not part of the product: knows the tree, never the engine.
 //!
 //! * [`tree`]: the text files of the repository as one value, so that rules are pure and tests make trees up.
-//! * [`source`]: Rust text with comments and literals blanked out. [`tidy`]: the rules. [`suites`]: the tests.
+//! * [`source`]: Rust text with comments and literals blanked out. [`imports`]: what its `use` items bring in. [`tidy`]: the
+//!   rules. [`suites`]: the tests.
 //! * [`licences`]: of everything in `Cargo.lock`. [`tools`]: what needs more than a stable toolchain.
 //! * [`planted`]: the mutation suite. [`schedules`]: the whole engine under chosen schedules. [`stress`]: tests in loops beside
 //!   each other, delayed at random. [`programs`]: what they build and run.
@@ -11,6 +12,7 @@
 
 pub mod abi;
 pub mod golden;
+pub mod imports;
 pub mod install;
 pub mod licences;
 pub mod manifest;

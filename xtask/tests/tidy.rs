@@ -171,6 +171,72 @@ fn banned_words_are_refused_in_product_code_only() {
 }
 
 #[test]
+fn locks_of_std_are_refused_however_they_are_imported() {
+    for line in [
+        "use std::sync::Mutex;",
+        "use std::sync::{Arc, Mutex};",
+        "use std::{io, sync::{Arc, RwLock as Lock}};",
+        "use std::sync::{self, Arc};",
+        "use std::sync;",
+        "use std::sync::*;",
+        "use std::sync::mpsc::{Sender, channel};",
+        "use std::sync::{Arc, mpsc};",
+        "fn f() { use std::sync::{Condvar, Weak}; }",
+        "fn f(lock: &std::sync::Mutex<u8>) {}",
+    ] {
+        refused(
+            &with("crates/low/src/f.rs", &format!("{line}\n")),
+            &["f.rs:1", "(lock)", "terrane_base::sync"],
+        );
+        assert!(messages(&with("crates/low/tests/f.rs", &format!("{line}\n"))).is_empty(), "{line}");
+        let in_test = format!("#[cfg(test)]\nmod tests {{\n    {line}\n}}\n");
+        assert!(messages(&with("crates/low/src/f.rs", &in_test)).is_empty(), "{line}");
+    }
+    for fine in [
+        "use std::sync::Arc;",
+        "use std::sync::{Arc, OnceLock, Weak};",
+        "use std::{io, sync::atomic::{AtomicU64, Ordering}};",
+        "use terrane_base::sync::{Condvar, Mutex, MutexGuard};",
+    ] {
+        assert!(messages(&with("crates/low/src/f.rs", &format!("{fine}\n"))).is_empty(), "{fine}");
+    }
+    refused(&with("crates/low/src/f.rs", "use std::{io, fs};\n"), &["`std::fs`", "terrane_device::Disk"]);
+}
+
+#[test]
+fn no_static_holds_what_the_explorer_has() {
+    for text in [
+        "use terrane_base::sync::Mutex;\nstatic A: Mutex<u8> = Mutex::new(0);",
+        "use terrane_base::sync::atomic::{AtomicU64, Ordering};\npub(crate) static A: [AtomicU64; 4] = [];",
+        "use terrane_base::{Result, sync::{Arc, atomic}};\nfn f() { static A: atomic::AtomicBool = x; }",
+        "use terrane_base::sync::atomic::*;\nstatic A: AtomicU64 = x;",
+        "use terrane_base::sync::RwLock as Lock;\nthread_local! { static A: Cell<Lock<u8>> = x; }",
+        "mod a { use std::sync::atomic::AtomicU64; }\nstatic A: terrane_base::sync::atomic::AtomicU64 = x;",
+        "use crate::sync::Condvar;\nstatic A: OnceLock<Condvar> = x;",
+        "use shuttle::sync::atomic::AtomicU64;\nfn f() { use std::sync::Arc; static A: AtomicU64 = x; }",
+    ] {
+        for path in ["crates/low/src/f.rs", "crates/low/tests/shuttle.rs", "crates/low/tests/shuttle/ring.rs"]
+        {
+            refused(
+                &with(path, &format!("{text}\n")),
+                &[&format!("{path}:2"), "outlives", "std::sync::atomic"],
+            );
+        }
+        assert!(messages(&with("crates/low/tests/f.rs", &format!("{text}\n"))).is_empty(), "{text}");
+    }
+    for fine in [
+        "use std::sync::atomic::AtomicU64;\nstatic A: AtomicU64 = x;",
+        "use terrane_base::sync::Mutex;\nfn f(a: &'static Mutex<u8>) { static A: OnceLock<u8> = x; }",
+        "use terrane_base::sync::atomic::AtomicU64;\nfn f() { use std::sync::atomic::AtomicU64; static A: AtomicU64 = x; }",
+        "fn f() { use terrane_base::sync::atomic::*; }\nuse std::sync::atomic::*;\nstatic A: AtomicU64 = x;",
+        "use terrane_base::sync::atomic::Ordering;\nstatic A: std::sync::atomic::AtomicU64 = x;",
+        "use terrane_base::sync::Arc;\nstatic A: OnceLock<Arc<u8>> = x;",
+    ] {
+        assert!(messages(&with("crates/low/src/f.rs", &format!("{fine}\n"))).is_empty(), "{fine}");
+    }
+}
+
+#[test]
 fn a_door_lets_one_word_through_and_must_be_used() {
     let mut tree = with("crates/low/src/f.rs", "use std::fs;\n");
     tree.insert("xtask/doors.txt", "file crates/low/src/f.rs # the door\n");

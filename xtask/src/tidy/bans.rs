@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, is_product, list_entries};
+use crate::imports::{Import, imports};
 use crate::source::Source;
 use crate::tree::{Tree, line_of};
 
@@ -38,7 +39,16 @@ const BANS: &[Ban] = &[
     },
     Ban {
         rule: "lock",
-        words: &["parking_lot::"],
+        words: &[
+            "parking_lot::",
+            "std::sync::Mutex",
+            "std::sync::RwLock",
+            "std::sync::Condvar",
+            "std::sync::Barrier",
+            "std::sync::mpsc",
+            "std::sync::*",
+            "use std::sync;",
+        ],
         remedy: "use terrane_base::sync, or no explored schedule stops there",
     },
     Ban { rule: "unwrap", words: &[".unwrap()"], remedy: "return an Error, or `expect` the invariant" },
@@ -68,10 +78,14 @@ fn check_words(tree: &Tree, findings: &mut Vec<Finding>) {
     let mut used = BTreeSet::new();
     for (path, text) in tree.rust_files().filter(|(path, _)| is_product(path)) {
         let source = Source::new(text).without_tests();
+        let grouped: Vec<Import> = imports(&source)
+            .into_iter()
+            .filter(|import| source.code[import.item.clone()].contains('{'))
+            .collect();
         for ban in BANS {
             let door = doors.iter().find(|(_, rule, door)| *rule == ban.rule && path.starts_with(door));
             for (word, at) in
-                ban.words.iter().flat_map(|word| source.find_word(word).map(move |at| (word, at)))
+                ban.words.iter().flat_map(|word| places(&source, &grouped, word).map(move |at| (word, at)))
             {
                 match door {
                     Some((line, ..)) => drop(used.insert(*line)),
@@ -86,6 +100,20 @@ fn check_words(tree: &Tree, findings: &mut Vec<Finding>) {
     for (line, rule, path) in doors.iter().filter(|(line, ..)| !used.contains(line)) {
         findings.push(Finding::new(DOORS, *line, format!("door `{rule} {path}` is not used: remove it")));
     }
+}
+
+/// Where a word stands: as it is, or spread over the braces of an import.
+fn places<'s>(
+    source: &'s Source<'_>,
+    grouped: &'s [Import],
+    word: &'s str,
+) -> impl Iterator<Item = usize> + 's {
+    let is_meant = move |import: &&Import| {
+        let stands = source.code[import.item.clone()].contains(word);
+        !stands && Source::new(&format!("use {};", import.path)).find_word(word).next().is_some()
+    };
+    let spread = grouped.iter().filter(is_meant).map(|import| import.item.start);
+    source.find_word(word).chain(spread)
 }
 
 fn check_unsafe(tree: &Tree, findings: &mut Vec<Finding>) {

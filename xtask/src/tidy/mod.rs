@@ -3,6 +3,7 @@
 //!
 //! * [`layers`]: edges go down, the crate map is true. [`length`]: files and functions, with a ratchet.
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
+//! * [`statics`]: locks and atomic variables that outlive an execution of the explorer.
 //! * [`pages`]: documents that must say what the code says. [`inventory`]: the page of unsafe code.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
@@ -12,6 +13,7 @@ pub mod layers;
 pub mod length;
 pub mod metrics;
 pub mod pages;
+pub mod statics;
 pub mod text;
 
 use std::fmt;
@@ -49,10 +51,11 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 9] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 10] = [
         layers::check,
         length::check,
         bans::check,
+        statics::check,
         text::check,
         pages::check,
         inventory::check,

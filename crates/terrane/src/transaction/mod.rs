@@ -9,8 +9,8 @@ mod write;
 
 use std::fmt;
 use std::ops::RangeBounds;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use terrane_base::sync::{Mutex, MutexGuard};
 use terrane_base::{Error, Result, SeqNo};
 use terrane_engine::{Bounds, LockMode, Origin, ReaderKind, ScanId, Transaction as Core, TransactionOptions};
 
@@ -64,8 +64,8 @@ impl Transaction {
     }
 
     fn core(&self) -> MutexGuard<'_, Core> {
-        // A panic between two steps leaves nothing half done.
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+        // A panic between two steps leaves nothing half done, so the next call may go on with it.
+        self.core.lock()
     }
 
     /// Its number, as errors of other transactions name it; unique while the database is open.
@@ -238,7 +238,7 @@ impl Transaction {
     /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: run it again. As [`Db::write`] besides.
     pub fn commit(self, sync: Sync) -> Result<SeqNo> {
         let Transaction { batch, core, .. } = self;
-        let core = core.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let core = core.into_inner();
         batch.batch.check(core.engine())?;
         core.commit(&batch.batch.records, sync.is_yes())
     }
@@ -252,7 +252,7 @@ impl Transaction {
     /// 64 MiB of changes and locks.
     pub fn prepare(self, name: &str) -> Result<()> {
         let Transaction { batch, core, .. } = self;
-        let mut core = core.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut core = core.into_inner();
         batch.batch.check(core.engine())?;
         core.prepare(name, &batch.batch.records)
     }
