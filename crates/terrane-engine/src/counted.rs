@@ -1,6 +1,6 @@
-//! Whether a flush was handed all of its generation. The flush closed the generation to merges, so that the generation has as
-//! many entries when the flush ends as when it began; and each must have been taken from the cursor by some step, or by the run
-//! that replaced the steps.
+//! Checks that a flush has read its whole generation. The flush closed the generation to merges, so the generation has as many
+//! entries when the flush ends as when it began. The steps of the flush together, or the dump that replaced the steps, must have
+//! taken each of them from the cursor.
 
 use terrane_base::{Cursor, Entry, Result, SeqNo};
 use terrane_memtable::{GlobalIndex, MemtableCursor};
@@ -8,11 +8,11 @@ use terrane_memtable::{GlobalIndex, MemtableCursor};
 use crate::stopped::Left;
 use crate::table::Table;
 
-/// A cursor over a generation that counts the entries that were taken: a merge moves on behind each.
+/// A cursor over a generation that counts the entries that the flush took: the flush calls `next` behind each.
 pub(crate) struct Counted {
     inner: MemtableCursor,
     taken: u64,
-    /// The entries that there are; range deletes are handed over besides.
+    /// The entries of the generation without its range deletes, which the flush gets apart from the cursor.
     all: u64,
 }
 
@@ -23,7 +23,7 @@ impl Counted {
         Counted { inner: generation.cursor(), taken: 0, all: generation.entry_count() - ranges }
     }
 
-    /// Checks that every entry was taken, once.
+    /// Checks that the flush took every entry once.
     ///
     /// # Errors
     /// `Poisoned`: background work on the table has stopped.
@@ -33,7 +33,7 @@ impl Counted {
         }
         let (first, last) = (generation.first_seq(), generation.last_seq());
         let what = format!(
-            "the flush of commits {first} to {last} ended with {} entries of {}, of which the others would leave memory",
+            "the flush of commits {first} to {last} took {} entries of {}, and the others would leave memory",
             self.taken, self.all
         );
         Err(table.stop(what, Left::Nothing))

@@ -1,15 +1,17 @@
-//! What a table owes to the levels: every memtable that it ever wrote to and whose records are not yet in the levels by an
-//! edit that is durable. Whoever has the right to change the table's picture has the ledger, and no picture is installed
-//! before the ledger agrees ([`Ledger::turn`]).
+//! What a table owes to the levels: every memtable that the table ever wrote to, until a durable manifest edit says that its
+//! records are in the levels. The lock of the table's picture guards the ledger, and no picture is installed before the ledger
+//! agrees ([`Ledger::turn`]).
 //!
-//! The rule: memory leaves what reads look at only in the step that puts its records into what replaces it.
-//! 1. A memtable stays, active or frozen, until a generation of the same picture says that it has taken it in as a whole, and
-//!    until every number that it may hold is visible: no writer is on his way to it. One without records may just go.
-//! 2. What a generation has taken in stays with one, until the edit that says so is appended.
+//! The rule: a memtable leaves the picture only in the step that puts its records into what replaces it.
+//! 1. A memtable stays in the picture, active or frozen, until a generation of the same picture says that it has taken in the
+//!    whole memtable, and until every number that the memtable may hold is visible: no writer still indexes a record in it. A
+//!    memtable without records may leave without a generation.
+//! 2. The records that a generation has taken in stay in a generation of the picture, until the manifest edit is appended that
+//!    says that they are in the levels.
 //! 3. A table that was dropped owes nothing.
 //!
-//! It is independent of the pictures: it learns of memtables when they become active, and knows the oldest segment of each. So
-//! it is asked once more before segments are trimmed. Nothing of it is on the way of a read or a write.
+//! The ledger does not rest on the pictures: it learns of a memtable when the memtable becomes active, and knows its oldest
+//! segment. So a trim asks the ledger once more before it removes segments. No read and no write uses the ledger.
 
 use std::sync::Arc;
 
@@ -18,18 +20,18 @@ use terrane_memtable::{GlobalIndex, Memtable};
 
 use crate::picture::Picture;
 
-/// What may leave memory in a step, and what that rests on.
+/// What may leave memory in a step, and why it may.
 pub(crate) enum Leaves<'g> {
     /// Nothing.
     Nothing,
-    /// Frozen memtables of which no number is above the one that is visible, into a generation.
+    /// Frozen memtables that a generation has taken in and that hold no number above the visible one.
     Settled {
         /// The visible number.
         visible: SeqNo,
     },
-    /// What this generation has taken in: the edit that says that it is in the levels is appended.
+    /// What this generation has taken in: the manifest edit that says that its records are in the levels is appended.
     Flushed(&'g GlobalIndex),
-    /// Everything: the edit that drops the table is appended.
+    /// Everything: the manifest edit that drops the table is appended.
     Dropped,
 }
 
@@ -39,15 +41,15 @@ pub(crate) struct Ledger {
 }
 
 struct Owed {
-    /// The first number of the memtable; the last one is that in front of the next memtable.
+    /// The first number of the memtable; its last number is the one before the first number of the next memtable.
     first_seq: SeqNo,
     held: Held,
 }
 
 enum Held {
-    /// As an active or frozen memtable.
+    /// The picture has the memtable itself, active or frozen.
     Memtable(Arc<Memtable>),
-    /// By a generation that has taken it in; the oldest segment that it points into.
+    /// A generation of the picture has taken it in; the oldest segment that the memtable pointed into.
     Generation(Option<SegmentId>),
 }
 
@@ -69,12 +71,13 @@ impl std::fmt::Display for Numbers {
 }
 
 impl Ledger {
-    /// The ledger of a table whose memory is this memtable.
+    /// The ledger of a table that has this memtable and nothing else in memory.
     pub(crate) fn new(active: &Arc<Memtable>) -> Ledger {
         Ledger { owed: vec![Owed::new(active)] }
     }
 
-    /// Agrees to `next` as the picture of the table, or says what would be lost and stays as it is.
+    /// Accepts `next` as the picture of the table and notes what left memory; or refuses it, names the commits that would be
+    /// lost, and notes nothing.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -95,7 +98,7 @@ impl Ledger {
                     self.owed[at].held = Held::Generation(oldest);
                     at += 1;
                 }
-                // The numbers of what is behind it begin where they did.
+                // The first numbers of the later memtables stay as they are.
                 Ok(Fate::Gone) | Err(_) => drop(self.owed.remove(at)),
             }
         }
@@ -105,7 +108,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Checks that with `generation` everything numbered up to `flushed` is in the levels: nothing else begins there.
+    /// Checks that a flush of `generation` brings all commits up to `flushed` into the levels: no other memtable begins at or
+    /// below `flushed`.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -115,12 +119,15 @@ impl Ledger {
             None => Ok(()),
             Some(at) => {
                 let numbers = self.numbers(at);
-                Err(violated(format!("{numbers} are in memory and would be told as flushed up to {flushed}")))
+                let why = format!(
+                    "{numbers} are in memory, and a manifest edit would say that commits up to {flushed} are in the levels"
+                );
+                Err(violated(why))
             }
         }
     }
 
-    /// Checks that nothing that is owed lies in a segment up to `upto`.
+    /// Checks that no owed memtable has records in a segment up to `upto`.
     ///
     /// # Errors
     /// `Poisoned`.
@@ -166,7 +173,10 @@ impl Owed {
         }
     }
 
-    /// What becomes of it with the picture `next`; why that must not be, if it must not.
+    /// What becomes of the memtable when `next` is installed.
+    ///
+    /// # Errors
+    /// Says why `next` would lose it.
     fn fate(
         &self,
         numbers: Numbers,
@@ -182,7 +192,7 @@ impl Owed {
             Held::Generation(_) => {
                 return match leaves {
                     Leaves::Flushed(generation) if generation.has_taken_in(self.first_seq) => Ok(Fate::Gone),
-                    _ => Err("though no edit says that they are in the levels"),
+                    _ => Err("although no manifest edit says that they are in the levels"),
                 };
             }
             Held::Memtable(memtable) => memtable,
@@ -191,20 +201,20 @@ impl Owed {
             return Ok(Fate::Stays);
         }
         let Leaves::Settled { visible } = leaves else {
-            return Err("in a step that brings no memtable away");
+            return Err("in a step that may not remove a memtable");
         };
         if numbers.last.is_none_or(|last| last > *visible) {
-            return Err("though writers may be on their way");
+            return Err("although a writer may still index records with these numbers");
         }
         match is_taken_in() {
             true => Ok(Fate::TakenIn(memtable.oldest_segment())),
             false if memtable.is_empty() => Ok(Fate::Gone),
-            false => Err("though no generation that reads look at has taken them in"),
+            false => Err("although no generation of the new picture has taken them in"),
         }
     }
 }
 
-/// The error of a step that would lose records; the ledger stays as it is. Who asked stops the table (`stopped.rs`), whose
+/// The error of a step that would lose records; the ledger stays as it is. The caller stops the table (`stopped.rs`), whose
 /// error says what is left of the step and what helps.
 fn violated(what: String) -> Error {
     Error::new(Kind::Poisoned, what)

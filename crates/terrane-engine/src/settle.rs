@@ -1,11 +1,12 @@
-//! Memtables into generations of the global index: the oldest frozen one becomes a generation, or is merged into the newest
-//! by pointer.
+//! Settle moves memtables into generations of the global index: the oldest frozen memtable becomes a generation of its own, or
+//! settle merges it into the newest generation by pointer.
 //!
-//! 1. Every number that the memtable may hold is visible: no writer is on his way to it.
-//! 2. Under `Table::merging`, so that no flush closes a generation meanwhile, a generation is chosen. One that is closed to
-//!    merges is not: a flush that has begun would miss what is merged behind its cursor, and a flush that has ended has taken
-//!    the generation out of the picture.
-//! 3. The memtable leaves the picture when the merge has come to its end, if both are in the picture as it is then.
+//! 1. Settle waits until every number that the memtable may hold is visible: then no writer still indexes a record in it.
+//! 2. Settle takes `Table::merging`, so that no flush closes a generation meanwhile, and chooses a generation. It chooses none
+//!    that is closed to merges: a flush that has begun would miss what is merged behind its cursor, and a flush that has ended
+//!    has taken the generation out of the picture.
+//! 3. At the end of the merge settle takes the memtable out of the picture, if the current picture has both the memtable and
+//!    the generation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use crate::stats::add;
 use crate::stopped::Left;
 use crate::table::Table;
 
-/// Turns of spinning for a writer that is about to be done, before sleeping between looks.
+/// Turns of spinning for a writer that needs a few more instructions, before settle sleeps between looks.
 const SPINS_MAX: u32 = 10_000;
 /// Pause between those looks.
 const SETTLE_NAP: Duration = Duration::from_millis(1);
@@ -47,8 +48,8 @@ impl Engine {
         }
     }
 
-    /// Promotes or merges the oldest frozen memtable of `picture`, if it has all its records. Requires: `Table::merging` is
-    /// held. The picture may be older than what a flush that ends has made of it.
+    /// Promotes or merges the oldest frozen memtable of `picture`, if all its records are indexed. Requires: `Table::merging` is
+    /// held. `picture` may be out of date: a flush may end and install another one meanwhile.
     fn settle_oldest(&self, table: &Table, picture: &Picture, control: &JobControl) -> Result<()> {
         let Some(oldest) = picture.frozen.last() else { return Ok(()) };
         if self.journal.visible().0 + 1 < successor(picture).0 {
@@ -61,8 +62,8 @@ impl Engine {
         }
     }
 
-    /// Waits for writers that were numbered before the oldest frozen memtable was switched; they are a few
-    /// instructions from done.
+    /// Waits for writers that got their numbers before the freeze of the oldest frozen memtable; they need a few more
+    /// instructions.
     ///
     /// # Errors
     /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
@@ -113,15 +114,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes a memtable that was merged out of the picture, if it is the oldest frozen one there and the generation that has
-    /// it is there, too.
+    /// Takes a merged memtable out of the picture, if it is the oldest frozen one of the current picture and the current picture
+    /// has the generation that took it in.
     fn leave_merged(
         &self,
         table: &Table,
         merged: &Arc<Memtable>,
         generation: &Arc<GlobalIndex>,
     ) -> Result<()> {
-        // Taken before the picture, it may only be too low.
+        // Read before the lock of the picture is taken: a number that is out of date is too low, never too high.
         let visible = self.journal.visible();
         let mut edit = table.edit();
         let mut next = edit.picture();
@@ -132,7 +133,7 @@ impl Engine {
                 return Ok(());
             }
             let what = format!(
-                "commits from {} on were merged into a generation that reads do not look at",
+                "commits from {} on were merged into a generation that is not in the picture",
                 merged.first_seq()
             );
             return Err(table.stop(what, Left::Nothing));

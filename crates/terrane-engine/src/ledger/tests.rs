@@ -41,9 +41,9 @@ fn a_memtable_does_not_leave_without_a_generation_that_has_it() {
     let settled = Leaves::Settled { visible: engine.visible() };
     let pop = |next: &mut Picture| drop(next.frozen.pop());
     refuses(&table, &settled, "no generation", pop);
-    refuses(&table, &Leaves::Nothing, "brings no memtable away", pop);
+    refuses(&table, &Leaves::Nothing, "may not remove a memtable", pop);
     let generation = table.pinned().generations[0].clone();
-    refuses(&table, &Leaves::Flushed(&generation), "brings no memtable away", pop);
+    refuses(&table, &Leaves::Flushed(&generation), "may not remove a memtable", pop);
     // Into a generation that is not in the picture.
     let stale = |next: &mut Picture| {
         let popped = next.frozen.pop().expect("there are two");
@@ -68,10 +68,12 @@ fn a_memtable_does_not_leave_before_its_numbers_are_visible() {
     };
     let first = table.pinned().frozen[1].first_seq();
     let early = Leaves::Settled { visible: SeqNo(first.0 - 1) };
-    refuses(&table, &early, "on their way", promote);
+    refuses(&table, &early, "may still index records", promote);
     let settled = Leaves::Settled { visible: engine.visible() };
-    refuses(&table, &settled, "on their way", |next| next.active = Memtable::new(SeqNo(100)));
-    refuses(&table, &Leaves::Nothing, "no memtable away", |next| next.active = Memtable::new(SeqNo(100)));
+    refuses(&table, &settled, "may still index records", |next| next.active = Memtable::new(SeqNo(100)));
+    refuses(&table, &Leaves::Nothing, "may not remove a memtable", |next| {
+        next.active = Memtable::new(SeqNo(100))
+    });
     engine.close().expect("closes");
 }
 
@@ -79,15 +81,15 @@ fn a_memtable_does_not_leave_before_its_numbers_are_visible() {
 fn a_generation_does_not_leave_before_its_edit() {
     let (engine, table) = filled();
     let forget = |next: &mut Picture| next.generations.clear();
-    refuses(&table, &Leaves::Nothing, "no edit says", forget);
-    refuses(&table, &Leaves::Settled { visible: engine.visible() }, "no edit says", forget);
+    refuses(&table, &Leaves::Nothing, "no manifest edit says", forget);
+    refuses(&table, &Leaves::Settled { visible: engine.visible() }, "no manifest edit says", forget);
     let other = GlobalIndex::from_frozen(table.pinned().frozen[0].clone());
-    refuses(&table, &Leaves::Flushed(&other), "no edit says", forget);
+    refuses(&table, &Leaves::Flushed(&other), "no manifest edit says", forget);
     engine.close().expect("closes");
 }
 
 #[test]
-fn what_is_told_as_flushed_lies_below_all_that_stays() {
+fn the_flushed_number_lies_below_all_that_stays() {
     let (engine, table) = filled();
     let picture = table.pinned();
     let (generation, frozen) = (&picture.generations[0], picture.frozen[1].first_seq());

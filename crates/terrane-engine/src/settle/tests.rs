@@ -239,9 +239,9 @@ fn a_flush_of_nothing_does_not_wait_for_the_first_write() {
     engine.close().expect("closes");
 }
 
-/// The first memtable behind an opening begins with 0, as the wish of nobody does.
+/// The first memtable behind an opening begins with 0, and `run_wanted` is 0 when no caller asked for a run.
 #[test]
-fn nobodys_wish_is_no_run() {
+fn no_run_is_made_that_no_caller_asked_for() {
     let (engine, table) = open();
     put(&engine, "a", 10);
     freeze(&engine, &table);
