@@ -1,11 +1,12 @@
 //! The mutation suite: each bug of `crates/terrane-base/src/planted.rs` is switched on, and its test must fail.
 //!
-//! 1. build the tests once with `--cfg terrane_planted`, in a target directory of their own
+//! 1. build the test programs that the bugs name, once, with the feature `planted` of `terrane-base`
 //! 2. run each test without a bug: it must pass 3. run it with each bug: it must fail, and by itself: a test that is
 //!    ended at its limit has caught nothing, unless the bug is about blocking.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -166,18 +167,27 @@ pub fn run(root: &Path, choice: Choice<'_>, write: bool) -> Result<(), String> {
     if missed.is_empty() { Ok(()) } else { Err(format!("missed: {}", missed.join(", "))) }
 }
 
+/// The programs of the tests that the bugs name, and no others: linking is most of the work.
 fn build(root: &Path, bugs: &[Planted]) -> Result<Programs, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let mut command = programs::build_command(root);
-    command.arg("--tests");
-    let mut packages: Vec<&str> = bugs.iter().filter_map(|bug| bug.test.split(' ').next()).collect();
-    packages.sort_unstable();
-    packages.dedup();
-    for package in packages {
-        command.args(["-p", package]);
-    }
-    command.env("RUSTFLAGS", "--cfg terrane_planted").env("CARGO_TARGET_DIR", target.join("planted"));
+    command.args(build_arguments(bugs));
     programs::build(&mut command)
+}
+
+/// What `cargo test` builds for these bugs.
+#[must_use]
+pub fn build_arguments(bugs: &[Planted]) -> Vec<String> {
+    let (mut packages, mut targets) = (BTreeSet::new(), BTreeSet::new());
+    for bug in bugs {
+        let mut words = bug.test.split(' ');
+        let (package, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        packages.insert(format!("-p {package}"));
+        // The program of a library's own tests has the name of the library.
+        let is_library = target == package.replace('-', "_");
+        targets.insert(if is_library { "--lib".to_owned() } else { format!("--test {target}") });
+    }
+    let arguments = packages.into_iter().chain(targets).collect::<Vec<_>>().join(" ");
+    format!("{arguments} --features terrane-base/planted").split(' ').map(str::to_owned).collect()
 }
 
 fn run_test(

@@ -78,24 +78,38 @@ fn docs_step() -> Step {
 }
 
 /// The steps of [`test()`] for a tree: a crate takes part in schedule exploration by having `tests/shuttle.rs`,
-/// a benchmark by lying in `benches/`.
+/// a benchmark by lying in `benches/`. One command for all of a kind: what they share is built once, and cargo builds beside
+/// each other what does not wait for each other.
 #[must_use]
 pub fn test_steps(tree: &Tree) -> Vec<Step> {
     let mut steps = vec![Step::new("tests", 45, "test --workspace")];
-    for (path, _) in tree.rust_files() {
-        if let ["crates", package, "tests", "shuttle.rs"] = path.split('/').collect::<Vec<_>>().as_slice() {
-            let arguments = format!("test -p {package} --features shuttle --test shuttle");
-            steps.push(Step::new("schedule exploration", 20, &arguments));
-        }
+    let paths = || tree.rust_files().map(|(path, _)| path.split('/').collect::<Vec<_>>());
+    let explored: Vec<String> = paths()
+        .filter_map(|path| match path.as_slice() {
+            ["crates", package, "tests", "shuttle.rs"] => Some(format!("-p {package}")),
+            _ => None,
+        })
+        .collect();
+    if !explored.is_empty() {
+        let arguments = format!("test {} --features shuttle --test shuttle", explored.join(" "));
+        steps.push(Step::new("schedule exploration", 20, &arguments));
     }
     if tree.get(SCHEDULES).is_some() {
-        let arguments = "test -p terrane-sim --features schedule --lib --bin schedules --test schedules";
+        let arguments =
+            "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules";
         steps.push(Step::new("schedules of the whole engine, a sample", 20, arguments));
     }
     steps.push(Step::new("planted bugs, a sample", 20, "xtask planted --sample"));
-    let benches: Vec<String> = tree.rust_files().filter_map(|(path, _)| bench_arguments(path)).collect();
-    for bench in benches {
-        steps.push(Step::new("benchmark, once", 10, &format!("test {bench} -- --test")));
+    let benches: BTreeSet<String> = paths()
+        .filter_map(|path| match path.as_slice() {
+            ["crates", _, "benches", file] => Some(format!("--bench {}", file.strip_suffix(".rs")?)),
+            _ => None,
+        })
+        .collect();
+    if !benches.is_empty() {
+        // Of the whole workspace, so that what the first step has built serves.
+        let benches = benches.into_iter().collect::<Vec<_>>().join(" ");
+        steps.push(Step::new("benchmarks, once", 30, &format!("test --workspace {benches} -- --test")));
     }
     steps
 }
@@ -132,15 +146,6 @@ fn target_arguments(path: &str) -> Option<String> {
         ["crates", _, "tests", file] => Some(format!("--test {}", file.strip_suffix(".rs")?)),
         ["crates", _, "tests", target, ..] => Some(format!("--test {target}")),
         ["crates", _, "src", ..] => Some("--lib".to_owned()),
-        _ => None,
-    }
-}
-
-fn bench_arguments(path: &str) -> Option<String> {
-    match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["crates", package, "benches", file] => {
-            Some(format!("-p {package} --bench {}", file.strip_suffix(".rs")?))
-        }
         _ => None,
     }
 }

@@ -11,8 +11,11 @@ use xtask::tree::Tree;
 #[test]
 fn the_test_suite_finds_explorations_and_benches() {
     let tree = Tree::of([
+        ("crates/high/benches/ring.rs", ""),
+        ("crates/high/tests/shuttle.rs", ""),
         ("crates/low/tests/shuttle.rs", ""),
         ("crates/low/benches/ring.rs", ""),
+        ("crates/low/benches/tree.rs", ""),
         ("crates/terrane-sim/tests/schedules.rs", ""),
     ]);
     let commands: Vec<String> =
@@ -21,10 +24,10 @@ fn the_test_suite_finds_explorations_and_benches() {
         commands,
         [
             "test --workspace",
-            "test -p low --features shuttle --test shuttle",
-            "test -p terrane-sim --features schedule --lib --bin schedules --test schedules",
+            "test -p high -p low --features shuttle --test shuttle",
+            "test -p terrane-sim --features schedule,planted --lib --bin schedules --test schedules",
             "xtask planted --sample",
-            "test -p low --bench ring -- --test",
+            "test --workspace --bench ring --bench tree -- --test",
         ]
     );
 }
@@ -108,4 +111,18 @@ fn the_sample_of_the_mutation_suite_exists() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let missing = xtask::planted::missing_from_sample(&Tree::read(root).unwrap());
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn planted_bugs_build_the_programs_that_they_name() {
+    let bug = |test: &str| xtask::planted::Planted {
+        name: String::new(),
+        breaks: String::new(),
+        what: String::new(),
+        test: test.to_owned(),
+    };
+    let bugs =
+        [bug("low-ring faults a_sync"), bug("low-ring low_ring in_the_library"), bug("high faults a_cut")];
+    let arguments = xtask::planted::build_arguments(&bugs).join(" ");
+    assert_eq!(arguments, "-p high -p low-ring --lib --test faults --features terrane-base/planted");
 }

@@ -1,7 +1,7 @@
 //! Planted bugs: places where the engine can be made wrong on purpose, to see that a test notices.
 //!
 //! [`planted!`](macro@crate::planted) stands where a real bug would be. In every normal build it is the constant `false`, and
-//! nothing of it remains in the program. Only a build with `--cfg terrane_planted` reads the variable
+//! nothing of it remains in the program. Only a build with the feature `planted` reads the variable
 //! `TERRANE_PLANTED`, once, and switches on the bug of that name: one build serves the whole suite.
 //!
 //! `cargo xtask planted` runs, for each row of the list, the test that must fail; `docs/planted-bugs.md` shows the result.
@@ -191,7 +191,7 @@ bugs! {
 }
 
 /// Whether `bug` is the one that the environment names.
-#[cfg(terrane_planted)]
+#[cfg(feature = "planted")]
 #[must_use]
 pub fn is_planted(bug: Bug) -> bool {
     static CHOSEN: std::sync::OnceLock<Option<Bug>> = std::sync::OnceLock::new();
@@ -204,7 +204,7 @@ pub fn is_planted(bug: Bug) -> bool {
 }
 
 /// Whether `bug` is planted: never in this build.
-#[cfg(not(terrane_planted))]
+#[cfg(not(feature = "planted"))]
 #[inline(always)]
 #[must_use]
 pub const fn is_planted(_bug: Bug) -> bool {

@@ -1,11 +1,11 @@
 //! Nothing is planted in a normal build.
 
 use terrane_base::planted::ALL;
-#[cfg(not(terrane_planted))]
+#[cfg(not(feature = "planted"))]
 use terrane_base::planted::{Bug, is_planted};
 
 #[test]
-#[cfg(not(terrane_planted))]
+#[cfg(not(feature = "planted"))]
 fn a_normal_build_has_no_planted_bug() {
     // A constant: what stands behind it is not even compiled into the program.
     const PLANTED: bool = terrane_base::planted!(SkipJournalSync);

@@ -32,6 +32,26 @@ fn every_answer_is_right_under_chosen_schedules() {
     assert!(done.choices > 100 * done.schedules, "threads are chosen at most points: {}", done.choices);
 }
 
+/// A sample fails where a bug is planted: a flush and a merge that met let acknowledged rows vanish. About every second
+/// sample meets it; the first one does today.
+#[test]
+#[cfg(feature = "planted")]
+fn a_planted_bug_is_found() {
+    let finds = |start: u64| {
+        let mut sample = std::process::Command::new(std::env::current_exe().unwrap());
+        sample.args(["--exact", "every_answer_is_right_under_chosen_schedules"]);
+        sample.env("TERRANE_PLANTED", "MergeIntoFlushedGeneration");
+        sample.env("TERRANE_SCHEDULES_START", start.to_string());
+        let output = sample.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let is_failure = said.contains("again: cargo xtask schedules --replay");
+        assert_eq!(output.status.success(), !is_failure, "{said}");
+        is_failure
+    };
+    let is_found = (0..20).any(|sample| finds(100 + 20 * sample));
+    assert!(is_found, "no sample of 20 found the planted bug");
+}
+
 /// The schedules of a seed are the same in every run, or a failure could not be repeated.
 #[test]
 fn a_schedule_takes_the_same_way_again() {
