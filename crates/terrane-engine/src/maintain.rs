@@ -35,10 +35,27 @@ impl Engine {
     /// be tried again after failures is tried at once; `Poisoned` if background work on a table has stopped, once all others
     /// are flushed; `Cancelled` when the database closes.
     pub fn flush(&self) -> Result<()> {
+        self.flush_tables(&self.catalog.all())
+    }
+
+    /// As [`Engine::flush`], of these tables only.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`].
+    pub fn flush_tables(&self, tables: &[Arc<Table>]) -> Result<()> {
         self.refuse_if_read_only()?;
-        let tables = self.catalog.all();
-        let upto = self.request_flush(&tables);
-        self.wait_for_flush(&tables, upto)
+        let upto = self.request_flush(tables);
+        self.wait_for_flush(tables, upto)
+    }
+
+    /// Has the background flush everything committed so far in these tables, and does not wait for it.
+    ///
+    /// # Errors
+    /// `Invalid` for a database that was opened read-only.
+    pub fn begin_flush(&self, tables: &[Arc<Table>]) -> Result<()> {
+        self.refuse_if_read_only()?;
+        self.request_flush(tables);
+        Ok(())
     }
 
     /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is. Who waits for it is

@@ -237,6 +237,32 @@ impl Db {
         self.engine().flush()
     }
 
+    /// As [`Db::flush`], of these tables only; [`Table::flush`] is for one. The tables are flushed beside each other.
+    ///
+    /// # Errors
+    /// As [`Db::flush`]; `Invalid` for a table of another database, `NotFound` for one that was dropped: nothing is flushed then.
+    pub fn flush_tables(&self, tables: &[&Table]) -> Result<()> {
+        self.engine().flush_tables(&self.own_tables(tables)?)
+    }
+
+    /// Asks the background to flush these tables, and does not wait: what is in memory now comes into the levels soon, or when
+    /// [`Db::resume_background`] ends a pause.
+    ///
+    /// # Errors
+    /// `Invalid` for a table of another database, or if the database was opened read-only; `NotFound` for a table that was dropped.
+    pub fn begin_flush(&self, tables: &[&Table]) -> Result<()> {
+        self.engine().begin_flush(&self.own_tables(tables)?)
+    }
+
+    fn own_tables(&self, tables: &[&Table]) -> Result<Vec<Arc<terrane_engine::Table>>> {
+        let own = |table: &&Table| {
+            self.refuse_other(table)?;
+            table.refuse_if_dropped()?;
+            Ok(table.inner.clone())
+        };
+        tables.iter().map(own).collect()
+    }
+
     /// Merges a key range of `table` into the deepest level that has data, and waits for it.
     ///
     /// # Errors

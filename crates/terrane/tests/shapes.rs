@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use terrane::{Db, Kind, Options, Shape, TableShape};
+use terrane::{Db, Kind, Options, Shape, TableOptions, TableShape};
 
 const KEYS: u64 = 20_000;
 
@@ -12,7 +12,7 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn open(dir: &tempfile::TempDir) -> Db {
     let mut options = Options::default();
-    for (name, value) in [("memory_bytes", "64MiB"), ("compression_last", "none")] {
+    for (name, value) in [("memory_bytes", "64MiB"), ("compression_last", "none"), ("idle_flush", "false")] {
         options.set(name, value).unwrap();
     }
     Db::open_with(dir.path().join("db"), &options).unwrap()
@@ -166,4 +166,43 @@ fn a_shape_shows_every_part_with_its_entries_and_bytes() {
     ];
     assert!(table.memtable_bytes > 0 && table.runs[0].bytes > 0 && table.levels[0].extents > 0);
     assert_eq!(text.lines().take(expected.len()).map(str::to_owned).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_flush_of_some_tables_leaves_the_others_in_memory() {
+    let (dir, other_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (db, other) = (open(&dir), open(&other_dir));
+    let [one, two, dropped] =
+        ["one", "two", "dropped"].map(|name| db.create_table(name, &TableOptions::new()).unwrap());
+    let default = db.default_table();
+    [default, &one, &two].map(|table| table.put(b"key", b"value").unwrap());
+    let in_memory = || {
+        let shape = db.shape();
+        ["default", "one", "two"].map(|name| {
+            let table = shape.tables.iter().find(|table| table.name == name).unwrap();
+            table.memtable_entries + table.frozen_entries + table.generation_entries
+        })
+    };
+    assert_eq!(in_memory(), [1, 1, 1]);
+    one.flush().unwrap();
+    assert_eq!(in_memory(), [1, 0, 1]);
+
+    // What cannot be flushed keeps the others of the list from being flushed.
+    db.drop_table("dropped").unwrap();
+    assert_eq!(db.flush_tables(&[&two, &dropped]).unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(db.begin_flush(&[&two, other.default_table()]).unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(in_memory(), [1, 0, 1]);
+    db.flush_tables(&[default, &two]).unwrap();
+    assert_eq!(in_memory(), [0, 0, 0]);
+
+    // A flush that is asked for while the background is paused comes behind the pause.
+    db.pause_background();
+    one.put(b"key", b"other").unwrap();
+    assert_eq!(one.flush().unwrap_err().kind(), Kind::Invalid);
+    db.begin_flush(&[&one]).unwrap();
+    assert_eq!(in_memory(), [0, 1, 0]);
+    db.resume_background();
+    db.wait_until_quiescent().unwrap();
+    assert_eq!(in_memory(), [0, 0, 0]);
+    [default, &one, &two].map(|table| assert!(table.contains(b"key").unwrap()));
 }

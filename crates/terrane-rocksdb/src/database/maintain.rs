@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::ops::Bound;
 
-use super::{Database, Family, FamilyHandle, family};
+use terrane::Table;
+
+use super::{Database, Family, FamilyHandle, families, family};
 use crate::border::{Bytes, List};
 use crate::failure::{Given, Result};
 use crate::generated::objects::{FlushOptions, FlushWalOptions, WaitForCompactOptions};
@@ -48,9 +50,14 @@ impl Database {
         let _ = self.compact_range(&family.table, bounds(&with_timestamps(family, (start, end))));
     }
 
-    pub(crate) fn flush(&self, options: Option<&FlushOptions>) -> Result<()> {
+    /// Flushes the families, all of them where they are to be flushed together; waits unless the options say not to.
+    pub(crate) fn flush(&self, families: &[&Family], options: Option<&FlushOptions>) -> Result<()> {
         self.refuse_if_read_only()?;
-        self.db.flush()?;
+        let tables: Vec<&Table> = families.iter().map(|family| &family.table).collect();
+        if options.is_some_and(|options| options.knobs.wait == 0) {
+            return Ok(self.db.begin_flush(&tables)?);
+        }
+        self.db.flush_tables(&tables)?;
         match options.is_some_and(|options| options.knobs.listener_wait != 0) {
             true => self.wait_for_listeners(),
             false => Ok(()),
@@ -71,26 +78,27 @@ impl Database {
 
 export! {
     fn rocksdb_flush(database: Option<&Database>, options: Option<&FlushOptions>, error: ErrPtr<'_>) {
-        database.given()?.flush(options)
+        let database = database.given()?;
+        database.flush(&[database.default_family()], options)
     }
 
     fn rocksdb_flush_cf(
         database: Option<&Database>,
         options: Option<&FlushOptions>,
-        _handle: Option<&FamilyHandle>,
+        handle: Option<&FamilyHandle>,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush(options)
+        database.given()?.flush(&[family(handle)?], options)
     }
 
     fn rocksdb_flush_cfs(
         database: Option<&Database>,
         options: Option<&FlushOptions>,
-        _handles: List<'_, Option<&FamilyHandle>>,
-        _count: i32,
+        handles: List<'_, Option<&FamilyHandle>>,
+        count: i32,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush(options)
+        database.given()?.flush(&families(handles, count)?, options)
     }
 
     fn rocksdb_flush_wal(database: Option<&Database>, sync: u8, error: ErrPtr<'_>) {
@@ -166,7 +174,7 @@ export! {
     ) {
         let database = database.given()?;
         if options.is_some_and(|options| options.knobs.flush != 0) {
-            database.flush(None)?;
+            database.db.flush()?;
         }
         Ok(database.db.wait_until_quiescent()?)
     }

@@ -41,6 +41,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use terrane::Table;
 
+use crate::border::List;
 use crate::callbacks::{Slot, Slots, Transform};
 use crate::failure::{Failure, Given, Result};
 use crate::metadata::{Levels, Owner};
@@ -210,4 +211,12 @@ impl Database {
 /// The family that a function is about: that of the handle, which must be there.
 pub(crate) fn family(handle: Option<&FamilyHandle>) -> Result<&Family> {
     Ok(&handle.given()?.family)
+}
+
+/// The families of a list of handles.
+pub(crate) fn families<'a>(
+    handles: List<'a, Option<&'a FamilyHandle>>,
+    count: i32,
+) -> Result<Vec<&'a Family>> {
+    handles.of(usize::try_from(count).unwrap_or(0)).iter().map(|handle| family(*handle)).collect()
 }

@@ -9,7 +9,9 @@ use crate::batch::{Change, WriteBatch, given_out, pinned};
 use crate::border::{Bytes, List, Out, OutList, Text, caught};
 use crate::database::many::{Places, read_families};
 use crate::database::properties::{int, value};
-use crate::database::{Database, Family, FamilyHandle, Mode, Pinned, SnapshotHandle, family, gone, read};
+use crate::database::{
+    Database, Family, FamilyHandle, Mode, Pinned, SnapshotHandle, families, family, gone, read,
+};
 use crate::failure::{Given, Result};
 use crate::generated::objects::{FlushOptions, FlushWalOptions};
 use crate::iterator::Iter;
@@ -224,26 +226,27 @@ export! {
         options: Option<&FlushOptions>,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush(options)
+        let database = database.given()?;
+        database.flush(&[database.default_family()], options)
     }
 
     fn rocksdb_transactiondb_flush_cf(
         database: Option<&Database>,
         options: Option<&FlushOptions>,
-        _handle: Option<&FamilyHandle>,
+        handle: Option<&FamilyHandle>,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush(options)
+        database.given()?.flush(&[family(handle)?], options)
     }
 
     fn rocksdb_transactiondb_flush_cfs(
         database: Option<&Database>,
         options: Option<&FlushOptions>,
-        _handles: List<'_, Option<&FamilyHandle>>,
-        _count: i32,
+        handles: List<'_, Option<&FamilyHandle>>,
+        count: i32,
         error: ErrPtr<'_>,
     ) {
-        database.given()?.flush(options)
+        database.given()?.flush(&families(handles, count)?, options)
     }
 
     fn rocksdb_transactiondb_flush_wal(database: Option<&Database>, sync: u8, error: ErrPtr<'_>) {

@@ -191,6 +191,65 @@ static void write_buffers(const char* directory) {
   free(path);
 }
 
+static uint64_t unflushed(rocksdb_t* db, rocksdb_column_family_handle_t* family) {
+  uint64_t entries = 0;
+  CHECK(rocksdb_property_int_cf(db, family, "rocksdb.num-entries-active-mem-table", &entries) == 0);
+  return entries;
+}
+
+/* A flush of a column family leaves the memtables of the others alone. */
+static void flushes_of_families(rocksdb_options_t* options, const char* directory) {
+  char* path = path_in(directory, "flushes");
+  rocksdb_t* db = open_new(options, path);
+  rocksdb_writeoptions_t* writing = rocksdb_writeoptions_create();
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  char* error = NULL;
+  rocksdb_column_family_handle_t* families[3] = {
+      rocksdb_get_default_column_family_handle(db),
+      rocksdb_create_column_family(db, options, "one", &error),
+      rocksdb_create_column_family(db, options, "two", &error),
+  };
+  CHECK_OK(error);
+  for (int family = 0; family < 3; family++) {
+    rocksdb_put_cf(db, writing, families[family], "key", 3, "value", 5, &error);
+    CHECK_OK(error);
+  }
+  rocksdb_flush_cf(db, flush, families[1], &error);
+  CHECK_OK(error);
+  CHECK(unflushed(db, families[0]) == 1 && unflushed(db, families[1]) == 0 && unflushed(db, families[2]) == 1);
+  rocksdb_flush(db, flush, &error);
+  CHECK_OK(error);
+  CHECK(unflushed(db, families[0]) == 0 && unflushed(db, families[2]) == 1);
+  rocksdb_put_cf(db, writing, families[1], "key", 3, "value", 5, &error);
+  CHECK_OK(error);
+  rocksdb_flush_cfs(db, flush, families + 1, 2, &error);
+  CHECK_OK(error);
+  CHECK(unflushed(db, families[1]) == 0 && unflushed(db, families[2]) == 0);
+  /* While the background is paused a flush that waits is refused; one that does not is done when it goes on. */
+  rocksdb_put_cf(db, writing, families[1], "key", 3, "other", 5, &error);
+  CHECK_OK(error);
+  rocksdb_pause_background_work(db, &error);
+  CHECK_OK(error);
+  rocksdb_flushoptions_set_wait(flush, 0);
+  rocksdb_flush_cf(db, flush, families[1], &error);
+  CHECK_OK(error);
+  rocksdb_continue_background_work(db, &error);
+  CHECK_OK(error);
+  rocksdb_flushoptions_set_wait(flush, 1);
+  rocksdb_flush_cf(db, flush, families[1], &error);
+  CHECK_OK(error);
+  CHECK(unflushed(db, families[1]) == 0);
+  rocksdb_flush_cf(db, flush, NULL, &error);
+  CHECK(error != NULL);
+  rocksdb_free(error);
+  rocksdb_column_family_handle_destroy(families[1]);
+  rocksdb_column_family_handle_destroy(families[2]);
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_writeoptions_destroy(writing);
+  rocksdb_close(db);
+  free(path);
+}
+
 static void refused(rocksdb_t* db) {
   char* error = NULL;
   rocksdb_writebatch_wi_update_timestamps(NULL, "", 0, NULL, NULL, &error);
@@ -223,6 +282,7 @@ int main(int count, char** arguments) {
   memory(db);
   perf(db);
   write_buffers(arguments[1]);
+  flushes_of_families(options, arguments[1]);
   refused(db);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
