@@ -16,6 +16,8 @@ fn open(dir: &tempfile::TempDir, memory_bytes: u64) -> Db {
     // Segments, and chunks of huge pages, of the largest ceiling would be too large for the least.
     let mut options = Options { memory_bytes, segment_bytes: MIB / 4, ..Options::default() };
     options.set("block_memory", "heap").unwrap();
+    // A machine that is slow enough is idle now and then.
+    options.set("idle_flush", "false").unwrap();
     Db::open_with(dir.path().join("data"), &options).unwrap()
 }
 
@@ -36,9 +38,9 @@ fn a_lower_ceiling_holds_at_once_for_readers_and_writers() {
     put_all(&db, 1);
     db.flush().unwrap();
     read_all(&db, 1);
-    // Writers have more than the lower ceiling leaves them, and the cache has more than all of it.
+    // Readers and writers have more than the lower ceiling leaves them; how much depends on when the background flushes.
     (0..ROWS / 2).for_each(|key| db.put(&key.to_be_bytes(), &[1; 1000]).unwrap());
-    assert!(db.stats().memory_bytes > 48 * MIB, "{}", db.stats().memory_bytes);
+    assert!(db.stats().memory_bytes > CEILING, "{}", db.stats().memory_bytes);
     db.set_memory_bytes(24 * MIB).unwrap();
     assert_eq!(db.stats().memory_limit_bytes, 24 * MIB);
     db.wait_until_quiescent().unwrap();
