@@ -100,6 +100,7 @@ mod functions;
 mod ingest;
 mod iter;
 mod keys;
+mod maintain;
 mod memory;
 mod note;
 mod observe;

@@ -379,31 +379,6 @@ impl Table {
         &self.inner
     }
 
-    /// Moves every record of the table that is in memory into the levels, and waits for it. Other tables keep theirs, and the
-    /// segments of the journal stay until all tables that have records in them are flushed.
-    ///
-    /// ```
-    /// # fn main() -> terrane::Result<()> {
-    /// # let dir = tempfile::tempdir().expect("temporary directory");
-    /// # let db = terrane::Db::open(dir.path().join("data"))?;
-    /// let cities = db.create_table("cities", &terrane::TableOptions::new())?;
-    /// cities.put(b"oslo", b"717710")?;
-    /// db.put(b"k", b"v")?;
-    /// cities.flush()?;
-    /// let shape = db.shape();
-    /// let in_memory = |name: &str| shape.tables.iter().find(|table| table.name == name).map(|table| table.memtable_entries);
-    /// assert_eq!((in_memory("cities"), in_memory("default")), (Some(0), Some(1)));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Db::flush`](crate::Db::flush); `NotFound` if the table was dropped.
-    pub fn flush(&self) -> Result<()> {
-        self.refuse_if_dropped()?;
-        self.engine.flush_tables(std::slice::from_ref(&self.inner))
-    }
-
     pub(crate) fn refuse_if_dropped(&self) -> Result<()> {
         if self.inner.is_dropped() {
             return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", self.name())));

@@ -190,7 +190,7 @@ fn run(ops: &[Op], encoding: &str) {
                     verify: true,
                     ..Default::default()
                 };
-                let ingested = unless_held(&db, || db.ingest(&[(&table, &file)], how.clone()));
+                let ingested = unless_held(&db, || db.ingest(&[(&table, &file)], how));
                 assert_eq!(ingested.files_linked, u64::from(!copy));
                 ranges::apply_ranged(&mut model, &rows, deleted);
             }

@@ -175,7 +175,9 @@ fn a_flush_of_some_tables_leaves_the_others_in_memory() {
     let [one, two, dropped] =
         ["one", "two", "dropped"].map(|name| db.create_table(name, &TableOptions::new()).unwrap());
     let default = db.default_table();
-    [default, &one, &two].map(|table| table.put(b"key", b"value").unwrap());
+    for table in [default, &one, &two] {
+        table.put(b"key", b"value").unwrap();
+    }
     let in_memory = || {
         let shape = db.shape();
         ["default", "one", "two"].map(|name| {
@@ -204,5 +206,7 @@ fn a_flush_of_some_tables_leaves_the_others_in_memory() {
     db.resume_background();
     db.wait_until_quiescent().unwrap();
     assert_eq!(in_memory(), [0, 0, 0]);
-    [default, &one, &two].map(|table| assert!(table.contains(b"key").unwrap()));
+    for table in [default, &one, &two] {
+        assert!(table.contains(b"key").unwrap());
+    }
 }
