@@ -353,3 +353,20 @@ fn the_inventory_of_unsafe_code_says_what_the_modules_say() {
     tree.insert("crates/low/src/raw.rs", &module.replace("one()\n", "one();\n        one()\n"));
     refused(&tree, &["docs/unsafe.md"]);
 }
+
+#[test]
+fn words_that_are_read_twice_only_become_fewer() {
+    let mut tree = with("crates/low/src/lib.rs", "//! Who asks and who_asks, but not whole; Nobody.\n");
+    tree.insert("xtask/words.txt", "2 who\n");
+    refused(&tree, &["`nobody` stands 1 times in the tree, 0 are allowed", "name the agent"]);
+    tree.insert("xtask/words.txt", "1 who # a remark\n1 nobody\n");
+    refused(&tree, &["`who` stands 2 times in the tree, 1 are allowed"]);
+    tree.insert("xtask/words.txt", "5 who\n1 nobody\n3 someone\n");
+    refused(&tree, &["xtask/words.txt:3", "expected `COUNT WORDS`"]);
+    tree.insert("xtask/words.txt", "5 who\n");
+    let (path, text) = tidy::words::renewed(&tree).expect("counts fall");
+    assert_eq!(path, "xtask/words.txt");
+    let counts: Vec<&str> =
+        text.lines().filter(|line| line.ends_with("who") || line.ends_with("nobody")).collect();
+    assert_eq!(counts, ["0 nobody", "2 who"], "lowered, and never raised");
+}
