@@ -195,7 +195,7 @@ struct AsKept;
 
 impl KeyOrder for AsKept {
     fn name(&self) -> &str {
-        "an order that is not at hand"
+        "an order that is not registered"
     }
 
     fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {

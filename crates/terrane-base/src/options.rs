@@ -136,13 +136,13 @@ options! {
     write_memory_yields: bool = true, "true, false", |_| true,
         "While reads beside writers do not find their blocks in the cache, writers do with half of their memory.";
     idle_flush: bool = true, "true, false", |_| true,
-        "When nobody writes and the cache is full, flush what is left in memory, so that the memory serves reads.";
+        "When no writer has written for a while and the cache is full, flush the memtables, so that readers can use their memory.";
     scan_flush: bool = true, "true, false", |_| true,
         "Flush a table when scans have stepped over more versions that range deletes hide in its memory than it has records there.";
     return_freed_memory: bool = true, "true, false", |_| true,
         "Have the allocator give back to the system what it keeps of freed memory, when the cache gave up some.";
     idle_reclaim: bool = true, "true, false", |_| true,
-        "When nobody writes and nothing is due, give spare segments and all free slots back to the device.";
+        "When no writer has written for a while and no job is due, give spare journal segments and free slots of data files back to the device.";
     incremental_replacement: bool = true, "true, false", |_| true,
         "Let blocks that flush and compaction write take the place of cached blocks of their inputs at once.";
     warm_outputs: bool = true, "true, false", |_| true,
@@ -150,7 +150,7 @@ options! {
     early_range_deletes: bool = true, "true, false", |_| true,
         "Merge range deletes that hide much more than the merge has to write before levels have their turn.";
     expiry_compaction: bool = true, "true, false", |_| true,
-        "When nothing is due, merge extents most of whose values have expired, so that their space comes back though nobody writes.";
+        "When no job is due, compact extents most of whose values have expired, so that their space is freed although no writer writes.";
     segment_bytes: u64 = 0, "0 (derived) or 64 KiB to 1 GiB", |v| *v == 0 || (64 * KIB..=1024 * MIB).contains(v),
         "Size of a journal segment.";
     memtable_bytes: u64 = 0, "0 (derived) or at least 64 KiB", |v| *v == 0 || *v >= 64 * KIB,
@@ -193,7 +193,7 @@ options! {
     overflow_runs_max: u64 = 10, "1 to 64", |v| (1..=64).contains(v),
         "Overflow runs (level 0) at which writers are slowed below the rate at which runs are merged; merging begins at half as many.";
     auto_compaction: bool = true, "true, false", |_| true,
-        "Let the background compact a table by itself; off, memory becomes overflow runs that stay until somebody asks for a compaction.";
+        "Let the background compact a table by itself; off, memtables become overflow runs that stay until a caller asks for a compaction.";
     space_amplification_max_percent: u64 = 0, "0 (no limit) or 110 to 1000", |v| *v == 0 || (110..=1000).contains(v),
         "Stored bytes of a table, in percent of those of its largest level without what is deleted, above which levels are merged before they are full.";
     defer_merges: bool = true, "true, false", |_| true,
@@ -218,7 +218,7 @@ options! {
         "Where commits are recorded before they are acknowledged.";
     history_bytes: AsStored<u64> = AsStored::STORED, "stored (as last set; 0 in a new database), 0 (none) or 64 KiB to 16 TiB",
         |v| v.get().is_none_or(|v| *v == 0 || (64 * KIB..=16 * TIB).contains(v)),
-        "Most bytes of journal segments that are kept for whoever reads changes once their records are in the levels; stored with the database.";
+        "Most bytes of journal segments that are kept for readers of changes after their records are in the levels; stored with the database.";
     history_age: AsStored<TimeToLive> = AsStored::STORED, "stored (as last set; none in a new database), none, or 1ms to 3650000d, such as 90s, 15m, 12h or 30d",
         |v| v.get().is_none_or(|v| v.is_possible()),
         "How long such segments are kept at most, within history_bytes; stored with the database.";

@@ -28,7 +28,7 @@ impl FollowingDisk {
 /// The error of a call that would change something.
 #[cold]
 fn refused(what: &str, path: &Path) -> Error {
-    Error::invalid(format!("cannot {what} {}: who follows a database only reads it", path.display()))
+    Error::invalid(format!("cannot {what} {}: a follower only reads the database", path.display()))
 }
 
 impl Disk for FollowingDisk {

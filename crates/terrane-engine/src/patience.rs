@@ -76,7 +76,7 @@ impl Engine {
     #[cold]
     pub(crate) fn held_back(&self, patience: Duration, why: &str) -> Error {
         let message = format!(
-            "{why}: the write was not let in within {patience:?} and nothing is written; try again later (pressure {:.2})",
+            "{why}: the write was not admitted within {patience:?} and nothing is written; try again later (pressure {:.2})",
             self.debt()
         );
         Error::new(Kind::Busy, message)

@@ -104,7 +104,7 @@ numbers! {
     adaptive_flushes, counter, "flushes", "Flushes asked for because a table is mostly read.";
     scan_flushes, counter, "flushes", "Flushes asked for because scans stepped over more versions in memory than are there.";
     adaptive_jobs, counter, "jobs", "Compaction jobs that only gave reads fewer sorted runs; among the jobs committed.";
-    stalls, counter, "stalls", "Times that writers began to be held back after nobody was for a second.";
+    stalls, counter, "stalls", "Times that writers began to be held back after a second in which no writer was.";
     events_dropped, counter, "events", "Events that no listener heard because too many waited.";
     listener_panics, counter, "calls", "Calls of listeners that panicked.";
     slow_operations, counter, "operations", "Operations that took longer than the options slow_read_micros, slow_write_micros, slow_scan_micros and slow_job_micros say.";
@@ -124,7 +124,7 @@ numbers! {
     cache_misses, counter, "blocks", "Blocks, index blocks and filters read from the store.";
     memory_bytes, gauge, "bytes", "All memory under the ceiling that is in use now.";
     memory_limit_bytes, gauge, "bytes", "The ceiling of that memory now: the option memory_bytes, or what it was changed to.";
-    memory_bytes_max, gauge, "bytes", "The most of that memory that was in use at a moment when somebody looked: writers do every 256 KiB, and jobs at their end.";
+    memory_bytes_max, gauge, "bytes", "The most of that memory that was in use when it was measured: writers measure every 256 KiB, jobs at their end.";
     store_bytes, gauge, "bytes", "Bytes of the data files.";
     store_live_bytes, gauge, "bytes", "Bytes of extents in use, those that only readers of older pictures still need included.";
     pressure_permille, gauge, "thousandths", "How far the background is behind: at 1000 writers wait for memory, below they are slowed.";

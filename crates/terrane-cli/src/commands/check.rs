@@ -27,7 +27,10 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
     }
     for name in &report.unordered {
         let order = db.table(name).map(|table| table.key_order().to_owned())?;
-        writeln!(out, "not checked: table {name:?}: the order of its keys, {order:?}, which is not at hand")?;
+        writeln!(
+            out,
+            "not checked: table {name:?}: the order of its keys, {order:?}, which is not registered"
+        )?;
     }
     writeln!(
         out,

@@ -50,7 +50,7 @@ impl Repair<'_> {
             let metas = table.extents.places().flat_map(|(_, level)| level.iter());
             let entries = metas.map(|meta| meta.entries).fold(0, u64::saturating_add);
             let error = Error::invalid(format!(
-                "its key order {:?} is not at hand: its rows are left out, those in the journal too; repair with the program's \
+                "its key order {:?} is not registered: its rows are left out, those in the journal too; repair with the program's \
                  functions to have them",
                 order_of(table)
             ));

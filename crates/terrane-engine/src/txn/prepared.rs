@@ -298,7 +298,7 @@ impl Engine {
         match std::mem::replace(entry, Entry::Busy) {
             Entry::Ready(waiting) => Ok(waiting),
             Entry::Busy => {
-                let message = format!("somebody else prepares or resolves {name:?} now");
+                let message = format!("another thread prepares or resolves {name:?} now");
                 Err(Error::new(Kind::Busy, message))
             }
         }
