@@ -74,7 +74,7 @@ impl Backups {
         self.create_with(db, &BackupOptions::default(), &mut go_on)
     }
 
-    /// [`Backups::create`] with options; `watcher` is told how far it is, and may end it.
+    /// [`Backups::create`] with options; `watcher` is called with the progress, and may end it.
     ///
     /// # Errors
     /// As [`Backups::create`], and `Cancelled` if the watcher ends it.
@@ -111,7 +111,7 @@ impl Backups {
         self.inner.verify(id, 0, &mut go_on)
     }
 
-    /// [`Backups::verify`] at a rate, 0 for none; `watcher` is told how far it is, and may end it.
+    /// [`Backups::verify`] at a rate, 0 for none; `watcher` is called with the progress, and may end it.
     ///
     /// # Errors
     /// As [`Backups::verify`], and `Cancelled` if the watcher ends it.
@@ -135,7 +135,7 @@ impl Backups {
         self.restore_with(id, path, &RestoreOptions::default(), &mut go_on)
     }
 
-    /// [`Backups::restore`] with options; `watcher` is told how far it is, and may end it.
+    /// [`Backups::restore`] with options; `watcher` is called with the progress, and may end it.
     ///
     /// # Errors
     /// As [`Backups::restore`], and `Cancelled` if the watcher ends it.

@@ -153,7 +153,7 @@ impl Batch {
         })
     }
 
-    /// Adds data for who reads changes ([`Db::changes`](crate::Db::changes)), in its place among the changes: it stands in the
+    /// Adds data for readers of changes ([`Db::changes`](crate::Db::changes)), in its place among the changes: it stands in the
     /// journal, for as long as changes are kept, and changes nothing. It takes a number in the order of commits as a change does, and
     /// belongs to no table and no database.
     ///

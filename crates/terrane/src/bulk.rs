@@ -57,7 +57,7 @@ impl Table {
         Ok(self.approximate(range)?.entries)
     }
 
-    /// Drops, at once and durably, the extents whose keys all lie within a range: for data that nobody needs any more,
+    /// Drops, at once and durably, the extents whose keys all lie within a range: for data that is not needed any more,
     /// when waiting for compactions takes too long. It costs one edit of the manifest, and the space comes back at once.
     ///
     /// It is no delete: rows of the range stay that are only in memory, that share an extent with keys outside, or that lie
@@ -92,8 +92,8 @@ impl Table {
         self.engine.drop_extents(&self.inner, &self.bounds(&range)?)
     }
 
-    /// Has compactions of the table that begin from now on show rows to `filter`, which may take them out or change them; to
-    /// nobody with `None`. It belongs to the open database and is not stored: an opening without it compacts without it.
+    /// Has compactions of the table that begin from now on show rows to `filter`, which may take them out or change them;
+    /// `None` ends that. It belongs to the open database and is not stored: an opening without it compacts without it.
     /// [`CompactionFilter`] has the rules, those about snapshots first of all.
     ///
     /// ```

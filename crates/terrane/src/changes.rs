@@ -16,12 +16,12 @@ use crate::Db;
 /// waits for more.
 ///
 /// Changes are read from the segments of the journal. Those go once their records are in the levels, unless the option
-/// `history_bytes` keeps them: whoever asks for what is no longer kept gets an error of the kind
-/// [`Gone`](crate::Kind::Gone) that says what the oldest is ([`Error::oldest`](crate::Error::oldest)). A reader keeps
-/// nothing from going.
+/// `history_bytes` keeps them: a reader that asks for changes which are no longer kept gets an error of the kind
+/// [`Gone`](crate::Kind::Gone) that names the oldest kept one ([`Error::oldest`](crate::Error::oldest)). A reader does not
+/// keep segments from being removed.
 ///
-/// Tables that are created or dropped do not show, nor do their options: a replica makes a table when it meets its name
-/// first. What expires is told with its moment, not when it expires.
+/// The creation and the drop of a table are no changes, nor are its options: a replica makes a table when it meets its name
+/// first. A put that expires comes with the time at which it expires; the expiry itself is no change.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -52,7 +52,7 @@ impl Changes {
         self.0.position()
     }
 
-    /// The next batch; waits `timeout` at most. A commit wakes who waits, and so does the close of the database.
+    /// The next batch; waits `timeout` at most. A commit wakes a reader that waits, and so does the close of the database.
     ///
     /// # Errors
     /// `Gone` if what follows is no longer kept; `Poisoned` if a sync of the manifest failed when extents came in, and only the
@@ -63,8 +63,8 @@ impl Changes {
     }
 
     /// Changes of the database in directory `path`, which another process may have open for writing: what that has
-    /// brought into its journal, from number `from` on. Takes no lock. Nobody is woken: [`Changes::next_within`] looks
-    /// every few milliseconds.
+    /// brought into its journal, from number `from` on. Takes no lock. The other process wakes no reader: [`Changes::next_within`]
+    /// looks every few milliseconds.
     ///
     /// A commit may show before its writer has it acknowledged, and what shows may be lost with the power.
     ///

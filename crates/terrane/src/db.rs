@@ -250,7 +250,7 @@ impl Db {
         self.engine().shape()
     }
 
-    /// Verifies every checksum and every invariant of what is stored; `progress` is told bytes done and in all.
+    /// Verifies every checksum and every invariant of what is stored; `progress` is called with the bytes done and the bytes in all.
     ///
     /// # Errors
     /// `Io` if the device refuses; damage is not an error but a finding of the report.

@@ -102,7 +102,7 @@ impl Follower {
     /// Follows the database in directory `path` of `disk`. Of the options those count that matter for reading; `row_cache` is off.
     ///
     /// # Errors
-    /// As [`Db::open_follower`]; `Invalid` for options out of range, or a table whose merge operator or key order is not at hand.
+    /// As [`Db::open_follower`]; `Invalid` for options out of range, or a table whose merge operator or key order is not registered.
     pub fn open(
         disk: Arc<dyn Disk>,
         path: impl AsRef<Path>,
@@ -127,7 +127,7 @@ impl Follower {
         Ok(Follower { disk, path, options: options.clone(), functions, env, view, turn: Mutex::new(stats) })
     }
 
-    /// The present view. It stays what it is; whoever wants the next one asks again.
+    /// The present view. It does not change; a caller that wants a newer one calls this again.
     #[must_use]
     pub fn view(&self) -> Db {
         self.view.lock().clone()

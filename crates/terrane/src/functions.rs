@@ -16,7 +16,7 @@ impl Db {
     /// tables have them by.
     ///
     /// # Errors
-    /// As [`Db::open_with`], and `Invalid` for a table that names a function that is not at hand, naming both.
+    /// As [`Db::open_with`], and `Invalid` for a table that names a function which is not registered; the error names both.
     pub fn open_with_functions(
         path: impl AsRef<Path>,
         options: &Options,

@@ -256,10 +256,10 @@ impl Db {
     /// do not see it, and transactions that have read any of their ranges conflict with it.
     ///
     /// A file becomes a data file of the database by another name, without a copy, if it lies on the same file system;
-    /// nobody may write to it any more. Its own name may be removed at any time ([`IngestOptions::remove`] does); until
+    /// no process may write to it any more. Its own name may be removed at any time ([`IngestOptions::remove`] does); until
     /// then its space is not used again. Where it cannot be linked, its extents are copied.
     ///
-    /// Who writes into the ranges of the files meanwhile waits for as long as it takes to flush what memory has there and to
+    /// A writer into the ranges of the files waits meanwhile for as long as it takes to flush what memory has there and to
     /// write one edit, which the device decides: as for pacing, no lock timeout bounds it, but the patience of
     /// [`Db::write_with_deadline`] does. A transaction waits as for any lock. Others go on.
     ///

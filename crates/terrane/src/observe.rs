@@ -178,8 +178,8 @@ impl Table {
     /// The extents of the table, one by one: where they lie, which keys they span, what they have. Those of overflow runs come
     /// first, then those of level 1, and so on, each in the order of keys. Reads nothing.
     ///
-    /// In a table with an order of its own, an extent whose range deletes begin just behind a key, which no key names, is told
-    /// to begin with that key.
+    /// In a table with an order of its own, an extent whose range deletes begin just behind a key, which no key names, is
+    /// reported to begin with that key.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

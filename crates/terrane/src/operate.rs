@@ -95,8 +95,8 @@ impl Db {
         self.write_with_deadline(batch, sync, Duration::ZERO)
     }
 
-    /// As [`Db::write`], but held back for `patience` at most. Refuses at once what cannot be let in by then. It bounds what
-    /// the engine holds back; a durable write also takes as long as the device.
+    /// As [`Db::write`], but held back for `patience` at most. Refuses at once what cannot be admitted by then. It bounds how long
+    /// the engine holds the writer back; a durable write also takes as long as the device.
     ///
     /// # Errors
     /// `Busy` if that is not enough, `TimedOut` if a transaction or another write keeps a lock of one of its keys, or extents come in there for longer: nothing is written.

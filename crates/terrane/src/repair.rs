@@ -35,7 +35,7 @@ pub fn repair(source: impl AsRef<Path>, target: impl AsRef<Path>, options: &Opti
 /// operands that are brought over cannot be read there.
 ///
 /// # Errors
-/// As [`repair`], and `Invalid` for a table whose key order is not at hand, unless any is taken.
+/// As [`repair`], and `Invalid` for a table whose key order is not registered, unless any order is accepted.
 pub fn repair_with_functions(
     source: impl AsRef<Path>,
     target: impl AsRef<Path>,

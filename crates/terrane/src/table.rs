@@ -123,7 +123,7 @@ impl Table {
         })
     }
 
-    /// Has the table's merge operator fold `operand` with what `key` has, whenever somebody reads it: a read-modify-write
+    /// Has the table's merge operator fold `operand` with what `key` has, whenever a reader reads it: a read-modify-write
     /// that reads nothing. The operator is the table's option `merge_operator`.
     ///
     /// In a table with a time to live each operand lives by itself, up to a sixteenth longer than a put.

@@ -265,7 +265,7 @@ impl Session {
         }
     }
 
-    /// Serves a core from which something is awaited and that nobody serves; returns whether there was one.
+    /// Serves a core that no thread serves and from which an answer is awaited; returns whether there was one.
     fn help(&self) -> bool {
         let mut pairs = self.lanes.iter().zip(&self.shared.desks);
         pairs.any(|(lane, desk)| lane.client.unanswered() > 0 && desk.help())

@@ -13,7 +13,7 @@ pub use terrane_engine::LockMark;
 use super::require_table;
 use crate::{Batch, Db, Snapshot, Sync, Table};
 
-/// A transaction that knows keys and no values: who uses it keeps the changes, reads by itself, says which keys it means to
+/// A transaction that knows keys and no values: its caller keeps the changes, reads by itself, says which keys it means to
 /// change or has read, and brings the changes as a [`Batch`] in the end. For layers with a form of batch of their own;
 /// others have [`Transaction`](crate::Transaction).
 ///
@@ -27,7 +27,7 @@ use crate::{Batch, Db, Snapshot, Sync, Table};
 /// let table = db.default_table();
 /// let mut transaction = db.bare_transaction(&terrane::TransactionOptions::default())?;
 /// transaction.lock(table, b"k", true)?;
-/// db.put(b"k", b"somebody else's")?;
+/// db.put(b"k", b"another's")?;
 /// let mut batch = terrane::Batch::new();
 /// batch.put(table, b"k", b"mine")?;
 /// let refused = transaction.commit(&batch, terrane::Sync::No).unwrap_err();
@@ -46,7 +46,7 @@ impl BareTransaction {
         self.core.id()
     }
 
-    /// The moment that nobody may have changed its keys after; `None` at [`Isolation::ReadCommitted`](crate::Isolation::ReadCommitted),
+    /// The moment after which no other writer may have changed its keys; `None` at [`Isolation::ReadCommitted`](crate::Isolation::ReadCommitted),
     /// where that is the moment of each lock.
     #[must_use]
     pub fn snapshot(&self) -> Option<Snapshot> {
@@ -54,7 +54,7 @@ impl BareTransaction {
     }
 
     /// Has `key` for this transaction until its end; `exclusive`: alone. An optimistic transaction takes no lock, but notices at
-    /// its commit if somebody changed the key.
+    /// its commit if another writer changed the key.
     ///
     /// # Errors
     /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: the key is not locked, other locks stay. `Full` beyond the limits of the
@@ -168,7 +168,7 @@ impl Db {
     }
 }
 
-/// A record as users are told of it; none for kinds that no batch of theirs has.
+/// A record as readers of changes get it; none for kinds that no batch of a user has.
 fn change_of<'r>(record: &Record<'r>) -> Result<Option<ChangeKind<'r>>> {
     let (key, stored) = (record.key, Stored::decode(record.kind, record.value)?);
     Ok(match record.kind {

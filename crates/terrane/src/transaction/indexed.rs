@@ -191,7 +191,7 @@ impl IndexedBatch {
         self.add(table, |batch| batch.single_delete(table, key))
     }
 
-    /// Adds data for who reads changes, which no read of the batch sees; see [`Batch::log_data`].
+    /// Adds data for readers of changes, which no read of the batch sees; see [`Batch::log_data`].
     ///
     /// # Errors
     /// As [`Batch::log_data`].

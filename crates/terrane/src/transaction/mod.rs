@@ -42,7 +42,7 @@ use crate::{Db, Snapshot, Sync, Table, Value};
 /// if sale.get(table, b"stock")?.as_deref() == Some(b"3") {
 ///     sale.put(table, b"stock", b"2")?;
 /// }
-/// db.put(b"stock", b"0")?; // somebody else was faster
+/// db.put(b"stock", b"0")?; // another writer was faster
 /// assert_eq!(sale.commit(terrane::Sync::No).unwrap_err().kind(), terrane::Kind::Conflict);
 /// # Ok(())
 /// # }
@@ -98,8 +98,8 @@ impl Transaction {
         self.read(table, key, |core, key| core.before_read(table.id(), key))
     }
 
-    /// The value of `key`, and nobody changes it until this transaction has ended; `exclusive`: nobody else gets it for
-    /// update either. An optimistic transaction notices at its commit if somebody did change it.
+    /// The value of `key`, which no other writer changes until this transaction has ended; `exclusive`: no other transaction gets
+    /// it for update either. An optimistic transaction takes no lock, and its commit fails if another writer changed the key.
     ///
     /// # Errors
     /// As [`Transaction::get`].

@@ -78,7 +78,7 @@ impl Transaction {
         self.batch.delete_range(table, start, end)
     }
 
-    /// Adds data for who reads changes; see [`Batch::log_data`](crate::Batch::log_data). It counts to the limits of the transaction, and meets no other
+    /// Adds data for readers of changes; see [`Batch::log_data`](crate::Batch::log_data). It counts to the limits of the transaction, and meets no other
     /// transaction's.
     ///
     /// # Errors
