@@ -75,6 +75,8 @@ impl Engine {
     fn claim_within(&self, table: &Table, bounds: &Bounds) -> Result<Option<(Chosen, ClaimId)>> {
         let mut claimed = None;
         self.scheduler.wait_until(|schedule| {
+            // Work that panicked keeps its claim.
+            table.refuse_if_stopped()?;
             if let Some(error) = schedule.quarantine.of(table.id) {
                 return Err(error.clone());
             }

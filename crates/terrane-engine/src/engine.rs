@@ -279,7 +279,8 @@ impl Engine {
         let is_unsafe = self.options.journal == JournalMode::Off && !self.options.read_only;
         let flushed = if is_unsafe && !self.closing.load(Ordering::Acquire) { self.drain() } else { Ok(()) };
         if self.closing.swap(true, Ordering::AcqRel) {
-            return Ok(());
+            // Another caller closes it. A flush that its close has cancelled is an error of this call, too.
+            return flushed;
         }
         self.pressure.wake();
         self.feeds.wake();
@@ -302,7 +303,10 @@ impl Engine {
         // A background that is paused would refuse.
         self.scheduler.drain();
         self.events.look_again();
-        self.flush()
+        // Not by `flush`, which refuses the thread of listeners: a listener may close its database, and no worker waits for one.
+        let tables = self.catalog.all();
+        let upto = self.request_flush(&tables);
+        self.wait_for_flush(&tables, upto)
     }
 }
 

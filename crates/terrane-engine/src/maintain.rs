@@ -83,10 +83,11 @@ impl Engine {
                 return Ok(true);
             }
             // The others are flushed first: with the journal off, nothing else keeps their rows.
-            if waiting.all(|table| table.is_stopped()) {
+            let going_on: Vec<_> = waiting.filter(|table| !table.is_stopped()).cloned().collect();
+            if going_on.is_empty() {
                 return self.stop_of(Some(tables)).map_or(Ok(true), Err);
             }
-            self.lasting_failure(schedule, &MEMORY_WORK, Some(tables), seen).map_or(Ok(false), Err)
+            self.lasting_failure(schedule, &MEMORY_WORK, Some(&going_on), seen).map_or(Ok(false), Err)
         })
     }
 

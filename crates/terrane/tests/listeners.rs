@@ -202,6 +202,36 @@ fn a_listener_cannot_change_the_database_and_may_close_it() {
     assert_eq!(db.add_listener(Arc::new(Panics)).unwrap_err().kind(), Kind::Cancelled);
 }
 
+/// Closes its database when a table is created.
+struct Closes(Db);
+
+impl Listener for Closes {
+    fn table_created(&self, _name: &str) {
+        self.0.clone().close().unwrap();
+    }
+}
+
+/// The close flushes, which no other call of a listener may.
+#[test]
+fn a_listener_that_closes_without_a_journal_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = small();
+    options.set("journal", "off").unwrap();
+    let db = Db::open_with(dir.path().join("data"), &options).unwrap();
+    db.add_listener(Arc::new(Closes(db.clone()))).unwrap();
+    db.put(b"k", b"v").unwrap();
+    db.create_table("last", &TableOptions::new()).unwrap();
+    until("the listener closes", || db.put(b"late", b"v").is_err());
+    // The close ends after the first refusal.
+    let reopened = Mutex::new(None);
+    until("the database can be opened again", || {
+        *reopened.lock().unwrap() = Db::open_with(dir.path().join("data"), &options).ok();
+        reopened.lock().unwrap().is_some()
+    });
+    let db = reopened.into_inner().unwrap().unwrap();
+    assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+}
+
 /// A clock that stands but for sleeps: the time that a slow machine takes for a write pays for none of it.
 #[derive(Debug, Default)]
 struct Sleeps(AtomicU64);
