@@ -122,6 +122,35 @@ impl Clock for RealEnv {
     }
 }
 
+/// A clock that moves on by sleeps only: for tests in which the speed of the machine must decide nothing.
+///
+/// ```
+/// use std::time::Duration;
+/// use terrane_base::env::{Clock, SleepClock};
+/// let clock = SleepClock::default();
+/// clock.sleep(Duration::from_millis(5));
+/// assert_eq!(clock.now(), Duration::from_millis(5));
+/// ```
+#[derive(Debug, Default)]
+pub struct SleepClock {
+    micros: std::sync::atomic::AtomicU64,
+}
+
+impl Clock for SleepClock {
+    fn now(&self) -> Duration {
+        Duration::from_micros(self.micros.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
+    fn wall(&self) -> Duration {
+        self.now()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.micros.fetch_add(duration.as_micros() as u64, std::sync::atomic::Ordering::Relaxed);
+        std::thread::yield_now();
+    }
+}
+
 impl Random for RealEnv {
     fn next_u64(&self) -> u64 {
         // SplitMix64 (Steele, Lea, Flood 2014): a counter and a mix, so threads need no lock.

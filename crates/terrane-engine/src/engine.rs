@@ -291,9 +291,7 @@ impl Engine {
         forget_garbage();
         flushed.and(closed)
     }
-}
 
-impl Engine {
     /// Flushes everything that was ever acknowledged: commits that come meanwhile are refused, or they would be
     /// acknowledged behind the flush and lost.
     fn drain(&self) -> Result<()> {
@@ -304,9 +302,7 @@ impl Engine {
         self.scheduler.drain();
         self.events.look_again();
         // Not by `flush`, which refuses the thread of listeners: a listener may close its database, and no worker waits for one.
-        let tables = self.catalog.all();
-        let upto = self.request_flush(&tables);
-        self.wait_for_flush(&tables, upto)
+        self.flush_and_wait(&self.catalog.all())
     }
 }
 

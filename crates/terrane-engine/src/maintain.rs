@@ -44,6 +44,14 @@ impl Engine {
     /// As [`Engine::flush`].
     pub fn flush_tables(&self, tables: &[Arc<Table>]) -> Result<()> {
         self.refuse_if_read_only()?;
+        self.flush_and_wait(tables)
+    }
+
+    /// As [`Engine::flush_tables`], on any thread that no job waits for.
+    ///
+    /// # Errors
+    /// As [`Engine::flush`].
+    pub(crate) fn flush_and_wait(&self, tables: &[Arc<Table>]) -> Result<()> {
         let upto = self.request_flush(tables);
         self.wait_for_flush(tables, upto)
     }
@@ -58,8 +66,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is. Who waits for it is
-    /// told of tables whose background work has stopped.
+    /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is. A caller that waits
+    /// for it gets the error of tables whose background work has stopped.
     pub(crate) fn request_flush(&self, tables: &[Arc<Table>]) -> SeqNo {
         let mut upto = SeqNo(0);
         self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
@@ -100,8 +108,7 @@ impl Engine {
         table.refuse_if_stopped()?;
         let begun = self.begin_range();
         let tables = [table.clone()];
-        let upto = self.request_flush(&tables);
-        self.wait_for_flush(&tables, upto)?;
+        self.flush_and_wait(&tables)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
         let seen = self.scheduler.ask(&AWAITED_WORK, &tables);
         let done = self.scheduler.wait_until(|schedule| {

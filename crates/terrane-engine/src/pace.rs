@@ -169,32 +169,16 @@ impl Pace {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
+    use terrane_base::env::SleepClock;
+
     use super::*;
-
-    /// A clock that stands but for sleeps.
-    #[derive(Debug, Default)]
-    pub(crate) struct Sleeps(AtomicU64);
-
-    impl Clock for Sleeps {
-        fn now(&self) -> Duration {
-            Duration::from_micros(self.0.load(Ordering::Relaxed))
-        }
-
-        fn wall(&self) -> Duration {
-            self.now()
-        }
-
-        fn sleep(&self, duration: Duration) {
-            self.0.fetch_add(duration.as_micros() as u64, Ordering::Relaxed);
-        }
-    }
 
     /// Did it wait for its turn to the end, this test would not end.
     #[test]
     fn who_gets_no_turn_goes_on_and_the_next_one_pays() {
         const BYTES: u64 = 1_000_000;
-        let (pace, clock) = (Pace::default(), Sleeps::default());
+        let (pace, clock) = (Pace::default(), SleepClock::default());
         pace.set(Some(10e6));
         let turn = pace.turn.lock();
         for _ in 0..2 {

@@ -4,23 +4,22 @@
 //! more, about extents that no read looks at; and what the manifest says of the table and what its picture has differ from then
 //! on. So the first refusal stops the table: no work on it is given out, and nothing installs anything in it (that is looked
 //! at under `Table::installing`, so no edit comes behind the one that was refused). Segments are trimmed no more, whichever
-//! tables they are of: the next opening replays them. Reads go on, and writes until memory is full. Who waits for the
-//! table, or asks for work on it by name, gets the error of the refusal.
+//! tables they are of: the next opening replays them. Reads go on, and writes until memory is full. A caller that waits for
+//! the table, or asks for work on it by name, gets the error of the refusal.
 //!
 //! The manifest is not poisoned: it is whole, and so are all other tables.
 
 use std::fmt::Display;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use terrane_base::sync::Mutex;
 use terrane_base::{Error, Kind, Result};
 
 use crate::engine::Engine;
 use crate::table::Table;
 
-/// Why background work on a table has stopped, if it has.
+/// Why background work on a table has stopped, if it has. Set once: the scheduler looks at every table, without a lock.
 #[derive(Default)]
-pub(crate) struct Stopped(Mutex<Option<Error>>);
+pub(crate) struct Stopped(OnceLock<Error>);
 
 /// What is left of a step that was refused.
 #[derive(Clone, Copy)]
@@ -34,7 +33,7 @@ pub(crate) enum Left {
 }
 
 impl Table {
-    /// Stops background work on the table because of `what`; returns the error that says so. Who comes later is told of the first.
+    /// Stops background work on the table because of `what`; returns the error that says so. Later callers get the first error.
     #[cold]
     pub(crate) fn stop(&self, what: impl Display, left: Left) -> Error {
         let left = match left {
@@ -48,13 +47,13 @@ impl Table {
             self.name
         );
         let error = Error::new(Kind::Poisoned, message);
-        self.stopped.0.lock().get_or_insert_with(|| error.clone());
+        self.stopped.0.get_or_init(|| error.clone());
         error
     }
 
     /// Whether background work on the table has stopped.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.0.lock().is_some()
+        self.stopped.0.get().is_some()
     }
 
     /// Refuses what is asked for by name, or would install something.
@@ -62,7 +61,7 @@ impl Table {
     /// # Errors
     /// `Poisoned` if background work on the table has stopped.
     pub(crate) fn refuse_if_stopped(&self) -> Result<()> {
-        self.stopped.0.lock().clone().map_or(Ok(()), Err)
+        self.stopped.0.get().cloned().map_or(Ok(()), Err)
     }
 }
 

@@ -118,8 +118,8 @@ impl Engine {
         (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Work::Trim)
     }
 
-    /// The error of work of one of these names, if it keeps failing, or that of a table on which it has stopped: for whoever waits
-    /// for such work on one of `tables`, or on any where none are named, or for what is done for none. Not while it runs
+    /// The error of work of one of these names, if it keeps failing, or that of a table on which it has stopped: for a caller that
+    /// waits for such work on one of `tables`, or on any where none are named, or for what is done for none. Not while it runs
     /// or is due: that may be the attempt that succeeds, or work that an older failure says nothing about. Once a later
     /// piece than `seen` has failed, it is told all the same: with many tables something is always tried.
     pub(crate) fn lasting_failure(

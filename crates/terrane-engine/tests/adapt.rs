@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use support::{DIR, Numbers, Sleeps, get, open, small_options};
-use terrane_base::env::Env;
+use support::{DIR, Numbers, get, open, small_options};
+use terrane_base::env::{Env, SleepClock};
 use terrane_base::options::{AdaptiveShape, Compression, Options};
 use terrane_device::MemDisk;
 use terrane_engine::{Bounds, Engine, Table, TableShape};
@@ -188,7 +188,7 @@ fn what_is_read_often_stays_hot_when_it_is_written_anew() {
         ..options(AdaptiveShape::Off)
     };
     // Heat fades by half in seconds, in which a busy machine may do little.
-    let env = Env { clock: Arc::new(Sleeps::default()), ..Env::real() };
+    let env = Env { clock: Arc::new(SleepClock::default()), ..Env::real() };
     let engine = Engine::open_on(Arc::new(MemDisk::new()), Path::new(DIR), &options, env).unwrap();
     let table = engine.catalog().require("default").unwrap();
     // Values that do not fit into one extent together, brought into one level, where extents lie side by side.

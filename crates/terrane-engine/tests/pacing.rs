@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::{DIR, Sleeps, open, small_options, until};
-use terrane_base::env::Env;
+use support::{DIR, open, small_options, until};
+use terrane_base::env::{Env, SleepClock};
 use terrane_base::options::Options;
 use terrane_base::{Batch, Kind};
 use terrane_device::MemDisk;
@@ -97,7 +97,7 @@ fn who_owes_nothing_is_not_slowed() {
 #[test]
 fn who_has_little_in_memory_does_not_pay_for_who_fills_it() {
     // The time that a slow machine takes for a write would pay for the next one, until memory is full.
-    let env = Env { clock: Arc::new(Sleeps::default()), ..Env::real() };
+    let env = Env { clock: Arc::new(SleepClock::default()), ..Env::real() };
     let disk = Arc::new(MemDisk::new());
     let engine = Engine::open_on(disk, Path::new(DIR), &small_options(), env).unwrap();
     let filling = engine.catalog().require("default").unwrap();

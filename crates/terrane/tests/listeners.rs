@@ -1,7 +1,6 @@
 //! Listeners: what they hear, and that they hurt nobody.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic and wait")]
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use terrane::{
     Checkpoint, Db, Env, JobBegan, JobEnded, Kind, Listener, Options, StallBegan, StallCause, StallEnded,
     Sync, TableOptions, WorkFailed,
 };
-use terrane_base::env::Clock;
+use terrane_base::env::{Clock, SleepClock};
 
 /// Not a figure: what is not so after as many looks, a millisecond and more apart, never will be.
 const LOOKS_MAX: u32 = 200_000;
@@ -232,30 +231,12 @@ fn a_listener_that_closes_without_a_journal_loses_nothing() {
     assert_eq!(db.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
 }
 
-/// A clock that stands but for sleeps: the time that a slow machine takes for a write pays for none of it.
-#[derive(Debug, Default)]
-struct Sleeps(AtomicU64);
-
-impl Clock for Sleeps {
-    fn now(&self) -> Duration {
-        Duration::from_micros(self.0.load(Ordering::Relaxed))
-    }
-
-    fn wall(&self) -> Duration {
-        self.now()
-    }
-
-    fn sleep(&self, duration: Duration) {
-        self.0.fetch_add(duration.as_micros() as u64, Ordering::Relaxed);
-        std::thread::yield_now();
-    }
-}
-
 #[test]
 fn stalls_have_a_beginning_a_cause_and_an_end() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { overflow_runs_max: 2, ..small() };
-    let clock = Arc::new(Sleeps::default());
+    // The time that a slow machine takes for a write must pay for none of it.
+    let clock = Arc::new(SleepClock::default());
     let env = Env { clock: clock.clone(), ..Env::real() };
     let db = Db::open_in(dir.path().join("data"), &options, env).unwrap();
     let recorder = Arc::new(Recorder::default());

@@ -79,9 +79,7 @@ impl Engine {
         if self.scheduler.inspect(|schedule| schedule.is_paused()) {
             return self.flush_to_run(&arrival.table);
         }
-        let tables = [arrival.table.clone()];
-        let upto = self.request_flush(&tables);
-        self.wait_for_flush(&tables, upto)
+        self.flush_and_wait(std::slice::from_ref(&arrival.table))
     }
 
     /// Step 3 and 4. Requires: nobody writes into the ranges, and memory has nothing there.

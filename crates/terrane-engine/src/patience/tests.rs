@@ -5,13 +5,12 @@ use std::sync::Arc;
 use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::TableId;
-use terrane_base::env::{Clock, Env, Joiner, Spawn, Step, Stepper};
+use terrane_base::env::{Clock, Env, Joiner, SleepClock, Spawn, Step, Stepper};
 use terrane_base::options::Options;
 use terrane_base::sync::Mutex;
 use terrane_device::MemDisk;
 
 use super::*;
-use crate::pace::tests::Sleeps;
 use crate::scan::Bounds;
 use crate::schedule::Schedule;
 use crate::txn::bulk::Span;
@@ -22,7 +21,7 @@ type Loop = Box<dyn FnMut() -> Step + Send>;
 /// The background in steps, on the thread of whoever waits; time passes where it has nothing to do.
 #[derive(Default)]
 struct Steps {
-    clock: Arc<Sleeps>,
+    clock: Arc<SleepClock>,
     loops: Mutex<Vec<Loop>>,
 }
 
@@ -61,13 +60,13 @@ impl Stepper for Steps {
     }
 }
 
-fn open() -> (Arc<Sleeps>, Arc<Engine>) {
+fn open() -> (Arc<SleepClock>, Arc<Engine>) {
     open_with(&Options::default())
 }
 
 /// A database whose background is paused.
-fn open_with(options: &Options) -> (Arc<Sleeps>, Arc<Engine>) {
-    let clock = Arc::new(Sleeps::default());
+fn open_with(options: &Options) -> (Arc<SleepClock>, Arc<Engine>) {
+    let clock = Arc::new(SleepClock::default());
     let options = Options { memory_bytes: 16 << 20, ..options.clone() };
     let spawn = Arc::new(Steps { clock: clock.clone(), ..Steps::default() });
     let env = Env { clock: clock.clone(), spawn, ..Env::real() };
@@ -196,7 +195,7 @@ fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
 
 const LONGEST: Duration = Duration::from_millis(20);
 
-fn bounded() -> (Arc<Sleeps>, Arc<Engine>) {
+fn bounded() -> (Arc<SleepClock>, Arc<Engine>) {
     open_with(&Options { write_wait_max_ms: LONGEST.as_millis() as u64, ..Options::default() })
 }
 

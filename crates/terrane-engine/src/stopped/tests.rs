@@ -1,5 +1,5 @@
-//! Steps that the ledger of a table refuses, on either side of their edit: no second attempt is made, whoever waits or asks
-//! is told, and the next opening has every row.
+//! Steps that the ledger of a table refuses, on either side of their edit: no second attempt is made, every caller
+//! that waits or asks gets the error, and the next opening has every row.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::read::ReadMode;
 use crate::scan::Bounds;
 use crate::settle::tests::{freeze, open_on, put};
 
-/// How often whoever asks asks again. What failed is tried at once then, whatever pause it waits for.
+/// How often a caller asks again. Each time the scheduler tries failed work at once, without its pause.
 const ASKED: usize = 5;
 /// Values of this size, this many, are far more than the write memory.
 const LARGE: usize = 96 << 10;
@@ -222,7 +222,10 @@ fn other_tables_go_on_and_no_segment_is_trimmed() {
     let segments = engine.journal.complete_segments();
     assert!(!segments.is_empty());
     assert_told(engine.flush(), "the manifest has the result");
-    assert!(other.pinned().memory_is_empty(), "who waits for both is told once the other one is flushed");
+    assert!(
+        other.pinned().memory_is_empty(),
+        "the caller that waits for both gets the error once the other one is flushed"
+    );
     let trimmed = || engine.stats().segments_trimmed;
     let before = trimmed();
     engine.trim_segments().expect("there is nothing to trim");

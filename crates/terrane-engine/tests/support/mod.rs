@@ -8,12 +8,11 @@ pub mod stored;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use terrane_base::Result;
-use terrane_base::env::{Clock, Env};
+use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_device::Disk;
 use terrane_engine::{Bounds, Engine, ReadMode, Row, Table};
@@ -97,25 +96,6 @@ pub fn until(what: &str, is_so: impl Fn() -> bool) {
         clock.sleep(Duration::from_millis(1));
     }
     panic!("{what}: it never comes to that");
-}
-
-/// A clock that stands but for sleeps: how fast the machine is decides nothing.
-#[derive(Debug, Default)]
-pub struct Sleeps(AtomicU64);
-
-impl Clock for Sleeps {
-    fn now(&self) -> Duration {
-        Duration::from_micros(self.0.load(Ordering::Relaxed))
-    }
-
-    fn wall(&self) -> Duration {
-        self.now()
-    }
-
-    fn sleep(&self, duration: Duration) {
-        self.0.fetch_add(duration.as_micros() as u64, Ordering::Relaxed);
-        std::thread::yield_now();
-    }
 }
 
 /// What the channel brings; `None` where nothing comes. It waits in many parts: if the machine stands still, that is one of them.

@@ -200,7 +200,7 @@ impl RowCache {
         let _writing = shard.writing.lock();
         // Acquire: pairs with the Release in `raise_stamp`. Under the lock: see the module's third point.
         let is_late = self.stamp.load(Ordering::Acquire) != stamp.0 && !terrane_base::planted!(FillStaleRow);
-        // Relaxed: raised before the stamp that was just seen. Who has a later stamp looks again.
+        // Relaxed: raised before the stamp that was just seen. A read with a later stamp looks again.
         let is_blind =
             seq.0 < self.fills_from.load(Ordering::Relaxed) && !terrane_base::planted!(FillUnseenRow);
         if !is_late && !is_blind {
