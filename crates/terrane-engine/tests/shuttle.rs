@@ -28,7 +28,7 @@ use terrane_base::TableId;
 use terrane_base::env::{Clock, Env};
 use terrane_base::sync::atomic::AtomicBool;
 
-use txn::locks::{LockKey, Patience};
+use txn::lock_table::{LockKey, Patience};
 
 /// Schedules of each kind for each test; `TERRANE_SCHEDULES` sets another number for long runs.
 fn schedules() -> usize {

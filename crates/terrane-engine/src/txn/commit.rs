@@ -6,14 +6,14 @@ use std::time::Duration;
 use terrane_base::error::WaitsFor;
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, TableId};
 
-use crate::catalog::name_of;
 use crate::engine::Engine;
-use crate::stats::add;
-use crate::txn::fences::{Fence, Ground};
-use crate::txn::locks::{LockKey, LockMode, LockTable, Owner, Patience, Refusal, Waited};
-use crate::txn::range::{KeyRange, deletes_of};
-use crate::txn::window::{FlightId, Footprint, Look, Stale, Verdict, Window};
-use crate::write::LOCK_TIMEOUT;
+use crate::observe::stats::add;
+use crate::table::catalog::name_of;
+use crate::txn::conflict_window::{FlightId, Footprint, Look, Stale, Verdict, Window};
+use crate::txn::key_range::{KeyRange, deletes_of};
+use crate::txn::lock_table::{LockKey, LockMode, LockTable, Owner, Patience, Refusal, Waited};
+use crate::txn::range_locks::{Fence, Ground};
+use crate::write::commit::LOCK_TIMEOUT;
 
 /// Locks that go with the value.
 pub(crate) struct Held<'l> {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 
-use super::Transaction;
 use crate::txn::commit::{Held, keys_of};
-use crate::txn::fences::{Fence, Ground};
-use crate::txn::locks::{LockKey, LockMode, Patience};
-use crate::txn::range::{KeyRange, deletes_of};
-use crate::txn::window::{Footprint, Look, Verdict};
+use crate::txn::conflict_window::{Footprint, Look, Verdict};
+use crate::txn::key_range::{KeyRange, deletes_of};
+use crate::txn::lock_table::{LockKey, LockMode, Patience};
+use crate::txn::range_locks::{Fence, Ground};
+use crate::txn::transaction::Transaction;
 
 impl Transaction {
     /// Whether it has taken longer than it may.
