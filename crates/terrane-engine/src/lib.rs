@@ -54,7 +54,7 @@ pub use read::snapshots::snapshot::Snapshot;
 pub use read::snapshots::{Hold, LiveReader, Origin, PinnedRange, ReaderKind};
 pub use table::Table;
 pub use table::catalog::{Catalog, DEFAULT_NAME, NAME_BYTES_MAX, TABLES_MAX};
-pub use table::semantics::Sense;
+pub use table::semantics::TableSemantics;
 pub use table::settings::{TABLE_OPTIONS, check_table_option};
 pub use terrane_compaction::CancelCause;
 pub use terrane_table::{ExternalFile, ExternalSummary, ExternalWriter, WriterSettings};

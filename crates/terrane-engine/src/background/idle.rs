@@ -15,7 +15,7 @@ use std::time::Duration;
 use terrane_base::Result;
 use terrane_base::sync::Mutex;
 
-use crate::background::job::Work;
+use crate::background::job::Job;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 use crate::table::Table;
@@ -70,7 +70,7 @@ impl IdleWatch {
 
 impl Engine {
     /// What is left to do while nobody writes.
-    pub(crate) fn idle_work(&self, schedule: &Schedule) -> Option<Work> {
+    pub(crate) fn idle_work(&self, schedule: &Schedule) -> Option<Job> {
         if !schedule.is_idle() || schedule.has_failures() {
             return None;
         }
@@ -79,7 +79,7 @@ impl Engine {
             return None;
         }
         let reclaims = || self.options.idle_reclaim && self.idle_watch.begins_reclaim();
-        self.idle_flush(schedule).or_else(|| reclaims().then_some(Work::Reclaim))
+        self.idle_flush(schedule).or_else(|| reclaims().then_some(Job::Reclaim))
     }
 
     /// Gives back to the device what only waits to be used again.
@@ -95,7 +95,7 @@ impl Engine {
     }
 
     /// The next step of flushing what idle writers left, if reads would gain by it.
-    fn idle_flush(&self, schedule: &Schedule) -> Option<Work> {
+    fn idle_flush(&self, schedule: &Schedule) -> Option<Job> {
         if !self.options.idle_flush || !self.is_cache_full() {
             return None;
         }
@@ -112,7 +112,7 @@ impl Engine {
             return None;
         }
         table.want_flush(self.journal.visible());
-        Some(Work::Freeze(table.clone()))
+        Some(Job::Freeze(table.clone()))
     }
 
     fn is_cache_full(&self) -> bool {

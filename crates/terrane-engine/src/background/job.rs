@@ -16,7 +16,7 @@ pub(crate) const MEMORY_WORK: [&str; 4] = ["freeze", "settle", "flush", "trim"];
 pub(crate) const AWAITED_WORK: [&str; 5] = ["freeze", "settle", "flush", "trim", "compact"];
 
 /// A piece of background work, as a value.
-pub(crate) enum Work {
+pub(crate) enum Job {
     /// Replace the full active memtable of a table.
     Freeze(Arc<Table>),
     /// Turn frozen memtables into generations, or merge them into one by pointer.
@@ -35,13 +35,13 @@ pub(crate) enum Work {
     Reclaim,
 }
 
-impl Work {
+impl Job {
     /// The table it is for, if it is for one.
     pub(crate) fn on(&self) -> Option<&Arc<Table>> {
         match self {
-            Work::Freeze(table) | Work::Settle(table) | Work::Flush(table) => Some(table),
-            Work::Compact(table, _) | Work::Adapt(table, _) => Some(table),
-            Work::Scrub | Work::Trim | Work::Reclaim => None,
+            Job::Freeze(table) | Job::Settle(table) | Job::Flush(table) => Some(table),
+            Job::Compact(table, _) | Job::Adapt(table, _) => Some(table),
+            Job::Scrub | Job::Trim | Job::Reclaim => None,
         }
     }
 
@@ -52,70 +52,70 @@ impl Work {
 
     /// Whether space is free behind it that was not before. What only reads gain by says so itself, once none is left.
     pub(crate) fn leaves_space(&self) -> bool {
-        !matches!(self, Work::Adapt(..) | Work::Scrub | Work::Reclaim)
+        !matches!(self, Job::Adapt(..) | Job::Scrub | Job::Reclaim)
     }
 
     /// Whether it is a compaction that somebody asked for.
     pub(crate) fn is_manual(&self) -> bool {
-        matches!(self, Work::Compact(_, spec) if spec.kind == JobKind::Manual)
+        matches!(self, Job::Compact(_, spec) if spec.kind == JobKind::Manual)
     }
 
     /// Whether it takes memory for what it reads and writes.
     pub(crate) fn needs_memory(&self) -> bool {
-        !matches!(self, Work::Freeze(_) | Work::Trim | Work::Reclaim)
+        !matches!(self, Job::Freeze(_) | Job::Trim | Job::Reclaim)
     }
 
     /// One word for displays.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Work::Freeze(_) => "freeze",
-            Work::Settle(_) => "settle",
-            Work::Flush(_) => "flush",
-            Work::Compact(..) => "compact",
-            Work::Adapt(..) => "adapt",
-            Work::Scrub => "scrub",
-            Work::Trim => "trim",
-            Work::Reclaim => "reclaim",
+            Job::Freeze(_) => "freeze",
+            Job::Settle(_) => "settle",
+            Job::Flush(_) => "flush",
+            Job::Compact(..) => "compact",
+            Job::Adapt(..) => "adapt",
+            Job::Scrub => "scrub",
+            Job::Trim => "trim",
+            Job::Reclaim => "reclaim",
         }
     }
 }
 
 impl Engine {
     /// Does it.
-    pub(crate) fn run_work(&self, work: &Work, control: &Arc<JobControl>) -> Result<()> {
+    pub(crate) fn run_work(&self, work: &Job, control: &Arc<JobControl>) -> Result<()> {
         match work {
-            Work::Freeze(table) => self.freeze(table).map(drop),
-            Work::Settle(table) => self.settle(table, control),
-            Work::Flush(table) => self.flush_generation(table, control),
-            Work::Compact(table, spec) => self.compact(table, spec, control),
-            Work::Adapt(table, spec) => self.run_adaptive(table, spec, control),
-            Work::Scrub => self.scrub(control),
-            Work::Trim => self.trim_segments(),
-            Work::Reclaim => self.reclaim_idle(),
+            Job::Freeze(table) => self.freeze(table).map(drop),
+            Job::Settle(table) => self.settle(table, control),
+            Job::Flush(table) => self.flush_generation(table, control),
+            Job::Compact(table, spec) => self.compact(table, spec, control),
+            Job::Adapt(table, spec) => self.run_adaptive(table, spec, control),
+            Job::Scrub => self.scrub(control),
+            Job::Trim => self.trim_segments(),
+            Job::Reclaim => self.reclaim_idle(),
         }
     }
 
     /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what scans
     /// step over, in this order.
-    pub(crate) fn next_memory_work(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Work> {
+    pub(crate) fn next_memory_work(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         for table in tables {
             if table.is_full() && !schedule.is_held("freeze", table.id) {
-                return Some(Work::Freeze(table.clone()));
+                return Some(Job::Freeze(table.clone()));
             }
         }
         for table in tables {
             if self.wants_settle(table) && !schedule.is_held("settle", table.id) {
-                return Some(Work::Settle(table.clone()));
+                return Some(Job::Settle(table.clone()));
             }
         }
-        let flush = self.table_to_flush(tables, schedule).map(Work::Flush);
+        let flush = self.table_to_flush(tables, schedule).map(Job::Flush);
         flush.or_else(|| self.relief(tables, schedule)).or_else(|| self.flush_for_scans(tables, schedule))
     }
 
     /// Giving segments back, if there are such and nobody does it or waits to try it again.
-    pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Work> {
+    pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Job> {
         let is_held = schedule.is_running_anywhere("trim") || schedule.failures.holds(("trim", None));
-        (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Work::Trim)
+        (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Job::Trim)
     }
 
     /// The error of work of one of these names, if it keeps failing, or that of a table on which it has stopped: for a caller that
@@ -159,12 +159,12 @@ impl Engine {
 
     /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done while the
     /// background is paused, too.
-    pub(crate) fn next_asked(&self, schedule: &Schedule) -> Option<Work> {
+    pub(crate) fn next_asked(&self, schedule: &Schedule) -> Option<Job> {
         let tables = self.worked_tables();
         if let Some(work) = self.next_run_wanted(&tables, schedule) {
             return Some(work);
         }
         let (table, spec) = self.pick_compaction(&tables, schedule, false)?;
-        Some(Work::Compact(table, spec))
+        Some(Job::Compact(table, spec))
     }
 }

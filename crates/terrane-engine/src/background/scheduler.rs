@@ -15,7 +15,7 @@ use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::{Advance, CancelCause, ClaimId, Claims, Cursors, JobControl};
 
 use crate::background::compaction::read_heavy::Adaptation;
-use crate::background::job::{AWAITED_WORK, Work};
+use crate::background::job::{AWAITED_WORK, Job};
 use crate::background::quarantine::Quarantine;
 use crate::background::retry::{Failures, Subject};
 use crate::engine::Engine;
@@ -326,7 +326,7 @@ impl Engine {
         Step::Worked
     }
 
-    fn take_work(&self) -> Option<(u64, Work, Arc<JobControl>)> {
+    fn take_work(&self) -> Option<(u64, Job, Arc<JobControl>)> {
         let mut schedule = self.scheduler.schedule.lock();
         if schedule.closing {
             return None;
@@ -340,7 +340,7 @@ impl Engine {
         let id = schedule.next_id;
         let control = Arc::new(self.new_control());
         let (claim, advance) = match &work {
-            Work::Compact(_, spec) | Work::Adapt(_, spec) => {
+            Job::Compact(_, spec) | Job::Adapt(_, spec) => {
                 (schedule.claims.take(spec.claim()), schedule.cursors.advance(spec))
             }
             _ => (None, None),
@@ -358,7 +358,7 @@ impl Engine {
     }
 
     /// The next piece of work; scrubbing where nothing else is due.
-    fn next_due(&self, schedule: &mut Schedule) -> Option<Work> {
+    fn next_due(&self, schedule: &mut Schedule) -> Option<Job> {
         self.observe_loads(schedule);
         self.rest_rows();
         self.lend_job_memory();
@@ -372,12 +372,12 @@ impl Engine {
 
     /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no compaction that would
     /// take the last worker from memory; with `puts_off`, none that is not due. Pure but for loading pictures.
-    fn next_work(&self, schedule: &Schedule, is_filling: bool, puts_off: bool) -> Option<Work> {
+    fn next_work(&self, schedule: &Schedule, is_filling: bool, puts_off: bool) -> Option<Job> {
         let tables = self.worked_tables();
         let compacts = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
         let compaction = || compacts.then(|| self.pick_compaction(&tables, schedule, puts_off)).flatten();
         self.next_memory_work(&tables, schedule)
-            .or_else(|| compaction().map(|(table, spec)| Work::Compact(table, spec)))
+            .or_else(|| compaction().map(|(table, spec)| Job::Compact(table, spec)))
             .or_else(|| self.next_trim(schedule))
     }
 

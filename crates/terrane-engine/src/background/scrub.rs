@@ -15,7 +15,7 @@ use terrane_base::{Kind, Result, TableId};
 use terrane_compaction::JobControl;
 use terrane_table::{Extent, verify_extent};
 
-use crate::background::job::Work;
+use crate::background::job::Job;
 use crate::background::quarantine::FINDINGS_MAX;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
@@ -57,10 +57,10 @@ impl Engine {
     }
 
     /// The next piece of scrubbing, if one is due.
-    pub(crate) fn next_scrub(&self, schedule: &Schedule) -> Option<Work> {
+    pub(crate) fn next_scrub(&self, schedule: &Schedule) -> Option<Job> {
         let is_on = self.options.scrub_bytes_per_second > 0;
         let is_due = || schedule.failures.now() >= self.scrubber.0.lock().due && !schedule.is_scrub_held();
-        (is_on && is_due()).then_some(Work::Scrub)
+        (is_on && is_due()).then_some(Job::Scrub)
     }
 
     /// Verifies the next extents.

@@ -21,7 +21,7 @@ const REST_MIN: Duration = Duration::from_millis(500);
 
 /// Who has the memory of jobs.
 #[derive(Debug, Default)]
-pub(crate) struct JobMemory {
+pub(crate) struct JobLease {
     jobs: Mutex<Jobs>,
     /// [`NOT_LENT`], [`LENT`] or [`RETURNING`]. Written under the lock, read by whoever divides memory.
     state: AtomicU8,
@@ -40,7 +40,7 @@ struct Jobs {
     ended: Duration,
 }
 
-impl JobMemory {
+impl JobLease {
     /// Whether the limit of the cache is higher by a part of the memory of jobs.
     pub(crate) fn is_lent(&self) -> bool {
         self.state.load(Ordering::Relaxed) == LENT
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn it_is_lent_when_no_job_ran_for_a_while_and_taken_back_by_the_first() {
-        let memory = JobMemory::default();
+        let memory = JobLease::default();
         let at = Duration::from_millis;
         assert!(memory.lend(at(500)) && memory.is_lent());
         assert!(!memory.lend(at(501)), "once");

@@ -17,9 +17,9 @@ const STEP_BYTES_MIN: u64 = 4 << 20;
 
 /// The most that the cache held since memory went back to the system.
 #[derive(Debug, Default)]
-pub(crate) struct FreedWatch(AtomicU64);
+pub(crate) struct TrimWatch(AtomicU64);
 
-impl FreedWatch {
+impl TrimWatch {
     /// Notes that the cache holds `used` bytes.
     pub(crate) fn note(&self, used: u64) {
         // Looked at first: mostly there is nothing to change. Relaxed: a hint.
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn what_was_given_up_is_told_once() {
-        let watch = FreedWatch::default();
+        let watch = TrimWatch::default();
         watch.note(100);
         watch.note(60);
         assert!(!watch.take(91, 10));

@@ -39,7 +39,7 @@ const OWED_MAX: f64 = 0.98;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct Yielding {
+pub(crate) struct WriteShare {
     seen: Mutex<Seen>,
     /// In 256ths.
     share: AtomicU64,
@@ -54,13 +54,13 @@ struct Seen {
     short_at: Duration,
 }
 
-impl Default for Yielding {
+impl Default for WriteShare {
     fn default() -> Self {
-        Yielding { seen: Mutex::default(), share: AtomicU64::new(WHOLE) }
+        WriteShare { seen: Mutex::default(), share: AtomicU64::new(WHOLE) }
     }
 }
 
-impl Yielding {
+impl WriteShare {
     /// Looks at all the `bytes` that ever came and the `loads` there ever were; `pays` says whether the cache would gain.
     fn look(&self, now: Duration, bytes: u64, loads: u64, pays: impl FnOnce() -> bool) {
         // Who finds somebody looking has nothing to add.
@@ -143,7 +143,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     /// Windows with so many bytes and loads each; the share behind each.
-    fn shares(yielding: &Yielding, from: &mut Seen, windows: usize, bytes: u64, loads: u64) -> Vec<u64> {
+    fn shares(yielding: &WriteShare, from: &mut Seen, windows: usize, bytes: u64, loads: u64) -> Vec<u64> {
         let mut window = || {
             *from =
                 Seen { at: from.at + WINDOW, bytes: from.bytes + bytes, loads: from.loads + loads, ..*from };
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn writers_yield_little_by_little_and_get_it_back_when_nobody_misses() {
         let (yielding, mut at) =
-            (Yielding::default(), Seen { at: Duration::from_secs(9), ..Seen::default() });
+            (WriteShare::default(), Seen { at: Duration::from_secs(9), ..Seen::default() });
         let down = shares(&yielding, &mut at, 9, MIB, 300);
         assert_eq!(down[0], WHOLE - STEP_DOWN);
         assert!(down.is_sorted_by(|a, b| a >= b) && down[8] == LEAST, "{down:?}");
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn few_loads_say_nothing() {
-        let (yielding, mut at) = (Yielding::default(), Seen::default());
+        let (yielding, mut at) = (WriteShare::default(), Seen::default());
         assert_eq!(shares(&yielding, &mut at, 5, 0, 1000), [WHOLE; 5], "nobody writes");
         assert_eq!(shares(&yielding, &mut at, 5, 1, LOADS_MIN - 1), [WHOLE; 5]);
         assert_eq!(shares(&yielding, &mut at, 5, 10 * MIB, 1000), [WHOLE; 5], "writers bring far more");
@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn what_does_not_help_the_cache_is_not_given_up() {
-        let yielding = Yielding::default();
+        let yielding = WriteShare::default();
         (1..9).for_each(|at| yielding.look(WINDOW * at, u64::from(at), u64::from(at) * 1000, || false));
         assert_eq!(yielding.of(WHOLE), WHOLE);
     }
 
     #[test]
     fn a_look_within_a_window_changes_nothing() {
-        let yielding = Yielding::default();
+        let yielding = WriteShare::default();
         yielding.look(WINDOW, MIB, 1000, || true);
         let share = yielding.of(WHOLE);
         yielding.look(WINDOW + WINDOW / 2, 2 * MIB, 2000, || true);

@@ -7,7 +7,7 @@ use terrane_base::{Kind, Result};
 use terrane_compaction::{CancelCause, JobControl, JobSpec};
 use tracing::span::EnteredSpan;
 
-use crate::background::job::Work;
+use crate::background::job::Job;
 use crate::engine::Engine;
 use crate::observe::events::{Event, JobBegan, JobEnded, WorkFailed};
 use crate::observe::extents::{ExtentSummary, level_number};
@@ -23,13 +23,13 @@ pub(crate) struct Watched {
 
 impl Engine {
     /// To be called before a piece of work runs, on its thread.
-    pub(crate) fn begin_watch(&self, work: &Work, control: &Arc<JobControl>) -> Watched {
+    pub(crate) fn begin_watch(&self, work: &Job, control: &Arc<JobControl>) -> Watched {
         let (name, table) = (work.name(), work.on().map(|table| &*table.name));
         let span = tracing::info_span!(target: "terrane::job", "job", work = name, table);
         let job = if is_job(work) { self.events.next_job() } else { 0 };
         if is_job(work) && self.events.are_heard() {
             job_report::begin();
-            if matches!(work, Work::Flush(_)) {
+            if matches!(work, Job::Flush(_)) {
                 self.events.begin_flush(job, control);
             }
             let (table, levels, inputs) = (table.unwrap_or_default().to_owned(), levels(work), inputs(work));
@@ -42,7 +42,7 @@ impl Engine {
     pub(crate) fn end_watch(
         &self,
         watched: Watched,
-        work: &Work,
+        work: &Job,
         control: &JobControl,
         result: &Result<()>,
         now: Duration,
@@ -51,7 +51,7 @@ impl Engine {
         let (name, table) = (work.name(), work.on().map(|table| &*table.name));
         if is_job(work) {
             let histogram = match work {
-                Work::Flush(_) => &self.histograms.flush_micros,
+                Job::Flush(_) => &self.histograms.flush_micros,
                 _ => &self.histograms.compaction_micros,
             };
             histogram.observe(micros(took));
@@ -105,22 +105,22 @@ impl Engine {
 }
 
 /// Why it was cancelled, if it was. A drop may be met by what is installed before the control is told of it.
-fn cancelled(work: &Work, control: &JobControl, result: &Result<()>) -> Option<CancelCause> {
+fn cancelled(work: &Job, control: &JobControl, result: &Result<()>) -> Option<CancelCause> {
     result.as_ref().err().filter(|error| error.kind() == Kind::Cancelled)?;
     let is_dropped = || work.on().is_some_and(|table| table.is_dropped());
     control.cancelled().or_else(|| is_dropped().then_some(CancelCause::Dropped))
 }
 
 /// What is to be merged, if that is known at the beginning.
-fn spec(work: &Work) -> Option<&JobSpec> {
+fn spec(work: &Job) -> Option<&JobSpec> {
     match work {
-        Work::Compact(_, spec) | Work::Adapt(_, spec) => Some(spec),
+        Job::Compact(_, spec) | Job::Adapt(_, spec) => Some(spec),
         _ => None,
     }
 }
 
 /// The extents that are to be merged, as far as they are known at the beginning.
-fn inputs(work: &Work) -> Vec<ExtentSummary> {
+fn inputs(work: &Job) -> Vec<ExtentSummary> {
     let inputs = spec(work).into_iter().flat_map(|spec| &spec.inputs);
     let extents =
         inputs.flat_map(|input| input.extents.iter().map(|meta| ExtentSummary::of(meta, input.place)));
@@ -128,13 +128,13 @@ fn inputs(work: &Work) -> Vec<ExtentSummary> {
 }
 
 /// The uppermost level that a compaction merges, and the one that its result goes to.
-fn levels(work: &Work) -> Option<(u8, u8)> {
+fn levels(work: &Job) -> Option<(u8, u8)> {
     let spec = spec(work)?;
     let from = spec.inputs.iter().map(|input| level_number(input.place)).min()?;
     Some((from, level_number(spec.target)))
 }
 
 /// Whether it is a flush or a compaction.
-fn is_job(work: &Work) -> bool {
-    matches!(work, Work::Flush(_) | Work::Compact(..) | Work::Adapt(..))
+fn is_job(work: &Job) -> bool {
+    matches!(work, Job::Flush(_) | Job::Compact(..) | Job::Adapt(..))
 }

@@ -21,8 +21,8 @@ use crate::engine::Engine;
 use crate::read::filter_policy::{Asking, FilterUse};
 use crate::read::merge_operands::Sources;
 use crate::table::Table;
-use crate::table::read_view::Picture;
-use crate::table::semantics::Now;
+use crate::table::read_view::ReadView;
+use crate::table::semantics::ReadClock;
 
 /// How point reads are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Engine {
         let hash = key_hash(key);
         let asking = self.asking(table, mode, hash);
         let rows = self.rows_of(mode);
-        let (start, now) = (value.len(), Now::new(&table.sense));
+        let (start, now) = (value.len(), ReadClock::new(&table.sense));
         let mut runs;
         let (tree, reading, run) = {
             let epoch = terrane_table::enter();
@@ -157,7 +157,7 @@ impl Engine {
         table: &Table,
         guard: &'g terrane_base::epoch::Guard,
         mode: ReadMode,
-    ) -> (&'g Picture, SeqNo) {
+    ) -> (&'g ReadView, SeqNo) {
         loop {
             let picture = table.picture(guard);
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
@@ -171,9 +171,9 @@ impl Engine {
     /// A read from a picture that the caller keeps.
     pub(crate) fn get_from(
         &self,
-        picture: &Picture,
+        picture: &ReadView,
         reading: &Reading<'_>,
-        now: &Now<'_>,
+        now: &ReadClock<'_>,
         value: &mut Vec<u8>,
     ) -> Result<bool> {
         let start = value.len();
@@ -304,7 +304,7 @@ pub(crate) fn get_cached(
 
 /// The newest version in the memory tier; its bytes are appended. Counts the read where it ends here.
 #[inline]
-fn get_from_memory(picture: &Picture, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<SeqKind> {
+fn get_from_memory(picture: &ReadView, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<SeqKind> {
     // Apart from the others, so that the shortest read counts with constants.
     if let Some(found) = get_from_memtable(&picture.active, reading, value) {
         count_read(1);
@@ -343,7 +343,7 @@ fn get_from_memtable(memtable: &Memtable, reading: &Reading<'_>, value: &mut Vec
 
 /// Sorted runs in memory that a read has looked into when it goes on to the levels.
 #[inline]
-fn memory_runs(picture: &Picture) -> u64 {
+fn memory_runs(picture: &ReadView) -> u64 {
     (1 + picture.frozen.len() + picture.generations.len()) as u64
 }
 

@@ -11,14 +11,14 @@ use terrane_levels::Metasnapshot;
 
 use crate::engine::Engine;
 use crate::read::get::{Reading, find_extent, is_hidden, tree_len};
-use crate::table::read_view::Picture;
-use crate::table::semantics::Now;
+use crate::table::read_view::ReadView;
+use crate::table::semantics::ReadClock;
 
 /// Where the versions of a key may lie.
 #[derive(Clone, Copy)]
 pub(crate) struct Sources<'p> {
     /// The memory tier, unless it is known that it has none.
-    pub(crate) memory: Option<&'p Picture>,
+    pub(crate) memory: Option<&'p ReadView>,
     /// Overflow runs and levels, of the same picture.
     pub(crate) tree: &'p Metasnapshot,
 }
@@ -34,7 +34,7 @@ impl Engine {
         sources: Sources<'_>,
         reading: &Reading<'_>,
         kind: Option<SeqKind>,
-        now: &Now<'_>,
+        now: &ReadClock<'_>,
         (value, start): (&mut Vec<u8>, usize),
     ) -> Result<bool> {
         match kind {
@@ -57,7 +57,7 @@ impl Engine {
         &self,
         sources: Sources<'_>,
         reading: &Reading<'_>,
-        now: &Now<'_>,
+        now: &ReadClock<'_>,
         value: &mut Vec<u8>,
     ) -> Result<bool> {
         let mut chain = Chain::new();
@@ -70,7 +70,7 @@ impl Engine {
         &self,
         sources: Sources<'_>,
         reading: &Reading<'_>,
-        now: &Now<'_>,
+        now: &ReadClock<'_>,
         chain: &mut Chain,
     ) -> Result<()> {
         if let Some(picture) = sources.memory {
@@ -105,7 +105,7 @@ impl Engine {
         tree: &Metasnapshot,
         run: usize,
         reading: &Reading<'_>,
-        now: &Now<'_>,
+        now: &ReadClock<'_>,
         chain: &mut Chain,
     ) -> Result<bool> {
         let Some(extent) = find_extent(tree, run, reading.key) else { return Ok(true) };

@@ -25,7 +25,7 @@ use crate::background::compaction::cache_transfer::heirs;
 use crate::engine::Engine;
 use crate::read::get::ReadMode;
 use crate::table::Table;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 
 /// Time after which a sample counts half.
 const HALF_LIFE: Duration = Duration::from_secs(8);
@@ -127,7 +127,7 @@ impl Engine {
     }
 
     /// Counts the placing of a scan over `picture`, if it is one of those that are looked at.
-    pub(crate) fn sample_scan(&self, table: &Table, picture: &Picture, memory_runs: u32) {
+    pub(crate) fn sample_scan(&self, table: &Table, picture: &ReadView, memory_runs: u32) {
         if !self.samples_now() {
             return;
         }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_memtable::{GlobalIndex, Memtable};
 
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 
 /// What may leave memory in a step, and why it may.
 pub(crate) enum Leaves<'g> {
@@ -81,7 +81,7 @@ impl Ledger {
     ///
     /// # Errors
     /// `Poisoned`.
-    pub(crate) fn turn(&mut self, next: &Picture, leaves: &Leaves<'_>) -> Result<()> {
+    pub(crate) fn turn(&mut self, next: &ReadView, leaves: &Leaves<'_>) -> Result<()> {
         for at in 0..self.owed.len() {
             let numbers = self.numbers(at);
             if let Err(why) = self.owed[at].fate(numbers, next, leaves)
@@ -180,7 +180,7 @@ impl Owed {
     fn fate(
         &self,
         numbers: Numbers,
-        next: &Picture,
+        next: &ReadView,
         leaves: &Leaves<'_>,
     ) -> std::result::Result<Fate, &'static str> {
         if matches!(leaves, Leaves::Dropped) {

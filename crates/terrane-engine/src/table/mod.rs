@@ -21,15 +21,15 @@ use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
 
-use crate::background::compaction::tombstone_hint::NothingWide;
-use crate::background::flush::scan_trigger::Passed;
+use crate::background::compaction::tombstone_hint::TombstoneHint;
+use crate::background::flush::scan_trigger::SkippedVersions;
 use crate::observe::stats::TableCounters;
 use crate::read::filter_policy::FilterUse;
 use crate::read::sampling::TableLoad;
 use crate::table::epoch_cell::EpochCell;
 use crate::table::ledger::{Leaves, Ledger};
-use crate::table::read_view::Picture;
-use crate::table::semantics::Sense;
+use crate::table::read_view::ReadView;
+use crate::table::semantics::TableSemantics;
 use crate::table::settings::TableSettings;
 use crate::table::stopped::{Left, Stopped};
 use crate::write::throttle::TablePressure;
@@ -43,8 +43,8 @@ pub struct Table {
     /// Options in force for this table; they can change.
     pub(crate) settings: RwLock<Arc<TableSettings>>,
     /// What its records mean.
-    pub sense: Arc<Sense>,
-    picture: EpochCell<Picture>,
+    pub sense: Arc<TableSemantics>,
+    picture: EpochCell<ReadView>,
     /// The right to change the picture, and what the table owes to the levels.
     edit: Mutex<Ledger>,
     dropped: AtomicBool,
@@ -74,13 +74,13 @@ pub struct Table {
     /// What was counted of it.
     pub(crate) counters: TableCounters,
     /// What its scans stepped over in memory.
-    pub(crate) passed: Arc<Passed>,
+    pub(crate) passed: Arc<SkippedVersions>,
     /// What its compactions show rows to.
     filter: Mutex<Option<Arc<dyn CompactionFilter>>>,
     /// How far its writers are held back.
     pub(crate) pressure: TablePressure,
     /// The levels in which no range delete lies over much data.
-    pub(crate) nothing_wide: Mutex<NothingWide>,
+    pub(crate) nothing_wide: Mutex<TombstoneHint>,
 }
 
 /// Requests for compaction, served in order.
@@ -115,14 +115,14 @@ impl Table {
         id: TableId,
         name: String,
         settings: TableSettings,
-        sense: Arc<Sense>,
+        sense: Arc<TableSemantics>,
         tree: Arc<Metasnapshot>,
         flushed: SeqNo,
         first_seq: SeqNo,
     ) -> Arc<Table> {
         let active = Memtable::ordered(first_seq, settings.memtable_filter, sense.collation());
         let ledger = Ledger::new(&active);
-        let picture = Picture { active, frozen: Vec::new(), generations: Vec::new(), tree };
+        let picture = ReadView { active, frozen: Vec::new(), generations: Vec::new(), tree };
         Arc::new(Table {
             id,
             name,
@@ -163,18 +163,18 @@ impl Table {
 
     /// The current picture, alive while `guard` is.
     #[inline]
-    pub fn picture<'g>(&self, guard: &'g Guard) -> &'g Picture {
+    pub fn picture<'g>(&self, guard: &'g Guard) -> &'g ReadView {
         self.picture.load(guard)
     }
 
     /// The current picture's parts, kept alive by the copy. For work that outlasts an epoch.
-    pub fn pinned(&self) -> Picture {
+    pub fn pinned(&self) -> ReadView {
         self.picture(&terrane_base::epoch::pin()).clone()
     }
 
     /// The current picture for a scan, which keeps what it reads.
     #[inline]
-    pub(crate) fn shared(&self, guard: &Guard) -> Arc<Picture> {
+    pub(crate) fn shared(&self, guard: &Guard) -> Arc<ReadView> {
         self.picture.share(guard)
     }
 
@@ -316,7 +316,7 @@ pub struct TableEdit<'t> {
 
 impl TableEdit<'_> {
     /// The current picture; it cannot change while the edit lives.
-    pub fn picture(&self) -> Picture {
+    pub fn picture(&self) -> ReadView {
         self.table.pinned()
     }
 
@@ -335,7 +335,7 @@ impl TableEdit<'_> {
     ///
     /// # Errors
     /// `Poisoned` if records would be lost: the current picture stays, and background work on the table has stopped.
-    pub(crate) fn replace(&mut self, next: Picture, leaves: &Leaves<'_>) -> Result<()> {
+    pub(crate) fn replace(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
         self.replace_behind_edit(next, leaves)
             .map_err(|error| self.table.stop(error.message(), Left::Nothing))
     }
@@ -344,7 +344,7 @@ impl TableEdit<'_> {
     ///
     /// # Errors
     /// `Poisoned` as [`TableEdit::replace`], but the caller has to stop the table.
-    pub(crate) fn replace_behind_edit(&mut self, next: Picture, leaves: &Leaves<'_>) -> Result<()> {
+    pub(crate) fn replace_behind_edit(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
         self.ledger.turn(&next, leaves)?;
         self.table.picture.replace(next);
         Ok(())

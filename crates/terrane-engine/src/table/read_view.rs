@@ -14,7 +14,7 @@ use terrane_memtable::{GlobalIndex, Memtable, RangeDeletes};
 
 /// Everything a read of one table may have to look at, newest first.
 #[derive(Clone)]
-pub struct Picture {
+pub struct ReadView {
     /// The memtable that takes new records.
     pub active: Arc<Memtable>,
     /// Memtables that wait to be merged into a generation, newest first.
@@ -25,11 +25,11 @@ pub struct Picture {
     pub tree: Arc<Metasnapshot>,
 }
 
-impl Picture {
+impl ReadView {
     /// A picture without sources.
-    pub(crate) fn nothing() -> Picture {
+    pub(crate) fn nothing() -> ReadView {
         let active = Memtable::new(SeqNo::MAX);
-        Picture { active, frozen: Vec::new(), generations: Vec::new(), tree: Arc::default() }
+        ReadView { active, frozen: Vec::new(), generations: Vec::new(), tree: Arc::default() }
     }
 
     /// The memtable that takes a record with this number.
@@ -87,7 +87,7 @@ impl Picture {
     }
 
     /// Whether this and `other` have the very same parts.
-    pub fn is_same(&self, other: &Picture) -> bool {
+    pub fn is_same(&self, other: &ReadView) -> bool {
         fn are_same<T>(left: &[Arc<T>], right: &[Arc<T>]) -> bool {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| Arc::ptr_eq(left, right))
         }

@@ -20,7 +20,7 @@ const OPERAND_STEPS: u64 = 16;
 
 /// What a table's records mean to its readers. Belongs to an open table.
 #[derive(Debug)]
-pub struct Sense {
+pub struct TableSemantics {
     meaning: Meaning,
     /// Changed while the table is open; asked once per scan and per job.
     extractor: RwLock<Option<Arc<Extractor>>>,
@@ -82,7 +82,7 @@ pub(crate) struct Meaning {
     pub(crate) order: Option<Arc<Order>>,
 }
 
-impl Sense {
+impl TableSemantics {
     /// The sense of a table with these functions and this time to live.
     pub(crate) fn new(
         meaning: Meaning,
@@ -90,9 +90,9 @@ impl Sense {
         clock: Arc<dyn Clock>,
         time_to_live: TimeToLive,
         skips: Skips,
-    ) -> Arc<Sense> {
+    ) -> Arc<TableSemantics> {
         let time_to_live = AtomicU64::new(time_to_live.millis().unwrap_or(0));
-        Arc::new(Sense { meaning, extractor: RwLock::new(extractor), clock, time_to_live, skips })
+        Arc::new(TableSemantics { meaning, extractor: RwLock::new(extractor), clock, time_to_live, skips })
     }
 
     /// What its scans pass by.
@@ -174,8 +174,8 @@ impl Sense {
 }
 
 /// The moment of one read, found out when it is needed.
-pub(crate) struct Now<'s> {
-    sense: &'s Sense,
+pub(crate) struct ReadClock<'s> {
+    sense: &'s TableSemantics,
     at: Cell<Option<Moment>>,
 }
 
@@ -190,12 +190,12 @@ pub(crate) enum Shown<'a> {
     Chain,
 }
 
-impl<'s> Now<'s> {
-    pub(crate) fn new(sense: &'s Sense) -> Self {
-        Now { sense, at: Cell::new(None) }
+impl<'s> ReadClock<'s> {
+    pub(crate) fn new(sense: &'s TableSemantics) -> Self {
+        ReadClock { sense, at: Cell::new(None) }
     }
 
-    pub(crate) fn sense(&self) -> &'s Sense {
+    pub(crate) fn sense(&self) -> &'s TableSemantics {
         self.sense
     }
 

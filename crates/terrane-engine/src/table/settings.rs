@@ -14,7 +14,7 @@ use terrane_format::codec::Encoder;
 use terrane_format::external::COMPARATOR;
 
 use crate::table::catalog::HIDDEN_NAME;
-use crate::table::semantics::{Meaning, Sense, Skips};
+use crate::table::semantics::{Meaning, Skips, TableSemantics};
 
 /// Names of the options that a table may set for itself.
 pub const TABLE_OPTIONS: [&str; 14] = [
@@ -125,7 +125,7 @@ impl TableSettings {
         name: &str,
         functions: &Functions,
         clock: &Arc<dyn Clock>,
-    ) -> Result<Arc<Sense>> {
+    ) -> Result<Arc<TableSemantics>> {
         let of_table = |error: Error| error.context(format!("table {name:?}"));
         let orders = &functions.orders;
         let find = |name| if self.is_by_comparator { orders.find(name) } else { orders.find_encoding(name) };
@@ -141,7 +141,13 @@ impl TableSettings {
         let is_bounded = self.skipped_versions_max > 0 && name != HIDDEN_NAME;
         let limit = if is_bounded { self.skipped_versions_max } else { u64::MAX };
         let skips = Skips { table: name.to_owned(), limit, most: AtomicU64::new(0) };
-        Ok(Sense::new(Meaning { operator, order }, extractor, clock.clone(), self.time_to_live, skips))
+        Ok(TableSemantics::new(
+            Meaning { operator, order },
+            extractor,
+            clock.clone(),
+            self.time_to_live,
+            skips,
+        ))
     }
 }
 
@@ -317,7 +323,7 @@ impl MemoryPlan {
 }
 
 /// Checks that what orders a table is what it was made with: a comparator, or functions that encode and decode.
-pub(crate) fn check_kind_of_order(table: &terrane_levels::Table, sense: &Sense) -> Result<()> {
+pub(crate) fn check_kind_of_order(table: &terrane_levels::Table, sense: &TableSemantics) -> Result<()> {
     if *sense.collation() == table.collation {
         return Ok(());
     }

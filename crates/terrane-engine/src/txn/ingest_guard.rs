@@ -13,7 +13,7 @@ use crate::table::Table;
 use crate::txn::commit::InFlight;
 use crate::txn::conflict_window::Footprint;
 use crate::txn::key_range::KeyRange;
-use crate::txn::range_locks::{Fence, Ground};
+use crate::txn::range_locks::{Ground, RangeLock};
 
 /// Keys from a first to a last one, both inclusive.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl Drop for Watched<'_> {
 pub(crate) struct Fenced<'e> {
     spans: Vec<Span>,
     flight: InFlight<'e>,
-    _fence: Fence<'e>,
+    _fence: RangeLock<'e>,
 }
 
 impl<'e> Fenced<'e> {

@@ -71,14 +71,14 @@ impl Expiry {
 
 /// The transactions that expire, by their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Expiries {
+pub(crate) struct LockExpiries {
     /// How many there are, to see without a mutex that there are none. Relaxed: who meets a lock of one has met the shard's mutex
     /// after it was counted.
     count: AtomicUsize,
     by_owner: Mutex<BTreeMap<Owner, Arc<Expiry>>>,
 }
 
-impl Expiries {
+impl LockExpiries {
     /// Has a transaction end at a moment.
     pub(crate) fn add(&self, owner: Owner, at: Duration) -> Arc<Expiry> {
         let expiry = Arc::new(Expiry { at, stage: Mutex::new(Stage::Running) });
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_commit_that_has_begun_keeps_its_locks() {
-        let expiries = Expiries::default();
+        let expiries = LockExpiries::default();
         let end = Duration::from_secs(1);
         let (before, after) = (Duration::ZERO, end);
         let expiry = expiries.add(7, end);

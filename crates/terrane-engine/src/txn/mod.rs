@@ -37,7 +37,7 @@ pub use options::{Concurrency, Isolation, TransactionOptions};
 pub use transaction::{LockMark, ScanId, Transaction};
 
 use crate::observe::stats::Stats;
-use conflict_window::Window;
+use conflict_window::ConflictWindow;
 use lock_table::{LockTable, Owner};
 use prepared::Entry;
 
@@ -51,7 +51,7 @@ pub(crate) struct Transactions {
     /// Locks of keys.
     locks: LockTable,
     /// Who changed what since the oldest of them began.
-    window: Window,
+    window: ConflictWindow,
     /// The last number given to a transaction or a plain write.
     owners: AtomicU64,
     /// Prepared transactions by name.
@@ -64,7 +64,7 @@ impl Transactions {
         Transactions {
             watch: Watch::new(),
             locks: LockTable::new(),
-            window: Window::new(write_bytes / WINDOW_SHARE),
+            window: ConflictWindow::new(write_bytes / WINDOW_SHARE),
             owners: AtomicU64::new(0),
             prepared: Mutex::default(),
         }

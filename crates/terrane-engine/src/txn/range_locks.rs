@@ -19,7 +19,7 @@ use terrane_base::sync::atomic::{AtomicUsize, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
 
 use crate::txn::key_range::KeyRange;
-use crate::txn::lock_table::{LockKey, Owner, Patience, Refusal, Waited};
+use crate::txn::lock_table::{LockKey, LockWait, Owner, Refusal, Waited};
 
 #[derive(Debug)]
 struct Post {
@@ -32,7 +32,7 @@ struct Post {
 
 impl Post {
     fn in_front(&self) -> InFront {
-        InFront::Fence { owner: self.owner, stands: self.stands, is_alone: self.ground.is_alone }
+        InFront::RangeLock { owner: self.owner, stands: self.stands, is_alone: self.ground.is_alone }
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) enum InFront {
     /// Locks of these behind it.
     Holders(Vec<Owner>),
     /// The fence of this one.
-    Fence {
+    RangeLock {
         /// Who has put it up.
         owner: Owner,
         /// Whether it stands.
@@ -74,8 +74,8 @@ impl InFront {
     pub(super) fn owners(&self) -> Vec<Owner> {
         match self {
             InFront::Holders(owners) => owners.clone(),
-            InFront::Fence { owner, stands: true, .. } => vec![*owner],
-            InFront::Fence { .. } => Vec::new(),
+            InFront::RangeLock { owner, stands: true, .. } => vec![*owner],
+            InFront::RangeLock { .. } => Vec::new(),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Ground {
 
 /// All fences of a database.
 #[derive(Debug, Default)]
-pub(super) struct Fences {
+pub(super) struct RangeLocks {
     standing: Mutex<Standing>,
     /// How many there are.
     count: AtomicUsize,
@@ -132,7 +132,7 @@ pub(super) struct Fences {
 
 /// Somebody who wants a fence: whoever releases a lock tells.
 #[derive(Debug)]
-pub(super) struct Wanting<'f>(&'f Fences);
+pub(super) struct Wanting<'f>(&'f RangeLocks);
 
 impl Drop for Wanting<'_> {
     fn drop(&mut self) {
@@ -142,12 +142,12 @@ impl Drop for Wanting<'_> {
 
 /// A fence. It goes with the value.
 #[derive(Debug)]
-pub(crate) struct Fence<'f> {
-    fences: &'f Fences,
+pub(crate) struct RangeLock<'f> {
+    fences: &'f RangeLocks,
     number: u64,
 }
 
-impl Fence<'_> {
+impl RangeLock<'_> {
     /// Nobody else holds a lock behind it.
     pub(super) fn stand(&self) {
         let mut standing = self.fences.standing.lock();
@@ -164,15 +164,15 @@ impl Fence<'_> {
     }
 }
 
-impl Drop for Fence<'_> {
+impl Drop for RangeLock<'_> {
     fn drop(&mut self) {
         self.fences.remove(|post| post.number == self.number);
     }
 }
 
-impl Fences {
+impl RangeLocks {
     /// Puts a fence up around `ground`, or names who has one that keeps it out.
-    pub(super) fn put_up(&self, owner: Owner, ground: &Ground) -> Result<Fence<'_>, InFront> {
+    pub(super) fn put_up(&self, owner: Owner, ground: &Ground) -> Result<RangeLock<'_>, InFront> {
         let mut standing = self.standing.lock();
         let mut others = standing.fences.iter().filter(|post| post.owner != owner);
         if let Some(other) = others.find(|post| post.ground.excludes(ground)) {
@@ -182,7 +182,7 @@ impl Fences {
         let number = standing.next_number;
         standing.fences.push(Post { number, owner, ground: ground.clone(), stands: false });
         self.count.fetch_add(1, Ordering::Relaxed);
-        Ok(Fence { fences: self, number })
+        Ok(RangeLock { fences: self, number })
     }
 
     /// Takes down every fence of `owner`.
@@ -222,7 +222,7 @@ impl Fences {
         owner: Owner,
         key: &LockKey,
         seen: &InFront,
-        patience: &Patience<'_>,
+        patience: &LockWait<'_>,
     ) -> Waited {
         let mut standing = self.standing.lock();
         while Self::find(&standing, owner, key).as_ref() == Some(seen) {
@@ -232,7 +232,7 @@ impl Fences {
         Ok(())
     }
 
-    /// Announces that somebody wants a fence. What is released from now on shows in [`Fences::marks`].
+    /// Announces that somebody wants a fence. What is released from now on shows in [`RangeLocks::marks`].
     pub(super) fn want(&self) -> Wanting<'_> {
         // Before the shards are looked through under their mutexes: who releases a lock that was seen there sees this.
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -245,11 +245,11 @@ impl Fences {
     }
 
     /// Waits until what was in front may have gone since `seen`.
-    pub(super) fn wait_behind(&self, in_front: &InFront, seen: Marks, patience: &Patience<'_>) -> Waited {
+    pub(super) fn wait_behind(&self, in_front: &InFront, seen: Marks, patience: &LockWait<'_>) -> Waited {
         let mut standing = self.standing.lock();
         let is_there = |now: Marks| match in_front {
             InFront::Holders(_) => now.releases == seen.releases,
-            InFront::Fence { .. } => now.moved == seen.moved,
+            InFront::RangeLock { .. } => now.moved == seen.moved,
         };
         while is_there(standing.marks) {
             let waited = patience.wait(&self.changed, &mut standing);
@@ -279,9 +279,9 @@ impl Refusal {
 
     fn in_front_of(self, in_front: &InFront) -> Refusal {
         match (self, in_front) {
-            (Refusal::TimedOut(_), InFront::Fence { is_alone: true, .. }) => Refusal::ComingIn,
+            (Refusal::TimedOut(_), InFront::RangeLock { is_alone: true, .. }) => Refusal::ComingIn,
             (refusal, InFront::Holders(owners)) => refusal.in_front(owners.clone()),
-            (refusal, InFront::Fence { owner, .. }) => refusal.in_front(vec![*owner]),
+            (refusal, InFront::RangeLock { owner, .. }) => refusal.in_front(vec![*owner]),
         }
     }
 }
@@ -304,7 +304,7 @@ mod tests {
     fn nobody_else_gets_a_lock_behind_a_fence() {
         let (env, closing) = (Env::real(), AtomicBool::new(false));
         let impatient =
-            Patience { env: &env, until: Duration::ZERO, closing: &closing, finds_deadlocks: true };
+            LockWait { env: &env, until: Duration::ZERO, closing: &closing, finds_deadlocks: true };
         let key = |text: &str| LockKey::new(TableId(1), text.as_bytes());
         let bounds = Bounds {
             lower: Bound::Included(b"b".to_vec()),

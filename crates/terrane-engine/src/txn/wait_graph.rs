@@ -26,11 +26,11 @@ struct Wait {
 
 /// The graph.
 #[derive(Debug, Default)]
-pub(crate) struct Waits {
+pub(crate) struct WaitGraph {
     by_waiter: BTreeMap<Owner, Wait>,
 }
 
-impl Waits {
+impl WaitGraph {
     /// Adds a waiter, unless that closes a cycle and `finds` is set: then returns the cycle, beginning with the new waiter.
     pub(crate) fn add(
         &mut self,

@@ -45,16 +45,16 @@ impl Eq for Placed {}
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Compared {
+pub(super) struct WindowKeys {
     collation: Collation,
     keys: BTreeMap<Placed, SeqNo>,
     /// Commits at the front of the window whose keys are here.
     pub(super) commits: usize,
 }
 
-impl Compared {
+impl WindowKeys {
     pub(super) fn new(collation: &Collation) -> Self {
-        Compared { collation: collation.clone(), keys: BTreeMap::new(), commits: 0 }
+        WindowKeys { collation: collation.clone(), keys: BTreeMap::new(), commits: 0 }
     }
 
     /// Memory that it takes, about.

@@ -21,12 +21,12 @@ use terrane_compaction::{
 };
 
 use crate::background::compaction::shape_of;
-use crate::background::job::Work;
+use crate::background::job::Job;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::table::Table;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 
 /// How often the load is looked at.
 const TICK: Duration = Duration::from_millis(100);
@@ -59,16 +59,16 @@ struct Watched {
 
 /// When jobs that only reads gain by are stopped, and when they may begin.
 #[derive(Debug)]
-pub(crate) struct Adapting {
+pub(crate) struct ReadHeavy {
     /// The bytes written at which the one that runs is stopped; at the end of all numbers while there is none.
     stop_at: AtomicU64,
     /// The next one does not begin before this time, in microseconds.
     rests_until: AtomicU64,
 }
 
-impl Default for Adapting {
+impl Default for ReadHeavy {
     fn default() -> Self {
-        Adapting { stop_at: AtomicU64::new(u64::MAX), rests_until: AtomicU64::new(0) }
+        ReadHeavy { stop_at: AtomicU64::new(u64::MAX), rests_until: AtomicU64::new(0) }
     }
 }
 
@@ -109,7 +109,7 @@ impl Engine {
     }
 
     /// A step that gives a table that is mostly read fewer sorted runs, when the background has nothing else to do.
-    pub(crate) fn next_adaptive(&self, schedule: &mut Schedule) -> Option<Work> {
+    pub(crate) fn next_adaptive(&self, schedule: &mut Schedule) -> Option<Job> {
         let now = schedule.failures.now().as_micros() as u64;
         let rests = now < self.adapting.rests_until.load(Ordering::Relaxed);
         let is_off = self.options.adaptive_shape == AdaptiveShape::Off;
@@ -138,7 +138,7 @@ impl Engine {
         None
     }
 
-    fn step_for(&self, table: &Arc<Table>, load: &Load, schedule: &Schedule) -> Option<Work> {
+    fn step_for(&self, table: &Arc<Table>, load: &Load, schedule: &Schedule) -> Option<Job> {
         let picture = table.pinned();
         let snapshots = self.pins.list(|| self.journal.visible());
         let shape = shape_of(table, &picture.tree, &snapshots);
@@ -146,13 +146,13 @@ impl Engine {
         let policy = self.options.adaptive_shape;
         let limits = &table.settings().limits;
         match pick_fewer_runs(&shape, memory, limits, &schedule.claims, load, policy)? {
-            Fewer::Merge(spec) => Some(Work::Adapt(table.clone(), *spec)),
+            Fewer::Merge(spec) => Some(Job::Adapt(table.clone(), *spec)),
             Fewer::Flush => self.flush_for_reads(table, &picture, schedule),
         }
     }
 
     /// Asks for the flush of what is in memory; returns its first step, if that can be done now.
-    fn flush_for_reads(&self, table: &Arc<Table>, picture: &Picture, schedule: &Schedule) -> Option<Work> {
+    fn flush_for_reads(&self, table: &Arc<Table>, picture: &ReadView, schedule: &Schedule) -> Option<Job> {
         let is_held = ["freeze", "settle", "flush"].into_iter().any(|work| schedule.is_held(work, table.id));
         if is_held || (picture.active.is_empty() && picture.generations.is_empty()) {
             return None;
@@ -160,9 +160,9 @@ impl Engine {
         add(&self.counters.adaptive_flushes, 1);
         table.want_flush(self.journal.visible());
         if picture.active.is_empty() {
-            return Some(Work::Flush(table.clone()));
+            return Some(Job::Flush(table.clone()));
         }
-        Some(Work::Freeze(table.clone()))
+        Some(Job::Freeze(table.clone()))
     }
 
     /// Runs a job that only reads gain by.
@@ -219,7 +219,7 @@ fn counted(table: &Table) -> Counted {
     Counted { records, bytes, ..table.load.counted() }
 }
 
-fn memory_tier(picture: &Picture, flush_bytes: u64) -> MemoryTier {
+fn memory_tier(picture: &ReadView, flush_bytes: u64) -> MemoryTier {
     let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
     let memtables = memtables.map(|memtable| memtable.record_bytes());
     let all = memtables.chain(picture.generations.iter().map(|index| index.record_bytes()));

@@ -11,7 +11,7 @@ use crate::table::settings::TableSettings;
 
 /// What was found to have nothing.
 #[derive(Debug, Default)]
-pub(crate) struct NothingWide {
+pub(crate) struct TombstoneHint {
     tree: Weak<Metasnapshot>,
     settings: Weak<TableSettings>,
     /// The snapshots below `upto`; those that came later see all of the tree.
@@ -19,7 +19,7 @@ pub(crate) struct NothingWide {
     upto: SeqNo,
 }
 
-impl NothingWide {
+impl TombstoneHint {
     /// Whether `shape`, which is that of `tree`, may have range deletes over much data. Requires: the last snapshot of the
     /// shape is what is visible now.
     pub(crate) fn may_be_wide(
@@ -42,7 +42,7 @@ impl NothingWide {
         let upto = shape.snapshots.last().copied().unwrap_or_default();
         let snapshots = below(upto).collect();
         *self =
-            NothingWide { tree: Arc::downgrade(tree), settings: Arc::downgrade(settings), snapshots, upto };
+            TombstoneHint { tree: Arc::downgrade(tree), settings: Arc::downgrade(settings), snapshots, upto };
         false
     }
 }

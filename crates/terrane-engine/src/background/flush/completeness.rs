@@ -9,18 +9,18 @@ use crate::table::Table;
 use crate::table::stopped::Left;
 
 /// A cursor over a generation that counts the entries that the flush took: the flush calls `next` behind each.
-pub(crate) struct Counted {
+pub(crate) struct Completeness {
     inner: MemtableCursor,
     taken: u64,
     /// The entries of the generation without its range deletes, which the flush gets apart from the cursor.
     all: u64,
 }
 
-impl Counted {
+impl Completeness {
     /// A cursor over `generation`, which is closed to merges.
-    pub(crate) fn new(generation: &GlobalIndex) -> Counted {
+    pub(crate) fn new(generation: &GlobalIndex) -> Completeness {
         let ranges = generation.index().range_deletes().map_or(0, |deletes| deletes.len());
-        Counted { inner: generation.cursor(), taken: 0, all: generation.entry_count() - ranges }
+        Completeness { inner: generation.cursor(), taken: 0, all: generation.entry_count() - ranges }
     }
 
     /// Checks that the flush took every entry once.
@@ -40,7 +40,7 @@ impl Counted {
     }
 }
 
-impl Cursor for Counted {
+impl Cursor for Completeness {
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
         let is_lost = terrane_base::planted!(LoseFlushTail) && self.taken + 1 >= self.all;

@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
 
 /// Turns of spinning for a writer that needs a few more instructions, before settle sleeps between looks.
@@ -50,7 +50,7 @@ impl Engine {
 
     /// Promotes or merges the oldest frozen memtable of `picture`, if all its records are indexed. Requires: `Table::merging` is
     /// held. `picture` may be out of date: a flush may end and install another one meanwhile.
-    fn settle_oldest(&self, table: &Table, picture: &Picture, control: &JobControl) -> Result<()> {
+    fn settle_oldest(&self, table: &Table, picture: &ReadView, control: &JobControl) -> Result<()> {
         let Some(oldest) = picture.frozen.last() else { return Ok(()) };
         if self.journal.visible().0 + 1 < successor(picture).0 {
             return Ok(());
@@ -67,7 +67,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
-    fn wait_until_indexed(&self, picture: &Picture, control: &JobControl) -> Result<()> {
+    fn wait_until_indexed(&self, picture: &ReadView, control: &JobControl) -> Result<()> {
         let mut turn = 0;
         while self.journal.visible().0 + 1 < successor(picture).0 {
             self.journal.check()?;
@@ -86,7 +86,7 @@ impl Engine {
     fn generation_with_room<'p>(
         &self,
         table: &Table,
-        picture: &'p Picture,
+        picture: &'p ReadView,
         oldest: &Memtable,
     ) -> Option<&'p Arc<GlobalIndex>> {
         let newest = picture.generations.first()?;
@@ -143,7 +143,7 @@ impl Engine {
     }
 }
 
-fn has_generation(picture: &Picture, generation: &Arc<GlobalIndex>) -> bool {
+fn has_generation(picture: &ReadView, generation: &Arc<GlobalIndex>) -> bool {
     picture.generations.iter().any(|one| Arc::ptr_eq(one, generation))
 }
 

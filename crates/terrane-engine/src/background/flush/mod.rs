@@ -21,15 +21,15 @@ use terrane_format::manifest::EditOp;
 use terrane_memtable::GlobalIndex;
 
 use crate::background::compaction::{ranges_of, shape_of};
-use crate::background::flush::completeness::Counted;
-use crate::background::job::Work;
+use crate::background::flush::completeness::Completeness;
+use crate::background::job::Job;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 use crate::observe::job_report;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
 
 /// Share of the write memory in use from which on memtables are flushed before they are full.
@@ -55,7 +55,7 @@ impl Engine {
 
     /// While memory is short and nothing is flushed: the table that holds back the oldest segment. Its memtable is
     /// not full, but many such tables together, or one that hardly anyone writes to, can fill the memory.
-    pub(crate) fn relief(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Work> {
+    pub(crate) fn relief(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         let is_moving = ["flush", "settle", "freeze"].iter().any(|work| schedule.is_running_anywhere(work));
         if is_moving || self.memory_debt() < RELIEF_DEBT {
             return None;
@@ -66,9 +66,9 @@ impl Engine {
         table.want_flush(self.journal.visible());
         let picture = table.pinned();
         if !picture.generations.is_empty() {
-            return Some(Work::Flush(table.clone()));
+            return Some(Job::Flush(table.clone()));
         }
-        Some(Work::Freeze(table.clone()))
+        Some(Job::Freeze(table.clone()))
     }
 
     /// Whether the oldest generation is full, superseded, asked for, or begun.
@@ -90,17 +90,17 @@ impl Engine {
     }
 
     /// What brings memory into the overflow runs that somebody asked for, if it can be done now.
-    pub(crate) fn next_run_wanted(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Work> {
+    pub(crate) fn next_run_wanted(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         tables.iter().find_map(|table| {
             let picture = table.pinned();
             let is_wanted = |first_seq: Option<SeqNo>| first_seq.is_some_and(|first| table.wants_run(first));
             let settles = is_wanted(picture.frozen.last().map(|memtable| memtable.first_seq()));
             if settles && !schedule.is_held("settle", table.id) {
-                return Some(Work::Settle(table.clone()));
+                return Some(Job::Settle(table.clone()));
             }
             let flushes = is_wanted(picture.generations.last().map(|generation| generation.first_seq()));
             let is_free = !schedule.is_held("flush", table.id) && !schedule.is_running("settle", table.id);
-            (flushes && is_free).then(|| Work::Flush(table.clone()))
+            (flushes && is_free).then(|| Job::Flush(table.clone()))
         })
     }
 
@@ -171,7 +171,7 @@ impl Engine {
         let size = (generation.record_bytes(), generation.entry_count());
         self.while_dumped(table.id, control, size, || {
             let ranges = ranges_of(generation, &snapshots);
-            let mut cursor = Counted::new(generation);
+            let mut cursor = Completeness::new(generation);
             let result = self.flusher.dump_run(&spec, &mut cursor, ranges, control)?;
             let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
             let is_behind = !is_whole || self.others_are_behind(table, generation.last_seq());
@@ -211,7 +211,7 @@ impl Engine {
         generation: &Arc<GlobalIndex>,
         control: &Arc<JobControl>,
     ) -> Result<()> {
-        let mut cursor = Counted::new(generation);
+        let mut cursor = Completeness::new(generation);
         let mut start = Vec::new();
         let mut left = generation.record_bytes();
         let mut durable = Some(self.sync_journal_through(generation.last_seq())?);
@@ -286,7 +286,7 @@ impl Engine {
         &self,
         table: &Table,
         generation: &Arc<GlobalIndex>,
-        cursor: &Counted,
+        cursor: &Completeness,
         step: JobResult,
         durable: Option<EditOp>,
     ) -> Result<Option<(Vec<u8>, u64)>> {
@@ -308,7 +308,7 @@ impl Engine {
         &self,
         table: &Table,
         generation: &Arc<GlobalIndex>,
-        cursor: &Counted,
+        cursor: &Completeness,
         result: &JobResult,
         durable: Option<EditOp>,
     ) -> Result<()> {
@@ -351,7 +351,7 @@ impl Engine {
 
 /// The number up to which the table's records are in the levels once `generation`, the oldest, is. A merge that was
 /// cancelled leaves some records of a memtable in it, newer than others that only the memtable has.
-fn flushed_through(picture: &Picture, generation: &GlobalIndex) -> SeqNo {
+fn flushed_through(picture: &ReadView, generation: &GlobalIndex) -> SeqNo {
     let newer = picture.generations.iter().rev().nth(1).map(|newer| newer.first_seq());
     let frozen = picture.frozen.last().map(|memtable| memtable.first_seq());
     let next = [newer, frozen].into_iter().flatten().min().unwrap_or(picture.active.first_seq());

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
-use crate::background::job::Work;
+use crate::background::job::Job;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::table::Table;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 
 /// Fewer are not worth a flush, however little is in memory.
 const VERSIONS_MIN: u64 = 10_000;
@@ -21,9 +21,9 @@ const TIMES_MIN: u64 = 2;
 
 /// Hidden versions in memory that scans of a table have stepped over since the last flush was asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Passed(AtomicU64);
+pub(crate) struct SkippedVersions(AtomicU64);
 
-impl Passed {
+impl SkippedVersions {
     pub(crate) fn add(&self, versions: u64) {
         // Relaxed, as below: a count that nothing depends on but when a flush is asked for.
         self.0.fetch_add(versions, Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Passed {
 
 impl Engine {
     /// Memory that scans step over more than it is worth: its table is flushed.
-    pub(crate) fn flush_for_scans(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Work> {
+    pub(crate) fn flush_for_scans(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
         let is_free = |table: &&Arc<Table>| {
             ["freeze", "settle", "flush"].into_iter().all(|work| !schedule.is_held(work, table.id))
         };
@@ -53,12 +53,12 @@ impl Engine {
             table.want_flush(self.journal.visible());
             add(&self.counters.scan_flushes, 1);
         }
-        Some(Work::Freeze(table.clone()))
+        Some(Job::Freeze(table.clone()))
     }
 }
 
 /// Records in memory.
-fn records(picture: &Picture) -> u64 {
+fn records(picture: &ReadView) -> u64 {
     let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
     let generations = picture.generations.iter().map(|generation| generation.entry_count());
     memtables.map(|memtable| memtable.entry_count()).chain(generations).sum()

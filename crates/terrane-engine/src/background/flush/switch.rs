@@ -12,7 +12,7 @@ use crate::observe::events::{Event, MemtableFrozen};
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 
 impl Engine {
     /// Notes that the table's active memtable is full. Cheap: the switch itself is background work.
@@ -80,6 +80,6 @@ impl Engine {
 }
 
 /// First number that the memtable after the oldest frozen one takes.
-pub(crate) fn successor(picture: &Picture) -> SeqNo {
+pub(crate) fn successor(picture: &ReadView) -> SeqNo {
     picture.frozen.iter().rev().nth(1).unwrap_or(&picture.active).first_seq()
 }

@@ -31,7 +31,7 @@ use crate::engine::Engine;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
 use crate::txn::ingest_guard::Span;
 
@@ -201,7 +201,7 @@ fn add_extents(table: &Table, changes: Vec<Change>) -> Result<()> {
     let mut edit = table.edit();
     let picture = edit.picture();
     let tree = Arc::new(picture.tree.apply(changes)?);
-    edit.replace_behind_edit(Picture { tree, ..picture }, &Leaves::Nothing)
+    edit.replace_behind_edit(ReadView { tree, ..picture }, &Leaves::Nothing)
 }
 
 impl Arrival {

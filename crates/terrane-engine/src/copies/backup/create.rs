@@ -18,7 +18,7 @@ use terrane_journal::Excerpt;
 use terrane_levels::State;
 
 use crate::copies::backup::objects::{Names, extents_of, object_name};
-use crate::copies::backup::pace::{Pace, Watcher};
+use crate::copies::backup::pace::{TokenBucket, Watcher};
 use crate::copies::backup::{BackupInfo, Backups, NOTE};
 use crate::copies::checkpoint::moment::Moment;
 use crate::engine::Engine;
@@ -85,7 +85,7 @@ struct Making<'a, 'w> {
     backups: &'a Backups,
     engine: &'a Engine,
     options: &'a BackupOptions,
-    pace: Pace<'w>,
+    pace: TokenBucket<'w>,
     /// Objects that whole backups name and that are there.
     extents: Names,
     segments: Names,
@@ -119,7 +119,7 @@ impl Backups {
             backups: self,
             engine,
             options,
-            pace: Pace::new(&self.env, options.bytes_per_second, &mut watch),
+            pace: TokenBucket::new(&self.env, options.bytes_per_second, &mut watch),
             extents: there(ObjectKind::Extent, &needed.extents)?,
             segments: there(ObjectKind::Segment, &needed.segments)?,
             made: Vec::new(),

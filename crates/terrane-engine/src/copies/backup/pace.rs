@@ -27,18 +27,18 @@ pub struct BackupProgress {
 pub type Watcher<'w> = dyn FnMut(&BackupProgress) -> ControlFlow<()> + 'w;
 
 /// See the head of the file.
-pub(super) struct Pace<'w> {
+pub(super) struct TokenBucket<'w> {
     progress: BackupProgress,
     watcher: &'w mut Watcher<'w>,
     control: JobControl,
 }
 
-impl<'w> Pace<'w> {
+impl<'w> TokenBucket<'w> {
     /// `bytes_per_second` bounds what is moved; 0 is no bound.
     pub(super) fn new(env: &Env, bytes_per_second: u64, watcher: &'w mut Watcher<'w>) -> Self {
         let limiter = Arc::new(RateLimiter::new(env.clock.clone(), bytes_per_second));
         let control = JobControl::new(env.clock.clone(), Some(limiter));
-        Pace { progress: BackupProgress::default(), watcher, control }
+        TokenBucket { progress: BackupProgress::default(), watcher, control }
     }
 
     /// So much is to be done.

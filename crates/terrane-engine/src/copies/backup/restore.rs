@@ -17,7 +17,7 @@ use terrane_storage::ExtentFiles;
 
 use crate::copies::backup::Backups;
 use crate::copies::backup::objects::extents_of;
-use crate::copies::backup::pace::{Pace, Watcher};
+use crate::copies::backup::pace::{TokenBucket, Watcher};
 use crate::copies::checkpoint::sealed;
 use crate::copies::checkpoint::unfinished::Unfinished;
 
@@ -75,7 +75,7 @@ impl Backups {
     ) -> Result<Restored> {
         let (manifest, state) = self.load_state(id)?;
         let mut watch = |progress: &crate::copies::backup::BackupProgress| watcher(progress);
-        let pace = Pace::new(&self.env, options.bytes_per_second, &mut watch);
+        let pace = TokenBucket::new(&self.env, options.bytes_per_second, &mut watch);
         let unfinished = Unfinished::begin(disk, target)?;
         match self.fill(disk, unfinished.dir(), &manifest, &state, pace) {
             Ok(bytes) => unfinished.finish().map(|()| Restored {
@@ -97,7 +97,7 @@ impl Backups {
         dir: &Path,
         manifest: &BackupManifest,
         state: &State,
-        mut pace: Pace<'_>,
+        mut pace: TokenBucket<'_>,
     ) -> Result<u64> {
         let (data, journal) = (dir.join(DATA), dir.join(JOURNAL));
         disk.create_dir(&data)?;

@@ -7,7 +7,7 @@ use terrane_format::extent::check;
 use crate::copies::backup::Backups;
 use crate::copies::backup::create::sound_end;
 use crate::copies::backup::objects::{extents_of, object_name};
-use crate::copies::backup::pace::{Pace, Watcher};
+use crate::copies::backup::pace::{TokenBucket, Watcher};
 use crate::copies::backup::restore::body;
 
 /// An object that is not what it should be.
@@ -50,7 +50,7 @@ impl Backups {
             loaded => loaded?,
         };
         let mut watch = |progress: &crate::copies::backup::BackupProgress| watcher(progress);
-        let mut pace = Pace::new(&self.env, bytes_per_second, &mut watch);
+        let mut pace = TokenBucket::new(&self.env, bytes_per_second, &mut watch);
         let extents = extents_of(&state);
         let bytes = |of: &mut dyn Iterator<Item = u64>| of.sum::<u64>();
         let all = bytes(&mut extents.values().map(|meta| meta.bytes.into()))

@@ -26,7 +26,7 @@ use terrane_levels::{Manifest, Pins, State};
 use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Cache, Extent, RowCache};
 
-use crate::background::compaction::read_heavy::Adapting;
+use crate::background::compaction::read_heavy::ReadHeavy;
 use crate::background::idle::IdleWatch;
 use crate::background::scheduler::Scheduler;
 use crate::background::scrub::Scrubber;
@@ -38,9 +38,9 @@ use crate::lifecycle::recover::{Recovered, Recovery};
 use crate::lifecycle::replay_filter::{finish_swap, refuse_unfinished};
 use crate::memory::arbiter::Looking;
 use crate::memory::budget::Budget;
-use crate::memory::job_lease::JobMemory;
-use crate::memory::trim::FreedWatch;
-use crate::memory::write_share::Yielding;
+use crate::memory::job_lease::JobLease;
+use crate::memory::trim::TrimWatch;
+use crate::memory::write_share::WriteShare;
 use crate::observe::io_accounting::Flows;
 use crate::observe::stats::{Counters, Histograms, add};
 use crate::read::snapshots::Readers;
@@ -49,10 +49,10 @@ use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
 use crate::txn::Transactions;
 use crate::write::throttle::Pressure;
-use crate::write::throttle::compaction_debt::Backlog;
-use crate::write::throttle::flush_progress::Draining;
-use crate::write::throttle::ingest_rate::Inflow;
-use crate::write::throttle::stall_events::Stalls;
+use crate::write::throttle::compaction_debt::CompactionDebt;
+use crate::write::throttle::flush_progress::FlushProgress;
+use crate::write::throttle::ingest_rate::IngestRate;
+use crate::write::throttle::stall_events::StallEvents;
 
 pub(crate) use entries::Way;
 
@@ -111,9 +111,9 @@ impl Engine {
             rows: RowCache::new(cache.clone(), budget.plan().cache_bytes / 100 * options.row_cache),
             cache,
             looking: Looking::default(),
-            job_memory: JobMemory::default(),
+            job_memory: JobLease::default(),
             idle_watch: IdleWatch::default(),
-            freed_watch: FreedWatch::default(),
+            freed_watch: TrimWatch::default(),
             catalog: Catalog::new(tables),
             txn: Transactions::new(budget.write_bytes()),
             functions,
@@ -121,15 +121,15 @@ impl Engine {
             pins: Pins::new(),
             readers: Readers::new(options.reader_age_max_ms),
             pressure: Pressure::default(),
-            stalls: Stalls::default(),
+            stalls: StallEvents::default(),
             events: Arc::default(),
-            backlog: Backlog::default(),
-            draining: Draining::default(),
-            inflow: Inflow::default(),
-            yielding: Yielding::default(),
+            backlog: CompactionDebt::default(),
+            draining: FlushProgress::default(),
+            inflow: IngestRate::default(),
+            yielding: WriteShare::default(),
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             scrubber: Scrubber::default(),
-            adapting: Adapting::default(),
+            adapting: ReadHeavy::default(),
             next_run: AtomicU64::new(state.next.run),
             compactor: LocalCompactor::new(flows.compaction(&extents)),
             flusher: LocalCompactor::new(flows.flush(&extents)),

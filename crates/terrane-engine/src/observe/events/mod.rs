@@ -113,7 +113,7 @@ pub enum StallCause {
     /// What all tables have in memory.
     Memory,
     /// What the levels of the table of this name owe.
-    Backlog(String),
+    CompactionDebt(String),
 }
 
 /// Writers begin to be held back, after nobody was for a second.

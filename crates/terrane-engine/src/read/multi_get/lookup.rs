@@ -26,8 +26,8 @@ use crate::read::multi_get::pending::Open;
 use crate::read::multi_get::values::Values;
 use crate::read::row_cache::Rows;
 use crate::table::Table;
-use crate::table::read_view::Picture;
-use crate::table::semantics::{Now, Shown};
+use crate::table::read_view::ReadView;
+use crate::table::semantics::{ReadClock, Shown};
 
 /// Keys that take their steps side by side: enough to have as many misses under way as the machine serves at once, few
 /// enough that what was asked for is still there when it is needed.
@@ -97,7 +97,7 @@ impl Engine {
         values: &mut Values,
     ) -> Result<()> {
         let mut rest = Rest::default();
-        let (rows, now) = (self.rows_of(mode), Now::new(&table.sense));
+        let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.sense));
         let batch = |seq| Batch { engine: self, table, keys, mode, rows, seq, now: &now };
         let (picture, seq) = if distinct.len() <= EPOCH_KEYS {
             let epoch = enter();
@@ -126,7 +126,7 @@ impl Engine {
         batch.fetch(&tree, values, rest.missing)
     }
 
-    fn pinned_present(&self, table: &Table, mode: ReadMode) -> (Picture, SeqNo) {
+    fn pinned_present(&self, table: &Table, mode: ReadMode) -> (ReadView, SeqNo) {
         let guard = terrane_base::epoch::pin();
         let (picture, seq) = self.present(table, &guard, mode);
         (picture.clone(), seq)
@@ -141,7 +141,7 @@ impl Engine {
         distinct: &[(usize, u64)],
         values: &mut Values,
     ) -> Result<()> {
-        let (rows, now) = (self.rows_of(mode), Now::new(&table.sense));
+        let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.sense));
         let (picture, seq) = self.pinned_present(table, mode);
         let batch = Batch { engine: self, table, keys, mode, rows, seq, now: &now };
         let mut order = distinct.to_vec();
@@ -162,7 +162,7 @@ pub(crate) struct Batch<'b> {
     mode: ReadMode,
     pub(crate) rows: Rows<'b>,
     pub(crate) seq: SeqNo,
-    pub(crate) now: &'b Now<'b>,
+    pub(crate) now: &'b ReadClock<'b>,
 }
 
 /// The keys that memory does not answer.
@@ -179,7 +179,7 @@ impl Batch<'_> {
     fn answer(
         &self,
         epoch: &Epoch,
-        picture: &Picture,
+        picture: &ReadView,
         keys: &[(usize, u64)],
         values: &mut Values,
         rest: &mut Rest,
@@ -215,7 +215,7 @@ struct Group<'g> {
 }
 
 impl<'g> Group<'g> {
-    fn new(batch: Batch<'g>, picture: &Picture, keys: &'g [(usize, u64)]) -> Self {
+    fn new(batch: Batch<'g>, picture: &ReadView, keys: &'g [(usize, u64)]) -> Self {
         let mut group = Group {
             batch,
             keys,
@@ -232,7 +232,7 @@ impl<'g> Group<'g> {
         group
     }
 
-    fn ask_memory(&mut self, picture: &'g Picture) {
+    fn ask_memory(&mut self, picture: &'g ReadView) {
         let memtables =
             std::iter::once(&*picture.active).chain(picture.frozen.iter().map(|memtable| &**memtable));
         for memtable in memtables.chain(picture.generations.iter().map(|generation| &**generation.index())) {

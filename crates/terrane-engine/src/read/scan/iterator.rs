@@ -10,12 +10,12 @@ use terrane_table::{CursorOptions, LevelCursor, MergeCursor, Scope};
 
 mod refresh;
 
-use crate::background::flush::scan_trigger::Passed;
+use crate::background::flush::scan_trigger::SkippedVersions;
 use crate::engine::Engine;
-use crate::read::scan::range_tombstones::{Ranges, Veiled};
+use crate::read::scan::range_tombstones::{RangeTombstoneIter, Ranges};
 use crate::read::scan::{Bounds, Scan};
 use crate::table::Table;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 
 pub use refresh::{ExtentFilter, RenewableScan};
 
@@ -32,7 +32,7 @@ pub enum Source {
     /// An overflow run or a level.
     Level(LevelCursor),
     /// One of these, behind range deletes.
-    Veiled(Box<Veiled>),
+    RangeTombstoneIter(Box<RangeTombstoneIter>),
 }
 
 macro_rules! forward {
@@ -40,7 +40,7 @@ macro_rules! forward {
         match $self {
             Source::Memory($cursor) => $call,
             Source::Level($cursor) => $call,
-            Source::Veiled($cursor) => $call,
+            Source::RangeTombstoneIter($cursor) => $call,
         }
     };
 }
@@ -125,8 +125,8 @@ impl Engine {
     /// stay within `scope`, if there is one.
     fn sources(
         &self,
-        picture: &Picture,
-        passed: &Arc<Passed>,
+        picture: &ReadView,
+        passed: &Arc<SkippedVersions>,
         shown: u64,
         seq: SeqNo,
         scope: Option<&Arc<Scope>>,
@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// The largest window of each sorted run of a picture. With hundreds of overflow runs they share what few may have.
-    fn read_ahead_bytes(&self, picture: &Picture) -> u32 {
+    fn read_ahead_bytes(&self, picture: &ReadView) -> u32 {
         let runs = (picture.tree.runs.len() + picture.tree.levels.len()) as u64;
         let asked = self.options.read_ahead_bytes;
         let share = asked * READ_AHEAD_RUNS / runs.max(READ_AHEAD_RUNS);
@@ -174,8 +174,8 @@ impl Engine {
     #[cold]
     fn veiled_sources(
         &self,
-        picture: &Picture,
-        passed: &Arc<Passed>,
+        picture: &ReadView,
+        passed: &Arc<SkippedVersions>,
         shown: u64,
         seq: SeqNo,
         scope: Option<&Arc<Scope>>,
@@ -198,9 +198,15 @@ impl Engine {
             if newer.is_empty() && own.is_none() {
                 return source;
             }
-            let veiled = Veiled::new(source, newer.clone(), own.clone(), passed, picture.active.collation());
+            let veiled = RangeTombstoneIter::new(
+                source,
+                newer.clone(),
+                own.clone(),
+                passed,
+                picture.active.collation(),
+            );
             newer.extend(own);
-            Source::Veiled(Box::new(veiled))
+            Source::RangeTombstoneIter(Box::new(veiled))
         };
         memory.chain(levels).map(veil).collect()
     }
@@ -223,7 +229,7 @@ const MASKED: usize = 64;
 
 /// Which memtables and generations may hold a record up to `seq`, as bits in the order of the sources. Requires: `seq`
 /// was visible before the call, so that everything up to it has been indexed and counted.
-fn shown_memory(picture: &Picture, seq: SeqNo) -> u64 {
+fn shown_memory(picture: &ReadView, seq: SeqNo) -> u64 {
     let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
     let memtables = memtables.map(|memtable| memtable.first_seq() <= seq && !memtable.is_empty());
     let generations = picture.generations.iter().map(|generation| !generation.is_empty());
@@ -238,7 +244,7 @@ pub struct RangeIter {
     front: TableScan,
     back: Option<TableScan>,
     open_back: Box<dyn Fn() -> TableScan + Send>,
-    picture: Arc<Picture>,
+    picture: Arc<ReadView>,
     collation: Collation,
     ends: Ends,
 }
@@ -257,7 +263,7 @@ pub type Row = (Vec<u8>, Vec<u8>);
 
 impl RangeIter {
     /// What its sources are taken from.
-    pub(crate) fn picture(&self) -> &Arc<Picture> {
+    pub(crate) fn picture(&self) -> &Arc<ReadView> {
         &self.picture
     }
 

@@ -20,7 +20,7 @@ use terrane_levels::Level;
 use terrane_memtable::{Around, Memtable, RangeView};
 use terrane_table::Cache;
 
-use crate::background::flush::scan_trigger::Passed;
+use crate::background::flush::scan_trigger::SkippedVersions;
 use crate::read::scan::iterator::Source;
 
 /// The range deletes of one source, as a scan at one number sees them.
@@ -157,28 +157,28 @@ enum Step {
 
 /// See the [module](self).
 #[derive(Debug)]
-pub struct Veiled {
+pub struct RangeTombstoneIter {
     inner: Source,
     /// Of newer sources.
     newer: Vec<Ranges>,
     own: Option<Ranges>,
     region: Option<Region>,
     /// Where steps over what the source itself hides are counted.
-    passed: Option<Arc<Passed>>,
+    passed: Option<Arc<SkippedVersions>>,
     collation: Collation,
 }
 
-impl Veiled {
+impl RangeTombstoneIter {
     /// `passed` counts what is stepped over of a source in memory.
     pub(crate) fn new(
         inner: Source,
         newer: Vec<Ranges>,
         own: Option<Ranges>,
-        passed: &Arc<Passed>,
+        passed: &Arc<SkippedVersions>,
         collation: &Collation,
     ) -> Self {
         let passed = matches!(own, Some(Ranges::Memory(_))).then(|| passed.clone());
-        Veiled { inner, newer, own, region: None, passed, collation: collation.clone() }
+        RangeTombstoneIter { inner, newer, own, region: None, passed, collation: collation.clone() }
     }
 
     /// Moves on to the first entry from here on that is not hidden.
@@ -255,7 +255,7 @@ impl Veiled {
     }
 }
 
-impl Cursor for Veiled {
+impl Cursor for RangeTombstoneIter {
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
         self.inner.entry()

@@ -18,7 +18,7 @@ use terrane_base::{Cursor, Moment, Result, SeqKind, SeqNo, Stored};
 use crate::read::merge_operands::count_folded;
 use crate::read::scan::Bounds;
 use crate::read::scan::steps::{count_skipped, is_same, seek_past, seek_to_last_version};
-use crate::table::semantics::Sense;
+use crate::table::semantics::TableSemantics;
 
 /// Versions of one key to step over before the cursor seeks past them instead.
 const STEPS_BEFORE_SEEK: u32 = 8;
@@ -52,7 +52,7 @@ pub struct Scan<C> {
 /// What the records mean to the scan.
 #[derive(Debug)]
 struct Meaning {
-    sense: Arc<Sense>,
+    sense: Arc<TableSemantics>,
     now: Option<Moment>,
     chain: Chain,
 }
@@ -75,7 +75,7 @@ impl Meaning {
 
 impl<C: Cursor> Scan<C> {
     /// A scan of `cursor` at `seq` within `bounds`; without a position until it is placed.
-    pub fn new(cursor: C, seq: SeqNo, bounds: Bounds, sense: Arc<Sense>) -> Self {
+    pub fn new(cursor: C, seq: SeqNo, bounds: Bounds, sense: Arc<TableSemantics>) -> Self {
         let meaning = Meaning { sense, now: None, chain: Chain::new() };
         Scan {
             cursor,

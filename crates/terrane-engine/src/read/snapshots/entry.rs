@@ -7,7 +7,7 @@ use terrane_base::TableId;
 use terrane_levels::Pin;
 
 use crate::read::snapshots::{Origin, ReaderKind, SHARDS, Since};
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 
 /// Notes of scans for which an entry that nobody uses keeps memory.
 const NOTES_KEPT: usize = 16;
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
 pub(crate) struct Held {
     pub(super) number: u64,
     pub(super) table: TableId,
-    pub(super) picture: Weak<Picture>,
+    pub(super) picture: Weak<ReadView>,
     release: Option<Weak<dyn Release>>,
 }
 
@@ -63,7 +63,7 @@ impl Expired {
 
 impl Held {
     /// A scan of a table that reads from `picture`.
-    pub(crate) fn new(table: TableId, picture: &Arc<Picture>, release: Option<Weak<dyn Release>>) -> Held {
+    pub(crate) fn new(table: TableId, picture: &Arc<ReadView>, release: Option<Weak<dyn Release>>) -> Held {
         Held { number: 0, table, picture: Arc::downgrade(picture), release }
     }
 }

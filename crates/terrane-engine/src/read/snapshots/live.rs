@@ -11,7 +11,7 @@ use crate::observe::stats::Stats;
 use crate::read::snapshots::entry::Entry;
 use crate::read::snapshots::{Origin, Since};
 use crate::table::Table;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 
 /// A live reader and what it keeps.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ struct Copy {
     origin: Origin,
     since: Since,
     is_expired: bool,
-    held: Vec<(TableId, Option<Arc<Picture>>)>,
+    held: Vec<(TableId, Option<Arc<ReadView>>)>,
 }
 
 impl Copy {
@@ -79,14 +79,14 @@ impl Copy {
 }
 
 /// Stored bytes of the extents of a picture that its table does not need any more.
-fn obsolete_bytes(picture: &Picture) -> u64 {
+fn obsolete_bytes(picture: &ReadView) -> u64 {
     let extents = picture.tree.places().flat_map(|(_, level)| level.iter());
     extents.filter(|extent| extent.is_obsolete()).map(|extent| u64::from(extent.meta.bytes)).sum()
 }
 
 /// Bytes of what a picture has in memory and its table, if it is still there, has not.
-fn flushed_bytes(table: Option<&Arc<Table>>, picture: &Picture) -> u64 {
-    let now = table.map_or_else(Picture::nothing, |table| table.pinned());
+fn flushed_bytes(table: Option<&Arc<Table>>, picture: &ReadView) -> u64 {
+    let now = table.map_or_else(ReadView::nothing, |table| table.pinned());
     let memtables = || std::iter::once(&now.active).chain(&now.frozen);
     let held = std::iter::once(&picture.active).chain(&picture.frozen);
     let held = held.filter(|held| !memtables().any(|memtable| Arc::ptr_eq(held, memtable)));

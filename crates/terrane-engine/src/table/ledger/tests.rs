@@ -20,7 +20,7 @@ fn filled() -> (Arc<Engine>, Arc<Table>) {
     (engine, table)
 }
 
-fn refuses(table: &Table, leaves: &Leaves<'_>, why: &str, change: impl FnOnce(&mut Picture)) {
+fn refuses(table: &Table, leaves: &Leaves<'_>, why: &str, change: impl FnOnce(&mut ReadView)) {
     let before = table.pinned();
     let mut edit = table.edit();
     let mut next = edit.picture();
@@ -39,19 +39,19 @@ fn refuses(table: &Table, leaves: &Leaves<'_>, why: &str, change: impl FnOnce(&m
 fn a_memtable_does_not_leave_without_a_generation_that_has_it() {
     let (engine, table) = filled();
     let settled = Leaves::Settled { visible: engine.visible() };
-    let pop = |next: &mut Picture| drop(next.frozen.pop());
+    let pop = |next: &mut ReadView| drop(next.frozen.pop());
     refuses(&table, &settled, "no generation", pop);
     refuses(&table, &Leaves::Nothing, "may not remove a memtable", pop);
     let generation = table.pinned().generations[0].clone();
     refuses(&table, &Leaves::Flushed(&generation), "may not remove a memtable", pop);
     // Into a generation that is not in the picture.
-    let stale = |next: &mut Picture| {
+    let stale = |next: &mut ReadView| {
         let popped = next.frozen.pop().expect("there are two");
         drop(GlobalIndex::from_frozen(popped));
     };
     refuses(&table, &settled, "no generation", stale);
     // One that is like it is not it.
-    let like = |next: &mut Picture| {
+    let like = |next: &mut ReadView| {
         let last = next.frozen.last_mut().expect("there are two");
         *last = Memtable::new(last.first_seq());
     };
@@ -62,7 +62,7 @@ fn a_memtable_does_not_leave_without_a_generation_that_has_it() {
 #[test]
 fn a_memtable_does_not_leave_before_its_numbers_are_visible() {
     let (engine, table) = filled();
-    let promote = |next: &mut Picture| {
+    let promote = |next: &mut ReadView| {
         let popped = next.frozen.pop().expect("there are two");
         next.generations.insert(0, Arc::new(GlobalIndex::from_frozen(popped)));
     };
@@ -80,7 +80,7 @@ fn a_memtable_does_not_leave_before_its_numbers_are_visible() {
 #[test]
 fn a_generation_does_not_leave_before_its_edit() {
     let (engine, table) = filled();
-    let forget = |next: &mut Picture| next.generations.clear();
+    let forget = |next: &mut ReadView| next.generations.clear();
     refuses(&table, &Leaves::Nothing, "no manifest edit says", forget);
     refuses(&table, &Leaves::Settled { visible: engine.visible() }, "no manifest edit says", forget);
     let other = GlobalIndex::from_frozen(table.pinned().frozen[0].clone());

@@ -27,8 +27,8 @@ use terrane_base::sync::{Condvar, Mutex, MutexGuard};
 use terrane_base::{SeqNo, TableId};
 
 use crate::txn::key_range::{KeyRange, Place};
-use crate::txn::lock_table::{LockKey, Patience, Refusal};
-use crate::txn::window_keys::Compared;
+use crate::txn::lock_table::{LockKey, LockWait, Refusal};
+use crate::txn::window_keys::WindowKeys;
 
 /// What a noted key takes beside its bytes: an entry of each map but those of comparators, the key's header, and its part of
 /// their nodes.
@@ -90,7 +90,7 @@ struct Inner {
     /// Commits at the front of `order` whose keys are in `sorted`.
     sorted_commits: usize,
     /// Tables that a comparator orders, once a range of them was looked up: their keys in its order.
-    compared: BTreeMap<TableId, Compared>,
+    compared: BTreeMap<TableId, WindowKeys>,
     /// What is noted takes, but for `compared`.
     bytes: u64,
     /// Positions of living transactions, and how many have each.
@@ -103,7 +103,7 @@ struct Inner {
 
 /// The window of a database.
 #[derive(Debug)]
-pub(crate) struct Window {
+pub(crate) struct ConflictWindow {
     inner: Mutex<Inner>,
     /// Some flight has ended.
     left: Condvar,
@@ -199,9 +199,9 @@ impl Inner {
     }
 
     /// The keys of a range's table in the order of its comparator, with what was noted since the last time.
-    fn compared(&mut self, range: &KeyRange) -> &Compared {
+    fn compared(&mut self, range: &KeyRange) -> &WindowKeys {
         let compared =
-            self.compared.entry(range.table).or_insert_with(|| Compared::new(&range.bounds.collation));
+            self.compared.entry(range.table).or_insert_with(|| WindowKeys::new(&range.bounds.collation));
         for (seq, keys) in self.order.range(compared.commits..) {
             let own = keys.iter().filter(|key| key.table == range.table);
             own.for_each(|key| compared.note(&key.key, *seq));
@@ -265,7 +265,7 @@ impl Inner {
 
     /// Memory that the window takes, about.
     fn held_bytes(&self) -> u64 {
-        self.bytes + self.compared.values().map(Compared::bytes).sum::<u64>()
+        self.bytes + self.compared.values().map(WindowKeys::bytes).sum::<u64>()
     }
 
     fn unregister(&mut self, at: SeqNo) {
@@ -292,10 +292,10 @@ impl Look<'_> {
     }
 }
 
-impl Window {
+impl ConflictWindow {
     /// An empty window that takes about `bytes_max` bytes at most.
-    pub(crate) fn new(bytes_max: u64) -> Window {
-        Window {
+    pub(crate) fn new(bytes_max: u64) -> ConflictWindow {
+        ConflictWindow {
             inner: Mutex::new(Inner::default()),
             left: Condvar::new(),
             bytes_max: AtomicU64::new(bytes_max),
@@ -333,7 +333,7 @@ impl Window {
         &self,
         footprint: &Footprint,
         prepares: bool,
-        patience: &Patience<'_>,
+        patience: &LockWait<'_>,
     ) -> Result<FlightId, Refusal> {
         let mut inner = self.inner.lock();
         while inner.must_wait(None, footprint, prepares) {
@@ -346,7 +346,7 @@ impl Window {
     }
 
     /// Lets a prepared flight commit now.
-    pub(crate) fn resume(&self, id: FlightId, patience: &Patience<'_>) -> Result<(), Refusal> {
+    pub(crate) fn resume(&self, id: FlightId, patience: &LockWait<'_>) -> Result<(), Refusal> {
         let mut inner = self.inner.lock();
         let own = inner.in_flight.iter().find(|flight| flight.number == id.0);
         let footprint = own.expect("a flight is there until it leaves").footprint.clone();

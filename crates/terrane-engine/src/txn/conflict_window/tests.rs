@@ -14,7 +14,7 @@ fn range(lower: Bound<&str>, upper: Bound<&str>) -> KeyRange {
     KeyRange { table: TableId(1), bounds: Bounds { lower: own(lower), upper: own(upper), ..Bounds::all() } }
 }
 
-fn note(window: &Window, seq: u64, keys: &[&str]) {
+fn note(window: &ConflictWindow, seq: u64, keys: &[&str]) {
     let keys: Arc<[LockKey]> = keys.iter().map(|text| key(text)).collect();
     let mut inner = window.inner.lock();
     inner.note(SeqNo(seq), keys, Arc::default());
@@ -23,7 +23,7 @@ fn note(window: &Window, seq: u64, keys: &[&str]) {
 
 #[test]
 fn keys_and_ranges_are_found_above_a_position_only() {
-    let window = Window::new(1 << 20);
+    let window = ConflictWindow::new(1 << 20);
     window.register(|| (SeqNo(5), ()));
     note(&window, 6, &["b"]);
     note(&window, 7, &["d"]);
@@ -49,7 +49,7 @@ fn keys_and_ranges_are_found_above_a_position_only() {
 
 #[test]
 fn what_all_readers_see_is_cut() {
-    let window = Window::new(1 << 20);
+    let window = ConflictWindow::new(1 << 20);
     window.register(|| (SeqNo(5), ()));
     window.register(|| (SeqNo(7), ()));
     note(&window, 6, &["a", "b"]);
@@ -65,7 +65,7 @@ fn what_all_readers_see_is_cut() {
 
 #[test]
 fn what_is_beyond_the_bound_makes_old_readers_too_old() {
-    let window = Window::new(3 * bytes_of(&[key("a")]));
+    let window = ConflictWindow::new(3 * bytes_of(&[key("a")]));
     window.register(|| (SeqNo(1), ()));
     window.register(|| (SeqNo(2), ()));
     for (seq, text) in [(2, "a"), (3, "b"), (4, "c")] {
@@ -79,7 +79,7 @@ fn what_is_beyond_the_bound_makes_old_readers_too_old() {
 
 #[test]
 fn ranges_see_what_was_noted_and_cut_since_the_last_one() {
-    let window = Window::new(1 << 20);
+    let window = ConflictWindow::new(1 << 20);
     window.register(|| (SeqNo(1), ()));
     let all = range(Bound::Unbounded, Bound::Unbounded);
     note(&window, 2, &["b", "c"]);
@@ -134,7 +134,7 @@ fn under_a_comparator_a_range_is_looked_up_in_its_order_and_among_its_keys() {
     let counting = Arc::new(Counting::default());
     let orders = terrane_base::KeyOrders::new().with_comparator(counting.clone()).expect("a free name");
     let collation = orders.collation("length");
-    let window = Window::new(1 << 30);
+    let window = ConflictWindow::new(1 << 30);
     window.register(|| (SeqNo(1), ()));
     let note = |seq: u64, keys: &mut dyn Iterator<Item = LockKey>| {
         let mut inner = window.inner.lock();
@@ -195,7 +195,7 @@ fn a_comparator_that_contradicts_itself_leaves_nothing_and_ends_in_no_panic() {
     let orders =
         terrane_base::KeyOrders::new().with_comparator(Arc::new(Odd::default())).expect("a free name");
     let collation = orders.collation("odd");
-    let window = Window::new(1 << 30);
+    let window = ConflictWindow::new(1 << 30);
     window.register(|| (SeqNo(1), ()));
     for number in 0..600 {
         let mut inner = window.inner.lock();

@@ -1,10 +1,10 @@
 //! Locks of transactions whose time is over ([`crate::txn::lock_expiry`]): taken by who finds them in the way.
 
-use crate::txn::lock_table::{Lock, LockTable, Owner, Patience};
+use crate::txn::lock_table::{Lock, LockTable, LockWait, Owner};
 
 impl LockTable {
     /// Takes a lock from holders whose time is over; whether there were any.
-    pub(super) fn evict(&self, lock: &mut Lock, owner: Owner, patience: &Patience<'_>) -> bool {
+    pub(super) fn evict(&self, lock: &mut Lock, owner: Owner, patience: &LockWait<'_>) -> bool {
         let before = lock.holders.len();
         if before > 0 {
             let now = || patience.env.clock.now();
@@ -14,7 +14,7 @@ impl LockTable {
     }
 
     /// Takes all locks from those of some owners whose time is over; whether there were any.
-    pub(super) fn evict_all(&self, owners: &[Owner], patience: &Patience<'_>) -> bool {
+    pub(super) fn evict_all(&self, owners: &[Owner], patience: &LockWait<'_>) -> bool {
         let now = patience.env.clock.now();
         let over: Vec<Owner> =
             owners.iter().copied().filter(|owner| self.expiries.gives_up(*owner, now)).collect();

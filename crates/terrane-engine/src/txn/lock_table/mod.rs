@@ -27,9 +27,9 @@ use terrane_base::TableId;
 use terrane_base::env::Env;
 use terrane_base::sync::{Condvar, Mutex, MutexGuard, unlocked};
 
-use crate::txn::lock_expiry::Expiries;
-use crate::txn::range_locks::{Fence, Fences, Ground, InFront};
-use crate::txn::wait_graph::{Edge, Waits};
+use crate::txn::lock_expiry::LockExpiries;
+use crate::txn::range_locks::{Ground, InFront, RangeLock, RangeLocks};
+use crate::txn::wait_graph::{Edge, WaitGraph};
 
 /// Maps of locks, each under a mutex of its own.
 const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
@@ -69,7 +69,7 @@ pub enum LockMode {
 }
 
 /// How long somebody is ready to wait.
-pub(crate) struct Patience<'e> {
+pub(crate) struct LockWait<'e> {
     /// Its clock, and who runs where there is one thread only.
     pub(crate) env: &'e Env,
     /// The moment on that clock at which it ends.
@@ -96,7 +96,7 @@ pub(crate) enum Refusal {
 /// How a wait ended.
 pub(crate) type Waited = Result<(), Refusal>;
 
-impl Patience<'_> {
+impl LockWait<'_> {
     /// Sleeps on `changed` for a while; tells why there is no patience left.
     pub(crate) fn wait<T>(&self, changed: &Condvar, guard: &mut MutexGuard<'_, T>) -> Waited {
         if self.closing.load(Ordering::Relaxed) {
@@ -183,7 +183,7 @@ impl Lock {
     }
 
     /// Grants what can be granted, and brings the graph up to date.
-    fn settle(&mut self, waits: &mut Waits) {
+    fn settle(&mut self, waits: &mut WaitGraph) {
         while let Some(front) = self.queue.front().filter(|front| self.has_room(front.owner, front.mode)) {
             let (owner, mode) = (front.owner, front.mode);
             self.queue.pop_front();
@@ -213,17 +213,17 @@ struct Shard {
 #[derive(Debug)]
 pub(crate) struct LockTable {
     shards: Vec<Shard>,
-    waits: Mutex<Waits>,
-    fences: Fences,
+    waits: Mutex<WaitGraph>,
+    fences: RangeLocks,
     /// Whose locks may be taken from some moment on.
-    pub(crate) expiries: Expiries,
+    pub(crate) expiries: LockExpiries,
 }
 
 impl LockTable {
     /// No locks.
     pub(crate) fn new() -> LockTable {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        let (waits, fences, expiries) = (Mutex::default(), Fences::default(), Expiries::default());
+        let (waits, fences, expiries) = (Mutex::default(), RangeLocks::default(), LockExpiries::default());
         LockTable { shards, waits, fences, expiries }
     }
 
@@ -237,7 +237,7 @@ impl LockTable {
         owner: Owner,
         key: &LockKey,
         mode: LockMode,
-        patience: &Patience<'_>,
+        patience: &LockWait<'_>,
     ) -> Waited {
         let shard = self.shard(key);
         let mut locks = shard.locks.lock();
@@ -283,7 +283,7 @@ impl LockTable {
 
     /// Waits until no fence keeps `owner` from `key`, or one that does has changed.
     #[cold]
-    fn wait_outside(&self, owner: Owner, key: &LockKey, patience: &Patience<'_>) -> Waited {
+    fn wait_outside(&self, owner: Owner, key: &LockKey, patience: &LockWait<'_>) -> Waited {
         let Some(in_front) = self.fences.in_front_of(owner, key) else { return Ok(()) };
         self.enlist(owner, key.clone(), &in_front, patience)?;
         let waited = self.fences.wait_outside(owner, key, &in_front, patience);
@@ -292,7 +292,7 @@ impl LockTable {
     }
 
     /// Notes for whom `owner` waits at a fence, unless that closes a circle.
-    fn enlist(&self, owner: Owner, key: LockKey, in_front: &InFront, patience: &Patience<'_>) -> Waited {
+    fn enlist(&self, owner: Owner, key: LockKey, in_front: &InFront, patience: &LockWait<'_>) -> Waited {
         match self.waits.lock().add(owner, key, in_front.owners(), patience.finds_deadlocks) {
             Some(cycle) => Err(Refusal::Deadlock(cycle)),
             None => Ok(()),
@@ -317,8 +317,8 @@ impl LockTable {
         &self,
         owner: Owner,
         ground: &Ground,
-        patience: &Patience<'_>,
-    ) -> Result<Fence<'_>, Refusal> {
+        patience: &LockWait<'_>,
+    ) -> Result<RangeLock<'_>, Refusal> {
         let _wanting = self.fences.want();
         loop {
             let seen = self.fences.marks();

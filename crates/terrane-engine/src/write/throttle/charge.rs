@@ -11,9 +11,9 @@ use crate::engine::Engine;
 use crate::observe::events::StallCause;
 use crate::observe::stats::add;
 use crate::table::Table;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 use crate::write::throttle::PAY_MAX;
-use crate::write::throttle::token_bucket::{PAUSE_MIN, Pace};
+use crate::write::throttle::token_bucket::{PAUSE_MIN, TokenBucket};
 
 /// A table that has less than one part in so many of the mean of what tables have in memory does not owe it.
 const LIGHT_SHARE: u64 = 2;
@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// Pays at one pace, that of a table or of memory; returns the price.
-    fn pay_at(&self, pace: &Pace, bytes: u64, until: Duration, table: Option<&Table>) -> Option<u64> {
+    fn pay_at(&self, pace: &TokenBucket, bytes: u64, until: Duration, table: Option<&Table>) -> Option<u64> {
         // The commit says why.
         let is_hopeless = || self.is_closing() || self.journal.check().is_err();
         let start = self.env.clock.now();
@@ -129,7 +129,7 @@ impl Engine {
     fn note_held_by(&self, table: &Table, took: Duration) {
         if took >= PAUSE_MIN {
             add(&table.counters.table_writes_paused_micros, took.as_micros() as u64);
-            self.note_stall(took, || StallCause::Backlog(table.name.clone()));
+            self.note_stall(took, || StallCause::CompactionDebt(table.name.clone()));
         }
     }
 
@@ -186,7 +186,7 @@ impl Engine {
     /// Looks which tables have so little in memory that they do not owe it.
     pub(crate) fn share_memory_debt(&self, tables: &[Arc<Table>]) {
         // An index that is empty has its size, too, and would make all tables that have nothing equal.
-        let bytes_of = |picture: Picture| if picture.memory_is_empty() { 0 } else { picture.memory_bytes() };
+        let bytes_of = |picture: ReadView| if picture.memory_is_empty() { 0 } else { picture.memory_bytes() };
         let bytes: Vec<u64> = tables.iter().map(|table| bytes_of(table.pinned())).collect();
         let (sum, count) =
             (bytes.iter().sum::<u64>(), bytes.iter().filter(|bytes| **bytes > 0).count() as u64);

@@ -29,7 +29,7 @@ const BROUGHT_PERMILLE_MAX: u64 = 20_000;
 
 /// Jobs under way that change what lies in overflow runs.
 #[derive(Debug, Default)]
-pub(crate) struct Backlog {
+pub(crate) struct CompactionDebt {
     moving: Mutex<Vec<Moving>>,
     /// Bytes of the last generation that was dumped: of a full one only a part, the rest was its index.
     run_bytes: AtomicU64,
@@ -55,7 +55,7 @@ impl Moving {
     }
 }
 
-impl Backlog {
+impl CompactionDebt {
     /// By how much jobs under way have changed the bytes of a table's runs so far.
     fn moved(&self, table: TableId) -> f64 {
         let moving = self.moving.lock();
@@ -79,7 +79,7 @@ impl Backlog {
 
     /// Runs a job that changes the runs of `table` by `bytes` and reads `entries`.
     fn during<R>(&self, moving: Moving, job: impl FnOnce() -> R) -> R {
-        struct Leave<'a>(&'a Backlog, Arc<JobControl>);
+        struct Leave<'a>(&'a CompactionDebt, Arc<JobControl>);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
                 self.0.moving.lock().retain(|one| !Arc::ptr_eq(&one.control, &self.1));
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn runs_count_as_what_writers_brought() {
-        let backlog = Backlog::default();
+        let backlog = CompactionDebt::default();
         assert!((backlog.brought(1000) - 1000.0).abs() < 1e-6, "opened with runs");
         backlog.dumped(30_000, 15_000);
         assert!((backlog.brought(1000) - 2000.0).abs() < 1e-6, "stored in half of the space");

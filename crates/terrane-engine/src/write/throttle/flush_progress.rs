@@ -13,7 +13,7 @@ use terrane_compaction::JobControl;
 use terrane_memtable::GlobalIndex;
 
 use crate::engine::Engine;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 
 /// Part of the rate that would just do.
 const MARGIN: f64 = 0.9;
@@ -24,7 +24,7 @@ const LEFT_MIN: f64 = 0.001;
 
 /// Flushes under way.
 #[derive(Debug, Default)]
-pub(crate) struct Draining(Mutex<Vec<Flush>>);
+pub(crate) struct FlushProgress(Mutex<Vec<Flush>>);
 
 #[derive(Debug)]
 struct Flush {
@@ -62,7 +62,7 @@ impl Progress {
     }
 }
 
-impl Draining {
+impl FlushProgress {
     /// Runs the flush of `generation`.
     pub(crate) fn during<R>(
         &self,
@@ -71,7 +71,7 @@ impl Draining {
         started: Duration,
         flush: impl FnOnce() -> R,
     ) -> R {
-        struct Leave<'a>(&'a Draining, &'a Arc<JobControl>);
+        struct Leave<'a>(&'a FlushProgress, &'a Arc<JobControl>);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
                 self.0.0.lock().retain(|one| !Arc::ptr_eq(&one.control, self.1));
@@ -130,7 +130,7 @@ fn rate_that_lasts(flush_rate: f64, room: f64, left: f64) -> f64 {
 }
 
 /// Bytes of memory behind the oldest generation of a table, which is being flushed or has room for more.
-fn behind_bytes(picture: &Picture) -> u64 {
+fn behind_bytes(picture: &ReadView) -> u64 {
     let frozen = picture.frozen.iter().map(|memtable| memtable.record_bytes() + memtable.index_bytes());
     let newer = picture.generations.iter().rev().skip(1);
     frozen.sum::<u64>() + newer.map(|newer| newer.record_bytes() + newer.index_bytes()).sum::<u64>()
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn flushes_tell_how_fast_they_are_once_they_have_begun() {
-        assert_eq!(Draining::default().progress(Duration::ZERO), None);
+        assert_eq!(FlushProgress::default().progress(Duration::ZERO), None);
         let control = Arc::new(JobControl::new(terrane_base::env::Env::real().clock, None));
         let started = Duration::from_secs(10);
         let flush = Flush { control, entries: 1000, record_bytes: 30_000, memory_bytes: 48_000, started };

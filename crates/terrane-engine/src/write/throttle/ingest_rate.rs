@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is known of the rate at which writers bring bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Inflow {
+pub(crate) struct IngestRate {
     seen: Mutex<Seen>,
     /// Who waits until nothing is left to do.
     waiters: AtomicU64,
@@ -38,7 +38,7 @@ struct Seen {
     strong_at: Option<Duration>,
 }
 
-impl Inflow {
+impl IngestRate {
     /// Whether `memtable_bytes` will have come soon if writers go on as they do. `bytes` are all that ever came.
     fn is_strong(&self, now: Duration, bytes: u64, memtable_bytes: u64) -> bool {
         let mut seen = self.seen.lock();
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_strong_inflow_is_seen_and_its_end_too() {
-        let inflow = Inflow::default();
+        let inflow = IngestRate::default();
         assert!(inflow.is_strong(at(1000), 10 * MIB, 16 * MIB), "10 MiB a second fill 16 MiB in two");
         assert!(inflow.is_strong(at(1050), 10 * MIB, 16 * MIB), "too early for another look");
         assert!(!inflow.is_strong(at(1100), 10 * MIB, 16 * MIB), "nothing came");
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_short_pause_is_no_end() {
-        let inflow = Inflow::default();
+        let inflow = IngestRate::default();
         assert!(!inflow.was_strong(at(1000)), "nothing ever came");
         assert!(inflow.is_strong(at(1000), 10 * MIB, 16 * MIB));
         assert!(!inflow.is_strong(at(1200), 10 * MIB, 16 * MIB));
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn nothing_is_put_off_while_somebody_waits() {
-        let inflow = Inflow::default();
+        let inflow = IngestRate::default();
         assert!(inflow.is_strong(at(1000), 10 * MIB, 16 * MIB));
         assert!(!inflow.without_delay(|| inflow.is_strong(at(1000), 10 * MIB, 16 * MIB)));
         assert!(inflow.is_strong(at(1000), 10 * MIB, 16 * MIB));

@@ -33,7 +33,7 @@ use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::env::Env;
 use terrane_base::sync::{Condvar, Mutex};
 
-use crate::write::throttle::token_bucket::{Pace, RATE_FLOOR};
+use crate::write::throttle::token_bucket::{RATE_FLOOR, TokenBucket};
 pub(crate) use per_table::TablePressure;
 
 /// Memory debt below which writers run free.
@@ -59,7 +59,7 @@ pub(crate) struct Pressure {
     /// Whether any pace is not free.
     is_slowing: AtomicBool,
     /// The pace of those who owe memory.
-    memory: Pace,
+    memory: TokenBucket,
     /// Rate of flushes in bytes per second.
     drain_rate: AtomicU64,
     /// Total time writers were held back, in microseconds, and the part of it for memory.
@@ -76,7 +76,7 @@ impl Default for Pressure {
             debt: AtomicU64::new(0),
             memory_debt: AtomicU64::new(0),
             is_slowing: AtomicBool::new(false),
-            memory: Pace::default(),
+            memory: TokenBucket::default(),
             drain_rate: AtomicU64::new(RATE_START as u64),
             paused_micros: AtomicU64::new(0),
             paused_for_memory_micros: AtomicU64::new(0),

@@ -6,7 +6,7 @@ use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::Mutex;
 
 use crate::write::throttle::RATE_START;
-use crate::write::throttle::token_bucket::{Pace, RATE_FLOOR};
+use crate::write::throttle::token_bucket::{RATE_FLOOR, TokenBucket};
 
 /// Time over which the rate of sinking runs is averaged: several compactions, so that none of them shows.
 const SINK_MEMORY: Duration = Duration::from_secs(5);
@@ -18,7 +18,7 @@ pub(super) const SHARE_END: f64 = 0.7;
 #[derive(Debug)]
 pub(crate) struct TablePressure {
     /// The pace that its backlog allows.
-    pub(super) pace: Pace,
+    pub(super) pace: TokenBucket,
     /// Rate at which its overflow runs sink, in bytes per second.
     pub(super) sink_rate: AtomicU64,
     /// Since when there is something to sink that has not been counted.
@@ -32,7 +32,7 @@ pub(crate) struct TablePressure {
 impl Default for TablePressure {
     fn default() -> Self {
         TablePressure {
-            pace: Pace::default(),
+            pace: TokenBucket::default(),
             sink_rate: AtomicU64::new(RATE_START as u64),
             since: Mutex::default(),
             backlog_permille: AtomicU64::new(0),

@@ -17,7 +17,7 @@ const CALM: Duration = Duration::from_secs(1);
 
 /// Whether writers are being held back.
 #[derive(Debug, Default)]
-pub(crate) struct Stalls {
+pub(crate) struct StallEvents {
     /// Whether there is one: all that is looked at while there is none.
     is_on: AtomicBool,
     now: Mutex<Option<Stall>>,
@@ -30,7 +30,7 @@ struct Stall {
     held_back: Duration,
 }
 
-impl Stalls {
+impl StallEvents {
     /// Notes that somebody was held back for so long until `now`; returns whether a stall begins with it.
     fn note(&self, now: Duration, took: Duration) -> bool {
         let mut stall = self.now.lock();
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_stall_lasts_until_nobody_was_held_back_for_a_second() {
-        let (stalls, at) = (Stalls::default(), Duration::from_millis);
+        let (stalls, at) = (StallEvents::default(), Duration::from_millis);
         assert!(stalls.end(at(5000)).is_none());
         assert!(stalls.note(at(1010), at(10)));
         assert!(!stalls.note(at(1500), at(20)) && !stalls.note(at(1400), at(30)));

@@ -104,7 +104,7 @@ fn no_batch_pays_for_longer_than_a_second() {
 
 #[test]
 fn two_paces_together_take_as_long_as_the_slower_one() {
-    let (memory, table, clock) = (Pace::default(), Pace::default(), Sleeps::default());
+    let (memory, table, clock) = (TokenBucket::default(), TokenBucket::default(), Sleeps::default());
     memory.set(Some(10e6));
     table.set(Some(5e6));
     for _ in 0..10_000 {

@@ -28,7 +28,7 @@ const FREE: u64 = u64::MAX;
 
 /// How fast some writers may go.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct TokenBucket {
     /// The rate that is allowed, in bytes per second, or [`FREE`]; set by whoever looks at what is owed.
     rate: AtomicU64,
     /// Bytes that writers may still bring before they pay again.
@@ -42,9 +42,9 @@ pub(crate) struct Pace {
     left_over: AtomicU64,
 }
 
-impl Default for Pace {
+impl Default for TokenBucket {
     fn default() -> Self {
-        Pace {
+        TokenBucket {
             rate: AtomicU64::new(FREE),
             credit: AtomicU64::new(0),
             turn: Mutex::new(Duration::ZERO),
@@ -54,7 +54,7 @@ impl Default for Pace {
     }
 }
 
-impl Pace {
+impl TokenBucket {
     /// Sets the rate in bytes per second; `None` is any.
     pub(crate) fn set(&self, rate: Option<f64>) {
         // Relaxed, here and below: a measure that is soon replaced by the next.
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn who_gets_no_turn_goes_on_and_the_next_one_pays() {
         const BYTES: u64 = 1_000_000;
-        let (pace, clock) = (Pace::default(), SleepClock::default());
+        let (pace, clock) = (TokenBucket::default(), SleepClock::default());
         pace.set(Some(10e6));
         let turn = pace.turn.lock();
         for _ in 0..2 {

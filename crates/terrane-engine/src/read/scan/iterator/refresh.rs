@@ -12,7 +12,7 @@ use crate::observe::extents::ExtentSummary;
 use crate::read::scan::iterator::{TableScan, scope_of, shown_memory};
 use crate::read::scan::{Bounds, Scan};
 use crate::table::Table;
-use crate::table::read_view::Picture;
+use crate::table::read_view::ReadView;
 
 /// Says whether a scan looks into an extent. What it hides is as if it were not there, range deletes included: older
 /// versions of the same keys, deeper down, show then.
@@ -28,7 +28,7 @@ impl Filter {
     /// The picture without the extents that the filter hides. It is asked once for each that may have a key within the
     /// bounds; a panic hides nothing. Hiding compares no keys and so cannot fail: it is the scan that says what is wrong
     /// with an order.
-    fn seen<'p>(filter: Option<&Filter>, picture: &'p Arc<Picture>) -> Cow<'p, Picture> {
+    fn seen<'p>(filter: Option<&Filter>, picture: &'p Arc<ReadView>) -> Cow<'p, ReadView> {
         let Some(filter) = filter else { return Cow::Borrowed(picture) };
         let (lower, upper) = (filter.bounds.lower.as_ref(), filter.bounds.upper.as_ref());
         let (lower, upper) = (lower.map(Vec::as_slice), upper.map(Vec::as_slice));
@@ -39,7 +39,7 @@ impl Filter {
         let hidden = |place, level: &Level| -> Vec<usize> {
             level.overlapping(lower, upper).filter(|index| !shows(level.get(*index), place)).collect()
         };
-        Cow::Owned(Picture { tree: Arc::new(picture.tree.without(hidden)), ..Picture::clone(picture) })
+        Cow::Owned(ReadView { tree: Arc::new(picture.tree.without(hidden)), ..ReadView::clone(picture) })
     }
 }
 
@@ -80,7 +80,7 @@ impl Engine {
 
     /// What the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number, and how many range
     /// deletes there are in memory. None of those, and none in levels, is newer than the number; one that comes is counted.
-    fn veiled_by(&self, picture: &Picture, seq: SeqNo) -> Option<(SeqNo, u64)> {
+    fn veiled_by(&self, picture: &ReadView, seq: SeqNo) -> Option<(SeqNo, u64)> {
         let count = picture.range_deletes();
         let sees_memory = picture.range_deletes_newest().is_none_or(|newest| newest <= seq);
         // Whatever came down into levels before the picture was taken was visible by then.
@@ -93,7 +93,7 @@ pub struct RenewableScan {
     /// The scan.
     pub scan: TableScan,
     /// What its sources were taken from.
-    picture: Arc<Picture>,
+    picture: Arc<ReadView>,
     shown: u64,
     /// See [`Engine::veiled_by`].
     veiled: Option<(SeqNo, u64)>,
@@ -103,13 +103,13 @@ pub struct RenewableScan {
 
 impl RenewableScan {
     /// What its sources are taken from.
-    pub(crate) fn picture(&self) -> &Arc<Picture> {
+    pub(crate) fn picture(&self) -> &Arc<ReadView> {
         &self.picture
     }
 
     /// Lets go of everything that the scan holds; it has no position and no rows until it is renewed.
     pub fn release(&mut self) {
-        self.picture = Arc::new(Picture::nothing());
+        self.picture = Arc::new(ReadView::nothing());
         self.shown = 0;
         self.scan.replace(MergeCursor::new(Vec::new()), SeqNo(0));
     }
