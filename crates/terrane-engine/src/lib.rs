@@ -26,6 +26,7 @@ mod table;
 mod txn;
 mod write;
 
+pub use background::job_kind::JobKind;
 pub use bulk::drop_extents::DroppedExtents;
 pub use bulk::estimate::{Estimate, RangeEstimate};
 pub use bulk::ingest::{IngestFile, IngestOptions, Ingested, Loader};

@@ -15,7 +15,8 @@ use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::{Advance, CancelCause, ClaimId, Claims, Cursors, JobControl};
 
 use crate::background::compaction::read_heavy::Adaptation;
-use crate::background::job::{AWAITED_WORK, Job};
+use crate::background::job::Job;
+use crate::background::job_kind::{JobKind, JobKinds};
 use crate::background::quarantine::Quarantine;
 use crate::background::retry::{Failures, Subject};
 use crate::engine::Engine;
@@ -29,8 +30,8 @@ const IDLE: Duration = Duration::from_millis(100);
 /// A piece of work that runs now.
 pub(crate) struct Running {
     id: u64,
-    /// One word: freeze, settle, flush, compact, adapt, trim, scrub.
-    pub(crate) name: &'static str,
+    /// What it does.
+    pub(crate) kind: JobKind,
     /// The table it works on.
     pub(crate) table: Option<TableId>,
     /// What it holds of the table's levels, if it is a compaction.
@@ -69,29 +70,35 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Whether work of this name runs on this table.
-    pub(crate) fn is_running(&self, name: &str, table: TableId) -> bool {
-        self.running.iter().any(|running| running.name == name && running.table == Some(table))
+    /// Whether a job of this kind runs on this table.
+    pub(crate) fn is_running(&self, kind: JobKind, table: TableId) -> bool {
+        self.running.iter().any(|running| running.kind == kind && running.table == Some(table))
     }
 
-    /// Whether work of this name runs on this table, or failed on it and waits to be tried again.
-    pub(crate) fn is_held(&self, name: &'static str, table: TableId) -> bool {
-        self.is_running(name, table) || self.failures.holds((name, Some(table)))
+    /// Whether a job of this kind runs on this table, or failed on it and waits to be tried again.
+    pub(crate) fn is_held(&self, kind: JobKind, table: TableId) -> bool {
+        self.is_running(kind, table) || self.failures.holds((kind, Some(table)))
+    }
+
+    /// Whether [`Schedule::is_held`] of any of these kinds.
+    pub(crate) fn holds_any(&self, kinds: JobKinds, table: TableId) -> bool {
+        self.running.iter().any(|running| kinds.has(running.kind) && running.table == Some(table))
+            || self.failures.holds_any(kinds, table)
     }
 
     /// Whether some work failed and has not succeeded since. Scrubbing holds nobody up.
     pub(crate) fn has_failures(&self) -> bool {
-        self.failures.has(&AWAITED_WORK)
+        self.failures.has(JobKinds::AWAITED)
     }
 
     /// Whether scrubbing runs, or failed and waits to be tried again.
     pub(crate) fn is_scrub_held(&self) -> bool {
-        self.is_running_anywhere("scrub") || self.failures.holds(("scrub", None))
+        self.is_running_anywhere(JobKind::Scrub) || self.failures.holds((JobKind::Scrub, None))
     }
 
     /// Whether nothing runs but scrubbing, which never ends.
     pub(crate) fn is_idle(&self) -> bool {
-        self.running.iter().all(|running| running.name == "scrub")
+        self.running.iter().all(|running| running.kind == JobKind::Scrub)
     }
 
     /// Whether work is not given out.
@@ -111,14 +118,19 @@ impl Schedule {
 
     /// Whether a further compaction leaves one of so many workers free. The only worker has to do everything.
     fn leaves_a_worker(&self, workers: u64) -> bool {
-        let is_merging = |running: &&Running| ["compact", "adapt"].contains(&running.name);
+        let is_merging = |running: &&Running| JobKinds::MERGES.has(running.kind);
         let compacting = self.running.iter().filter(is_merging).count() as u64;
         compacting == 0 || compacting + 1 < workers
     }
 
-    /// Whether work of this name runs on any table.
-    pub(crate) fn is_running_anywhere(&self, name: &str) -> bool {
-        self.running.iter().any(|running| running.name == name)
+    /// Whether a job of this kind runs on any table.
+    pub(crate) fn is_running_anywhere(&self, kind: JobKind) -> bool {
+        self.runs_any(JobKinds::of(&[kind]))
+    }
+
+    /// Whether a job of any of these kinds runs.
+    pub(crate) fn runs_any(&self, kinds: JobKinds) -> bool {
+        self.running.iter().any(|running| kinds.has(running.kind))
     }
 }
 
@@ -179,10 +191,10 @@ impl Scheduler {
         self.set_paused(false);
     }
 
-    /// Cancels work of these names that runs now; it may be chosen again.
-    pub(crate) fn cancel(&self, names: &[&str], cause: CancelCause) {
+    /// Cancels jobs of these kinds that run now; it may be chosen again.
+    pub(crate) fn cancel(&self, kinds: JobKinds, cause: CancelCause) {
         let schedule = self.schedule.lock();
-        for running in schedule.running.iter().filter(|running| names.contains(&running.name)) {
+        for running in schedule.running.iter().filter(|running| kinds.has(running.kind)) {
             running.control.cancel(cause);
         }
     }
@@ -296,15 +308,15 @@ impl Engine {
                 Step::Idle
             };
         };
-        let subject = (work.name(), work.table());
+        let subject = (work.kind(), work.table());
         let watched = self.begin_watch(&work, &control);
         // A panic ends the job, not the worker: what the job held is released, and whoever waits is told.
         let run = std::panic::AssertUnwindSafe(|| {
-            let run = || self.run_work(&work, &control);
+            let run = || work.run(self, &control);
             if work.needs_memory() { self.with_job_memory(run) } else { run() }
         });
         let result = std::panic::catch_unwind(run).unwrap_or_else(|_| {
-            let what = format!("background work panicked ({})", work.name());
+            let what = format!("background work panicked ({})", work.kind());
             Err(match work.on() {
                 Some(table) => table.stop(what, Left::Unknown),
                 None => Error::new(Kind::Poisoned, format!("{what}: reopen the database")),
@@ -347,7 +359,7 @@ impl Engine {
         };
         schedule.running.push(Running {
             id,
-            name: work.name(),
+            kind: work.kind(),
             table: work.table(),
             claim,
             is_manual: work.is_manual(),
@@ -364,7 +376,7 @@ impl Engine {
         self.lend_job_memory();
         let work = self.next_work(schedule, self.is_filling(), self.puts_off());
         if work.is_none() && schedule.is_idle() {
-            schedule.failures.forget_settled(&AWAITED_WORK);
+            schedule.failures.forget_settled(JobKinds::AWAITED);
         }
         let work = work.or_else(|| self.idle_work(schedule));
         work.or_else(|| self.next_adaptive(schedule)).or_else(|| self.next_scrub(schedule))

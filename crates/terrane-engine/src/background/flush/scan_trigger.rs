@@ -8,6 +8,7 @@ use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use crate::background::job::Job;
+use crate::background::job_kind::JobKinds;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 use crate::observe::stats::add;
@@ -44,9 +45,7 @@ impl SkippedVersions {
 impl Engine {
     /// Memory that scans step over more than it is worth: its table is flushed.
     pub(crate) fn flush_for_scans(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
-        let is_free = |table: &&Arc<Table>| {
-            ["freeze", "settle", "flush"].into_iter().all(|work| !schedule.is_held(work, table.id))
-        };
+        let is_free = |table: &&Arc<Table>| !schedule.holds_any(JobKinds::TO_LEVELS, table.id);
         let is_due = |table: &&Arc<Table>| table.passed.outweighs(|| records(&table.pinned()));
         let table = tables.iter().filter(is_free).find(is_due).filter(|_| self.options.scan_flush)?;
         if table.flush_wanted() < self.journal.visible() {

@@ -17,6 +17,7 @@ use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, ExtentId, SeqNo};
 use terrane_compaction::{CancelCause, JobControl};
 
+use crate::background::job_kind::JobKind;
 use crate::copies::checkpoint::Checkpoint;
 use crate::observe::extents::ExtentSummary;
 use crate::write::reentrancy::{Working, works_for};
@@ -30,8 +31,8 @@ const QUEUE_MAX: usize = 4096;
 pub struct JobBegan {
     /// Name of the table.
     pub table: String,
-    /// One word: flush, compact or adapt.
-    pub work: &'static str,
+    /// What it does: flush, compact or adapt.
+    pub work: JobKind,
     /// Number of the job: each has its own, from 1, in the order in which they begin.
     pub id: u64,
     /// The uppermost level that is merged and the level that the result goes to, 0 for overflow runs; `None` of a flush.
@@ -46,8 +47,8 @@ pub struct JobBegan {
 pub struct JobEnded {
     /// Name of the table.
     pub table: String,
-    /// One word: flush, compact or adapt.
-    pub work: &'static str,
+    /// What it does: flush, compact or adapt.
+    pub work: JobKind,
     /// Number of the job, as at its beginning.
     pub id: u64,
     /// See [`JobBegan::levels`].
@@ -113,7 +114,7 @@ pub enum StallCause {
     /// What all tables have in memory.
     Memory,
     /// What the levels of the table of this name owe.
-    CompactionDebt(String),
+    Backlog(String),
 }
 
 /// Writers begin to be held back, after nobody was for a second.
@@ -143,7 +144,7 @@ pub struct WorkFailed {
     /// Name of the table, if it was for one.
     pub table: Option<String>,
     /// One word: freeze, settle, flush, compact, adapt, trim, scrub, reclaim.
-    pub work: &'static str,
+    pub work: JobKind,
     /// Why.
     pub error: Error,
 }
@@ -195,9 +196,9 @@ pub(crate) enum Event {
 impl Event {
     fn tell(&self, listener: &dyn Listener) {
         match self {
-            Event::JobBegan(job) if job.work == "flush" => listener.flush_began(job),
+            Event::JobBegan(job) if job.work == JobKind::Flush => listener.flush_began(job),
             Event::JobBegan(job) => listener.compaction_began(job),
-            Event::JobEnded(job) if job.work == "flush" => listener.flush_ended(job),
+            Event::JobEnded(job) if job.work == JobKind::Flush => listener.flush_ended(job),
             Event::JobEnded(job) => listener.compaction_ended(job),
             Event::MemtableFrozen(memtable) => listener.memtable_frozen(memtable),
             Event::StallBegan(stall) => listener.stall_began(stall),

@@ -11,6 +11,7 @@ use terrane_base::sync::Mutex;
 use terrane_device::MemDisk;
 
 use super::*;
+use crate::background::job_kind::JobKind;
 use crate::background::scheduler::Schedule;
 use crate::read::scan::Bounds;
 use crate::txn::ingest_guard::Span;
@@ -181,13 +182,13 @@ fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
         };
         engine.scheduler.wait_until(fail).expect("it is done");
     };
-    fail(("compact", Some(other.id)));
-    fail(("flush", Some(other.id)));
+    fail((JobKind::Compact, Some(other.id)));
+    fail((JobKind::Flush, Some(other.id)));
     engine.compact_range(&one, &Bounds::all()).expect("nothing failed on this table");
     let error = engine.compact_range(&other, &Bounds::all()).map_err(|error| error.kind());
     assert_eq!(error, Err(Kind::Io), "who asks for the other one is told");
     // What is for no table is for all.
-    fail(("trim", None));
+    fail((JobKind::Trim, None));
     let error = engine.compact_range(&one, &Bounds::all()).map_err(|error| error.kind());
     assert_eq!(error, Err(Kind::Io));
     engine.close().expect("closes");
