@@ -16,9 +16,9 @@ use terrane_base::Result;
 use terrane_base::sync::Mutex;
 
 use crate::background::job::Job;
-use crate::background::job_kind::JobKind;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
+use crate::observe::job_kind::JobKind;
 use crate::table::Table;
 
 /// How long nobody must have written.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use terrane_base::{Error, Result, TableId};
 use terrane_compaction::{JobControl, JobKind as CompactionKind, JobSpec};
 
-use crate::background::job_kind::{JobKind, JobKinds};
 use crate::background::retry::Subject;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::table::Table;
 
 /// A piece of background work, as a value.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result, TableId};
 
-use crate::background::job_kind::{JobKind, JobKinds};
+use crate::observe::job_kind::{JobKind, JobKinds};
 
 /// First pause after a failure.
 const RETRY_MIN: Duration = Duration::from_millis(50);

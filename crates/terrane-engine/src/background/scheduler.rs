@@ -16,10 +16,10 @@ use terrane_compaction::{Advance, CancelCause, ClaimId, Claims, Cursors, JobCont
 
 use crate::background::compaction::read_heavy::Adaptation;
 use crate::background::job::Job;
-use crate::background::job_kind::{JobKind, JobKinds};
 use crate::background::quarantine::Quarantine;
 use crate::background::retry::{Failures, Subject};
 use crate::engine::Engine;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
 use crate::table::stopped::Left;
 use range_pause::RangeHolds;
@@ -399,7 +399,7 @@ impl Engine {
     }
 }
 
-mod flush_hold;
+pub(crate) mod flush_hold;
 mod range_pause;
 #[cfg(test)]
 mod tests;

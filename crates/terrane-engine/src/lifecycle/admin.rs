@@ -7,9 +7,9 @@ use terrane_base::{Error, Result, SeqNo};
 use terrane_compaction::{CancelCause, KeyRange, RangeRequest};
 use terrane_format::manifest::LEVEL_MAX;
 
-use crate::background::job_kind::{JobKind, JobKinds};
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::read::scan::Bounds;
 use crate::table::Table;
 
@@ -194,7 +194,7 @@ impl Engine {
     /// As [`Engine::flush`]; `Invalid` while the background is paused, because it could wait for ever, and on a thread of
     /// the background.
     pub fn wait_until_quiescent(&self) -> Result<()> {
-        self.refuse_on_own_thread()?;
+        crate::reentrancy::refuse(self.instance)?;
         if self.options.read_only {
             return Ok(());
         }

@@ -12,10 +12,10 @@ use terrane_base::timing::{self, Part};
 use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 use terrane_journal::Placed;
 
-use crate::background::job_kind::JobKinds;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 use crate::observe::events::StallCause;
+use crate::observe::job_kind::JobKinds;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::write::index;

@@ -3,24 +3,24 @@
 pub(crate) mod cache_transfer;
 pub(crate) mod install;
 pub(crate) mod read_heavy;
-pub(crate) mod tombstone_hint;
 
 use std::sync::Arc;
 
-use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Moment, Result, SeqNo, callback};
+use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Result, SeqNo, callback};
 use terrane_compaction::{
-    Compactor, JobControl, JobKind as CompactionKind, JobResult, JobSpec, RunShape, TableShape, debt_bytes,
-    pick, pick_due, pick_range,
+    Compactor, JobControl, JobKind as CompactionKind, JobResult, JobSpec, debt_bytes, pick, pick_due,
+    pick_range,
 };
 use terrane_format::range_deletes::Fragment;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::GlobalIndex;
 
-use crate::background::job_kind::JobKind;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
+use crate::observe::job_kind::JobKind;
 use crate::observe::stats::add;
 use crate::table::Table;
+use crate::table::tree_shape::shape_of;
 
 impl Engine {
     /// The most urgent job over all tables that can run beside what runs; with `puts_off` only among those that are due.
@@ -141,20 +141,6 @@ fn filter_of(table: &Table, spec: &JobSpec) -> Result<Option<Arc<dyn CompactionF
         Error::new(Kind::Poisoned, why)
     })?;
     Ok(Some(own.unwrap_or(filter)))
-}
-
-/// A table's tree as the picker sees it.
-pub(crate) fn shape_of<'t>(table: &Table, tree: &'t Metasnapshot, snapshots: &'t [SeqNo]) -> TableShape<'t> {
-    TableShape {
-        table: table.id,
-        runs: tree.runs.iter().map(|run| RunShape { id: run.id, level: &*run.level }).collect(),
-        levels: tree.levels.iter().map(|level| &**level as _).collect(),
-        now: Moment(0),
-        snapshots,
-        heats: Vec::new(),
-        may_be_wide: true,
-        collation: table.sense.collation().clone(),
-    }
 }
 
 /// The range deletes of a generation: for each snapshot, and for those that come later, what it sees.

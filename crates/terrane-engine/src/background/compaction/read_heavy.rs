@@ -20,14 +20,14 @@ use terrane_compaction::{
     CancelCause, Counted, Fewer, JobControl, JobSpec, Load, MemoryTier, Mode, pick_fewer_runs,
 };
 
-use crate::background::compaction::shape_of;
 use crate::background::job::Job;
-use crate::background::job_kind::{JobKind, JobKinds};
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
+use crate::table::tree_shape::shape_of;
 
 /// How often the load is looked at.
 const TICK: Duration = Duration::from_millis(100);

@@ -20,18 +20,19 @@ use terrane_compaction::{JobSpec, Targets, plan_dump, plan_flush};
 use terrane_format::manifest::EditOp;
 use terrane_memtable::GlobalIndex;
 
-use crate::background::compaction::{ranges_of, shape_of};
+use crate::background::compaction::ranges_of;
 use crate::background::flush::completeness::Completeness;
 use crate::background::job::Job;
-use crate::background::job_kind::{JobKind, JobKinds};
+use crate::background::job_report;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
-use crate::observe::job_report;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
 use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
+use crate::table::tree_shape::shape_of;
 
 /// Share of the write memory in use from which on memtables are flushed before they are full.
 const RELIEF_DEBT: f64 = 0.90;

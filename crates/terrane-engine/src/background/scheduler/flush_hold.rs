@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Result, TableId};
+use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::JobControl;
 
-use crate::background::job_kind::{JobKind, JobKinds};
+use crate::background::scheduler::Schedule;
 use crate::background::scheduler::{Running, Scheduler};
-use crate::bulk::drop_extents::refuse_if_paused;
+use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::table::Table;
 
 impl Scheduler {
@@ -57,4 +57,15 @@ impl Scheduler {
         self.schedule.lock().running.retain(|running| !held.contains(&running.id));
         self.wake();
     }
+}
+
+/// A job that is paused gives nothing up.
+pub(crate) fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
+    if !schedule.holds_paused_work() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Busy,
+        "background work on the table is paused on the way: let the background go on, or cancel its compactions",
+    ))
 }

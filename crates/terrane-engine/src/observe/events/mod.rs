@@ -3,9 +3,12 @@
 //! Whoever meets an event puts it into a queue, which takes a short lock and waits for nothing. One thread of its own takes
 //! events out in order and calls the listeners, outside of every lock and epoch. So a listener that is slow delays nobody but
 //! the listeners; where it is too slow, events are left out and counted. One that panics is left out of that event alone.
-//! The thread counts as one of the background ([`crate::write::reentrancy`]): what would wait for the background is refused there.
+//! The thread counts as one of the background ([`crate::reentrancy`]): what would wait for the background is refused there.
 
+pub(crate) mod checkpoint;
 mod listening;
+
+pub use checkpoint::Checkpoint;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,10 +20,9 @@ use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Error, ExtentId, SeqNo};
 use terrane_compaction::{CancelCause, JobControl};
 
-use crate::background::job_kind::JobKind;
-use crate::copies::checkpoint::Checkpoint;
-use crate::observe::extents::ExtentSummary;
-use crate::write::reentrancy::{Working, works_for};
+use crate::observe::extent_summary::ExtentSummary;
+use crate::observe::job_kind::JobKind;
+use crate::reentrancy::{Working, works_for};
 
 /// Events that wait at most; what comes beyond is left out.
 const QUEUE_MAX: usize = 4096;

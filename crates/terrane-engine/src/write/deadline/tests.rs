@@ -11,8 +11,8 @@ use terrane_base::sync::Mutex;
 use terrane_device::MemDisk;
 
 use super::*;
-use crate::background::job_kind::JobKind;
 use crate::background::scheduler::Schedule;
+use crate::observe::job_kind::JobKind;
 use crate::read::scan::Bounds;
 use crate::txn::ingest_guard::Span;
 use crate::txn::{Concurrency, Transaction, TransactionOptions};

@@ -8,10 +8,10 @@ use terrane_compaction::{CancelCause, JobControl, JobSpec};
 use tracing::span::EnteredSpan;
 
 use crate::background::job::Job;
+use crate::background::job_report;
 use crate::engine::Engine;
 use crate::observe::events::{Event, JobBegan, JobEnded, WorkFailed};
-use crate::observe::extents::{ExtentSummary, level_number};
-use crate::observe::job_report;
+use crate::observe::extent_summary::{ExtentSummary, level_number};
 use crate::observe::slow_log::micros;
 
 /// A piece of work that is being watched.
