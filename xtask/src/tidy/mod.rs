@@ -5,6 +5,7 @@
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
 //! * [`statics`]: locks and atomic variables that outlive an execution of the explorer.
 //! * [`pages`]: documents that must say what the code says. [`inventory`]: the page of unsafe code.
+//! * [`parts`]: the parts of the engine import downwards only.
 //! * [`words`]: what a reader must read twice, with a ratchet.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
@@ -14,6 +15,7 @@ pub mod layers;
 pub mod length;
 pub mod metrics;
 pub mod pages;
+pub mod parts;
 pub mod statics;
 pub mod text;
 pub mod words;
@@ -53,8 +55,9 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 11] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 12] = [
         layers::check,
+        parts::check,
         length::check,
         bans::check,
         statics::check,
@@ -82,6 +85,7 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
         for (path, text) in [
             length::renewed(&tree),
             words::renewed(&tree),
+            parts::renewed(&tree),
             layers::renewed(&tree),
             inventory::renewed(&tree),
             metrics::renewed(&tree),

@@ -17,7 +17,7 @@ impl SkippedVersions {
         self.0.fetch_add(versions, Ordering::Relaxed);
     }
 
-    /// Begins anew: what is hidden is on its way into the levels.
+    /// Begins anew: a flush brings what is hidden into the levels.
     pub(crate) fn forget(&self) {
         self.0.store(0, Ordering::Relaxed);
     }

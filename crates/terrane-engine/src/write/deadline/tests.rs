@@ -171,7 +171,7 @@ fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
     let [one, other] = ["one", "other"].map(|name| engine.create_table(name, &[]).expect("is new"));
     let mut batch = Batch::new();
     batch.put(one.id, b"k", b"v").expect("fits");
-    engine.write(&batch, false).expect("is let in");
+    engine.write(&batch, false).expect("is admitted");
     engine.set_background_paused(false);
     let fail = |subject| {
         let fail = |schedule: &mut Schedule| {
