@@ -1,5 +1,5 @@
-//! Documents that must say what the code says: a page for each format, a reason for each outside crate, and
-//! no path that leads nowhere.
+//! Documents that must say what the code says: a page for each format, a reason for each outside crate, no path that leads
+//! nowhere, and no generated report: a page keeps the tables and names the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +18,10 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     check_dependencies(tree, &mut findings);
     for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".md")) {
         check_paths(tree, path, text, &mut findings);
+    }
+    for (path, _) in tree.files().filter(|(path, _)| path.starts_with("docs/") && path.ends_with(".html")) {
+        let why = "generated report: keep its tables in a page with the command that makes it, and remove it";
+        findings.push(Finding::new(path, 0, why));
     }
     findings
 }
@@ -98,7 +102,8 @@ fn is_tree_path(path: &str) -> bool {
 fn link_targets(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
     let files = targets.map(|target| target.split('#').next().unwrap_or_default());
-    files.filter(|target| !target.is_empty() && !target.contains(':') && target.ends_with(".md"))
+    // What names no file, as an item of the code in the inventory, is no path.
+    files.filter(|target| target.contains('.') && !target.contains([':', ' ']))
 }
 
 fn join(directory: &str, target: &str) -> String {
