@@ -4,16 +4,20 @@
 //! * [`layers`]: edges go down, the crate map is true. [`length`]: files and functions, with a ratchet.
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
 //! * [`statics`]: locks and atomic variables that outlive an execution of the explorer.
-//! * [`pages`]: documents that must say what the code says. [`inventory`]: the page of unsafe code.
+//! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them. [`record_kinds`]: those of
+//!   the journal's format. [`glossary`]: each noun once, with its place. [`inventory`]: the page of unsafe code.
 //! * [`words`]: what a reader must read twice, with a ratchet.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
 pub mod bans;
+pub mod figures;
+pub mod glossary;
 pub mod inventory;
 pub mod layers;
 pub mod length;
 pub mod metrics;
 pub mod pages;
+pub mod record_kinds;
 pub mod statics;
 pub mod text;
 pub mod words;
@@ -53,7 +57,7 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 11] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 14] = [
         layers::check,
         length::check,
         bans::check,
@@ -61,6 +65,9 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         text::check,
         words::check,
         pages::check,
+        figures::check,
+        record_kinds::check,
+        glossary::check,
         inventory::check,
         metrics::check,
         crate::planted::check,
@@ -88,6 +95,7 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
         ]
         .into_iter()
         .flatten()
+        .chain(figures::renewed(&tree))
         {
             std::fs::write(root.join(path), &text).map_err(|why| format!("cannot write {path}: {why}"))?;
             tree.insert(path, &text);

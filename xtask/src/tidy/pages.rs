@@ -9,6 +9,9 @@ use crate::tree::Tree;
 
 const FORMAT: &str = "crates/terrane-format/src";
 const DEPENDENCIES: &str = "docs/dependencies.md";
+/// The section of crates that no user of the library or the command builds.
+const TOOLS: &str = "## In tests, benches and tools";
+const SECURITY: &str = "SECURITY.md";
 
 /// Checks the pages.
 #[must_use]
@@ -16,6 +19,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     check_formats(tree, &mut findings);
     check_dependencies(tree, &mut findings);
+    check_build_scripts(tree, &mut findings);
     for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".md")) {
         check_paths(tree, path, text, &mut findings);
     }
@@ -69,6 +73,27 @@ fn check_dependencies(tree: &Tree, findings: &mut Vec<Finding>) {
     }
     for name in listed.iter().filter(|name| !used.contains_key(**name)) {
         findings.push(Finding::new(DEPENDENCIES, 0, format!("no crate depends on `{name}`: remove the row")));
+    }
+    let tools = tree.get(DEPENDENCIES).and_then(|page| page.split_once(TOOLS)).map_or("", |(_, rows)| rows);
+    for package in packages.values().filter(|package| package.path.starts_with("crates/")) {
+        for name in package.needed.iter().filter(|name| tools.contains(&format!("\n| `{name}` |"))) {
+            let why =
+                format!("`{name}` is listed under tools, and `{}` needs it: move the row", package.name);
+            findings.push(Finding::new(DEPENDENCIES, 0, why));
+        }
+    }
+}
+
+/// `SECURITY.md` names every build script: they run on the machine of each user that compiles the library.
+fn check_build_scripts(tree: &Tree, findings: &mut Vec<Finding>) {
+    let Some(page) = tree.get(SECURITY) else { return };
+    let is_script =
+        |path: &str| path.starts_with("crates/") && path.ends_with("/build.rs") && !path.contains("/src/");
+    for (path, _) in tree.files().filter(|(path, _)| is_script(path)) {
+        if !page.contains(&format!("`{path}`")) {
+            let why = format!("does not name the build script `{path}` and what it does");
+            findings.push(Finding::new(SECURITY, 0, why));
+        }
     }
 }
 
