@@ -1,0 +1,59 @@
+//! Flushes that are held off while something else changes what they would build on, and failed work that is not held off
+//! any more because somebody asks for it.
+
+use std::sync::Arc;
+
+use terrane_base::{Result, TableId};
+use terrane_compaction::JobControl;
+
+use crate::background::scheduler::{Running, Scheduler};
+use crate::bulk::drop_extents::refuse_if_paused;
+use crate::table::Table;
+
+impl Scheduler {
+    /// Keeps flushes of these tables from beginning, until [`Scheduler::resume_flushes`]; waits for those that run.
+    ///
+    /// # Errors
+    /// As [`Scheduler::wait_until`]; `Busy` for a flush that is paused.
+    pub(crate) fn hold_flushes(&self, tables: &[TableId], control: &Arc<JobControl>) -> Result<Vec<u64>> {
+        let mut held = Vec::new();
+        self.wait_until(|schedule| {
+            if tables.iter().any(|table| schedule.is_running("flush", *table)) {
+                return refuse_if_paused(schedule).map(|()| false);
+            }
+            for table in tables {
+                schedule.next_id += 1;
+                held.push(schedule.next_id);
+                schedule.running.push(Running {
+                    id: schedule.next_id,
+                    name: "flush",
+                    table: Some(*table),
+                    claim: None,
+                    is_manual: false,
+                    advance: None,
+                    control: control.clone(),
+                });
+            }
+            Ok(true)
+        })?;
+        Ok(held)
+    }
+
+    /// Somebody asks by name for work of these names on `tables`, and for what is on none: what failed of it is tried at
+    /// once. Returns the newest piece of work so far: what fails of later ones is an answer to whoever asked.
+    pub(crate) fn ask(&self, names: &[&str], tables: &[Arc<Table>]) -> u64 {
+        let mut schedule = self.schedule.lock();
+        let newest = schedule.newest_piece();
+        let is_of = |table: TableId| tables.iter().any(|asked| asked.id == table);
+        schedule.failures.ask(newest, |(name, table)| names.contains(&name) && table.is_none_or(is_of));
+        drop(schedule);
+        self.wake();
+        newest
+    }
+
+    /// Ends what [`Scheduler::hold_flushes`] began.
+    pub(crate) fn resume_flushes(&self, held: &[u64]) {
+        self.schedule.lock().running.retain(|running| !held.contains(&running.id));
+        self.wake();
+    }
+}
