@@ -131,3 +131,16 @@ fn every_build_script_is_named() {
     let found = messages(pages::check(&Tree::of(files)));
     assert!(found.len() == 1 && found[0].contains("the build script `crates/low/build.rs`"), "{found:#?}");
 }
+
+#[test]
+fn a_design_page_says_its_answer() {
+    let files = [
+        ("docs/design/0001-a.md", "# A\n\n## Question\n\n## Answer\n\nYes.\n"),
+        ("docs/design/0002-b.md", "# B\n\n## Question\n\nThe ## Answer\n"),
+    ];
+    let found = messages(pages::check(&Tree::of(files)));
+    assert!(
+        found.len() == 1 && found[0].starts_with("docs/design/0002-b.md: a design page without"),
+        "{found:#?}"
+    );
+}

@@ -1,5 +1,5 @@
 //! Documents that must say what the code says: a page for each format, a reason for each outside crate, no path that leads
-//! nowhere, and no generated report: a page keeps the tables and names the command.
+//! nowhere, an answer in each design page, and no generated report: a page keeps the tables and names the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +22,12 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     check_build_scripts(tree, &mut findings);
     for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".md")) {
         check_paths(tree, path, text, &mut findings);
+    }
+    for (path, text) in tree.files().filter(|(path, _)| path.starts_with("docs/design/")) {
+        if !text.lines().any(|line| line == "## Answer") {
+            let why = "a design page without its conclusion: say it in a few sentences under `## Answer`";
+            findings.push(Finding::new(path, 0, why));
+        }
     }
     for (path, _) in tree.files().filter(|(path, _)| path.starts_with("docs/") && path.ends_with(".html")) {
         let why = "generated report: keep its tables in a page with the command that makes it, and remove it";
