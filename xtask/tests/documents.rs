@@ -1,6 +1,6 @@
 //! Every rule of tidy about documents on small made-up trees: a page that keeps it, and one that breaks it.
 
-use xtask::tidy::{Finding, figures, glossary, pages, record_kinds};
+use xtask::tidy::{Finding, figures, glossary, names, pages, record_kinds};
 use xtask::tree::Tree;
 
 fn messages(found: Vec<Finding>) -> Vec<String> {
@@ -143,4 +143,37 @@ fn a_design_page_says_its_answer() {
         found.len() == 1 && found[0].starts_with("docs/design/0002-b.md: a design page without"),
         "{found:#?}"
     );
+}
+
+#[test]
+fn names_in_pages_are_in_the_code() {
+    let mut tree =
+        Tree::of([("crates/low/src/lib.rs", "fn try_write() {}\n#[test]\nfn a_full_disk_refuses() {}\n")]);
+    tree.insert("docs/promises.md", "`try_write`, `a_full_..`, `none`, `Db::try_write`, `low/lib_old.rs`\n");
+    assert_eq!(messages(names::check(&tree)), Vec::<String>::new());
+    tree.insert("docs/promises.md", "x\n`try_writes` and `a_fuller_..`\n");
+    let found = messages(names::check(&tree));
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].starts_with("docs/promises.md:2: `try_writes` is no option, metric, function or test"));
+    assert!(found[1].contains("`a_fuller_..`"), "{found:#?}");
+}
+
+#[test]
+fn the_tuning_page_says_the_defaults_of_the_code() {
+    let options = "options! {\n    memory_bytes: u64 = 512 * MIB, \"16 MiB up\",\n    \
+                   block_memory: Kind = Kind::Arena, \"arena, heap\",\n    write_bytes: u64 = 0, \"0 (derived)\",\n}\n";
+    let page =
+        "| `memory_bytes` | 512 MiB | a |\n| `block_memory` | `arena` | a |\n| `write_bytes` | half | a |\n";
+    let check = |page: &str| {
+        let files = [("crates/terrane-base/src/options.rs", options), ("docs/tuning.md", page)];
+        messages(names::check(&Tree::of(files)))
+    };
+    assert_eq!(check(page), Vec::<String>::new());
+    let found = check(&page.replace("512", "256"));
+    assert_eq!(
+        found,
+        ["docs/tuning.md:1: says that the default of `memory_bytes` is 256 MiB: it is 512 MiB"]
+    );
+    assert!(check(&page.replace("`arena`", "`heap`"))[0].contains("is heap: it is arena"));
+    assert!(check(&page.replace("write_bytes", "gone"))[0].contains("there is no option `gone`"));
 }

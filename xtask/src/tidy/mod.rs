@@ -5,7 +5,8 @@
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
 //! * [`statics`]: locks and atomic variables that outlive an execution of the explorer.
 //! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them. [`record_kinds`]: those of
-//!   the journal's format. [`glossary`]: each noun once, with its place. [`inventory`]: the page of unsafe code.
+//!   the journal's format. [`glossary`]: each noun once, with its place. [`names`]: options, metrics,
+//!   functions and tests that pages name. [`inventory`]: the page of unsafe code.
 //! * [`words`]: what a reader must read twice, with a ratchet.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
@@ -16,6 +17,7 @@ pub mod inventory;
 pub mod layers;
 pub mod length;
 pub mod metrics;
+pub mod names;
 pub mod pages;
 pub mod record_kinds;
 pub mod statics;
@@ -57,7 +59,7 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 14] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 15] = [
         layers::check,
         length::check,
         bans::check,
@@ -68,6 +70,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         figures::check,
         record_kinds::check,
         glossary::check,
+        names::check,
         inventory::check,
         metrics::check,
         crate::planted::check,
