@@ -177,3 +177,11 @@ fn the_tuning_page_says_the_defaults_of_the_code() {
     assert!(check(&page.replace("`arena`", "`heap`"))[0].contains("is heap: it is arena"));
     assert!(check(&page.replace("write_bytes", "gone"))[0].contains("there is no option `gone`"));
 }
+
+#[test]
+fn names_of_source_files_are_in_the_tree() {
+    let page = "`write/commit.rs`, `commit.rs`, `engine/NAME.rs`\n`mit.rs`\n";
+    let mut tree = Tree::of([("docs/a.md", page), ("crates/low/src/write/commit.rs", "//! C.\n")]);
+    tree.insert("docs/a-log.md", "`gone.rs`\n");
+    assert_eq!(messages(pages::check(&tree)), ["docs/a.md:2: no file of the tree is called `mit.rs`"]);
+}

@@ -103,13 +103,23 @@ fn check_build_scripts(tree: &Tree, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Paths in back quotes and targets of links lead to something in the tree.
+/// Paths and names of source files in back quotes, and targets of links, lead to something in the tree. Logs keep old names.
 fn check_paths(tree: &Tree, page: &str, text: &str, findings: &mut Vec<Finding>) {
     let directory = page.rsplit_once('/').map_or("", |(directory, _)| directory);
     for (index, line) in text.lines().enumerate() {
         for path in quoted_paths(line).filter(|path| is_tree_path(path)) {
             if !tree.has(path) {
                 findings.push(Finding::new(page, index + 1, format!("`{path}` does not exist")));
+            }
+        }
+        for name in quoted_paths(line).filter(|name| is_source_name(name) && !page.ends_with("-log.md")) {
+            let end = format!("/{name}");
+            if !tree.rust_files().any(|(path, _)| path.ends_with(&end)) {
+                findings.push(Finding::new(
+                    page,
+                    index + 1,
+                    format!("no file of the tree is called `{name}`"),
+                ));
             }
         }
         for target in link_targets(line) {
@@ -127,6 +137,12 @@ fn quoted_paths(line: &str) -> impl Iterator<Item = &str> {
 fn is_tree_path(path: &str) -> bool {
     let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
     plain && ["crates/", "docs/", "xtask/", "tests/"].iter().any(|start| path.starts_with(start))
+}
+
+/// The end of a source file's path, as `write/commit.rs`; a placeholder has capitals.
+fn is_source_name(name: &str) -> bool {
+    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "/._-".contains(c));
+    plain && name.ends_with(".rs") && !is_tree_path(name)
 }
 
 /// Targets of `[text](target)` that are files of the tree.
