@@ -231,7 +231,7 @@ impl Engine {
     }
 
     pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
-        self.refuse_on_own_thread()?;
+        crate::reentrancy::refuse(self.instance)?;
         if self.options.read_only {
             return Err(Error::invalid(
                 "the database was opened read_only: open it for writing to change it",

@@ -7,6 +7,7 @@
 //! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them. [`record_kinds`]: those of
 //!   the journal's format. [`glossary`]: each noun once, with its place. [`names`]: options, metrics,
 //!   functions and tests that pages name. [`inventory`]: the page of unsafe code.
+//! * [`parts`]: the parts of the engine import downwards only.
 //! * [`words`]: what a reader must read twice, with a ratchet.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
@@ -19,6 +20,7 @@ pub mod length;
 pub mod metrics;
 pub mod names;
 pub mod pages;
+pub mod parts;
 pub mod record_kinds;
 pub mod statics;
 pub mod text;
@@ -59,8 +61,9 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 15] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 16] = [
         layers::check,
+        parts::check,
         length::check,
         bans::check,
         statics::check,
@@ -92,6 +95,7 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
         for (path, text) in [
             length::renewed(&tree),
             words::renewed(&tree),
+            parts::renewed(&tree),
             layers::renewed(&tree),
             inventory::renewed(&tree),
             metrics::renewed(&tree),

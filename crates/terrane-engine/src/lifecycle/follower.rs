@@ -32,8 +32,8 @@ use terrane_table::{Cache, Extent};
 
 use crate::engine::Engine;
 use crate::lifecycle::open::Way;
-use crate::lifecycle::recover::listed;
-use crate::lifecycle::replay_filter::refuse_unfinished;
+use crate::segment_files::listed;
+use crate::segment_files::refuse_unfinished;
 
 /// How often a view is tried while the primary moves on under it.
 const ATTEMPTS_MAX: u32 = 40;

@@ -7,7 +7,6 @@ use terrane_base::timing::{self, Timing};
 
 use crate::engine::Engine;
 use crate::observe::stats::add;
-use crate::table::Table;
 
 /// The part of a write that is not spent waiting for the background: whatever commits it.
 #[derive(Clone, Copy, Debug)]
@@ -29,14 +28,14 @@ impl Engine {
 
     /// Runs a point read of so many keys, and tells if it is slow.
     #[cold]
-    pub(crate) fn watched_read<R>(&self, table: &Table, keys: usize, read: impl FnOnce() -> R) -> R {
+    pub(crate) fn watched_read<R>(&self, table: &str, keys: usize, read: impl FnOnce() -> R) -> R {
         let (done, took, timing) = self.timed(read);
         if self.is_slow(took, self.options.slow_read_micros) {
             let (total, device) = (micros(took), micros(timing.device_reads));
             tracing::warn!(
                 target: "terrane::slow",
                 operation = "read",
-                table = %table.name,
+                table,
                 keys,
                 micros = total,
                 device_read_micros = device,
@@ -49,7 +48,7 @@ impl Engine {
 
     /// Runs a step or a placement of a scan, and tells if it is slow.
     #[cold]
-    pub fn watched_scan<R>(&self, table: &Table, step: impl FnOnce() -> R) -> R {
+    pub fn watched_scan<R>(&self, table: &str, step: impl FnOnce() -> R) -> R {
         let before = terrane_base::counters::read_counters().versions_skipped;
         let (done, took, timing) = self.timed(step);
         if self.is_slow(took, self.options.slow_scan_micros) {
@@ -57,7 +56,7 @@ impl Engine {
             tracing::warn!(
                 target: "terrane::slow",
                 operation = "scan",
-                table = %table.name,
+                table,
                 versions_skipped =
                     terrane_base::counters::read_counters().versions_skipped.wrapping_sub(before),
                 micros = total,

@@ -2,13 +2,18 @@
 
 pub(crate) mod catalog;
 pub(crate) mod comment;
-pub(crate) mod ddl;
 pub(crate) mod epoch_cell;
+pub(crate) mod filter_policy;
 pub(crate) mod ledger;
+pub(crate) mod load;
 pub(crate) mod read_view;
 pub(crate) mod semantics;
 pub(crate) mod settings;
+pub(crate) mod skipped_versions;
+mod stats;
 pub(crate) mod stopped;
+pub(crate) mod tombstone_hint;
+pub(crate) mod tree_shape;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,17 +26,17 @@ use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
 
-use crate::background::compaction::tombstone_hint::TombstoneHint;
-use crate::background::flush::scan_trigger::SkippedVersions;
 use crate::observe::stats::TableCounters;
-use crate::read::filter_policy::FilterUse;
-use crate::read::sampling::TableLoad;
 use crate::table::epoch_cell::EpochCell;
+use crate::table::filter_policy::FilterUse;
 use crate::table::ledger::{Leaves, Ledger};
+use crate::table::load::TableLoad;
 use crate::table::read_view::ReadView;
 use crate::table::semantics::TableSemantics;
 use crate::table::settings::TableSettings;
+use crate::table::skipped_versions::SkippedVersions;
 use crate::table::stopped::{Left, Stopped};
+use crate::table::tombstone_hint::TombstoneHint;
 use crate::write::throttle::TablePressure;
 
 /// A table of an open database.

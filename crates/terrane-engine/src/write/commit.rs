@@ -12,10 +12,10 @@ use terrane_base::timing::{self, Part};
 use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 use terrane_journal::Placed;
 
-use crate::background::job::MEMORY_WORK;
 use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 use crate::observe::events::StallCause;
+use crate::observe::job_kind::JobKinds;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::write::index;
@@ -260,7 +260,7 @@ impl Engine {
         // Kept: by the time it is told, the work may have begun again.
         let (failure, seen) = (Cell::new(None), self.scheduler.inspect(Schedule::newest_piece));
         let has_failed = || {
-            let failed = |schedule: &Schedule| self.lasting_failure(schedule, &MEMORY_WORK, None, seen);
+            let failed = |schedule: &Schedule| self.lasting_failure(schedule, JobKinds::MEMORY, None, seen);
             let found = self.scheduler.inspect(failed);
             let is_there = found.is_some();
             failure.set(found);

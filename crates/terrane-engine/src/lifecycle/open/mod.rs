@@ -35,7 +35,7 @@ use crate::change_feed::Feeds;
 use crate::engine::Engine;
 use crate::lifecycle::follower::{Following, KnownExtents};
 use crate::lifecycle::recover::{Recovered, Recovery};
-use crate::lifecycle::replay_filter::{finish_swap, refuse_unfinished};
+use crate::lifecycle::replay_filter::finish_swap;
 use crate::memory::arbiter::Looking;
 use crate::memory::budget::Budget;
 use crate::memory::job_lease::JobLease;
@@ -44,6 +44,8 @@ use crate::memory::write_share::WriteShare;
 use crate::observe::io_accounting::Flows;
 use crate::observe::stats::{Counters, Histograms, add};
 use crate::read::snapshots::Readers;
+use crate::segment_files::lost;
+use crate::segment_files::refuse_unfinished;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
@@ -315,17 +317,6 @@ fn open_store(
     store.restore(&mut state.extents())?;
     let store: Arc<dyn Store> = Arc::new(store);
     Ok(following.map_or_else(|| store.clone(), |following| following.store(&store, state)))
-}
-
-/// A directory of a database that is not there was lost: it is made before the database is one.
-pub(crate) fn lost(error: Error, dir: &Path) -> Error {
-    match error.kind() {
-        Kind::NotFound => {
-            let error = error.with_kind(Kind::Corrupt).at(dir.display().to_string(), 0);
-            error.context("a directory of the database is missing: restore it from a backup, or repair it")
-        }
-        _ => error,
-    }
 }
 
 fn open_tables(

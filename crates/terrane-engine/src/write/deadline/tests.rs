@@ -12,6 +12,7 @@ use terrane_device::MemDisk;
 
 use super::*;
 use crate::background::scheduler::Schedule;
+use crate::observe::job_kind::JobKind;
 use crate::read::scan::Bounds;
 use crate::txn::ingest_guard::Span;
 use crate::txn::{Concurrency, Transaction, TransactionOptions};
@@ -170,7 +171,7 @@ fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
     let [one, other] = ["one", "other"].map(|name| engine.create_table(name, &[]).expect("is new"));
     let mut batch = Batch::new();
     batch.put(one.id, b"k", b"v").expect("fits");
-    engine.write(&batch, false).expect("is let in");
+    engine.write(&batch, false).expect("is admitted");
     engine.set_background_paused(false);
     let fail = |subject| {
         let fail = |schedule: &mut Schedule| {
@@ -181,13 +182,13 @@ fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
         };
         engine.scheduler.wait_until(fail).expect("it is done");
     };
-    fail(("compact", Some(other.id)));
-    fail(("flush", Some(other.id)));
+    fail((JobKind::Compact, Some(other.id)));
+    fail((JobKind::Flush, Some(other.id)));
     engine.compact_range(&one, &Bounds::all()).expect("nothing failed on this table");
     let error = engine.compact_range(&other, &Bounds::all()).map_err(|error| error.kind());
     assert_eq!(error, Err(Kind::Io), "who asks for the other one is told");
     // What is for no table is for all.
-    fail(("trim", None));
+    fail((JobKind::Trim, None));
     let error = engine.compact_range(&one, &Bounds::all()).map_err(|error| error.kind());
     assert_eq!(error, Err(Kind::Io));
     engine.close().expect("closes");

@@ -129,7 +129,7 @@ impl Engine {
     fn note_held_by(&self, table: &Table, took: Duration) {
         if took >= PAUSE_MIN {
             add(&table.counters.table_writes_paused_micros, took.as_micros() as u64);
-            self.note_stall(took, || StallCause::CompactionDebt(table.name.clone()));
+            self.note_stall(took, || StallCause::Backlog(table.name.clone()));
         }
     }
 

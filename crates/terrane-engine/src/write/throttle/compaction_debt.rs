@@ -170,7 +170,7 @@ impl Engine {
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
         let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
         let of_runs = (generations - start) / (end - start).max(1.0);
-        let owed = debt_bytes(&crate::background::compaction::shape_of(table, &tree, &[]), limits) as f64;
+        let owed = debt_bytes(&crate::table::tree_shape::shape_of(table, &tree, &[]), limits) as f64;
         let of_levels = owed / (DEBT_BASES * settings.level_base_bytes as f64);
         of_runs.max(of_levels * 2.0 - 1.0)
     }

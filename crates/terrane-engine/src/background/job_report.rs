@@ -1,6 +1,6 @@
 //! What a job does to extents, noted on its thread for whoever is told of its end.
 //!
-//! A job runs on one thread from beginning to end ([`crate::observe::job_trace`]), and all that it makes part of a tree goes through
+//! A job runs on one thread from beginning to end ([`crate::background::job_trace`]), and all that it makes part of a tree goes through
 //! one function; so what it did is collected there, and only while somebody listens.
 
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use terrane_compaction::JobResult;
 use terrane_memtable::GlobalIndex;
 
 use crate::observe::events::Flushed;
-use crate::observe::extents::ExtentSummary;
+use crate::observe::extent_summary::ExtentSummary;
 
 /// What a job did so far.
 #[derive(Debug, Default)]

@@ -8,8 +8,6 @@ use std::cell::Cell;
 
 use terrane_base::{Error, Result, callback};
 
-use crate::engine::Engine;
-
 thread_local! {
     /// The instance whose background this thread is; 0 if it is none.
     static WORKS_FOR: Cell<u64> = const { Cell::new(0) };
@@ -19,11 +17,6 @@ thread_local! {
 pub(crate) struct Working(u64);
 
 impl Working {
-    pub(crate) fn begin(engine: &Engine) -> Working {
-        Working::of(engine.instance)
-    }
-
-    /// As [`Working::begin`], for the engine of this number.
     pub(crate) fn of(instance: u64) -> Working {
         Working(WORKS_FOR.replace(instance))
     }
@@ -40,19 +33,17 @@ pub(crate) fn works_for(instance: u64) -> bool {
     WORKS_FOR.get() == instance
 }
 
-impl Engine {
-    /// Refuses a call that could wait for the thread that makes it.
-    ///
-    /// # Errors
-    /// `Invalid` on a thread of this database's background, and in a callback.
-    #[inline]
-    pub(crate) fn refuse_on_own_thread(&self) -> Result<()> {
-        if terrane_base::planted!(WaitForItself) {
-            return Ok(());
-        }
-        callback::refuse()?;
-        if works_for(self.instance) { Err(on_own_thread()) } else { Ok(()) }
+/// Refuses a call that could wait for the thread that makes it.
+///
+/// # Errors
+/// `Invalid` on a thread of the background of the engine with this number, and in a callback.
+#[inline]
+pub(crate) fn refuse(instance: u64) -> Result<()> {
+    if terrane_base::planted!(WaitForItself) {
+        return Ok(());
     }
+    callback::refuse()?;
+    if works_for(instance) { Err(on_own_thread()) } else { Ok(()) }
 }
 
 #[cold]
@@ -75,6 +66,7 @@ mod tests {
     use terrane_device::MemDisk;
 
     use super::*;
+    use crate::engine::Engine;
 
     fn open(dir: &str) -> Arc<Engine> {
         let options = Options { memory_bytes: 16 << 20, ..Options::default() };
@@ -96,7 +88,7 @@ mod tests {
                 engine.checkpoint(Path::new("/copy")).map(drop),
             ]
         };
-        let working = Working::begin(&engine);
+        let working = Working::of(engine.instance);
         for refused in all(&engine) {
             assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::Invalid));
         }

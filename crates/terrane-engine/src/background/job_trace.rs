@@ -8,10 +8,10 @@ use terrane_compaction::{CancelCause, JobControl, JobSpec};
 use tracing::span::EnteredSpan;
 
 use crate::background::job::Job;
+use crate::background::job_report;
 use crate::engine::Engine;
 use crate::observe::events::{Event, JobBegan, JobEnded, WorkFailed};
-use crate::observe::extents::{ExtentSummary, level_number};
-use crate::observe::job_report;
+use crate::observe::extent_summary::{ExtentSummary, level_number};
 use crate::observe::slow_log::micros;
 
 /// A piece of work that is being watched.
@@ -24,8 +24,8 @@ pub(crate) struct Watched {
 impl Engine {
     /// To be called before a piece of work runs, on its thread.
     pub(crate) fn begin_watch(&self, work: &Job, control: &Arc<JobControl>) -> Watched {
-        let (name, table) = (work.name(), work.on().map(|table| &*table.name));
-        let span = tracing::info_span!(target: "terrane::job", "job", work = name, table);
+        let (kind, table) = (work.kind(), work.on().map(|table| &*table.name));
+        let span = tracing::info_span!(target: "terrane::job", "job", work = kind.name(), table);
         let job = if is_job(work) { self.events.next_job() } else { 0 };
         if is_job(work) && self.events.are_heard() {
             job_report::begin();
@@ -33,7 +33,7 @@ impl Engine {
                 self.events.begin_flush(job, control);
             }
             let (table, levels, inputs) = (table.unwrap_or_default().to_owned(), levels(work), inputs(work));
-            self.events.tell(|| Event::JobBegan(JobBegan { table, work: name, id: job, levels, inputs }));
+            self.events.tell(|| Event::JobBegan(JobBegan { table, work: kind, id: job, levels, inputs }));
         }
         Watched { started: self.env.clock.now(), job, _span: span.entered() }
     }
@@ -48,7 +48,7 @@ impl Engine {
         now: Duration,
     ) {
         let took = now.saturating_sub(watched.started);
-        let (name, table) = (work.name(), work.on().map(|table| &*table.name));
+        let (kind, table) = (work.kind(), work.on().map(|table| &*table.name));
         if is_job(work) {
             let histogram = match work {
                 Job::Flush(_) => &self.histograms.flush_micros,
@@ -59,7 +59,7 @@ impl Engine {
             self.events.tell(|| {
                 Event::JobEnded(JobEnded {
                     table: table.unwrap_or_default().to_owned(),
-                    work: name,
+                    work: kind,
                     id: watched.job,
                     levels: levels(work),
                     took,
@@ -81,7 +81,7 @@ impl Engine {
         if self.is_slow(took, self.options.slow_job_micros) {
             tracing::warn!(
                 target: "terrane::slow",
-                operation = name,
+                operation = kind.name(),
                 table,
                 micros = micros(took),
                 bytes_read = control.work().bytes_read,
@@ -92,11 +92,11 @@ impl Engine {
         if let Err(error) = result
             && error.kind() != Kind::Cancelled
         {
-            tracing::error!(target: "terrane::job", work = name, table, %error, "background work failed");
+            tracing::error!(target: "terrane::job", work = kind.name(), table, %error, "background work failed");
             self.events.tell(|| {
                 Event::WorkFailed(WorkFailed {
                     table: table.map(str::to_owned),
-                    work: name,
+                    work: kind,
                     error: error.clone(),
                 })
             });
