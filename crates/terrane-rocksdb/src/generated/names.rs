@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::border::Pointer;
+use crate::ffi::types::Pointer;
 
 name! { rocksdb_backupable_db_options_create of rocksdb_backup_engine_options_create(a0: Pointer) -> Pointer }
 name! { rocksdb_backupable_db_options_destroy of rocksdb_backup_engine_options_destroy(a0: Pointer) }
