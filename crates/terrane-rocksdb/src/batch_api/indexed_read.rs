@@ -85,6 +85,14 @@ fn over(
 }
 
 cf_variants! {
+    fn rocksdb_writebatch_wi_create_iterator_with_base_readopts | rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
+        batch: Option<&IndexedHandle>,
+        base: Option<Box<Iter>>;
+        options: Option<&ReadOptions>,
+    ) -> Option<Box<Iter>> as target {
+        over(base, batch, target, options)
+    }
+
     fn rocksdb_writebatch_wi_get_from_batch | rocksdb_writebatch_wi_get_from_batch_cf(
         batch: Option<&IndexedHandle>,
         options: Option<&Options>;
@@ -124,24 +132,5 @@ cf_variants! {
         base: Option<Box<Iter>>;
     ) -> Option<Box<Iter>> as target {
         over(base, batch, target, None)
-    }
-}
-
-export! {
-    fn rocksdb_writebatch_wi_create_iterator_with_base_readopts(
-        batch: Option<&IndexedHandle>,
-        base: Option<Box<Iter>>,
-        options: Option<&ReadOptions>,
-    ) -> Option<Box<Iter>> {
-        over(base, batch, Target::Default, options)
-    }
-
-    fn rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
-        batch: Option<&IndexedHandle>,
-        base: Option<Box<Iter>>,
-        handle: Option<&crate::db::FamilyHandle>,
-        options: Option<&ReadOptions>,
-    ) -> Option<Box<Iter>> {
-        over(base, batch, Target::Handle(handle), options)
     }
 }

@@ -33,6 +33,14 @@ impl<'a> Target<'a> {
         }
     }
 
+    /// The handle of the call; none for the default column family.
+    pub(crate) fn handle(self) -> Option<&'a FamilyHandle> {
+        match self {
+            Target::Default => None,
+            Target::Handle(handle) => handle,
+        }
+    }
+
     /// The column family of an open database.
     pub(crate) fn family(self, database: Option<&'a Database>) -> Result<&'a Arc<Family>> {
         match self {

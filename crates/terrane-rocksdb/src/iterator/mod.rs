@@ -267,22 +267,16 @@ impl Iter {
     }
 }
 
-export! {
-    fn rocksdb_create_iterator(
+cf_variants! {
+    fn rocksdb_create_iterator | rocksdb_create_iterator_cf(
         database: Option<&Database>,
-        options: Option<&ReadOptions>,
-    ) -> Option<Box<Iter>> {
-        Some(Box::new(Iter::new(database?.default_family(), options)))
+        options: Option<&ReadOptions>;
+    ) -> Option<Box<Iter>> as target {
+        Some(Box::new(Iter::new(target.family(database).ok()?, options)))
     }
+}
 
-    fn rocksdb_create_iterator_cf(
-        _database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        handle: Option<&FamilyHandle>,
-    ) -> Option<Box<Iter>> {
-        Some(Box::new(Iter::new(&handle?.family, options)))
-    }
-
+export! {
     fn rocksdb_create_iterators(
         database: Option<&Database>,
         options: Option<&ReadOptions>,

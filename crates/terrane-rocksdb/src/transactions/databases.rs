@@ -126,10 +126,6 @@ export! {
         close(database);
     }
 
-    fn rocksdb_optimistictransactiondb_close(database: Option<Box<Database>>) {
-        close(database);
-    }
-
     fn rocksdb_transactiondb_get_base_db(database: Option<&Database>) -> Option<Box<Database>> {
         base(database)
     }

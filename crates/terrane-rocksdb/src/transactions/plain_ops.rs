@@ -8,17 +8,13 @@ use crate::batch::layout::Change;
 use crate::batch::write_batch::WriteBatch;
 use crate::batch_api::indexed_read::{given_out, pinned};
 use crate::db::cf_variants::Target;
-use crate::db::observe::properties::{int, value};
 use crate::db::plain::get::Pinned;
 use crate::db::plain::get::read;
-use crate::db::plain::multi_get::{Places, read_families};
 use crate::db::plain::write::{Mode, gone};
 use crate::db::transaction_registry::Kind;
-use crate::db::{Database, Family, FamilyHandle, families, family};
+use crate::db::{Database, FamilyHandle};
 use crate::ffi::failure::{Given, Result};
-use crate::ffi::types::{Bytes, List, Out, OutList, Text, caught};
-use crate::generated::objects::{FlushOptions, FlushWalOptions};
-use crate::iterator::Iter;
+use crate::ffi::types::{Bytes, Out, Text};
 use crate::options::options::Options;
 use crate::options::read_write::{ReadOptions, WriteOptions};
 use crate::options::snapshot::SnapshotHandle;
@@ -145,13 +141,6 @@ cf_variants! {
     ) -> Option<Box<Pinned>> as target {
         pinned(get(database, options, target, key.of(key_len)))
     }
-
-    fn rocksdb_transactiondb_create_iterator | rocksdb_transactiondb_create_iterator_cf(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>;
-    ) -> Option<Box<Iter>> as target {
-        Some(Box::new(Iter::new(target.family(Some(database?)).ok()?, options)))
-    }
 }
 
 export! {
@@ -162,53 +151,6 @@ export! {
         error: ErrPtr<'_>,
     ) {
         database.given()?.write_beside(batch.given()?, options)
-    }
-
-    fn rocksdb_optimistictransactiondb_write(
-        database: Option<&Database>,
-        options: Option<&WriteOptions>,
-        batch: Option<&mut WriteBatch>,
-        error: ErrPtr<'_>,
-    ) {
-        batch.given()?.write(database.given()?, options)
-    }
-
-    fn rocksdb_transactiondb_multi_get(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        count: usize,
-        keys: List<'_, Bytes<'_>>,
-        key_lens: List<'_, usize>,
-        values: OutList<'_, *mut c_char>,
-        value_lens: OutList<'_, usize>,
-        errors: OutList<'_, *mut c_char>,
-    ) {
-        let keys = keys.with(key_lens, count);
-        let read = caught(|| {
-            let database = database.given()?;
-            let families: Vec<&Family> = vec![database.default_family(); keys.len()];
-            read_families(database, options, &families, &keys)
-        });
-        Places::of(count, values, value_lens, errors).fill_with(&read);
-    }
-
-    fn rocksdb_transactiondb_multi_get_cf(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        handles: List<'_, Option<&FamilyHandle>>,
-        count: usize,
-        keys: List<'_, Bytes<'_>>,
-        key_lens: List<'_, usize>,
-        values: OutList<'_, *mut c_char>,
-        value_lens: OutList<'_, usize>,
-        errors: OutList<'_, *mut c_char>,
-    ) {
-        let keys = keys.with(key_lens, count);
-        let read = caught(|| {
-            let families = handles.of(count).iter().map(|handle| family(*handle));
-            read_families(database.given()?, options, &families.collect::<Result<Vec<_>>>()?, &keys)
-        });
-        Places::of(count, values, value_lens, errors).fill_with(&read);
     }
 
     fn rocksdb_transactiondb_create_column_family(
@@ -223,81 +165,5 @@ export! {
 
     fn rocksdb_transactiondb_create_snapshot(database: Option<&Database>) -> Option<Box<SnapshotHandle>> {
         Some(Box::new(SnapshotHandle::Own(database?.db.snapshot())))
-    }
-
-    fn rocksdb_transactiondb_release_snapshot(
-        _database: Option<&Database>,
-        snapshot: Option<Box<SnapshotHandle>>,
-    ) {
-        drop(snapshot);
-    }
-
-    fn rocksdb_transactiondb_flush(
-        database: Option<&Database>,
-        options: Option<&FlushOptions>,
-        error: ErrPtr<'_>,
-    ) {
-        let database = database.given()?;
-        database.flush(&[database.default_family()], options)
-    }
-
-    fn rocksdb_transactiondb_flush_cf(
-        database: Option<&Database>,
-        options: Option<&FlushOptions>,
-        handle: Option<&FamilyHandle>,
-        error: ErrPtr<'_>,
-    ) {
-        database.given()?.flush(&[family(handle)?], options)
-    }
-
-    fn rocksdb_transactiondb_flush_cfs(
-        database: Option<&Database>,
-        options: Option<&FlushOptions>,
-        handles: List<'_, Option<&FamilyHandle>>,
-        count: i32,
-        error: ErrPtr<'_>,
-    ) {
-        database.given()?.flush(&families(handles, count)?, options)
-    }
-
-    fn rocksdb_transactiondb_flush_wal(database: Option<&Database>, sync: u8, error: ErrPtr<'_>) {
-        let database = database.given()?;
-        if sync != 0 { database.sync() } else { Ok(()) }
-    }
-
-    fn rocksdb_transactiondb_flush_wal_with_options(
-        database: Option<&Database>,
-        options: Option<&FlushWalOptions>,
-        error: ErrPtr<'_>,
-    ) {
-        let database = database.given()?;
-        if options.is_some_and(|options| options.knobs.sync != 0) { database.sync() } else { Ok(()) }
-    }
-
-    fn rocksdb_transactiondb_property_value(database: Option<&Database>, name: Text<'_>) -> *mut c_char {
-        value(database, None, name)
-    }
-
-    fn rocksdb_transactiondb_property_int(
-        database: Option<&Database>,
-        name: Text<'_>,
-        place: Out<'_, u64>,
-    ) -> i32 {
-        int(database, None, name, place)
-    }
-
-    fn rocksdb_optimistictransactiondb_property_value(
-        database: Option<&Database>,
-        name: Text<'_>,
-    ) -> *mut c_char {
-        value(database, None, name)
-    }
-
-    fn rocksdb_optimistictransactiondb_property_int(
-        database: Option<&Database>,
-        name: Text<'_>,
-        place: Out<'_, u64>,
-    ) -> i32 {
-        int(database, None, name, place)
     }
 }

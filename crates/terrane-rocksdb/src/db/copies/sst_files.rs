@@ -7,7 +7,7 @@ use terrane::{Comparator as _, ExtentFileWriter, IngestOptions as EngineIngestOp
 use crate::callbacks::comparator::Comparator;
 use crate::callbacks::operator_registry::Slots;
 use crate::db::timestamps::{STORED_DELETE, stored_value};
-use crate::db::{DEFAULT, Database, Family, FamilyHandle, family};
+use crate::db::{DEFAULT, Database, Family};
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Bytes, List, Out, Text, put};
 use crate::files;
@@ -122,6 +122,18 @@ fn writer(options: Option<&Options>) -> Option<Box<FileWriter>> {
     Some(Box::new(FileWriter { options: options?.clone(), file: None, finished_bytes: 0 }))
 }
 
+cf_variants! {
+    fn rocksdb_ingest_external_file | rocksdb_ingest_external_file_cf(
+        database: Option<&Database>;
+        paths: List<'_, Text<'_>>,
+        count: usize,
+        options: Option<&IngestOptions>,
+        error: ErrPtr<'_>,
+    ) as target {
+        ingest(database.given()?, target.family(database)?, paths.of(count), options)
+    }
+}
+
 export! {
     fn rocksdb_sstfilewriter_create(
         _environment: Option<&EnvOptions>,
@@ -144,17 +156,6 @@ export! {
 
     fn rocksdb_sstfilewriter_open(writer: Option<&mut FileWriter>, path: Text<'_>, error: ErrPtr<'_>) {
         writer.given()?.open(path.utf8()?)
-    }
-
-    fn rocksdb_sstfilewriter_add(
-        writer: Option<&mut FileWriter>,
-        key: Bytes<'_>,
-        key_len: usize,
-        value: Bytes<'_>,
-        value_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        Ok(writer.given()?.plain_file()?.put(key.of(key_len), value.of(value_len))?)
     }
 
     fn rocksdb_sstfilewriter_put(
@@ -241,27 +242,5 @@ export! {
 
     fn rocksdb_sstfilewriter_destroy(writer: Option<Box<FileWriter>>) {
         drop(writer);
-    }
-
-    fn rocksdb_ingest_external_file(
-        database: Option<&Database>,
-        paths: List<'_, Text<'_>>,
-        count: usize,
-        options: Option<&IngestOptions>,
-        error: ErrPtr<'_>,
-    ) {
-        let database = database.given()?;
-        ingest(database, database.default_family(), paths.of(count), options)
-    }
-
-    fn rocksdb_ingest_external_file_cf(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        paths: List<'_, Text<'_>>,
-        count: usize,
-        options: Option<&IngestOptions>,
-        error: ErrPtr<'_>,
-    ) {
-        ingest(database.given()?, family(handle)?, paths.of(count), options)
     }
 }

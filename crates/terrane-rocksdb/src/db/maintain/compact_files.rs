@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use terrane::{ExtentInfo, ExtentSummary, Table};
 
-use crate::db::{Database, Family, FamilyHandle, family};
+use crate::db::{Database, Family};
 use crate::extents::levels::deepest_of;
 use crate::extents::merged::Merged;
 use crate::extents::{extent_name, extent_of};
@@ -113,39 +113,24 @@ fn compact_files(
     Ok(())
 }
 
+cf_variants! {
+    fn rocksdb_compact_files | rocksdb_compact_files_cf(
+        database: Option<&Database>;
+        _options: Option<&CompactFilesOptions>,
+        names: List<'_, Text<'_>>,
+        count: usize,
+        _level: c_int,
+        _path_id: c_int,
+        outputs: Out<'_, *mut *mut c_char>,
+        output_count: Out<'_, usize>,
+        info: Option<&mut CompactionJobInfo>,
+        error: ErrPtr<'_>,
+    ) as target {
+        compact_files(database.given()?, target.family(database)?, names.of(count), (outputs, output_count), info)
+    }
+}
+
 export! {
-    fn rocksdb_compact_files(
-        database: Option<&Database>,
-        _options: Option<&CompactFilesOptions>,
-        names: List<'_, Text<'_>>,
-        count: usize,
-        _level: c_int,
-        _path_id: c_int,
-        outputs: Out<'_, *mut *mut c_char>,
-        output_count: Out<'_, usize>,
-        info: Option<&mut CompactionJobInfo>,
-        error: ErrPtr<'_>,
-    ) {
-        let database = database.given()?;
-        compact_files(database, database.default_family(), names.of(count), (outputs, output_count), info)
-    }
-
-    fn rocksdb_compact_files_cf(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        _options: Option<&CompactFilesOptions>,
-        names: List<'_, Text<'_>>,
-        count: usize,
-        _level: c_int,
-        _path_id: c_int,
-        outputs: Out<'_, *mut *mut c_char>,
-        output_count: Out<'_, usize>,
-        info: Option<&mut CompactionJobInfo>,
-        error: ErrPtr<'_>,
-    ) {
-        compact_files(database.given()?, family(handle)?, names.of(count), (outputs, output_count), info)
-    }
-
     fn rocksdb_compact_files_output_file_names_destroy(names: GivenBack<*mut c_char>, count: usize) {
         names.free_strings(count);
     }

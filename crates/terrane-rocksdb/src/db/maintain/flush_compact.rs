@@ -6,7 +6,7 @@ use std::ops::Bound;
 use terrane::Table;
 
 use crate::db::timestamps::timestamp_gc::sweep;
-use crate::db::{Database, Family, FamilyHandle, families, family};
+use crate::db::{Database, Family, FamilyHandle, families};
 use crate::ffi::failure::{Given, Result};
 use crate::ffi::types::{Bytes, List};
 use crate::generated::objects::{FlushOptions, FlushWalOptions, WaitForCompactOptions};
@@ -76,21 +76,53 @@ impl Database {
     }
 }
 
-export! {
-    fn rocksdb_flush(database: Option<&Database>, options: Option<&FlushOptions>, error: ErrPtr<'_>) {
-        let database = database.given()?;
-        database.flush(&[database.default_family()], options)
-    }
-
-    fn rocksdb_flush_cf(
+cf_variants! {
+    fn rocksdb_flush | rocksdb_flush_cf(
         database: Option<&Database>,
-        options: Option<&FlushOptions>,
-        handle: Option<&FamilyHandle>,
+        options: Option<&FlushOptions>;
         error: ErrPtr<'_>,
-    ) {
-        database.given()?.flush(&[family(handle)?], options)
+    ) as target {
+        database.given()?.flush(&[target.family(database)?], options)
     }
 
+    fn rocksdb_compact_range | rocksdb_compact_range_cf(
+        database: Option<&Database>;
+        start: Bytes<'_>,
+        start_len: usize,
+        limit: Bytes<'_>,
+        limit_len: usize,
+    ) as target {
+        if let (Some(open), Ok(family)) = (database, target.family(database)) {
+            open.compact(family, None, ends(start, start_len, limit, limit_len));
+        }
+    }
+
+    fn rocksdb_compact_range_opt | rocksdb_compact_range_cf_opt(
+        database: Option<&Database>;
+        options: Option<&CompactRangeOptions>,
+        start: Bytes<'_>,
+        start_len: usize,
+        limit: Bytes<'_>,
+        limit_len: usize,
+    ) as target {
+        if let (Some(open), Ok(family)) = (database, target.family(database)) {
+            open.compact(family, options, ends(start, start_len, limit, limit_len));
+        }
+    }
+
+    fn rocksdb_delete_file_in_range | rocksdb_delete_file_in_range_cf(
+        database: Option<&Database>;
+        start: Bytes<'_>,
+        start_len: usize,
+        limit: Bytes<'_>,
+        limit_len: usize,
+        error: ErrPtr<'_>,
+    ) as target {
+        database.given()?.drop_files(target.family(database)?, ends(start, start_len, limit, limit_len))
+    }
+}
+
+export! {
     fn rocksdb_flush_cfs(
         database: Option<&Database>,
         options: Option<&FlushOptions>,
@@ -115,58 +147,6 @@ export! {
         if options.is_some_and(|options| options.knobs.sync != 0) { database.sync() } else { Ok(()) }
     }
 
-    fn rocksdb_compact_range(
-        database: Option<&Database>,
-        start: Bytes<'_>,
-        start_len: usize,
-        limit: Bytes<'_>,
-        limit_len: usize,
-    ) {
-        if let Some(database) = database {
-            database.compact(database.default_family(), None, ends(start, start_len, limit, limit_len));
-        }
-    }
-
-    fn rocksdb_compact_range_cf(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        start: Bytes<'_>,
-        start_len: usize,
-        limit: Bytes<'_>,
-        limit_len: usize,
-    ) {
-        if let (Some(database), Some(handle)) = (database, handle) {
-            database.compact(&handle.family, None, ends(start, start_len, limit, limit_len));
-        }
-    }
-
-    fn rocksdb_compact_range_opt(
-        database: Option<&Database>,
-        options: Option<&CompactRangeOptions>,
-        start: Bytes<'_>,
-        start_len: usize,
-        limit: Bytes<'_>,
-        limit_len: usize,
-    ) {
-        if let Some(database) = database {
-            database.compact(database.default_family(), options, ends(start, start_len, limit, limit_len));
-        }
-    }
-
-    fn rocksdb_compact_range_cf_opt(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        options: Option<&CompactRangeOptions>,
-        start: Bytes<'_>,
-        start_len: usize,
-        limit: Bytes<'_>,
-        limit_len: usize,
-    ) {
-        if let (Some(database), Some(handle)) = (database, handle) {
-            database.compact(&handle.family, options, ends(start, start_len, limit, limit_len));
-        }
-    }
-
     fn rocksdb_wait_for_compact(
         database: Option<&Database>,
         options: Option<&WaitForCompactOptions>,
@@ -177,30 +157,6 @@ export! {
             database.db.flush()?;
         }
         Ok(database.db.wait_until_quiescent()?)
-    }
-
-    fn rocksdb_delete_file_in_range(
-        database: Option<&Database>,
-        start: Bytes<'_>,
-        start_len: usize,
-        limit: Bytes<'_>,
-        limit_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        let database = database.given()?;
-        database.drop_files(database.default_family(), ends(start, start_len, limit, limit_len))
-    }
-
-    fn rocksdb_delete_file_in_range_cf(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        start: Bytes<'_>,
-        start_len: usize,
-        limit: Bytes<'_>,
-        limit_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        database.given()?.drop_files(family(handle)?, ends(start, start_len, limit, limit_len))
     }
 
     fn rocksdb_pause_background_work(database: Option<&Database>, error: ErrPtr<'_>) {

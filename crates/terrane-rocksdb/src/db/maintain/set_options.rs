@@ -1,6 +1,6 @@
 //! Options that are changed while a database is open. Names are checked first, all of them; then what has an effect here is set.
 
-use crate::db::{Database, Family, FamilyHandle, family};
+use crate::db::{Database, Family};
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{List, Text};
 use crate::options::to_engine::table_changes;
@@ -117,29 +117,19 @@ fn change_database(database: &Database, pairs: &[(&str, &str)]) -> Result<()> {
     database.store_options()
 }
 
+cf_variants! {
+    fn rocksdb_set_options | rocksdb_set_options_cf(
+        database: Option<&Database>;
+        count: i32,
+        names: List<'_, Text<'_>>,
+        values: List<'_, Text<'_>>,
+        error: ErrPtr<'_>,
+    ) as target {
+        change_family(database.given()?, target.family(database)?, &pairs(names, values, count)?)
+    }
+}
+
 export! {
-    fn rocksdb_set_options(
-        database: Option<&Database>,
-        count: i32,
-        names: List<'_, Text<'_>>,
-        values: List<'_, Text<'_>>,
-        error: ErrPtr<'_>,
-    ) {
-        let database = database.given()?;
-        change_family(database, database.default_family(), &pairs(names, values, count)?)
-    }
-
-    fn rocksdb_set_options_cf(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        count: i32,
-        names: List<'_, Text<'_>>,
-        values: List<'_, Text<'_>>,
-        error: ErrPtr<'_>,
-    ) {
-        change_family(database.given()?, family(handle)?, &pairs(names, values, count)?)
-    }
-
     fn rocksdb_set_db_options(
         database: Option<&Database>,
         count: i32,

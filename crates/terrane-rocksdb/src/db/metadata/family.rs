@@ -70,33 +70,22 @@ fn metadata(
     FamilyMetadata::of(database, family, options.unwrap_or(&default)).ok().map(Box::new)
 }
 
+cf_variants! {
+    fn rocksdb_get_column_family_metadata | rocksdb_get_column_family_metadata_cf(
+        database: Option<&Database>;
+    ) -> Option<Box<FamilyMetadata>> as target {
+        metadata(database, target.handle(), None)
+    }
+
+    fn rocksdb_get_column_family_metadata_with_options | rocksdb_get_column_family_metadata_cf_with_options(
+        database: Option<&Database>;
+        options: Option<&MetadataOptions>,
+    ) -> Option<Box<FamilyMetadata>> as target {
+        metadata(database, target.handle(), options)
+    }
+}
+
 export! {
-    fn rocksdb_get_column_family_metadata(database: Option<&Database>) -> Option<Box<FamilyMetadata>> {
-        metadata(database, None, None)
-    }
-
-    fn rocksdb_get_column_family_metadata_with_options(
-        database: Option<&Database>,
-        options: Option<&MetadataOptions>,
-    ) -> Option<Box<FamilyMetadata>> {
-        metadata(database, None, options)
-    }
-
-    fn rocksdb_get_column_family_metadata_cf(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-    ) -> Option<Box<FamilyMetadata>> {
-        metadata(database, handle, None)
-    }
-
-    fn rocksdb_get_column_family_metadata_cf_with_options(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        options: Option<&MetadataOptions>,
-    ) -> Option<Box<FamilyMetadata>> {
-        metadata(database, handle, options)
-    }
-
     fn rocksdb_column_family_metadata_destroy(metadata: Option<Box<FamilyMetadata>>) {
         drop(metadata);
     }

@@ -181,29 +181,19 @@ pub(crate) fn int(
     }
 }
 
-export! {
-    fn rocksdb_property_value(database: Option<&Database>, name: Text<'_>) -> *mut c_char {
-        value(database, None, name)
-    }
-
-    fn rocksdb_property_value_cf(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
+cf_variants! {
+    fn rocksdb_property_value | rocksdb_property_value_cf(
+        database: Option<&Database>;
         name: Text<'_>,
-    ) -> *mut c_char {
-        value(database, handle, name)
+    ) -> *mut c_char as target {
+        value(database, target.handle(), name)
     }
 
-    fn rocksdb_property_int(database: Option<&Database>, name: Text<'_>, place: Out<'_, u64>) -> i32 {
-        int(database, None, name, place)
-    }
-
-    fn rocksdb_property_int_cf(
-        database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
+    fn rocksdb_property_int | rocksdb_property_int_cf(
+        database: Option<&Database>;
         name: Text<'_>,
         place: Out<'_, u64>,
-    ) -> i32 {
-        int(database, handle, name, place)
+    ) -> i32 as target {
+        int(database, target.handle(), name, place)
     }
 }

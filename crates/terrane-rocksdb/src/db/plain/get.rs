@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::db::plain::multi_get::Many;
 use crate::db::timestamps::read::Reader;
-use crate::db::{Database, Family, FamilyHandle, family};
-use crate::ffi::failure::{Failure, Given, Result};
+use crate::db::{Database, Family};
+use crate::ffi::failure::{Failure, Result};
 use crate::ffi::types::{Bytes, Out, OutList, lasting, put};
 use crate::options::objects::statistics::moment;
 use crate::options::read_write::ReadOptions;
@@ -237,146 +237,64 @@ fn may_exist(
     u8::from(bytes.is_some())
 }
 
+cf_variants! {
+    fn rocksdb_get | rocksdb_get_cf(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>;
+        key: Bytes<'_>,
+        key_len: usize,
+        len: Out<'_, usize>,
+        error: ErrPtr<'_>,
+    ) -> *mut c_char as target {
+        get(target.family(database)?, options, key.of(key_len), len)
+    }
+
+    fn rocksdb_get_pinned | rocksdb_get_pinned_cf(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>;
+        key: Bytes<'_>,
+        key_len: usize,
+        error: ErrPtr<'_>,
+    ) -> Option<Box<Pinned>> as target {
+        pinned(target.family(database)?, options, key.of(key_len))
+    }
+
+    fn rocksdb_get_into_buffer | rocksdb_get_into_buffer_cf(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>;
+        key: Bytes<'_>,
+        key_len: usize,
+        buffer: OutList<'_, u8>,
+        buffer_len: usize,
+        len: Out<'_, usize>,
+        found: Out<'_, u8>,
+        error: ErrPtr<'_>,
+    ) -> u8 as target {
+        into_buffer(target.family(database)?, options, key.of(key_len), buffer.of(buffer_len), (len, found))
+    }
+
+    fn rocksdb_key_may_exist | rocksdb_key_may_exist_cf(
+        database: Option<&Database>,
+        options: Option<&ReadOptions>;
+        key: Bytes<'_>,
+        key_len: usize,
+        value: Out<'_, *mut c_char>,
+        len: Out<'_, usize>,
+        _timestamp: Bytes<'_>,
+        _timestamp_len: usize,
+        found: Out<'_, u8>,
+    ) -> u8 as target {
+        let family = target.family(database).ok().map(|family| &**family);
+        may_exist(family, options, key.of(key_len), (value, len, found))
+    }
+}
+
 export! {
-    fn rocksdb_get(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        key: Bytes<'_>,
-        key_len: usize,
-        len: Out<'_, usize>,
-        error: ErrPtr<'_>,
-    ) -> *mut c_char {
-        get(database.given()?.default_family(), options, key.of(key_len), len)
-    }
-
-    fn rocksdb_get_cf(
-        _database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        handle: Option<&FamilyHandle>,
-        key: Bytes<'_>,
-        key_len: usize,
-        len: Out<'_, usize>,
-        error: ErrPtr<'_>,
-    ) -> *mut c_char {
-        get(family(handle)?, options, key.of(key_len), len)
-    }
-
-    fn rocksdb_get_pinned(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        key: Bytes<'_>,
-        key_len: usize,
-        error: ErrPtr<'_>,
-    ) -> Option<Box<Pinned>> {
-        pinned(database.given()?.default_family(), options, key.of(key_len))
-    }
-
-    fn rocksdb_get_pinned_cf(
-        _database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        handle: Option<&FamilyHandle>,
-        key: Bytes<'_>,
-        key_len: usize,
-        error: ErrPtr<'_>,
-    ) -> Option<Box<Pinned>> {
-        pinned(family(handle)?, options, key.of(key_len))
-    }
-
-    fn rocksdb_get_pinned_v2(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        key: Bytes<'_>,
-        key_len: usize,
-        error: ErrPtr<'_>,
-    ) -> Option<Box<Pinned>> {
-        pinned(database.given()?.default_family(), options, key.of(key_len))
-    }
-
-    fn rocksdb_get_pinned_cf_v2(
-        _database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        handle: Option<&FamilyHandle>,
-        key: Bytes<'_>,
-        key_len: usize,
-        error: ErrPtr<'_>,
-    ) -> Option<Box<Pinned>> {
-        pinned(family(handle)?, options, key.of(key_len))
-    }
-
-    fn rocksdb_get_into_buffer(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        key: Bytes<'_>,
-        key_len: usize,
-        buffer: OutList<'_, u8>,
-        buffer_len: usize,
-        len: Out<'_, usize>,
-        found: Out<'_, u8>,
-        error: ErrPtr<'_>,
-    ) -> u8 {
-        let family = database.given()?.default_family();
-        into_buffer(family, options, key.of(key_len), buffer.of(buffer_len), (len, found))
-    }
-
-    fn rocksdb_get_into_buffer_cf(
-        _database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        handle: Option<&FamilyHandle>,
-        key: Bytes<'_>,
-        key_len: usize,
-        buffer: OutList<'_, u8>,
-        buffer_len: usize,
-        len: Out<'_, usize>,
-        found: Out<'_, u8>,
-        error: ErrPtr<'_>,
-    ) -> u8 {
-        into_buffer(family(handle)?, options, key.of(key_len), buffer.of(buffer_len), (len, found))
-    }
-
     fn rocksdb_pinnableslice_value(value: Option<&Pinned>, len: Out<'_, usize>) -> *const c_char {
         lent(value, len)
     }
 
     fn rocksdb_pinnableslice_destroy(value: Option<Box<Pinned>>) {
         value.into_iter().for_each(Pinned::give_back);
-    }
-
-    fn rocksdb_pinnable_handle_get_value(value: Option<&Pinned>, len: Out<'_, usize>) -> *const c_char {
-        lent(value, len)
-    }
-
-    fn rocksdb_pinnable_handle_destroy(value: Option<Box<Pinned>>) {
-        value.into_iter().for_each(Pinned::give_back);
-    }
-
-    fn rocksdb_key_may_exist(
-        database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        key: Bytes<'_>,
-        key_len: usize,
-        value: Out<'_, *mut c_char>,
-        len: Out<'_, usize>,
-        _timestamp: Bytes<'_>,
-        _timestamp_len: usize,
-        found: Out<'_, u8>,
-    ) -> u8 {
-        let family = database.map(|database| &**database.default_family());
-        may_exist(family, options, key.of(key_len), (value, len, found))
-    }
-
-    fn rocksdb_key_may_exist_cf(
-        _database: Option<&Database>,
-        options: Option<&ReadOptions>,
-        handle: Option<&FamilyHandle>,
-        key: Bytes<'_>,
-        key_len: usize,
-        value: Out<'_, *mut c_char>,
-        len: Out<'_, usize>,
-        _timestamp: Bytes<'_>,
-        _timestamp_len: usize,
-        found: Out<'_, u8>,
-    ) -> u8 {
-        let family = handle.map(|handle| &*handle.family);
-        may_exist(family, options, key.of(key_len), (value, len, found))
     }
 }

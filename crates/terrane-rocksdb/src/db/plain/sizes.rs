@@ -94,35 +94,37 @@ fn verify_files(database: &Database) -> Result<()> {
     verify(database)
 }
 
+cf_variants! {
+    fn rocksdb_approximate_sizes | rocksdb_approximate_sizes_cf(
+        database: Option<&Database>;
+        count: i32,
+        starts: List<'_, Bytes<'_>>,
+        start_lens: List<'_, usize>,
+        limits: List<'_, Bytes<'_>>,
+        limit_lens: List<'_, usize>,
+        places: OutList<'_, u64>,
+        error: ErrPtr<'_>,
+    ) as target {
+        sizes(target.family(database)?, ALL, count, (starts, start_lens), (limits, limit_lens), places)
+    }
+
+    fn rocksdb_approximate_sizes_with_options | rocksdb_approximate_sizes_cf_with_options(
+        database: Option<&Database>;
+        options: Option<&SizeApproximationOptions>,
+        count: i32,
+        starts: List<'_, Bytes<'_>>,
+        start_lens: List<'_, usize>,
+        limits: List<'_, Bytes<'_>>,
+        limit_lens: List<'_, usize>,
+        places: OutList<'_, u64>,
+        error: ErrPtr<'_>,
+    ) as target {
+        let counted = Counted::of(options)?;
+        sizes(target.family(database)?, counted, count, (starts, start_lens), (limits, limit_lens), places)
+    }
+}
+
 export! {
-    fn rocksdb_approximate_sizes(
-        database: Option<&Database>,
-        count: i32,
-        starts: List<'_, Bytes<'_>>,
-        start_lens: List<'_, usize>,
-        limits: List<'_, Bytes<'_>>,
-        limit_lens: List<'_, usize>,
-        places: OutList<'_, u64>,
-        error: ErrPtr<'_>,
-    ) {
-        let family = database.given()?.default_family();
-        sizes(family, ALL, count, (starts, start_lens), (limits, limit_lens), places)
-    }
-
-    fn rocksdb_approximate_sizes_cf(
-        _database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        count: i32,
-        starts: List<'_, Bytes<'_>>,
-        start_lens: List<'_, usize>,
-        limits: List<'_, Bytes<'_>>,
-        limit_lens: List<'_, usize>,
-        places: OutList<'_, u64>,
-        error: ErrPtr<'_>,
-    ) {
-        sizes(family(handle)?, ALL, count, (starts, start_lens), (limits, limit_lens), places)
-    }
-
     fn rocksdb_approximate_sizes_cf_with_flags(
         _database: Option<&Database>,
         handle: Option<&FamilyHandle>,
@@ -136,37 +138,6 @@ export! {
         error: ErrPtr<'_>,
     ) {
         let counted = Counted::of_flags(flags)?;
-        sizes(family(handle)?, counted, count, (starts, start_lens), (limits, limit_lens), places)
-    }
-
-    fn rocksdb_approximate_sizes_with_options(
-        database: Option<&Database>,
-        options: Option<&SizeApproximationOptions>,
-        count: i32,
-        starts: List<'_, Bytes<'_>>,
-        start_lens: List<'_, usize>,
-        limits: List<'_, Bytes<'_>>,
-        limit_lens: List<'_, usize>,
-        places: OutList<'_, u64>,
-        error: ErrPtr<'_>,
-    ) {
-        let family = database.given()?.default_family();
-        sizes(family, Counted::of(options)?, count, (starts, start_lens), (limits, limit_lens), places)
-    }
-
-    fn rocksdb_approximate_sizes_cf_with_options(
-        _database: Option<&Database>,
-        handle: Option<&FamilyHandle>,
-        options: Option<&SizeApproximationOptions>,
-        count: i32,
-        starts: List<'_, Bytes<'_>>,
-        start_lens: List<'_, usize>,
-        limits: List<'_, Bytes<'_>>,
-        limit_lens: List<'_, usize>,
-        places: OutList<'_, u64>,
-        error: ErrPtr<'_>,
-    ) {
-        let counted = Counted::of(options)?;
         sizes(family(handle)?, counted, count, (starts, start_lens), (limits, limit_lens), places)
     }
 

@@ -191,103 +191,53 @@ impl Database {
     }
 }
 
+cf_variants! {
+    fn rocksdb_put | rocksdb_put_cf(
+        database: Option<&Database>,
+        options: Option<&WriteOptions>;
+        key: Bytes<'_>,
+        key_len: usize,
+        value: Bytes<'_>,
+        value_len: usize,
+        error: ErrPtr<'_>,
+    ) as target {
+        database.given()?.put(options, target.family(database)?, key.of(key_len), value.of(value_len))
+    }
+
+    fn rocksdb_delete | rocksdb_delete_cf(
+        database: Option<&Database>,
+        options: Option<&WriteOptions>;
+        key: Bytes<'_>,
+        key_len: usize,
+        error: ErrPtr<'_>,
+    ) as target {
+        database.given()?.delete(options, target.family(database)?, key.of(key_len))
+    }
+
+    fn rocksdb_singledelete | rocksdb_singledelete_cf(
+        database: Option<&Database>,
+        options: Option<&WriteOptions>;
+        key: Bytes<'_>,
+        key_len: usize,
+        error: ErrPtr<'_>,
+    ) as target {
+        database.given()?.single_delete(options, target.family(database)?, key.of(key_len))
+    }
+
+    fn rocksdb_merge | rocksdb_merge_cf(
+        database: Option<&Database>,
+        options: Option<&WriteOptions>;
+        key: Bytes<'_>,
+        key_len: usize,
+        operand: Bytes<'_>,
+        operand_len: usize,
+        error: ErrPtr<'_>,
+    ) as target {
+        database.given()?.merge(options, target.family(database)?, key.of(key_len), operand.of(operand_len))
+    }
+}
+
 export! {
-    fn rocksdb_put(
-        database: Option<&Database>,
-        options: Option<&WriteOptions>,
-        key: Bytes<'_>,
-        key_len: usize,
-        value: Bytes<'_>,
-        value_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        let database = database.given()?;
-        database.put(options, database.default_family(), key.of(key_len), value.of(value_len))
-    }
-
-    fn rocksdb_put_cf(
-        database: Option<&Database>,
-        options: Option<&WriteOptions>,
-        handle: Option<&FamilyHandle>,
-        key: Bytes<'_>,
-        key_len: usize,
-        value: Bytes<'_>,
-        value_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        database.given()?.put(options, family(handle)?, key.of(key_len), value.of(value_len))
-    }
-
-    fn rocksdb_delete(
-        database: Option<&Database>,
-        options: Option<&WriteOptions>,
-        key: Bytes<'_>,
-        key_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        let database = database.given()?;
-        database.delete(options, database.default_family(), key.of(key_len))
-    }
-
-    fn rocksdb_delete_cf(
-        database: Option<&Database>,
-        options: Option<&WriteOptions>,
-        handle: Option<&FamilyHandle>,
-        key: Bytes<'_>,
-        key_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        database.given()?.delete(options, family(handle)?, key.of(key_len))
-    }
-
-    fn rocksdb_singledelete(
-        database: Option<&Database>,
-        options: Option<&WriteOptions>,
-        key: Bytes<'_>,
-        key_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        let database = database.given()?;
-        database.single_delete(options, database.default_family(), key.of(key_len))
-    }
-
-    fn rocksdb_singledelete_cf(
-        database: Option<&Database>,
-        options: Option<&WriteOptions>,
-        handle: Option<&FamilyHandle>,
-        key: Bytes<'_>,
-        key_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        database.given()?.single_delete(options, family(handle)?, key.of(key_len))
-    }
-
-    fn rocksdb_merge(
-        database: Option<&Database>,
-        options: Option<&WriteOptions>,
-        key: Bytes<'_>,
-        key_len: usize,
-        operand: Bytes<'_>,
-        operand_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        let database = database.given()?;
-        database.merge(options, database.default_family(), key.of(key_len), operand.of(operand_len))
-    }
-
-    fn rocksdb_merge_cf(
-        database: Option<&Database>,
-        options: Option<&WriteOptions>,
-        handle: Option<&FamilyHandle>,
-        key: Bytes<'_>,
-        key_len: usize,
-        operand: Bytes<'_>,
-        operand_len: usize,
-        error: ErrPtr<'_>,
-    ) {
-        database.given()?.merge(options, family(handle)?, key.of(key_len), operand.of(operand_len))
-    }
-
     fn rocksdb_delete_range_cf(
         database: Option<&Database>,
         options: Option<&WriteOptions>,
