@@ -71,18 +71,18 @@ fn head(rows: &[String]) -> String {
         [one] => drop(writeln!(head, "use std::ffi::{one};\n")),
         many => drop(writeln!(head, "use std::ffi::{{{}}};\n", many.join(", "))),
     }
-    let border: Vec<&str> = ["Pointer", "Slice"].into_iter().filter(|name| has(name)).collect();
-    match border.as_slice() {
+    let passed: Vec<&str> = ["Pointer", "Slice"].into_iter().filter(|name| has(name)).collect();
+    match passed.as_slice() {
         [] => {}
-        [one] => drop(writeln!(head, "use crate::border::{one};")),
-        many => drop(writeln!(head, "use crate::border::{{{}}};", many.join(", "))),
+        [one] => drop(writeln!(head, "use crate::ffi::types::{one};")),
+        many => drop(writeln!(head, "use crate::ffi::types::{{{}}};", many.join(", "))),
     }
     let owned = rows.iter().filter_map(|row| row.strip_prefix("knobs! { own ")?.split(' ').next());
     let objects: std::collections::BTreeSet<&str> = owned.collect();
     for name in &objects {
-        let _ = writeln!(head, "use crate::objects::{name};");
+        let _ = writeln!(head, "use crate::options::{name};");
     }
-    if !border.is_empty() || !objects.is_empty() {
+    if !passed.is_empty() || !objects.is_empty() {
         head.push('\n');
     }
     head

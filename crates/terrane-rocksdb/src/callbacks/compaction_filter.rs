@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use terrane::FilterDecision;
 
-use super::{Destructor, Name, State, copied};
+use crate::callbacks::{Destructor, Name, State, copied};
 
 /// Says of a row: not 0 to remove it; else it stays, with a new value if the last place is set.
 pub(crate) type Filter = Option<

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
-use super::{Destructor, Name, State};
-use crate::order::Order;
+use crate::callbacks::order::Order;
+use crate::callbacks::{Destructor, Name, State};
 
 /// The name of RocksDB's own order, which is that of bytes.
 pub(crate) const BYTEWISE: &str = "leveldb.BytewiseComparator";

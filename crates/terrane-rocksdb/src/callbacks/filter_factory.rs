@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use terrane::{CompactionContext, FilterDecision};
 
-use super::{CompactionFilter, Destructor, Name, State};
+use crate::callbacks::compaction_filter::CompactionFilter;
+use crate::callbacks::{Destructor, Name, State};
 
 /// What a compaction is, for the function that makes its filter; lent during the call.
 #[derive(Debug)]

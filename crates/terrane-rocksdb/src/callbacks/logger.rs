@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use terrane::{JobEnded, Listener, StallBegan, StallEnded, WorkFailed};
 
-use crate::border::Text;
-use crate::files::lines::Lines;
+use crate::ffi::types::Text;
+use crate::files::info_log::Lines;
 
 /// Levels of lines, as RocksDB counts them.
 const INFO: c_int = 1;

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::{Destructor, Name, State, copied};
+use crate::callbacks::{Destructor, Name, State, copied};
 
 /// Makes a value of a base, which may be null, and operands.
 pub(crate) type FullMerge = Option<

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 
-use super::{Destructor, Name, State, copied};
+use crate::callbacks::{Destructor, Name, State, copied};
 
 /// Longest prefix that filters can hold, in bytes.
 const FILTERED_BYTES_MAX: usize = 1024;

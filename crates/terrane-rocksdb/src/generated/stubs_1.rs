@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
-use crate::border::Pointer;
+use crate::ffi::types::Pointer;
 
 stub! { failing rocksdb_writebatch_wi_update_timestamps(Pointer, Pointer, usize, Pointer, Pointer) }
 stub! { nothing rocksdb_disable_file_deletions(Pointer, Pointer) }
