@@ -100,7 +100,14 @@ fn a_glossary_has_each_noun_once_with_a_place() {
     assert!(check(&page.replace("| swip | meaning |", "| swip | |"))[0].contains("expected `| NOUNS"));
     let without = "| arena | memory | None | nowhere |\n";
     assert!(check(&(page.clone() + without))[0].contains("without a place"));
-    assert!(check(&(page + "| arena | memory | None | `gone.rs` |\n"))[0].contains("`gone.rs` is no path"));
+    let gone = page.clone() + "| arena | memory | None | `gone.rs` |\n";
+    assert!(check(&gone)[0].contains("`gone.rs` is no path"));
+    let mut tree = Tree::of([("docs/glossary.md", &page), ("crates/low/src/lib.rs", "")]);
+    tree.insert("crates/terrane-engine/src/kind.rs", "    JobKind::Scrub => \"scrub\",\n");
+    assert_eq!(
+        messages(glossary::check(&tree)),
+        ["docs/glossary.md: lacks `scrub`, a kind of a background job"]
+    );
 }
 
 #[test]

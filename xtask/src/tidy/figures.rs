@@ -55,7 +55,7 @@ const FIGURES: &[Figure] = &[
         grouped(constant(tree, at, "TABLES_MAX")?)
     }),
     figure("docs/tuning.md", ["The ", " options of a database"], OPTIONS, |tree, at| {
-        grouped(rows(tree, at, "options! {", "}", |line| is_option(line)))
+        grouped(rows(tree, at, "options! {", "}", is_option))
     }),
     figure("docs/reliability.md", ["| planted bugs | ", " of "], CAUGHT, |tree, at| {
         grouped(rows(tree, at, "|---|---|---|---|---|---|", "", |line| line.contains(" | caught | ")))
