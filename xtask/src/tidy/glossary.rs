@@ -1,4 +1,5 @@
-//! `docs/glossary.md`: each noun of the project once, in one sentence, with RocksDB's word for it and the file where it lives.
+//! `docs/glossary.md`: each noun of the project once, in one sentence, with RocksDB's word for it and the
+//! file where it lives.
 //!
 //! A row is `| noun, other noun | meaning | RocksDB's word | place |`. The nouns of [`VOCABULARY`] and
 //! the kinds of background jobs must be there.
