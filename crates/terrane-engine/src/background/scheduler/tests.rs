@@ -2,11 +2,14 @@
 
 use terrane_base::options::Options;
 use terrane_base::{ExtentId, SeqNo};
-use terrane_compaction::{Input, JobKind as CompactionKind, JobSpec, KeyRange, Limits, OutputSettings};
+use terrane_compaction::{
+    Cursors, Input, JobKind as CompactionKind, JobSpec, KeyRange, Limits, OutputSettings,
+};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 
 use super::*;
+use crate::observe::job_kind::JobKind;
 
 const TABLE: TableId = TableId(7);
 
