@@ -26,8 +26,8 @@ fn links_to_files_of_every_kind_must_lead_somewhere() {
 fn a_figure_follows_the_code() {
     let key = "pub const KEY_BYTES_MAX: usize = 64 * 1024;\npub const VALUE_BYTES_MAX: usize = 1 << 26;\n\
                pub const BATCH_BYTES_MAX: usize = 256 * 1024 * 1024;\n";
-    let readme = "| key | 32 KiB, any |\n| value | 64 MiB, any |\n| batch | an eighth by default), at most 256 MiB |\n\
-                  | tables | 65,536 |\n";
+    let readme = "| key | 32 KiB, any |\n| value | 64 MiB, any |\n| batch | an eighth by default), at most \
+                  256 MiB |\n| tables | 65,536 |\n";
     let tables = "pub const TABLES_MAX: usize = 65_536;\n";
     let security = "| key, value | 64 KiB, 64 MiB |\n| tables, table numbers | 65,536 at a time |\n";
     let mut tree = Tree::of([
@@ -100,7 +100,14 @@ fn a_glossary_has_each_noun_once_with_a_place() {
     assert!(check(&page.replace("| swip | meaning |", "| swip | |"))[0].contains("expected `| NOUNS"));
     let without = "| arena | memory | None | nowhere |\n";
     assert!(check(&(page.clone() + without))[0].contains("without a place"));
-    assert!(check(&(page + "| arena | memory | None | `gone.rs` |\n"))[0].contains("`gone.rs` is no path"));
+    let gone = page.clone() + "| arena | memory | None | `gone.rs` |\n";
+    assert!(check(&gone)[0].contains("`gone.rs` is no path"));
+    let mut tree = Tree::of([("docs/glossary.md", &page), ("crates/low/src/lib.rs", "")]);
+    tree.insert("crates/terrane-engine/src/kind.rs", "    JobKind::Scrub => \"scrub\",\n");
+    assert_eq!(
+        messages(glossary::check(&tree)),
+        ["docs/glossary.md: lacks `scrub`, a kind of a background job"]
+    );
 }
 
 #[test]
@@ -161,7 +168,8 @@ fn names_in_pages_are_in_the_code() {
 #[test]
 fn the_tuning_page_says_the_defaults_of_the_code() {
     let options = "options! {\n    memory_bytes: u64 = 512 * MIB, \"16 MiB up\",\n    \
-                   block_memory: Kind = Kind::Arena, \"arena, heap\",\n    write_bytes: u64 = 0, \"0 (derived)\",\n}\n";
+                   block_memory: Kind = Kind::Arena, \"arena, heap\",\n    \
+                   write_bytes: u64 = 0, \"0 (derived)\",\n}\n";
     let page =
         "| `memory_bytes` | 512 MiB | a |\n| `block_memory` | `arena` | a |\n| `write_bytes` | half | a |\n";
     let check = |page: &str| {

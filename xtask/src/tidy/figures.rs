@@ -1,7 +1,8 @@
-//! Figures in pages that follow from the code: each stands between two fixed texts of its page, and must say what its source
-//! says. `cargo xtask tidy --write` renews them.
+//! Figures in pages that follow from the code: each stands between two fixed texts of its page, and must say
+//! what its source says. `cargo xtask tidy --write` renews them.
 //!
-//! A figure that is not found is a finding too: a page is not reworded past its check. To drop a figure, drop its row here.
+//! A figure that is not found is a finding too: a page is not reworded past its check. To drop a figure, drop
+//! its row here.
 
 use super::Finding;
 use crate::planted::planted;
@@ -55,7 +56,7 @@ const FIGURES: &[Figure] = &[
         grouped(constant(tree, at, "TABLES_MAX")?)
     }),
     figure("docs/tuning.md", ["The ", " options of a database"], OPTIONS, |tree, at| {
-        grouped(rows(tree, at, "options! {", "}", |line| is_option(line)))
+        grouped(rows(tree, at, "options! {", "}", is_option))
     }),
     figure("docs/reliability.md", ["| planted bugs | ", " of "], CAUGHT, |tree, at| {
         grouped(rows(tree, at, "|---|---|---|---|---|---|", "", |line| line.contains(" | caught | ")))
@@ -119,7 +120,8 @@ pub fn renewed(tree: &Tree) -> Vec<(&'static str, String)> {
     pages
 }
 
-/// Where a figure stands: between the first pair of its texts with a short text without a line break in between.
+/// Where a figure stands: between the first pair of its texts with a short text without a line break in
+/// between.
 fn place(text: &str, before: &str, after: &str) -> Option<std::ops::Range<usize>> {
     text.match_indices(before).find_map(|(at, _)| {
         let start = at + before.len();
@@ -161,7 +163,8 @@ fn kinds(tree: &Tree, at: &str) -> Option<u64> {
     counts.next()
 }
 
-/// Lines between the line that begins with `first` and the one that is `last` (or the end) for which `is_row` holds.
+/// Lines between the line that begins with `first` and the one that is `last` (or the end) for which `is_row`
+/// holds.
 fn rows(tree: &Tree, path: &str, first: &str, last: &str, is_row: fn(&str) -> bool) -> u64 {
     let lines = tree.get(path).unwrap_or_default().lines();
     let inside = lines.skip_while(|line| !line.starts_with(first)).skip(1);

@@ -1,6 +1,8 @@
-//! `docs/glossary.md`: each noun of the project once, in one sentence, with RocksDB's word for it and the file where it lives.
+//! `docs/glossary.md`: each noun of the project once, in one sentence, with RocksDB's word for it and the
+//! file where it lives.
 //!
-//! A row is `| noun, other noun | meaning | RocksDB's word | place |`. The nouns of [`VOCABULARY`] must be there.
+//! A row is `| noun, other noun | meaning | RocksDB's word | place |`. The nouns of [`VOCABULARY`] and
+//! the kinds of background jobs must be there.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +65,18 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     for noun in VOCABULARY.iter().filter(|noun| !known.contains_key(**noun)) {
         findings.push(Finding::new(PAGE, 0, format!("lacks `{noun}`, a noun of the design")));
     }
+    for kind in job_kinds(tree).into_iter().filter(|kind| !known.contains_key(*kind)) {
+        findings.push(Finding::new(PAGE, 0, format!("lacks `{kind}`, a kind of a background job")));
+    }
     findings
+}
+
+/// What the engine calls its background jobs: `JobKind::Flush => "flush"`.
+fn job_kinds(tree: &Tree) -> Vec<&str> {
+    let engine = tree.rust_files().filter(|(path, _)| path.starts_with("crates/terrane-engine/src/"));
+    let lines = engine.flat_map(|(_, text)| text.lines());
+    let names = lines.filter_map(|line| line.trim().strip_prefix("JobKind::")?.split_once(" => \""));
+    names.filter_map(|(_, rest)| rest.split_once("\",").map(|(name, _)| name)).collect()
 }
 
 /// The rows of all tables of nouns, without their outer bars, with their line numbers.

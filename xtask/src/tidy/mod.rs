@@ -4,9 +4,10 @@
 //! * [`layers`]: edges go down, the crate map is true. [`length`]: files and functions, with a ratchet.
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
 //! * [`statics`]: locks and atomic variables that outlive an execution of the explorer.
-//! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them. [`record_kinds`]: those of
-//!   the journal's format. [`glossary`]: each noun once, with its place. [`names`]: options, metrics,
-//!   functions and tests that pages name. [`inventory`]: the page of unsafe code.
+//! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them.
+//!   [`record_kinds`]: those of the journal's format. [`glossary`]: each noun once, with its place.
+//!   [`names`]: options, metrics, functions and tests that pages name. [`inventory`]: the page of unsafe
+//!   code.
 //! * [`parts`]: the parts of the engine import downwards only.
 //! * [`words`]: what a reader must read twice, with a ratchet.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
@@ -122,8 +123,8 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
     }
 }
 
-/// Whether a path is product code: what runs for users, neither test nor bench nor tool. A `conformance.rs` is
-/// a test suite that lies in `src` so that every implementer of a trait can run it.
+/// Whether a path is product code: what runs for users, neither test nor bench nor tool. A `conformance.rs`
+/// is a test suite that lies in `src` so that every implementer of a trait can run it.
 #[must_use]
 pub fn is_product(path: &str) -> bool {
     let inside = path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs");

@@ -1,7 +1,8 @@
-//! Names in pages that users read: options, metrics, functions and tests that a page names in back quotes must be in the code.
+//! Names in pages that users read: options, metrics, functions and tests that a page names in back quotes
+//! must be in the code.
 //!
-//! A name is lower-case words joined by underscores; one that ends in two dots stands for every name that begins so. Design
-//! pages and logs are not checked: they name what was tried and removed.
+//! A name is lower-case words joined by underscores; one that ends in two dots stands for every name that
+//! begins so. Design pages and logs are not checked: they name what was tried and removed.
 
 use std::collections::BTreeSet;
 
@@ -63,8 +64,8 @@ fn is_known(code: &BTreeSet<&str>, name: &str) -> bool {
     }
 }
 
-/// The second cell of each row of the tuning page about one option is its default. A default of 0 is derived or off, which a
-/// page says in words.
+/// The second cell of each row of the tuning page about one option is its default. A default of 0 is derived
+/// or off, which a page says in words.
 fn defaults(tree: &Tree) -> Vec<Finding> {
     let (Some(page), Some(options)) = (tree.get(TUNING), tree.get(OPTIONS)) else { return Vec::new() };
     let mut findings = Vec::new();

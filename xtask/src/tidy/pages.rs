@@ -1,5 +1,6 @@
-//! Documents that must say what the code says: a page for each format, a reason for each outside crate, no path that leads
-//! nowhere, an answer in each design page, and no generated report: a page keeps the tables and names the command.
+//! Documents that must say what the code says: a page for each format, a reason for each outside crate, no
+//! path that leads nowhere, an answer in each design page, and no generated report: a page keeps the tables
+//! and names the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,7 +104,8 @@ fn check_build_scripts(tree: &Tree, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Paths and names of source files in back quotes, and targets of links, lead to something in the tree. Logs keep old names.
+/// Paths and names of source files in back quotes, and targets of links, lead to something in the tree. Logs
+/// keep old names.
 fn check_paths(tree: &Tree, page: &str, text: &str, findings: &mut Vec<Finding>) {
     let directory = page.rsplit_once('/').map_or("", |(directory, _)| directory);
     for (index, line) in text.lines().enumerate() {

@@ -1,4 +1,5 @@
-//! The kinds of a record in `docs/format/segment.md`: the page lists the numbers that the code reads, no more and no fewer.
+//! The kinds of a record in `docs/format/segment.md`: the page lists the numbers that the code reads, no more
+//! and no fewer.
 
 use std::collections::BTreeSet;
 
