@@ -140,7 +140,7 @@ pub fn sanitize(root: &Path, sanitizer: &str) -> Result<(), String> {
 pub enum Advisories {
     /// Over the net.
     Fetched,
-    /// From the copy that lies where cargo-deny looks: `docs/reliability.md` says how it comes there.
+    /// From the copy that lies where cargo-deny looks: `docs/reliability.md` says how to get it.
     Copied,
     /// They are not looked at.
     LeftOut,

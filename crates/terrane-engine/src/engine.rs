@@ -15,29 +15,29 @@ use terrane_levels::{Manifest, Pins};
 use terrane_storage::Store;
 use terrane_table::{Cache, RowCache};
 
-use crate::adapt::Adapting;
-use crate::backlog::Backlog;
-use crate::budget::Budget;
-use crate::catalog::Catalog;
-use crate::division::Looking;
-use crate::draining::Draining;
-use crate::events::Events;
-use crate::feed::Feeds;
-use crate::flows::Flows;
-use crate::freed::FreedWatch;
-use crate::idle::IdleWatch;
-use crate::inflow::Inflow;
-use crate::ingest::mark::Marks;
-use crate::lending::JobMemory;
-use crate::pressure::Pressure;
-use crate::readers::Readers;
-use crate::schedule::Scheduler;
-use crate::scrub::Scrubber;
-use crate::stalls::Stalls;
-use crate::stats::{Counters, Histograms, Stats, add};
+use crate::background::compaction::read_heavy::ReadHeavy;
+use crate::background::idle::IdleWatch;
+use crate::background::scheduler::Scheduler;
+use crate::background::scrub::Scrubber;
+use crate::bulk::ingest::mark::Marks;
+use crate::change_feed::Feeds;
+use crate::memory::arbiter::Looking;
+use crate::memory::budget::Budget;
+use crate::memory::job_lease::JobLease;
+use crate::memory::trim::TrimWatch;
+use crate::memory::write_share::WriteShare;
+use crate::observe::events::Events;
+use crate::observe::io_accounting::Flows;
+use crate::observe::stats::{Counters, Histograms, Stats, add};
+use crate::read::snapshots::Readers;
 use crate::table::Table;
+use crate::table::catalog::Catalog;
 use crate::txn::Transactions;
-use crate::yielding::Yielding;
+use crate::write::throttle::Pressure;
+use crate::write::throttle::compaction_debt::CompactionDebt;
+use crate::write::throttle::flush_progress::FlushProgress;
+use crate::write::throttle::ingest_rate::IngestRate;
+use crate::write::throttle::stall_events::StallEvents;
 
 /// An open database. Everything is reached through shared references.
 pub struct Engine {
@@ -64,9 +64,9 @@ pub struct Engine {
     /// Only one thread at a time divides memory.
     pub(crate) looking: Looking,
     /// Whether the cache has the memory of jobs.
-    pub(crate) job_memory: JobMemory,
+    pub(crate) job_memory: JobLease,
     /// What the cache gave up.
-    pub(crate) freed_watch: FreedWatch,
+    pub(crate) freed_watch: TrimWatch,
     /// Since when nobody writes.
     pub(crate) idle_watch: IdleWatch,
     /// Segments and the order of commits.
@@ -84,17 +84,17 @@ pub struct Engine {
     /// How far writers are held back.
     pub(crate) pressure: Pressure,
     /// Whether anybody is held back.
-    pub(crate) stalls: Stalls,
+    pub(crate) stalls: StallEvents,
     /// What happens, and who hears it.
     pub(crate) events: Arc<Events>,
     /// What the levels owe.
-    pub(crate) backlog: Backlog,
+    pub(crate) backlog: CompactionDebt,
     /// Flushes under way.
-    pub(crate) draining: Draining,
+    pub(crate) draining: FlushProgress,
     /// How much writers bring.
-    pub(crate) inflow: Inflow,
+    pub(crate) inflow: IngestRate,
     /// How much of their memory writers do without.
-    pub(crate) yielding: Yielding,
+    pub(crate) yielding: WriteShare,
     /// What was counted.
     pub(crate) counters: Counters,
     /// What was measured.
@@ -102,7 +102,7 @@ pub struct Engine {
     /// Background work.
     pub(crate) scheduler: Arc<Scheduler>,
     /// When jobs that only reads gain by stop and begin.
-    pub(crate) adapting: Adapting,
+    pub(crate) adapting: ReadHeavy,
     /// How far scrubbing is.
     pub(crate) scrubber: Scrubber,
     /// What passes between the engine and its device.
@@ -231,7 +231,7 @@ impl Engine {
     }
 
     pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
-        self.refuse_on_own_thread()?;
+        crate::reentrancy::refuse(self.instance)?;
         if self.options.read_only {
             return Err(Error::invalid(
                 "the database was opened read_only: open it for writing to change it",

@@ -145,14 +145,17 @@ fn writers_stop_a_merge_that_they_do_not_need() {
     let slow = Options { adaptive_shape: AdaptiveShape::Eager, io_bytes_per_second: 1 << 20, ..big };
     let engine = open(disk, &slow).unwrap();
     let table = engine.catalog().require("default").unwrap();
-    let adapts = |engine: &Engine| engine.progress().iter().any(|work| work.work == "adapt");
+    let adapts =
+        |engine: &Engine| engine.progress().iter().any(|work| work.work == terrane_engine::JobKind::Adapt);
     let read = || {
         for number in 0..ROWS {
             assert!(get(&engine, &table, &key(number)).unwrap().is_some());
         }
     };
     // It has begun to read: given out, but stopped before its thread had a turn, it would have done nothing that counts.
-    let has_read = || engine.progress().iter().any(|work| work.work == "adapt" && work.bytes_in > 0);
+    let has_read = || {
+        engine.progress().iter().any(|work| work.work == terrane_engine::JobKind::Adapt && work.bytes_in > 0)
+    };
     until(&engine, read, |_| has_read());
     let write = || {
         for _ in 0..64 {

@@ -37,7 +37,7 @@ fn runs(engine: &Engine) -> usize {
 }
 
 fn is_compacting(engine: &Engine) -> bool {
-    engine.progress().iter().any(|running| running.work == "compact")
+    engine.progress().iter().any(|running| running.work == terrane_engine::JobKind::Compact)
 }
 
 fn assert_whole(engine: &Arc<Engine>, table: &Table) {

@@ -28,7 +28,7 @@ use terrane_base::TableId;
 use terrane_base::env::{Clock, Env};
 use terrane_base::sync::atomic::AtomicBool;
 
-use txn::locks::{LockKey, Patience};
+use txn::lock_table::{LockKey, LockWait};
 
 /// Schedules of each kind for each test; `TERRANE_SCHEDULES` sets another number for long runs.
 fn schedules() -> usize {
@@ -75,9 +75,9 @@ fn surroundings() -> Surroundings {
 }
 
 /// Patience that ends after so many readings of the clock; whoever wakes up reads it.
-fn patience(around: &Surroundings, readings: u64) -> Patience<'_> {
+fn patience(around: &Surroundings, readings: u64) -> LockWait<'_> {
     let Surroundings { env, closing } = around;
-    Patience { env, until: env.clock.now() + Duration::from_secs(readings), closing, finds_deadlocks: true }
+    LockWait { env, until: env.clock.now() + Duration::from_secs(readings), closing, finds_deadlocks: true }
 }
 
 /// Patience that does not end.

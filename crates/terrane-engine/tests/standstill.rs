@@ -132,7 +132,7 @@ fn flush_stands_after_failures() -> (Arc<Engine>, Sender<bool>, u64) {
     engine.set_background_paused(false);
     // Not yet if it is a thread of the journal that stands.
     while matches!(events.recv(), Ok(Event::Standing))
-        && engine.progress().iter().all(|job| job.work != "flush")
+        && engine.progress().iter().all(|job| job.work != terrane_engine::JobKind::Flush)
     {
         go.send(true).unwrap();
     }

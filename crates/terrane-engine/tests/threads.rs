@@ -28,9 +28,9 @@ struct Counting {
     joined: Arc<AtomicUsize>,
 }
 
-struct Counted(Box<dyn Joiner>, Arc<AtomicUsize>);
+struct Completeness(Box<dyn Joiner>, Arc<AtomicUsize>);
 
-impl Joiner for Counted {
+impl Joiner for Completeness {
     fn join(self: Box<Self>) {
         self.0.join();
         self.1.fetch_add(1, Ordering::SeqCst);
@@ -46,7 +46,7 @@ impl Spawn for Counting {
         };
         let joiner = self.real.spawn(name, Box::new(counted))?;
         self.begun.fetch_add(1, Ordering::SeqCst);
-        Ok(Box::new(Counted(joiner, self.joined.clone())))
+        Ok(Box::new(Completeness(joiner, self.joined.clone())))
     }
 
     fn parallelism(&self) -> usize {

@@ -123,7 +123,7 @@ impl Cursor {
         pin.check().inspect_err(|_| self.inner.release())?;
         let engine = pin.engine();
         if engine.watches_scans() {
-            return engine.watched_scan(self.table.engine_table(), || step(&mut self.inner.scan));
+            return engine.watched_scan(&self.table.engine_table().name, || step(&mut self.inner.scan));
         }
         step(&mut self.inner.scan)
     }

@@ -147,7 +147,7 @@ pub use terrane_engine::backup::{
 pub use terrane_engine::{
     CancelCause, Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents,
     Estimate, ExtentFilter, ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding, Flushed,
-    IngestOptions, Ingested, Isolation, JobBegan, JobEnded, LevelShape, Listener, LiveReader, Loss,
+    IngestOptions, Ingested, Isolation, JobBegan, JobEnded, JobKind, LevelShape, Listener, LiveReader, Loss,
     MemtableFrozen, MetricValue, Origin, Progress, RangeEstimate, ReaderKind, RepairReport, ReplayDecision,
     ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable, Sample, SegmentEntry, Shape, StallBegan,
     StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics, TableStats, TransactionOptions,

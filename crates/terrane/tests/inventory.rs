@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::tempdir;
 use terrane::{
-    BackupOptions, Backups, Db, ExtentId, JobBegan, JobEnded, Kind, Listener, MemtableFrozen, Options,
-    Result, TableOptions,
+    BackupOptions, Backups, Db, ExtentId, JobBegan, JobEnded, JobKind, Kind, Listener, MemtableFrozen,
+    Options, Result, TableOptions,
 };
 
 /// What was told, in order.
@@ -114,7 +114,7 @@ fn jobs_tell_what_they_did_to_extents() -> Result<()> {
     assert_eq!(folded(&jobs), there);
     assert_eq!(extents.iter().map(|extent| extent.summary.entries).sum::<u64>(), 2000);
 
-    let compactions: Vec<_> = jobs.iter().filter(|job| job.work != "flush").collect();
+    let compactions: Vec<_> = jobs.iter().filter(|job| job.work != JobKind::Flush).collect();
     assert!(compactions.iter().all(|job| job.levels.is_some_and(|(from, to)| from <= to)), "{compactions:?}");
     assert!(
         compactions.iter().any(|job| job.levels.is_some_and(|(from, _)| from == 0)),

@@ -19,9 +19,9 @@ A counter begins at 0 when the database is opened.
 
 /// The files with the tables, what each is about, and the macro that reads its rows.
 const TABLES: [(&str, &str, &str); 4] = [
-    ("crates/terrane-engine/src/stats.rs", "Of a database", "numbers!"),
-    ("crates/terrane-engine/src/stats.rs", "Distributions of a database", "histograms!"),
-    ("crates/terrane-engine/src/stats/table.rs", "Of each table", "table_numbers!"),
+    ("crates/terrane-engine/src/observe/stats/mod.rs", "Of a database", "numbers!"),
+    ("crates/terrane-engine/src/observe/stats/mod.rs", "Distributions of a database", "histograms!"),
+    ("crates/terrane-engine/src/observe/stats/table.rs", "Of each table", "table_numbers!"),
     (
         "crates/terrane-base/src/counters.rs",
         "Of a thread (`read_counters`), over all databases",

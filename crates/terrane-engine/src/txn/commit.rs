@@ -6,14 +6,14 @@ use std::time::Duration;
 use terrane_base::error::WaitsFor;
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, TableId};
 
-use crate::catalog::name_of;
 use crate::engine::Engine;
-use crate::stats::add;
-use crate::txn::fences::{Fence, Ground};
-use crate::txn::locks::{LockKey, LockMode, LockTable, Owner, Patience, Refusal, Waited};
-use crate::txn::range::{KeyRange, deletes_of};
-use crate::txn::window::{FlightId, Footprint, Look, Stale, Verdict, Window};
-use crate::write::LOCK_TIMEOUT;
+use crate::observe::stats::add;
+use crate::table::catalog::name_of;
+use crate::txn::conflict_window::{ConflictWindow, FlightId, Footprint, Look, Stale, Verdict};
+use crate::txn::key_range::{KeyRange, deletes_of};
+use crate::txn::lock_table::{LockKey, LockMode, LockTable, LockWait, Owner, Refusal, Waited};
+use crate::txn::range_locks::{Ground, RangeLock};
+use crate::write::commit::LOCK_TIMEOUT;
 
 /// Locks that go with the value.
 pub(crate) struct Held<'l> {
@@ -29,7 +29,7 @@ impl<'l> Held<'l> {
     }
 
     /// Takes one more lock.
-    pub(crate) fn acquire(&mut self, key: &LockKey, mode: LockMode, patience: &Patience<'_>) -> Waited {
+    pub(crate) fn acquire(&mut self, key: &LockKey, mode: LockMode, patience: &LockWait<'_>) -> Waited {
         self.locks.acquire(self.owner, key, mode, patience)?;
         self.keys.push(key.clone());
         Ok(())
@@ -48,11 +48,11 @@ impl Drop for Held<'_> {
 }
 
 /// What a batch that belongs to no transaction has locked: keys, or all of it by a fence.
-type PlainLocks<'l> = (Held<'l>, Option<Fence<'l>>);
+type PlainLocks<'l> = (Held<'l>, Option<RangeLock<'l>>);
 
 /// A flight that ends with the value: without a commit, unless it is told of one.
 pub(crate) struct InFlight<'w> {
-    window: &'w Window,
+    window: &'w ConflictWindow,
     id: Option<FlightId>,
 }
 
@@ -130,7 +130,7 @@ impl Engine {
         ground: &Ground,
         until: Option<Duration>,
         let_in_by: Option<Duration>,
-    ) -> Result<(PlainLocks<'_>, Patience<'_>)> {
+    ) -> Result<(PlainLocks<'_>, LockWait<'_>)> {
         let owner = self.txn.new_owner();
         // What holds it back by ingests ends with the option, if not sooner; what does by locks does not.
         let mut let_in_by = let_in_by;
@@ -171,7 +171,7 @@ impl Engine {
         &self,
         owner: Owner,
         ground: &Ground,
-        patience: &Patience<'_>,
+        patience: &LockWait<'_>,
     ) -> std::result::Result<PlainLocks<'_>, (Refusal, LockKey)> {
         let mut held = Held::new(&self.txn.locks, owner);
         if !ground.ranges.is_empty() {
@@ -191,7 +191,7 @@ impl Engine {
         &self,
         footprint: &Footprint,
         prepares: bool,
-        patience: &Patience<'_>,
+        patience: &LockWait<'_>,
     ) -> Result<InFlight<'_>> {
         let window = &self.txn.window;
         let entered = window.enter(footprint, prepares, patience);
@@ -206,8 +206,8 @@ impl Engine {
     }
 
     /// Patience that ends after `timeout`.
-    pub(crate) fn patience(&self, timeout: Duration) -> Patience<'_> {
-        Patience {
+    pub(crate) fn patience(&self, timeout: Duration) -> LockWait<'_> {
+        LockWait {
             env: &self.env,
             until: self.env.clock.now().saturating_add(timeout),
             closing: &self.closing,

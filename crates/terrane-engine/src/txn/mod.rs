@@ -13,18 +13,18 @@
 //! Invariant: commits that conflict are validated in the order of their numbers, so the order of commits is an order in
 //! which serializable transactions could have run alone; a snapshot is a moment of it.
 
-pub(crate) mod bulk;
 mod commit;
-mod compared;
-mod expiry;
-mod fences;
-mod locks;
+mod conflict_window;
+pub(crate) mod ingest_guard;
+mod key_range;
+mod lock_expiry;
+mod lock_table;
 mod options;
 mod prepared;
-mod range;
+mod range_locks;
 mod transaction;
-mod waits;
-mod window;
+mod wait_graph;
+mod window_keys;
 
 use std::collections::BTreeMap;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
@@ -32,14 +32,14 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::sync::Mutex;
 use terrane_base::watch::Watch;
 
-pub use locks::LockMode;
+pub use lock_table::LockMode;
 pub use options::{Concurrency, Isolation, TransactionOptions};
 pub use transaction::{LockMark, ScanId, Transaction};
 
-use crate::stats::Stats;
-use locks::{LockTable, Owner};
+use crate::observe::stats::Stats;
+use conflict_window::ConflictWindow;
+use lock_table::{LockTable, Owner};
 use prepared::Entry;
-use window::Window;
 
 /// Of the write memory, the share that the window takes at most.
 const WINDOW_SHARE: u64 = 16;
@@ -51,7 +51,7 @@ pub(crate) struct Transactions {
     /// Locks of keys.
     locks: LockTable,
     /// Who changed what since the oldest of them began.
-    window: Window,
+    window: ConflictWindow,
     /// The last number given to a transaction or a plain write.
     owners: AtomicU64,
     /// Prepared transactions by name.
@@ -64,7 +64,7 @@ impl Transactions {
         Transactions {
             watch: Watch::new(),
             locks: LockTable::new(),
-            window: Window::new(write_bytes / WINDOW_SHARE),
+            window: ConflictWindow::new(write_bytes / WINDOW_SHARE),
             owners: AtomicU64::new(0),
             prepared: Mutex::default(),
         }

@@ -19,19 +19,19 @@ use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo};
 use terrane_format::prepared::{Claim, Prepared as Stored, Scanned};
 
-use crate::catalog::NAME_BYTES_MAX;
 use crate::engine::Engine;
-use crate::read::ReadMode;
-use crate::scan::Bounds;
-use crate::stats::add;
+use crate::observe::stats::add;
+use crate::read::get::ReadMode;
+use crate::read::scan::Bounds;
 use crate::table::Table;
+use crate::table::catalog::NAME_BYTES_MAX;
 use crate::txn::commit::{Held, InFlight, keys_of};
-use crate::txn::fences::Ground;
-use crate::txn::locks::{LockKey, LockMode, Owner};
-use crate::txn::range::{KeyRange, deletes_of};
+use crate::txn::conflict_window::{FlightId, Footprint};
+use crate::txn::key_range::{KeyRange, deletes_of};
+use crate::txn::lock_table::{LockKey, LockMode, Owner};
+use crate::txn::range_locks::Ground;
 use crate::txn::transaction::Transaction;
-use crate::txn::window::{FlightId, Footprint};
-use crate::write::LOCK_TIMEOUT;
+use crate::write::commit::LOCK_TIMEOUT;
 
 /// How long the commit of a prepared transaction waits for commits that are under way.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(60);

@@ -20,15 +20,15 @@ use std::sync::Arc;
 use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
 
 use crate::engine::Engine;
-use crate::readers::{Origin, ReaderKind};
-use crate::scan::Bounds;
-use crate::snapshot::Snapshot;
-use crate::stats::add;
-use crate::txn::expiry::Expiry;
-use crate::txn::fences::Ground;
-use crate::txn::locks::{LockKey, LockMode, Owner};
+use crate::observe::stats::add;
+use crate::read::scan::Bounds;
+use crate::read::snapshots::snapshot::Snapshot;
+use crate::read::snapshots::{Origin, ReaderKind};
+use crate::txn::key_range::KeyRange;
+use crate::txn::lock_expiry::Expiry;
+use crate::txn::lock_table::{LockKey, LockMode, Owner};
 use crate::txn::options::{Concurrency, Isolation, TransactionOptions};
-use crate::txn::range::KeyRange;
+use crate::txn::range_locks::Ground;
 use commit::check_delete;
 
 pub use keys::LockMark;

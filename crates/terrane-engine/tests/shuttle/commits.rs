@@ -7,10 +7,10 @@ use shuttle::sync::Mutex;
 use shuttle::thread;
 use terrane_base::{SeqNo, TableId};
 
-use crate::scan::Bounds;
-use crate::txn::locks::{LockMode, LockTable, Owner};
-use crate::txn::range::KeyRange;
-use crate::txn::window::{Footprint, Window};
+use crate::read::scan::bounds::Bounds;
+use crate::txn::conflict_window::{ConflictWindow, Footprint};
+use crate::txn::key_range::KeyRange;
+use crate::txn::lock_table::{LockMode, LockTable, Owner};
 use crate::{ENDLESS, explore, key, patience, surroundings};
 
 /// Commits in the order of their numbers, which begin at 1: the keys that each wrote.
@@ -33,7 +33,7 @@ impl Journal {
 
 struct World {
     locks: LockTable,
-    window: Window,
+    window: ConflictWindow,
     journal: Journal,
 }
 
@@ -127,7 +127,7 @@ impl World {
 fn run(plain: &[Plan], transactions: &[Plan]) -> usize {
     let world = Arc::new(World {
         locks: LockTable::new(),
-        window: Window::new(1 << 20),
+        window: ConflictWindow::new(1 << 20),
         journal: Journal::default(),
     });
     // As the watch has it: transactions live before the first write that is noted.

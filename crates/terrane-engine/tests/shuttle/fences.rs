@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 use terrane_base::TableId;
 
-use crate::scan::Bounds;
-use crate::txn::fences::Ground;
-use crate::txn::locks::{LockMode, LockTable, Owner, Refusal};
-use crate::txn::range::KeyRange;
+use crate::read::scan::bounds::Bounds;
+use crate::txn::key_range::KeyRange;
+use crate::txn::lock_table::{LockMode, LockTable, Owner, Refusal};
+use crate::txn::range_locks::Ground;
 use crate::{ENDLESS, explore, key, patience, surroundings};
 
 /// From b to d, and the key.

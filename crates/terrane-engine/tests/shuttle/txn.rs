@@ -1,16 +1,16 @@
 //! The modules that are explored.
 
-#[path = "../../src/txn/compared.rs"]
-pub(crate) mod compared;
-#[path = "../../src/txn/expiry.rs"]
-pub(crate) mod expiry;
-#[path = "../../src/txn/fences.rs"]
-pub(crate) mod fences;
-#[path = "../../src/txn/locks.rs"]
-pub(crate) mod locks;
-#[path = "../../src/txn/range.rs"]
-pub(crate) mod range;
-#[path = "../../src/txn/waits.rs"]
-pub(crate) mod waits;
-#[path = "../../src/txn/window.rs"]
-pub(crate) mod window;
+#[path = "../../src/txn/conflict_window/mod.rs"]
+pub(crate) mod conflict_window;
+#[path = "../../src/txn/key_range.rs"]
+pub(crate) mod key_range;
+#[path = "../../src/txn/lock_expiry.rs"]
+pub(crate) mod lock_expiry;
+#[path = "../../src/txn/lock_table/mod.rs"]
+pub(crate) mod lock_table;
+#[path = "../../src/txn/range_locks.rs"]
+pub(crate) mod range_locks;
+#[path = "../../src/txn/wait_graph.rs"]
+pub(crate) mod wait_graph;
+#[path = "../../src/txn/window_keys.rs"]
+pub(crate) mod window_keys;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use terrane::{
-    CancelCause, Error, ExtentFileInfo, ExtentSummary, JobBegan, JobEnded, Kind, MemtableFrozen, StallBegan,
-    StallCause, StallEnded, WorkFailed,
+    CancelCause, Error, ExtentFileInfo, ExtentSummary, JobBegan, JobEnded, JobKind, Kind, MemtableFrozen,
+    StallBegan, StallCause, StallEnded, WorkFailed,
 };
 
 use super::{Destructor, State};
@@ -247,8 +247,8 @@ impl terrane::Listener for Telling {
 
     fn work_failed(&self, failure: &WorkFailed) {
         let reason = match failure.work {
-            "flush" => FLUSH,
-            "freeze" | "settle" | "trim" => MEMTABLE,
+            JobKind::Flush => FLUSH,
+            JobKind::Freeze | JobKind::Settle | JobKind::Trim => MEMTABLE,
             _ => COMPACTION,
         };
         let mut status = Status { failure: Some(failure.error.clone().into()) };

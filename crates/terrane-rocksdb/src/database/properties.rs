@@ -4,7 +4,7 @@
 use std::ffi::c_char;
 use std::fmt::Write as _;
 
-use terrane::{LevelShape, TableShape};
+use terrane::{JobKind, LevelShape, TableShape};
 
 use super::{Database, Family, FamilyHandle};
 use crate::border::{Out, Text, lasting_text, put};
@@ -40,8 +40,8 @@ impl Database {
                 base_level(&table, family.levels(deepest_in(&table)))
             }
             "mem-table-flush-pending" => u64::from(table().frozen > 0),
-            "compaction-pending" | "num-running-compactions" => self.running("compact"),
-            "num-running-flushes" => self.running("flush"),
+            "compaction-pending" | "num-running-compactions" => self.running(JobKind::Compact),
+            "num-running-flushes" => self.running(JobKind::Flush),
             "background-errors" => self.view().background_errors().len() as u64,
             "is-write-stopped" => u64::from(self.view().pressure() >= 1.0),
             "is-file-deletions-enabled" => 1,
@@ -55,12 +55,8 @@ impl Database {
     }
 
     /// Whether work whose name has `word` in it is under way, as a number.
-    fn running(&self, word: &str) -> u64 {
-        self.db
-            .progress()
-            .iter()
-            .filter(|progress| format!("{progress:?}").to_lowercase().contains(word))
-            .count() as u64
+    fn running(&self, kind: JobKind) -> u64 {
+        self.db.progress().iter().filter(|progress| progress.work == kind).count() as u64
     }
 
     pub(super) fn metric(&self, name: &str) -> u64 {

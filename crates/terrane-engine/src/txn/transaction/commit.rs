@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use terrane_base::{Batch, Error, Kind, Result, SeqNo};
 
-use super::Transaction;
 use crate::txn::commit::{Held, keys_of};
-use crate::txn::fences::{Fence, Ground};
-use crate::txn::locks::{LockKey, LockMode, Patience};
-use crate::txn::range::{KeyRange, deletes_of};
-use crate::txn::window::{Footprint, Look, Verdict};
+use crate::txn::conflict_window::{Footprint, Look, Verdict};
+use crate::txn::key_range::{KeyRange, deletes_of};
+use crate::txn::lock_table::{LockKey, LockMode, LockWait};
+use crate::txn::range_locks::{Ground, RangeLock};
+use crate::txn::transaction::Transaction;
 
 impl Transaction {
     /// Whether it has taken longer than it may.
@@ -52,7 +52,7 @@ impl Transaction {
     pub(in crate::txn) fn lock_for_commit(
         &self,
         batch: &Batch,
-    ) -> Result<(Held<'_>, Option<Fence<'_>>, Footprint)> {
+    ) -> Result<(Held<'_>, Option<RangeLock<'_>>, Footprint)> {
         let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| self.engine.collation_of(table)));
         let ranges = self.scans.iter().flatten().cloned().collect();
         if !deletes.is_empty() && !self.is_pessimistic() {
@@ -83,7 +83,7 @@ impl Transaction {
     }
 
     /// A fence around those of the ranges that have none, if there are any.
-    fn fence_rest(&self, deletes: &[KeyRange], patience: &Patience<'_>) -> Result<Option<Fence<'_>>> {
+    fn fence_rest(&self, deletes: &[KeyRange], patience: &LockWait<'_>) -> Result<Option<RangeLock<'_>>> {
         let rest: Arc<[KeyRange]> = deletes.iter().filter(|range| !self.has_fenced(range)).cloned().collect();
         let Some(first) = rest.first().map(KeyRange::first) else { return Ok(None) };
         let ground = Ground { ranges: rest, ..Ground::default() };

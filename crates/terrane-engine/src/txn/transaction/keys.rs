@@ -4,10 +4,10 @@ use std::collections::btree_map::Entry;
 
 use terrane_base::{Result, TableId};
 
-use super::commit::check_write;
-use super::{KEPT_OVERHEAD_BYTES, Transaction};
 use crate::engine::Engine;
-use crate::txn::locks::{LockKey, LockMode, Patience};
+use crate::txn::lock_table::{LockKey, LockMode, LockWait};
+use crate::txn::transaction::commit::check_write;
+use crate::txn::transaction::{KEPT_OVERHEAD_BYTES, Transaction};
 
 /// A moment of a transaction.
 #[derive(Clone, Copy, Debug)]
@@ -70,9 +70,9 @@ impl Transaction {
         }
     }
 
-    pub(super) fn patience<'e>(&self, engine: &'e Engine) -> Patience<'e> {
+    pub(super) fn patience<'e>(&self, engine: &'e Engine) -> LockWait<'e> {
         let patience = engine.patience(self.options.lock_timeout);
-        Patience { finds_deadlocks: self.options.finds_deadlocks, ..patience }
+        LockWait { finds_deadlocks: self.options.finds_deadlocks, ..patience }
     }
 
     /// Marks this moment, for [`Transaction::release_since`].

@@ -1,0 +1,123 @@
+//! Incremental replacement, before the picture that shows the result of a job: what the job wrote has its
+//! index blocks and filters loaded, and takes the place of what was cached of its inputs ([`terrane_table::Inheritance`]).
+//!
+//! A job in parts ([`terrane_compaction`]) gives up most of its inputs at its end: until then readers find the newest of them
+//! there. What is cached of these goes to all that the job wrote, earlier parts included.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use terrane_base::{ExtentId, Result};
+use terrane_compaction::JobResult;
+use terrane_levels::Metasnapshot;
+use terrane_table::{Extent, Inheritance, ObjectKind};
+
+use crate::background::compaction::install::find;
+use crate::engine::Engine;
+use crate::observe::stats::add;
+use crate::read::successors::successors_of;
+use crate::table::Table;
+
+/// Handles of the extents that a job wrote.
+pub(crate) type Fresh = HashMap<ExtentId, Arc<Extent>>;
+
+impl Engine {
+    /// Makes handles for what a job wrote, and lets them take over what is cached of its inputs. Reads the store, so no
+    /// lock is held.
+    pub(crate) fn prepare_extents(&self, table: &Table, result: &JobResult) -> Fresh {
+        let extents = result.written().map(|meta| Extent::new(meta.clone(), self.store.clone()));
+        let extents: Vec<_> = extents.collect();
+        // A block that cannot be read is reported to whoever asks for it.
+        if self.options.warm_outputs {
+            let _ = self.warm_outputs(&extents);
+        }
+        if self.options.incremental_replacement {
+            let _ = self.replace_cached(&table.pinned().tree, result, &extents);
+        }
+        extents.into_iter().map(|extent| (extent.meta.id, extent)).collect()
+    }
+
+    /// Index blocks and filters only: every read of an extent needs them, and who comes first would wait for both.
+    /// Without a cached index block nobody reads: a load pays nothing.
+    fn warm_outputs(&self, extents: &[Arc<Extent>]) -> Result<()> {
+        if self.cache.holds(ObjectKind::Index) == 0 {
+            return Ok(());
+        }
+        extents.iter().try_for_each(|extent| extent.warm(&self.cache))
+    }
+
+    fn replace_cached(&self, tree: &Metasnapshot, result: &JobResult, extents: &[Arc<Extent>]) -> Result<()> {
+        let inputs: Vec<_> =
+            result.freed().map(|removed| find(tree, result, removed.id)).collect::<Result<_>>()?;
+        let mut inheritance = Inheritance::of(inputs.iter(), &self.cache);
+        for extent in successors_of(tree, result, &inputs).iter().chain(extents) {
+            let blocks = inheritance.pass_on(extent, &self.cache)?;
+            add(&self.counters.blocks_replaced, blocks);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use terrane_base::{SeqNo, TableId};
+    use terrane_compaction::{Removed, Work};
+    use terrane_device::{Disk, MemDisk};
+    use terrane_format::extent::ExtentMeta;
+    use terrane_format::manifest::Place;
+    use terrane_levels::Change;
+    use terrane_storage::{LocalStore, Store, StoreSettings};
+
+    use super::*;
+
+    fn extent(store: &Arc<dyn Store>, slot: u32, first: &str, last: &str) -> Arc<Extent> {
+        let meta = ExtentMeta {
+            id: ExtentId { file: 1, slot },
+            bytes: 1,
+            raw_bytes: 1,
+            smallest: first.into(),
+            largest: last.into(),
+            seq_min: SeqNo(1),
+            seq_max: SeqNo(1),
+            entries: 1,
+            blocks: 1,
+            ..ExtentMeta::default()
+        };
+        Extent::new(meta, store.clone())
+    }
+
+    #[test]
+    fn earlier_parts_of_a_job_are_heirs_of_what_goes_at_its_end() {
+        let disk = Arc::new(MemDisk::new());
+        disk.create_dir(Path::new("data")).expect("a directory");
+        let store = LocalStore::open(disk, Path::new("data"), StoreSettings::default()).expect("a store");
+        let store: Arc<dyn Store> = Arc::new(store);
+        let of = |slot, first, last| extent(&store, slot, first, last);
+        let [run, part, other, last, far] =
+            [of(1, "b", "p"), of(2, "a", "e"), of(3, "f", "h"), of(4, "i", "q"), of(5, "r", "z")];
+        let add = |place, extent: &Arc<Extent>| Change::Add { place, extent: extent.clone() };
+        let level = Place::Level(2);
+        let mut changes = vec![add(Place::Run(1), &run)];
+        changes.extend([&part, &other, &last, &far].map(|extent| add(level, extent)));
+        let tree = Metasnapshot::new().apply(changes).expect("a tree");
+        let gone = |place, extent: &Extent| Removed {
+            place,
+            id: extent.meta.id,
+            smallest: extent.meta.smallest.clone(),
+        };
+        let result = JobResult {
+            table: TableId(1),
+            target: level,
+            removed: vec![gone(Place::Run(1), &run), gone(level, &last)],
+            added: Vec::new(),
+            relinked: Vec::new(),
+            work: Work::default(),
+            next: None,
+        };
+        let found = successors_of(&tree, &result, &[run, last]);
+        let found: Vec<u32> = found.iter().map(|extent| extent.meta.id.slot).collect();
+        assert_eq!(found, [2, 3], "in key order, without what goes itself and what holds other keys");
+    }
+}

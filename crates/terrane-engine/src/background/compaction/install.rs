@@ -1,0 +1,143 @@
+//! Committing what a job produced: extents durable → their place in the cache → one manifest edit → the next picture →
+//! inputs obsolete.
+//!
+//! The order is the invariant: an edit never names an extent that could be lost, and an input's slots go back to
+//! the store only after the edit that removes it is durable and its last reader has left.
+
+use std::sync::Arc;
+
+use terrane_base::{Error, ExtentId, Kind, Result};
+use terrane_compaction::JobResult;
+use terrane_format::manifest::{Edit, EditOp};
+use terrane_levels::{Change, Metasnapshot};
+use terrane_table::Extent;
+
+use crate::background::compaction::cache_transfer::Fresh;
+use crate::background::job_report;
+use crate::engine::Engine;
+use crate::table::Table;
+use crate::table::ledger::Leaves;
+use crate::table::stopped::Left;
+
+impl Engine {
+    /// Appends an edit to the manifest; durable on return.
+    pub(crate) fn append_edit(&self, mut ops: Vec<EditOp>) -> Result<()> {
+        let void = self.marks.void();
+        ops.extend(void.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
+        self.manifest.append(&Edit { ops })?;
+        self.marks.forget(&void);
+        Ok(())
+    }
+
+    /// Makes a job's result part of the table: `more` goes into the same edit. Of memory nothing leaves.
+    ///
+    /// # Errors
+    /// As [`Engine::install_and_leave`].
+    pub(crate) fn install(&self, table: &Table, result: &JobResult, more: Vec<EditOp>) -> Result<()> {
+        self.install_and_leave(table, result, more, &Leaves::Nothing)
+    }
+
+    /// Makes a job's result part of the table: `more` goes into the same edit, what `leaves` memory goes from the same
+    /// picture.
+    ///
+    /// # Errors
+    /// `Cancelled` if the table was dropped meanwhile, `Poisoned` if background work on it has stopped; those of the manifest.
+    /// What the job wrote goes back to the store then, unless the manifest is poisoned: it may name the extents. `Poisoned` if
+    /// the manifest has the result and the picture cannot have it: that stops background work on the table.
+    pub(crate) fn install_and_leave(
+        &self,
+        table: &Table,
+        result: &JobResult,
+        more: Vec<EditOp>,
+        leaves: &Leaves<'_>,
+    ) -> Result<()> {
+        let mut ops = result.edit_ops();
+        ops.extend(more);
+        let fresh = self.prepare_extents(table, result);
+        // A drop waits until edit and picture agree again, or the edit finds the table dropped.
+        let installing = table.installing.lock();
+        let refused = if table.is_dropped() {
+            Err(Error::new(Kind::Cancelled, format!("table {:?} was dropped", table.name)))
+        } else {
+            // What was merged by a comparator that failed may be out of order.
+            table.refuse_if_stopped().and_then(|()| table.sense.collation().check())
+        };
+        refused.inspect_err(|_| self.give_back(result))?;
+        let appended = if ops.is_empty() || terrane_base::planted!(InstallWithoutEdit) {
+            Ok(())
+        } else {
+            self.append_edit(ops)
+        };
+        if let Err(error) = appended {
+            if error.kind() != Kind::Poisoned {
+                self.give_back(result);
+            }
+            return Err(error);
+        }
+        // The manifest has it: were it tried again, it would be there twice.
+        let swapped = self.swap_tree(table, result, &fresh, leaves);
+        let replaced = swapped.map_err(|error| table.stop(error.message(), Left::Edit))?;
+        self.pass_heat_on(&table.pinned().tree, result, &replaced);
+        for extent in replaced {
+            extent.mark_obsolete();
+        }
+        drop(installing);
+        job_report::installed(result);
+        self.refresh_debt();
+        self.return_freed_memory();
+        Ok(())
+    }
+
+    /// Gives the extents that a job wrote back to the store.
+    pub(crate) fn give_back(&self, result: &JobResult) {
+        for meta in result.written() {
+            // Slots that cannot be given back now are free after the next open: no edit names them.
+            let _ = self.store.free(meta.id, meta.slots);
+        }
+    }
+
+    /// Puts the changed tree into the table's picture. Returns the extents that left it.
+    fn swap_tree(
+        &self,
+        table: &Table,
+        result: &JobResult,
+        fresh: &Fresh,
+        leaves: &Leaves<'_>,
+    ) -> Result<Vec<Arc<Extent>>> {
+        let mut edit = table.edit();
+        let mut picture = edit.picture();
+        let freed =
+            result.freed().map(|removed| find(&picture.tree, result, removed.id)).collect::<Result<_>>()?;
+        picture.tree = Arc::new(picture.tree.apply(changes(&picture.tree, result, fresh)?)?);
+        if let Leaves::Flushed(generation) = leaves {
+            picture.generations.retain(|kept| !std::ptr::eq(&**kept, *generation));
+        }
+        edit.replace_behind_edit(picture, leaves)?;
+        Ok(freed)
+    }
+}
+
+/// A result as changes of the tree. Re-linked extents keep their handle, and with it what is cached of them; what was
+/// written has its handle in `fresh`.
+fn changes(tree: &Metasnapshot, result: &JobResult, fresh: &Fresh) -> Result<Vec<Change>> {
+    let removed = result.removed.iter().map(|removed| {
+        Ok(Change::Remove { place: removed.place, id: removed.id, smallest: removed.smallest.clone() })
+    });
+    let added = result.added.iter().map(|meta| {
+        let extent = match fresh.get(&meta.id) {
+            Some(extent) => extent.clone(),
+            None => find(tree, result, meta.id)?,
+        };
+        Ok(Change::Add { place: result.target, extent })
+    });
+    removed.chain(added).collect()
+}
+
+/// The handle of an extent that a result removes from its place.
+pub(crate) fn find(tree: &Metasnapshot, result: &JobResult, id: ExtentId) -> Result<Arc<Extent>> {
+    let removed = result.removed.iter().find(|removed| removed.id == id);
+    let found = removed.and_then(|removed| tree.level(removed.place)?.covering(&removed.smallest).cloned());
+    found.filter(|extent| extent.meta.id == id).ok_or_else(|| {
+        Error::invalid(format!("a job's result names extent {id}, which is not where it should be"))
+    })
+}

@@ -1,0 +1,229 @@
+//! The shape follows the load: while a table is mostly read, what is in memory is flushed and levels are merged, as far
+//! as it pays; when writers come it stops.
+//!
+//! Steps, under the scheduler's lock: 1. every [`TICK`] what was counted of each table is taken in
+//! ([`terrane_compaction::adapt`]); 2. when nothing else is due or running, the first table for which a step pays gets
+//! it ([`terrane_compaction::pick_fewer_runs`]); 3. after a job the background rests for as long as the job took: half a
+//! processor at most. A job that runs is cancelled as soon as writers have brought [`STOP_BYTES`] since it began, wait
+//! for memory, or somebody asks for a flush or a pause; it costs nothing but what it read and wrote.
+//!
+//! Nobody waits for this work: a database may be quiescent and begin it later.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
+
+use terrane_base::options::AdaptiveShape;
+use terrane_base::{Result, TableId};
+use terrane_compaction::{
+    CancelCause, Counted, Fewer, JobControl, JobSpec, Load, MemoryTier, Mode, pick_fewer_runs,
+};
+
+use crate::background::job::Job;
+use crate::background::scheduler::Schedule;
+use crate::engine::Engine;
+use crate::observe::job_kind::{JobKind, JobKinds};
+use crate::observe::stats::add;
+use crate::table::Table;
+use crate::table::read_view::ReadView;
+use crate::table::tree_shape::shape_of;
+
+/// How often the load is looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// Bytes that writers may bring while a job runs that they do not need.
+const STOP_BYTES: u64 = 1 << 20;
+
+/// What is known of the load of every table.
+#[derive(Default)]
+pub(crate) struct Adaptation {
+    tables: BTreeMap<TableId, Watched>,
+    /// Time of the last look.
+    looked: Option<Duration>,
+    /// Whether a step was taken since the last time that none was left.
+    has_worked: bool,
+}
+
+impl Adaptation {
+    /// Forgets a table that was dropped.
+    pub(crate) fn forget(&mut self, table: TableId) {
+        self.tables.remove(&table);
+    }
+}
+
+/// A table's load, and the counts at the last look.
+#[derive(Default)]
+struct Watched {
+    load: Load,
+    counted: Counted,
+}
+
+/// When jobs that only reads gain by are stopped, and when they may begin.
+#[derive(Debug)]
+pub(crate) struct ReadHeavy {
+    /// The bytes written at which the one that runs is stopped; at the end of all numbers while there is none.
+    stop_at: AtomicU64,
+    /// The next one does not begin before this time, in microseconds.
+    rests_until: AtomicU64,
+}
+
+impl Default for ReadHeavy {
+    fn default() -> Self {
+        ReadHeavy { stop_at: AtomicU64::new(u64::MAX), rests_until: AtomicU64::new(0) }
+    }
+}
+
+impl Engine {
+    /// Takes in what was counted since the last look, if that was long enough ago.
+    pub(crate) fn observe_loads(&self, schedule: &mut Schedule) {
+        if self.options.adaptive_shape == AdaptiveShape::Off {
+            return;
+        }
+        let now = schedule.failures.now();
+        let adaptation = &mut schedule.adaptation;
+        let elapsed = adaptation.looked.map(|looked| now.saturating_sub(looked));
+        if elapsed.is_some_and(|elapsed| elapsed < TICK) {
+            return;
+        }
+        adaptation.looked = Some(now);
+        for table in self.catalog.all() {
+            let watched = adaptation.tables.entry(table.id).or_default();
+            let counted = counted(&table);
+            let since = counted.since(watched.counted);
+            watched.counted = counted;
+            // Of what was counted before the first look nobody knows when.
+            let Some(elapsed) = elapsed else { continue };
+            self.follow_load(&table, watched, since, elapsed);
+        }
+    }
+
+    fn follow_load(&self, table: &Table, watched: &mut Watched, since: Counted, elapsed: Duration) {
+        let before = watched.load.mode;
+        let load = watched.load.observe(self.options.adaptive_shape, since, elapsed.as_millis() as u64);
+        watched.load = load;
+        if load.mode != before {
+            add(&self.counters.adaptive_switches, 1);
+        }
+        // Relaxed: for displays only.
+        table.load.is_read_heavy.store(load.mode == Mode::ReadHeavy, Ordering::Relaxed);
+        table.load.runs_per_read_milli.store(load.runs_per_read_milli(), Ordering::Relaxed);
+    }
+
+    /// A step that gives a table that is mostly read fewer sorted runs, when the background has nothing else to do.
+    pub(crate) fn next_adaptive(&self, schedule: &mut Schedule) -> Option<Job> {
+        let now = schedule.failures.now().as_micros() as u64;
+        let rests = now < self.adapting.rests_until.load(Ordering::Relaxed);
+        let is_off = self.options.adaptive_shape == AdaptiveShape::Off;
+        // While anything fails, nothing is done that need not be.
+        if is_off || rests || !schedule.is_idle() || schedule.has_failures() {
+            return None;
+        }
+        let step = self.worked_tables().iter().find_map(|table| {
+            let load = &schedule.adaptation.tables.get(&table.id)?.load;
+            let is_held = schedule.failures.holds((JobKind::Adapt, Some(table.id)));
+            let is_left_alone = is_held || schedule.quarantine.of(table.id).is_some();
+            if is_left_alone || load.mode == Mode::WriteFriendly {
+                return None;
+            }
+            self.step_for(table, load, schedule)
+        });
+        if step.is_some() {
+            schedule.adaptation.has_worked = true;
+            return step;
+        }
+        // What failed is not wanted any more.
+        schedule.failures.forget_settled(JobKinds::of(&[JobKind::Adapt]));
+        if std::mem::take(&mut schedule.adaptation.has_worked) {
+            self.idle_watch.reclaim_again();
+        }
+        None
+    }
+
+    fn step_for(&self, table: &Arc<Table>, load: &Load, schedule: &Schedule) -> Option<Job> {
+        let picture = table.pinned();
+        let snapshots = self.pins.list(|| self.journal.visible());
+        let shape = shape_of(table, &picture.tree, &snapshots);
+        let memory = memory_tier(&picture, self.budget.generation_bytes());
+        let policy = self.options.adaptive_shape;
+        let limits = &table.settings().limits;
+        match pick_fewer_runs(&shape, memory, limits, &schedule.claims, load, policy)? {
+            Fewer::Merge(spec) => Some(Job::Adapt(table.clone(), *spec)),
+            Fewer::Flush => self.flush_for_reads(table, &picture, schedule),
+        }
+    }
+
+    /// Asks for the flush of what is in memory; returns its first step, if that can be done now.
+    fn flush_for_reads(&self, table: &Arc<Table>, picture: &ReadView, schedule: &Schedule) -> Option<Job> {
+        let is_held = schedule.holds_any(JobKinds::TO_LEVELS, table.id);
+        if is_held || (picture.active.is_empty() && picture.generations.is_empty()) {
+            return None;
+        }
+        add(&self.counters.adaptive_flushes, 1);
+        table.want_flush(self.journal.visible());
+        if picture.active.is_empty() {
+            return Some(Job::Flush(table.clone()));
+        }
+        Some(Job::Freeze(table.clone()))
+    }
+
+    /// Runs a job that only reads gain by.
+    pub(crate) fn run_adaptive(
+        &self,
+        table: &Table,
+        spec: &JobSpec,
+        control: &Arc<JobControl>,
+    ) -> Result<()> {
+        let started = self.env.clock.now();
+        let written = self.counters.bytes_written.load(Ordering::Relaxed);
+        // Relaxed, as below: a writer that sees it late brings no more than a quantum beyond it.
+        self.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
+        let done = self.compact(table, spec, control);
+        self.adapting.stop_at.store(u64::MAX, Ordering::Relaxed);
+        if done.is_ok() {
+            add(&self.counters.adaptive_jobs, 1);
+        }
+        let now = self.env.clock.now();
+        let rests_until = now + now.saturating_sub(started);
+        self.adapting.rests_until.store(rests_until.as_micros() as u64, Ordering::Relaxed);
+        done
+    }
+
+    /// Stops a job that only reads gain by, if writers came while it runs. Called by writers now and then.
+    #[inline]
+    pub(crate) fn stop_for_writers(&self) {
+        let stop_at = self.adapting.stop_at.load(Ordering::Relaxed);
+        if terrane_base::planted!(AdaptAgainstWriters) {
+            return;
+        }
+        if stop_at != u64::MAX && self.counters.bytes_written.load(Ordering::Relaxed) >= stop_at {
+            self.give_up_adapting();
+        }
+    }
+
+    /// Stops a job that only reads gain by, for somebody who waits for what the background does.
+    pub(crate) fn give_up_adapting(&self) {
+        if self.adapting.stop_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX {
+            self.scheduler.cancel(JobKinds::of(&[JobKind::Adapt]), CancelCause::Unneeded);
+        }
+    }
+}
+
+/// What was counted of a table so far. Records count as written while they are in memory: a flush takes some off, and
+/// the look after it sees no writes.
+fn counted(table: &Table) -> Counted {
+    let picture = table.pinned();
+    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+    let (records, bytes) = memtables
+        .map(|memtable| (memtable.entry_count(), memtable.record_bytes()))
+        .chain(picture.generations.iter().map(|index| (index.entry_count(), index.record_bytes())))
+        .fold((0, 0), |(records, sum), (count, bytes)| (records + count, sum + bytes));
+    Counted { records, bytes, ..table.load.counted() }
+}
+
+fn memory_tier(picture: &ReadView, flush_bytes: u64) -> MemoryTier {
+    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+    let memtables = memtables.map(|memtable| memtable.record_bytes());
+    let all = memtables.chain(picture.generations.iter().map(|index| index.record_bytes()));
+    let filled: Vec<u64> = all.filter(|bytes| *bytes > 0).collect();
+    MemoryTier { runs: filled.len() as u64, bytes: filled.iter().sum(), flush_bytes }
+}

@@ -1,0 +1,151 @@
+//! Settle moves memtables into generations of the global index: the oldest frozen memtable becomes a generation of its own, or
+//! settle merges it into the newest generation by pointer.
+//!
+//! 1. Settle waits until every number that the memtable may hold is visible: then no writer still indexes a record in it.
+//! 2. Settle takes `Table::merging`, so that no flush closes a generation meanwhile, and chooses a generation. It chooses none
+//!    that is closed to merges: a flush that has begun would miss what is merged behind its cursor, and a flush that has ended
+//!    has taken the generation out of the picture.
+//! 3. At the end of the merge settle takes the memtable out of the picture, if the current picture has both the memtable and
+//!    the generation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::{Error, Kind, Result};
+use terrane_compaction::JobControl;
+use terrane_memtable::{GlobalIndex, Memtable};
+
+use crate::background::flush::switch::successor;
+use crate::engine::Engine;
+use crate::observe::stats::add;
+use crate::table::Table;
+use crate::table::ledger::Leaves;
+use crate::table::read_view::ReadView;
+use crate::table::stopped::Left;
+
+/// Turns of spinning for a writer that needs a few more instructions, before settle sleeps between looks.
+const SPINS_MAX: u32 = 10_000;
+/// Pause between those looks.
+const SETTLE_NAP: Duration = Duration::from_millis(1);
+
+impl Engine {
+    /// Whether frozen memtables wait to become, or to be merged into, a generation.
+    pub(crate) fn wants_settle(&self, table: &Table) -> bool {
+        let guard = terrane_base::epoch::pin();
+        !table.picture(&guard).frozen.is_empty()
+    }
+
+    /// Promotes or merges every frozen memtable, oldest first.
+    pub(crate) fn settle(&self, table: &Table, control: &JobControl) -> Result<()> {
+        loop {
+            let picture = table.pinned();
+            if picture.frozen.is_empty() {
+                return Ok(());
+            }
+            self.wait_until_indexed(&picture, control)?;
+            let _no_flush_begins = table.merging.lock();
+            self.settle_oldest(table, &table.pinned(), control)?;
+        }
+    }
+
+    /// Promotes or merges the oldest frozen memtable of `picture`, if all its records are indexed. Requires: `Table::merging` is
+    /// held. `picture` may be out of date: a flush may end and install another one meanwhile.
+    fn settle_oldest(&self, table: &Table, picture: &ReadView, control: &JobControl) -> Result<()> {
+        let Some(oldest) = picture.frozen.last() else { return Ok(()) };
+        if self.journal.visible().0 + 1 < successor(picture).0 {
+            return Ok(());
+        }
+        self.forget_rows(table, oldest);
+        match self.generation_with_room(table, picture, oldest) {
+            Some(generation) => self.merge_oldest(table, oldest, generation, control),
+            None => self.promote(table).map(drop),
+        }
+    }
+
+    /// Waits for writers that got their numbers before the freeze of the oldest frozen memtable; they need a few more
+    /// instructions.
+    ///
+    /// # Errors
+    /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
+    fn wait_until_indexed(&self, picture: &ReadView, control: &JobControl) -> Result<()> {
+        let mut turn = 0;
+        while self.journal.visible().0 + 1 < successor(picture).0 {
+            self.journal.check()?;
+            control.check()?;
+            if turn < SPINS_MAX {
+                terrane_base::sync::spin(turn);
+            } else {
+                self.env.clock.sleep(SETTLE_NAP);
+            }
+            turn += 1;
+        }
+        Ok(())
+    }
+
+    /// The newest generation, if the oldest frozen memtable still fits and no flush has begun to read it.
+    fn generation_with_room<'p>(
+        &self,
+        table: &Table,
+        picture: &'p ReadView,
+        oldest: &Memtable,
+    ) -> Option<&'p Arc<GlobalIndex>> {
+        let newest = picture.generations.first()?;
+        let bytes =
+            newest.record_bytes() + newest.index_bytes() + oldest.record_bytes() + oldest.index_bytes();
+        let is_open = !newest.is_closed()
+            || terrane_base::planted!(MergeIntoFlushedGeneration) && !has_generation(&table.pinned(), newest);
+        (is_open && bytes <= self.generation_limit()).then_some(newest)
+    }
+
+    fn merge_oldest(
+        &self,
+        table: &Table,
+        oldest: &Arc<Memtable>,
+        generation: &Arc<GlobalIndex>,
+        control: &JobControl,
+    ) -> Result<()> {
+        let snapshots = self.pins.list(|| self.journal.visible());
+        let is_whole = generation.merge(oldest, &snapshots, &mut |_entries| control.check().is_ok());
+        if !is_whole && !terrane_base::planted!(PopUnmergedMemtable) {
+            return Err(Error::new(Kind::Cancelled, "merge into the global index cancelled"));
+        }
+        self.leave_merged(table, oldest, generation)?;
+        add(&self.counters.index_merges, 1);
+        Ok(())
+    }
+
+    /// Takes a merged memtable out of the picture, if it is the oldest frozen one of the current picture and the current picture
+    /// has the generation that took it in.
+    fn leave_merged(
+        &self,
+        table: &Table,
+        merged: &Arc<Memtable>,
+        generation: &Arc<GlobalIndex>,
+    ) -> Result<()> {
+        // Read before the lock of the picture is taken: a number that is out of date is too low, never too high.
+        let visible = self.journal.visible();
+        let mut edit = table.edit();
+        let mut next = edit.picture();
+        let is_oldest = next.frozen.last().is_some_and(|oldest| Arc::ptr_eq(oldest, merged));
+        let is_there = is_oldest && has_generation(&next, generation);
+        if !is_there && !terrane_base::planted!(MergeIntoFlushedGeneration) {
+            if table.is_dropped() {
+                return Ok(());
+            }
+            let what = format!(
+                "commits from {} on were merged into a generation that is not in the picture",
+                merged.first_seq()
+            );
+            return Err(table.stop(what, Left::Nothing));
+        }
+        next.frozen.pop();
+        edit.replace(next, &Leaves::Settled { visible })
+    }
+}
+
+fn has_generation(picture: &ReadView, generation: &Arc<GlobalIndex>) -> bool {
+    picture.generations.iter().any(|one| Arc::ptr_eq(one, generation))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,365 @@
+//! From memory to the levels. A flush closes the oldest generation of the global index (`merge_frozen.rs`) to merges, so that it
+//! takes in nothing more, and merges it with the overlapping extents of level 1 range by range, one manifest edit per step; the
+//! last step also notes the generation as flushed and takes it out of the picture, after which its segments can go. If a flush
+//! fails the generation stays closed, and is tried again.
+//!
+//! A crash between steps is harmless: the generation is replayed from its segments, and what earlier steps put
+//! into level 1 is seen twice under the same sequence numbers.
+
+pub(crate) mod completeness;
+pub(crate) mod merge_frozen;
+pub(crate) mod scan_trigger;
+pub(crate) mod switch;
+
+use std::sync::Arc;
+use terrane_base::sync::atomic::Ordering;
+
+use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_compaction::{ClaimId, FlushPlan, JobControl, JobResult};
+use terrane_compaction::{JobSpec, Targets, plan_dump, plan_flush};
+use terrane_format::manifest::EditOp;
+use terrane_memtable::GlobalIndex;
+
+use crate::background::compaction::ranges_of;
+use crate::background::flush::completeness::Completeness;
+use crate::background::job::Job;
+use crate::background::job_report;
+use crate::background::scheduler::Schedule;
+use crate::engine::Engine;
+use crate::observe::job_kind::{JobKind, JobKinds};
+use crate::observe::stats::add;
+use crate::table::Table;
+use crate::table::ledger::Leaves;
+use crate::table::read_view::ReadView;
+use crate::table::stopped::Left;
+use crate::table::tree_shape::shape_of;
+
+/// Share of the write memory in use from which on memtables are flushed before they are full.
+const RELIEF_DEBT: f64 = 0.90;
+/// How many times larger than the generation level 1 is when it counts as much larger.
+const OVERFLOW_RATIO: u64 = 2;
+/// Level 1 may be this many times its target before a generation is written as an overflow run instead.
+const OVERFLOW_FACTOR: u64 = 3;
+
+impl Engine {
+    /// The table whose oldest generation should be flushed now.
+    pub(crate) fn table_to_flush(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Arc<Table>> {
+        let candidates = tables.iter().filter(|table| {
+            !schedule.is_held(JobKind::Flush, table.id)
+                && !schedule.is_running(JobKind::Settle, table.id)
+                && self.wants_flush(table)
+        });
+        // The one that holds back the oldest segment first: it is what keeps memory from coming back.
+        candidates
+            .min_by_key(|table| table.pinned().generations.last().and_then(|g| g.oldest_segment()))
+            .cloned()
+    }
+
+    /// While memory is short and nothing is flushed: the table that holds back the oldest segment. Its memtable is
+    /// not full, but many such tables together, or one that hardly anyone writes to, can fill the memory.
+    pub(crate) fn relief(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
+        let is_moving = schedule.runs_any(JobKinds::TO_LEVELS);
+        if is_moving || self.memory_debt() < RELIEF_DEBT {
+            return None;
+        }
+        let filled = tables.iter().filter_map(|table| Some((table.pinned().oldest_segment()?, table)));
+        let free = filled.filter(|(_, table)| !schedule.is_held(JobKind::Flush, table.id));
+        let (_, table) = free.min_by_key(|(oldest, _)| *oldest)?;
+        table.want_flush(self.journal.visible());
+        let picture = table.pinned();
+        if !picture.generations.is_empty() {
+            return Some(Job::Flush(table.clone()));
+        }
+        Some(Job::Freeze(table.clone()))
+    }
+
+    /// Whether the oldest generation is full, superseded, asked for, or begun.
+    fn wants_flush(&self, table: &Table) -> bool {
+        let guard = terrane_base::epoch::pin();
+        let picture = table.picture(&guard);
+        let Some(oldest) = picture.generations.last() else { return false };
+        let bytes = oldest.record_bytes() + oldest.index_bytes();
+        let wanted = table.flush_wanted();
+        // A trim may tell of all up to `wanted` as flushed though the generation begins below and has records above only:
+        // who asked waits for it.
+        let begins_below = wanted > SeqNo(0) && wanted >= oldest.first_seq();
+        let is_asked =
+            wanted > table.flushed_seq() || begins_below && !terrane_base::planted!(FlushWaitsForNothing);
+        picture.generations.len() > 1
+            || bytes + self.memtable_limit() > self.generation_limit()
+            || is_asked
+            || oldest.is_closed()
+    }
+
+    /// What brings memory into the overflow runs that somebody asked for, if it can be done now.
+    pub(crate) fn next_run_wanted(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
+        tables.iter().find_map(|table| {
+            let picture = table.pinned();
+            let is_wanted = |first_seq: Option<SeqNo>| first_seq.is_some_and(|first| table.wants_run(first));
+            let settles = is_wanted(picture.frozen.last().map(|memtable| memtable.first_seq()));
+            if settles && !schedule.is_held(JobKind::Settle, table.id) {
+                return Some(Job::Settle(table.clone()));
+            }
+            let flushes = is_wanted(picture.generations.last().map(|generation| generation.first_seq()));
+            let is_free = !schedule.is_held(JobKind::Flush, table.id)
+                && !schedule.is_running(JobKind::Settle, table.id);
+            (flushes && is_free).then(|| Job::Flush(table.clone()))
+        })
+    }
+
+    /// Merges the oldest generation of `table` into its levels.
+    pub(crate) fn flush_generation(&self, table: &Table, control: &Arc<JobControl>) -> Result<()> {
+        let started = self.env.clock.now();
+        self.give_functions(table, control);
+        let generation = self.take_generation(table);
+        let flushed = match &generation {
+            Some(generation) => self.while_draining(control, generation, started, || {
+                if table.wants_run(generation.first_seq()) || self.must_overflow(table, generation) {
+                    self.flush_as_run(table, generation, control)
+                } else {
+                    self.flush_by_ranges(table, generation, control)
+                }
+            }),
+            None => Ok(()),
+        };
+        flushed?;
+        if let Some(generation) = generation {
+            job_report::flushed(&generation);
+            add(&self.counters.flushes, 1);
+            add(&table.counters.table_flushes, 1);
+            self.pressure.drained(generation.record_bytes(), self.env.clock.now() - started);
+        }
+        self.store.reclaim()?;
+        self.trim_segments()
+    }
+
+    /// The oldest generation, which takes in nothing more from now on.
+    fn take_generation(&self, table: &Table) -> Option<Arc<GlobalIndex>> {
+        let _no_merge = table.merging.lock();
+        let oldest = table.pinned().generations.last().cloned();
+        oldest.inspect(|generation| generation.close_to_merges())
+    }
+
+    /// Whether the generation is written as an overflow run instead of being merged with level 1. While there are
+    /// overflow runs, which hold older versions, a newer generation must not go below them. Otherwise it depends
+    /// on whether writers had to wait since the last flush, or will have filled the next generation soon: a merge with
+    /// a level much larger than the generation brings memory back slowly, a run quickly; several runs are then merged
+    /// with the level at once.
+    fn must_overflow(&self, table: &Table, generation: &GlobalIndex) -> bool {
+        let tree = table.pinned().tree;
+        let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
+        let level_1 = sizes.first().copied().unwrap_or(0);
+        let is_large = level_1 > OVERFLOW_RATIO * generation.record_bytes();
+        let paused = self.paused_micros_of(table);
+        let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
+        // What a range delete meets in level 1 is for a merge of runs to find out: it may be all of it.
+        let is_ranged = generation.index().range_deletes().is_some();
+        // One that is not compacted by itself has runs only.
+        let is_manual = !table.settings().limits.automatic;
+        (is_ranged || is_manual || !tree.runs.is_empty() || self.is_hurt(table.id))
+            || level_1 > OVERFLOW_FACTOR.saturating_mul(Targets::new(&sizes, &table.settings().limits).of(1))
+            || (is_large && (had_to_wait || self.puts_off()))
+    }
+
+    fn flush_as_run(
+        &self,
+        table: &Table,
+        generation: &Arc<GlobalIndex>,
+        control: &Arc<JobControl>,
+    ) -> Result<()> {
+        let run = self.next_run.fetch_add(1, Ordering::Relaxed);
+        let snapshots = self.pins.list(|| self.journal.visible());
+        let tree = table.pinned().tree;
+        let spec = plan_dump(&shape_of(table, &tree, &snapshots), &table.settings().limits, run);
+        let size = (generation.record_bytes(), generation.entry_count());
+        self.while_dumped(table.id, control, size, || {
+            let ranges = ranges_of(generation, &snapshots);
+            let mut cursor = Completeness::new(generation);
+            let result = self.flusher.dump_run(&spec, &mut cursor, ranges, control)?;
+            let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
+            let is_behind = !is_whole || self.others_are_behind(table, generation.last_seq());
+            let durable = is_behind.then(|| self.sync_journal_through(generation.last_seq())).transpose()?;
+            add(&self.counters.overflow_runs_written, 1);
+            self.count_flushed(table, result.work.bytes_written);
+            self.count_settled(&result.work);
+            self.finish_flush(table, generation, &cursor, &result, durable)?;
+            Ok(result.work.bytes_written)
+        })
+    }
+
+    /// Whether another table has records up to `seq` in memory only. If none has, a run that holds everything up
+    /// to `seq` may be installed before the journal is durable that far: whatever a loss of power leaves, the
+    /// records that are kept are those up to a number.
+    fn others_are_behind(&self, table: &Table, seq: SeqNo) -> bool {
+        let others = self.catalog.all().into_iter().filter(|other| other.id != table.id);
+        others.map(|other| other.pinned()).any(|picture| {
+            let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+            memtables
+                .filter(|memtable| memtable.entry_count() > 0)
+                .any(|memtable| memtable.first_seq() <= seq)
+                || picture.generations.iter().any(|generation| generation.first_seq() <= seq)
+        })
+    }
+
+    /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are installed:
+    /// were the journal behind them, a loss of power could keep newer records and lose older ones.
+    fn sync_journal_through(&self, seq: SeqNo) -> Result<EditOp> {
+        self.journal.sync_through(seq)?;
+        Ok(EditOp::Durable { seq })
+    }
+
+    fn flush_by_ranges(
+        &self,
+        table: &Table,
+        generation: &Arc<GlobalIndex>,
+        control: &Arc<JobControl>,
+    ) -> Result<()> {
+        let mut cursor = Completeness::new(generation);
+        let mut start = Vec::new();
+        let mut left = generation.record_bytes();
+        let mut durable = Some(self.sync_journal_through(generation.last_seq())?);
+        loop {
+            control.check()?;
+            let Some((spec, claim)) = self.claim_step(table, &start, left, control)? else {
+                // Overflow runs came in between, or the way is barred; the whole generation becomes a run. What earlier
+                // steps put into level 1 is there twice, under the same numbers.
+                return self.flush_as_run(table, generation, control);
+            };
+            let step = self.flusher.flush_step(&spec, &mut cursor, &start, control);
+            let installed =
+                step.and_then(|step| self.install_step(table, generation, &cursor, step, durable.take()));
+            let installed = installed.map_err(|error| self.blamed(Some(table.id), error));
+            self.scheduler.release(claim);
+            if let Err(error) = &installed
+                && error.kind() == Kind::Corrupt
+            {
+                // Level 1 is damaged. A run reads nothing, so the memory comes back all the same.
+                self.scheduler.quarantine(table.id, error.clone());
+                add(&self.counters.background_errors, 1);
+                return self.flush_as_run(table, generation, control);
+            }
+            match installed? {
+                Some((next, written)) => {
+                    start = next;
+                    left = left.saturating_sub(written);
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Plans and claims the step that begins at `start`, waiting for jobs that hold level 1 there; `None` if
+    /// overflow runs are in the way, or such a job while much is written.
+    fn claim_step(
+        &self,
+        table: &Table,
+        start: &[u8],
+        left: u64,
+        control: &JobControl,
+    ) -> Result<Option<(JobSpec, ClaimId)>> {
+        let snapshots = self.pins.list(|| self.journal.visible());
+        let mut claimed = None;
+        self.scheduler.wait_until(|schedule| {
+            let tree = table.pinned().tree;
+            let shape = shape_of(table, &tree, &snapshots);
+            match plan_flush(&shape, &table.settings().limits, &schedule.claims, start, left) {
+                FlushPlan::Step(spec) => {
+                    let claim =
+                        schedule.claims.take(spec.claim()).expect("the plan respects what is claimed");
+                    claimed = Some((*spec, claim));
+                    Ok(true)
+                }
+                FlushPlan::Runs => Ok(true),
+                // A claim that is kept because of damage is never given up.
+                FlushPlan::Busy if schedule.quarantine.of(table.id).is_some() => Ok(true),
+                // Writers would wait as long as the job that holds level 1.
+                FlushPlan::Busy if self.is_filling() => Ok(true),
+                // Not `check`, which waits for the end of a pause: whoever ends it needs the lock that is held here.
+                FlushPlan::Busy if terrane_base::planted!(WaitUnderSchedule) => {
+                    control.check().map(|()| table.is_dropped())
+                }
+                FlushPlan::Busy => control.refuse_if_cancelled().map(|()| table.is_dropped()),
+            }
+        })?;
+        Ok(claimed)
+    }
+
+    /// Makes a step's result part of the table. Returns where the next step begins and what this one took.
+    fn install_step(
+        &self,
+        table: &Table,
+        generation: &Arc<GlobalIndex>,
+        cursor: &Completeness,
+        step: JobResult,
+        durable: Option<EditOp>,
+    ) -> Result<Option<(Vec<u8>, u64)>> {
+        add(&self.counters.flush_steps, 1);
+        self.count_flushed(table, step.work.bytes_written);
+        self.count_settled(&step.work);
+        add(&self.counters.bytes_reused, step.work.bytes_relinked + step.work.bytes_copied);
+        match &step.next {
+            Some(next) => {
+                self.install(table, &step, Vec::from_iter(durable))?;
+                Ok(Some((next.clone(), step.work.bytes_written)))
+            }
+            None => self.finish_flush(table, generation, cursor, &step, durable).map(|()| None),
+        }
+    }
+
+    /// The last step: the generation's records are all in the levels.
+    fn finish_flush(
+        &self,
+        table: &Table,
+        generation: &Arc<GlobalIndex>,
+        cursor: &Completeness,
+        result: &JobResult,
+        durable: Option<EditOp>,
+    ) -> Result<()> {
+        // A comparator that failed has the cursor end anywhere, and says so itself.
+        let checked = table.sense.collation().check().and_then(|()| cursor.check_whole(table, generation));
+        let flushed = checked.and_then(|()| self.end_of(table, generation));
+        let flushed = flushed.inspect_err(|_| self.give_back(result))?;
+        let mut ops = vec![EditOp::Flushed { table: table.id, seq: flushed }];
+        ops.extend(durable);
+        self.install_and_leave(table, result, ops, &Leaves::Flushed(generation))?;
+        table.set_flushed_seq(flushed);
+        Ok(())
+    }
+
+    /// The number up to which the table's records are in the levels once `generation` is, checked against all that stays.
+    ///
+    /// # Errors
+    /// `Poisoned` if something else in memory begins there, or reads do not look at the generation. `Cancelled` if the table
+    /// was dropped.
+    fn end_of(&self, table: &Table, generation: &Arc<GlobalIndex>) -> Result<SeqNo> {
+        let mut edit = table.edit();
+        let mut picture = edit.picture();
+        if table.is_dropped() {
+            return Err(Error::new(Kind::Cancelled, format!("table {:?} was dropped", table.name)));
+        }
+        if !picture.generations.last().is_some_and(|oldest| Arc::ptr_eq(oldest, generation)) {
+            let what = format!("commits from {} on left memory before their flush", generation.first_seq());
+            return Err(table.stop(what, Left::Nothing));
+        }
+        let flushed = flushed_through(&picture, generation);
+        let checked = edit.ledger().check_flushed(generation, flushed);
+        checked.map_err(|error| table.stop(error.message(), Left::Nothing))?;
+        if terrane_base::planted!(ForgetGenerationBeforeEdit) {
+            picture.generations.pop();
+            edit.replace(picture, &Leaves::Nothing)?;
+        }
+        Ok(flushed)
+    }
+}
+
+/// The number up to which the table's records are in the levels once `generation`, the oldest, is. A merge that was
+/// cancelled leaves some records of a memtable in it, newer than others that only the memtable has.
+fn flushed_through(picture: &ReadView, generation: &GlobalIndex) -> SeqNo {
+    let newer = picture.generations.iter().rev().nth(1).map(|newer| newer.first_seq());
+    let frozen = picture.frozen.last().map(|memtable| memtable.first_seq());
+    let next = [newer, frozen].into_iter().flatten().min().unwrap_or(picture.active.first_seq());
+    generation.last_seq().min(SeqNo(next.0.saturating_sub(1)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! What scans step over in memory.
+//!
+//! Versions that a range delete of their own memtable or generation hides stay there until it is flushed, and may have newer
+//! ones of the same keys among them: a scan steps over each. So a table whose scans have stepped over more versions than it has
+//! in memory is flushed: what that costs has been paid by then, and what is hidden does not come as far as the levels.
+
+use std::sync::Arc;
+
+use crate::background::job::Job;
+use crate::background::scheduler::Schedule;
+use crate::engine::Engine;
+use crate::observe::job_kind::JobKinds;
+use crate::observe::stats::add;
+use crate::table::Table;
+use crate::table::read_view::ReadView;
+
+impl Engine {
+    /// Memory that scans step over more than it is worth: its table is flushed.
+    pub(crate) fn flush_for_scans(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
+        let is_free = |table: &&Arc<Table>| !schedule.holds_any(JobKinds::TO_LEVELS, table.id);
+        let is_due = |table: &&Arc<Table>| table.passed.outweighs(|| records(&table.pinned()));
+        let table = tables.iter().filter(is_free).find(is_due).filter(|_| self.options.scan_flush)?;
+        if table.flush_wanted() < self.journal.visible() {
+            table.want_flush(self.journal.visible());
+            add(&self.counters.scan_flushes, 1);
+        }
+        Some(Job::Freeze(table.clone()))
+    }
+}
+
+/// Records in memory.
+fn records(picture: &ReadView) -> u64 {
+    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+    let generations = picture.generations.iter().map(|generation| generation.entry_count());
+    memtables.map(|memtable| memtable.entry_count()).chain(generations).sum()
+}

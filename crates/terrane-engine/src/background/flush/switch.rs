@@ -1,0 +1,85 @@
+//! Switching memtables. The switch happens between commit groups, so the memtables of a table have disjoint
+//! ranges of sequence numbers; readers and writers go on meanwhile.
+
+use std::sync::Arc;
+use terrane_base::sync::atomic::Ordering;
+
+use terrane_base::{Result, SeqNo};
+use terrane_memtable::GlobalIndex;
+
+use crate::engine::Engine;
+use crate::observe::events::{Event, MemtableFrozen};
+use crate::observe::stats::add;
+use crate::table::Table;
+use crate::table::ledger::Leaves;
+use crate::table::read_view::ReadView;
+
+impl Engine {
+    /// Notes that the table's active memtable is full. Cheap: the switch itself is background work.
+    #[cold]
+    pub(crate) fn note_full(&self, table: &Table) {
+        if !table.full.swap(true, Ordering::AcqRel) {
+            self.scheduler.wake();
+        }
+    }
+
+    /// Replaces the active memtable by an empty one unless it is empty. Returns whether it was replaced.
+    ///
+    /// # Errors
+    /// `Poisoned` if records would be lost by it.
+    pub(crate) fn freeze(&self, table: &Table) -> Result<bool> {
+        let mut frozen = Ok(None);
+        self.journal.between_groups(&mut |next_seq| {
+            let mut edit = table.edit();
+            let mut picture = edit.picture();
+            // Records numbered below `next_seq` may still be on their way into the active memtable, so its
+            // entry count says nothing yet; its range of numbers does. The first one begins with 0, which no commit has.
+            if picture.active.first_seq().max(SeqNo(1)) < next_seq {
+                let old = std::mem::replace(&mut picture.active, table.new_memtable(next_seq));
+                picture.frozen.insert(0, old.clone());
+                frozen = edit.replace(picture, &Leaves::Nothing).map(|()| Some(old));
+            }
+        });
+        let frozen = frozen?;
+        table.full.store(false, Ordering::Release);
+        table.passed.forget();
+        if let Some(memtable) = &frozen {
+            add(&self.counters.memtables_frozen, 1);
+            self.events.tell(|| {
+                Event::MemtableFrozen(MemtableFrozen {
+                    table: table.name.clone(),
+                    entries: memtable.entry_count(),
+                    bytes: memtable.record_bytes(),
+                    first_seq: memtable.first_seq(),
+                })
+            });
+        }
+        Ok(frozen.is_some())
+    }
+
+    /// Turns the oldest frozen memtable into a generation of the global index. Costs nothing: the tree is the
+    /// same. Returns false if there is none or some of its records are still on their way.
+    ///
+    /// # Errors
+    /// `Poisoned` if records would be lost by it.
+    pub(crate) fn promote(&self, table: &Table) -> Result<bool> {
+        // Taken before the picture, it may only be too low.
+        let visible = self.journal.visible();
+        let mut edit = table.edit();
+        let mut picture = edit.picture();
+        if picture.frozen.is_empty() || successor(&picture).0 > visible.0 + 1 {
+            return Ok(false);
+        }
+        let oldest = picture.frozen.pop().expect("some are frozen");
+        if oldest.entry_count() > 0 {
+            picture.generations.insert(0, Arc::new(GlobalIndex::from_frozen(oldest)));
+        }
+        edit.replace(picture, &Leaves::Settled { visible })?;
+        Ok(true)
+    }
+}
+
+/// First number that the memtable after the oldest frozen one takes.
+pub(crate) fn successor(picture: &ReadView) -> SeqNo {
+    picture.frozen.iter().rev().nth(1).unwrap_or(&picture.active).first_seq()
+}

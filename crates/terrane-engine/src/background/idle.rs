@@ -1,0 +1,140 @@
+//! Work for when nobody has written for a while.
+//!
+//! * Memory: when the cache is full, what is left in memory is flushed, so that reads no longer look there first and its
+//!   memory serves them.
+//! * Space: spare segment files and free slots are there for the next writes. At rest the device has them back, once, and
+//!   again behind work that was put off until then. What comes free later, by readers that leave, comes back with the next
+//!   writes.
+//!
+//! Only asked for where nothing else is due, and never waited for: a database that is quiescent stays so until somebody
+//! reads more than fits. Who waits until it is quiescent has the space given back at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::Result;
+use terrane_base::sync::Mutex;
+
+use crate::background::job::Job;
+use crate::background::scheduler::Schedule;
+use crate::engine::Engine;
+use crate::observe::job_kind::JobKind;
+use crate::table::Table;
+
+/// How long nobody must have written.
+const IDLE_MIN: Duration = Duration::from_millis(1000);
+/// Less than one part in this many of the write memory is not worth a flush.
+const REMAINS_SHARE: u64 = 32;
+/// The cache is full when less than one part in this many of it is free.
+const FULL_SHARE: u64 = 8;
+/// Steps of the epoch after which what nobody sees is free.
+const COLLECT_TURNS: u32 = 4;
+
+/// What was seen when somebody last looked.
+#[derive(Debug, Default)]
+pub(crate) struct IdleWatch(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    bytes_written: u64,
+    since: Option<Duration>,
+    /// Whether space was given back since.
+    has_reclaimed: bool,
+}
+
+impl IdleWatch {
+    /// Whether nothing was written for [`IDLE_MIN`], as far as looks at `bytes_written` can tell.
+    fn is_idle(&self, bytes_written: u64, now: Duration) -> bool {
+        let mut seen = self.0.lock();
+        match seen.since {
+            Some(since) if seen.bytes_written == bytes_written => now.saturating_sub(since) >= IDLE_MIN,
+            _ => {
+                let has_reclaimed = terrane_base::planted!(ReclaimOnce) && seen.has_reclaimed;
+                *seen = Seen { bytes_written, since: Some(now), has_reclaimed };
+                false
+            }
+        }
+    }
+
+    /// Space comes free though nobody writes.
+    pub(crate) fn reclaim_again(&self) {
+        if !terrane_base::planted!(ReclaimOnce) {
+            self.0.lock().has_reclaimed = false;
+        }
+    }
+
+    /// Whether this is the first call since the last look that found something written, or since [`Self::reclaim_again`].
+    fn begins_reclaim(&self) -> bool {
+        !std::mem::replace(&mut self.0.lock().has_reclaimed, true)
+    }
+}
+
+impl Engine {
+    /// What is left to do while nobody writes.
+    pub(crate) fn idle_work(&self, schedule: &Schedule) -> Option<Job> {
+        if !schedule.is_idle() || schedule.has_failures() {
+            return None;
+        }
+        let bytes_written = self.counters.bytes_written.load(terrane_base::sync::atomic::Ordering::Relaxed);
+        if !self.idle_watch.is_idle(bytes_written, self.env.clock.now()) {
+            return None;
+        }
+        let reclaims = || self.options.idle_reclaim && self.idle_watch.begins_reclaim();
+        self.idle_flush(schedule).or_else(|| reclaims().then_some(Job::Reclaim))
+    }
+
+    /// Gives back to the device what only waits to be used again.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned`; nothing is lost by it but space.
+    pub(crate) fn reclaim_idle(&self) -> Result<()> {
+        // What the last work replaced is free once no epoch is left that began before.
+        (0..COLLECT_TURNS).for_each(|_| terrane_base::epoch::pin().flush());
+        self.store.reclaim_all()?;
+        self.journal.remove_spares()?;
+        Ok(())
+    }
+
+    /// The next step of flushing what idle writers left, if reads would gain by it.
+    fn idle_flush(&self, schedule: &Schedule) -> Option<Job> {
+        if !self.options.idle_flush || !self.is_cache_full() {
+            return None;
+        }
+        let remains = |table: &Arc<Table>| {
+            let picture = table.pinned();
+            let in_generations: u64 =
+                picture.generations.iter().map(|one| one.record_bytes() + one.index_bytes()).sum();
+            picture.active.record_bytes() + picture.active.index_bytes() + in_generations
+        };
+        let tables = self.worked_tables();
+        let largest = tables.iter().map(|table| (remains(table), table)).max_by_key(|(bytes, _)| *bytes);
+        let (bytes, table) = largest?;
+        if bytes < self.budget.write_bytes() / REMAINS_SHARE || schedule.is_held(JobKind::Flush, table.id) {
+            return None;
+        }
+        table.want_flush(self.journal.visible());
+        Some(Job::Freeze(table.clone()))
+    }
+
+    fn is_cache_full(&self) -> bool {
+        let usage = self.cache.usage();
+        usage.used_bytes + usage.limit_bytes / FULL_SHARE >= usage.limit_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_starts_the_wait_anew() {
+        let watch = IdleWatch::default();
+        let at = Duration::from_millis;
+        assert!(!watch.is_idle(5, at(0)), "the first look knows nothing of before");
+        assert!(!watch.is_idle(5, at(999)));
+        assert!(watch.is_idle(5, at(1000)));
+        assert!(!watch.is_idle(6, at(1500)));
+        assert!(!watch.is_idle(6, at(2499)));
+        assert!(watch.is_idle(6, at(2500)));
+    }
+}

@@ -1,0 +1,167 @@
+//! Pieces of background work.
+
+use std::sync::Arc;
+
+use terrane_base::{Error, Result, TableId};
+use terrane_compaction::{JobControl, JobKind as CompactionKind, JobSpec};
+
+use crate::background::retry::Subject;
+use crate::background::scheduler::Schedule;
+use crate::engine::Engine;
+use crate::observe::job_kind::{JobKind, JobKinds};
+use crate::table::Table;
+
+/// A piece of background work, as a value.
+pub(crate) enum Job {
+    /// Replace the full active memtable of a table.
+    Freeze(Arc<Table>),
+    /// Turn frozen memtables into generations, or merge them into one by pointer.
+    Settle(Arc<Table>),
+    /// Merge the oldest generation of a table into its levels.
+    Flush(Arc<Table>),
+    /// Run a compaction job.
+    Compact(Arc<Table>, JobSpec),
+    /// Run a compaction job that only reads gain by.
+    Adapt(Arc<Table>, JobSpec),
+    /// Verify the next extents against rot.
+    Scrub,
+    /// Give back segments that nothing needs.
+    Trim,
+    /// Give the device back what only waits to be used again.
+    Reclaim,
+}
+
+impl Job {
+    /// The table it is for, if it is for one.
+    pub(crate) fn on(&self) -> Option<&Arc<Table>> {
+        match self {
+            Job::Freeze(table) | Job::Settle(table) | Job::Flush(table) => Some(table),
+            Job::Compact(table, _) | Job::Adapt(table, _) => Some(table),
+            Job::Scrub | Job::Trim | Job::Reclaim => None,
+        }
+    }
+
+    /// The number of that table.
+    pub(crate) fn table(&self) -> Option<TableId> {
+        self.on().map(|table| table.id)
+    }
+
+    /// Whether space is free behind it that was not before. What only reads gain by says so itself, once none is left.
+    pub(crate) fn leaves_space(&self) -> bool {
+        !matches!(self, Job::Adapt(..) | Job::Scrub | Job::Reclaim)
+    }
+
+    /// Whether it is a compaction that somebody asked for.
+    pub(crate) fn is_manual(&self) -> bool {
+        matches!(self, Job::Compact(_, spec) if spec.kind == CompactionKind::Manual)
+    }
+
+    /// Whether it takes memory for what it reads and writes.
+    pub(crate) fn needs_memory(&self) -> bool {
+        !matches!(self, Job::Freeze(_) | Job::Trim | Job::Reclaim)
+    }
+
+    /// What it does.
+    pub(crate) fn kind(&self) -> JobKind {
+        match self {
+            Job::Freeze(_) => JobKind::Freeze,
+            Job::Settle(_) => JobKind::Settle,
+            Job::Flush(_) => JobKind::Flush,
+            Job::Compact(..) => JobKind::Compact,
+            Job::Adapt(..) => JobKind::Adapt,
+            Job::Scrub => JobKind::Scrub,
+            Job::Trim => JobKind::Trim,
+            Job::Reclaim => JobKind::Reclaim,
+        }
+    }
+
+    /// Runs to its end on the calling thread; `control` pauses and cancels it.
+    pub(crate) fn run(&self, engine: &Engine, control: &Arc<JobControl>) -> Result<()> {
+        match self {
+            Job::Freeze(table) => engine.freeze(table).map(drop),
+            Job::Settle(table) => engine.settle(table, control),
+            Job::Flush(table) => engine.flush_generation(table, control),
+            Job::Compact(table, spec) => engine.compact(table, spec, control),
+            Job::Adapt(table, spec) => engine.run_adaptive(table, spec, control),
+            Job::Scrub => engine.scrub(control),
+            Job::Trim => engine.trim_segments(),
+            Job::Reclaim => engine.reclaim_idle(),
+        }
+    }
+}
+
+impl Engine {
+    /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what scans
+    /// step over, in this order.
+    pub(crate) fn next_memory_work(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
+        for table in tables {
+            if table.is_full() && !schedule.is_held(JobKind::Freeze, table.id) {
+                return Some(Job::Freeze(table.clone()));
+            }
+        }
+        for table in tables {
+            if self.wants_settle(table) && !schedule.is_held(JobKind::Settle, table.id) {
+                return Some(Job::Settle(table.clone()));
+            }
+        }
+        let flush = self.table_to_flush(tables, schedule).map(Job::Flush);
+        flush.or_else(|| self.relief(tables, schedule)).or_else(|| self.flush_for_scans(tables, schedule))
+    }
+
+    /// Giving segments back, if there are such and nobody does it or waits to try it again.
+    pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Job> {
+        let is_held =
+            schedule.is_running_anywhere(JobKind::Trim) || schedule.failures.holds((JobKind::Trim, None));
+        (!is_held && (self.trimmable().is_some() || self.is_history_due())).then_some(Job::Trim)
+    }
+
+    /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work has stopped: for a caller that
+    /// waits for such work on one of `tables`, or on any where none are named, or for what is done for none. Not while it runs
+    /// or is due: that may be the attempt that succeeds, or work that an older failure says nothing about. Once a later
+    /// piece than `seen` has failed, it is told all the same: with many tables something is always tried.
+    pub(crate) fn lasting_failure(
+        &self,
+        schedule: &Schedule,
+        kinds: JobKinds,
+        tables: Option<&[Arc<Table>]>,
+        seen: u64,
+    ) -> Option<Error> {
+        let is_asked = |on: Option<TableId>| match (on, tables) {
+            (Some(on), Some(tables)) => tables.iter().any(|table| table.id == on),
+            _ => true,
+        };
+        let is_meant = |(kind, on): Subject| kinds.has(kind) && is_asked(on);
+        let lasting = || schedule.failures.lasting().filter(|lasting| is_meant(lasting.subject));
+        let oldest = lasting().next().map(|lasting| lasting.error.clone());
+        let oldest = oldest.or_else(|| self.stop_of(tables))?;
+        if let Some(later) = lasting().find(|lasting| lasting.piece > seen) {
+            return Some(later.error.clone());
+        }
+        let is_running = schedule.runs_any(kinds);
+        let goes_on = is_running || self.is_due(schedule, kinds);
+        (!goes_on).then_some(oldest)
+    }
+
+    /// Whether a job of one of these kinds, of which those on memory are some, is to be begun.
+    fn is_due(&self, schedule: &Schedule, kinds: JobKinds) -> bool {
+        let merges = kinds.has(JobKind::Compact);
+        if schedule.is_paused() {
+            return merges && self.next_asked(schedule).is_some();
+        }
+        let tables = self.worked_tables();
+        self.next_memory_work(&tables, schedule).is_some()
+            || self.next_trim(schedule).is_some()
+            || merges && self.pick_compaction(&tables, schedule, false).is_some()
+    }
+
+    /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done while the
+    /// background is paused, too.
+    pub(crate) fn next_asked(&self, schedule: &Schedule) -> Option<Job> {
+        let tables = self.worked_tables();
+        if let Some(work) = self.next_run_wanted(&tables, schedule) {
+            return Some(work);
+        }
+        let (table, spec) = self.pick_compaction(&tables, schedule, false)?;
+        Some(Job::Compact(table, spec))
+    }
+}

@@ -1,0 +1,234 @@
+//! History: segments that are live no more, but kept for readers of changes, as long as the rule has room for them.
+//!
+//! A segment becomes history by the edit that takes it from the live ones, and leaves it by an edit of its own; its file is
+//! reused or removed only then. What is history is one stretch of commits that ends where the live segments begin: whatever
+//! breaks it (a journal that is off, a segment that could not be kept) has all that is older forgotten.
+//!
+//! It is durable before it is history: a flush makes its records durable before they are in the levels, and records of
+//! dropped tables, which no flush sees, are synced here.
+
+use std::path::Path;
+
+use terrane_base::options::{JournalMode, Options};
+use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
+use terrane_format::manifest::{EditOp, HistoryRule, Kept};
+use terrane_journal::{SegmentInfo, SegmentReader, SegmentSpec, segment_in_file};
+use terrane_levels::directory::JOURNAL;
+use terrane_levels::{KeptSegment, State};
+
+use crate::engine::Engine;
+use crate::observe::findings::{CheckReport, Finding};
+
+/// What one edit does to history.
+#[derive(Debug, Default)]
+pub(crate) struct HistoryPlan {
+    /// Files of the oldest segments, which go.
+    forgotten: Vec<(SegmentId, (u32, u64))>,
+    /// Segments that come.
+    kept: Vec<(SegmentId, Kept)>,
+}
+
+impl HistoryPlan {
+    /// The operations, in the order in which they hold.
+    pub(crate) fn ops(&self) -> Vec<EditOp> {
+        let forget = self.forgotten.iter().map(|&(id, _)| EditOp::ForgetSegment { id });
+        forget.chain(self.kept.iter().map(|&(id, kept)| EditOp::KeepSegment { id, kept })).collect()
+    }
+
+    /// Whether the segment becomes history.
+    pub(crate) fn keeps(&self, id: SegmentId) -> bool {
+        self.kept.iter().any(|(kept, _)| *kept == id)
+    }
+
+    /// The segments that become history.
+    pub(crate) fn kept_ids(&self) -> Vec<SegmentId> {
+        self.kept.iter().map(|(id, _)| *id).collect()
+    }
+
+    /// The files that nobody needs once the edit is durable: number and bytes.
+    pub(crate) fn files(&self) -> Vec<(u32, u64)> {
+        self.forgotten.iter().map(|(_, file)| *file).collect()
+    }
+
+    fn forget_all(&mut self, state: &State) {
+        self.forgotten =
+            state.history.values().map(|kept| (kept.spec.id, (kept.spec.file, kept.spec.bytes))).collect();
+    }
+
+    /// Forgets what there is no room for beside `bytes` to come, and what is too old.
+    fn forget_surplus(&mut self, state: &State, bytes: u64, now: u64) {
+        let rule = state.history_rule;
+        let mut left = state.history_bytes() + bytes;
+        for segment in state.history.values() {
+            if left <= rule.bytes && !is_over_age(rule, segment.kept.freed_at, now) {
+                break;
+            }
+            left -= segment.spec.bytes;
+            self.forgotten.push((segment.spec.id, (segment.spec.file, segment.spec.bytes)));
+        }
+    }
+}
+
+fn is_over_age(rule: HistoryRule, freed_at: u64, now: u64) -> bool {
+    rule.age > 0 && freed_at.saturating_add(rule.age) <= now
+}
+
+/// The rule that holds from now on: what the options say, else what is stored.
+fn rule_of(options: &Options, stored: HistoryRule) -> Result<HistoryRule> {
+    let bytes = options.history_bytes.get().copied().unwrap_or(stored.bytes);
+    let age = options.history_age.get().map_or(stored.age, |age| age.millis().unwrap_or(0));
+    let says_age = options.history_age.get().is_some_and(|age| age.millis().is_some());
+    if says_age && bytes == 0 {
+        return Err(Error::invalid(
+            "history_age keeps nothing while history_bytes is 0: set history_bytes as well",
+        ));
+    }
+    Ok(HistoryRule { bytes, age })
+}
+
+impl Engine {
+    /// Milliseconds since 1970.
+    fn wall_millis(&self) -> u64 {
+        self.env.clock.wall().as_millis() as u64
+    }
+
+    /// Brings history in order when the database was opened: the rule, and that it ends where the live segments begin.
+    pub(crate) fn settle_history(&self) -> Result<()> {
+        let _one_at_a_time = self.trimming.lock();
+        let state = self.manifest.state();
+        let rule = rule_of(&self.options, state.history_rule)?;
+        let mut ops = Vec::new();
+        if rule != state.history_rule {
+            ops.push(EditOp::SetHistory(rule));
+        }
+        let mut plan = HistoryPlan::default();
+        let end = state.history.values().next_back().map(|newest| newest.kept.last_seq);
+        let is_off = self.options.journal == JournalMode::Off;
+        if let Some(end) = end
+            && (is_off || self.first_live(&state)? != SeqNo(end.0 + 1))
+            && !terrane_base::planted!(KeepBrokenHistory)
+        {
+            plan.forget_all(&state);
+        } else {
+            let mut ruled = State::clone(&state);
+            ruled.history_rule = rule;
+            plan.forget_surplus(&ruled, 0, self.wall_millis());
+        }
+        ops.extend(plan.ops());
+        if ops.is_empty() {
+            return Ok(());
+        }
+        self.append_edit(ops)?;
+        if is_off {
+            // No journal is there that would use the files again, or remove them.
+            return self.remove_segment_files(plan.files().into_iter().map(|(file, _)| file));
+        }
+        self.journal.take_back(&plan.files())
+    }
+
+    /// Number of the first record of the live segments, or of the next record to come if they hold none.
+    fn first_live(&self, state: &State) -> Result<SeqNo> {
+        for segment in state.segments.values() {
+            if let Some(first) = self.first_of(segment.spec.id, segment.spec.file)? {
+                return Ok(first);
+            }
+        }
+        Ok(SeqNo(self.journal.visible().0 + 1))
+    }
+
+    /// Number of the first record of a segment, as its header says; `None` if its file has none.
+    fn first_of(&self, id: SegmentId, file: u32) -> Result<Option<SeqNo>> {
+        let path = self.dir.join(JOURNAL).join(terrane_journal::file_name(file));
+        let header = segment_in_file(&*self.disk, &path)?.filter(|header| header.id == id);
+        Ok(header.map(|header| SeqNo(header.previous.last_seq.0 + 1)))
+    }
+
+    /// Whether something of history is too old.
+    pub(crate) fn is_history_due(&self) -> bool {
+        let state = self.manifest.state();
+        let oldest = state.history.values().next();
+        oldest.is_some_and(|oldest| is_over_age(state.history_rule, oldest.kept.freed_at, self.wall_millis()))
+    }
+
+    /// What becomes of history when the live segments `freed`, oldest first, are given up. What is to be kept is durable on
+    /// return.
+    ///
+    /// # Errors
+    /// As [`Journal::sync_through`](terrane_journal::Journal::sync_through); `Io`.
+    pub(crate) fn plan_history(&self, state: &State, freed: &[SegmentInfo]) -> Result<HistoryPlan> {
+        let mut plan = HistoryPlan::default();
+        let (rule, now) = (state.history_rule, self.wall_millis());
+        let is_kept = rule.bytes > 0 && self.options.journal == JournalMode::File;
+        let has_all = is_kept && self.choose_kept(&mut plan, rule, freed, now)?;
+        let end = state.history.values().next_back().map(|newest| newest.kept.last_seq.0);
+        let begin = plan.kept.first().map(|(_, kept)| kept.first_seq.0 - 1);
+        let is_apart = begin.zip(end).is_some_and(|(begin, end)| begin != end);
+        if !freed.is_empty() && (!has_all || is_apart) {
+            // What is older does not end where the rest begins.
+            plan.forget_all(state);
+        } else {
+            let bytes = freed.iter().filter(|segment| plan.keeps(segment.id)).map(|segment| segment.bytes);
+            plan.forget_surplus(state, bytes.sum(), now);
+        }
+        Ok(plan)
+    }
+
+    /// The newest of `freed` that there is room for, without a gap; says whether these are all that have records.
+    fn choose_kept(
+        &self,
+        plan: &mut HistoryPlan,
+        rule: HistoryRule,
+        freed: &[SegmentInfo],
+        now: u64,
+    ) -> Result<bool> {
+        let (mut bytes, mut next_first, mut has_all) = (0, None, true);
+        for segment in freed.iter().rev() {
+            let Some(first_seq) = self.first_of(segment.id, segment.file)? else { continue };
+            let (last_seq, end_offset) = (segment.last_seq, segment.used);
+            if first_seq > last_seq {
+                continue;
+            }
+            bytes += segment.bytes;
+            if bytes > rule.bytes || next_first.is_some_and(|next: SeqNo| next.0 != last_seq.0 + 1) {
+                has_all = false;
+                break;
+            }
+            next_first = Some(first_seq);
+            plan.kept.push((segment.id, Kept { first_seq, last_seq, end_offset, freed_at: now }));
+        }
+        plan.kept.reverse();
+        if let Some((_, newest)) = plan.kept.last() {
+            self.journal.sync_through(newest.last_seq)?;
+        }
+        Ok(has_all)
+    }
+
+    /// Verifies the segments that are history.
+    pub(crate) fn check_history(&self, report: &mut CheckReport) -> Result<()> {
+        let _no_trim = self.trimming.lock();
+        let state = self.manifest.state();
+        let dir = self.dir.join(JOURNAL);
+        for segment in state.history.values() {
+            match self.check_kept(&dir, &state, segment) {
+                Ok(()) => {}
+                Err(error) if error.kind() == Kind::Io => return Err(error),
+                Err(error) => report.findings.push(Finding { table: None, error: error.context("history") }),
+            }
+            report.segments += 1;
+            report.bytes += segment.kept.end_offset;
+        }
+        Ok(())
+    }
+
+    fn check_kept(&self, dir: &Path, state: &State, segment: &KeptSegment) -> Result<()> {
+        let (spec, kept, salt) = (segment.spec, segment.kept, state.database.segment_salt());
+        let spec = SegmentSpec { id: spec.id, file: spec.file, bytes: spec.bytes };
+        let opened = SegmentReader::open(&*self.disk, dir, &spec, salt, Some(kept.end_offset), true)?;
+        let mut reader = opened.filter(|reader| reader.first_seq() == kept.first_seq).ok_or_else(|| {
+            let path = dir.join(spec.file_name()).display().to_string();
+            Error::corrupt(format!("segment {} is missing or has another header", spec.id)).at(path, 0)
+        })?;
+        while reader.next_group()?.is_some() {}
+        if reader.last_seq() == kept.last_seq { Ok(()) } else { Err(reader.damaged()) }
+    }
+}

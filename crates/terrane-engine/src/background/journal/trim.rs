@@ -1,0 +1,83 @@
+//! Giving journal segments back once every record in them is in the levels.
+
+use terrane_base::{Result, SegmentId};
+use terrane_format::manifest::EditOp;
+
+use crate::engine::Engine;
+use crate::observe::stats::add;
+use crate::table::stopped::Left;
+
+impl Engine {
+    /// The newest segment that nothing needs any more; all older ones are not needed either. None while a table is stopped.
+    pub(crate) fn trimmable(&self) -> Option<SegmentId> {
+        let tables = self.catalog.all();
+        if tables.iter().any(|table| table.is_stopped()) {
+            return None;
+        }
+        // The number is read first: a record numbered at or below it is indexed, so a segment whose last number
+        // is not above it has all its records in the memtables looked at below, or in the levels.
+        let visible = self.journal.visible();
+        let mut needed: Option<SegmentId> = None;
+        for table in tables {
+            needed = [needed, table.pinned().oldest_segment()].into_iter().flatten().min();
+        }
+        let is_blind = terrane_base::planted!(TrimTooEarly) || terrane_base::planted!(TrimUnflushed);
+        self.journal
+            .complete_segments()
+            .iter()
+            .take_while(|segment| segment.last_seq <= visible)
+            .map(|segment| segment.id)
+            .take_while(|id| needed.is_none_or(|needed| *id < needed || is_blind))
+            .last()
+    }
+
+    /// Asks the ledgers, which know of every memtable whatever the pictures say, whether anything needs a segment up to
+    /// `upto`. Requires: no table is dropped meanwhile. What comes in meanwhile lies in later segments: all numbers of these
+    /// were visible before anybody looked.
+    fn refuse_unflushed(&self, upto: SegmentId) -> Result<()> {
+        if terrane_base::planted!(TrimTooEarly) {
+            return Ok(());
+        }
+        self.catalog.all().iter().try_for_each(|table| {
+            let checked = table.edit().ledger().check_trim(upto);
+            checked.map_err(|error| table.stop(error.message(), Left::Nothing))
+        })
+    }
+
+    /// Trims every segment that nothing needs. Durable in the manifest before a file is touched.
+    pub(crate) fn trim_segments(&self) -> Result<()> {
+        let _one_at_a_time = self.trimming.lock();
+        // The edit names every table: none may be dropped meanwhile.
+        let _no_drop = self.catalog.change();
+        let found = self.trimmable();
+        found.map_or(Ok(()), |upto| self.refuse_unflushed(upto))?;
+        let upto = found.unwrap_or_default();
+        let mut trimmed = self.journal.complete_segments();
+        trimmed.retain(|segment| segment.id <= upto);
+        let through = trimmed.iter().map(|segment| segment.last_seq).max().unwrap_or_default();
+        // The manifest knows no segment of a journal that is off, nor one whose registration failed.
+        let known = self.manifest.state();
+        let listed: Vec<_> =
+            trimmed.iter().filter(|segment| known.segments.contains_key(&segment.id)).cloned().collect();
+        let history = self.plan_history(&known, &listed)?;
+        let mut ops = history.ops();
+        let gone = listed.iter().filter(|segment| !history.keeps(segment.id));
+        ops.extend(gone.map(|segment| EditOp::RemoveSegment { id: segment.id }));
+        if trimmed.is_empty() && ops.is_empty() {
+            return Ok(());
+        }
+        // What is trimmed is in the levels, of every table: recovery needs to know that the journal may begin
+        // behind it, also where a table has no record at all.
+        let tables: Vec<_> =
+            self.catalog.all().into_iter().filter(|table| table.flushed_seq() < through).collect();
+        ops.extend(tables.iter().map(|table| EditOp::Flushed { table: table.id, seq: through }));
+        self.append_edit(ops)?;
+        tables.iter().for_each(|table| table.set_flushed_seq(through));
+        let trimmed = self.journal.trim_keeping(upto, &history.kept_ids())?;
+        add(&self.counters.segments_trimmed, trimmed.len() as u64);
+        add(&self.counters.segments_kept, history.kept_ids().len() as u64);
+        self.journal.take_back(&history.files())?;
+        self.refresh_debt();
+        Ok(())
+    }
+}

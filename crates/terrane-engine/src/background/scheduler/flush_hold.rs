@@ -1,0 +1,71 @@
+//! Flushes that are held off while something else changes what they would build on, and failed work that is not held off
+//! any more because somebody asks for it.
+
+use std::sync::Arc;
+
+use terrane_base::{Error, Kind, Result, TableId};
+use terrane_compaction::JobControl;
+
+use crate::background::scheduler::Schedule;
+use crate::background::scheduler::{Running, Scheduler};
+use crate::observe::job_kind::{JobKind, JobKinds};
+use crate::table::Table;
+
+impl Scheduler {
+    /// Keeps flushes of these tables from beginning, until [`Scheduler::resume_flushes`]; waits for those that run.
+    ///
+    /// # Errors
+    /// As [`Scheduler::wait_until`]; `Busy` for a flush that is paused.
+    pub(crate) fn hold_flushes(&self, tables: &[TableId], control: &Arc<JobControl>) -> Result<Vec<u64>> {
+        let mut held = Vec::new();
+        self.wait_until(|schedule| {
+            if tables.iter().any(|table| schedule.is_running(JobKind::Flush, *table)) {
+                return refuse_if_paused(schedule).map(|()| false);
+            }
+            for table in tables {
+                schedule.next_id += 1;
+                held.push(schedule.next_id);
+                schedule.running.push(Running {
+                    id: schedule.next_id,
+                    kind: JobKind::Flush,
+                    table: Some(*table),
+                    claim: None,
+                    is_manual: false,
+                    advance: None,
+                    control: control.clone(),
+                });
+            }
+            Ok(true)
+        })?;
+        Ok(held)
+    }
+
+    /// Somebody asks by name for jobs of these kinds on `tables`, and for what is on none: what failed of it is tried at
+    /// once. Returns the newest piece of work so far: what fails of later ones is an answer to whoever asked.
+    pub(crate) fn ask(&self, kinds: JobKinds, tables: &[Arc<Table>]) -> u64 {
+        let mut schedule = self.schedule.lock();
+        let newest = schedule.newest_piece();
+        let is_of = |table: TableId| tables.iter().any(|asked| asked.id == table);
+        schedule.failures.ask(newest, |(kind, table)| kinds.has(kind) && table.is_none_or(is_of));
+        drop(schedule);
+        self.wake();
+        newest
+    }
+
+    /// Ends what [`Scheduler::hold_flushes`] began.
+    pub(crate) fn resume_flushes(&self, held: &[u64]) {
+        self.schedule.lock().running.retain(|running| !held.contains(&running.id));
+        self.wake();
+    }
+}
+
+/// A job that is paused gives nothing up.
+pub(crate) fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
+    if !schedule.holds_paused_work() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Busy,
+        "background work on the table is paused on the way: let the background go on, or cancel its compactions",
+    ))
+}

@@ -1,0 +1,75 @@
+//! Compactions of ranges that are held back: who waits for one is told, what runs for them is cancelled, none begins.
+
+use terrane_base::{Error, Kind, Result, TableId};
+use terrane_compaction::CancelCause;
+
+use crate::background::scheduler::Schedule;
+use crate::engine::Engine;
+
+/// How often ranges are held back now, and how often they ever were.
+#[derive(Default)]
+pub(super) struct RangeHolds {
+    present: u64,
+    ever: u64,
+}
+
+impl Schedule {
+    /// Whether nobody is served who asks for the compaction of a range.
+    pub(crate) fn holds_ranges(&self) -> bool {
+        self.ranges.present > 0
+    }
+
+    /// Whether a compaction that somebody asked for runs on this table.
+    fn is_manual_running(&self, table: TableId) -> bool {
+        self.running.iter().any(|running| running.is_manual && running.table == Some(table))
+    }
+
+    /// Whether ranges are held back, or were since `begun`, a number of [`Engine::begin_range`].
+    pub(crate) fn was_held_since(&self, begun: u64) -> bool {
+        self.holds_ranges() || self.ranges.ever != begun
+    }
+
+    /// Ends who waits if ranges were held back since `begun`, once nothing that was asked for runs on this table.
+    ///
+    /// # Errors
+    /// `Cancelled`, which is what ends them.
+    pub(crate) fn refuse_if_held_since(&self, begun: u64, table: TableId) -> Result<()> {
+        if self.was_held_since(begun) && !self.is_manual_running(table) {
+            let why = "compactions of ranges are held back: allow them again, then ask again";
+            return Err(Error::new(Kind::Cancelled, why));
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// How often compactions of ranges were ever held back: what is asked for now is told by it of later holds.
+    pub(crate) fn begin_range(&self) -> u64 {
+        self.scheduler.inspect(|schedule| schedule.ranges.ever)
+    }
+
+    /// Holds compactions of ranges back: cancels those that run, and whoever waits for one is told so, with `Cancelled`.
+    /// Holds count: each is ended by one [`Engine::allow_range_compactions`]. What the shape of a table asks for goes on.
+    pub fn hold_range_compactions(&self) {
+        let mut schedule = self.scheduler.schedule.lock();
+        schedule.ranges.present += 1;
+        schedule.ranges.ever += 1;
+        for running in schedule.running.iter().filter(|running| running.is_manual) {
+            running.control.cancel(CancelCause::Held);
+        }
+        drop(schedule);
+        self.scheduler.wake();
+    }
+
+    /// Ends one hold of compactions of ranges; does nothing if there is none.
+    pub fn allow_range_compactions(&self) {
+        let mut schedule = self.scheduler.schedule.lock();
+        schedule.ranges.present = schedule.ranges.present.saturating_sub(1);
+    }
+
+    /// Whether compactions of ranges are held back.
+    #[must_use]
+    pub fn holds_range_compactions(&self) -> bool {
+        self.scheduler.inspect(Schedule::holds_ranges)
+    }
+}

@@ -1,0 +1,135 @@
+//! Scrubbing: reads every extent again and again at a paced rate and verifies all its checksums, so that rot is found
+//! while there still is a backup to restore from.
+//!
+//! It is background work like any other, given out when nothing else is due: one piece verifies extents for about a
+//! tenth of a second's worth of the rate, and the next is due when the rate allows it. A pass goes through tables,
+//! places and keys in order; where it stands is a key, not a pin, so a pass of days keeps no extent from being freed.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::sync::Mutex;
+use terrane_base::{Kind, Result, TableId};
+use terrane_compaction::JobControl;
+use terrane_table::{Extent, verify_extent};
+
+use crate::background::job::Job;
+use crate::background::quarantine::FINDINGS_MAX;
+use crate::background::scheduler::Schedule;
+use crate::engine::Engine;
+use crate::observe::findings::Finding;
+use crate::observe::stats::add;
+
+/// Pieces of work per second at full rate.
+const PIECES_PER_SECOND: u64 = 10;
+
+/// Where the next extent is looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Position {
+    table: TableId,
+    /// Index of the overflow run or level among the table's places.
+    place: usize,
+    /// The largest key of the last extent that was verified there.
+    after: Option<Box<[u8]>>,
+}
+
+#[derive(Default)]
+struct State {
+    position: Position,
+    /// Time at which the next piece is due.
+    due: Duration,
+    findings: Vec<Finding>,
+    /// Files and offsets of the findings: a later pass finds the same again.
+    known: BTreeSet<String>,
+}
+
+/// How far scrubbing is and what it found.
+#[derive(Default)]
+pub(crate) struct Scrubber(Mutex<State>);
+
+impl Engine {
+    /// What scrubbing found since the open: damaged parts of extents, each once.
+    #[must_use]
+    pub fn scrub_findings(&self) -> Vec<Finding> {
+        self.scrubber.0.lock().findings.clone()
+    }
+
+    /// The next piece of scrubbing, if one is due.
+    pub(crate) fn next_scrub(&self, schedule: &Schedule) -> Option<Job> {
+        let is_on = self.options.scrub_bytes_per_second > 0;
+        let is_due = || schedule.failures.now() >= self.scrubber.0.lock().due && !schedule.is_scrub_held();
+        (is_on && is_due()).then_some(Job::Scrub)
+    }
+
+    /// Verifies the next extents.
+    ///
+    /// # Errors
+    /// `Io` if the device refuses, `Cancelled`. Damage is a finding, not an error.
+    pub(crate) fn scrub(&self, control: &JobControl) -> Result<()> {
+        let rate = self.options.scrub_bytes_per_second;
+        let start = self.env.clock.now();
+        let mut bytes = 0;
+        let mut verified = Ok(());
+        while bytes < (rate / PIECES_PER_SECOND).max(1) {
+            control.check()?;
+            let position = self.scrubber.0.lock().position.clone();
+            let Some((next, extent)) = self.next_extent(&position) else {
+                // Begin again; an empty database is looked at as seldom as one extent.
+                let is_pass = position != Position::default();
+                add(&self.counters.scrub_passes, u64::from(is_pass));
+                self.scrubber.0.lock().position = Position::default();
+                bytes = bytes.max(rate / PIECES_PER_SECOND).max(1);
+                break;
+            };
+            bytes += u64::from(extent.meta.bytes);
+            verified = verified.and(self.scrub_extent(next.table, &extent));
+            self.scrubber.0.lock().position = next;
+        }
+        self.scrubber.0.lock().due = start + Duration::from_secs_f64(bytes as f64 / rate as f64);
+        verified
+    }
+
+    /// The first extent behind `position`, and the position behind it.
+    fn next_extent(&self, position: &Position) -> Option<(Position, Arc<Extent>)> {
+        for table in self.catalog.all().into_iter().filter(|table| table.id >= position.table) {
+            let tree = table.pinned().tree;
+            let is_first = table.id == position.table;
+            for (place, (_, level)) in tree.places().enumerate() {
+                if is_first && place < position.place {
+                    continue;
+                }
+                let after = position.after.as_deref().filter(|_| is_first && place == position.place);
+                let lower = after.map_or(Bound::Unbounded, Bound::Excluded);
+                if let Some(extent) = level.range(level.overlapping(lower, Bound::Unbounded)).next() {
+                    let after = Some(Box::from(extent.meta.largest.as_slice()));
+                    return Some((Position { table: table.id, place, after }, extent.clone()));
+                }
+            }
+        }
+        None
+    }
+
+    fn scrub_extent(&self, table: TableId, extent: &Extent) -> Result<()> {
+        let mut refused = Ok(());
+        for error in verify_extent(&extent.meta, &*self.store) {
+            let error = self.blamed(Some(table), error);
+            // Only what was read and is wrong is damage.
+            if error.kind() != Kind::Corrupt {
+                refused = Err(error);
+                continue;
+            }
+            let mut state = self.scrubber.0.lock();
+            let is_new = state.known.len() < FINDINGS_MAX && state.known.insert(error.to_string());
+            if is_new {
+                let table = crate::table::catalog::name_of(&self.catalog, table);
+                state.findings.push(Finding { table, error });
+                add(&self.counters.scrub_findings, 1);
+            }
+        }
+        add(&self.counters.scrub_extents, 1);
+        add(&self.counters.scrub_bytes, u64::from(extent.meta.bytes));
+        refused
+    }
+}

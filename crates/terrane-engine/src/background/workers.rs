@@ -1,0 +1,48 @@
+//! The threads of the pool: each runs one piece of work after the other ([`crate::background::scheduler`]).
+
+use std::sync::Arc;
+
+use terrane_base::Result;
+use terrane_base::env::Step;
+
+use crate::engine::Engine;
+use crate::reentrancy::Working;
+
+impl Engine {
+    /// Starts the workers.
+    pub(crate) fn start_workers(self: &Arc<Self>) -> Result<()> {
+        for number in 0..self.options.background_threads {
+            // Workers hold the engine only while they look for work and do it, so that dropping the last handle ends
+            // them. Did they hold it while they wait, two of them would hold it in turn, for ever.
+            let engine = Arc::downgrade(self);
+            if let Some(stepper) = self.env.spawn.stepper() {
+                let step = move || engine.upgrade().map_or(Step::Ended, |engine| engine.work_step());
+                stepper.add(&format!("terrane-{number}"), Box::new(step));
+                continue;
+            }
+            let scheduler = self.scheduler.clone();
+            let nice = self.options.background_nice as u8;
+            let body = move || {
+                if nice > 0 {
+                    // A system that refuses changes nothing but who waits for whom.
+                    terrane_device::lower_priority(nice);
+                }
+                loop {
+                    let seen = scheduler.signals();
+                    let step = |engine: Arc<Engine>| {
+                        let _working = Working::of(engine.instance);
+                        engine.work_step()
+                    };
+                    match engine.upgrade().map_or(Step::Ended, step) {
+                        Step::Worked => {}
+                        Step::Idle => scheduler.wait_for_signal(seen),
+                        Step::Ended => return,
+                    }
+                }
+            };
+            let worker = self.env.spawn.spawn(&format!("terrane-{number}"), Box::new(body))?;
+            self.scheduler.workers.lock().push(worker);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,217 @@
+//! Whole extents of a range are dropped at once, by one edit: no merge, and no record.
+//!
+//! 1. Choose: extents that lie within the range. One is left that has anything older beneath it that is left too: were it
+//!    dropped, older versions of its keys would come to light. So places are looked through from the oldest to the newest.
+//! 2. Claim them, as a job does, so that no job reads or replaces them; with what is claimed the choice is made again.
+//! 3. The journal is made durable, then one edit, the next picture, and their slots are free once their last reader has left (`background/compaction/install.rs`).
+//!
+//! A snapshot that sees anything of a chosen extent would lose it: then nothing is dropped. Iterators that go on keep their
+//! picture, but they are snapshots as well, and cannot be told from those that will look again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrane_base::{Collation, Error, Kind, Result};
+use terrane_compaction::{Claim, ClaimId, JobResult, KeyRange, Removed, Work as JobWork};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::{EditOp, Place};
+use terrane_levels::Metasnapshot;
+use terrane_table::Extent;
+
+use crate::background::scheduler::flush_hold::refuse_if_paused;
+use crate::engine::Engine;
+use crate::observe::stats::add;
+use crate::read::scan::Bounds;
+use crate::table::Table;
+
+/// What was dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DroppedExtents {
+    /// Extents.
+    pub extents: u64,
+    /// Their stored bytes.
+    pub bytes: u64,
+    /// Versions of keys in them.
+    pub entries: u64,
+}
+
+/// Extents and where they are.
+type Chosen = Vec<(Place, Arc<Extent>)>;
+
+impl Engine {
+    /// Drops every extent of `table` that lies within `bounds` and has nothing older beneath it that stays, at once and
+    /// durably. What is in memory stays, and so does what shares an extent with keys outside.
+    ///
+    /// # Errors
+    /// `Busy` while a snapshot, an iterator or a transaction sees anything of these extents: nothing is dropped then.
+    /// `Poisoned` if background work on the table has stopped. Otherwise those of the manifest; `Cancelled` when the database
+    /// closes or the table is dropped.
+    pub fn drop_extents(&self, table: &Arc<Table>, bounds: &Bounds) -> Result<DroppedExtents> {
+        self.refuse_if_read_only()?;
+        table.refuse_if_stopped()?;
+        if bounds.is_empty() {
+            return Ok(DroppedExtents::default());
+        }
+        // Rows of a flush under way are in memory, too, until it ends: they would be there, then gone.
+        let held = self.scheduler.hold_flushes(&[table.id], &Arc::new(self.new_control()))?;
+        let dropped = self.claim_within(table, bounds).and_then(|claimed| match claimed {
+            None => Ok(DroppedExtents::default()),
+            Some((chosen, claim)) => {
+                let dropped = self.drop_claimed(table, &chosen);
+                self.scheduler.release(claim);
+                dropped
+            }
+        });
+        self.scheduler.resume_flushes(&held);
+        let dropped = dropped?;
+        // What only waits for its epoch goes now, so that the space is back on return if nobody reads it.
+        crate::engine::forget_garbage();
+        self.store.reclaim()?;
+        Ok(dropped)
+    }
+
+    /// Chooses what can be dropped and claims it, waiting for jobs that hold some of it; `None` if there is nothing.
+    fn claim_within(&self, table: &Table, bounds: &Bounds) -> Result<Option<(Chosen, ClaimId)>> {
+        let mut claimed = None;
+        self.scheduler.wait_until(|schedule| {
+            // Work that panicked keeps its claim.
+            table.refuse_if_stopped()?;
+            if let Some(error) = schedule.quarantine.of(table.id) {
+                return Err(error.clone());
+            }
+            let chosen = choose(&table.pinned().tree, bounds);
+            if chosen.is_empty() {
+                return Ok(true);
+            }
+            self.refuse_if_seen(&chosen)?;
+            let Some(claim) = schedule.claims.take(claim_of(table, &chosen)) else {
+                return refuse_if_paused(schedule).map(|()| false);
+            };
+            claimed = Some((chosen, claim));
+            Ok(true)
+        })?;
+        Ok(claimed)
+    }
+
+    /// Refuses to drop what a snapshot sees.
+    fn refuse_if_seen(&self, chosen: &Chosen) -> Result<()> {
+        let oldest_entry = chosen.iter().map(|(_, extent)| extent.meta.seq_min).min().unwrap_or_default();
+        let Some(newest) = self.pins.newest().filter(|newest| *newest >= oldest_entry) else { return Ok(()) };
+        if terrane_base::planted!(DropUnderSnapshot) {
+            return Ok(());
+        }
+        let count = self.pins.count();
+        Err(Error::new(
+            Kind::Busy,
+            format!(
+                "{count} snapshots, iterators or transactions are open, one at {newest}, and see extents that would be \
+                 dropped: end them first, or delete the range with delete_range, which they do not mind"
+            ),
+        ))
+    }
+
+    fn drop_claimed(&self, table: &Table, chosen: &Chosen) -> Result<DroppedExtents> {
+        let removed = chosen.iter().map(|(place, extent)| Removed {
+            place: *place,
+            id: extent.meta.id,
+            smallest: extent.meta.smallest.clone(),
+        });
+        let result = JobResult {
+            table: table.id,
+            target: Place::Level(1),
+            removed: removed.collect(),
+            added: Vec::new(),
+            relinked: Vec::new(),
+            work: JobWork::default(),
+            next: None,
+        };
+        // Were the edit durable and the journal behind, a loss of power could take a delete of the range and leave this.
+        let seq = self.journal.visible();
+        self.journal.sync_through(seq)?;
+        self.install(table, &result, vec![EditOp::Durable { seq }])?;
+        self.forget_rows_within(table, chosen.iter().map(|(_, extent)| &extent.meta));
+        add(&self.counters.extents_dropped, chosen.len() as u64);
+        let mut dropped = DroppedExtents { extents: chosen.len() as u64, ..DroppedExtents::default() };
+        for (_, extent) in chosen {
+            dropped.bytes += u64::from(extent.meta.bytes);
+            dropped.entries += extent.meta.entries;
+        }
+        Ok(dropped)
+    }
+
+    /// Makes sure that no row of the row cache is of a key that these extents cover. Requires: the table's picture is as it
+    /// will be.
+    pub(crate) fn forget_rows_within<'m>(&self, table: &Table, metas: impl Iterator<Item = &'m ExtentMeta>) {
+        let Some(rows) = &self.rows else { return };
+        if !table.sense.collation().is_bytes() {
+            // Rows are found by the bytes of their keys, which say nothing of what lies within.
+            rows.raise_stamp();
+            return rows.forget_where(|of, _| of == table.id);
+        }
+        let mut spans: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
+        for meta in metas {
+            let largest = spans.entry(&meta.smallest).or_insert(&meta.largest);
+            *largest = (*largest).max(&meta.largest);
+        }
+        // Spans of several places may lie over each other: made disjoint, the one that begins last before a key decides.
+        let mut reach: &[u8] = &[];
+        for (_, largest) in spans.iter_mut() {
+            reach = reach.max(largest);
+            *largest = reach;
+        }
+        rows.raise_stamp();
+        rows.forget_where(|of, key| {
+            of == table.id && spans.range(..=key).next_back().is_some_and(|(_, largest)| key <= *largest)
+        });
+    }
+}
+
+/// What lies within the bounds and has nothing beneath it that stays; places from the oldest to the newest.
+fn choose(tree: &Metasnapshot, bounds: &Bounds) -> Chosen {
+    let places: Vec<_> = tree.places().collect();
+    let (lower, upper) = bounds.as_slices();
+    let mut chosen: Chosen = Vec::new();
+    // What stays of older places, as far as it may lie beneath something within the bounds: smallest and largest keys.
+    let mut stays: Vec<(&[u8], &[u8])> = Vec::new();
+    for (place, level) in places.into_iter().rev() {
+        let mut kept = Vec::new();
+        for extent in level.range(level.overlapping(lower, upper)) {
+            let meta = &extent.meta;
+            let is_within = bounds.above_lower(&meta.smallest) && bounds.below_upper(&meta.largest);
+            let hides = |(smallest, largest): &(&[u8], &[u8])| {
+                meta.collation.le(smallest, &meta.largest) && meta.collation.le(&meta.smallest, largest)
+            };
+            let hides_older = stays.iter().any(hides) && !terrane_base::planted!(DropNewerExtent);
+            if is_within && !hides_older {
+                chosen.push((place, extent.clone()));
+            } else {
+                kept.push((meta.smallest.as_slice(), meta.largest.as_slice()));
+            }
+        }
+        stays.extend(kept);
+        stays = joined(stays, &bounds.collation);
+    }
+    chosen
+}
+
+/// The same keys as disjoint spans, in order: there are as few as can be.
+fn joined<'k>(mut spans: Vec<(&'k [u8], &'k [u8])>, collation: &Collation) -> Vec<(&'k [u8], &'k [u8])> {
+    collation.sort_by_key(&mut spans, |span| span.0);
+    let mut joined: Vec<(&[u8], &[u8])> = Vec::with_capacity(spans.len());
+    for (smallest, largest) in spans {
+        match joined.last_mut() {
+            Some((_, last)) if collation.le(smallest, last) => *last = collation.max(*last, largest),
+            _ => joined.push((smallest, largest)),
+        }
+    }
+    joined
+}
+
+fn claim_of(table: &Table, chosen: &Chosen) -> Claim {
+    let hold = |(place, extent): &(Place, Arc<Extent>)| {
+        let range = KeyRange::closed(&extent.meta.smallest, &extent.meta.largest);
+        (*place, range.ordered(&extent.meta.collation))
+    };
+    Claim { table: table.id, holds: chosen.iter().map(hold).collect(), leaves: Vec::new() }
+}

@@ -1,0 +1,144 @@
+//! How much there is in a range, without reading it.
+//!
+//! * Levels and runs: an extent that lies within the range counts by its meta; the two at most that each sorted run has at the
+//!   ends of the range are looked at block by block, by their index blocks.
+//! * Memory: by walks of [`WALK_KEYS`] keys from the ends of the range, inward and outward ([`terrane_memtable::Measured`]).
+//!
+//! What is counted are versions: deletes, and what newer versions or range deletes hide, count until a compaction drops
+//! them. How far the truth can be off is part of the answer.
+
+use std::ops::Bound;
+
+use terrane_base::Result;
+use terrane_levels::Level;
+use terrane_memtable::{Measured, Memtable};
+
+use crate::engine::Engine;
+use crate::read::scan::Bounds;
+use crate::table::Table;
+
+/// Keys that a walk in memory passes at most: a millisecond or less for all four.
+const WALK_KEYS: usize = 4096;
+
+/// A number that is not known exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Estimate {
+    /// About so many.
+    pub value: u64,
+    /// The truth is not further off than this, for what was there all the time.
+    pub error: u64,
+}
+
+impl Estimate {
+    /// Whether `truth` is possible.
+    #[must_use]
+    pub fn admits(&self, truth: u64) -> bool {
+        self.value.abs_diff(truth) <= self.error
+    }
+
+    fn add(&mut self, value: u64, error: u64) {
+        self.value = self.value.saturating_add(value);
+        self.error = self.error.saturating_add(error);
+    }
+
+    /// Something between two numbers.
+    fn add_between(&mut self, least: u64, greatest: u64) {
+        let error = (greatest - least).div_ceil(2);
+        self.add(least + (greatest - least) / 2, error);
+    }
+}
+
+/// How much there is in a range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RangeEstimate {
+    /// Bytes: of extents as stored, with their part of index and filter, and of records in memory.
+    pub bytes: Estimate,
+    /// Of these bytes, those of records in memory.
+    pub memory_bytes: Estimate,
+    /// Versions of keys: those that are deletes, or hidden by newer ones, too.
+    pub entries: Estimate,
+}
+
+impl Engine {
+    /// How much of `table` lies within `bounds`. Reads no data block, and an index block only for extents that lie across
+    /// the ends of the range and are not in the cache.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from the store.
+    pub fn approximate(&self, table: &Table, bounds: &Bounds) -> Result<RangeEstimate> {
+        let mut estimate = RangeEstimate::default();
+        if bounds.is_empty() {
+            return Ok(estimate);
+        }
+        let picture = table.pinned();
+        let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+        for memtable in memtables.chain(picture.generations.iter().map(|generation| generation.index())) {
+            estimate.add_memory(memtable, bounds);
+        }
+        for (_, level) in picture.tree.places() {
+            self.add_level(&mut estimate, level, bounds)?;
+        }
+        Ok(estimate)
+    }
+
+    fn add_level(&self, estimate: &mut RangeEstimate, level: &Level, bounds: &Bounds) -> Result<()> {
+        let (lower, upper) = bounds.as_slices();
+        let mut within = level.overlapping(lower, upper);
+        // Those at the ends may lie across them; the others lie between two that overlap the range.
+        let mut ends = Vec::new();
+        if !within.is_empty() {
+            ends.push(within.start);
+            within.start += 1;
+        }
+        if !within.is_empty() {
+            within.end -= 1;
+            ends.push(within.end);
+        }
+        for end in ends {
+            let extent = level.get(end);
+            let meta = &extent.meta;
+            if bounds.above_lower(&meta.smallest) && bounds.below_upper(&meta.largest) {
+                estimate.bytes.add(u64::from(meta.bytes), 0);
+                estimate.entries.add(meta.entries, 0);
+            } else {
+                let share = extent.measure(&self.cache, lower, upper)?;
+                estimate.bytes.add(share.bytes, share.bytes_error);
+                estimate.entries.add(share.entries, share.entries_error);
+            }
+        }
+        let totals = level.totals_of(within);
+        estimate.bytes.add(totals.bytes, 0);
+        estimate.entries.add(totals.entries, 0);
+        Ok(())
+    }
+}
+
+impl RangeEstimate {
+    fn add_memory(&mut self, memtable: &Memtable, bounds: &Bounds) {
+        let (lower, upper) = bounds.as_slices();
+        let Measured { entries_min, entries_max, bytes_min, bytes_max } =
+            memtable.measure(lower, upper, WALK_KEYS);
+        self.entries.add_between(entries_min, entries_max);
+        self.bytes.add_between(bytes_min, bytes_max);
+        self.memory_bytes.add_between(bytes_min, bytes_max);
+    }
+}
+
+impl Bounds {
+    /// Both bounds, borrowed.
+    pub(crate) fn as_slices(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (self.lower.as_ref().map(Vec::as_slice), self.upper.as_ref().map(Vec::as_slice))
+    }
+
+    /// Whether no key can lie within.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match (&self.lower, &self.upper) {
+            (Bound::Included(lower), Bound::Included(upper)) => self.collation.lt(upper, lower),
+            (Bound::Included(lower) | Bound::Excluded(lower), Bound::Excluded(upper))
+            | (Bound::Excluded(lower), Bound::Included(upper)) => self.collation.le(upper, lower),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A bulk load: sorted entries become extents in the store at once, and part of their table as one commit.
+
+use std::sync::Arc;
+
+use terrane_base::stored::put_prefix;
+use terrane_base::{Entry, Error, Kind, Moment, RecordKind, Result, SeqKind, key};
+use terrane_compaction::{JobControl, OutputSettings};
+use terrane_format::dump;
+use terrane_format::extent::{ExtentMeta, UNNUMBERED_SEQ};
+use terrane_table::{ExtentWriter, WriterSettings};
+
+use crate::bulk::ingest::edit_room::EditRoom;
+use crate::bulk::ingest::{Arrival, IngestOptions, Ingested};
+use crate::engine::Engine;
+use crate::table::Table;
+
+/// Takes sorted entries for one table. Nothing is seen of them until [`Loader::finish`]; dropped before, nothing stays.
+pub struct Loader {
+    engine: Arc<Engine>,
+    writer: ExtentWriter,
+    control: JobControl,
+    arrival: Arrival,
+    last_key: Option<Vec<u8>>,
+    stored: Vec<u8>,
+    room: EditRoom,
+    is_finished: bool,
+}
+
+impl Engine {
+    /// Begins a bulk load of `table`.
+    ///
+    /// # Errors
+    /// `Invalid` if the database was opened read-only, `NotFound` if the table was dropped, `Cancelled` if the database is
+    /// closing, `Poisoned` if background work on the table has stopped.
+    pub fn begin_load(self: &Arc<Self>, table: &Arc<Table>) -> Result<Loader> {
+        self.refuse_if_read_only()?;
+        if self.is_closing() {
+            return Err(Error::new(Kind::Cancelled, "the database is closing"));
+        }
+        if table.is_dropped() {
+            return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)));
+        }
+        table.refuse_if_stopped()?;
+        let output = OutputSettings::new(&table.settings().limits, true);
+        let mut writer = ExtentWriter::new(WriterSettings {
+            table: table.id,
+            block_bytes: output.block_bytes,
+            block_encoding: output.block_encoding,
+            filter_bits_per_key: output.filter_bits_per_key,
+            compression: output.compression,
+        })?
+        .ordered(table.sense.collation());
+        if let Some(extractor) = table.sense.extractor() {
+            writer.filter_prefixes(extractor);
+        }
+        Ok(Loader {
+            engine: self.clone(),
+            writer,
+            control: self.new_control(),
+            arrival: Arrival::new(table),
+            last_key: None,
+            stored: Vec::new(),
+            room: EditRoom::default(),
+            is_finished: false,
+        })
+    }
+}
+
+impl Loader {
+    /// Adds a value; it expires by the table's time to live.
+    ///
+    /// # Errors
+    /// `Invalid` if the key does not come after the last one, is beyond the limits, or one commit cannot name more extents; `Full`, `Poisoned`, `Io`.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        match self.arrival.table.sense.expiry_of_put() {
+            Moment::NEVER => self.add(key, RecordKind::Put, value),
+            until => {
+                key::check_value(value)?;
+                let mut stored = std::mem::take(&mut self.stored);
+                stored.clear();
+                let kind = put_prefix(&mut stored, until, None);
+                stored.extend_from_slice(value);
+                let added = self.add(key, kind, &stored);
+                self.stored = stored;
+                added
+            }
+        }
+    }
+
+    fn add(&mut self, key: &[u8], kind: RecordKind, value: &[u8]) -> Result<()> {
+        key::check_key(key)?;
+        if let Some(last) = &mut self.last_key {
+            if self.arrival.table.sense.collation().le(key, last) {
+                return Err(Error::invalid(format!(
+                    "key {} does not come after {}: a bulk load is sorted, each key once; what is not is for write batches",
+                    dump::text(key),
+                    dump::text(last)
+                )));
+            }
+            last.clear();
+            last.extend_from_slice(key);
+        }
+        if !self.writer.fits(key.len(), value.len()) {
+            self.end_extent()?;
+        }
+        self.writer.add(Entry { key, seq_kind: SeqKind::new(UNNUMBERED_SEQ, kind), value })?;
+        if self.last_key.is_none() {
+            self.last_key = Some(key.to_vec());
+        }
+        Ok(())
+    }
+
+    fn end_extent(&mut self) -> Result<()> {
+        if self.writer.is_empty() {
+            return Ok(());
+        }
+        self.control.spend(self.writer.estimated_bytes() as u64)?;
+        let meta: ExtentMeta = self.writer.finish(&*self.engine.store)?;
+        let remedy = "end the load before, and begin another one";
+        let fits = self.room.take(self.arrival.table.id, &meta, remedy);
+        // It is given back with the others.
+        self.arrival.extents.push(meta);
+        fits
+    }
+
+    /// Makes what was added part of the table, as one commit: all of it or nothing, durable on return. Of nothing, nothing.
+    ///
+    /// # Errors
+    /// As [`Engine::ingest`].
+    pub fn finish(mut self) -> Result<Ingested> {
+        self.end_extent()?;
+        let extents = &self.arrival.extents;
+        let mut ingested = Ingested {
+            extents: extents.len() as u64,
+            entries: extents.iter().map(|meta| meta.entries).sum(),
+            ..Ingested::default()
+        };
+        if extents.is_empty() {
+            ingested.seq = self.engine.visible();
+            return Ok(ingested);
+        }
+        self.is_finished = true;
+        let timeout = IngestOptions::default().lock_timeout;
+        ingested.seq = self.engine.settle_in(std::slice::from_ref(&self.arrival), timeout)?;
+        Ok(ingested)
+    }
+}
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.engine.give_arrivals_back(std::slice::from_ref(&self.arrival));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Where extents that come in go: beneath all that is newer, above all that is older.
+//!
+//! That is the deepest level above which, and in which, nothing overlaps, or an overflow run. What comes in together has one
+//! number and does not overlap, with two exceptions, where one lies above the other:
+//! 1. The entries of a file lie above its range deletes: reads end at the first source that says something of a key.
+//! 2. The bound of a range delete is the first key behind it, at which another file may begin. Entries that begin there lie above as
+//!    well. Of two range deletes that meet so it means nothing which is above, but they cannot be in one level or run: those of
+//!    many files side by side take turns between two runs.
+
+use terrane_base::{Result, TableId};
+use terrane_compaction::{Claim, ClaimId, KeyRange as ClaimRange};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::Place;
+use terrane_levels::Metasnapshot;
+
+use crate::background::scheduler::Schedule;
+use crate::bulk::ingest::{Arrival, bounds_of};
+use crate::engine::Engine;
+
+/// Where the extents of an arrival go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    /// Those of entries.
+    pub(super) extents: Place,
+    /// Those of range deletes.
+    pub(super) deletes: Place,
+}
+
+/// How extents lie to those of this commit that they meet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// Range deletes to range deletes.
+    Apart,
+    /// Entries to range deletes.
+    Above,
+}
+
+impl Relation {
+    /// Whether extents may go to `place` if they meet some in `met`.
+    fn allows(self, place: Place, met: Place) -> bool {
+        match (self, place, met) {
+            (Relation::Apart, place, met) => place != met,
+            (Relation::Above, Place::Level(level), Place::Level(met)) => level < met,
+            (Relation::Above, Place::Run(run), Place::Run(met)) => run > met,
+            (Relation::Above, Place::Run(_), Place::Level(_)) => true,
+            (Relation::Above, Place::Level(_), Place::Run(_)) => false,
+        }
+    }
+}
+
+/// What has its place already.
+#[derive(Default)]
+struct Layers<'a> {
+    /// Whether what comes in may overlap.
+    is_layered: bool,
+    taken: Vec<Layer<'a>>,
+    claims: Vec<ClaimId>,
+    /// Runs of this commit, ascending.
+    runs: Vec<u64>,
+}
+
+struct Layer<'a> {
+    table: TableId,
+    first: &'a [u8],
+    last: &'a [u8],
+    place: Place,
+}
+
+impl Engine {
+    /// Chooses the places and claims them. What a job is at work on is not waited for: a run is always free.
+    pub(super) fn claim_places(&self, arrivals: &[Arrival]) -> Result<(Vec<Placed>, Vec<ClaimId>)> {
+        let is_layered = arrivals.iter().any(|arrival| !arrival.deletes.is_empty());
+        let mut layers = Layers { is_layered, ..Layers::default() };
+        let mut places = Vec::new();
+        self.scheduler.wait_until(|schedule| {
+            // All range deletes first: entries of any file lie above those that they touch.
+            let deletes: Vec<_> = arrivals
+                .iter()
+                .map(|arrival| self.place(schedule, &mut layers, Relation::Apart, arrival, &arrival.deletes))
+                .collect();
+            places = arrivals
+                .iter()
+                .zip(deletes)
+                .map(|(arrival, deletes)| {
+                    let extents =
+                        self.place(schedule, &mut layers, Relation::Above, arrival, &arrival.extents);
+                    let is_swapped = terrane_base::planted!(IngestedDeletesAbove)
+                        && !arrival.extents.is_empty()
+                        && !arrival.deletes.is_empty();
+                    if is_swapped {
+                        return Placed { extents: deletes, deletes: extents };
+                    }
+                    Placed { extents, deletes }
+                })
+                .collect();
+            Ok(true)
+        })?;
+        Ok((places, layers.claims))
+    }
+
+    fn place<'a>(
+        &self,
+        schedule: &mut Schedule,
+        layers: &mut Layers<'a>,
+        relation: Relation,
+        arrival: &'a Arrival,
+        extents: &'a [ExtentMeta],
+    ) -> Place {
+        // Nothing goes anywhere.
+        let Some((first, last)) = bounds_of(extents) else { return Place::Level(1) };
+        let table = arrival.table.id;
+        let met = layers.met(arrival, first, last);
+        let allows = |place| met.iter().all(|met| relation.allows(place, *met));
+        let free = free_level(&arrival.table.pinned().tree, first, last).unwrap_or(0);
+        let mut place = None;
+        if let Some(level) = (1..=free).rev().find(|level| allows(Place::Level(*level))) {
+            let holds = vec![(
+                Place::Level(level),
+                ClaimRange::closed(first, last).ordered(arrival.table.sense.collation()),
+            )];
+            if let Some(claim) = schedule.claims.take(Claim { table, holds, leaves: Vec::new() }) {
+                layers.claims.push(claim);
+                place = Some(Place::Level(level));
+            }
+        }
+        let place = place.unwrap_or_else(|| Place::Run(layers.run(allows, || self.next_run())));
+        layers.taken.push(Layer { table, first, last, place });
+        place
+    }
+
+    fn next_run(&self) -> u64 {
+        self.next_run.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl Layers<'_> {
+    /// The places of what is at these keys already.
+    fn met(&self, arrival: &Arrival, first: &[u8], last: &[u8]) -> Vec<Place> {
+        if !self.is_layered {
+            return Vec::new();
+        }
+        let collation = arrival.table.sense.collation();
+        let overlapping = self.taken.iter().filter(|layer| {
+            layer.table == arrival.table.id
+                && collation.le(layer.first, last)
+                && collation.le(first, layer.last)
+        });
+        overlapping.map(|layer| layer.place).collect()
+    }
+
+    /// The first run of this commit that is allowed, or a new one, which is newer than all.
+    fn run(&mut self, allows: impl Fn(Place) -> bool, new: impl FnOnce() -> u64) -> u64 {
+        if let Some(run) = self.runs.iter().find(|run| allows(Place::Run(**run))) {
+            return *run;
+        }
+        let run = new();
+        self.runs.push(run);
+        run
+    }
+}
+
+/// The deepest level in which nothing overlaps the keys, and above which nothing does; `None` if that must be a run.
+fn free_level(tree: &Metasnapshot, first: &[u8], last: &[u8]) -> Option<u8> {
+    let overlaps = |level: &terrane_levels::Level| {
+        !level.overlapping(std::ops::Bound::Included(first), std::ops::Bound::Included(last)).is_empty()
+    };
+    if tree.runs.iter().any(|run| overlaps(&run.level)) {
+        return None;
+    }
+    let free = tree.levels.iter().take_while(|level| !overlaps(level)).count();
+    let deepest = if terrane_base::planted!(IngestTooDeep) { tree.levels.len().max(1) } else { free };
+    match (deepest, tree.levels.is_empty()) {
+        (_, true) => Some(1),
+        (0, false) => None,
+        (level, false) => u8::try_from(level).ok(),
+    }
+}

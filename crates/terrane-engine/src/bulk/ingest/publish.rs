@@ -1,0 +1,220 @@
+//! Extents in the store become part of their tables.
+//!
+//! Reads look through sources from the newest to the oldest and end at the first that has the key. So what comes in must lie
+//! above everything older of its keys and below everything newer:
+//! 1. Memory that has keys of its ranges is flushed, while writers go on.
+//! 2. A fence (`txn/fences.rs`) around the ranges keeps writers out who would write there; others go on. What came into memory
+//!    since is flushed again.
+//! 3. Places (`write/index.rs`): the deepest level above which, and in which, nothing overlaps, or an overflow run of its own, range
+//!    deletes beneath entries. Flushes of the table are held, so that runs come in order, and the places are claimed as a job claims them.
+//! 4. A commit of one record that changes nothing (`mark.rs`), synced: its number is that of every entry. In its
+//!    turn, before it or any later commit is visible: one edit with all extents and the number up to which the journal is
+//!    durable, then the next pictures. So whoever sees the number, or a later one, has a picture with the extents; whoever
+//!    has an older number does not see them, whatever the picture.
+//! 5. Transactions that have read the ranges meet it in the window, as they would a delete of the range.
+//!
+//! A crash before the edit is durable leaves a record that changes nothing. The edit is durable only after the journal is up to
+//! its number, so what is recovered is a prefix.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
+use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::EditOp;
+use terrane_levels::Change;
+use terrane_table::Extent;
+
+use crate::bulk::ingest::place::Placed;
+use crate::bulk::ingest::{Arrival, mark};
+use crate::engine::Engine;
+use crate::observe::stats::add;
+use crate::table::Table;
+use crate::table::ledger::Leaves;
+use crate::table::read_view::ReadView;
+use crate::table::stopped::Left;
+use crate::txn::ingest_guard::Span;
+
+/// How often memory is flushed with writers let in again. Then it is flushed while they wait.
+const TRIES: u32 = 3;
+
+impl Engine {
+    /// Gives what has arrived one number and makes it part of its tables. Requires: it is durable in the store.
+    pub(super) fn publish(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
+        for arrival in arrivals {
+            self.flush_beneath(arrival)?;
+        }
+        let spans = arrivals.iter().map(|arrival| Span::new(&arrival.table, arrival.bounds()));
+        let watched = self.watch_writes();
+        let mut fenced = self.fence_spans(spans.collect(), lock_timeout)?;
+        let mut tries = 0;
+        while let Some(arrival) = arrivals.iter().find(|arrival| arrival.is_over_memory()) {
+            tries += 1;
+            if tries >= TRIES {
+                self.flush_beneath(arrival)?;
+                continue;
+            }
+            let spans = fenced.take_down();
+            self.flush_beneath(arrival)?;
+            fenced = self.fence_spans(spans, lock_timeout)?;
+        }
+        let seq = self.publish_fenced(arrivals)?;
+        fenced.land(seq);
+        drop(watched);
+        self.feeds.wake_if_waiting();
+        add(
+            &self.counters.extents_ingested,
+            arrivals.iter().map(|arrival| arrival.all().count() as u64).sum(),
+        );
+        self.refresh_debt();
+        self.scheduler.wake();
+        Ok(seq)
+    }
+
+    /// Flushes the table of an arrival if memory has anything of its keys.
+    fn flush_beneath(&self, arrival: &Arrival) -> Result<()> {
+        if !arrival.is_over_memory() {
+            return Ok(());
+        }
+        if self.scheduler.inspect(|schedule| schedule.is_paused()) {
+            return self.flush_to_run(&arrival.table);
+        }
+        self.flush_and_wait(std::slice::from_ref(&arrival.table))
+    }
+
+    /// Step 3 and 4. Requires: nobody writes into the ranges, and memory has nothing there.
+    fn publish_fenced(&self, arrivals: &[Arrival]) -> Result<SeqNo> {
+        let mut tables: Vec<&Arc<Table>> = arrivals.iter().map(|arrival| &arrival.table).collect();
+        tables.sort_by_key(|table| table.id);
+        tables.dedup_by_key(|table| table.id);
+        let ids: Vec<TableId> = tables.iter().map(|table| table.id).collect();
+        let control = Arc::new(self.new_control());
+        let held = self.scheduler.hold_flushes(&ids, &control)?;
+        let placed = self.claim_places(arrivals);
+        let published = placed.as_ref().map_err(Error::clone).and_then(|(places, _)| {
+            // No checkpoint or backup has the commit without the edit.
+            let _no_moment = self.trimming.lock();
+            // A drop waits until edit and pictures agree again, or the edit finds the table dropped.
+            let _installing: Vec<_> = tables.iter().map(|table| table.installing.lock()).collect();
+            match tables.iter().find(|table| table.is_dropped()) {
+                Some(table) => {
+                    let message = format!("table {:?} was dropped", table.name);
+                    Err(Error::new(Kind::NotFound, message))
+                }
+                None => {
+                    let stopped = tables.iter().try_for_each(|table| table.refuse_if_stopped());
+                    stopped.and_then(|()| self.commit_arrivals(arrivals, places, &tables))
+                }
+            }
+        });
+        if let Ok((_, claims)) = placed {
+            claims.into_iter().for_each(|claim| self.scheduler.release(claim));
+        }
+        self.scheduler.resume_flushes(&held);
+        published
+    }
+
+    /// Step 4.
+    fn commit_arrivals(
+        &self,
+        arrivals: &[Arrival],
+        places: &[Placed],
+        tables: &[&Arc<Table>],
+    ) -> Result<SeqNo> {
+        let mut marker = Batch::new();
+        marker.push(mark::record(&mark::value(tables.iter().map(|table| table.id))))?;
+        let mut entered = Err(Error::new(Kind::Cancelled, "the commit did not come to its turn"));
+        let seq = self.journal.commit(&marker, true, &mut |placed| {
+            let seq = placed.first_seq;
+            let changes = self.append_arrivals(arrivals, places, tables, seq);
+            let changes = changes.inspect_err(|error| self.marks.note_failure(seq, error));
+            entered = changes.and_then(|changes| self.show_arrivals(arrivals, tables, changes, seq));
+        })?;
+        if entered.as_ref().is_err_and(|error| error.kind() != Kind::Poisoned) {
+            // For those who read beside this process. If it cannot be told now, the next edit does.
+            let _ = self.append_edit(Vec::new());
+        }
+        entered.map(|()| seq)
+    }
+
+    /// The extents enter the manifest under the number `seq`, which is not visible yet. Returns what changes in the tree of
+    /// each table.
+    fn append_arrivals(
+        &self,
+        arrivals: &[Arrival],
+        places: &[Placed],
+        tables: &[&Arc<Table>],
+        seq: SeqNo,
+    ) -> Result<Vec<Vec<Change>>> {
+        let mut ops = vec![EditOp::Durable { seq }];
+        let mut changes: Vec<Vec<Change>> = tables.iter().map(|_| Vec::new()).collect();
+        let parts = arrivals.iter().zip(places).flat_map(|(arrival, placed)| {
+            let extents = arrival.extents.iter().map(|meta| (placed.extents, arrival.table.id, meta));
+            extents.chain(arrival.deletes.iter().map(|meta| (placed.deletes, arrival.table.id, meta)))
+        });
+        let mut parts: Vec<_> = parts.collect();
+        // A run that is new is newer than all before it.
+        parts.sort_by_key(|(place, ..)| *place);
+        for (place, id, meta) in parts {
+            let at = tables.iter().position(|table| table.id == id);
+            let meta: ExtentMeta = meta.numbered(seq)?;
+            ops.push(EditOp::add(id, place, meta.clone()));
+            let extent = Extent::new(meta, self.store.clone());
+            changes[at.expect("every table of an arrival is listed")].push(Change::Add { place, extent });
+        }
+        self.append_edit(ops).map(|()| changes)
+    }
+
+    /// They enter the pictures.
+    ///
+    /// # Errors
+    /// `Poisoned` for a table that cannot have them, which is stopped: the manifest has them, so they must not be given back. All
+    /// other tables have them then.
+    fn show_arrivals(
+        &self,
+        arrivals: &[Arrival],
+        tables: &[&Arc<Table>],
+        changes: Vec<Vec<Change>>,
+        seq: SeqNo,
+    ) -> Result<()> {
+        let mut shown = Ok(());
+        for (table, changes) in tables.iter().zip(changes) {
+            if let Err(error) = add_extents(table, changes) {
+                shown = Err(table.stop(error.message(), Left::Edit));
+                continue;
+            }
+            // The picture has them, and the number is not visible yet.
+            if let Some(rows) = &self.rows {
+                rows.refuse_fills_below(seq);
+            }
+            let come = arrivals.iter().filter(|arrival| arrival.table.id == table.id);
+            if !terrane_base::planted!(KeepIngestedRow) {
+                self.forget_rows_within(table, come.flat_map(Arrival::all));
+            }
+        }
+        shown
+    }
+}
+
+/// Extents enter the picture of a table, behind their edit.
+fn add_extents(table: &Table, changes: Vec<Change>) -> Result<()> {
+    let mut edit = table.edit();
+    let picture = edit.picture();
+    let tree = Arc::new(picture.tree.apply(changes)?);
+    edit.replace_behind_edit(ReadView { tree, ..picture }, &Leaves::Nothing)
+}
+
+impl Arrival {
+    /// Whether memory has a key, or a range delete, within.
+    fn is_over_memory(&self) -> bool {
+        if terrane_base::planted!(IngestOverMemory) {
+            return false;
+        }
+        let (first, last) = self.bounds();
+        let picture = self.table.pinned();
+        let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+        memtables
+            .chain(picture.generations.iter().map(|generation| generation.index()))
+            .any(|memtable| memtable.touches(first, last))
+    }
+}

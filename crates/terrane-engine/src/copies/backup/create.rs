@@ -1,0 +1,258 @@
+//! Making a backup.
+//!
+//! 1. the place is made and locked; what nobody needs is removed 2. the moment, as for a checkpoint
+//! 3. segments, so that their memory is free again 4. the extents that no backup has, each verified
+//! 5. all of that durable 6. the manifest, durable.
+//!
+//! Commits go on meanwhile; extents that leave the database are kept until all are copied. A crash or an error leaves
+//! objects that no manifest names, for the next step 1.
+
+use std::sync::Arc;
+use terrane_base::sync::atomic::Ordering;
+
+use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_format::backup::{BackupManifest, BackupSegment, ObjectKind, bytes_name};
+use terrane_format::extent::{ExtentMeta, check};
+use terrane_format::segment::Groups;
+use terrane_journal::Excerpt;
+use terrane_levels::State;
+
+use crate::copies::backup::objects::{Names, extents_of, object_name};
+use crate::copies::backup::pace::{TokenBucket, Watcher};
+use crate::copies::backup::{BackupInfo, Backups, NOTE};
+use crate::copies::checkpoint::moment::Moment;
+use crate::engine::Engine;
+
+/// How a backup is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BackupOptions {
+    /// Bring what is in memory into extents first: the backup then has little journal, and opens faster. Off by default: the
+    /// journal is copied.
+    pub flush: bool,
+    /// Ceiling for what is copied, in bytes per second; 0, the default, is none.
+    pub bytes_per_second: u64,
+    /// Read and check what older backups have already, and copy anew what is damaged of it. Off by default.
+    pub recheck: bool,
+    /// Any text that is kept with the backup and shown with it, 64 KiB at most. None by default.
+    pub note: Option<String>,
+}
+
+/// Longest note of a backup.
+const NOTE_BYTES_MAX: usize = 64 << 10;
+
+impl BackupOptions {
+    /// Sets [`BackupOptions::flush`].
+    #[must_use]
+    pub fn flush(mut self, flush: bool) -> Self {
+        self.flush = flush;
+        self
+    }
+
+    /// Sets [`BackupOptions::bytes_per_second`].
+    #[must_use]
+    pub fn bytes_per_second(mut self, bytes: u64) -> Self {
+        self.bytes_per_second = bytes;
+        self
+    }
+
+    /// Sets [`BackupOptions::recheck`].
+    #[must_use]
+    pub fn recheck(mut self, recheck: bool) -> Self {
+        self.recheck = recheck;
+        self
+    }
+
+    /// Sets [`BackupOptions::note`].
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.note.as_ref().map_or(0, String::len) {
+            0..=NOTE_BYTES_MAX => Ok(()),
+            bytes => Err(Error::invalid(format!(
+                "a note of {bytes} bytes: a backup takes {NOTE_BYTES_MAX}, keep what is longer elsewhere"
+            ))),
+        }
+    }
+}
+
+/// A backup that is being made.
+struct Making<'a, 'w> {
+    backups: &'a Backups,
+    engine: &'a Engine,
+    options: &'a BackupOptions,
+    pace: TokenBucket<'w>,
+    /// Objects that whole backups name and that are there.
+    extents: Names,
+    segments: Names,
+    /// What was put that was not there.
+    made: Vec<String>,
+}
+
+impl Backups {
+    /// Makes a backup of the open database: every commit up to now, all or nothing of each, durable on return. Copies what
+    /// no earlier backup in this place has. Commits go on meanwhile.
+    ///
+    /// # Errors
+    /// `Busy` if another process or thread writes to the place; `Invalid` if the place is none or the database was opened
+    /// read-only; `Cancelled` by `watcher` or when the database closes; `Corrupt`, naming file and offset, if an extent of the
+    /// database is damaged; `Full`, `Io`, `Poisoned`. No backup was made then, and older ones are whole.
+    pub fn create(
+        &self,
+        engine: &Engine,
+        options: &BackupOptions,
+        watcher: &mut Watcher<'_>,
+    ) -> Result<BackupInfo> {
+        engine.refuse_if_read_only()?;
+        options.check()?;
+        self.place.prepare()?;
+        let _lock = self.place.lock()?;
+        let needed = self.needed()?;
+        self.collect(&needed)?;
+        let there = |kind, needed: &Names| Ok::<_, Error>(&self.present(kind)? & needed);
+        let mut watch = |progress: &crate::copies::backup::BackupProgress| watcher(progress);
+        let mut making = Making {
+            backups: self,
+            engine,
+            options,
+            pace: TokenBucket::new(&self.env, options.bytes_per_second, &mut watch),
+            extents: there(ObjectKind::Extent, &needed.extents)?,
+            segments: there(ObjectKind::Segment, &needed.segments)?,
+            made: Vec::new(),
+        };
+        let id = self.ids()?.last().map_or(1, |last| last + 1);
+        making.run(id).inspect_err(|_| {
+            // Removed by the next backup where it cannot be now.
+            let _ = making.made.iter().try_for_each(|name| self.place.delete(name));
+        })
+    }
+}
+
+impl Making<'_, '_> {
+    fn run(&mut self, id: u64) -> Result<BackupInfo> {
+        if self.options.flush {
+            self.engine.flush()?;
+        }
+        let (state, excerpt, _held) = Moment::take(self.engine)?.split();
+        let extents = extents_of(&state);
+        let extent_bytes: u64 = extents.values().map(|meta| u64::from(meta.bytes)).sum();
+        let segment_count = excerpt.segments().count() as u64;
+        self.pace.begin(extents.len() as u64 + segment_count, extent_bytes + excerpt.bytes())?;
+        let last_seq = excerpt.last_seq();
+        let segments = self.copy_segments(excerpt)?;
+        for (name, meta) in &extents {
+            self.check_open()?;
+            self.copy_extent(*name, meta)?;
+            self.pace.done(meta.bytes.into())?;
+        }
+        if !terrane_base::planted!(NameUnsettledBackup) {
+            self.backups.place.settle()?;
+        }
+        let manifest = BackupManifest {
+            database: state.database,
+            created_millis: self.backups.env.clock.wall().as_millis() as u64,
+            last_seq,
+            extents: extents.len() as u64,
+            extent_bytes,
+            copied_bytes: self.pace.progress().bytes_moved,
+            options: shown_options(self.engine, self.options.note.as_deref()),
+            segments,
+            state: without_segments(&state).to_image()?,
+        };
+        // From here on it may be there, whatever is returned: what it needs stays.
+        self.made.clear();
+        self.backups.write(ObjectKind::Manifest, id.into(), &manifest.encode())?;
+        self.backups.place.settle()?;
+        Ok(BackupInfo::new(id, manifest))
+    }
+
+    /// Copies what the journal had, and lets its memory go.
+    fn copy_segments(&mut self, excerpt: Excerpt) -> Result<Vec<BackupSegment>> {
+        let mut segments = Vec::new();
+        for (id, source) in excerpt.segments() {
+            self.check_open()?;
+            let last_seq =
+                sound_end(source).map_err(|error| error.context(format!("segment {id} in memory")))?;
+            let (name, bytes) = (bytes_name(source), source.len() as u64);
+            if !self.has(ObjectKind::Segment, name, bytes) {
+                self.pace.spend(bytes)?;
+                self.put(ObjectKind::Segment, name, source)?;
+            }
+            segments.push(BackupSegment { id, bytes, last_seq, name });
+            self.pace.done(bytes)?;
+        }
+        Ok(segments)
+    }
+
+    fn copy_extent(&mut self, name: u128, meta: &ExtentMeta) -> Result<()> {
+        if self.has(ObjectKind::Extent, name, meta.bytes.into()) {
+            return Ok(());
+        }
+        self.pace.spend(meta.bytes.into())?;
+        let mut bytes = vec![0; meta.bytes as usize];
+        let store = &self.engine.store;
+        store.read(meta.id, 0, &mut bytes)?;
+        let found = check::verify_ordered(&bytes, meta.id, meta.slots, &meta.collation);
+        let is_same = found.and_then(|found| match found == meta.as_written() {
+            true => Ok(()),
+            false => Err(Error::corrupt("it is not what the manifest says")),
+        });
+        is_same.map_err(|error| {
+            let (file, offset) = store.place(meta.id, 0);
+            error.context(format!("extent {}", meta.id)).at(file, offset)
+        })?;
+        self.put(ObjectKind::Extent, name, &bytes)
+    }
+
+    /// Whether the place has the object already, so that it need not be copied.
+    fn has(&self, kind: ObjectKind, name: u128, bytes: u64) -> bool {
+        let names = if kind == ObjectKind::Extent { &self.extents } else { &self.segments };
+        names.contains(&name) && (!self.options.recheck || self.backups.read(kind, name, bytes).is_ok())
+    }
+
+    fn put(&mut self, kind: ObjectKind, name: u128, body: &[u8]) -> Result<()> {
+        let is_new = !self.extents.contains(&name) && !self.segments.contains(&name);
+        if is_new {
+            self.made.push(object_name(kind, name));
+        }
+        self.backups.write(kind, name, body)
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.engine.closing.load(Ordering::Acquire) {
+            return Err(Error::new(Kind::Cancelled, "the database closes"));
+        }
+        Ok(())
+    }
+}
+
+/// Number of the last record of a segment of which `source` is the part that counts.
+pub(super) fn sound_end(source: &[u8]) -> Result<SeqNo> {
+    let (_, mut groups) = Groups::new(source)?;
+    groups.by_ref().for_each(drop);
+    let end = groups.walk();
+    if end.offset != source.len() {
+        let (found, expected) = (end.offset, source.len());
+        return Err(Error::corrupt(format!(
+            "sound up to offset {found}, expected {expected}: {}",
+            groups.stop_reason()
+        )));
+    }
+    Ok(end.last_seq)
+}
+
+/// The state without its segments: those that a backup has stand beside it.
+fn without_segments(state: &Arc<State>) -> State {
+    state.detached(state.database, &[], SeqNo::default())
+}
+
+/// The options that the database is open with, and the note.
+fn shown_options(engine: &Engine, note: Option<&str>) -> Vec<(String, String)> {
+    let options = engine.options().show().into_iter().map(|(name, value)| (name.to_owned(), value));
+    let note = note.map(|note| (NOTE.to_owned(), note.to_owned()));
+    options.chain(note).collect()
+}

@@ -1,0 +1,73 @@
+//! How far a backup or restore is: tells its caller, holds it to a rate, and ends it where the caller wants that.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::{Error, Kind, Result};
+use terrane_compaction::{JobControl, RateLimiter};
+
+/// How far a backup, a restore or a verification is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BackupProgress {
+    /// Objects that are done: extents and segments.
+    pub objects_done: u64,
+    /// Objects in all.
+    pub objects: u64,
+    /// Bytes of the objects that are done.
+    pub bytes_done: u64,
+    /// Bytes of all objects.
+    pub bytes: u64,
+    /// Bytes that were copied or read for it; the rest was there.
+    pub bytes_moved: u64,
+}
+
+/// Is told how far it is, after each object; `Break` ends it with an error of kind `Cancelled`.
+pub type Watcher<'w> = dyn FnMut(&BackupProgress) -> ControlFlow<()> + 'w;
+
+/// See the head of the file.
+pub(super) struct TokenBucket<'w> {
+    progress: BackupProgress,
+    watcher: &'w mut Watcher<'w>,
+    control: JobControl,
+}
+
+impl<'w> TokenBucket<'w> {
+    /// `bytes_per_second` bounds what is moved; 0 is no bound.
+    pub(super) fn new(env: &Env, bytes_per_second: u64, watcher: &'w mut Watcher<'w>) -> Self {
+        let limiter = Arc::new(RateLimiter::new(env.clock.clone(), bytes_per_second));
+        let control = JobControl::new(env.clock.clone(), Some(limiter));
+        TokenBucket { progress: BackupProgress::default(), watcher, control }
+    }
+
+    /// So much is to be done.
+    pub(super) fn begin(&mut self, objects: u64, bytes: u64) -> Result<()> {
+        self.progress = BackupProgress { objects, bytes, ..BackupProgress::default() };
+        self.tell()
+    }
+
+    /// Waits until `bytes` more may be moved.
+    pub(super) fn spend(&mut self, bytes: u64) -> Result<()> {
+        self.progress.bytes_moved += bytes;
+        self.control.spend(bytes)
+    }
+
+    /// An object of `bytes` is done.
+    pub(super) fn done(&mut self, bytes: u64) -> Result<()> {
+        self.progress.objects_done += 1;
+        self.progress.bytes_done += bytes;
+        self.tell()
+    }
+
+    pub(super) fn progress(&self) -> BackupProgress {
+        self.progress
+    }
+
+    fn tell(&mut self) -> Result<()> {
+        match (self.watcher)(&self.progress) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::new(Kind::Cancelled, "cancelled by the caller")),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Making a database of a backup: a new one, in a directory where nothing is.
+//!
+//! The steps are those of a checkpoint: data files, then the journal with the checksums of the new id, then the manifest,
+//! then one rename. Every object is checked before a byte of it is written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrane_base::{Error, Result, SeqNo};
+use terrane_device::Disk;
+use terrane_format::backup::{BackupManifest, HEADER_BYTES, ObjectKind, TRAILER_BYTES};
+use terrane_format::extent::check;
+use terrane_journal::SegmentWriter;
+use terrane_levels::directory::{DATA, JOURNAL};
+use terrane_levels::{Manifest, State};
+use terrane_storage::ExtentFiles;
+
+use crate::copies::backup::Backups;
+use crate::copies::backup::objects::extents_of;
+use crate::copies::backup::pace::{TokenBucket, Watcher};
+use crate::copies::checkpoint::sealed;
+use crate::copies::checkpoint::unfinished::Unfinished;
+
+/// How a backup is restored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RestoreOptions {
+    /// Ceiling for what is read, in bytes per second; 0, the default, is none.
+    pub bytes_per_second: u64,
+}
+
+impl RestoreOptions {
+    /// Sets [`RestoreOptions::bytes_per_second`].
+    #[must_use]
+    pub fn bytes_per_second(mut self, bytes: u64) -> Self {
+        self.bytes_per_second = bytes;
+        self
+    }
+}
+
+/// A database that was made of a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Restored {
+    /// Its directory.
+    pub path: PathBuf,
+    /// It has every commit up to this number and no other.
+    pub last_seq: SeqNo,
+    /// Extents in it.
+    pub extents: u64,
+    /// Bytes of extents and journal.
+    pub bytes: u64,
+}
+
+/// The bytes between header and trailer of an object that was checked.
+pub(super) fn body(object: &[u8]) -> &[u8] {
+    &object[HEADER_BYTES..object.len() - TRAILER_BYTES]
+}
+
+impl Backups {
+    /// Makes a database of backup `id` in the directory `target` of `disk`, which must not exist: with an id of its own,
+    /// durable on return. Every object is checked; a backup that is damaged is not restored.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such backup; `Invalid` if something is at `target`; `Busy` if another restore to it is under
+    /// way; `Corrupt`, naming the object; `Cancelled` by `watcher`; `Full`, `Io`. Nothing is at `target` then, unless
+    /// only the last sync failed.
+    pub fn restore_on(
+        &self,
+        disk: &Arc<dyn Disk>,
+        id: u64,
+        target: &Path,
+        options: &RestoreOptions,
+        watcher: &mut Watcher<'_>,
+    ) -> Result<Restored> {
+        let (manifest, state) = self.load_state(id)?;
+        let mut watch = |progress: &crate::copies::backup::BackupProgress| watcher(progress);
+        let pace = TokenBucket::new(&self.env, options.bytes_per_second, &mut watch);
+        let unfinished = Unfinished::begin(disk, target)?;
+        match self.fill(disk, unfinished.dir(), &manifest, &state, pace) {
+            Ok(bytes) => unfinished.finish().map(|()| Restored {
+                path: target.to_owned(),
+                last_seq: manifest.last_seq,
+                extents: manifest.extents,
+                bytes,
+            }),
+            Err(error) => {
+                unfinished.abandon();
+                Err(error.context(format!("backup {id} was not restored")))
+            }
+        }
+    }
+
+    fn fill(
+        &self,
+        disk: &Arc<dyn Disk>,
+        dir: &Path,
+        manifest: &BackupManifest,
+        state: &State,
+        mut pace: TokenBucket<'_>,
+    ) -> Result<u64> {
+        let (data, journal) = (dir.join(DATA), dir.join(JOURNAL));
+        disk.create_dir(&data)?;
+        disk.create_dir(&journal)?;
+        let extents = extents_of(state);
+        let bytes = extents.values().map(|meta| u64::from(meta.bytes)).sum::<u64>()
+            + manifest.segments.iter().map(|segment| segment.bytes).sum::<u64>();
+        pace.begin((extents.len() + manifest.segments.len()) as u64, bytes)?;
+        let mut files = ExtentFiles::new(disk.clone(), &data);
+        for (name, meta) in &extents {
+            pace.spend(meta.bytes.into())?;
+            let object = self.read(ObjectKind::Extent, *name, meta.bytes.into())?;
+            let found = check::inspect_ordered(body(&object), meta.id, meta.slots, &meta.collation);
+            match found.map(|found| check::is_as_said(found, meta)) {
+                Ok(true) => {}
+                _ if terrane_base::planted!(BelieveBackupObject) => {}
+                Ok(false) => return Err(Error::corrupt(format!("object {name:032x} is another extent"))),
+                Err(error) => return Err(error.context(format!("object {name:032x}"))),
+            }
+            files.put(meta.id, meta.slots, body(&object))?;
+            pace.done(meta.bytes.into())?;
+        }
+        files.finish()?;
+        let id = Manifest::draw_id(&self.env);
+        let id = if terrane_base::planted!(RestoreKeepsId) { state.database } else { id };
+        let mut writer = SegmentWriter::new(&**disk, &journal, id.segment_salt());
+        let mut segments = Vec::new();
+        for segment in &manifest.segments {
+            pace.spend(segment.bytes)?;
+            let object = self.read(ObjectKind::Segment, segment.name, segment.bytes)?;
+            segments.push(sealed(&writer.put(segment.id, body(&object))?));
+            pace.done(segment.bytes)?;
+        }
+        writer.finish(manifest.last_seq)?;
+        let state = state.detached(id, &segments, manifest.last_seq);
+        Manifest::write_copy(disk.clone(), dir, &state)?;
+        Ok(bytes)
+    }
+}

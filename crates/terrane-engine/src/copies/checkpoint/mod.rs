@@ -1,0 +1,89 @@
+//! Checkpoints: a second database, writable and of its own, with what this one held at a moment.
+//!
+//! 1. a directory beside the target (`unfinished.rs`)
+//! 2. the moment: what is freed is held, then the state of the manifest, then the journal between two groups (`moment.rs`)
+//! 3. data files are linked, or extents copied where that is not possible
+//! 4. the journal is written again for the new database's id
+//! 5. the manifest as one snapshot 6. one rename.
+//!
+//! Commits go on meanwhile. Nothing of the source is written but the names of its files. A crash leaves the source as it
+//! is, and nothing under the target's name or all of it.
+
+pub(crate) mod moment;
+pub(crate) mod unfinished;
+
+use std::path::Path;
+
+use terrane_base::{Error, Result};
+use terrane_format::manifest::{Seal, SegmentSpec};
+use terrane_journal::WrittenSegment;
+use terrane_levels::directory::{DATA, JOURNAL};
+use terrane_levels::{Manifest, State};
+
+use crate::engine::Engine;
+use crate::observe::events::{Checkpoint, Event};
+use moment::Moment;
+use unfinished::Unfinished;
+
+impl Engine {
+    /// Makes a checkpoint in the directory `path`, which must not exist: a database with every commit up to now, all or
+    /// nothing of each, durable on return. Takes the time to write what is only in the journal, as far as data files can
+    /// be linked. Commits go on.
+    ///
+    /// # Errors
+    /// `Invalid` if there is something at `path` or the database was opened read-only; `Busy` if another checkpoint is
+    /// being made there; `Full`, `Io`, `Poisoned`. The source is unharmed, and nothing is at `path`, unless only the last
+    /// sync of its parent failed: then a whole checkpoint is there that a loss of power may take away.
+    pub fn checkpoint(&self, path: &Path) -> Result<Checkpoint> {
+        self.refuse_if_read_only()?;
+        if self.disk.real_path(path)?.starts_with(self.disk.real_path(&self.dir)?) {
+            let message = format!("{} is inside the database: choose a directory beside it", path.display());
+            return Err(Error::invalid(message));
+        }
+        let unfinished = Unfinished::begin(&self.disk, path)?;
+        match self.fill_checkpoint(&unfinished, path) {
+            Ok(checkpoint) => {
+                unfinished.finish()?;
+                self.events.tell(|| Event::CheckpointMade(checkpoint.clone()));
+                Ok(checkpoint)
+            }
+            Err(error) => {
+                unfinished.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    fn fill_checkpoint(&self, unfinished: &Unfinished, path: &Path) -> Result<Checkpoint> {
+        let dir = unfinished.dir();
+        let (data, journal) = (dir.join(DATA), dir.join(JOURNAL));
+        self.disk.create_dir(&data)?;
+        self.disk.create_dir(&journal)?;
+        let moment = Moment::take(self)?;
+        let live: Vec<_> = moment.state().extents().collect();
+        let copied = self.store.copy_to(&data, &live)?;
+        let id = Manifest::draw_id(&self.env);
+        let id = if terrane_base::planted!(CheckpointKeepsId) { moment.state().database } else { id };
+        let written = moment.excerpt().write(&*self.disk, &journal, id.segment_salt())?;
+        let segments: Vec<_> = written.iter().map(sealed).collect();
+        let last_seq = moment.excerpt().last_seq();
+        let state: State = moment.state().detached(id, &segments, last_seq);
+        Manifest::write_copy(self.disk.clone(), dir, &state)?;
+        let journal_bytes = moment.excerpt().bytes();
+        Ok(Checkpoint {
+            path: path.to_owned(),
+            last_seq,
+            files_linked: copied.files_linked,
+            bytes_copied: copied.bytes_copied,
+            journal_bytes,
+        })
+    }
+}
+
+/// A segment that was written, as the manifest lists it.
+pub(crate) fn sealed(segment: &WrittenSegment) -> (SegmentSpec, Seal) {
+    let terrane_journal::SegmentSpec { id, file, bytes } = segment.spec;
+    let seal =
+        Seal { end_offset: segment.seal.end, last_seq: segment.seal.last_seq, checksum: segment.checksum };
+    (SegmentSpec { id, file, bytes }, seal)
+}

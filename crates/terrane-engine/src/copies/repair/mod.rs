@@ -1,0 +1,397 @@
+//! `repair`: brings what can be proven readable of a damaged database into a new one beside it.
+//!
+//! Steps: 1. the manifest, as far as it is sound 2. a new database with the same tables 3. the levels, deepest first, so
+//! that newer versions are written over older ones: every block whose checksums hold (`levels.rs`) 4. the journal: every
+//! group whose checksums hold, in order (`journal.rs`) 5. flush, check, close.
+//!
+//! The damaged database is only read. What could not be read is a [`Loss`], by table and key range where that is known;
+//! rows in such a range that come from deeper levels may be older than what was lost, and are counted as uncertain.
+
+mod journal;
+mod levels;
+mod orders;
+mod prepared;
+mod reached;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::record::Record;
+use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, Stored, TableId};
+use terrane_device::{Disk, PosixDisk};
+use terrane_levels::Misfit;
+use terrane_levels::directory::LOCK;
+use terrane_levels::manifest::{Salvaged, salvage};
+
+use crate::engine::Engine;
+use crate::table::catalog::{DEFAULT_NAME, HIDDEN_NAME};
+use crate::table::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, is_at_hand, known_as};
+use orders::{order_of, unordered_of};
+use reached::Reached;
+
+/// Bytes of the batches that fill the new database.
+const BATCH_BYTES: usize = 256 << 10;
+/// Bytes of losses, and of doubts, that a report names; the rest is counted.
+const NAMED_BYTES_MAX: usize = 16 << 20;
+
+/// Something that could not be brought over.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Loss {
+    /// Name of the table it belonged to, if that is known.
+    pub table: Option<String>,
+    /// First and last key of what is lost, if they are known.
+    pub keys: Option<(Vec<u8>, Vec<u8>)>,
+    /// Versions lost, if it is known how many.
+    pub entries: Option<u64>,
+    /// What is wrong, and where.
+    pub error: Error,
+}
+
+/// What a repair brought over and what it could not.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// What is lost, up to some 16 MiB of it: a made-up file may hold losses without end.
+    pub losses: Vec<Loss>,
+    /// Losses that are not in the list.
+    pub losses_left_out: u64,
+    /// Where something may be lost that cannot be told from what never was: the end of the journal of a process that
+    /// died, a manifest without its end mark.
+    pub doubts: Vec<Error>,
+    /// Doubts that are not in the list.
+    pub doubts_left_out: u64,
+    /// Tables of the new database.
+    pub tables: u64,
+    /// Extents that something was read from.
+    pub extents: u64,
+    /// Versions from extents.
+    pub entries: u64,
+    /// Of those, versions in a range where newer ones are lost: they may be out of date.
+    pub uncertain: u64,
+    /// Records from the journal.
+    pub records: u64,
+    /// Bytes of the lists above.
+    named_bytes: usize,
+}
+
+impl RepairReport {
+    fn lose(&mut self, table: Option<&str>, error: Error) {
+        if terrane_base::planted!(SilentRepair) {
+            return;
+        }
+        self.lose_keys(Loss { table: table.map(str::to_owned), keys: None, entries: None, error });
+    }
+
+    fn lose_misfit(&mut self, Misfit { table, entries, error }: Misfit) {
+        if terrane_base::planted!(SilentRepair) {
+            return;
+        }
+        let error = error.context("its extents are left out: is this the comparator that it was made with?");
+        self.lose_keys(Loss { table: Some(table), keys: None, entries: Some(entries), error });
+    }
+
+    fn lose_keys(&mut self, loss: Loss) {
+        let keys = loss.keys.as_ref().map_or(0, |(first, last)| first.len() + last.len());
+        if self.may_name(&loss.error, keys + loss.table.as_ref().map_or(0, String::len)) {
+            self.losses.push(loss);
+        } else {
+            self.losses_left_out += 1;
+        }
+    }
+
+    fn doubt(&mut self, error: Error) {
+        if self.may_name(&error, 0) {
+            self.doubts.push(error);
+        } else {
+            self.doubts_left_out += 1;
+        }
+    }
+
+    /// Whether one more fits into the lists.
+    fn may_name(&mut self, error: &Error, bytes: usize) -> bool {
+        let file = error.place().map_or(0, |place| place.file.len());
+        let named = self.named_bytes + size_of::<Loss>() + error.message().len() + file + bytes;
+        let fits = named <= NAMED_BYTES_MAX || terrane_base::planted!(UnlimitedLosses);
+        if fits {
+            self.named_bytes = named;
+        }
+        fits
+    }
+
+    /// Whether everything was brought over, as far as that can be told.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.losses.is_empty() && self.losses_left_out == 0
+    }
+}
+
+/// A repair under way.
+struct Repair<'a> {
+    disk: &'a Arc<dyn Disk>,
+    source: &'a Path,
+    target: Arc<Engine>,
+    /// Tables of the damaged database, by their id there, in the new one.
+    tables: BTreeMap<TableId, TableId>,
+    /// The table of prepared transactions in the new database.
+    prepared: Option<TableId>,
+    batch: Batch,
+    reached: Reached,
+    /// Tables of the damaged database whose order of keys is not at hand.
+    unordered: BTreeSet<TableId>,
+    /// Tables below this number that are not in `tables` were dropped.
+    gone_below: TableId,
+    /// What makes the groups of the database's segments its own, if that is known.
+    salt: Option<u32>,
+    report: RepairReport,
+}
+
+/// Brings what can be read of the database in `source` into a new one in `target`, a directory that is missing or empty.
+/// `options` are those of the new database.
+///
+/// # Errors
+/// `NotFound` if there is nothing at `source`, `Busy` if a process writes to it, `Invalid` if there is something at
+/// `target`; those of writing the new database. Damage of the old one is no error: it is in the report.
+pub fn repair(source: &Path, target: &Path, options: &Options, env: Env) -> Result<RepairReport> {
+    repair_with(source, target, options, env, Functions::default())
+}
+
+/// [`repair`], with functions that tables name and that are not built in. A table whose merge operator or prefix extractor is not
+/// at hand has none in the new database, and its operands cannot be read there: that is a loss.
+///
+/// # Errors
+/// As [`repair`], and `Invalid` for a table whose key order is not at hand, unless any is taken
+/// ([`KeyOrders::with_any`](terrane_base::KeyOrders::with_any)): such a table is left out, as a loss; `Poisoned` if a comparator panics.
+pub fn repair_with(
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    env: Env,
+    functions: impl Into<Functions>,
+) -> Result<RepairReport> {
+    let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
+    repair_with_on(&disk, source, target, options, env, functions)
+}
+
+/// [`repair`] on any device.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_on(
+    disk: &Arc<dyn Disk>,
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    env: Env,
+) -> Result<RepairReport> {
+    repair_with_on(disk, source, target, options, env, Functions::default())
+}
+
+/// [`repair_with`] on any device.
+///
+/// # Errors
+/// As [`repair_with`].
+pub fn repair_with_on(
+    disk: &Arc<dyn Disk>,
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    env: Env,
+    functions: impl Into<Functions>,
+) -> Result<RepairReport> {
+    let functions = functions.into();
+    let lock = disk.lock_shared(&source.join(LOCK))?;
+    let Salvaged { state, errors, doubt } = salvage(&**disk, source)?;
+    let ordered = state.map(|state| state.with_orders_that_fit(&functions.orders)).transpose()?;
+    let (state, misfits) = ordered.map_or((None, Vec::new()), |(state, misfits)| (Some(state), misfits));
+    if state.is_none() && !disk.exists(&source.join(terrane_levels::directory::JOURNAL))? {
+        let message = format!("{} holds no database: there is no manifest and no journal", source.display());
+        return Err(Error::new(Kind::NotFound, message));
+    }
+    let options =
+        Options { create_if_missing: true, error_if_exists: true, read_only: false, ..options.clone() };
+    let unordered = state.as_ref().map(|state| unordered_of(state, &functions)).transpose()?;
+    let unordered = unordered.unwrap_or_default();
+    let (options, missing) = with_functions_of_default(options, state.as_ref(), &functions);
+    let target = Engine::open_with_on(disk.clone(), target, &options, env, functions)?;
+    let mut repair = Repair {
+        disk,
+        source,
+        target,
+        tables: BTreeMap::from([(TableId::DEFAULT, TableId::DEFAULT)]),
+        prepared: None,
+        unordered,
+        batch: Batch::new(),
+        reached: Reached::new(),
+        gone_below: state.as_ref().map_or(TableId(0), |state| state.next.table),
+        salt: None,
+        report: RepairReport::default(),
+    };
+    errors.into_iter().for_each(|error| repair.report.lose(None, error));
+    missing.into_iter().for_each(|error| repair.report.lose(Some(DEFAULT_NAME), error));
+    misfits.into_iter().for_each(|misfit| repair.report.lose_misfit(misfit));
+    doubt.into_iter().for_each(|doubt| repair.report.doubt(doubt));
+    if let Some(state) = &state {
+        repair.lose_unordered(state);
+        repair.make_tables(state)?;
+        repair.copy_levels(state)?;
+    } else {
+        let message =
+            "no manifest can be read: whose the extents in data/ are is not known, they are left out";
+        repair.report.lose(None, Error::corrupt(message).at(source.display().to_string(), 0));
+    }
+    repair.copy_journal(state.as_ref())?;
+    drop(lock);
+    repair.finish()
+}
+
+/// The options with the functions that the default table was made with, and why it lacks some.
+fn with_functions_of_default(
+    mut options: Options,
+    state: Option<&terrane_levels::State>,
+    functions: &Functions,
+) -> (Options, Vec<Error>) {
+    let Some(stored) = state.and_then(|state| state.tables.get(&TableId::DEFAULT)) else {
+        return (options, Vec::new());
+    };
+    let (kept, mut missing) = kept_of(stored, functions);
+    // One whose rows are left out is made by bytes: what it is made with here would not be what it was made with there.
+    let keeps_order = functions.orders.has(order_of(stored));
+    for (name, value) in kept.into_iter().filter(|(name, _)| keeps_order || name != KEY_ORDER) {
+        missing.extend(options.set(&name, &value).err());
+    }
+    (options, missing)
+}
+
+/// What a table of the new database keeps as it was made: not that of the default table where it had none. Nothing in the
+/// place of a function that is not at hand, and an error for each.
+fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(String, String)>, Vec<Error>) {
+    let mut missing = Vec::new();
+    let kept = KEPT.iter().map(|(kept, otherwise)| {
+        let value =
+            stored.options.iter().find(|(name, _)| known_as(name) == *kept).map(|(_, value)| value.as_str());
+        let value = value.filter(|value| match is_at_hand(kept, value, functions) {
+            Ok(()) => true,
+            Err(error) => {
+                missing.push(error.context(format!("the table has no {kept} any more")));
+                false
+            }
+        });
+        ((*kept).to_owned(), value.unwrap_or(otherwise).to_owned())
+    });
+    (kept.collect(), missing)
+}
+
+/// What was noted with a table of the old database.
+fn note_of(stored: &terrane_levels::Table) -> Option<&str> {
+    stored.options.iter().find(|(name, _)| name == TABLE_NOTE).map(|(_, note)| note.as_str())
+}
+
+impl Repair<'_> {
+    fn make_tables(&mut self, state: &terrane_levels::State) -> Result<()> {
+        let unordered = self.unordered.clone();
+        let known = state.tables.values().filter(|table| !table.dropped && table.name != DEFAULT_NAME);
+        for table in known.filter(|table| !unordered.contains(&table.id)) {
+            if table.name == HIDDEN_NAME {
+                let made = self.target.create_hidden_table()?.id;
+                self.tables.insert(table.id, made);
+                self.prepared = Some(made);
+                continue;
+            }
+            let (kept, missing) = kept_of(table, &self.target.functions);
+            missing.into_iter().for_each(|error| self.report.lose(Some(&table.name), error));
+            let mut options = table.options.clone();
+            options.retain(|(name, _)| {
+                name != TABLE_NOTE && !kept.iter().any(|(kept, _)| known_as(name) == kept)
+            });
+            if let Some(at) = options.iter().position(|(name, _)| name == PREFIX_EXTRACTOR)
+                && let Err(error) = is_at_hand(PREFIX_EXTRACTOR, &options[at].1, &self.target.functions)
+            {
+                options.remove(at);
+                let error = error.context("the table has no prefix_extractor any more");
+                self.report.lose(Some(&table.name), error);
+            }
+            options.extend_from_slice(&kept);
+            let made = match self.target.create_table(&table.name, &options) {
+                Err(error) if error.kind() == Kind::Invalid => {
+                    let error = error.context("the table's own options are left out");
+                    self.report.lose(Some(&table.name), error);
+                    self.target.create_table(&table.name, &kept)?
+                }
+                made => made?,
+            };
+            // Apart from the options: it stays where one of them does not.
+            if let Some(note) = note_of(table) {
+                self.target.set_table_note(&made, note)?;
+            }
+            self.tables.insert(table.id, made.id);
+        }
+        self.note_default(state)
+    }
+
+    /// Gives the default table, which is there already, what was noted with the old one; not if that is left out: the note
+    /// is about its rows.
+    fn note_default(&self, state: &terrane_levels::State) -> Result<()> {
+        let mut tables = state.tables.values().filter(|table| !table.dropped);
+        let default = tables.find(|table| table.name == DEFAULT_NAME && !self.unordered.contains(&table.id));
+        let Some(note) = default.and_then(|table| note_of(table)) else { return Ok(()) };
+        self.target.set_table_note(&*self.target.catalog.require(DEFAULT_NAME)?, note)
+    }
+
+    /// Whether a table of the old database was dropped there, or is left out.
+    fn is_gone(&self, old: TableId) -> bool {
+        self.unordered.contains(&old) || old < self.gone_below && !self.tables.contains_key(&old)
+    }
+
+    /// The table of the new database for one of the old; made if nothing is known of it but its id.
+    fn table(&mut self, old: TableId) -> Result<TableId> {
+        if let Some(known) = self.tables.get(&old) {
+            return Ok(*known);
+        }
+        let name = format!("recovered.{}", old.0);
+        let made = self.target.create_table(&name, &[])?.id;
+        let error = Error::corrupt("the manifest has no such table: its name and options are lost");
+        self.report.lose(Some(&name), error.at(self.source.display().to_string(), 0));
+        self.tables.insert(old, made);
+        Ok(made)
+    }
+
+    /// Writes a version of a key; `bytes` are as stored. The new database gives it a number of its own.
+    fn write(&mut self, table: TableId, key: &[u8], kind: RecordKind, bytes: &[u8]) -> Result<()> {
+        let Stored { expires_at, value, .. } = Stored::decode(kind, bytes)?;
+        match kind {
+            // A single delete is a promise about the old database.
+            RecordKind::Delete | RecordKind::SingleDelete => self.batch.delete(table, key)?,
+            RecordKind::Merge | RecordKind::MergeUntil => self.batch.merge(table, key, value, expires_at)?,
+            _ => self.push(Record { kind, table, key, value: bytes })?,
+        }
+        if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
+    }
+
+    fn delete_range(&mut self, table: TableId, start: &[u8], end: &[u8]) -> Result<()> {
+        let collation = self.target.collation_of(table);
+        self.batch.delete_range_ordered(table, start, end, &collation)?;
+        if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
+    }
+
+    fn write_batch(&mut self) -> Result<()> {
+        self.target.write(&self.batch, false)?;
+        self.batch.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<RepairReport> {
+        self.write_batch()?;
+        self.target.flush()?;
+        let found = self.target.check(&mut |_, _| ())?;
+        if let Some(finding) = found.findings.first() {
+            return Err(finding.error.clone().context("the new database is damaged as well"));
+        }
+        self.report.tables = self.target.catalog().listed().len() as u64;
+        self.target.close()?;
+        Ok(self.report)
+    }
+}

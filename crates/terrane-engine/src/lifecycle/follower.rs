@@ -1,0 +1,294 @@
+//! Following: views of a database that another process has open and goes on writing.
+//!
+//! A view is an engine that was opened for reading without a lock. It never changes: catching up makes the next one, which shares
+//! with the one before the cache and every extent that both have. Why a view is right although files change under it:
+//!
+//! 1. The manifest is a chain of checksums; what is read of it is a state that the primary had.
+//! 2. Journal segments are copied, and the copies are checked, groups, batches and chain: nothing in them changes any more.
+//! 3. A segment leaves the manifest, durably, before its file is used again. The manifest is read once more behind the
+//!    copying: if every segment is still listed, each was whole then. If not, all begins again.
+//! 4. It ends in front of extents that come in just now ([`crate::bulk::ingest::mark`]): what was committed behind them has no reader
+//!    yet, not even in the primary.
+//! 5. Extents are read when they are needed. The primary may have used their slots again: every index block and filter is held
+//!    against the checksum that the manifest gave this view, every data block against the one in that index block. What is
+//!    read is what the view means, or an error; the manifest of now tells whether the primary gave the extent up (`Gone`) or
+//!    it is damaged (`Corrupt`).
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::{Error, ExtentId, Functions, KeyOrders, Kind, Result, SeqNo};
+use terrane_device::{Disk, FollowingDisk, PendingRead};
+use terrane_format::extent::ExtentMeta;
+use terrane_journal::{ReplaySettings, replay};
+use terrane_levels::directory::JOURNAL;
+use terrane_levels::{Manifest, State};
+use terrane_storage::{ReadRequest, Store, StoreUsage};
+use terrane_table::{Cache, Extent};
+
+use crate::engine::Engine;
+use crate::lifecycle::open::Way;
+use crate::segment_files::listed;
+use crate::segment_files::refuse_unfinished;
+
+/// How often a view is tried while the primary moves on under it.
+const ATTEMPTS_MAX: u32 = 40;
+/// What passes between two attempts.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Extents that a view before has.
+pub(crate) type KnownExtents = HashMap<ExtentId, Arc<Extent>>;
+
+/// What opening a view takes beside what every opening does.
+pub(crate) struct Following<'a> {
+    disk: &'a Arc<dyn Disk>,
+    dir: &'a Path,
+    previous: Option<&'a Engine>,
+}
+
+impl Following<'_> {
+    /// The cache of the view before.
+    pub(crate) fn cache(&self) -> Option<Arc<Cache>> {
+        self.previous.map(|engine| engine.cache.clone())
+    }
+
+    /// The orders of the view before.
+    pub(crate) fn orders(&self) -> Option<KeyOrders> {
+        self.previous.map(|engine| engine.functions.orders.clone())
+    }
+
+    /// The extents of the view before.
+    pub(crate) fn known_extents(&self) -> KnownExtents {
+        let tables = self.previous.map(|engine| engine.catalog.all()).unwrap_or_default();
+        let mut known = KnownExtents::new();
+        for tree in tables.iter().map(|table| table.pinned().tree) {
+            let extents = tree.places().flat_map(|(_, level)| level.iter());
+            known.extend(extents.map(|extent| (extent.meta.id, extent.clone())));
+        }
+        known
+    }
+
+    /// The store of a view of `state`.
+    pub(crate) fn store(&self, inner: &Arc<dyn Store>, state: &State) -> Arc<dyn Store> {
+        Arc::new(FollowingStore {
+            inner: inner.clone(),
+            primary: Arc::new(Primary {
+                disk: self.disk.clone(),
+                dir: self.dir.to_owned(),
+                state: state.clone(),
+            }),
+        })
+    }
+}
+
+impl Engine {
+    /// A view, for reading, of the database in `dir` of `disk`, which another process may have open for writing; `previous` is an
+    /// older view of it. Also returns how many attempts it took.
+    ///
+    /// # Errors
+    /// `NotFound` or `Invalid` if there is no database; `Busy` if the primary moves on faster than it can be read, or died when it
+    /// was opened with a replay filter; `Corrupt`, `Io`.
+    pub fn follow_on(
+        disk: &Arc<dyn Disk>,
+        dir: &Path,
+        options: &Options,
+        env: &Env,
+        functions: &Functions,
+        previous: Option<&Arc<Engine>>,
+    ) -> Result<(Arc<Engine>, u32)> {
+        let disk: Arc<dyn Disk> = Arc::new(FollowingDisk::new(disk.clone()));
+        // A cache of rows belongs to one view; the next would begin with an empty one.
+        let options = Options { read_only: true, create_if_missing: false, row_cache: 0, ..options.clone() };
+        let mut attempt = 1;
+        loop {
+            let previous = previous.map(|engine| &**engine);
+            let following = Following { disk: &disk, dir, previous };
+            let opened = Engine::open_as(
+                disk.clone(),
+                dir,
+                &options,
+                env.clone(),
+                functions.clone(),
+                Way::Following(&following),
+            );
+            match opened.and_then(|engine| still_listed(&disk, dir, &engine).map(|()| engine)) {
+                Ok(engine) => return Ok((engine, attempt)),
+                Err(error) if attempt < ATTEMPTS_MAX && may_pass(&disk, dir, &error) => {
+                    env.clock.sleep(PAUSE);
+                    attempt += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Number of the last edit of the manifest that it knows.
+    #[must_use]
+    pub fn edit_number(&self) -> u64 {
+        self.manifest.edit_number()
+    }
+}
+
+/// Whether the error may come of what the primary did meanwhile.
+fn may_pass(disk: &Arc<dyn Disk>, dir: &Path, error: &Error) -> bool {
+    let is_possible = matches!(error.kind(), Kind::Corrupt | Kind::Gone | Kind::Busy | Kind::NotFound);
+    is_possible && disk.exists(&dir.join(terrane_levels::directory::CURRENT)).unwrap_or(true)
+}
+
+/// Checks that no segment that was copied has left the manifest: its file could have been another one's by then.
+fn still_listed(disk: &Arc<dyn Disk>, dir: &Path, engine: &Engine) -> Result<()> {
+    let now = Manifest::open_read_only(disk.clone(), dir)?.1;
+    let before = engine.manifest.state();
+    let is_same = now.database == before.database;
+    if is_same && before.segments.keys().all(|id| now.segments.contains_key(id)) {
+        return Ok(());
+    }
+    let message = format!(
+        "the journal of {} moved on while it was read: catch up again, less often if the primary writes much",
+        dir.display()
+    );
+    Err(Error::new(Kind::Busy, message))
+}
+
+/// Number of the last commit that the database in `dir` of `disk` has now, as far as another process can see.
+///
+/// # Errors
+/// As [`Engine::follow_on`].
+pub fn last_commit(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo> {
+    let disk: Arc<dyn Disk> = Arc::new(FollowingDisk::new(disk.clone()));
+    let mut attempt = 1;
+    loop {
+        match look(&disk, dir, env) {
+            Err(error) if attempt < ATTEMPTS_MAX && may_pass(&disk, dir, &error) => {
+                env.clock.sleep(PAUSE);
+                attempt += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
+fn look(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo> {
+    let state = Manifest::open_read_only(disk.clone(), dir)?.1;
+    let journal = dir.join(JOURNAL);
+    refuse_unfinished(&**disk, &journal, &state, Kind::Busy)?;
+    let segments: Vec<_> = state.segments.values().map(listed).collect();
+    let flushed = state.tables.values().filter(|table| !table.dropped).map(|table| table.flushed).min();
+    let settings = ReplaySettings {
+        threads: 1,
+        durable_floor: state.durable.max(state.clean_close.unwrap_or_default()),
+        flushed: flushed.unwrap_or_default(),
+        settle: false,
+        salt: state.database.segment_salt(),
+    };
+    let replayed = replay(&**disk, &journal, &segments, &settings, &*env.spawn, &|_, _, _, _| Ok(()))?;
+    Ok(replayed.last_seq.max(state.last_seq()))
+}
+
+/// The database that is followed, and what a view took it for.
+#[derive(Debug)]
+struct Primary {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    state: State,
+}
+
+impl Primary {
+    /// The error, or that the primary has given the extent up, if it did.
+    fn explain(&self, id: ExtentId, error: Error) -> Error {
+        let is_told = !matches!(error.kind(), Kind::Corrupt | Kind::NotFound | Kind::Io);
+        if is_told || terrane_base::planted!(BelieveGoneExtent) {
+            return error;
+        }
+        let Ok((_, now)) = Manifest::open_read_only(self.disk.clone(), &self.dir) else { return error };
+        let find = |state: &State| state.metas().find(|meta| meta.id == id).cloned();
+        let (then, now): (Option<Arc<ExtentMeta>>, _) = (find(&self.state), find(&now));
+        if then == now {
+            return error;
+        }
+        let dir = self.dir.display();
+        Error::gone(format!("extent {id} of {dir}, which its primary gave up since this view was made"), None)
+    }
+}
+
+/// The extents of a view.
+#[derive(Debug)]
+struct FollowingStore {
+    inner: Arc<dyn Store>,
+    primary: Arc<Primary>,
+}
+
+impl Store for FollowingStore {
+    fn allocate(&self, slots: u32) -> Result<ExtentId> {
+        self.inner.allocate(slots)
+    }
+
+    fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
+        self.inner.write(id, bytes)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.inner.sync()
+    }
+
+    fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
+        self.inner.read(id, offset, buf).map_err(|error| self.explain(id, error))
+    }
+
+    fn read_batch(&self, reads: &mut [ReadRequest<'_>]) {
+        self.inner.read_batch(reads);
+        for ReadRequest { id, result, .. } in reads {
+            *result = std::mem::replace(result, Ok(())).map_err(|error| self.explain(*id, error));
+        }
+    }
+
+    fn begin_read(
+        &self,
+        id: ExtentId,
+        offset: u32,
+        len: usize,
+        memory: Vec<u8>,
+    ) -> Result<Box<dyn PendingRead>> {
+        self.inner.begin_read(id, offset, len, memory)
+    }
+
+    fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
+        self.inner.prefetch(id, offset, len);
+    }
+
+    fn free(&self, id: ExtentId, slots: u32) -> Result<()> {
+        self.inner.free(id, slots)
+    }
+
+    fn hold(&self) {
+        self.inner.hold();
+    }
+
+    fn release(&self) {
+        self.inner.release();
+    }
+
+    fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
+        self.inner.restore(live)
+    }
+
+    fn reclaim(&self) -> Result<u64> {
+        self.inner.reclaim()
+    }
+
+    fn usage(&self) -> StoreUsage {
+        self.inner.usage()
+    }
+
+    fn explain(&self, id: ExtentId, error: Error) -> Error {
+        self.primary.explain(id, error)
+    }
+
+    fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
+        self.inner.place(id, offset)
+    }
+}

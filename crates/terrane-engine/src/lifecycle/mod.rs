@@ -1,0 +1,10 @@
+//! From opening to closing: `open/`, recovery of the journal (`recover.rs`), filters of what is replayed
+//! (`replay_filter/`), views of a database that another process writes (`follower.rs`), and what users ask of the
+//! background (`admin.rs`).
+
+pub(crate) mod admin;
+pub(crate) mod ddl;
+pub(crate) mod follower;
+pub(crate) mod open;
+pub(crate) mod recover;
+pub(crate) mod replay_filter;

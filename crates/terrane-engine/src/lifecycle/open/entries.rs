@@ -1,0 +1,98 @@
+//! The ways to open a database.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_base::{Functions, Result};
+use terrane_device::{Disk, PosixDisk};
+
+use crate::engine::Engine;
+use crate::lifecycle::follower::Following;
+use crate::lifecycle::replay_filter::{ReplayFilter, refuse_to_read_only};
+
+/// What is special about an opening.
+#[derive(Clone, Copy)]
+pub(crate) enum Way<'w> {
+    /// Nothing.
+    Plain,
+    /// A filter says what of the journal is replayed.
+    Filtered(&'w dyn ReplayFilter),
+    /// It is a view of what another process has open.
+    Following(&'w Following<'w>),
+}
+
+impl<'w> Way<'w> {
+    pub(crate) fn following(self) -> Option<&'w Following<'w>> {
+        match self {
+            Way::Following(following) => Some(following),
+            Way::Plain | Way::Filtered(_) => None,
+        }
+    }
+}
+
+impl Engine {
+    /// Opens the database in `dir` on the files of the operating system.
+    ///
+    /// # Errors
+    /// `Busy` if another process has it open, `NotFound` or `Invalid` if there is no database and none may be
+    /// made, `Corrupt`, `Io`.
+    pub fn open(dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
+        Engine::open_on(Arc::new(PosixDisk::new()), dir, options, env)
+    }
+
+    /// Opens the database in `dir` on the files of the operating system, with functions that are not built in.
+    ///
+    /// # Errors
+    /// As [`Engine::open`], and `Invalid` for a table that names a function that is not at hand.
+    pub fn open_with(
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        functions: impl Into<Functions>,
+    ) -> Result<Arc<Engine>> {
+        Engine::open_with_on(Arc::new(PosixDisk::new()), dir, options, env, functions)
+    }
+
+    /// Opens the database in `dir` on any device.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open_on(disk: Arc<dyn Disk>, dir: &Path, options: &Options, env: Env) -> Result<Arc<Engine>> {
+        Engine::open_with_on(disk, dir, options, env, Functions::default())
+    }
+
+    /// [`Engine::open_with`] on any device.
+    ///
+    /// # Errors
+    /// As [`Engine::open_with`].
+    pub fn open_with_on(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        functions: impl Into<Functions>,
+    ) -> Result<Arc<Engine>> {
+        Engine::open_as(disk, dir, options, env, functions.into(), Way::Plain)
+    }
+
+    /// [`Engine::open_with_on`], with a filter that says what of the journal is replayed.
+    ///
+    /// # Errors
+    /// As [`Engine::open_with_on`]; `Corrupt` where the filter says so; `Invalid` for what it puts in the place of a batch, and for
+    /// a database that is opened read-only; `Poisoned` if the filter panics.
+    pub fn open_filtered_on(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        functions: impl Into<Functions>,
+        filter: &dyn ReplayFilter,
+    ) -> Result<Arc<Engine>> {
+        if options.read_only {
+            return Err(refuse_to_read_only(filter));
+        }
+        Engine::open_as(disk, dir, options, env, functions.into(), Way::Filtered(filter))
+    }
+}

@@ -1,0 +1,349 @@
+//! Opening a database.
+//!
+//! 1. resolve the options 2. lock the directory 3. make or read the manifest 4. tell the store what lives
+//! 5. build the tables 6. replay the journal into their memtables (`lifecycle/recover.rs`) 7. close the epoch durably
+//! 8. go on: journal, workers.
+//!
+//! The time this takes does not depend on the data in the levels: what an open needs of an extent is in the
+//! manifest.
+
+mod entries;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use terrane_base::env::Env;
+use terrane_base::options::{JournalMode, Options};
+use terrane_base::sync::Mutex;
+use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
+use terrane_compaction::{LocalCompactor, RateLimiter};
+use terrane_device::{Disk, DiskLock};
+use terrane_format::manifest::{Edit, EditOp};
+use terrane_levels::directory::{self, Contents, DATA, JOURNAL, LOCK, Others};
+use terrane_levels::{Manifest, Pins, State};
+use terrane_storage::{LocalStore, Store, StoreSettings};
+use terrane_table::{Cache, Extent, RowCache};
+
+use crate::background::compaction::read_heavy::ReadHeavy;
+use crate::background::idle::IdleWatch;
+use crate::background::scheduler::Scheduler;
+use crate::background::scrub::Scrubber;
+use crate::bulk::ingest::mark::Marks;
+use crate::change_feed::Feeds;
+use crate::engine::Engine;
+use crate::lifecycle::follower::{Following, KnownExtents};
+use crate::lifecycle::recover::{Recovered, Recovery};
+use crate::lifecycle::replay_filter::finish_swap;
+use crate::memory::arbiter::Looking;
+use crate::memory::budget::Budget;
+use crate::memory::job_lease::JobLease;
+use crate::memory::trim::TrimWatch;
+use crate::memory::write_share::WriteShare;
+use crate::observe::io_accounting::Flows;
+use crate::observe::stats::{Counters, Histograms, add};
+use crate::read::snapshots::Readers;
+use crate::segment_files::lost;
+use crate::segment_files::refuse_unfinished;
+use crate::table::Table;
+use crate::table::catalog::Catalog;
+use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
+use crate::txn::Transactions;
+use crate::write::throttle::Pressure;
+use crate::write::throttle::compaction_debt::CompactionDebt;
+use crate::write::throttle::flush_progress::FlushProgress;
+use crate::write::throttle::ingest_rate::IngestRate;
+use crate::write::throttle::stall_events::StallEvents;
+
+pub(crate) use entries::Way;
+
+/// How many engines this process has opened.
+static INSTANCES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+/// Extents of dropped tables that one edit forgets.
+const FORGET_PER_EDIT: usize = 10_000;
+
+impl Engine {
+    /// [`Engine::open_with_on`], or a view of what another process has open.
+    pub(crate) fn open_as(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        options: &Options,
+        env: Env,
+        mut functions: Functions,
+        way: Way<'_>,
+    ) -> Result<Arc<Engine>> {
+        functions.orders = match way.following().and_then(Following::orders) {
+            // What it shares with the view before compares by the orders of that one, and says so if they fail.
+            Some(orders) => orders,
+            None => functions.orders.renewed(),
+        };
+        let start = env.clock.now();
+        let settled = settle(options, &env, &functions)?;
+        let engine = Engine::assemble(disk, dir, (options, settled), env, functions, way)?;
+        engine.begin(start)?;
+        Ok(engine)
+    }
+
+    /// Steps 2 to 7, and the journal. Takes the options as they were given and settled.
+    fn assemble(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        (asked, options): (&Options, Options),
+        env: Env,
+        functions: Functions,
+        way: Way<'_>,
+    ) -> Result<Arc<Engine>> {
+        let following = way.following();
+        let flows = Flows::new(&env.clock);
+        let Opened { manifest, state, lock } =
+            open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?;
+        let extents = open_store(&disk, dir, &options, &state, following)?;
+        let store = flows.user(&extents);
+        let known = following.map(Following::known_extents).unwrap_or_default();
+        let tables = open_tables(&state, &options, &store, &functions, &env, &known)?;
+        let (manifest, counters) = (Arc::new(manifest), Counters::default());
+        let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
+        let recovered = recover_journal(doors, dir, &options, found, (&tables, &counters), way)?;
+        tables.iter().try_for_each(|table| table.sense.collation().check())?;
+        let (budget, cache) = divide_memory(asked, &options, following.and_then(Following::cache));
+        Ok(Arc::new(Engine {
+            instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
+            rows: RowCache::new(cache.clone(), budget.plan().cache_bytes / 100 * options.row_cache),
+            cache,
+            looking: Looking::default(),
+            job_memory: JobLease::default(),
+            idle_watch: IdleWatch::default(),
+            freed_watch: TrimWatch::default(),
+            catalog: Catalog::new(tables),
+            txn: Transactions::new(budget.write_bytes()),
+            functions,
+            limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
+            pins: Pins::new(),
+            readers: Readers::new(options.reader_age_max_ms),
+            pressure: Pressure::default(),
+            stalls: StallEvents::default(),
+            events: Arc::default(),
+            backlog: CompactionDebt::default(),
+            draining: FlushProgress::default(),
+            inflow: IngestRate::default(),
+            yielding: WriteShare::default(),
+            scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
+            scrubber: Scrubber::default(),
+            adapting: ReadHeavy::default(),
+            next_run: AtomicU64::new(state.next.run),
+            compactor: LocalCompactor::new(flows.compaction(&extents)),
+            flusher: LocalCompactor::new(flows.flush(&extents)),
+            flows,
+            admitted: AtomicU64::new(0),
+            trimming: Mutex::new(()),
+            feeds: Feeds::default(),
+            closing: AtomicBool::new(false),
+            lock: Mutex::new(lock),
+            dir: dir.to_owned(),
+            env,
+            disk,
+            options,
+            budget,
+            store,
+            manifest,
+            journal: recovered.journal,
+            marks: Marks::new(recovered.void_marks),
+            counters,
+            histograms: Histograms::default(),
+        }))
+    }
+
+    /// Ends the opening that began at `start`.
+    fn begin(self: &Arc<Self>, start: Duration) -> Result<()> {
+        // What a thread reads of this database is then sampled alike each time.
+        terrane_base::sampling::restart();
+        self.readers.tick(self.env.clock.now());
+        // The workers must not hold the lock of a database that nobody has.
+        self.go_on().and_then(|()| self.restore_prepared()).inspect_err(|_| drop(self.close()))?;
+        add(&self.counters.open_micros, (self.env.clock.now() - start).as_micros() as u64);
+        Ok(())
+    }
+
+    /// Starts the background; with the journal off, what an earlier journal left goes into the levels.
+    fn go_on(self: &Arc<Self>) -> Result<()> {
+        self.refresh_debt();
+        if self.options.read_only {
+            return Ok(());
+        }
+        self.settle_history()?;
+        self.start_workers()?;
+        for table in self.catalog.all() {
+            let picture = table.pinned();
+            if picture.active.record_bytes() + picture.active.index_bytes() >= self.budget.memtable_bytes() {
+                self.note_full(&table);
+            }
+        }
+        if self.options.journal == JournalMode::Off && !self.manifest.state().segments.is_empty() {
+            self.flush()?;
+            self.forget_old_segments()?;
+        }
+        Ok(())
+    }
+}
+
+/// A manifest that was made or read, and the lock under which that happened.
+struct Opened {
+    manifest: Manifest,
+    state: State,
+    /// None for a read-only open of a directory whose lock file cannot be opened.
+    lock: Option<Box<dyn DiskLock>>,
+}
+
+/// Locks the directory and makes or reads the manifest.
+fn open_manifest(
+    disk: &Arc<dyn Disk>,
+    dir: &Path,
+    options: &Options,
+    env: &Env,
+    functions: &Functions,
+) -> Result<Opened> {
+    if options.read_only {
+        // A writer reuses the files of segments and the slots of extents that a reader may be looking at.
+        let is_locked = !terrane_base::planted!(ReadWithoutLock);
+        let lock = if is_locked { disk.lock_shared(&dir.join(LOCK))? } else { None };
+        let (manifest, _) = Manifest::open_read_only(disk.clone(), dir)?;
+        let state = manifest.set_orders(&functions.orders)?;
+        return Ok(Opened { manifest, state, lock });
+    }
+    let others = if options.beside_others { Others::Stay } else { Others::Refused };
+    let before = directory::inspect(&**disk, dir, others)?;
+    if before != Contents::Database && !options.create_if_missing {
+        let message = format!("there is no database in {}: set create_if_missing to make one", dir.display());
+        return Err(Error::new(Kind::NotFound, message));
+    }
+    if before != Contents::Database {
+        directory::prepare(&**disk, dir)?;
+    }
+    let lock = disk.lock(&dir.join(LOCK))?;
+    // Looked at again under the lock: another process may have made the database meanwhile.
+    let (manifest, _) = match directory::inspect(&**disk, dir, others)? {
+        Contents::Database if options.error_if_exists => {
+            let message = format!("{} holds a database already and error_if_exists is set", dir.display());
+            return Err(Error::invalid(message));
+        }
+        Contents::Database => Manifest::open(disk.clone(), dir)?,
+        Contents::Vacant | Contents::Missing => {
+            Manifest::create_beside(disk.clone(), dir, env, stored_options(options, &[], functions), others)?
+        }
+    };
+    let state = manifest.set_orders(&functions.orders)?;
+    let state = forget_dropped(&manifest, state)?;
+    Ok(Opened { manifest, state, lock: Some(lock) })
+}
+
+/// Replays what the journal of the database in `dir` holds into the tables.
+fn recover_journal(
+    (disk, env): (&Arc<dyn Disk>, &Env),
+    dir: &Path,
+    options: &Options,
+    (manifest, state): (&Arc<Manifest>, &State),
+    (tables, counters): (&[Arc<Table>], &Counters),
+    way: Way<'_>,
+) -> Result<Recovered> {
+    let dir = &dir.join(JOURNAL);
+    let follows = way.following().is_some();
+    if !options.read_only {
+        finish_swap(disk, dir, state)?;
+    } else {
+        refuse_unfinished(&**disk, dir, state, if follows { Kind::Busy } else { Kind::Invalid })?;
+    }
+    let recovery = Recovery { disk, dir, options, env, manifest, state, tables, counters, follows };
+    let Way::Filtered(filter) = way else { return recovery.run() };
+    match recovery.filter(filter)? {
+        Some(changed) => Recovery { state: &changed, ..recovery }.run(),
+        None => recovery.run(),
+    }
+}
+
+/// The options as they hold from now on: what is left to the engine is chosen.
+fn settle(options: &Options, env: &Env, functions: &Functions) -> Result<Options> {
+    // Before a database is made with it.
+    options.merge_operator.get().map(|name| functions.operators.find(name)).transpose()?;
+    options.key_order.get().map(|name| functions.orders.find(name)).transpose()?;
+    options.prefix_extractor.get().map(|name| functions.extractors.find(name)).transpose()?;
+    terrane_format::rank::choose(options.search_kernel)?;
+    options.resolve(env.spawn.parallelism())
+}
+
+/// Whose memory is whose, and the cache.
+fn divide_memory(asked: &Options, options: &Options, shared: Option<Arc<Cache>>) -> (Budget, Arc<Cache>) {
+    let budget = Budget::new(asked.clone(), options);
+    let plan = budget.plan();
+    if let Some(cache) = shared {
+        return (budget, cache);
+    }
+    let cache = Cache::with_memory(plan.cache_bytes_max(), plan.cache_bytes, plan.chunk_bytes);
+    (budget, cache)
+}
+
+/// Finishes what a drop of a table began: its extents leave the manifest.
+fn forget_dropped(manifest: &Manifest, state: State) -> Result<State> {
+    let dropped: Vec<_> = state.tables.values().filter(|table| table.dropped).cloned().collect();
+    if dropped.is_empty() {
+        return Ok(state);
+    }
+    for table in dropped {
+        let extents =
+            table.extents.places().flat_map(|(place, level)| level.iter().map(move |meta| (place, meta)));
+        let ops: Vec<_> = extents.map(|(place, meta)| EditOp::remove(table.id, place, meta)).collect();
+        for ops in ops.chunks(FORGET_PER_EDIT) {
+            manifest.append(&Edit { ops: ops.to_vec() })?;
+        }
+    }
+    Ok(State::clone(&manifest.state()))
+}
+
+fn open_store(
+    disk: &Arc<dyn Disk>,
+    dir: &Path,
+    options: &Options,
+    state: &State,
+    following: Option<&Following<'_>>,
+) -> Result<Arc<dyn Store>> {
+    let settings = StoreSettings {
+        direct_io: options.direct_io,
+        read_only: options.read_only,
+        io_uring: options.io_uring,
+    };
+    let data = dir.join(DATA);
+    let store = LocalStore::open(disk.clone(), &data, settings).map_err(|error| lost(error, &data))?;
+    store.restore(&mut state.extents())?;
+    let store: Arc<dyn Store> = Arc::new(store);
+    Ok(following.map_or_else(|| store.clone(), |following| following.store(&store, state)))
+}
+
+fn open_tables(
+    state: &State,
+    options: &Options,
+    store: &Arc<dyn Store>,
+    functions: &Functions,
+    env: &Env,
+    known: &KnownExtents,
+) -> Result<Vec<Arc<Table>>> {
+    let live = state.tables.values().filter(|table| !table.dropped);
+    live.map(|table| {
+        let settings = TableSettings::new(options, &table.options)
+            .map_err(|error| error.context(format!("stored options of table {:?}", table.name)))?;
+        if table.id == TableId::DEFAULT {
+            check_default(options, &table.options)?;
+        }
+        let sense = settings.sense(&table.name, functions, &env.clock)?;
+        check_kind_of_order(table, &sense)?;
+        let tree = table.extents.try_map(|meta| {
+            let same = known.get(&meta.id).filter(|extent| extent.meta == **meta);
+            Ok(same.cloned().unwrap_or_else(|| Extent::new(meta.as_ref().clone(), store.clone())))
+        })?;
+        // The memtable takes every replayed number; those in the levels are left out by the recovery.
+        let first_seq = SeqNo(0);
+        let (name, tree) = (table.name.clone(), Arc::new(tree));
+        Ok(Table::new(table.id, name, settings, sense, tree, table.flushed, first_seq))
+    })
+    .collect()
+}

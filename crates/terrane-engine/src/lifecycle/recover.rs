@@ -1,0 +1,326 @@
+//! Recovery: replay the live segments into the memtables, then close the epoch durably, so that what was found is
+//! what every later recovery finds.
+//!
+//! 1. replay (the journal checks segments in parallel, finds the durable prefix, and hands over every record of it)
+//! 2. make the replayed segments durable: what a process left in the page cache is kept from now on
+//! 3. one edit: how each segment ended, the next epoch 4. the journal goes on in fresh segments.
+//!
+//! A crash inside this is harmless: until the edit of step 3 is durable the next recovery starts over, after it
+//! the next one finds the same ends.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::options::{JournalMode, Options};
+use terrane_base::record::Record;
+use terrane_base::sync::Mutex;
+use terrane_base::{Error, Kind, RecordKind, Result, SegmentId, SeqNo, TableId};
+use terrane_device::{Disk, SegmentMemory};
+use terrane_format::manifest::{self, Edit, EditOp, Seal};
+use terrane_journal::{
+    FileJournal, Journal, JournalSettings, JournalStart, NullJournal, ReplaySettings, Replayed,
+    SegmentRegistrar, SegmentSpec, file_name, file_number, replay, segment_in_file,
+};
+use terrane_levels::{Manifest, State};
+
+use crate::bulk::ingest::mark;
+use crate::engine::Engine;
+use crate::observe::stats::{Counters, add};
+use crate::segment_files::listed;
+use crate::table::Table;
+use crate::write::index;
+
+/// What a recovery works on.
+pub(crate) struct Recovery<'a> {
+    pub(crate) disk: &'a Arc<dyn Disk>,
+    /// Directory of the segments.
+    pub(crate) dir: &'a Path,
+    pub(crate) options: &'a Options,
+    pub(crate) env: &'a Env,
+    pub(crate) manifest: &'a Arc<Manifest>,
+    pub(crate) state: &'a State,
+    /// Tables with empty memtables; replayed records go there.
+    pub(crate) tables: &'a [Arc<Table>],
+    pub(crate) counters: &'a Counters,
+    /// Somebody writes meanwhile: what the journal knows of later edits is no loss.
+    pub(crate) follows: bool,
+}
+
+/// What a recovery found.
+pub(crate) struct Recovered {
+    /// The journal that goes on.
+    pub(crate) journal: Box<dyn Journal>,
+    /// Marks of extents that did not come in, which no edit tells of.
+    pub(crate) void_marks: Vec<SeqNo>,
+}
+
+impl Recovery<'_> {
+    /// Replays, closes the epoch and returns the journal that goes on.
+    ///
+    /// # Errors
+    /// `Corrupt` if something durable is damaged, naming file and offset; `Io`, `Full`.
+    pub(crate) fn run(&self) -> Result<Recovered> {
+        if !self.follows {
+            self.check_registered()?;
+        }
+        let (replayed, open_marks) = self.replay()?;
+        let at_dir = |error: Error| error.at(self.dir.display().to_string(), 0);
+        if !self.follows {
+            self.manifest.check_reached(replayed.edit).map_err(at_dir)?;
+        }
+        add(&self.counters.segment_bytes_recovered, replayed.bytes);
+        // Records in the levels may be newer than what the journal still holds; all it holds is in the levels then.
+        let is_overtaken = self.state.last_seq() > replayed.last_seq;
+        let last_seq = replayed.last_seq.max(self.state.last_seq());
+        self.check_numbers_left(last_seq)?;
+        if is_overtaken {
+            self.check_overtaken(&replayed)?;
+        }
+        let settings =
+            JournalSettings { segment_bytes: self.options.segment_bytes, ..JournalSettings::default() };
+        if self.options.read_only {
+            // Behind a mark that is not decided lies what its extents may belong under.
+            let end = open_marks.first().map_or(last_seq, |mark| SeqNo(mark.0 - 1));
+            let ends_there = self.follows && !terrane_base::planted!(FollowPastMark);
+            let next_seq = SeqNo(if ends_there { end } else { last_seq }.0 + 1);
+            let start = JournalStart { next_seq, ..JournalStart::default() };
+            let journal = Box::new(NullJournal::new(&settings, &start)?);
+            return Ok(Recovered { journal, void_marks: open_marks });
+        }
+        self.close_epoch(&replayed, last_seq, is_overtaken, &open_marks)?;
+        let start = self.start(replayed, last_seq, is_overtaken)?;
+        if self.options.journal == JournalMode::Off {
+            let spare = start.spare_files.iter();
+            let gone = spare.map(|(file, _)| self.disk.remove(&self.dir.join(file_name(*file))));
+            gone.collect::<Result<()>>()?;
+            let journal = Box::new(NullJournal::new(&settings, &start)?);
+            return Ok(Recovered { journal, void_marks: Vec::new() });
+        }
+        let registrar = Arc::new(Registrar(self.manifest.clone()));
+        let opened = FileJournal::open(self.disk.clone(), self.dir, &settings, self.env, registrar, &start)?;
+        Ok(Recovered { journal: Box::new(opened), void_marks: Vec::new() })
+    }
+
+    /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has never
+    /// heard of shows that the manifest lost its last edits, or is an older copy.
+    pub(crate) fn check_registered(&self) -> Result<()> {
+        let names = self.disk.list(self.dir).map_err(|error| crate::segment_files::lost(error, self.dir))?;
+        let history: HashSet<u32> = self.state.history.values().map(|kept| kept.spec.file).collect();
+        for name in names {
+            // History was registered when it was live: an opening reads none of it, however long it is.
+            if file_number(&name).is_none_or(|number| history.contains(&number)) {
+                continue;
+            }
+            let path = self.dir.join(&name);
+            let Some(used) = segment_in_file(&**self.disk, &path)? else { continue };
+            let at = |error: Error| error.at(path.display().to_string(), 0);
+            self.manifest.check_reached(used.edit).map_err(at)?;
+            if used.id >= self.state.next.segment {
+                let message = format!(
+                    "the file holds segment {}, expected one below {}: the manifest lost its last edits or is an \
+                     older copy; restore the database from a backup",
+                    used.id, self.state.next.segment
+                );
+                return Err(at(Error::corrupt(message)));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a process can use up while it runs must be left, so that no commit has to look for the end.
+    fn check_numbers_left(&self, last_seq: SeqNo) -> Result<()> {
+        if last_seq.0 <= SeqNo::MAX.0 / 2 {
+            return Ok(());
+        }
+        let message = format!("the database says that it holds commit {last_seq}: no database gets so far");
+        Err(Error::corrupt(message).at(self.dir.display().to_string(), 0))
+    }
+
+    pub(crate) fn replay_settings(&self) -> ReplaySettings {
+        ReplaySettings {
+            threads: self.env.spawn.parallelism(),
+            durable_floor: self.state.durable.max(self.state.clean_close.unwrap_or_default()),
+            flushed: self.tables.iter().map(|table| table.flushed_seq()).min().unwrap_or_default(),
+            settle: !self.options.read_only,
+            salt: self.state.database.segment_salt(),
+        }
+    }
+
+    /// Also returns the marks of extents that are not decided, ascending.
+    fn replay(&self) -> Result<(Replayed, Vec<SeqNo>)> {
+        let listed: Vec<_> = self.state.segments.values().map(listed).collect();
+        let settings = self.replay_settings();
+        let (ranges, marks) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let sink = |segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo| {
+            if record.table == TableId::NONE && mark::tables_of(record).next().is_some() {
+                marks.lock().push(seq);
+            }
+            if record.kind == RecordKind::RangeDelete {
+                ranges.lock().push((seq, record.table, segment.clone(), offset));
+            } else {
+                self.index(segment, offset, record.table, seq);
+            }
+            Ok(())
+        };
+        let replayed = replay(&**self.disk, self.dir, &listed, &settings, &*self.env.spawn, &sink)?;
+        // Segments are read side by side, but range deletes are indexed cheaply in order only.
+        let mut ranges = ranges.into_inner();
+        ranges.sort_unstable_by_key(|(seq, ..)| *seq);
+        for (seq, table, segment, offset) in ranges {
+            self.index(&segment, offset, table, seq);
+        }
+        let (mut marks, decided) = (marks.into_inner(), self.state.last_seq());
+        marks.retain(|seq| *seq > decided && !self.state.void_marks.contains(seq));
+        marks.sort_unstable();
+        Ok((replayed, marks))
+    }
+
+    /// Indexes a replayed record, unless its table was dropped or has it in the levels.
+    fn index(&self, segment: &Arc<SegmentMemory>, offset: usize, table: TableId, seq: SeqNo) {
+        let Ok(at) = self.tables.binary_search_by_key(&table, |table| table.id) else { return };
+        let table = &self.tables[at];
+        if seq <= table.flushed_seq() {
+            return;
+        }
+        let guard = terrane_base::epoch::pin();
+        index::insert(&table.picture(&guard).active, segment, offset, seq);
+        add(&self.counters.records_recovered, 1);
+    }
+
+    /// A journal that ends before what the levels hold must hold nothing that is not in them: a flush sees to it.
+    fn check_overtaken(&self, replayed: &Replayed) -> Result<()> {
+        let behind = self.tables.iter().find(|table| table.pinned().active.entry_count() > 0);
+        let Some(table) = behind else { return Ok(()) };
+        Err(Error::corrupt(format!(
+            "the journal ends at {} but the levels hold {}, and table {:?} has records in the journal only: \
+             segments were lost or cut after they were durable; restore the database from a backup",
+            replayed.last_seq,
+            self.state.last_seq(),
+            table.name
+        ))
+        .at(self.dir.display().to_string(), 0))
+    }
+
+    /// Makes durable where each segment ends, so that bytes behind that never count again. Segments that were
+    /// overtaken by the levels go, and so do those that were never used.
+    /// What is announced by `open_marks` did not come in.
+    fn close_epoch(
+        &self,
+        replayed: &Replayed,
+        last_seq: SeqNo,
+        is_overtaken: bool,
+        open_marks: &[SeqNo],
+    ) -> Result<()> {
+        let unsealed = replayed.segments.iter().filter(|segment| {
+            self.state.segments.get(&segment.spec.id).is_some_and(|known| known.seal.is_none())
+        });
+        let seals = unsealed.map(|segment| EditOp::SealSegment {
+            id: segment.spec.id,
+            seal: Seal { end_offset: segment.end, last_seq: segment.last_seq, checksum: segment.checksum },
+        });
+        let has_no_end = is_overtaken || terrane_base::planted!(ForgetSeals);
+        let mut ops = if has_no_end { Vec::new() } else { seals.collect::<Vec<_>>() };
+        let overtaken = replayed.segments.iter().filter(|_| is_overtaken).map(|segment| &segment.spec);
+        ops.extend(replayed.unused.iter().chain(overtaken).map(|spec| EditOp::RemoveSegment { id: spec.id }));
+        if is_overtaken || replayed.segments.is_empty() {
+            // The journal holds nothing: it begins behind `last_seq`, for every table.
+            let behind = self.tables.iter().filter(|table| table.flushed_seq() < last_seq);
+            ops.extend(behind.map(|table| EditOp::Flushed { table: table.id, seq: last_seq }));
+        }
+        ops.extend(open_marks.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
+        ops.push(EditOp::Epoch { epoch: self.state.epoch + 1 });
+        ops.push(EditOp::Durable { seq: last_seq });
+        self.manifest.append(&Edit { ops })
+    }
+
+    /// The number after that of a file in the directory: whoever made the name may have chosen the last one.
+    pub(crate) fn file_after(&self, file: u32, name: &str) -> Result<u32> {
+        file.checked_add(1).filter(|next| *next <= i32::MAX as u32).ok_or_else(|| {
+            let path = self.dir.join(name).display().to_string();
+            Error::corrupt("no segment file gets a number as high: remove it if it is none of yours")
+                .at(path, 0)
+        })
+    }
+
+    /// Where the journal goes on. Segment files that no live segment uses are spare.
+    fn start(&self, mut replayed: Replayed, last_seq: SeqNo, is_overtaken: bool) -> Result<JournalStart> {
+        let state = self.manifest.state();
+        let history: HashSet<u32> = state.history.values().map(|kept| kept.spec.file).collect();
+        let used = |file: u32| {
+            history.contains(&file) || state.segments.values().any(|segment| segment.spec.file == file)
+        };
+        let mut spare_files = Vec::new();
+        let mut next_file = state.next.segment_file.max(1);
+        for name in self.disk.list(self.dir)? {
+            let Some(file) = file_number(&name) else { continue };
+            next_file = next_file.max(self.file_after(file, &name)?);
+            if !used(file) {
+                let opened = self.disk.open(&self.dir.join(&name), terrane_device::OpenMode::Read, false)?;
+                // Who made it may have died before that was durable, and a segment is used only when it is.
+                if !terrane_base::planted!(ForgetSpareFiles) {
+                    opened.sync()?;
+                }
+                spare_files.push((file, opened.len()?));
+            }
+        }
+        if !spare_files.is_empty() && !terrane_base::planted!(ForgetSpareNames) {
+            self.disk.sync_dir(self.dir)?;
+        }
+        if is_overtaken {
+            replayed.segments.clear();
+        }
+        let is_empty = replayed.segments.is_empty();
+        let mut start = replayed.start(state.next.segment.max(SegmentId(1)), next_file, spare_files);
+        if is_empty {
+            // Nothing to chain to; the levels may hold higher numbers than a journal that was off.
+            start.next_seq = SeqNo(last_seq.0 + 1);
+            start.previous.last_seq = last_seq;
+        }
+        Ok(start)
+    }
+}
+
+/// Makes new segments durable in the manifest before the journal uses them.
+struct Registrar(Arc<Manifest>);
+
+impl SegmentRegistrar for Registrar {
+    fn register(&self, segment: &SegmentSpec) -> Result<()> {
+        let spec = manifest::SegmentSpec { id: segment.id, file: segment.file, bytes: segment.bytes };
+        self.0.append(&Edit { ops: vec![EditOp::AddSegment(spec)] })
+    }
+
+    fn edit_number(&self) -> u64 {
+        self.0.edit_number()
+    }
+}
+
+impl Engine {
+    /// With the journal off: what an earlier journal held is in the levels now; its segments go.
+    pub(crate) fn forget_old_segments(&self) -> Result<()> {
+        let state = self.manifest.state();
+        let ops: Vec<_> = state.segments.keys().map(|id| EditOp::RemoveSegment { id: *id }).collect();
+        self.append_edit(ops)?;
+        self.remove_segment_files(state.segments.values().map(|segment| segment.spec.file))
+    }
+
+    /// Removes files of segments that the manifest does not list any more.
+    pub(crate) fn remove_segment_files(&self, files: impl Iterator<Item = u32>) -> Result<()> {
+        let dir = self.dir.join(terrane_levels::directory::JOURNAL);
+        for file in files {
+            match self.disk.remove(&dir.join(terrane_journal::file_name(file))) {
+                Err(error) if error.kind() != Kind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        self.disk.sync_dir(&dir)
+    }
+
+    /// Makes every commit durable for an orderly close. With the journal off what was not flushed is lost.
+    pub(crate) fn close_journal(&self) -> Result<()> {
+        let last_seq = self.journal.close()?;
+        self.append_edit(vec![EditOp::CleanClose { last_seq }])?;
+        self.manifest.close()
+    }
+}

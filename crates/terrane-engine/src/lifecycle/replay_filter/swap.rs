@@ -1,0 +1,108 @@
+//! New segments in the place of old ones, by one edit of the manifest.
+//!
+//! 1. the new segments are written and made durable, under names that are no segments' yet
+//! 2. one edit: the old ones go, the new ones are listed, each with its end
+//! 3. the new files get their names, and the old ones go.
+//!
+//! A death before step 2 leaves files that the next opening removes; one before the end of step 3 leaves such that it gives
+//! their names ([`finish_swap`]).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrane_base::{Error, Result, SegmentId};
+use terrane_device::Disk;
+use terrane_format::manifest::{Edit, EditOp};
+use terrane_journal::{NewNames, discard, file_name, file_number, pending_number, rewrite};
+use terrane_levels::State;
+
+use crate::copies::checkpoint::sealed;
+use crate::lifecycle::recover::Recovery;
+use crate::lifecycle::replay_filter::ReplayFilter;
+use crate::lifecycle::replay_filter::ask::Asking;
+use crate::segment_files::listed;
+
+/// Ends a swap that a death has interrupted: what the manifest lists gets its name, everything else goes.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn finish_swap(disk: &Arc<dyn Disk>, dir: &Path, state: &State) -> Result<()> {
+    let names = disk.list(dir).map_err(|error| crate::segment_files::lost(error, dir))?;
+    let mut is_changed = false;
+    for (name, file) in names.iter().filter_map(|name| Some((name, pending_number(name)?))) {
+        let (from, to) = (dir.join(name), dir.join(file_name(file)));
+        let is_listed = state.segments.values().any(|segment| segment.spec.file == file);
+        // A file that has its name already is the segment: nothing pending is ever made beside it.
+        if is_listed && !disk.exists(&to)? {
+            disk.rename(&from, &to)?;
+        } else {
+            disk.remove(&from)?;
+        }
+        is_changed = true;
+    }
+    if is_changed { disk.sync_dir(dir) } else { Ok(()) }
+}
+
+impl Recovery<'_> {
+    /// Asks `filter` for every batch that is about to be replayed; what it changes is changed in the journal, durably. The
+    /// state of the manifest behind that, if anything was changed.
+    ///
+    /// # Errors
+    /// As [`Recovery::run`]; `Corrupt` where the filter says so, `Invalid` for what it puts in the place of a batch, `Poisoned` if it
+    /// panics. Nothing has changed then.
+    pub(crate) fn filter(&self, filter: &dyn ReplayFilter) -> Result<Option<State>> {
+        self.check_registered()?;
+        let all: Vec<_> = self.state.segments.values().map(listed).collect();
+        let names = NewNames {
+            segment: self.state.next.segment,
+            file: self.next_file()?,
+            edit: self.manifest.edit_number(),
+        };
+        let mut asking = Asking::new(filter, self.tables);
+        let settings = self.replay_settings();
+        let rewritten =
+            rewrite(&**self.disk, self.dir, &all, &settings, &*self.env.spawn, names, &mut asking)?;
+        let at_dir = |error: Error| error.at(self.dir.display().to_string(), 0);
+        self.manifest.check_reached(rewritten.edit).map_err(at_dir).inspect_err(|_| {
+            discard(&**self.disk, self.dir, rewritten.written.iter().map(|written| written.spec.file));
+        })?;
+        if rewritten.written.is_empty() {
+            return Ok(None);
+        }
+        let mut ops: Vec<_> = rewritten.gone.iter().map(|id| EditOp::RemoveSegment { id: *id }).collect();
+        for (spec, seal) in rewritten.written.iter().map(sealed) {
+            ops.push(EditOp::AddSegment(spec));
+            ops.push(EditOp::SealSegment { id: spec.id, seal });
+        }
+        // What is void goes with the oldest segment, but the new ones have the same marks.
+        ops.extend(self.state.void_marks.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
+        self.manifest.append(&Edit { ops })?;
+        let state = State::clone(&self.manifest.state());
+        finish_swap(self.disk, self.dir, &state)?;
+        self.remove_files(&rewritten.gone)?;
+        Ok(Some(state))
+    }
+
+    /// Removes the files of segments that are not listed any more. They could serve as spares, but a repair that has no manifest
+    /// takes every segment that it finds, and these hold what the filter took out.
+    fn remove_files(&self, gone: &[SegmentId]) -> Result<()> {
+        for segment in gone.iter().filter_map(|id| self.state.segments.get(id)) {
+            let path = self.dir.join(file_name(segment.spec.file));
+            if self.disk.exists(&path)? {
+                self.disk.remove(&path)?;
+            }
+        }
+        self.disk.sync_dir(self.dir)
+    }
+
+    /// The number behind those of all segment files that there are or were.
+    fn next_file(&self) -> Result<u32> {
+        let mut next = self.state.next.segment_file.max(1);
+        for name in self.disk.list(self.dir)? {
+            if let Some(file) = file_number(&name) {
+                next = next.max(self.file_after(file, &name)?);
+            }
+        }
+        Ok(next)
+    }
+}

@@ -1,0 +1,144 @@
+//! Adding listeners, and waiting for them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use terrane_base::sync::atomic::Ordering;
+
+use terrane_base::env::Step;
+use terrane_base::{Error, Result};
+use terrane_compaction::JobControl;
+
+use crate::engine::Engine;
+use crate::observe::events::{Events, Listener, Queue};
+
+/// What somebody waits for: the ends of flushes, then what was put in by then.
+struct Awaited {
+    flushes: BTreeSet<u64>,
+    upto: Option<u64>,
+}
+
+impl Awaited {
+    /// Everything of now.
+    fn of(queue: &Queue) -> Awaited {
+        Awaited { flushes: queue.flushes.keys().copied().collect(), upto: None }
+    }
+
+    fn is_over(&mut self, queue: &Queue) -> bool {
+        // One that a pause holds may never end.
+        let runs = |flush: &u64| queue.flushes.get(flush).is_some_and(|control| !control.is_paused());
+        self.flushes.retain(runs);
+        if !self.flushes.is_empty() {
+            return false;
+        }
+        queue.told >= *self.upto.get_or_insert(queue.put)
+    }
+}
+
+impl Events {
+    /// A flush begins that will put in its end.
+    pub(crate) fn begin_flush(&self, job: u64, control: &Arc<JobControl>) {
+        self.queue.lock().flushes.insert(job, control.clone());
+    }
+
+    /// Work was paused: who waits for a flush may wait for one that stands still.
+    pub(crate) fn look_again(&self) {
+        // Under the lock: nobody is between a look and the wait.
+        let _queue = self.queue.lock();
+        self.changed.notify_all();
+    }
+
+    /// The end of a flush is put in.
+    pub(crate) fn end_flush(&self, job: u64) {
+        let was_there = self.queue.lock().flushes.remove(&job).is_some();
+        if was_there {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until flushes that run, and are not paused, have ended, and what was put in by then is told.
+    fn wait_until_told(&self) {
+        let mut queue = self.queue.lock();
+        let mut awaited = Awaited::of(&queue);
+        while !awaited.is_over(&queue) {
+            self.changed.wait(&mut queue);
+        }
+    }
+}
+
+impl Engine {
+    /// Tells `listener` what happens from now on.
+    ///
+    /// # Errors
+    /// `Cancelled` after a close, `Io` if no thread can be started.
+    pub fn add_listener(&self, listener: Arc<dyn Listener>) -> Result<()> {
+        let mut thread = self.events.thread.lock();
+        if self.is_closing() {
+            return Err(Error::new(terrane_base::Kind::Cancelled, "the database is closing"));
+        }
+        if !self.events.is_heard.load(Ordering::Relaxed) {
+            let (events, instance) = (self.events.clone(), self.instance);
+            match self.env.spawn.stepper() {
+                Some(stepper) => stepper.add("terrane-events", Box::new(move || events.step(instance))),
+                None => {
+                    let body = Box::new(move || events.run(instance));
+                    *thread = Some(self.env.spawn.spawn("terrane-events", body)?);
+                }
+            }
+        }
+        self.events.queue.lock().listeners.push(listener);
+        self.events.is_heard.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Waits until listeners were told what has happened so far, the ends of flushes that run included. What is left
+    /// out because too much waits is not waited for, nor is a flush that [`Engine::set_background_paused`] holds.
+    ///
+    /// # Errors
+    /// `Invalid` on a thread of the background, such as that of the listeners.
+    pub fn wait_for_listeners(&self) -> Result<()> {
+        crate::reentrancy::refuse(self.instance)?;
+        match self.env.spawn.stepper() {
+            // Nobody else would tell them.
+            Some(_) => while self.events.step(self.instance) == Step::Worked {},
+            None => self.events.wait_until_told(),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control() -> Arc<JobControl> {
+        Arc::new(JobControl::new(terrane_base::env::Env::real().clock, None))
+    }
+
+    #[test]
+    fn a_flush_that_is_paused_is_not_waited_for() {
+        let (events, paused) = (Arc::new(Events::default()), control());
+        events.begin_flush(7, &paused);
+        let queue = events.queue.lock();
+        let mut awaited = Awaited::of(&queue);
+        assert!(!awaited.is_over(&queue), "the flush runs");
+        paused.pause();
+        assert!(awaited.is_over(&queue), "the flush stands still");
+        drop(queue);
+        events.wait_until_told();
+    }
+
+    #[test]
+    fn the_end_of_a_flush_is_waited_for_before_what_was_told_counts() {
+        let events = Events::default();
+        events.begin_flush(7, &control());
+        let mut queue = events.queue.lock();
+        let mut awaited = Awaited::of(&queue);
+        assert!(!awaited.is_over(&queue), "the flush runs");
+        queue.put = 3;
+        queue.flushes.insert(8, control());
+        queue.flushes.remove(&7);
+        assert!(!awaited.is_over(&queue), "its end is not told");
+        (queue.put, queue.told) = (5, 3);
+        assert!(awaited.is_over(&queue), "flush 8 and what came later do not count");
+    }
+}

@@ -1,0 +1,62 @@
+//! The metrics of each table. They end with the table, or when the database is closed.
+
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
+
+use terrane_base::metrics::{Metric, MetricKind, MetricScope};
+
+use crate::observe::stats::kind;
+
+macro_rules! table_numbers {
+    ($( $name:ident, $kind:ident, $unit:literal, $about:literal; )*) => {
+        /// Numbers of one table that the engine's parts add to.
+        #[derive(Debug, Default)]
+        pub(crate) struct TableCounters { $( pub(crate) $name: AtomicU64, )* }
+
+        /// What there is to say of one table now, and what was counted of it since the database was opened.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct TableStats {
+            $( #[doc = $about] #[doc = concat!("\n\nUnit: ", $unit, ".")] pub $name: u64, )*
+        }
+
+        impl TableCounters {
+            pub(crate) fn snapshot(&self) -> TableStats {
+                TableStats { $( $name: self.$name.load(Ordering::Relaxed), )* }
+            }
+        }
+
+        impl TableStats {
+            /// The rows of the table of metrics, in the order of [`TableStats::values`].
+            pub(crate) const METRICS: &[Metric] = &[ $(
+                Metric::new(stringify!($name), MetricScope::Table, kind!($kind), $unit, $about),
+            )* ];
+
+            pub(crate) fn values(&self) -> Vec<u64> {
+                vec![ $( self.$name, )* ]
+            }
+        }
+    };
+}
+
+table_numbers! {
+    table_memory_bytes, gauge, "bytes", "Records in memory that are not in the levels yet, and the indexes over them.";
+    table_memory_entries, gauge, "entries", "Versions in memory.";
+    table_sorted_runs, gauge, "runs", "Sorted runs that a point read of an absent key may have to look at.";
+    table_overflow_runs, gauge, "runs", "Overflow runs among them.";
+    table_levels, gauge, "levels", "Levels that have an extent.";
+    table_extents, gauge, "extents", "Extents in overflow runs and levels.";
+    table_stored_bytes, gauge, "bytes", "Stored bytes of these extents.";
+    table_space_permille, gauge, "thousandths", "These bytes by those of the largest level without what is deleted: at most so much space is taken by what newer versions hide.";
+    table_entries, gauge, "entries", "Versions in these extents.";
+    table_deletes, gauge, "entries", "Deletes among them.";
+    table_range_deletes, gauge, "fragments", "Range deletes in memory and fragments of them in extents.";
+    table_versions_skipped_max, gauge, "versions", "The most deleted, expired or hidden versions that one placement or step of a scan passed by; of scans backward, keys.";
+    table_backlog_permille, gauge, "thousandths", "How far the levels are behind, from where writers of the table begin to be slowed (0) to the end (1000) and beyond.";
+    table_write_rate, gauge, "bytes per second", "Rate that the backlog of the table allows to its writers; 0 is any.";
+    table_writes_paused_micros, counter, "microseconds", "Time writers were held back because of the backlog of the table.";
+    table_flushes, counter, "generations", "Generations of the global index merged into the levels of the table.";
+    table_flush_bytes_written, counter, "bytes", "Bytes that flushes of the table wrote.";
+    table_compactions, counter, "jobs", "Compaction jobs of the table that were committed.";
+    table_compaction_bytes_read, counter, "bytes", "Bytes that compaction jobs of the table read.";
+    table_compaction_bytes_written, counter, "bytes", "Bytes that compaction jobs of the table wrote.";
+}

@@ -1,0 +1,398 @@
+//! Point reads of many keys of one moment.
+//!
+//! Steps, for groups of distinct keys under one epoch: 1. filters of memory asked for, 2. the memory tier, source by source, for the keys that its
+//! filters let pass, and the row cache, 3. the sorted runs of extents, newest first, for the keys that are still open, 4. copies of the
+//! values into one buffer. Each step does a part for every key of the group before it goes on, and asks for the memory
+//! that the next part needs, so that cache misses overlap ([`terrane_table::probe_many`]).
+//!
+//! What is not cached is gathered and fetched behind the epoch, all keys side by side (`fetch.rs`).
+//! The cached ones are not sorted: that costs more than neighbours in one block are worth (`docs/design/0010-reads.md`).
+//!
+//! All keys are read at one number, from one picture that was loaded before it.
+
+use terrane_base::prefetch::prefetch;
+use terrane_base::{Result, SeqKind, SeqNo, key};
+use terrane_format::filter::hash as key_hash;
+use terrane_levels::Metasnapshot;
+use terrane_memtable::{Memtable, Version};
+use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
+
+use crate::engine::Engine;
+use crate::read::get::{ReadMode, Reading, count_reads, find_extent, hidden_in, is_hidden, tree_len};
+use crate::read::merge_operands::Sources;
+use crate::read::multi_get::fetch::Missing;
+use crate::read::multi_get::pending::Open;
+use crate::read::multi_get::values::Values;
+use crate::read::row_cache::Rows;
+use crate::table::Table;
+use crate::table::filter_policy::Asking;
+use crate::table::read_view::ReadView;
+use crate::table::semantics::{ReadClock, Shown};
+
+/// Keys that take their steps side by side: enough to have as many misses under way as the machine serves at once, few
+/// enough that what was asked for is still there when it is needed.
+pub(super) const GROUP: usize = 32;
+/// Keys that are read under one epoch; beyond that it is left and entered again.
+const EPOCH_KEYS: usize = 512;
+
+impl Engine {
+    /// Reads several keys of one snapshot or moment; the i-th value answers `keys[i]`.
+    ///
+    /// # Errors
+    /// As [`Engine::get`].
+    pub fn multi_get(&self, table: &Table, keys: &[&[u8]], mode: ReadMode) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut values = Values::new();
+        self.multi_get_into(table, keys, mode, &mut values)?;
+        Ok(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect())
+    }
+
+    /// [`Engine::multi_get`] into a buffer that can be used again, without an allocation for each value.
+    ///
+    /// # Errors
+    /// As [`Engine::get`]. What `values` holds then means nothing.
+    pub fn multi_get_into(
+        &self,
+        table: &Table,
+        keys: &[&[u8]],
+        mode: ReadMode,
+        values: &mut Values,
+    ) -> Result<()> {
+        let mut read = || {
+            if self.samples_now() {
+                return self
+                    .sampled(table, keys, mode, || self.multi_get_unsampled(table, keys, mode, values));
+            }
+            self.multi_get_unsampled(table, keys, mode, values)
+        };
+        if self.watches_reads() { self.watched_read(&table.name, keys.len(), read) } else { read() }
+    }
+
+    fn multi_get_unsampled(
+        &self,
+        table: &Table,
+        keys: &[&[u8]],
+        mode: ReadMode,
+        values: &mut Values,
+    ) -> Result<()> {
+        keys.iter().try_for_each(|key| key::check_key(key))?;
+        values.begin(keys.len());
+        let mut distinct = values.take_distinct();
+        distinct.find(keys, key_hash);
+        if self.options.interleaved_multi_get {
+            self.get_side_by_side(table, keys, mode, &distinct.keys, values)?;
+        } else {
+            self.get_in_turn(table, keys, mode, &distinct.keys, values)?;
+        }
+        values.finish(distinct);
+        Ok(())
+    }
+
+    /// `distinct` are indexes and hashes.
+    fn get_side_by_side(
+        &self,
+        table: &Table,
+        keys: &[&[u8]],
+        mode: ReadMode,
+        distinct: &[(usize, u64)],
+        values: &mut Values,
+    ) -> Result<()> {
+        let mut rest = Rest::default();
+        let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.sense));
+        let batch = |seq| Batch { engine: self, table, keys, mode, rows, seq, now: &now };
+        let (picture, seq) = if distinct.len() <= EPOCH_KEYS {
+            let epoch = enter();
+            let (picture, seq) = self.present(table, epoch.guard(), mode);
+            batch(seq).answer(&epoch, picture, distinct, values, &mut rest);
+            if rest.missing.is_empty() && rest.chains.is_empty() {
+                return Ok(());
+            }
+            (picture.clone(), seq)
+        } else {
+            // The number is of this picture: a later one may lack what the number sees.
+            let (picture, seq) = self.pinned_present(table, mode);
+            for part in distinct.chunks(EPOCH_KEYS) {
+                batch(seq).answer(&enter(), &picture, part, values, &mut rest);
+            }
+            (picture, seq)
+        };
+        let batch = batch(seq);
+        for (at, hash) in rest.chains {
+            let sources = Sources { memory: Some(&picture), tree: &picture.tree };
+            values.set_by(at, |value| {
+                self.resolve_versions(sources, &batch.reading(keys[at], hash), &now, value)
+            })?;
+        }
+        let tree = picture.tree;
+        batch.fetch(&tree, values, rest.missing)
+    }
+
+    fn pinned_present(&self, table: &Table, mode: ReadMode) -> (ReadView, SeqNo) {
+        let guard = terrane_base::epoch::pin();
+        let (picture, seq) = self.present(table, &guard, mode);
+        (picture.clone(), seq)
+    }
+
+    /// One key after the other, in key order: what the steps side by side are measured against.
+    fn get_in_turn(
+        &self,
+        table: &Table,
+        keys: &[&[u8]],
+        mode: ReadMode,
+        distinct: &[(usize, u64)],
+        values: &mut Values,
+    ) -> Result<()> {
+        let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.sense));
+        let (picture, seq) = self.pinned_present(table, mode);
+        let batch = Batch { engine: self, table, keys, mode, rows, seq, now: &now };
+        let mut order = distinct.to_vec();
+        order.sort_unstable_by_key(|&(index, _)| keys[index]);
+        order.into_iter().try_for_each(|(index, hash)| {
+            let reading = batch.reading(keys[index], hash);
+            values.set_by(index, |value| self.get_from(&picture, &reading, &now, value))
+        })
+    }
+}
+
+/// One call.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch<'b> {
+    pub(crate) engine: &'b Engine,
+    pub(crate) table: &'b Table,
+    pub(crate) keys: &'b [&'b [u8]],
+    mode: ReadMode,
+    pub(crate) rows: Rows<'b>,
+    pub(crate) seq: SeqNo,
+    pub(crate) now: &'b ReadClock<'b>,
+}
+
+/// The keys that memory does not answer.
+#[derive(Default)]
+struct Rest {
+    /// What they lack must be fetched.
+    missing: Vec<Missing>,
+    /// Those whose newest version is an operand, by index and hash.
+    chains: Vec<(usize, u64)>,
+}
+
+impl Batch<'_> {
+    /// Answers up to [`EPOCH_KEYS`] keys as far as memory knows them; `keys` are indexes and hashes.
+    fn answer(
+        &self,
+        epoch: &Epoch,
+        picture: &ReadView,
+        keys: &[(usize, u64)],
+        values: &mut Values,
+        rest: &mut Rest,
+    ) {
+        let mut lookups = Vec::with_capacity(GROUP);
+        for part in keys.chunks(GROUP) {
+            let mut group = Group::new(*self, picture, part);
+            group.ask_memory(picture);
+            group.ask_rows(epoch, values);
+            group.ask_runs(epoch, &picture.tree, &mut lookups, &mut rest.missing);
+            group.copy(values);
+            rest.chains.extend(group.chains.iter().map(|at| group.keys[at]));
+        }
+    }
+
+    pub(crate) fn reading<'r>(&'r self, key: &'r [u8], hash: u64) -> Reading<'r> {
+        let asking = self.engine.asking(self.table, self.mode, hash);
+        Reading { key, hash, seq: self.seq, asking, filter_use: &self.table.filter_use }
+    }
+}
+
+/// Up to [`GROUP`] keys on their way.
+struct Group<'g> {
+    batch: Batch<'g>,
+    /// Indexes and hashes.
+    keys: &'g [(usize, u64)],
+    asking: [Asking; GROUP],
+    values: [Option<&'g [u8]>; GROUP],
+    open: Open,
+    /// Those whose newest version is an operand.
+    chains: Open,
+    runs: u64,
+}
+
+impl<'g> Group<'g> {
+    fn new(batch: Batch<'g>, picture: &ReadView, keys: &'g [(usize, u64)]) -> Self {
+        let mut group = Group {
+            batch,
+            keys,
+            asking: [Asking::ALL; GROUP],
+            values: [None; GROUP],
+            open: Open::all(keys.len()),
+            chains: Open::none(),
+            runs: 0,
+        };
+        for (at, &(_, hash)) in keys.iter().enumerate() {
+            group.asking[at] = batch.engine.asking(batch.table, batch.mode, hash);
+            picture.active.prefetch(hash);
+        }
+        group
+    }
+
+    fn ask_memory(&mut self, picture: &'g ReadView) {
+        let memtables =
+            std::iter::once(&*picture.active).chain(picture.frozen.iter().map(|memtable| &**memtable));
+        for memtable in memtables.chain(picture.generations.iter().map(|generation| &**generation.index())) {
+            self.runs += self.open.len as u64;
+            self.ask_memtable(memtable);
+        }
+    }
+
+    fn ask_memtable(&mut self, memtable: &'g Memtable) {
+        let mut asked = Open::none();
+        let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
+        for at in self.open.iter().filter(|at| memtable.may_contain(self.keys[*at].1)) {
+            keys[asked.len] = self.key(at);
+            asked.push(at);
+        }
+        let is_ranged = memtable.range_deletes().is_some();
+        if asked.len == 0 && !is_ranged {
+            return;
+        }
+        let mut versions: [Option<Version<'g>>; GROUP] = [None; GROUP];
+        memtable.get_each(&keys[..asked.len], self.batch.seq, &mut versions[..asked.len]);
+        let mut found = [None; GROUP];
+        for (at, version) in asked.iter().zip(versions) {
+            found[at] = version;
+        }
+        let (before, mut open) = (self.open, Open::none());
+        for at in before.iter() {
+            if is_ranged
+                && let kind = found[at].map(|version: Version<'_>| version.seq_kind)
+                && is_hidden(kind, memtable.hidden(self.key(at), self.batch.seq))
+            {
+                continue;
+            }
+            match found[at] {
+                Some(version) => self.show(at, version.seq_kind, version.value),
+                None => open.push(at),
+            }
+        }
+        self.open = open;
+    }
+
+    /// Looks into the row cache, which copies at once.
+    fn ask_rows(&mut self, epoch: &Epoch, values: &mut Values) {
+        let Batch { rows, table, .. } = self.batch;
+        if rows.is_off() {
+            return;
+        }
+        let mut open = Open::none();
+        for at in self.open.iter() {
+            let reading = self.reading(at);
+            let mut kind = None;
+            let is_shown = values.set_if(self.keys[at].0, |value| {
+                let start = value.len();
+                kind = rows.get(epoch, table.id, &reading, value);
+                // Rows were read from checked blocks, and none is an operand.
+                let now = self.batch.now;
+                kind.is_some_and(|kind| !kind.is_wrapped() || now.unwrap(kind, value, start).unwrap_or(false))
+            });
+            if !is_shown && kind.is_none() {
+                open.push(at);
+            }
+        }
+        self.open = open;
+    }
+
+    /// Looks into overflow runs and levels; notes which keys need the store, from which run on.
+    fn ask_runs(
+        &mut self,
+        epoch: &'g Epoch,
+        tree: &'g Metasnapshot,
+        lookups: &mut Vec<Lookup<'g>>,
+        missing: &mut Vec<Missing>,
+    ) {
+        for run in 0..tree_len(tree) {
+            if self.open.len == 0 {
+                return;
+            }
+            lookups.clear();
+            let (mut open, mut asked) = (Open::none(), Open::none());
+            // By lookup, up to the last one that is under a range delete. Asked once: it may leave the cache meanwhile.
+            let mut hidden_by: Vec<Option<SeqNo>> = Vec::new();
+            for at in self.open.iter() {
+                let Some(extent) = find_extent(tree, run, self.key(at)) else {
+                    open.push(at);
+                    continue;
+                };
+                match hidden_in(epoch, extent, self.key(at), self.batch.seq) {
+                    Ok(hidden) => {
+                        if hidden.is_some() {
+                            hidden_by.resize(lookups.len(), None);
+                            hidden_by.push(hidden);
+                        }
+                        let hash = self.reading(at).hash_for(tree, run);
+                        lookups.push(Lookup::new(extent, self.key(at), hash));
+                        asked.push(at);
+                    }
+                    Err(need) => {
+                        let (at, hash) = self.keys[at];
+                        missing.push(Missing { at, hash, run, need });
+                    }
+                }
+            }
+            probe_many(epoch, lookups, self.batch.seq);
+            for (number, (at, lookup)) in asked.iter().zip(lookups.iter()).enumerate() {
+                let answer = lookup.answer();
+                if let Answer::Unknown(need) = answer {
+                    let (at, hash) = self.keys[at];
+                    missing.push(Missing { at, hash, run, need });
+                    continue;
+                }
+                self.runs += 1;
+                self.reading(at).count_answer(tree, run, matches!(answer, Answer::Refused));
+                let found = if let Answer::Found(entry) = answer { Some(entry.seq_kind) } else { None };
+                if is_hidden(found, hidden_by.get(number).copied().flatten()) {
+                    continue;
+                }
+                match answer {
+                    Answer::Found(entry) => self.show(at, entry.seq_kind, entry.value),
+                    _ => open.push(at),
+                }
+            }
+            self.open = open;
+        }
+    }
+
+    /// Notes the version that was found.
+    #[inline]
+    fn show(&mut self, at: usize, seq_kind: SeqKind, bytes: &'g [u8]) {
+        match self.batch.now.shown(seq_kind, bytes) {
+            Shown::Value(value) => self.values[at] = Some(value),
+            Shown::Nothing => {}
+            Shown::Chain => self.chains.push(at),
+        }
+    }
+
+    fn key(&self, at: usize) -> &'g [u8] {
+        self.batch.keys[self.keys[at].0]
+    }
+
+    fn reading(&self, at: usize) -> Reading<'g> {
+        Reading {
+            key: self.key(at),
+            hash: self.keys[at].1,
+            seq: self.batch.seq,
+            asking: self.asking[at],
+            filter_use: &self.batch.table.filter_use,
+        }
+    }
+
+    /// Copies what was found.
+    fn copy(&self, values: &mut Values) {
+        count_reads(self.keys.len() as u64, self.runs);
+        for value in self.values.iter().flatten() {
+            prefetch(value.as_ptr());
+            prefetch(value.as_ptr_range().end);
+        }
+        for (at, value) in self.values.iter().enumerate() {
+            if let Some(value) = value {
+                values.set(self.keys[at].0, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Point reads of many keys of one moment: `lookup.rs` answers from memory, `fetch.rs` asks the device for the rest,
+//! `values.rs` holds the answers, `pending.rs` the keys that have none yet.
+
+pub(crate) mod fetch;
+mod lookup;
+mod pending;
+pub(crate) mod values;

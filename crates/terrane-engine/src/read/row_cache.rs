@@ -1,0 +1,112 @@
+//! The engine's side of the row cache: who may look into it, who fills it, and what is forgotten when. Why no read gets
+//! an old value is in [`terrane_table::row_cache`].
+
+use terrane_base::counters::{add, count};
+use terrane_base::{SeqKind, SeqNo, TableId};
+use terrane_format::filter::hash as key_hash;
+use terrane_memtable::Memtable;
+use terrane_table::{Epoch, ObjectKind, RowCache, Stamp, enter};
+
+use crate::engine::Engine;
+use crate::read::get::{ReadMode, Reading};
+use crate::table::Table;
+
+/// Keys that are forgotten under one epoch.
+const EPOCH_KEYS: usize = 256;
+
+/// The row cache as one read uses it.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'e> {
+    cache: Option<&'e RowCache>,
+    /// Taken before the picture; `None` for reads that do not fill.
+    stamp: Option<Stamp>,
+}
+
+impl Engine {
+    /// The row cache for a read that has not loaded its picture yet.
+    #[inline]
+    pub(crate) fn rows_of(&self, mode: ReadMode) -> Rows<'_> {
+        // A read without filters measures the way through the levels.
+        let cache = self.rows.as_ref().filter(|_| mode.filters);
+        // What a snapshot finds may be not the newest version.
+        let stamp = cache.filter(|_| mode.at.is_none()).map(RowCache::stamp);
+        Rows { cache, stamp }
+    }
+
+    /// Lets the row cache give memory back to blocks if reads are mostly of other kinds.
+    pub(crate) fn rest_rows(&self) {
+        if let Some(rows) = &self.rows {
+            rows.rest(self.cache.misses(ObjectKind::Data));
+        }
+    }
+
+    /// Makes sure that no row is older than what `memtable` has, before its records may move into the levels.
+    /// Requires: all of its records are visible; the table's picture has it.
+    pub(crate) fn forget_rows(&self, table: &Table, memtable: &Memtable) {
+        let Some(rows) = &self.rows else { return };
+        rows.raise_stamp();
+        if terrane_base::planted!(KeepForgottenRow) {
+            return;
+        }
+        let is_ranged = memtable.range_deletes().is_some();
+        if rows.places() < memtable.entry_count() || is_ranged {
+            return rows.forget_where(|of, key| {
+                let is_hidden = is_ranged && memtable.hidden(key, SeqNo::MAX).is_some();
+                of == table.id && (is_hidden || memtable.holds(key, key_hash(key)))
+            });
+        }
+        let mut epoch = None;
+        let mut keys = 0;
+        memtable.each_key(|key| {
+            if keys % EPOCH_KEYS == 0 {
+                // Left before it is entered again: others wait for what they retired.
+                drop(epoch.take());
+            }
+            keys += 1;
+            rows.forget(epoch.get_or_insert_with(enter), (table.id, key), key_hash(key));
+        });
+    }
+}
+
+impl Rows<'_> {
+    /// Whether there is no row cache for this read.
+    #[inline]
+    pub(crate) fn is_off(&self) -> bool {
+        self.cache.is_none()
+    }
+
+    /// Appends the value of a key that the memory tier does not have, as stored, if the row cache has it.
+    #[inline]
+    pub(crate) fn get(
+        &self,
+        epoch: &Epoch,
+        table: TableId,
+        reading: &Reading<'_>,
+        value: &mut Vec<u8>,
+    ) -> Option<SeqKind> {
+        let found = self.cache?.get(epoch, (table, reading.key), reading.hash, reading.seq, value);
+        if found.is_some() {
+            count(|cells| add(&cells.rows_cached, 1));
+        }
+        found
+    }
+
+    /// Hands the row cache what runs and levels had as the newest version, as stored: with its expiry, if it has one. An
+    /// operand is no row: it means nothing alone.
+    #[inline]
+    pub(crate) fn fill(
+        &self,
+        epoch: &Epoch,
+        table: TableId,
+        reading: &Reading<'_>,
+        kind: Option<SeqKind>,
+        value: &[u8],
+    ) {
+        if let (Some(cache), Some(stamp), Some(kind)) = (self.cache, self.stamp, kind)
+            && !kind.is_delete()
+            && !kind.is_merge()
+        {
+            cache.fill(epoch, (stamp, reading.seq), (table, reading.key), reading.hash, (kind, value));
+        }
+    }
+}

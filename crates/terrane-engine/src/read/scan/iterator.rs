@@ -1,0 +1,337 @@
+//! Ranges: a scan over a merge of everything a picture holds, and the double-ended iterator on top of it.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use terrane_base::{Collation, Cursor, Entry, Result, SeqNo};
+use terrane_levels::Level;
+use terrane_memtable::MemtableCursor;
+use terrane_table::{CursorOptions, LevelCursor, MergeCursor, Scope};
+
+mod refresh;
+
+use crate::engine::Engine;
+use crate::read::scan::range_tombstones::{RangeTombstoneIter, Ranges};
+use crate::read::scan::{Bounds, Scan};
+use crate::table::Table;
+use crate::table::read_view::ReadView;
+use crate::table::skipped_versions::SkippedVersions;
+
+pub use refresh::{ExtentFilter, RenewableScan};
+
+/// So many sorted runs of a scan read ahead as far as the options allow; more share what these may have.
+const READ_AHEAD_RUNS: u64 = 32;
+/// The least that a run reads ahead, as by the range of the option.
+const READ_AHEAD_BYTES_MIN: u64 = 16 << 10;
+
+/// One sorted source of a picture. A scan has few, and a box for each would be an allocation.
+#[derive(Debug)]
+pub enum Source {
+    /// A memtable or a generation of the global index.
+    Memory(MemtableCursor),
+    /// An overflow run or a level.
+    Level(LevelCursor),
+    /// One of these, behind range deletes.
+    RangeTombstoneIter(Box<RangeTombstoneIter>),
+}
+
+macro_rules! forward {
+    ($self:ident, $cursor:ident => $call:expr) => {
+        match $self {
+            Source::Memory($cursor) => $call,
+            Source::Level($cursor) => $call,
+            Source::RangeTombstoneIter($cursor) => $call,
+        }
+    };
+}
+
+impl Cursor for Source {
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        forward!(self, cursor => cursor.entry())
+    }
+
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        forward!(self, cursor => cursor.seek(key, seq))
+    }
+
+    fn prepare_seek(&mut self, key: &[u8]) {
+        forward!(self, cursor => cursor.prepare_seek(key));
+    }
+
+    fn begin_seek(&mut self, key: &[u8], seq: SeqNo) -> Result<bool> {
+        forward!(self, cursor => cursor.begin_seek(key, seq))
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        forward!(self, cursor => cursor.seek_before(key))
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.seek_first())
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.seek_last())
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.next())
+    }
+
+    #[inline]
+    fn next_key(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.next_key())
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<()> {
+        forward!(self, cursor => cursor.prev())
+    }
+}
+
+/// A position among the visible keys of a table: seek, next, prev, without copies where possible.
+pub type TableScan = Scan<MergeCursor<Source>>;
+
+impl Engine {
+    /// The rows of `table` within `bounds` at number `seq`, from both ends.
+    #[must_use]
+    pub fn range(self: &Arc<Self>, table: &Table, bounds: Bounds, seq: SeqNo) -> RangeIter {
+        let engine = self.clone();
+        // Both ends read the same picture; the second end is opened only if it is used.
+        let picture = table.shared(&terrane_base::epoch::pin());
+        let shown = shown_memory(&picture, seq);
+        self.sample_scan(table, &picture, shown.count_ones());
+        let kept = picture.clone();
+        let (sense, scope) = (table.sense.clone(), scope_of(table, &bounds));
+        let passed = table.passed.clone();
+        let open = move || {
+            let sources = engine.sources(&picture, &passed, shown, seq, scope.as_ref());
+            let sources = MergeCursor::new(sources).ordered(sense.collation());
+            Scan::new(sources, seq, bounds.clone(), sense.clone())
+        };
+        RangeIter {
+            front: open(),
+            back: None,
+            open_back: Box::new(open),
+            picture: kept,
+            collation: table.sense.collation().clone(),
+            ends: Ends::default(),
+        }
+    }
+
+    /// The sources of a picture for a scan at `seq`, newest first; of those in memory the `shown` ones. Those on disk
+    /// stay within `scope`, if there is one.
+    fn sources(
+        &self,
+        picture: &ReadView,
+        passed: &Arc<SkippedVersions>,
+        shown: u64,
+        seq: SeqNo,
+        scope: Option<&Arc<Scope>>,
+    ) -> Vec<Source> {
+        if picture.is_ranged() {
+            return self.veiled_sources(picture, passed, shown, seq, scope);
+        }
+        let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
+        let memtables = std::iter::once(&picture.active).chain(&picture.frozen).enumerate();
+        let memtables = memtables.filter(|(at, _)| is_shown(*at)).map(|(_, memtable)| memtable.cursor());
+        let generations = picture.generations.iter().enumerate();
+        let before = 1 + picture.frozen.len();
+        let generations = generations.filter(move |(at, _)| is_shown(before + *at));
+        let generations = generations.map(|(_, generation)| generation.cursor());
+        let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
+        let read_ahead_bytes = self.read_ahead_bytes(picture);
+        let levels = levels.map(|(_, level)| self.level_cursor(level, read_ahead_bytes, scope));
+        memtables.chain(generations).map(Source::Memory).chain(levels.map(Source::Level)).collect()
+    }
+
+    /// The largest window of each sorted run of a picture. With hundreds of overflow runs they share what few may have.
+    fn read_ahead_bytes(&self, picture: &ReadView) -> u32 {
+        let runs = (picture.tree.runs.len() + picture.tree.levels.len()) as u64;
+        let asked = self.options.read_ahead_bytes;
+        let share = asked * READ_AHEAD_RUNS / runs.max(READ_AHEAD_RUNS);
+        // At most 4 MiB by its range.
+        share.max(READ_AHEAD_BYTES_MIN).min(asked) as u32
+    }
+
+    fn level_cursor(
+        &self,
+        level: &Arc<Level>,
+        read_ahead_bytes: u32,
+        scope: Option<&Arc<Scope>>,
+    ) -> LevelCursor {
+        let options = CursorOptions { fill_cache: true, read_ahead_bytes };
+        let cursor = LevelCursor::new(level.clone(), self.cache.clone(), options);
+        match scope {
+            Some(scope) => cursor.within(scope.clone()),
+            None => cursor,
+        }
+    }
+
+    /// As [`Engine::sources`], where some have range deletes: those and all behind them are veiled.
+    #[cold]
+    fn veiled_sources(
+        &self,
+        picture: &ReadView,
+        passed: &Arc<SkippedVersions>,
+        shown: u64,
+        seq: SeqNo,
+        scope: Option<&Arc<Scope>>,
+    ) -> Vec<Source> {
+        let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
+        let memory = std::iter::once(&picture.active).chain(&picture.frozen);
+        let memory = memory.chain(picture.generations.iter().map(|generation| generation.index()));
+        let memory = memory
+            .enumerate()
+            .filter(|(at, _)| is_shown(*at))
+            .map(|(_, memtable)| (Source::Memory(memtable.cursor()), Ranges::of_memory(memtable, seq)));
+        let levels = picture.tree.places().filter(|(_, level)| !level.is_empty());
+        let read_ahead_bytes = self.read_ahead_bytes(picture);
+        let levels = levels.map(|(_, level)| {
+            let cursor = self.level_cursor(level, read_ahead_bytes, scope);
+            (Source::Level(cursor), Ranges::of_level(level, seq, &self.cache))
+        });
+        let mut newer: Vec<Ranges> = Vec::new();
+        let veil = |(source, own): (Source, Option<Ranges>)| {
+            if newer.is_empty() && own.is_none() {
+                return source;
+            }
+            let veiled = RangeTombstoneIter::new(
+                source,
+                newer.clone(),
+                own.clone(),
+                passed,
+                picture.active.collation(),
+            );
+            newer.extend(own);
+            Source::RangeTombstoneIter(Box::new(veiled))
+        };
+        memory.chain(levels).map(veil).collect()
+    }
+}
+
+/// What a scan within `bounds` is confined to, if all keys within them have one prefix that filters may know.
+fn scope_of(table: &Table, bounds: &Bounds) -> Option<Arc<Scope>> {
+    if !table.sense.collation().is_bytes() {
+        // Keys with one prefix lie anywhere.
+        return None;
+    }
+    let extractor = table.sense.extractor()?;
+    let (Bound::Included(start) | Bound::Excluded(start)) = &bounds.lower else { return None };
+    let prefix = extractor.prefix_over(start).filter(|prefix| bounds.are_within(prefix))?;
+    Some(Arc::new(Scope::new(&extractor, prefix)))
+}
+
+/// Sources in memory that a mask tells of; those behind are always shown.
+const MASKED: usize = 64;
+
+/// Which memtables and generations may hold a record up to `seq`, as bits in the order of the sources. Requires: `seq`
+/// was visible before the call, so that everything up to it has been indexed and counted.
+fn shown_memory(picture: &ReadView, seq: SeqNo) -> u64 {
+    let memtables = std::iter::once(&picture.active).chain(&picture.frozen);
+    let memtables = memtables.map(|memtable| memtable.first_seq() <= seq && !memtable.is_empty());
+    let generations = picture.generations.iter().map(|generation| !generation.is_empty());
+    let shown = memtables.chain(generations).take(MASKED).enumerate();
+    shown.fold(0, |mask, (at, is_shown)| mask | u64::from(is_shown) << at)
+}
+
+/// Keys and values of a range in key order, from both ends. Owns what it needs.
+///
+/// After an error the iterator ends.
+pub struct RangeIter {
+    front: TableScan,
+    back: Option<TableScan>,
+    open_back: Box<dyn Fn() -> TableScan + Send>,
+    picture: Arc<ReadView>,
+    collation: Collation,
+    ends: Ends,
+}
+
+/// How far the two ends have come.
+#[derive(Default)]
+struct Ends {
+    front_placed: bool,
+    front_key: Option<Vec<u8>>,
+    back_key: Option<Vec<u8>>,
+    finished: bool,
+}
+
+/// A key and its value.
+pub type Row = (Vec<u8>, Vec<u8>);
+
+impl RangeIter {
+    /// What its sources are taken from.
+    pub(crate) fn picture(&self) -> &Arc<ReadView> {
+        &self.picture
+    }
+
+    fn advance(&mut self) -> Result<Option<Row>> {
+        if self.ends.front_placed {
+            self.front.next()?;
+        } else {
+            self.front.seek_first()?;
+            self.ends.front_placed = true;
+        }
+        let Some((key, value)) = self.front.entry() else { return Ok(None) };
+        if self.ends.back_key.as_deref().is_some_and(|back| self.collation.le(back, key)) {
+            return Ok(None);
+        }
+        let row = (key.to_vec(), value.to_vec());
+        if self.back.is_some() {
+            self.ends.front_key = Some(row.0.clone());
+        }
+        Ok(Some(row))
+    }
+
+    fn advance_back(&mut self) -> Result<Option<Row>> {
+        let back = match &mut self.back {
+            Some(back) => {
+                back.prev()?;
+                back
+            }
+            None => {
+                self.ends.front_key = self.front.entry().map(|(key, _)| key.to_vec());
+                let back = self.back.insert((self.open_back)());
+                back.seek_last()?;
+                back
+            }
+        };
+        let Some((key, value)) = back.entry() else { return Ok(None) };
+        if self.ends.front_key.as_deref().is_some_and(|front| self.collation.le(key, front)) {
+            return Ok(None);
+        }
+        let row = (key.to_vec(), value.to_vec());
+        self.ends.back_key = Some(row.0.clone());
+        Ok(Some(row))
+    }
+
+    fn finish(&mut self, step: Result<Option<Row>>) -> Option<Result<Row>> {
+        let row = step.transpose();
+        self.ends.finished = !matches!(row, Some(Ok(_)));
+        row
+    }
+}
+
+impl Iterator for RangeIter {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ends.finished {
+            return None;
+        }
+        let step = self.advance();
+        self.finish(step)
+    }
+}
+
+impl DoubleEndedIterator for RangeIter {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        if self.ends.finished {
+            return None;
+        }
+        let step = self.advance_back();
+        self.finish(step)
+    }
+}

@@ -1,0 +1,148 @@
+//! Scans that can go on at a later moment without being made again, and those that pass by extents which the user hides.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use terrane_base::{SeqNo, callback};
+use terrane_levels::Level;
+use terrane_table::{Extent, MergeCursor, Scope};
+
+use crate::engine::Engine;
+use crate::observe::extent_summary::ExtentSummary;
+use crate::read::scan::iterator::{TableScan, scope_of, shown_memory};
+use crate::read::scan::{Bounds, Scan};
+use crate::table::Table;
+use crate::table::read_view::ReadView;
+
+/// Says whether a scan looks into an extent. What it hides is as if it were not there, range deletes included: older
+/// versions of the same keys, deeper down, show then.
+pub type ExtentFilter = dyn Fn(&ExtentSummary) -> bool + Send + Sync;
+
+/// A filter of extents, and the keys within which they are of interest.
+struct Filter {
+    shows: Arc<ExtentFilter>,
+    bounds: Bounds,
+}
+
+impl Filter {
+    /// The picture without the extents that the filter hides. It is asked once for each that may have a key within the
+    /// bounds; a panic hides nothing. Hiding compares no keys and so cannot fail: it is the scan that says what is wrong
+    /// with an order.
+    fn seen<'p>(filter: Option<&Filter>, picture: &'p Arc<ReadView>) -> Cow<'p, ReadView> {
+        let Some(filter) = filter else { return Cow::Borrowed(picture) };
+        let (lower, upper) = (filter.bounds.lower.as_ref(), filter.bounds.upper.as_ref());
+        let (lower, upper) = (lower.map(Vec::as_slice), upper.map(Vec::as_slice));
+        let shows = |extent: &Extent, place| {
+            let summary = ExtentSummary::of(&extent.meta, place);
+            callback::call(|| (filter.shows)(&summary)).unwrap_or(true)
+        };
+        let hidden = |place, level: &Level| -> Vec<usize> {
+            level.overlapping(lower, upper).filter(|index| !shows(level.get(*index), place)).collect()
+        };
+        Cow::Owned(ReadView { tree: Arc::new(picture.tree.without(hidden)), ..ReadView::clone(picture) })
+    }
+}
+
+impl Engine {
+    /// A scan of `table` within `bounds` at number `seq`. Needs no lock and keeps what it reads alive.
+    #[must_use]
+    pub fn scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> TableScan {
+        self.renewable_scan(table, bounds, seq).scan
+    }
+
+    /// [`Engine::scan`], with what it takes to renew it.
+    #[must_use]
+    pub fn renewable_scan(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RenewableScan {
+        self.filtered_scan(table, bounds, seq, None)
+    }
+
+    /// [`Engine::renewable_scan`] of the extents that `filter` shows.
+    #[must_use]
+    pub fn filtered_scan(
+        &self,
+        table: &Table,
+        bounds: Bounds,
+        seq: SeqNo,
+        filter: Option<Arc<ExtentFilter>>,
+    ) -> RenewableScan {
+        let filter = filter.map(|shows| Filter { shows, bounds: bounds.clone() });
+        let picture = table.shared(&terrane_base::epoch::pin());
+        let shown = shown_memory(&picture, seq);
+        self.sample_scan(table, &picture, shown.count_ones());
+        let scope = scope_of(table, &bounds);
+        let veiled = self.veiled_by(&picture, seq);
+        let seen = Filter::seen(filter.as_ref(), &picture);
+        let sources = self.sources(&seen, &table.passed, shown, seq, scope.as_ref());
+        let sources = MergeCursor::new(sources).ordered(table.sense.collation());
+        let scan = Scan::new(sources, seq, bounds, table.sense.clone());
+        RenewableScan { scan, picture, shown, veiled, scope, filter }
+    }
+
+    /// What the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number, and how many range
+    /// deletes there are in memory. None of those, and none in levels, is newer than the number; one that comes is counted.
+    fn veiled_by(&self, picture: &ReadView, seq: SeqNo) -> Option<(SeqNo, u64)> {
+        let count = picture.range_deletes();
+        let sees_memory = picture.range_deletes_newest().is_none_or(|newest| newest <= seq);
+        // Whatever came down into levels before the picture was taken was visible by then.
+        (sees_memory && self.journal.visible() <= seq).then_some((seq, count))
+    }
+}
+
+/// A scan that can go on at a later moment without being made again.
+pub struct RenewableScan {
+    /// The scan.
+    pub scan: TableScan,
+    /// What its sources were taken from.
+    picture: Arc<ReadView>,
+    shown: u64,
+    /// See [`Engine::veiled_by`].
+    veiled: Option<(SeqNo, u64)>,
+    scope: Option<Arc<Scope>>,
+    filter: Option<Filter>,
+}
+
+impl RenewableScan {
+    /// What its sources are taken from.
+    pub(crate) fn picture(&self) -> &Arc<ReadView> {
+        &self.picture
+    }
+
+    /// Lets go of everything that the scan holds; it has no position and no rows until it is renewed.
+    pub fn release(&mut self) {
+        self.picture = Arc::new(ReadView::nothing());
+        self.shown = 0;
+        self.scan.replace(MergeCursor::new(Vec::new()), SeqNo(0));
+    }
+
+    /// Makes the scan see `table`, the one it was made of, at `seq`; it has no position then. Costs little where
+    /// only the memtable has grown since. Returns whether it holds other sources now.
+    pub fn renew(&mut self, engine: &Engine, table: &Table, seq: SeqNo) -> bool {
+        let guard = terrane_base::epoch::pin();
+        let picture = table.picture(&guard);
+        let shown = shown_memory(picture, seq);
+        engine.sample_scan(table, picture, shown.count_ones());
+        // A picture is never changed, and this one lives.
+        let is_it = std::ptr::eq(picture, &*self.picture);
+        let is_ranged = picture.is_ranged() || (!is_it && self.picture.is_ranged());
+        let is_veiled_alike = !is_ranged
+            || self.veiled.is_some_and(|(at, count)| {
+                at <= seq && (count == picture.range_deletes() || terrane_base::planted!(KeepOldVeil))
+            });
+        let is_same = shown == self.shown && (is_it || self.picture.is_same(picture)) && is_veiled_alike;
+        if is_same || terrane_base::planted!(KeepOldPicture) {
+            self.scan.renew(seq);
+            return false;
+        }
+        // It may be another one by now.
+        let picture = table.shared(&guard);
+        let shown = shown_memory(&picture, seq);
+        drop(guard);
+        self.veiled = engine.veiled_by(&picture, seq);
+        let seen = Filter::seen(self.filter.as_ref(), &picture);
+        let sources = engine.sources(&seen, &table.passed, shown, seq, self.scope.as_ref());
+        self.shown = shown;
+        self.picture = picture;
+        self.scan.replace(MergeCursor::new(sources).ordered(table.sense.collation()), seq);
+        true
+    }
+}

@@ -1,0 +1,397 @@
+//! What a user sees of a sorted source: for each key the newest version that a snapshot sees, deletes left out,
+//! within bounds, in both directions.
+//!
+//! Going forward the position *is* the cursor's entry, nothing is copied but the key that must be skipped when
+//! moving on. Going backward the cursor meets the versions of a key oldest first, so the best one so far is
+//! copied, and the cursor rests on the entry before all versions of the current key.
+//!
+//! Where the newest version is an operand, the versions of the key are taken newest first, in either direction, and what
+//! they make is a copy. All rows of a scan are as of one moment: that at which it met its first record that expires.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use terrane_base::chain::Chain;
+use terrane_base::counters::{add, count};
+use terrane_base::{Cursor, Moment, Result, SeqKind, SeqNo, Stored};
+
+use crate::read::merge_operands::count_folded;
+use crate::read::scan::Bounds;
+use crate::read::scan::steps::{count_skipped, is_same, seek_past, seek_to_last_version};
+use crate::table::semantics::TableSemantics;
+
+/// Versions of one key to step over before the cursor seeks past them instead.
+const STEPS_BEFORE_SEEK: u32 = 8;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// No position.
+    Nowhere,
+    /// The current key and value are the cursor's entry.
+    Forward,
+    /// The current key and value are the copies; the cursor is at or behind the key's versions.
+    Folded,
+    /// The current key and value are the copies; the cursor is before every version of the key.
+    Backward,
+}
+
+/// A position among the keys that a snapshot sees.
+#[derive(Debug)]
+pub struct Scan<C> {
+    cursor: C,
+    seq: SeqNo,
+    bounds: Bounds,
+    place: Place,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    /// Bytes in front of the value of the cursor's entry.
+    prefix: usize,
+    meaning: Meaning,
+}
+
+/// What the records mean to the scan.
+#[derive(Debug)]
+struct Meaning {
+    sense: Arc<TableSemantics>,
+    now: Option<Moment>,
+    chain: Chain,
+}
+
+impl Meaning {
+    fn now(&mut self) -> Moment {
+        *self.now.get_or_insert_with(|| self.sense.now())
+    }
+
+    /// Bytes in front of the value of a version that is no operand; `None` if it is a delete, or has expired.
+    #[inline]
+    fn prefix(&mut self, seq_kind: SeqKind, bytes: &[u8]) -> Result<Option<usize>> {
+        if !seq_kind.is_wrapped() {
+            return Ok((!seq_kind.is_delete()).then_some(0));
+        }
+        let stored = Stored::of_entry(seq_kind, bytes)?;
+        Ok((!stored.is_expired(self.now())).then_some(bytes.len() - stored.value.len()))
+    }
+}
+
+impl<C: Cursor> Scan<C> {
+    /// A scan of `cursor` at `seq` within `bounds`; without a position until it is placed.
+    pub fn new(cursor: C, seq: SeqNo, bounds: Bounds, sense: Arc<TableSemantics>) -> Self {
+        let meaning = Meaning { sense, now: None, chain: Chain::new() };
+        Scan {
+            cursor,
+            seq,
+            bounds,
+            place: Place::Nowhere,
+            key: Vec::new(),
+            value: Vec::new(),
+            prefix: 0,
+            meaning,
+        }
+    }
+
+    /// Goes on at another number, without a position.
+    pub(crate) fn renew(&mut self, seq: SeqNo) {
+        self.seq = seq;
+        self.place = Place::Nowhere;
+        self.meaning.now = None;
+    }
+
+    /// Goes on with another cursor at another number, without a position; keeps bounds and memory.
+    pub(crate) fn replace(&mut self, cursor: C, seq: SeqNo) {
+        self.cursor = cursor;
+        self.renew(seq);
+    }
+
+    /// The key and value at the position.
+    #[inline]
+    pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        match self.place {
+            Place::Nowhere => None,
+            Place::Forward => {
+                let entry = self.cursor.entry()?;
+                Some((entry.key, entry.value.get(self.prefix..)?))
+            }
+            Place::Folded | Place::Backward => Some((&self.key, &self.value)),
+        }
+    }
+
+    /// Goes to the first key within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn seek_first(&mut self) -> Result<()> {
+        self.count_seek();
+        match &self.bounds.lower {
+            Bound::Unbounded => self.cursor.seek_first()?,
+            Bound::Included(key) => self.cursor.seek(key, SeqNo::MAX)?,
+            Bound::Excluded(key) => seek_past(&mut self.cursor, key)?,
+        }
+        self.settle_forward(false)
+    }
+
+    /// Goes to the last key within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn seek_last(&mut self) -> Result<()> {
+        self.count_seek();
+        match &self.bounds.upper {
+            Bound::Unbounded => self.cursor.seek_last()?,
+            Bound::Excluded(key) => self.cursor.seek_before(key)?,
+            Bound::Included(key) => seek_to_last_version(&mut self.cursor, key)?,
+        }
+        self.settle_backward()
+    }
+
+    /// Goes to the first key at or after `key` within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        if !self.bounds.above_lower(key) {
+            return self.seek_first();
+        }
+        self.count_seek();
+        self.cursor.seek(key, self.seq)?;
+        self.settle_forward(false)
+    }
+
+    /// Goes to the last key at or before `key` within the bounds.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<()> {
+        if !self.bounds.below_upper(key) {
+            return self.seek_last();
+        }
+        self.count_seek();
+        seek_to_last_version(&mut self.cursor, key)?;
+        self.settle_backward()
+    }
+
+    /// Goes to the next key. Requires: there is a position.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    #[expect(clippy::should_implement_trait, reason = "a lending cursor is not an Iterator")]
+    pub fn next(&mut self) -> Result<()> {
+        match self.place {
+            Place::Nowhere => return Ok(()),
+            Place::Forward => {
+                let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
+                self.key.clear();
+                self.key.extend_from_slice(entry.key);
+                self.cursor.next_key()?;
+            }
+            Place::Folded => {}
+            Place::Backward => seek_past(&mut self.cursor, &self.key)?,
+        }
+        count(|cells| add(&cells.rows_stepped, 1));
+        self.settle_forward(true)
+    }
+
+    /// Goes to the previous key. Requires: there is a position.
+    ///
+    /// # Errors
+    /// `Io` or `Corrupt` from a source.
+    pub fn prev(&mut self) -> Result<()> {
+        match self.place {
+            Place::Nowhere => return Ok(()),
+            Place::Forward => {
+                let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
+                self.key.clear();
+                self.key.extend_from_slice(entry.key);
+                self.cursor.seek_before(&self.key)?;
+            }
+            Place::Folded => self.cursor.seek_before(&self.key)?,
+            Place::Backward => {}
+        }
+        count(|cells| add(&cells.rows_stepped, 1));
+        self.settle_backward()
+    }
+
+    fn count_seek(&self) {
+        count(|cells| add(&cells.seeks, 1));
+    }
+
+    /// Moves the cursor forward to the first visible entry. With `skip`, versions of `self.key` are passed over.
+    ///
+    /// As a rule the cursor is there already: at a plain put of another key.
+    #[inline]
+    fn settle_forward(&mut self, skip: bool) -> Result<()> {
+        if let Some(entry) = self.cursor.entry()
+            && entry.seq_kind.is_plain_put()
+            && entry.seq_kind.seq() <= self.seq
+            && !(skip && is_same(entry.key, &self.key))
+            && self.bounds.below_upper(entry.key)
+        {
+            self.prefix = 0;
+            self.place = Place::Forward;
+            return Ok(());
+        }
+        self.look_forward(skip)
+    }
+
+    /// [`Scan::settle_forward`] where the cursor is at anything else.
+    #[inline(never)]
+    fn look_forward(&mut self, skip: bool) -> Result<()> {
+        let mut skipped = 0;
+        let settled = self.pass_hidden(skip, &mut skipped);
+        count_skipped(skipped);
+        self.meaning.sense.skips().note(skipped);
+        settled
+    }
+
+    /// [`Scan::settle_forward`]; adds what it passes over to `skipped`.
+    fn pass_hidden(&mut self, mut skip: bool, skipped: &mut u64) -> Result<()> {
+        self.place = Place::Nowhere;
+        let mut steps = 0;
+        while let Some(entry) = self.cursor.entry() {
+            let decided = skip && is_same(entry.key, &self.key);
+            if !decided && !self.bounds.below_upper(entry.key) {
+                return Ok(());
+            }
+            if !decided && entry.seq_kind.seq() <= self.seq {
+                if entry.seq_kind.is_merge() {
+                    self.key.clear();
+                    self.key.extend_from_slice(entry.key);
+                    if self.fold_here()? {
+                        self.place = Place::Folded;
+                        return Ok(());
+                    }
+                    skip = true;
+                    steps = 0;
+                    continue;
+                }
+                if let Some(prefix) = self.meaning.prefix(entry.seq_kind, entry.value)? {
+                    self.prefix = prefix;
+                    self.place = Place::Forward;
+                    return Ok(());
+                }
+                *skipped += 1;
+                self.meaning.sense.skips().check(*skipped)?;
+                self.key.clear();
+                self.key.extend_from_slice(entry.key);
+                skip = true;
+                steps = 0;
+                self.cursor.next_key()?;
+                continue;
+            }
+            *skipped += 1;
+            self.meaning.sense.skips().check(*skipped)?;
+            steps += 1;
+            if steps <= STEPS_BEFORE_SEEK {
+                if decided { self.cursor.next_key()? } else { self.cursor.next()? }
+            } else if decided {
+                seek_past(&mut self.cursor, &self.key)?;
+                steps = 0;
+            } else {
+                // Many versions that are too new, or many keys in a row that each have one.
+                let key = entry.key.to_vec();
+                self.cursor.seek(&key, self.seq)?;
+                steps = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the cursor backward over whole keys until one has a visible version, and copies that.
+    fn settle_backward(&mut self) -> Result<()> {
+        self.place = Place::Nowhere;
+        let mut skipped = 0;
+        let settled = self.pass_hidden_backward(&mut skipped);
+        self.meaning.sense.skips().note(skipped);
+        settled
+    }
+
+    /// [`Scan::settle_backward`]; adds the keys that it passes over to `skipped`.
+    fn pass_hidden_backward(&mut self, skipped: &mut u64) -> Result<()> {
+        while let Some(entry) = self.cursor.entry() {
+            if !self.bounds.above_lower(entry.key) {
+                return Ok(());
+            }
+            self.key.clear();
+            self.key.extend_from_slice(entry.key);
+            if self.take_best_version()? {
+                self.place = Place::Backward;
+                return Ok(());
+            }
+            *skipped += 1;
+            self.meaning.sense.skips().check(*skipped)?;
+        }
+        Ok(())
+    }
+
+    /// Walks the versions of `self.key` from oldest to newest; copies the newest visible one. Returns whether it
+    /// is a value. Leaves the cursor before all versions of the key.
+    fn take_best_version(&mut self) -> Result<bool> {
+        let (mut is_value, mut is_operand) = (false, false);
+        let mut steps = 0;
+        while let Some(entry) = self.cursor.entry() {
+            // The first is that of the key itself.
+            if steps > 0 && !is_same(entry.key, &self.key) {
+                break;
+            }
+            if entry.seq_kind.seq() > self.seq || steps > STEPS_BEFORE_SEEK {
+                // Everything from here up to the key's newest version is invisible, or there are many versions.
+                count_skipped(u64::from(steps) - u64::from(is_value));
+                return self.jump_over_versions(is_value, is_operand || steps > STEPS_BEFORE_SEEK);
+            }
+            self.value.clear();
+            if entry.seq_kind.is_plain_put() {
+                (is_value, is_operand) = (true, false);
+                self.value.extend_from_slice(entry.value);
+            } else {
+                is_operand = entry.seq_kind.is_merge();
+                let prefix =
+                    if is_operand { None } else { self.meaning.prefix(entry.seq_kind, entry.value)? };
+                is_value = prefix.is_some();
+                self.value.extend_from_slice(&entry.value[prefix.unwrap_or(0)..]);
+            }
+            steps += 1;
+            self.cursor.prev()?;
+        }
+        count_skipped(u64::from(steps) - u64::from(is_value));
+        if is_operand {
+            return self.jump_over_versions(is_value, true);
+        }
+        Ok(is_value)
+    }
+
+    /// Takes the versions of `self.key`, the newest of which is an operand and the cursor's entry, and copies what they
+    /// make to `self.value`. Returns whether that is a value. Leaves the cursor at or behind the key's versions.
+    #[cold]
+    fn fold_here(&mut self) -> Result<bool> {
+        let Meaning { sense, now, chain } = &mut self.meaning;
+        let now = *now.get_or_insert_with(|| sense.now());
+        chain.clear();
+        while let Some(entry) = self.cursor.entry() {
+            if entry.key != self.key.as_slice() || !chain.take(entry.seq_kind, entry.value, now)? {
+                break;
+            }
+            self.cursor.next()?;
+        }
+        count_folded(chain);
+        self.value.clear();
+        chain.fold(sense.operator().map(|operator| &**operator), &self.key, &mut self.value)
+    }
+
+    fn jump_over_versions(&mut self, mut is_value: bool, look: bool) -> Result<bool> {
+        if look {
+            self.cursor.seek(&self.key, self.seq)?;
+            let entry = self.cursor.entry().filter(|entry| entry.key == self.key.as_slice());
+            if let Some(entry) = entry {
+                if entry.seq_kind.is_merge() {
+                    is_value = self.fold_here()?;
+                } else {
+                    let prefix = self.meaning.prefix(entry.seq_kind, entry.value)?;
+                    is_value = prefix.is_some();
+                    self.value.clear();
+                    self.value.extend_from_slice(&entry.value[prefix.unwrap_or(0)..]);
+                }
+            }
+        }
+        self.cursor.seek_before(&self.key)?;
+        Ok(is_value)
+    }
+}

@@ -1,0 +1,95 @@
+//! A snapshot together with the note of what one scan through it holds.
+
+use std::sync::Arc;
+
+use crate::read::scan::iterator::RenewableScan;
+use crate::read::snapshots::snapshot::Snapshot;
+use crate::read::snapshots::{Held, Origin, ReaderKind};
+use crate::table::Table;
+
+/// The moment that a scan reads at, and its note of what it holds, until dropped.
+pub struct Hold {
+    snapshot: Arc<Snapshot>,
+    number: Option<u64>,
+    /// Whether nobody wants to know of steps, be it how old the reader is or how long they take. Kept here: a step is short.
+    is_plain: bool,
+}
+
+impl Hold {
+    /// Notes what a scan of `table` at the snapshot holds.
+    #[must_use]
+    pub fn new(snapshot: Arc<Snapshot>, table: &Table, scan: &RenewableScan) -> Hold {
+        let mut hold = Hold::with(snapshot, None);
+        hold.note(table, scan);
+        hold
+    }
+
+    fn with(snapshot: Arc<Snapshot>, number: Option<u64>) -> Hold {
+        let engine = snapshot.engine();
+        let is_plain = engine.readers.age_max().is_none() && !engine.watches_scans();
+        Hold { snapshot, number, is_plain }
+    }
+
+    /// As [`Hold::new`], for whatever scan.
+    pub(super) fn of(snapshot: Arc<Snapshot>, held: Held) -> Hold {
+        let number = snapshot.engine().readers.with(snapshot.slot(), |entry| entry.hold(held));
+        Hold::with(snapshot, Some(number))
+    }
+
+    /// The note that a reader was listed with.
+    pub(super) fn first(snapshot: Arc<Snapshot>) -> Hold {
+        Hold::with(snapshot, Some(0))
+    }
+
+    /// The moment.
+    #[inline]
+    #[must_use]
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// Whether steps of the scan need neither [`Snapshot::check`] nor [`Engine::watched_scan`](crate::Engine::watched_scan).
+    #[inline]
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// Moves to what is visible now; others that share the snapshot keep theirs. Returns whether what the scan holds has to
+    /// be noted again.
+    #[track_caller]
+    pub fn renew(&mut self) -> bool {
+        if let Some(snapshot) = Arc::get_mut(&mut self.snapshot) {
+            snapshot.renew();
+            return false;
+        }
+        let origin = Origin::here(ReaderKind::Scan);
+        let snapshot = Arc::new(Snapshot::from(self.snapshot.engine().clone(), origin));
+        *self = Hold::with(snapshot, None);
+        true
+    }
+
+    /// Notes anew what the scan holds.
+    pub fn note(&mut self, table: &Table, scan: &RenewableScan) {
+        let held = Held::new(table.id, scan.picture(), None);
+        let before = self.number;
+        let snapshot = &self.snapshot;
+        let number = snapshot.engine().readers.with(snapshot.slot(), |entry| {
+            before.into_iter().for_each(|number| entry.let_go(number));
+            entry.hold(held)
+        });
+        self.number = Some(number);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // The last one of a reader leaves all notes to it.
+        if let Some(number) = self.number
+            && Arc::strong_count(&self.snapshot) > 1
+        {
+            let snapshot = &self.snapshot;
+            snapshot.engine().readers.with(snapshot.slot(), |entry| entry.let_go(number));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Live readers as others see them.
+
+use std::sync::Arc;
+use std::time::Duration;
+use terrane_base::sync::atomic::Ordering;
+
+use terrane_base::{SeqNo, TableId};
+
+use crate::engine::Engine;
+use crate::observe::stats::Stats;
+use crate::read::snapshots::entry::Entry;
+use crate::read::snapshots::{Origin, Since};
+use crate::table::Table;
+use crate::table::read_view::ReadView;
+
+/// A live reader and what it keeps.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LiveReader {
+    /// Its number; no other reader of the opened database has or had it.
+    pub id: u64,
+    /// What it is, what its maker calls it, and the call that made it.
+    pub origin: Origin,
+    /// How long ago it was made or refreshed. Without the option `reader_age_max_ms` that of a scan counts from the last turn
+    /// of the background before, as a rule a tenth of a second at most.
+    pub age: Duration,
+    /// It sees every record up to this number. Versions that are the newest at it stay in the tables, unless it has expired.
+    pub seq: SeqNo,
+    /// Records that were committed since: exact. How many bytes of older versions that keeps cannot be told; it is no more
+    /// than what lay there at its moment and was overwritten or deleted since.
+    pub records_since: u64,
+    /// Names of the tables that its scans read now, each scan for itself; without those that were dropped.
+    pub tables: Vec<String>,
+    /// Stored bytes of extents that its scans hold and that their tables do not need any more: exact. What several readers
+    /// hold counts for each.
+    pub extent_bytes: u64,
+    /// Bytes of records and their indexes that its scans hold in memory though they are in the levels by now. Exact for what
+    /// they refer to; segments come back whole, so it may be up to a segment more.
+    pub memory_bytes: u64,
+    /// Whether it is older than the option `reader_age_max_ms` allows: its reads fail.
+    pub is_expired: bool,
+}
+
+/// What an entry holds, apart from the list.
+struct Copy {
+    id: u64,
+    origin: Origin,
+    since: Since,
+    is_expired: bool,
+    held: Vec<(TableId, Option<Arc<ReadView>>)>,
+}
+
+impl Copy {
+    fn of(entry: &Entry) -> Copy {
+        Copy {
+            id: entry.id,
+            origin: entry.origin.clone(),
+            since: entry.since,
+            is_expired: entry.is_expired,
+            held: entry.held.iter().map(|held| (held.table, held.picture.upgrade())).collect(),
+        }
+    }
+
+    fn show(self, tables: &[Arc<Table>], now: Duration, visible: SeqNo) -> LiveReader {
+        let find = |id: &TableId| tables.iter().find(|table| table.id == *id);
+        let pictures = || self.held.iter().filter_map(|(table, picture)| Some((table, picture.as_ref()?)));
+        LiveReader {
+            age: now.saturating_sub(self.since.time),
+            seq: self.since.seq,
+            records_since: visible.0.saturating_sub(self.since.seq.0),
+            tables: self.held.iter().filter_map(|(table, _)| Some(find(table)?.name.clone())).collect(),
+            extent_bytes: pictures().map(|(_, picture)| obsolete_bytes(picture)).sum(),
+            memory_bytes: pictures().map(|(table, picture)| flushed_bytes(find(table), picture)).sum(),
+            id: self.id,
+            is_expired: self.is_expired,
+            origin: self.origin,
+        }
+    }
+}
+
+/// Stored bytes of the extents of a picture that its table does not need any more.
+fn obsolete_bytes(picture: &ReadView) -> u64 {
+    let extents = picture.tree.places().flat_map(|(_, level)| level.iter());
+    extents.filter(|extent| extent.is_obsolete()).map(|extent| u64::from(extent.meta.bytes)).sum()
+}
+
+/// Bytes of what a picture has in memory and its table, if it is still there, has not.
+fn flushed_bytes(table: Option<&Arc<Table>>, picture: &ReadView) -> u64 {
+    let now = table.map_or_else(ReadView::nothing, |table| table.pinned());
+    let memtables = || std::iter::once(&now.active).chain(&now.frozen);
+    let held = std::iter::once(&picture.active).chain(&picture.frozen);
+    let held = held.filter(|held| !memtables().any(|memtable| Arc::ptr_eq(held, memtable)));
+    let memtable_bytes: u64 = held.map(|held| held.record_bytes() + held.index_bytes()).sum();
+    let is_there = |held: &&Arc<_>| now.generations.iter().any(|one| Arc::ptr_eq(held, one));
+    let held = picture.generations.iter().filter(|held| !is_there(held));
+    memtable_bytes + held.map(|held| held.record_bytes() + held.index_bytes()).sum::<u64>()
+}
+
+impl Engine {
+    /// What reads at a moment of the past now, oldest first.
+    #[must_use]
+    pub fn live_readers(&self) -> Vec<LiveReader> {
+        let mut readers = Vec::new();
+        for shard in &self.readers.shards {
+            // What is copied may be the last of its kind when it goes, so not under the lock.
+            readers.extend(shard.lock().live().map(Copy::of));
+        }
+        let (tables, now, visible) = (self.catalog.all(), self.env.clock.now(), self.journal.visible());
+        self.readers.tick(now);
+        let mut readers: Vec<_> =
+            readers.into_iter().map(|reader| reader.show(&tables, now, visible)).collect();
+        readers.sort_by_key(|reader| (std::cmp::Reverse(reader.age), reader.id));
+        readers
+    }
+
+    /// Tells what there is of readers now.
+    pub(crate) fn show_readers(&self, stats: &mut Stats) {
+        let now = self.env.clock.now();
+        self.readers.tick(now);
+        stats.readers_expired = self.readers.expired.load(Ordering::Relaxed);
+        for shard in &self.readers.shards {
+            for entry in shard.lock().live() {
+                stats.readers_live += 1;
+                stats.reader_age_micros = stats.reader_age_micros.max(entry.age(now).as_micros() as u64);
+            }
+        }
+    }
+}

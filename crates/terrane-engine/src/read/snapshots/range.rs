@@ -1,0 +1,134 @@
+//! A range together with the moment that it reads at.
+
+use std::sync::{Arc, Weak};
+
+use terrane_base::Result;
+use terrane_base::sync::Mutex;
+
+use crate::engine::Engine;
+use crate::read::scan::Bounds;
+use crate::read::scan::iterator::{RangeIter, Row};
+use crate::read::snapshots::snapshot::Snapshot;
+use crate::read::snapshots::{Held, Hold, Origin, Release};
+use crate::table::Table;
+
+/// The rows of a range as a snapshot sees them, from both ends; keeps the snapshot.
+///
+/// After an error it ends. Where readers expire, the background can take its sources away.
+pub struct PinnedRange {
+    rows: Rows,
+    hold: Hold,
+    table: Arc<Table>,
+    is_over: bool,
+}
+
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each scan")]
+enum Rows {
+    Own(RangeIter),
+    /// Where readers expire.
+    Shared(Arc<Shared>),
+}
+
+struct Shared(Mutex<Option<RangeIter>>);
+
+impl Rows {
+    /// The rows of a scan of `table`, and what it holds.
+    fn new(engine: &Engine, table: &Table, own: RangeIter) -> (Rows, Held) {
+        if engine.readers.age_max().is_none() {
+            let held = Held::new(table.id, own.picture(), None);
+            return (Rows::Own(own), held);
+        }
+        let picture = own.picture().clone();
+        let shared = Arc::new(Shared(Mutex::new(Some(own))));
+        let weak: Weak<dyn Release> = Arc::downgrade(&shared) as Weak<dyn Release>;
+        (Rows::Shared(shared), Held::new(table.id, &picture, Some(weak)))
+    }
+}
+
+impl Release for Shared {
+    fn release(&self) {
+        // Who is in the middle of a step finds out at the next one.
+        let taken = self.0.try_lock().and_then(|mut rows| rows.take());
+        drop(taken);
+    }
+}
+
+impl PinnedRange {
+    /// The rows of `table` within `bounds` as `snapshot` sees them.
+    #[must_use]
+    pub fn new(table: &Arc<Table>, bounds: Bounds, snapshot: Arc<Snapshot>) -> PinnedRange {
+        let engine = snapshot.engine();
+        let (rows, held) = Rows::new(engine, table, engine.range(table, bounds, snapshot.seq()));
+        PinnedRange { rows, table: table.clone(), is_over: false, hold: Hold::of(snapshot, held) }
+    }
+
+    /// The rows of `table` within `bounds` as they are now, listed as of this origin.
+    #[must_use]
+    pub fn own(engine: &Arc<Engine>, table: &Arc<Table>, bounds: Bounds, origin: Origin) -> PinnedRange {
+        let pin = engine.pins.pin(|| engine.journal.visible());
+        let (rows, held) = Rows::new(engine, table, engine.range(table, bounds, pin.seq()));
+        let snapshot = Arc::new(Snapshot::listed(engine.clone(), pin, origin, Some(held)));
+        PinnedRange { rows, table: table.clone(), is_over: false, hold: Hold::first(snapshot) }
+    }
+
+    #[inline]
+    fn step(&mut self, step: impl FnOnce(&mut RangeIter) -> Option<Result<Row>>) -> Option<Result<Row>> {
+        match &mut self.rows {
+            Rows::Own(rows) if self.hold.is_plain() => step(rows),
+            _ => self.looked_at_step(step),
+        }
+    }
+
+    #[inline(never)]
+    fn looked_at_step(
+        &mut self,
+        step: impl FnOnce(&mut RangeIter) -> Option<Result<Row>>,
+    ) -> Option<Result<Row>> {
+        if self.hold.snapshot().engine().watches_scans() {
+            let (engine, table) = (self.hold.snapshot().engine().clone(), self.table.clone());
+            return engine.watched_scan(&table.name, || self.step_unwatched(step));
+        }
+        self.step_unwatched(step)
+    }
+
+    #[inline]
+    fn step_unwatched(
+        &mut self,
+        step: impl FnOnce(&mut RangeIter) -> Option<Result<Row>>,
+    ) -> Option<Result<Row>> {
+        let shared = match &mut self.rows {
+            Rows::Own(rows) => return step(rows),
+            Rows::Shared(shared) => shared.clone(),
+        };
+        if self.is_over {
+            return None;
+        }
+        let row = match self.hold.snapshot().check() {
+            Ok(()) => match &mut *shared.0.lock() {
+                Some(rows) => step(rows),
+                // Taken away since the check.
+                None => self.hold.snapshot().check().err().map(Err),
+            },
+            Err(error) => Some(Err(error)),
+        };
+        if !matches!(row, Some(Ok(_))) {
+            self.is_over = true;
+            drop(shared.0.lock().take());
+        }
+        row
+    }
+}
+
+impl Iterator for PinnedRange {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step(RangeIter::next)
+    }
+}
+
+impl DoubleEndedIterator for PinnedRange {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.step(RangeIter::next_back)
+    }
+}

@@ -1,0 +1,224 @@
+//! What a table owes to the levels: every memtable that the table ever wrote to, until a durable manifest edit says that its
+//! records are in the levels. The lock of the table's picture guards the ledger, and no picture is installed before the ledger
+//! agrees ([`Ledger::turn`]).
+//!
+//! The rule: a memtable leaves the picture only in the step that puts its records into what replaces it.
+//! 1. A memtable stays in the picture, active or frozen, until a generation of the same picture says that it has taken in the
+//!    whole memtable, and until every number that the memtable may hold is visible: no writer still indexes a record in it. A
+//!    memtable without records may leave without a generation.
+//! 2. The records that a generation has taken in stay in a generation of the picture, until the manifest edit is appended that
+//!    says that they are in the levels.
+//! 3. A table that was dropped owes nothing.
+//!
+//! The ledger does not rest on the pictures: it learns of a memtable when the memtable becomes active, and knows its oldest
+//! segment. So a trim asks the ledger once more before it removes segments. No read and no write uses the ledger.
+
+use std::sync::Arc;
+
+use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
+use terrane_memtable::{GlobalIndex, Memtable};
+
+use crate::table::read_view::ReadView;
+
+/// What may leave memory in a step, and why it may.
+pub(crate) enum Leaves<'g> {
+    /// Nothing.
+    Nothing,
+    /// Frozen memtables that a generation has taken in and that hold no number above the visible one.
+    Settled {
+        /// The visible number.
+        visible: SeqNo,
+    },
+    /// What this generation has taken in: the manifest edit that says that its records are in the levels is appended.
+    Flushed(&'g GlobalIndex),
+    /// Everything: the manifest edit that drops the table is appended.
+    Dropped,
+}
+
+/// The memtables of a table whose records are not in its levels, oldest first. The last one is active.
+pub(crate) struct Ledger {
+    owed: Vec<Owed>,
+}
+
+struct Owed {
+    /// The first number of the memtable; its last number is the one before the first number of the next memtable.
+    first_seq: SeqNo,
+    held: Held,
+}
+
+enum Held {
+    /// The picture has the memtable itself, active or frozen.
+    Memtable(Arc<Memtable>),
+    /// A generation of the picture has taken it in; the oldest segment that the memtable pointed into.
+    Generation(Option<SegmentId>),
+}
+
+/// A memtable, by its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    first: SeqNo,
+    /// `None` for the active one.
+    last: Option<SeqNo>,
+}
+
+impl std::fmt::Display for Numbers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.last {
+            Some(last) => write!(f, "commits {} to {last}", self.first),
+            None => write!(f, "commits from {} on", self.first),
+        }
+    }
+}
+
+impl Ledger {
+    /// The ledger of a table that has this memtable and nothing else in memory.
+    pub(crate) fn new(active: &Arc<Memtable>) -> Ledger {
+        Ledger { owed: vec![Owed::new(active)] }
+    }
+
+    /// Accepts `next` as the picture of the table and notes what left memory; or refuses it, names the commits that would be
+    /// lost, and notes nothing.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub(crate) fn turn(&mut self, next: &ReadView, leaves: &Leaves<'_>) -> Result<()> {
+        for at in 0..self.owed.len() {
+            let numbers = self.numbers(at);
+            if let Err(why) = self.owed[at].fate(numbers, next, leaves)
+                && !terrane_base::planted!(MergeIntoFlushedGeneration)
+            {
+                return Err(violated(format!("{numbers} would leave memory {why}")));
+            }
+        }
+        let mut at = 0;
+        while at < self.owed.len() {
+            match self.owed[at].fate(self.numbers(at), next, leaves) {
+                Ok(Fate::Stays) => at += 1,
+                Ok(Fate::TakenIn(oldest)) => {
+                    self.owed[at].held = Held::Generation(oldest);
+                    at += 1;
+                }
+                // The first numbers of the later memtables stay as they are.
+                Ok(Fate::Gone) | Err(_) => drop(self.owed.remove(at)),
+            }
+        }
+        if self.owed.last().is_none_or(|last| last.first_seq < next.active.first_seq()) {
+            self.owed.push(Owed::new(&next.active));
+        }
+        Ok(())
+    }
+
+    /// Checks that a flush of `generation` brings all commits up to `flushed` into the levels: no other memtable begins at or
+    /// below `flushed`.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub(crate) fn check_flushed(&self, generation: &GlobalIndex, flushed: SeqNo) -> Result<()> {
+        let stays = |at: &usize| !generation.has_taken_in(self.owed[*at].first_seq);
+        match (0..self.owed.len()).filter(stays).find(|at| self.owed[*at].first_seq <= flushed) {
+            None => Ok(()),
+            Some(at) => {
+                let numbers = self.numbers(at);
+                let why = format!(
+                    "{numbers} are in memory, and a manifest edit would say that commits up to {flushed} are in the levels"
+                );
+                Err(violated(why))
+            }
+        }
+    }
+
+    /// Checks that no owed memtable has records in a segment up to `upto`.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub(crate) fn check_trim(&self, upto: SegmentId) -> Result<()> {
+        let needs = |at: &usize| self.owed[*at].oldest_segment().is_some_and(|oldest| oldest <= upto);
+        match (0..self.owed.len()).find(needs) {
+            None => Ok(()),
+            Some(at) => {
+                let numbers = self.numbers(at);
+                Err(violated(format!("{numbers} need a segment up to {upto}, which would be trimmed")))
+            }
+        }
+    }
+
+    /// Breaks the ledger: it has a memtable that no picture has.
+    #[cfg(test)]
+    pub(crate) fn owe(&mut self, memtable: &Arc<Memtable>) {
+        self.owed.push(Owed::new(memtable));
+    }
+
+    fn numbers(&self, at: usize) -> Numbers {
+        let next = self.owed.get(at + 1).map(|next| next.first_seq);
+        Numbers { first: self.owed[at].first_seq, last: next.map(|next| SeqNo(next.0 - 1)) }
+    }
+}
+
+/// What becomes of a memtable in a step.
+enum Fate {
+    Stays,
+    TakenIn(Option<SegmentId>),
+    Gone,
+}
+
+impl Owed {
+    fn new(memtable: &Arc<Memtable>) -> Owed {
+        Owed { first_seq: memtable.first_seq(), held: Held::Memtable(memtable.clone()) }
+    }
+
+    fn oldest_segment(&self) -> Option<SegmentId> {
+        match &self.held {
+            Held::Memtable(memtable) => memtable.oldest_segment(),
+            Held::Generation(oldest) => *oldest,
+        }
+    }
+
+    /// What becomes of the memtable when `next` is installed.
+    ///
+    /// # Errors
+    /// Says why `next` would lose it.
+    fn fate(
+        &self,
+        numbers: Numbers,
+        next: &ReadView,
+        leaves: &Leaves<'_>,
+    ) -> std::result::Result<Fate, &'static str> {
+        if matches!(leaves, Leaves::Dropped) {
+            return Ok(Fate::Gone);
+        }
+        let is_taken_in = || next.generations.iter().any(|one| one.has_taken_in(self.first_seq));
+        let memtable = match &self.held {
+            Held::Generation(_) if is_taken_in() => return Ok(Fate::Stays),
+            Held::Generation(_) => {
+                return match leaves {
+                    Leaves::Flushed(generation) if generation.has_taken_in(self.first_seq) => Ok(Fate::Gone),
+                    _ => Err("although no manifest edit says that they are in the levels"),
+                };
+            }
+            Held::Memtable(memtable) => memtable,
+        };
+        if std::iter::once(&next.active).chain(&next.frozen).any(|one| Arc::ptr_eq(one, memtable)) {
+            return Ok(Fate::Stays);
+        }
+        let Leaves::Settled { visible } = leaves else {
+            return Err("in a step that may not remove a memtable");
+        };
+        if numbers.last.is_none_or(|last| last > *visible) {
+            return Err("although a writer may still index records with these numbers");
+        }
+        match is_taken_in() {
+            true => Ok(Fate::TakenIn(memtable.oldest_segment())),
+            false if memtable.is_empty() => Ok(Fate::Gone),
+            false => Err("although no generation of the new picture has taken them in"),
+        }
+    }
+}
+
+/// The error of a step that would lose records; the ledger stays as it is. The caller stops the table (`stopped.rs`), whose
+/// error says what is left of the step and what helps.
+fn violated(what: String) -> Error {
+    Error::new(Kind::Poisoned, what)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,357 @@
+//! A table while the database is open: its identity and its current picture ([`crate::table::read_view`]).
+
+pub(crate) mod catalog;
+pub(crate) mod comment;
+pub(crate) mod epoch_cell;
+pub(crate) mod filter_policy;
+pub(crate) mod ledger;
+pub(crate) mod load;
+pub(crate) mod read_view;
+pub(crate) mod semantics;
+pub(crate) mod settings;
+pub(crate) mod skipped_versions;
+mod stats;
+pub(crate) mod stopped;
+pub(crate) mod tombstone_hint;
+pub(crate) mod tree_shape;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use terrane_base::epoch::Guard;
+use terrane_base::sync::{Mutex, MutexGuard, RwLock};
+use terrane_base::{CompactionFilter, Result, SeqNo, TableId};
+use terrane_compaction::{JobSpec, RangeRequest, RangeStep};
+use terrane_levels::Metasnapshot;
+use terrane_memtable::Memtable;
+
+use crate::observe::stats::TableCounters;
+use crate::table::epoch_cell::EpochCell;
+use crate::table::filter_policy::FilterUse;
+use crate::table::ledger::{Leaves, Ledger};
+use crate::table::load::TableLoad;
+use crate::table::read_view::ReadView;
+use crate::table::semantics::TableSemantics;
+use crate::table::settings::TableSettings;
+use crate::table::skipped_versions::SkippedVersions;
+use crate::table::stopped::{Left, Stopped};
+use crate::table::tombstone_hint::TombstoneHint;
+use crate::write::throttle::TablePressure;
+
+/// A table of an open database.
+pub struct Table {
+    /// Identity; never reused.
+    pub id: TableId,
+    /// Name as the user gave it.
+    pub name: String,
+    /// Options in force for this table; they can change.
+    pub(crate) settings: RwLock<Arc<TableSettings>>,
+    /// What its records mean.
+    pub sense: Arc<TableSemantics>,
+    picture: EpochCell<ReadView>,
+    /// The right to change the picture, and what the table owes to the levels.
+    edit: Mutex<Ledger>,
+    dropped: AtomicBool,
+    /// Whether background work on it has stopped.
+    pub(crate) stopped: Stopped,
+    /// Number up to which every record is in the levels.
+    flushed_seq: AtomicU64,
+    /// Number up to which somebody wants the records flushed.
+    flush_wanted: AtomicU64,
+    /// Number below which somebody wants the records flushed as overflow runs; 0 if nobody does.
+    run_wanted: AtomicU64,
+    /// Set by a writer that filled the active memtable, cleared when it has been switched.
+    pub(crate) full: AtomicBool,
+    /// Held while a frozen memtable is merged into a generation, and while a flush closes one to merges:
+    /// neither begins within the other.
+    pub(crate) merging: Mutex<()>,
+    /// Time writers had been held back at the table's last flush, in microseconds.
+    pub(crate) paused_before: AtomicU64,
+    /// Held while an edit that names the table's extents is appended: a drop and an install exclude each other.
+    pub(crate) installing: Mutex<()>,
+    /// Which filters reads ask.
+    pub(crate) filter_use: FilterUse,
+    /// Key ranges that somebody wants compacted.
+    requests: Mutex<Requests>,
+    /// What its reads did, by samples.
+    pub(crate) load: TableLoad,
+    /// What was counted of it.
+    pub(crate) counters: TableCounters,
+    /// What its scans stepped over in memory.
+    pub(crate) passed: Arc<SkippedVersions>,
+    /// What its compactions show rows to.
+    filter: Mutex<Option<Arc<dyn CompactionFilter>>>,
+    /// How far its writers are held back.
+    pub(crate) pressure: TablePressure,
+    /// The levels in which no range delete lies over much data.
+    pub(crate) nothing_wide: Mutex<TombstoneHint>,
+}
+
+/// Requests for compaction, served in order.
+#[derive(Default)]
+struct Requests {
+    waiting: VecDeque<Request>,
+    next: u64,
+}
+
+/// A key range that somebody wants compacted, and how far that is.
+struct Request {
+    /// Names the request.
+    number: u64,
+    /// What is wanted.
+    range: RangeRequest,
+}
+
+/// What became of a table's requests when they were looked at.
+#[derive(Default)]
+pub(crate) struct Served {
+    /// What is to be done for the first that is not fulfilled, if it can be done now.
+    pub(crate) job: Option<JobSpec>,
+    /// Whether that one makes a shape.
+    pub(crate) makes_shape: bool,
+    /// Whether any turned out to be fulfilled.
+    pub(crate) is_fulfilled: bool,
+}
+
+impl Table {
+    /// A table whose memory tier is empty and takes records from `first_seq` on.
+    pub fn new(
+        id: TableId,
+        name: String,
+        settings: TableSettings,
+        sense: Arc<TableSemantics>,
+        tree: Arc<Metasnapshot>,
+        flushed: SeqNo,
+        first_seq: SeqNo,
+    ) -> Arc<Table> {
+        let active = Memtable::ordered(first_seq, settings.memtable_filter, sense.collation());
+        let ledger = Ledger::new(&active);
+        let picture = ReadView { active, frozen: Vec::new(), generations: Vec::new(), tree };
+        Arc::new(Table {
+            id,
+            name,
+            settings: RwLock::new(Arc::new(settings)),
+            sense,
+            picture: EpochCell::new(picture),
+            edit: Mutex::new(ledger),
+            dropped: AtomicBool::new(false),
+            stopped: Stopped::default(),
+            flushed_seq: AtomicU64::new(flushed.0),
+            flush_wanted: AtomicU64::new(0),
+            run_wanted: AtomicU64::new(0),
+            full: AtomicBool::new(false),
+            merging: Mutex::new(()),
+            paused_before: AtomicU64::new(0),
+            installing: Mutex::new(()),
+            filter_use: FilterUse::default(),
+            requests: Mutex::default(),
+            load: TableLoad::default(),
+            counters: TableCounters::default(),
+            passed: Arc::default(),
+            filter: Mutex::default(),
+            pressure: TablePressure::default(),
+            nothing_wide: Mutex::default(),
+        })
+    }
+
+    /// The options in force.
+    #[must_use]
+    pub fn settings(&self) -> Arc<TableSettings> {
+        self.settings.read().clone()
+    }
+
+    /// An empty memtable for records from `first_seq` on.
+    pub(crate) fn new_memtable(&self, first_seq: SeqNo) -> Arc<Memtable> {
+        Memtable::ordered(first_seq, self.settings().memtable_filter, self.sense.collation())
+    }
+
+    /// The current picture, alive while `guard` is.
+    #[inline]
+    pub fn picture<'g>(&self, guard: &'g Guard) -> &'g ReadView {
+        self.picture.load(guard)
+    }
+
+    /// The current picture's parts, kept alive by the copy. For work that outlasts an epoch.
+    pub fn pinned(&self) -> ReadView {
+        self.picture(&terrane_base::epoch::pin()).clone()
+    }
+
+    /// The current picture for a scan, which keeps what it reads.
+    #[inline]
+    pub(crate) fn shared(&self, guard: &Guard) -> Arc<ReadView> {
+        self.picture.share(guard)
+    }
+
+    /// Takes the right to change the picture. Never hold it across I/O.
+    pub fn edit(&self) -> TableEdit<'_> {
+        TableEdit { table: self, ledger: self.edit.lock() }
+    }
+
+    /// Whether the table was dropped while this handle lived.
+    pub fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    /// Marks the table as dropped.
+    pub fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+    }
+
+    /// Number up to which every record is in the levels.
+    pub fn flushed_seq(&self) -> SeqNo {
+        SeqNo(self.flushed_seq.load(Ordering::Acquire))
+    }
+
+    /// Asks for the flush of every record up to `seq`.
+    pub fn want_flush(&self, seq: SeqNo) {
+        self.flush_wanted.fetch_max(seq.0, Ordering::AcqRel);
+    }
+
+    /// Number up to which somebody wants the records flushed.
+    pub fn flush_wanted(&self) -> SeqNo {
+        SeqNo(self.flush_wanted.load(Ordering::Acquire))
+    }
+
+    /// Asks that every record up to `seq` that is not yet on its way into level 1 goes into an overflow run.
+    pub fn want_run(&self, seq: SeqNo) {
+        self.run_wanted.fetch_max(seq.0 + 1, Ordering::AcqRel);
+    }
+
+    /// Whether somebody wants what begins with `first_seq` in an overflow run.
+    pub fn wants_run(&self, first_seq: SeqNo) -> bool {
+        // The first memtable of an opening begins with 0: a wish up to 0 is one, and no wish is none.
+        first_seq.0 < self.run_wanted.load(Ordering::Acquire)
+    }
+
+    /// Whether no record numbered up to `seq` is only in memory.
+    pub fn is_flushed(&self, seq: SeqNo) -> bool {
+        // A memtable whose numbers begin at or below `seq` may have no record up to it; nobody would flush it then.
+        if seq <= self.flushed_seq() && !terrane_base::planted!(FlushWaitsForNothing) {
+            return true;
+        }
+        let guard = terrane_base::epoch::pin();
+        let picture = self.picture(&guard);
+        picture.active.first_seq() > seq
+            && picture.frozen.iter().all(|memtable| memtable.first_seq() > seq)
+            && picture.generations.iter().all(|generation| generation.first_seq() > seq)
+    }
+
+    /// Whether the active memtable waits to be switched.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Acquire)
+    }
+
+    /// Asks for the compaction of a key range; returns the request's number.
+    pub(crate) fn request_compaction(&self, range: RangeRequest) -> u64 {
+        let mut requests = self.requests.lock();
+        requests.next += 1;
+        let number = requests.next;
+        requests.waiting.push_back(Request { number, range });
+        number
+    }
+
+    /// Serves requests in order: `step` says what the first needs. With `only_shapes` only those that
+    /// make a shape are served.
+    pub(crate) fn serve_requests(
+        &self,
+        only_shapes: bool,
+        step: impl Fn(&RangeRequest) -> RangeStep,
+    ) -> Served {
+        let mut requests = self.requests.lock();
+        let mut served = Served::default();
+        let is_served = |request: &Request| !only_shapes || request.range.makes_shape();
+        while let Some(at) = requests.waiting.iter().position(is_served) {
+            let request = &requests.waiting[at];
+            served.makes_shape = request.range.makes_shape();
+            match step(&request.range) {
+                RangeStep::Job(spec) => {
+                    served.job = Some(*spec);
+                    return served;
+                }
+                RangeStep::Busy => return served,
+                RangeStep::Done => {
+                    requests.waiting.remove(at);
+                    served.is_fulfilled = true;
+                    served.makes_shape = false;
+                }
+            }
+        }
+        served
+    }
+
+    /// Gives a request up, if it still waits.
+    pub(crate) fn withdraw_request(&self, number: u64) {
+        self.requests.lock().waiting.retain(|request| request.number != number);
+    }
+
+    /// Takes note of a requested job that was done.
+    pub(crate) fn advance_request(&self, spec: &JobSpec) {
+        if let Some(first) = self.requests.lock().waiting.front_mut() {
+            first.range.advance(spec);
+        }
+    }
+
+    /// Whether the request with this number was served.
+    pub(crate) fn is_compacted(&self, number: u64) -> bool {
+        self.requests.lock().waiting.iter().all(|request| request.number != number)
+    }
+
+    /// What compactions that begin now show rows to.
+    pub fn compaction_filter(&self) -> Option<Arc<dyn CompactionFilter>> {
+        self.filter.lock().clone()
+    }
+
+    /// Has compactions that begin from now on show rows to `filter`, or to nobody.
+    pub fn set_compaction_filter(&self, filter: Option<Arc<dyn CompactionFilter>>) {
+        *self.filter.lock() = filter;
+    }
+
+    /// Notes that every record up to `seq` is in the levels.
+    pub fn set_flushed_seq(&self, seq: SeqNo) {
+        self.flushed_seq.fetch_max(seq.0, Ordering::AcqRel);
+    }
+}
+
+/// The exclusive right to change a table's picture.
+pub struct TableEdit<'t> {
+    table: &'t Table,
+    ledger: MutexGuard<'t, Ledger>,
+}
+
+impl TableEdit<'_> {
+    /// The current picture; it cannot change while the edit lives.
+    pub fn picture(&self) -> ReadView {
+        self.table.pinned()
+    }
+
+    /// What the table owes to the levels.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The same, to break it.
+    #[cfg(test)]
+    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+
+    /// Makes `next` the current picture; the old one goes when its last reader has left. `leaves` says what goes from memory.
+    ///
+    /// # Errors
+    /// `Poisoned` if records would be lost: the current picture stays, and background work on the table has stopped.
+    pub(crate) fn replace(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
+        self.replace_behind_edit(next, leaves)
+            .map_err(|error| self.table.stop(error.message(), Left::Nothing))
+    }
+
+    /// The same behind an edit that says what `next` has.
+    ///
+    /// # Errors
+    /// `Poisoned` as [`TableEdit::replace`], but the caller has to stop the table.
+    pub(crate) fn replace_behind_edit(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
+        self.ledger.turn(&next, leaves)?;
+        self.table.picture.replace(next);
+        Ok(())
+    }
+}

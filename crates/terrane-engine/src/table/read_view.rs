@@ -1,0 +1,104 @@
+//! Everything that a read of one table looks at, as it is at one moment.
+//!
+//! A picture is immutable. Readers load it with one pointer under an epoch; whoever changes the table (a freeze,
+//! a merge, a flush step, a compaction) builds the next picture under [`crate::table::Table::edit`], a lock that is never
+//! held across I/O, and swaps the pointer.
+//!
+//! Invariant: the sources of a picture, read in the order of its fields, hold the versions of any key newest
+//! first. Memtables have disjoint ranges of sequence numbers because they are switched between commit groups.
+use std::sync::Arc;
+
+use terrane_base::{SegmentId, SeqNo};
+use terrane_levels::Metasnapshot;
+use terrane_memtable::{GlobalIndex, Memtable, RangeDeletes};
+
+/// Everything a read of one table may have to look at, newest first.
+#[derive(Clone)]
+pub struct ReadView {
+    /// The memtable that takes new records.
+    pub active: Arc<Memtable>,
+    /// Memtables that wait to be merged into a generation, newest first.
+    pub frozen: Vec<Arc<Memtable>>,
+    /// Generations of the global index, newest first; the oldest is the one that is flushed.
+    pub generations: Vec<Arc<GlobalIndex>>,
+    /// Overflow runs and levels.
+    pub tree: Arc<Metasnapshot>,
+}
+
+impl ReadView {
+    /// A picture without sources.
+    pub(crate) fn nothing() -> ReadView {
+        let active = Memtable::new(SeqNo::MAX);
+        ReadView { active, frozen: Vec::new(), generations: Vec::new(), tree: Arc::default() }
+    }
+
+    /// The memtable that takes a record with this number.
+    pub fn memtable_for(&self, seq: SeqNo) -> Option<&Arc<Memtable>> {
+        if seq >= self.active.first_seq() {
+            return Some(&self.active);
+        }
+        self.frozen.iter().find(|memtable| seq >= memtable.first_seq())
+    }
+
+    /// Whether any source has range deletes.
+    pub fn is_ranged(&self) -> bool {
+        let mut memory = std::iter::once(&self.active).chain(&self.frozen);
+        memory.any(|memtable| memtable.range_deletes().is_some())
+            || self.generations.iter().any(|generation| generation.index().range_deletes().is_some())
+            || self.tree.places().any(|(_, level)| level.totals().range_deletes > 0)
+    }
+
+    /// Range deletes in memory.
+    pub fn range_deletes(&self) -> u64 {
+        self.ranged_memory().map(RangeDeletes::len).sum()
+    }
+
+    /// The number of the newest range delete in memory.
+    pub fn range_deletes_newest(&self) -> Option<SeqNo> {
+        self.ranged_memory().filter_map(|deletes| deletes.seq_range().map(|(_, newest)| newest)).max()
+    }
+
+    fn ranged_memory(&self) -> impl Iterator<Item = &RangeDeletes> {
+        let memory = std::iter::once(&self.active).chain(&self.frozen);
+        let memory = memory.chain(self.generations.iter().map(|generation| generation.index()));
+        memory.filter_map(|memtable| memtable.range_deletes())
+    }
+
+    /// Bytes of the indexes over records, all sources together.
+    pub fn index_bytes(&self) -> u64 {
+        self.active.index_bytes()
+            + self.frozen.iter().map(|memtable| memtable.index_bytes()).sum::<u64>()
+            + self.generations.iter().map(|generation| generation.index_bytes()).sum::<u64>()
+    }
+
+    /// Bytes of the records that are only in memory, and of the indexes over them.
+    pub fn memory_bytes(&self) -> u64 {
+        let memtables = std::iter::once(&self.active).chain(&self.frozen);
+        self.index_bytes()
+            + memtables.map(|memtable| memtable.record_bytes()).sum::<u64>()
+            + self.generations.iter().map(|generation| generation.record_bytes()).sum::<u64>()
+    }
+
+    /// The oldest segment that any source in memory points into.
+    pub fn oldest_segment(&self) -> Option<SegmentId> {
+        let memtables = std::iter::once(&self.active).chain(&self.frozen);
+        let oldest = memtables.filter_map(|memtable| memtable.oldest_segment());
+        oldest.chain(self.generations.iter().filter_map(|generation| generation.oldest_segment())).min()
+    }
+
+    /// Whether this and `other` have the very same parts.
+    pub fn is_same(&self, other: &ReadView) -> bool {
+        fn are_same<T>(left: &[Arc<T>], right: &[Arc<T>]) -> bool {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| Arc::ptr_eq(left, right))
+        }
+        Arc::ptr_eq(&self.active, &other.active)
+            && Arc::ptr_eq(&self.tree, &other.tree)
+            && are_same(&self.frozen, &other.frozen)
+            && are_same(&self.generations, &other.generations)
+    }
+
+    /// Whether every record of the table is in the levels.
+    pub fn memory_is_empty(&self) -> bool {
+        self.active.entry_count() == 0 && self.frozen.is_empty() && self.generations.is_empty()
+    }
+}

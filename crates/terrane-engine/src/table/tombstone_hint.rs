@@ -1,0 +1,48 @@
+//! Trees in which no range delete lies over much data: the search for one is not made again while nothing has changed that
+//! it depends on. It is made under the lock of the schedule, at each look for work.
+
+use std::sync::{Arc, Weak};
+
+use terrane_base::SeqNo;
+use terrane_compaction::{TableShape, has_wide};
+use terrane_levels::Metasnapshot;
+
+use crate::table::settings::TableSettings;
+
+/// What was found to have nothing.
+#[derive(Debug, Default)]
+pub(crate) struct TombstoneHint {
+    tree: Weak<Metasnapshot>,
+    settings: Weak<TableSettings>,
+    /// The snapshots below `upto`; those that came later see all of the tree.
+    snapshots: Vec<SeqNo>,
+    upto: SeqNo,
+}
+
+impl TombstoneHint {
+    /// Whether `shape`, which is that of `tree`, may have range deletes over much data. Requires: the last snapshot of the
+    /// shape is what is visible now.
+    pub(crate) fn may_be_wide(
+        &mut self,
+        shape: &TableShape<'_>,
+        tree: &Arc<Metasnapshot>,
+        settings: &Arc<TableSettings>,
+    ) -> bool {
+        let below =
+            |upto: SeqNo| shape.snapshots.iter().copied().take_while(move |snapshot| *snapshot < upto);
+        let is_same = std::ptr::eq(self.tree.as_ptr(), Arc::as_ptr(tree))
+            && std::ptr::eq(self.settings.as_ptr(), Arc::as_ptr(settings))
+            && below(self.upto).eq(self.snapshots.iter().copied());
+        if is_same {
+            return false;
+        }
+        if has_wide(shape, &settings.limits) {
+            return true;
+        }
+        let upto = shape.snapshots.last().copied().unwrap_or_default();
+        let snapshots = below(upto).collect();
+        *self =
+            TombstoneHint { tree: Arc::downgrade(tree), settings: Arc::downgrade(settings), snapshots, upto };
+        false
+    }
+}

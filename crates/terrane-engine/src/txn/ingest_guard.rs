@@ -1,0 +1,80 @@
+//! What comes in without being written key by key, as transactions and writers meet it: like a delete of its ranges, but
+//! alone on them.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::{Result, SeqNo};
+
+use crate::engine::Engine;
+use crate::read::scan::Bounds;
+use crate::table::Table;
+use crate::txn::commit::InFlight;
+use crate::txn::conflict_window::Footprint;
+use crate::txn::key_range::KeyRange;
+use crate::txn::range_locks::{Ground, RangeLock};
+
+/// Keys from a first to a last one, both inclusive.
+#[derive(Clone, Debug)]
+pub(crate) struct Span(KeyRange);
+
+impl Span {
+    pub(crate) fn new(table: &Table, (first, last): (&[u8], &[u8])) -> Span {
+        let (lower, upper) = (Bound::Included(first.to_vec()), Bound::Included(last.to_vec()));
+        let bounds = Bounds { lower, upper, collation: table.sense.collation().clone() };
+        Span(KeyRange { table: table.id, bounds })
+    }
+}
+
+/// Every write is seen, until dropped.
+pub(crate) struct Watched<'e>(&'e Engine);
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.0.txn.watch.end();
+    }
+}
+
+/// Nobody writes into some ranges, until dropped.
+pub(crate) struct Fenced<'e> {
+    spans: Vec<Span>,
+    flight: InFlight<'e>,
+    _fence: RangeLock<'e>,
+}
+
+impl<'e> Fenced<'e> {
+    /// Lets writers in again.
+    pub(crate) fn take_down(self) -> Vec<Span> {
+        self.spans
+    }
+
+    /// Lets writers in again, and notes that all of the ranges have changed with `seq`, which is visible.
+    pub(crate) fn land(self, seq: SeqNo) {
+        self.flight.land(seq);
+    }
+}
+
+impl Engine {
+    /// Has every write seen from now on; on return none that was not seen is under way.
+    pub(crate) fn watch_writes(&self) -> Watched<'_> {
+        self.txn.watch.begin();
+        Watched(self)
+    }
+
+    /// Keeps writers out of some ranges; what was under way there is visible on return. Requires: writes are watched.
+    ///
+    /// # Errors
+    /// `TimedOut` if somebody keeps a lock there for longer, `Cancelled` when the database closes.
+    pub(crate) fn fence_spans(&self, spans: Vec<Span>, timeout: Duration) -> Result<Fenced<'_>> {
+        let ranges: Arc<[KeyRange]> = spans.iter().map(|Span(range)| range.clone()).collect();
+        let patience = self.patience(timeout);
+        let ground = Ground { ranges: ranges.clone(), is_alone: true, ..Ground::default() };
+        let fence = self.txn.locks.fence(self.txn.new_owner(), &ground, &patience);
+        let fence =
+            fence.map_err(|refusal| self.refused(refusal, ranges.first().map(KeyRange::first).as_ref()))?;
+        let footprint = Footprint { deletes: ranges, ..Footprint::default() };
+        let flight = self.enter_window(&footprint, false, &patience)?;
+        Ok(Fenced { spans, flight, _fence: fence })
+    }
+}

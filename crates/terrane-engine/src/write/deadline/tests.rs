@@ -1,0 +1,269 @@
+//! Writes that are held back on a clock that stands but for what waits.
+
+use std::path::Path;
+use std::sync::Arc;
+use terrane_base::sync::atomic::Ordering;
+
+use terrane_base::TableId;
+use terrane_base::env::{Clock, Env, Joiner, SleepClock, Spawn, Step, Stepper};
+use terrane_base::options::Options;
+use terrane_base::sync::Mutex;
+use terrane_device::MemDisk;
+
+use super::*;
+use crate::background::scheduler::Schedule;
+use crate::observe::job_kind::JobKind;
+use crate::read::scan::Bounds;
+use crate::txn::ingest_guard::Span;
+use crate::txn::{Concurrency, Transaction, TransactionOptions};
+
+type Loop = Box<dyn FnMut() -> Step + Send>;
+
+/// The background in steps, on the thread of whoever waits; time passes where it has nothing to do.
+#[derive(Default)]
+struct Steps {
+    clock: Arc<SleepClock>,
+    loops: Mutex<Vec<Loop>>,
+}
+
+impl std::fmt::Debug for Steps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Steps")
+    }
+}
+
+impl Spawn for Steps {
+    fn spawn(&self, name: &str, _body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Joiner>> {
+        Err(Error::invalid(format!("there are no threads: {name}")))
+    }
+
+    fn parallelism(&self) -> usize {
+        1
+    }
+
+    fn stepper(&self) -> Option<&dyn Stepper> {
+        Some(self)
+    }
+}
+
+impl Stepper for Steps {
+    fn add(&self, _name: &str, step: Loop) {
+        self.loops.lock().push(step);
+    }
+
+    fn pass(&self, patience: Duration) {
+        let mut loops = std::mem::take(&mut *self.loops.lock());
+        let steps: Vec<Step> = loops.iter_mut().map(|step| step()).collect();
+        self.loops.lock().append(&mut loops);
+        if !steps.contains(&Step::Worked) {
+            self.clock.sleep(patience);
+        }
+    }
+}
+
+fn open() -> (Arc<SleepClock>, Arc<Engine>) {
+    open_with(&Options::default())
+}
+
+/// A database whose background is paused.
+fn open_with(options: &Options) -> (Arc<SleepClock>, Arc<Engine>) {
+    let clock = Arc::new(SleepClock::default());
+    let options = Options { memory_bytes: 16 << 20, ..options.clone() };
+    let spawn = Arc::new(Steps { clock: clock.clone(), ..Steps::default() });
+    let env = Env { clock: clock.clone(), spawn, ..Env::real() };
+    let engine = Engine::open_on(Arc::new(MemDisk::new()), Path::new("/db"), &options, env).expect("opens");
+    engine.set_background_paused(true);
+    (clock, engine)
+}
+
+fn batch() -> Batch {
+    let mut batch = Batch::new();
+    batch.put(TableId::DEFAULT, b"k", b"v").expect("fits");
+    batch
+}
+
+/// Were the patience counted anew for locks, this would wait on a clock that stands, without end.
+#[test]
+fn what_admission_took_is_gone_for_locks() {
+    let (clock, engine) = open();
+    let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
+    let mut holder = Transaction::begin(engine.clone(), options).expect("begins");
+    holder.before_write(TableId::DEFAULT, b"k").expect("nobody has it");
+    let until = clock.now() + Duration::from_millis(500);
+    let refused = engine.commit_admitted(&batch(), false, Some(until), |_| {
+        clock.sleep(Duration::from_millis(500));
+        Ok(LetIn::FREE)
+    });
+    assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::TimedOut));
+    assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
+    drop(holder);
+    engine.write_within(&batch(), false, Duration::ZERO).expect("nobody has the lock");
+    engine.close().expect("closes");
+}
+
+#[test]
+fn a_commit_that_panics_gives_its_room_back() {
+    let (_, engine) = open();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let room = |engine: &Engine| {
+            assert!(engine.try_reserve(4096));
+            Ok(LetIn { bytes: 4096, ..LetIn::FREE })
+        };
+        engine.write_by(&batch(), room, || panic!("a bug of the commit"))
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(engine.admitted.load(Ordering::Relaxed), 0);
+    engine.close().expect("closes");
+}
+
+fn large(bytes: usize) -> Batch {
+    let mut batch = Batch::new();
+    batch.put(TableId::DEFAULT, b"k", &vec![7; bytes]).expect("fits");
+    batch
+}
+
+/// Memory is owed, by the default table: so slow that one batch pays for a quarter of a second.
+fn owe(engine: &Engine) {
+    engine.pressure.set_debt(1.0, None, -1.0, false);
+    let table = engine.catalog().require("default").expect("is always there");
+    // A table that has nothing in memory would not owe it.
+    table.pressure.set_light(false);
+}
+
+#[test]
+fn who_is_refused_for_memory_has_paid_nothing() {
+    let (_, engine) = open();
+    owe(&engine);
+    // Nothing is free.
+    let taken = 2 * engine.budget.write_bytes();
+    engine.admitted.fetch_add(taken, Ordering::Relaxed);
+    for _ in 0..20 {
+        let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("no room");
+        assert_eq!(error.kind(), Kind::Busy);
+        assert!(error.to_string().contains("write memory is full"), "{error}");
+    }
+    engine.admitted.fetch_sub(taken, Ordering::Relaxed);
+    engine.write_within(&large(60_000), false, Duration::ZERO).expect("nothing that came is unpaid");
+    engine.close().expect("closes");
+}
+
+#[test]
+fn who_is_refused_for_extents_that_come_in_has_paid_nothing() {
+    let (_, engine) = open();
+    let table = engine.catalog().require("default").expect("is always there");
+    let watched = engine.watch_writes();
+    let fenced =
+        engine.fence_spans(vec![Span::new(&table, (b"a", b"z"))], Duration::ZERO).expect("nobody writes");
+    owe(&engine);
+    for number in 0..20 {
+        let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("extents come in");
+        assert_eq!(error.kind(), Kind::TimedOut, "write {number}: {error}");
+    }
+    drop(fenced.take_down());
+    drop(watched);
+    engine.write_within(&large(60_000), false, Duration::ZERO).expect("nothing that came is unpaid");
+    engine.close().expect("closes");
+}
+
+#[test]
+fn who_asks_for_one_table_is_not_told_what_fails_on_another() {
+    let (_, engine) = open();
+    let [one, other] = ["one", "other"].map(|name| engine.create_table(name, &[]).expect("is new"));
+    let mut batch = Batch::new();
+    batch.put(one.id, b"k", b"v").expect("fits");
+    engine.write(&batch, false).expect("is admitted");
+    engine.set_background_paused(false);
+    let fail = |subject| {
+        let fail = |schedule: &mut Schedule| {
+            for _ in 0..3 {
+                schedule.failures.note(subject, u64::MAX, Err(Error::new(Kind::Io, "broken")));
+            }
+            Ok(true)
+        };
+        engine.scheduler.wait_until(fail).expect("it is done");
+    };
+    fail((JobKind::Compact, Some(other.id)));
+    fail((JobKind::Flush, Some(other.id)));
+    engine.compact_range(&one, &Bounds::all()).expect("nothing failed on this table");
+    let error = engine.compact_range(&other, &Bounds::all()).map_err(|error| error.kind());
+    assert_eq!(error, Err(Kind::Io), "who asks for the other one is told");
+    // What is for no table is for all.
+    fail((JobKind::Trim, None));
+    let error = engine.compact_range(&one, &Bounds::all()).map_err(|error| error.kind());
+    assert_eq!(error, Err(Kind::Io));
+    engine.close().expect("closes");
+}
+
+const LONGEST: Duration = Duration::from_millis(20);
+
+fn bounded() -> (Arc<SleepClock>, Arc<Engine>) {
+    open_with(&Options { write_wait_max_ms: LONGEST.as_millis() as u64, ..Options::default() })
+}
+
+#[test]
+fn no_write_is_held_back_for_longer_than_the_option_says() {
+    let (clock, engine) = bounded();
+    let (mut refused, mut longest) = (0, Duration::ZERO);
+    for number in 0..20_000u64 {
+        let mut batch = Batch::new();
+        batch.put(TableId::DEFAULT, &number.to_be_bytes(), &[7; 4000]).expect("fits");
+        let start = clock.now();
+        // Patience of one's own does not go beyond it.
+        let written = match number % 3 {
+            0 => engine.write_within(&batch, false, Duration::from_secs(10)),
+            1 => engine.write_within(&batch, false, Duration::from_millis(1)),
+            _ => engine.write(&batch, false),
+        };
+        longest = longest.max(clock.now() - start);
+        assert!(longest <= LONGEST, "write {number} was held back for {longest:?}");
+        if let Err(error) = written {
+            assert_eq!(error.kind(), Kind::Busy, "{error}");
+            refused += 1;
+            if refused > 100 && error.to_string().contains("write memory is full") {
+                break;
+            }
+        }
+    }
+    assert!(refused > 100, "memory is full at last");
+    assert_eq!(longest, LONGEST, "some were held back as long as that");
+    let waits = engine.statistics();
+    assert!(waits.get("write_wait_micros").expect("is told").number() > 0);
+    engine.close().expect("closes");
+}
+
+#[test]
+fn a_write_waits_for_extents_that_come_in_no_longer_than_the_option_says() {
+    let (clock, engine) = bounded();
+    let watched = engine.watch_writes();
+    let table = engine.catalog().require("default").expect("is always there");
+    let span = || vec![Span::new(&table, (b"a", b"z"))];
+    let fenced = engine.fence_spans(span(), Duration::ZERO).expect("nobody writes");
+    let error = engine.write(&batch(), false).expect_err("extents come in");
+    assert_eq!((error.kind(), clock.now()), (Kind::Busy, LONGEST), "{error}");
+    assert!(error.to_string().contains("extents come in"), "{error}");
+    assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
+    // Patience of one's own does not go beyond it, and ends before it if it is shorter.
+    let start = clock.now();
+    let error = engine.write_within(&batch(), false, Duration::from_secs(10)).expect_err("extents come in");
+    assert_eq!((error.kind(), clock.now() - start), (Kind::Busy, LONGEST), "{error}");
+    let start = clock.now();
+    let error = engine.write_within(&batch(), false, LONGEST / 2).expect_err("extents come in");
+    assert_eq!((error.kind(), clock.now() - start), (Kind::TimedOut, LONGEST / 2), "{error}");
+    drop(fenced.take_down());
+    engine.write(&batch(), false).expect("nothing comes in any more");
+    drop(watched);
+
+    // For locks of transactions it waits as long as ever.
+    let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
+    let mut holder = Transaction::begin(engine.clone(), options).expect("begins");
+    holder.before_write(TableId::DEFAULT, b"k").expect("nobody has it");
+    let start = clock.now();
+    let error = engine.write(&batch(), false).expect_err("it is locked");
+    assert_eq!(
+        (error.kind(), clock.now() - start),
+        (Kind::TimedOut, crate::write::commit::LOCK_TIMEOUT),
+        "{error}"
+    );
+    drop(holder);
+    engine.close().expect("closes");
+}

@@ -1,0 +1,194 @@
+//! What the levels owe, as it changes while jobs run.
+//!
+//! The unit is a full generation of the global index: so many of them lie in overflow runs and wait to be merged into
+//! level 1. A dump adds one and a merge takes several away, both at their end; writers that were slowed by the number of
+//! runs would go in jerks. So the share that a job has done so far counts already: what is owed moves little by little.
+//!
+//! All bytes here are bytes as writers brought them. A run of compressed blocks takes about half of them, and writers that
+//! were held to the rate at which *its* bytes sink would go half as fast as the levels can follow, until nothing is owed.
+
+use std::sync::Arc;
+use terrane_base::sync::Mutex;
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::{Result, TableId};
+use terrane_compaction::{JobControl, JobSpec, debt_bytes};
+use terrane_format::manifest::Place;
+
+use crate::engine::Engine;
+use crate::table::Table;
+
+/// Level bases of compaction debt that count as the limit.
+const DEBT_BASES: f64 = 16.0;
+/// So many runs count as one generation, however small they are: each is searched.
+const SMALL_RUNS: f64 = 2.0;
+/// The backlog of a table that owes nothing. So does one that is not compacted by itself, whatever lies in its runs: no
+/// waiting would make them fewer.
+const NONE: f64 = -1.0;
+/// Bytes brought for a thousand bytes of a run are taken for so many at most: one that is nearly empty says little.
+const BROUGHT_PERMILLE_MAX: u64 = 20_000;
+
+/// Jobs under way that change what lies in overflow runs.
+#[derive(Debug, Default)]
+pub(crate) struct CompactionDebt {
+    moving: Mutex<Vec<Moving>>,
+    /// Bytes of the last generation that was dumped: of a full one only a part, the rest was its index.
+    run_bytes: AtomicU64,
+    /// Bytes that writers brought for a thousand bytes of runs, averaged over the last dumps; 0 before the first.
+    brought_permille: AtomicU64,
+}
+
+/// One job under way.
+#[derive(Debug)]
+struct Moving {
+    table: TableId,
+    control: Arc<JobControl>,
+    /// Entries that it reads.
+    entries: u64,
+    /// Bytes, as they were brought, that it adds to the runs, or takes from them.
+    bytes: f64,
+}
+
+impl Moving {
+    fn bytes_so_far(&self) -> f64 {
+        let share = self.control.work().entries_in as f64 / self.entries.max(1) as f64;
+        self.bytes * share.min(1.0)
+    }
+}
+
+impl CompactionDebt {
+    /// By how much jobs under way have changed the bytes of a table's runs so far.
+    fn moved(&self, table: TableId) -> f64 {
+        let moving = self.moving.lock();
+        moving.iter().filter(|one| one.table == table).map(Moving::bytes_so_far).sum()
+    }
+
+    /// Notes that a generation of `brought` bytes became a run of `stored`.
+    fn dumped(&self, brought: u64, stored: u64) {
+        let now = (brought.saturating_mul(1000) / stored.max(1)).clamp(1, BROUGHT_PERMILLE_MAX);
+        // Relaxed: measures. One job at a time dumps.
+        let before = self.brought_permille.load(Ordering::Relaxed);
+        let average = if before == 0 { now } else { (before * 3 + now) / 4 };
+        self.brought_permille.store(average, Ordering::Relaxed);
+    }
+
+    /// How many bytes writers brought for `stored` bytes of runs; as many before the first dump.
+    fn brought(&self, stored: u64) -> f64 {
+        let permille = self.brought_permille.load(Ordering::Relaxed);
+        stored as f64 * if permille == 0 { 1.0 } else { permille as f64 / 1000.0 }
+    }
+
+    /// Runs a job that changes the runs of `table` by `bytes` and reads `entries`.
+    fn during<R>(&self, moving: Moving, job: impl FnOnce() -> R) -> R {
+        struct Leave<'a>(&'a CompactionDebt, Arc<JobControl>);
+        impl Drop for Leave<'_> {
+            fn drop(&mut self) {
+                self.0.moving.lock().retain(|one| !Arc::ptr_eq(&one.control, &self.1));
+            }
+        }
+        let leave = Leave(self, moving.control.clone());
+        self.moving.lock().push(moving);
+        let done = job();
+        drop(leave);
+        done
+    }
+}
+
+impl Engine {
+    /// Dumps a generation of `bytes` in `entries`, which count as they are written, and makes it a part of the tree.
+    /// `dump` returns the bytes of the run.
+    pub(crate) fn while_dumped(
+        &self,
+        table: TableId,
+        control: &Arc<JobControl>,
+        (bytes, entries): (u64, u64),
+        dump: impl FnOnce() -> Result<u64>,
+    ) -> Result<()> {
+        // Relaxed: a measure.
+        self.backlog.run_bytes.store(bytes, Ordering::Relaxed);
+        let moving = Moving { table, control: control.clone(), entries, bytes: bytes as f64 };
+        let done = self.backlog.during(moving, dump);
+        let noted = done.map(|stored| self.backlog.dumped(bytes, stored));
+        // It counted twice since it was installed.
+        self.refresh_debt();
+        noted
+    }
+
+    /// Runs a compaction and makes its result a part of the tree. What it takes from overflow runs counts as it goes.
+    pub(crate) fn while_sinking<T>(
+        &self,
+        table: &Table,
+        spec: &JobSpec,
+        control: &Arc<JobControl>,
+        compaction: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let from_runs = spec.inputs.iter().filter(|input| matches!(input.place, Place::Run(_)));
+        let bytes: u64 = from_runs.map(|input| input.bytes()).sum();
+        if bytes == 0 {
+            return compaction();
+        }
+        let metas = spec.inputs.iter().flat_map(|input| &input.extents);
+        let entries = metas.map(|meta| meta.entries).sum();
+        let brought = self.backlog.brought(bytes);
+        let moving = Moving { table: spec.table, control: control.clone(), entries, bytes: -brought };
+        let done = self.backlog.during(moving, compaction);
+        if done.is_ok() {
+            table.pressure.sank(brought as u64, self.env.clock.now());
+        }
+        // It counted twice since it was installed, or is there again.
+        self.refresh_debt();
+        done
+    }
+
+    /// Looks how far the levels of each table are from where its writers begin to be slowed (0) to their limit (1).
+    /// Returns the most, and whether writers of any table are slowed.
+    pub(crate) fn refresh_backlogs(&self, tables: &[Arc<Table>]) -> (f64, bool) {
+        let now = self.env.clock.now();
+        self.readers.tick(now);
+        let (mut most, mut slows) = (f64::MIN, false);
+        for table in tables {
+            let runs = table.pinned().tree.runs.len() as u64;
+            let limits = &table.settings().limits;
+            table.pressure.look(now, limits.automatic && runs >= limits.overflow_runs_trigger);
+            let own = self.backlog_of(table);
+            let backlog = if terrane_base::planted!(SlowEverybody) { most.max(own) } else { own };
+            slows |= table.pressure.set_backlog(backlog);
+            most = most.max(backlog);
+        }
+        (most, slows)
+    }
+
+    fn backlog_of(&self, table: &Table) -> f64 {
+        let tree = table.pinned().tree;
+        let settings = table.settings();
+        let limits = &settings.limits;
+        if !limits.automatic {
+            return NONE;
+        }
+        let bytes: u64 = tree.runs.iter().map(|run| run.level.totals().bytes).sum();
+        let bytes = (self.backlog.brought(bytes) + self.backlog.moved(table.id)).max(0.0);
+        let run_bytes = self.backlog.run_bytes.load(Ordering::Relaxed).max(self.generation_limit() / 2);
+        let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
+        let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
+        let of_runs = (generations - start) / (end - start).max(1.0);
+        let owed = debt_bytes(&crate::table::tree_shape::shape_of(table, &tree, &[]), limits) as f64;
+        let of_levels = owed / (DEBT_BASES * settings.level_base_bytes as f64);
+        of_runs.max(of_levels * 2.0 - 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_count_as_what_writers_brought() {
+        let backlog = CompactionDebt::default();
+        assert!((backlog.brought(1000) - 1000.0).abs() < 1e-6, "opened with runs");
+        backlog.dumped(30_000, 15_000);
+        assert!((backlog.brought(1000) - 2000.0).abs() < 1e-6, "stored in half of the space");
+        backlog.dumped(30_000, 5_000);
+        assert!((backlog.brought(1000) - 3000.0).abs() < 1e-6, "averaged");
+        backlog.dumped(u64::MAX, 0);
+        assert!(backlog.brought(1000) < 8000.0, "one run without anything in it says little");
+    }
+}
