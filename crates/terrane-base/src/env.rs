@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Error, Result};
+use crate::{Error, Result, rng};
 
 /// Time as the engine sees it.
 pub trait Clock: Send + Sync + Debug {
@@ -153,12 +153,9 @@ impl Clock for SleepClock {
 
 impl Random for RealEnv {
     fn next_u64(&self) -> u64 {
-        // SplitMix64 (Steele, Lea, Flood 2014): a counter and a mix, so threads need no lock.
-        let step = 0x9e37_79b9_7f4a_7c15u64;
-        let mut z = self.state.fetch_add(step, std::sync::atomic::Ordering::Relaxed).wrapping_add(step);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        // As [`crate::Rng`] does it: a counter and a mix, so threads need no lock.
+        let before = self.state.fetch_add(rng::STEP, std::sync::atomic::Ordering::Relaxed);
+        rng::mix(before.wrapping_add(rng::STEP))
     }
 }
 

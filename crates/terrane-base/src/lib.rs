@@ -13,7 +13,7 @@
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
 //!   [`sampling`]: which of them are looked at closely. [`metrics`]: what a metric is. [`timing`]: where the time of an
 //!   operation goes.
-//! * [`mod@planted`]: bugs that are switched on to test the tests.
+//! * [`rng`]: the pseudo-random generator of tests and tools. [`mod@planted`]: bugs that are switched on to test the tests.
 //! * [`mod@prefetch`]: asking for memory ahead. [`lane`]: requests from one thread to another.
 //! * [`mod@watch`]: what those pass by who need not stop while nobody looks.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
@@ -41,6 +41,7 @@ pub mod planted;
 pub mod prefetch;
 pub mod prefix_extractor;
 pub mod record;
+pub mod rng;
 pub mod sampling;
 pub mod sequence;
 pub mod stored;
@@ -60,5 +61,6 @@ pub use ids::{ExtentId, SegmentId, TableId};
 pub use key_order::{KeyOrder, KeyOrders};
 pub use merge_operator::{MergeOperator, MergeOperators};
 pub use prefix_extractor::{PrefixExtractor, PrefixExtractors};
+pub use rng::Rng;
 pub use sequence::{RecordKind, SeqKind, SeqNo};
 pub use stored::{Moment, Stored};

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use terrane_base::Rng;
 
 const BATCH: u64 = 37;
 const RECORDS: u64 = 60_000;
@@ -115,13 +116,12 @@ fn what_was_acknowledged_is_there_after_every_kill() {
         ack: dir.path().join("ack"),
     };
     write_input(&cycle.input);
-    let mut seed = 0x1234_5678u64;
+    let mut rng = Rng::new(0x1234_5678);
     let mut killed = 0;
     let mut round = 0;
     while killed < kills() {
         let mut child = cycle.import(killed % 4 == 3).spawn().unwrap();
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let wait = Duration::from_micros((seed >> 33) % 120_000);
+        let wait = Duration::from_micros(rng.below(120_000));
         let start = Instant::now();
         while start.elapsed() < wait && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_micros(200));

@@ -6,12 +6,11 @@ mod support;
 
 use std::sync::Arc;
 
-use support::numbers::Numbers;
 use support::{Row, RowCursor, TABLE, World, rows_of};
 use terrane_base::chain::Chain;
 use terrane_base::merge_operator::built_in;
 use terrane_base::stored::put_prefix;
-use terrane_base::{Moment, RecordKind, SeqKind, SeqNo};
+use terrane_base::{Moment, RecordKind, Rng, SeqKind, SeqNo};
 use terrane_compaction::{
     Compactor, Input, JobControl, JobKind, JobSpec, KeyRange, OutputSettings, plan_dump,
 };
@@ -122,7 +121,7 @@ fn readers_see_the_same_at_any_moment() {
     for len in 1..=3 {
         each_history(len, check_history);
     }
-    let mut numbers = Numbers(7);
+    let mut numbers = Rng::new(7);
     for _ in 0..150 {
         let len = 4 + numbers.below(3);
         let history: Vec<Did> = (0..len).map(|_| ALL[numbers.below(ALL.len() as u64) as usize]).collect();

@@ -5,9 +5,8 @@
 
 mod support;
 
-use support::numbers::Numbers;
 use support::{Row, World};
-use terrane_base::{Kind, SeqNo};
+use terrane_base::{Kind, Rng, SeqNo};
 use terrane_compaction::{Compactor, JobSpec};
 use terrane_format::checksum::crc32c;
 use terrane_format::extent::{ExtentMeta, Handle};
@@ -35,7 +34,7 @@ fn world() -> (World, JobSpec) {
 }
 
 /// Changes some bytes of the index, and sets its checksum and its description right.
-fn change_index(world: &World, meta: &mut ExtentMeta, numbers: &mut Numbers) {
+fn change_index(world: &World, meta: &mut ExtentMeta, numbers: &mut Rng) {
     let mut bytes = vec![0; meta.bytes as usize];
     world.store.read(meta.id, 0, &mut bytes).unwrap();
     let from = meta.index.offset as usize;
@@ -53,7 +52,7 @@ fn change_index(world: &World, meta: &mut ExtentMeta, numbers: &mut Numbers) {
 }
 
 /// Changes what the manifest says of an extent.
-fn change_meta(meta: &mut ExtentMeta, numbers: &mut Numbers) {
+fn change_meta(meta: &mut ExtentMeta, numbers: &mut Rng) {
     match numbers.below(6) {
         0 => meta.smallest = format!("key-{:08}", numbers.below(3_000)).into_bytes(),
         1 => meta.largest = format!("key-{:08}", numbers.below(3_000)).into_bytes(),
@@ -67,7 +66,7 @@ fn change_meta(meta: &mut ExtentMeta, numbers: &mut Numbers) {
 #[test]
 fn inputs_that_contradict_themselves_are_corrupt() {
     let (world, spec) = world();
-    let mut numbers = Numbers(7);
+    let mut numbers = Rng::new(7);
     let (mut refused, mut done) = (0, 0);
     for case in 0..CASES {
         let mut spec = spec.clone();

@@ -4,16 +4,15 @@
 
 mod support;
 
-use support::numbers::Numbers;
 use support::{Row, World};
-use terrane_base::SeqNo;
 use terrane_base::options::Compression;
+use terrane_base::{Rng, SeqNo};
 use terrane_compaction::{Claims, JobKind, KeyRange, RangeRequest, RangeStep, pick_range};
 
 /// A table and what drives it.
 struct Run {
     world: World,
-    numbers: Numbers,
+    numbers: Rng,
     seq: u64,
     /// Keys are `k` and a number below this.
     keys: u64,
@@ -22,7 +21,7 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Run {
-        let mut numbers = Numbers(seed);
+        let mut numbers = Rng::new(seed);
         let mut world = World::new();
         world.limits.level_base_bytes = 4 << 20;
         world.limits.level_fanout = 2 + numbers.below(3);

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use support::{DIR, Numbers, get, open, small_options};
+use support::{DIR, get, open, small_options};
+use terrane_base::Rng;
 use terrane_base::env::{Env, SleepClock};
 use terrane_base::options::{AdaptiveShape, Compression, Options};
 use terrane_device::MemDisk;
@@ -120,8 +121,8 @@ fn writers_stop_a_merge_that_they_do_not_need() {
         compression: Compression::None,
         ..Options::default()
     };
-    let mut numbers = Numbers(1);
-    let mut noise = |bytes: usize| -> Vec<u8> { (0..bytes).map(|_| numbers.next() as u8).collect() };
+    let mut numbers = Rng::new(1);
+    let mut noise = |bytes: usize| -> Vec<u8> { (0..bytes).map(|_| numbers.next_u64() as u8).collect() };
     let engine = open(disk.clone(), &big).unwrap();
     let table = engine.catalog().require("default").unwrap();
     // Level 2 and, within its base, level 1. Nothing sinks by itself meanwhile: rows of level 1 that level 2 does not

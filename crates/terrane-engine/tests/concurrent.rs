@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use support::{Numbers, get, number_from_env, open, small_options};
-use terrane_base::Batch;
+use support::{get, number_from_env, open, small_options};
 use terrane_base::env::{Env, Joiner};
 use terrane_base::options::Options;
+use terrane_base::{Batch, Rng};
 use terrane_device::{MemDisk, PosixDisk};
 use terrane_engine::{Bounds, Engine, ReadMode, Snapshot, Table};
 
@@ -44,8 +44,8 @@ fn key(writer: u64, index: u64) -> Vec<u8> {
 }
 
 fn bulk_value(seed: u64) -> Vec<u8> {
-    let mut numbers = Numbers(seed);
-    (0..100).flat_map(|_| numbers.next().to_le_bytes()).collect()
+    let mut numbers = Rng::new(seed);
+    (0..100).flat_map(|_| numbers.next_u64().to_le_bytes()).collect()
 }
 
 fn number(value: &[u8]) -> u64 {
@@ -73,7 +73,7 @@ fn start(
 
 /// Each batch stamps the same number on all keys of the writer in both tables, and adds bulk of its own.
 fn write(shared: &Shared, writer: u64) {
-    let mut numbers = Numbers(writer);
+    let mut numbers = Rng::new(writer);
     let mut bulk = Bulk::new();
     for stamp in 1..=shared.batches {
         if shared.done.load(Ordering::SeqCst) {
@@ -90,7 +90,7 @@ fn write(shared: &Shared, writer: u64) {
         let of = (stamp % 2) as usize;
         let (name, table) = (TABLES[of], shared.tables[of].id);
         let key = format!("bulk{:06}w{writer}", numbers.below(5000)).into_bytes();
-        let seed = (!numbers.one_in(8)).then(|| numbers.next());
+        let seed = (!numbers.one_in(8)).then(|| numbers.next_u64());
         match seed {
             None => batch.delete(table, &key).unwrap(),
             Some(seed) => batch.put(table, &key, &bulk_value(seed)).unwrap(),
@@ -135,7 +135,7 @@ fn stamp_in_snapshot(shared: &Shared, writer: u64, snapshot: &Snapshot) -> u64 {
 }
 
 fn read(shared: &Shared, seed: u64) {
-    let mut numbers = Numbers(seed);
+    let mut numbers = Rng::new(seed);
     let mut newest = [0; WRITERS as usize];
     while !shared.done.load(Ordering::SeqCst) {
         let writer = numbers.below(WRITERS);
@@ -165,7 +165,7 @@ fn read(shared: &Shared, seed: u64) {
 }
 
 /// A scan of one moment, both ways: sorted, the same rows, whole batches.
-fn scan(shared: &Shared, numbers: &mut Numbers) {
+fn scan(shared: &Shared, numbers: &mut Rng) {
     let snapshot = Snapshot::new(shared.engine.clone());
     let table = &shared.tables[numbers.below(2) as usize];
     let bounds = if numbers.one_in(4) { Bounds::all() } else { Bounds::prefix(b"w") };
@@ -184,7 +184,7 @@ fn scan(shared: &Shared, numbers: &mut Numbers) {
 }
 
 fn maintain(shared: &Shared) {
-    let mut numbers = Numbers(77);
+    let mut numbers = Rng::new(77);
     let env = Env::real();
     while !shared.done.load(Ordering::SeqCst) {
         match numbers.below(6) {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use support::oracle::{LASTING, Oracle, Span, random_changes};
-use support::{Numbers, get, number_from_env, open, small_options};
+use support::{get, number_from_env, open, small_options};
 use terrane_base::env::Env;
-use terrane_base::{Error, Kind, Result, TableId};
+use terrane_base::{Error, Kind, Result, Rng, TableId};
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::{Bounds, Engine};
 
@@ -49,7 +49,7 @@ struct Met {
 /// A short life of a database on a device that may fail: open, write, create, drop, flush, compact, reopen. Every
 /// error is noted and the life goes on, as a careful application would.
 fn live(disk: &FaultyDisk, oracle: &mut Oracle, seed: u64) -> Met {
-    let mut numbers = Numbers(seed);
+    let mut numbers = Rng::new(seed);
     let mut met = Met::default();
     for round in 0..3 {
         let engine = match open(disk.clone(), &small_options()) {
@@ -76,7 +76,7 @@ fn live(disk: &FaultyDisk, oracle: &mut Oracle, seed: u64) -> Met {
     met
 }
 
-fn live_open(engine: &Arc<Engine>, oracle: &mut Oracle, numbers: &mut Numbers, met: &mut Met) {
+fn live_open(engine: &Arc<Engine>, oracle: &mut Oracle, numbers: &mut Rng, met: &mut Met) {
     for step in 0..60 {
         if met.in_doubt {
             return;
@@ -192,8 +192,9 @@ fn a_call_without_space_loses_nothing_acknowledged() {
 fn write_some(engine: &Engine, from: u64, count: u64, bytes: usize) -> Result<()> {
     for number in from..from + count {
         // Random, so that compression makes no room.
-        let mut numbers = Numbers(number);
-        let mut value: Vec<u8> = (0..bytes.div_ceil(8)).flat_map(|_| numbers.next().to_le_bytes()).collect();
+        let mut numbers = Rng::new(number);
+        let mut value: Vec<u8> =
+            (0..bytes.div_ceil(8)).flat_map(|_| numbers.next_u64().to_le_bytes()).collect();
         value[..8].copy_from_slice(&number.to_le_bytes());
         engine.put(terrane_base::TableId::DEFAULT, &number.to_be_bytes(), &value, false)?;
     }

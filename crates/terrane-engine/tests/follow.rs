@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use support::{DIR, Numbers, get, number_from_env, open, small_options};
+use support::{DIR, get, number_from_env, open, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Batch, Functions, Kind, Result, SegmentId, SeqNo};
+use terrane_base::{Batch, Functions, Kind, Result, Rng, SegmentId, SeqNo};
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
 use terrane_engine::{Bounds, Engine, Row, last_commit};
 use terrane_journal::segment_in_file;
@@ -222,7 +222,7 @@ fn beside_a_primary_that_writes_flushes_and_compacts() {
     std::thread::scope(|scope| {
         let _over = Over(&is_over);
         scope.spawn(|| {
-            let mut numbers = Numbers(seed);
+            let mut numbers = Rng::new(seed);
             while !is_over.load(Ordering::Relaxed) {
                 let round = rounds.load(Ordering::Relaxed) + 1;
                 // Key 0 first: whoever sees the others of a round sees it.

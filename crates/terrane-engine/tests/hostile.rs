@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use support::stored::{Rows, files, read_all};
-use support::{DIR, Numbers, get, number_from_env, open, small_options};
+use support::{DIR, get, number_from_env, open, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Error, Kind, TableId};
+use terrane_base::{Error, Kind, Rng, TableId};
 use terrane_device::{Disk, File, MemDisk, OpenMode, PosixDisk};
 use terrane_engine::Engine;
 
@@ -24,10 +24,10 @@ fn store() -> (MemDisk, Rows) {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();
     let other = engine.create_table("other", &[]).unwrap();
-    let mut numbers = Numbers(4);
+    let mut numbers = Rng::new(4);
     for round in 0..3u64 {
         for number in 0..150u64 {
-            let value: Vec<u8> = (0..40).flat_map(|_| numbers.next().to_le_bytes()).collect();
+            let value: Vec<u8> = (0..40).flat_map(|_| numbers.next_u64().to_le_bytes()).collect();
             let table = if number % 3 == 0 { other.id } else { TableId::DEFAULT };
             engine
                 .put(table, format!("key{:04}", (number * 7 + round) % 200).as_bytes(), &value, false)
@@ -106,7 +106,7 @@ impl Outcomes {
 }
 
 /// Offsets worth damaging: all near the beginning and the end of what is used, samples between.
-fn offsets(bytes: &[u8], numbers: &mut Numbers) -> Vec<u64> {
+fn offsets(bytes: &[u8], numbers: &mut Rng) -> Vec<u64> {
     let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1);
     let step = number_from_env("TERRANE_HOSTILE_STEP", 4096).min((used / 24).max(1));
     let dense = (0..used.min(48)).step_by(3).chain((used.saturating_sub(48)..used).step_by(3));
@@ -120,7 +120,7 @@ fn offsets(bytes: &[u8], numbers: &mut Numbers) -> Vec<u64> {
 #[test]
 fn a_flipped_bit_is_noticed_or_harmless() {
     let (disk, expected) = store();
-    let mut numbers = Numbers(1);
+    let mut numbers = Rng::new(1);
     let mut outcomes = Outcomes::default();
     for path in files(&disk) {
         let bytes = contents(&disk, &path);
@@ -138,7 +138,7 @@ fn a_flipped_bit_is_noticed_or_harmless() {
 #[test]
 fn a_truncated_or_zeroed_file_is_noticed_or_harmless() {
     let (disk, expected) = store();
-    let mut numbers = Numbers(2);
+    let mut numbers = Rng::new(2);
     let mut outcomes = Outcomes::default();
     for path in files(&disk) {
         let bytes = contents(&disk, &path);

@@ -6,9 +6,9 @@ mod support;
 
 use std::sync::Arc;
 
-use support::{Numbers, get, open, small_options};
-use terrane_base::Kind;
+use support::{get, open, small_options};
 use terrane_base::options::Options;
+use terrane_base::{Kind, Rng};
 use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::{Engine, ReadMode, Table};
 
@@ -28,7 +28,7 @@ fn filled() -> MemDisk {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &options()).unwrap();
     let table = engine.catalog().require("default").unwrap();
-    let mut numbers = Numbers(3);
+    let mut numbers = Rng::new(3);
     for round in 0..2u8 {
         for _ in 0..KEYS {
             let number = numbers.below(KEYS);
@@ -58,7 +58,7 @@ fn it_answers_as_single_gets_do() {
     let engine = open(disk, &options()).unwrap();
     let table = engine.catalog().require("default").unwrap();
     let model = expected.catalog().require("default").unwrap();
-    let mut numbers = Numbers(8);
+    let mut numbers = Rng::new(8);
     for _ in 0..60 {
         let count = 1 + numbers.below(700);
         let keys: Vec<_> = (0..count).map(|_| key(numbers.below(KEYS + KEYS / 8))).collect();

@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 use support::gate::GateDisk;
 use support::going_on::go_on;
 use support::oracle::{LASTING, Oracle, Reached, Span, random_changes, stamp};
-use support::{Numbers, get, number_from_env, open, small_options};
+use support::{get, number_from_env, open, small_options};
 use terrane_base::options::{JournalMode, Options};
-use terrane_base::{Kind, Result};
+use terrane_base::{Kind, Result, Rng};
 use terrane_device::MemDisk;
 use terrane_engine::{Bounds, Engine};
 
@@ -39,7 +39,7 @@ fn take(disk: &MemDisk, reached: &Reached, power_loss: bool, seed: u64) -> Image
 /// A running history: one writer, the engine's background, and a device that is cut now and then.
 struct History {
     seed: u64,
-    numbers: Numbers,
+    numbers: Rng,
     options: Options,
     disk: GateDisk,
     engine: Arc<Engine>,
@@ -50,7 +50,7 @@ struct History {
 
 impl History {
     fn new(seed: u64) -> Self {
-        let mut numbers = Numbers(seed);
+        let mut numbers = Rng::new(seed);
         let mut options = small_options();
         // Equal limits never merge by pointer, unequal ones do.
         options.global_index_bytes = [64 << 10, 96 << 10, 256 << 10][numbers.below(3) as usize];
@@ -70,13 +70,13 @@ impl History {
     /// Takes images at calls to come, whichever thread makes them.
     fn watch(&self) {
         let (images, reached) = (self.images.clone(), self.oracle.reached.clone());
-        let mut numbers = Numbers(self.seed ^ 0x5eed);
+        let mut numbers = Rng::new(self.seed ^ 0x5eed);
         let first = 1 + numbers.below(60);
         let look = move |disk: &MemDisk| {
             let mut images = images.lock();
             if images.len() < IMAGES_MAX {
                 let power_loss = !numbers.one_in(4);
-                images.push(take(disk, &reached, power_loss, numbers.next()));
+                images.push(take(disk, &reached, power_loss, numbers.next_u64()));
             }
             // Neighbouring calls now and then: what lies between them is where orders go wrong.
             if numbers.one_in(3) { 1 } else { 1 + numbers.below(150) }
@@ -101,7 +101,7 @@ impl History {
             885..915 => self.create_or_drop(),
             915..925 => self.engine.wait_until_quiescent(),
             925..940 => {
-                let seed = self.numbers.next();
+                let seed = self.numbers.next_u64();
                 self.disk.still(|disk| disk.writeback(seed));
                 Ok(())
             }
@@ -155,7 +155,7 @@ impl History {
     }
 
     fn cut_at_rest(&mut self) {
-        let (power_loss, seed) = (self.numbers.one_in(2), self.numbers.next());
+        let (power_loss, seed) = (self.numbers.one_in(2), self.numbers.next_u64());
         let reached = self.oracle.reached.clone();
         let image = self.disk.still(|disk| take(disk, &reached, power_loss, seed));
         self.images.lock().push(image);
@@ -194,7 +194,7 @@ impl History {
 
 /// Opens an image, while cutting the opening itself; what is found must be within the span, the same when opened
 /// again, and writable.
-fn judge_image(oracle: &Oracle, options: &Options, image: &Image, numbers: &mut Numbers, place: &str) {
+fn judge_image(oracle: &Oracle, options: &Options, image: &Image, numbers: &mut Rng, place: &str) {
     let cuts = cuts_in_recovery(options, image, numbers, place);
     let found = reopen_and_judge(oracle, options, &image.disk, image.span, place);
     let again = Span { least: found, most: found, ..image.span };
@@ -204,22 +204,22 @@ fn judge_image(oracle: &Oracle, options: &Options, image: &Image, numbers: &mut 
         let place = format!("{place}, cut {index} in recovery");
         let found = reopen_and_judge(oracle, options, cut, span, &place);
         let again = Span { least: found, most: found, ..span };
-        reopen_and_judge(oracle, options, &cut.crash(numbers.next()), again, &format!("{place}, again"));
+        reopen_and_judge(oracle, options, &cut.crash(numbers.next_u64()), again, &format!("{place}, again"));
     }
     // What an opening has shown, no later loss of power takes away.
-    let later = image.disk.crash(numbers.next());
+    let later = image.disk.crash(numbers.next_u64());
     reopen_and_judge(oracle, options, &later, again, &format!("{place}, opened again"));
     go_on(options, &image.disk.kill(), numbers, place);
 }
 
 /// Images of the opening, at a few of its calls.
-fn cuts_in_recovery(options: &Options, image: &Image, numbers: &mut Numbers, place: &str) -> Vec<MemDisk> {
+fn cuts_in_recovery(options: &Options, image: &Image, numbers: &mut Rng, place: &str) -> Vec<MemDisk> {
     let gate = GateDisk::new(image.disk.kill());
     let cuts: Arc<Mutex<Vec<MemDisk>>> = Arc::default();
-    let (taken, mut choices) = (cuts.clone(), Numbers(numbers.next()));
+    let (taken, mut choices) = (cuts.clone(), Rng::new(numbers.next_u64()));
     let first = 1 + choices.below(4);
     let look = move |disk: &MemDisk| {
-        taken.lock().push(disk.crash(choices.next()));
+        taken.lock().push(disk.crash(choices.next_u64()));
         1 + choices.below(8)
     };
     gate.look_after(first, Box::new(look));
@@ -275,7 +275,7 @@ fn a_table_created_after_unsynced_writes_does_not_promise_them() {
 fn without_a_journal_what_was_flushed_is_there() {
     let options = Options { journal: JournalMode::Off, ..small_options() };
     for seed in 0..number_from_env("TERRANE_POWER_HISTORIES", 25) {
-        let mut numbers = Numbers(seed);
+        let mut numbers = Rng::new(seed);
         let disk = MemDisk::new();
         let mut engine = open(disk.clone(), &options).unwrap();
         let mut flushed = vec![0u64; 50];
@@ -293,7 +293,7 @@ fn without_a_journal_what_was_flushed_is_there() {
             }
             if numbers.one_in(150) {
                 engine.wait_until_quiescent().unwrap();
-                let cut = if numbers.one_in(2) { disk.crash(numbers.next()) } else { disk.kill() };
+                let cut = if numbers.one_in(2) { disk.crash(numbers.next_u64()) } else { disk.kill() };
                 check_flushed(&cut, &options, &flushed, &written, seed);
                 // Also with a journal again, and then without one.
                 let with_journal = small_options();
@@ -345,7 +345,7 @@ fn what_a_dead_process_left_is_durable_once_it_is_used() {
     gate.look_away();
     let images = std::mem::take(&mut *images.lock());
     assert!(images.len() > 40, "{} images", images.len());
-    let mut numbers = Numbers(1);
+    let mut numbers = Rng::new(1);
     for (index, image) in images.iter().enumerate() {
         for _ in 0..2 {
             go_on(&small_options(), &image.kill(), &mut numbers, &format!("image {index}"));
@@ -358,9 +358,9 @@ fn what_a_dead_process_left_is_durable_once_it_is_used() {
 fn a_cut_while_the_store_is_made_leaves_none_or_a_whole_one() {
     let cuts: Arc<Mutex<Vec<MemDisk>>> = Arc::default();
     let gate = GateDisk::new(MemDisk::new());
-    let (taken, mut numbers) = (cuts.clone(), Numbers(7));
+    let (taken, mut numbers) = (cuts.clone(), Rng::new(7));
     let look = move |disk: &MemDisk| {
-        taken.lock().extend((0..4).map(|_| disk.crash(numbers.next())));
+        taken.lock().extend((0..4).map(|_| disk.crash(numbers.next_u64())));
         taken.lock().push(disk.kill());
         1
     };

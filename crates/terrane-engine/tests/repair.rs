@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use support::{DIR, Numbers, number_from_env, open, rows, small_options};
+use support::{DIR, number_from_env, open, rows, small_options};
 use terrane_base::env::Env;
-use terrane_base::{Error, Kind, TableId};
+use terrane_base::{Error, Kind, Rng, TableId};
 use terrane_device::{Disk, MemDisk, OpenMode};
 use terrane_engine::{Bounds, Engine, RepairReport, repair_on};
 use terrane_format::manifest::{Edit, EditOp};
@@ -45,7 +45,7 @@ fn database() -> (MemDisk, Rows, Past) {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();
     let other = engine.create_table("other", &[("block_bytes".into(), "2048".into())]).unwrap();
-    let mut numbers = Numbers(3);
+    let mut numbers = Rng::new(3);
     let mut past = Past::default();
     for round in 0..4u64 {
         for number in 0..120u64 {
@@ -59,7 +59,7 @@ fn database() -> (MemDisk, Rows, Past) {
                 engine.delete(table, &key, false).unwrap();
                 continue;
             }
-            let value: Vec<u8> = (0..numbers.below(120)).map(|_| numbers.next() as u8).collect();
+            let value: Vec<u8> = (0..numbers.below(120)).map(|_| numbers.next_u64() as u8).collect();
             engine.put(table, &key, &value, number % 30 == 0).unwrap();
             let values = past.ever.entry(name.into()).or_default().entry(key).or_default();
             values.extend_from_slice(&value);
@@ -181,7 +181,7 @@ fn a_sound_database_is_brought_over_whole() {
 #[test]
 fn a_flipped_bit_loses_no_more_than_is_reported() {
     let (disk, expected, past) = database();
-    let mut numbers = Numbers(5);
+    let mut numbers = Rng::new(5);
     let (mut tried, mut whole) = (0, 0);
     for path in files(&disk) {
         let bytes = contents(&disk, &path);
@@ -208,7 +208,7 @@ fn a_flipped_bit_loses_no_more_than_is_reported() {
 #[test]
 fn a_missing_or_cut_file_loses_no_more_than_is_reported() {
     let (disk, expected, past) = database();
-    let mut numbers = Numbers(6);
+    let mut numbers = Rng::new(6);
     for path in files(&disk) {
         let copy = disk.kill();
         copy.remove(&path).unwrap();

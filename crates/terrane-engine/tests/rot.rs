@@ -14,9 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use support::stored::{Rows, files, read_all};
-use support::{DIR, Numbers, open, small_options};
+use support::{DIR, open, small_options};
 use terrane_base::options::{Compression, Options};
-use terrane_base::{Error, Kind, TableId};
+use terrane_base::{Error, Kind, Rng, TableId};
 use terrane_device::{Disk, File, MemDisk, OpenMode};
 use terrane_engine::Engine;
 
@@ -41,7 +41,7 @@ fn database(options: &Options) -> (MemDisk, Rows) {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), options).unwrap();
     let other = engine.create_table("other", &[]).unwrap();
-    let mut numbers = Numbers(9);
+    let mut numbers = Rng::new(9);
     for round in 0..4u64 {
         for number in 0..60u64 {
             let key = format!("key{:04}", (number * 7 + round * 3) % 120);
@@ -208,7 +208,7 @@ fn refused(error: &Error, place: &str) {
 }
 
 /// Places of a file: every byte in use with `TERRANE_ROT=all`, else samples; a few beyond what is in use.
-fn places(bytes: &[u8], numbers: &mut Numbers) -> Vec<u64> {
+fn places(bytes: &[u8], numbers: &mut Rng) -> Vec<u64> {
     let is_all = std::env::var("TERRANE_ROT").is_ok_and(|all| all == "all");
     let used: Vec<u64> = {
         // Runs of zeros as long as this are room that nothing was written to.
@@ -235,7 +235,7 @@ fn no_byte_is_believed() {
     for (name, options) in formats() {
         let (disk, expected) = database(&options);
         let judge = Judge { options: &options, expected: &expected };
-        let mut numbers = Numbers(1);
+        let mut numbers = Rng::new(1);
         for path in files(&disk) {
             let (bytes, kind) = (contents(&disk, &path), kind_of(&path));
             for at in places(&bytes, &mut numbers) {
@@ -267,7 +267,7 @@ fn no_length_is_believed() {
     for (name, options) in formats() {
         let (disk, expected) = database(&options);
         let judge = Judge { options: &options, expected: &expected };
-        let mut numbers = Numbers(2);
+        let mut numbers = Rng::new(2);
         for path in files(&disk) {
             let (bytes, kind) = (contents(&disk, &path), kind_of(&path));
             for at in places(&bytes, &mut numbers).into_iter().step_by(3) {

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use terrane_base::options::{BlockEncoding, Compression, SearchKernel};
-use terrane_base::{Entry, RecordKind, SeqKind, SeqNo};
+use terrane_base::{Entry, RecordKind, SeqKind, SeqNo, rng};
 use terrane_format::block::{self, Block, BlockBuilder, BlockCursor};
 use terrane_format::codec::{self, Encoder};
 use terrane_format::index::{IndexBlock, IndexBuilder, IndexRow};
@@ -16,12 +16,9 @@ use terrane_format::{filter, rank};
 const BLOCK_BYTES: usize = 16 << 10;
 const VALUE: usize = 100;
 
-/// SplitMix64: the same numbers in every run.
+/// The same numbers in every run.
 fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    rng::mix(seed.wrapping_mul(rng::STEP))
 }
 
 /// Sorted 16-byte keys of ten million, spread as after random puts, and values that compress to about half.

@@ -3,19 +3,15 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use terrane_base::Kind;
 use terrane_base::options::Compression;
+use terrane_base::{Kind, Rng};
 use terrane_format::codec::{self, Encoder};
 
 const ALL: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd];
 
 fn noise(len: usize) -> Vec<u8> {
-    let mut state = 1u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
-    (0..len).map(|_| next()).collect()
+    let mut rng = Rng::new(1);
+    (0..len).map(|_| rng.next_u64() as u8).collect()
 }
 
 proptest! {

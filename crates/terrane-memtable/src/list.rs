@@ -19,9 +19,9 @@
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-use terrane_base::Collation;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU32, AtomicU64, Ordering as Memory};
+use terrane_base::{Collation, rng};
 
 use crate::arena::LaneGuard;
 use crate::node::{Child, Link, Slot};
@@ -276,11 +276,9 @@ fn place_of(number: u32) -> (usize, usize) {
     (bucket, from_first - (BUCKET_FIRST << bucket))
 }
 
-/// On how many levels a post is: by its number, mixed as by a die (Steele, Lea, Flood: `SplitMix`, OOPSLA 2014).
+/// On how many levels a post is: by its number, mixed.
 fn levels_of(number: u32) -> usize {
-    let mut mixed = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let zeros = (mixed ^ mixed >> 31).trailing_zeros() as usize;
+    let mixed = rng::mix(u64::from(number).wrapping_mul(rng::STEP));
+    let zeros = mixed.trailing_zeros() as usize;
     1 + (zeros / 2).min(LEVELS - 1)
 }

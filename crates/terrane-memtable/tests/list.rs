@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use support::{Dice, Segments, rows_backward, rows_forward};
-use terrane_base::{Collation, Comparator, Cursor, KeyOrders, SeqNo};
+use support::{Segments, rows_backward, rows_forward};
+use terrane_base::{Collation, Comparator, Cursor, KeyOrders, Rng, SeqNo};
 use terrane_memtable::{Around, GlobalIndex, Memtable, RangeDeletes};
 
 /// By length, then from the greatest to the least.
@@ -51,7 +51,7 @@ fn writers_side_by_side_make_one_list_in_the_comparators_order() {
                     segments.put(number * 4 + writer + 1, &kept(own), b"v")
                 })
                 .collect();
-            Dice(writer + 1).shuffle(&mut records);
+            Rng::new(writer + 1).shuffle(&mut records);
             let memtable = &memtable;
             scope.spawn(move || {
                 for record in records {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use terrane::{Batch, Error, Kind, Sync, TableOptions};
+use terrane_base::Rng;
 use terrane_base::env::Clock as _;
 
 use crate::judge::Event;
 use crate::model::{Change, EXPIRING as EXPIRING_PREFIX};
-use crate::numbers::Numbers;
 use crate::op::{Edit, MARK, MARK_PREFIX, Op, Span, Value, key};
 use crate::order::Order;
 use crate::run::Runner;
@@ -351,7 +351,7 @@ impl Runner {
 
 /// Options of a table's own, drawn from a seed; none for 0.
 fn drawn_options(seed: u64) -> Vec<(String, String)> {
-    if seed == 0 { Vec::new() } else { crate::options::random_table_options(&mut Numbers::new(seed)) }
+    if seed == 0 { Vec::new() } else { crate::options::random_table_options(&mut Rng::new(seed)) }
 }
 
 fn table_options(drawn: &[(String, String)]) -> TableOptions {

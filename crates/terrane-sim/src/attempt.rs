@@ -13,8 +13,8 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use terrane::{Concurrency, Error, Isolation, Kind, Table, Transaction, TransactionOptions};
+use terrane_base::Rng;
 
-use crate::numbers::Numbers;
 use crate::op::Op;
 use crate::overlay::{Overlay, Place};
 use crate::run::Runner;
@@ -27,10 +27,10 @@ const EXPIRES_AFTER: Duration = Duration::from_secs(3600);
 pub(crate) const STEPS_MAX: u64 = 12;
 
 /// Draws one, or an indexed batch.
-pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
+pub(crate) fn draw(numbers: &mut Rng, tables: &[String]) -> Op {
     let (one, other) = (numbers.pick(tables).clone(), numbers.pick(tables).clone());
     let tables = if one == other { vec![one] } else { vec![one, other] };
-    let seed = numbers.draw();
+    let seed = numbers.next_u64();
     if numbers.one_in(4) { Op::Indexed { tables, seed } } else { Op::Transact { tables, seed } }
 }
 
@@ -65,9 +65,9 @@ type Seen = (String, Bound<Vec<u8>>, Bound<Vec<u8>>);
 /// A transaction, and what is known of it.
 struct Attempt<'r> {
     runner: &'r Runner,
-    numbers: Numbers,
+    numbers: Rng,
     /// What came later is drawn here, and moves none of the numbers that a seed stands for.
-    aside: Numbers,
+    aside: Rng,
     tables: Vec<Table>,
     options: TransactionOptions,
     /// What it sees; of one that reads what is committed, when it began.
@@ -94,7 +94,7 @@ struct Attempt<'r> {
 }
 
 /// Options of a transaction: of any kind and level, and one that never waits for a lock.
-pub(crate) fn random_options(numbers: &mut Numbers) -> TransactionOptions {
+pub(crate) fn random_options(numbers: &mut Rng) -> TransactionOptions {
     TransactionOptions {
         concurrency: *numbers.pick(&[Concurrency::Optimistic, Concurrency::Pessimistic]),
         isolation: *numbers.pick(&[
@@ -109,7 +109,7 @@ pub(crate) fn random_options(numbers: &mut Numbers) -> TransactionOptions {
 }
 
 /// What was added to the options later, drawn from a stream of its own. Nobody waits here, so no circle is there to be found.
-fn add_later_options(options: &mut TransactionOptions, aside: &mut Numbers) {
+fn add_later_options(options: &mut TransactionOptions, aside: &mut Rng) {
     options.finds_deadlocks = aside.one_in(2);
     options.keeps_snapshot = aside.one_in(2);
     options.expires_after = aside.one_in(4).then_some(EXPIRES_AFTER);
@@ -119,8 +119,8 @@ impl Runner {
     /// Does a transaction.
     pub(crate) fn transact(&self, tables: &[String], seed: u64) {
         let Some(tables) = self.tables_of(tables) else { return };
-        let mut numbers = Numbers::new(seed);
-        let mut aside = numbers.aside();
+        let mut numbers = Rng::new(seed);
+        let mut aside = numbers.fork();
         let mut options = random_options(&mut numbers);
         add_later_options(&mut options, &mut aside);
         self.did(match options.concurrency {

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::{ExtentFileWriter, IngestOptions, Kind};
+use terrane_base::Rng;
 use terrane_device::Disk as _;
 
 use crate::fault::Crash;
 use crate::model::{Change, Model};
-use crate::numbers::Numbers;
 use crate::op::{KEYS_MAX, KEYS_OF_KIND, MERGED, Op, Span, Value, Way, is_of_a_kind, key};
 use crate::order::{KEY_ORDER, Order};
 use crate::run::Runner;
@@ -23,10 +23,10 @@ const ENTRIES_MAX: u64 = 60;
 const TABLES_MAX: usize = 2;
 
 /// Draws one.
-pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
+pub(crate) fn draw(numbers: &mut Rng, tables: &[String]) -> Op {
     let mut pick = || numbers.pick(tables).clone();
     let (one, other) = (pick(), pick());
-    let seed = numbers.draw();
+    let seed = numbers.next_u64();
     let (from, to) = (numbers.below(KEYS_MAX), numbers.below(KEYS_MAX));
     match numbers.below(10) {
         0..4 => Op::Ingest { tables: if one == other { vec![one] } else { vec![one, other] }, seed },
@@ -78,13 +78,13 @@ type Row<'r> = (&'r Vec<u8>, &'r Option<Vec<u8>>);
 
 /// Sorted rows of a load or a file that a seed stands for; `None` is a delete.
 fn rows_of(seed: u64, has_deletes: bool) -> Rows {
-    let mut numbers = Numbers::new(seed);
+    let mut numbers = Rng::new(seed);
     let (first, width) = (numbers.below(KEYS_MAX), 1 + numbers.skewed(KEYS_MAX));
     let value_bytes = *numbers.pick(&[10, 100, 2_000]);
     let count = 1 + numbers.skewed(ENTRIES_MAX);
     let rows = (0..count).map(|_| {
         let number = (first + numbers.below(width)) % KEYS_MAX;
-        let value = Value { len: numbers.below(value_bytes), stamp: numbers.draw() | 1 << 62 };
+        let value = Value { len: numbers.below(value_bytes), stamp: numbers.next_u64() | 1 << 62 };
         let is_delete = has_deletes && numbers.one_in(5);
         (key(number), (!is_delete).then(|| value.bytes()))
     });
@@ -118,7 +118,7 @@ struct Content {
 
 impl Content {
     fn of(seed: u64, order: Order) -> Content {
-        let mut numbers = Numbers::part(seed, 2);
+        let mut numbers = Rng::part(seed, 2);
         let mut ranges: Vec<Range> = Vec::new();
         for _ in 0..numbers.below(4) {
             let from = numbers.below(KEYS_MAX);
@@ -135,7 +135,7 @@ impl Content {
 
     /// Adds operands of merges, and in every other file a range delete of some that they are merged to.
     fn add_merges(&mut self, seed: u64, order: Order) {
-        let mut numbers = Numbers::part(seed, 3);
+        let mut numbers = Rng::part(seed, 3);
         let mut merged = || MERGED + numbers.below(KEYS_OF_KIND);
         let (keys, from, to) = ([merged(), merged()], merged(), merged());
         if numbers.one_in(2) {
@@ -143,7 +143,7 @@ impl Content {
             self.ranges.push(if order.cmp(&one, &other).is_lt() { (one, other) } else { (other, one) });
         }
         for number in keys {
-            let operand = Value { len: numbers.skewed(40), stamp: numbers.draw() | 1 << 62 };
+            let operand = Value { len: numbers.skewed(40), stamp: numbers.next_u64() | 1 << 62 };
             self.operands.insert(key(number), operand.bytes());
         }
     }
@@ -195,7 +195,7 @@ impl Runner {
         if files.is_empty() {
             return;
         }
-        let mut numbers = Numbers::part(seed, 1);
+        let mut numbers = Rng::part(seed, 1);
         let options =
             IngestOptions { copy: numbers.one_in(4), remove: !numbers.one_in(4), ..IngestOptions::default() };
         let mut paths = Vec::new();
@@ -215,7 +215,7 @@ impl Runner {
             db.ingest(&files, options).map(drop)
         });
         if !is_in {
-            return self.end_in_doubt(changes, numbers.draw());
+            return self.end_in_doubt(changes, numbers.next_u64());
         }
         if files.iter().any(|(_, content)| !content.ranges.is_empty()) {
             self.did("range deletes of a file");
@@ -236,8 +236,8 @@ impl Runner {
             let span = Span { lower: Bound::Unbounded, upper: Bound::Unbounded };
             self.read(&Op::Scan { table, span, way: Way::Forward, limit: u64::from(u32::MAX), at: None });
         }
-        let mut numbers = Numbers::new(seed);
-        let crash = if numbers.one_in(3) { Crash::Kill } else { Crash::Power(numbers.draw()) };
+        let mut numbers = Rng::new(seed);
+        let crash = if numbers.one_in(3) { Crash::Kill } else { Crash::Power(numbers.next_u64()) };
         {
             let mut life = self.life.borrow_mut();
             life.doubt.get_or_insert(changes);

@@ -11,12 +11,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Error, Kind, Result, rng::mix};
 use terrane_device::{Call, Disk, DiskLock, File, FileRead, MemDisk, OpenMode, Region};
 
 use crate::during::During;
 use crate::fault::{Crash, Fault, Harm, Plan, Struck};
-use crate::numbers::{hash, mix};
+use crate::trace::hash;
 use crate::world::World;
 
 /// Who is told of calls, on the thread that makes them.

@@ -8,9 +8,9 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use terrane::{Batch, Db, Options, Result, Snapshot, Sync, TableOptions};
+use terrane_base::Rng;
 
 use crate::model::{Change, Model, Row};
-use crate::numbers::Numbers;
 
 /// A value to which this was appended is put anew.
 const HOT_BYTES_MAX: usize = 4000;
@@ -39,7 +39,7 @@ pub struct History {
     db: Option<Db>,
     model: Model,
     snapshots: Vec<(Snapshot, u64)>,
-    numbers: Numbers,
+    numbers: Rng,
     step: u64,
     /// What is prepared and not resolved yet, by name.
     prepared: BTreeMap<String, Vec<Change>>,
@@ -53,7 +53,7 @@ impl History {
     pub fn new(path: &Path, settings: Settings) -> Result<Self> {
         let db = Db::open_with(path, &settings.options)?;
         Ok(History {
-            numbers: Numbers::new(settings.seed),
+            numbers: Rng::new(settings.seed),
             settings,
             path: path.to_owned(),
             db: Some(db),

@@ -37,7 +37,6 @@ mod lives;
 mod losses;
 pub mod metamorph;
 pub mod model;
-mod numbers;
 mod onward;
 mod op;
 mod options;
@@ -58,6 +57,7 @@ mod stepped;
 #[cfg(feature = "schedule")]
 pub mod threads;
 mod through;
+mod trace;
 mod waiting;
 mod world;
 
@@ -66,9 +66,9 @@ pub use explore::{Explored, Explorer};
 pub use generate::{Climate, generate, generate_in};
 pub use history::{History, Settings};
 pub use model::Model;
-pub use numbers::Trace;
 pub use outcome::Outcome;
 pub use run::{Failure, run};
 pub use script::Script;
 pub use shrink::shrink;
 pub use stepped::SteppedWorld;
+pub use trace::Trace;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use terrane::{Db, Error};
+use terrane_base::Rng;
 use terrane_device::MemDisk;
 
 use crate::disk::SimDisk;
 use crate::fault::{Crash, Fault};
 use crate::judge::{Allowed, Verdict, adopt, judge};
-use crate::numbers::Numbers;
 use crate::run::{DIR, Life, Runner};
 
 /// A reader looks at what one in so many crashes left, before it is opened for writing.
@@ -67,7 +67,7 @@ impl Runner {
     /// Other options where a database may be opened with others.
     fn change_options(&self, seed: u64) {
         let mut options = self.options.borrow_mut();
-        let mut numbers = Numbers::new(seed);
+        let mut numbers = Rng::new(seed);
         let drawn = crate::options::random_options(&mut numbers).into_iter();
         for (name, value) in drawn.filter(|(name, _)| self.has_journal || name != "history_bytes") {
             options.set(&name, &value).expect("generated options are valid");
@@ -88,7 +88,7 @@ impl Runner {
         let chosen = |path: &str| path.contains(path_part) && !path.ends_with("LOCK");
         for bit in 0..bits {
             if let Some((path, offset)) = image.rot(seed.wrapping_add(bit), &chosen) {
-                self.world.note(crate::numbers::hash(path.as_bytes()) ^ offset);
+                self.world.note(crate::trace::hash(path.as_bytes()) ^ offset);
                 self.is_damaged.set(true);
                 self.count(|outcome| outcome.silent += 1);
             }
@@ -100,7 +100,7 @@ impl Runner {
     /// Rot under an open database: what is cached is still right, what is read from now on may be refused.
     pub(crate) fn decay(&self, seed: u64) {
         if let Some((path, offset)) = self.disk().device().rot(seed, &|path| path.ends_with(".ext")) {
-            self.world.note(crate::numbers::hash(path.as_bytes()) ^ offset);
+            self.world.note(crate::trace::hash(path.as_bytes()) ^ offset);
             self.is_damaged.set(true);
             self.count(|outcome| outcome.silent += 1);
         }
@@ -125,7 +125,7 @@ impl Runner {
         let captured = captured.expect("noted when the image was taken");
         self.count(|outcome| outcome.crashes += 1);
         self.die();
-        if Numbers::new(self.world.trace().value() as u64).one_in(PEEK_ONE_IN) {
+        if Rng::new(self.world.trace().value() as u64).one_in(PEEK_ONE_IN) {
             self.peek_at(image.kill(), &captured);
         }
         self.adopt_checkpoints(&image);

@@ -5,12 +5,12 @@
 
 use crate::campaign::Job;
 use crate::generate::{Climate, generate_in};
-use crate::numbers::Numbers;
 use crate::op::Op;
 use crate::options::random_options;
 use crate::order::Order;
 use crate::script::Script;
 use crate::{Outcome, run};
+use terrane_base::Rng;
 
 /// The operations of seeds, each under many configurations.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ fn plain(mut script: Script) -> Script {
 
 /// The operations of a script under other options, with background work in between that changes no answer.
 fn variant(script: &Script, number: u64) -> Script {
-    let mut numbers = Numbers::part(script.seed, 100 + number);
+    let mut numbers = Rng::part(script.seed, 100 + number);
     let mut options = random_options(&mut numbers);
     options.push(crate::special::operator());
     options.extend(Order::of(&script.options).map(crate::order::option));
@@ -86,5 +86,5 @@ fn variant(script: &Script, number: u64) -> Script {
         }
         ops.push(op.clone());
     }
-    Script { seed: numbers.draw(), options, ops }
+    Script { seed: numbers.next_u64(), options, ops }
 }

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use crate::numbers::{hash, mix};
 use crate::order::{Order, Placed};
+use crate::trace::hash;
+use terrane_base::rng::mix;
 
 /// What keys begin with whose values expire. Their values begin with the moment, 8 bytes, in milliseconds. What is there
 /// depends on the moment of the read, so prints leave them out: every commit of one changes another key as well.

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use terrane::{Batch, Db, Options, Sync};
+use terrane_base::Rng;
 use terrane_device::MemDisk;
 
 use crate::disk::SimDisk;
 use crate::fault::Crash;
 use crate::judge::{Allowed, Found, Verdict, judge};
 use crate::model::{Change, Model};
-use crate::numbers::Numbers;
 use crate::op::{Value, key};
 use crate::run::DIR;
 use crate::world::World;
@@ -69,8 +69,8 @@ pub(crate) fn recover(
 impl Recovered {
     /// Writes a few, some of them durably, and crashes: behind them, or in the middle.
     pub(crate) fn write_on(&self, model: &mut Model, seed: u64) -> Result<Left, String> {
-        let mut numbers = Numbers::new(seed);
-        let crash = if numbers.one_in(4) { Crash::Kill } else { Crash::Power(numbers.draw()) };
+        let mut numbers = Rng::new(seed);
+        let crash = if numbers.one_in(4) { Crash::Kill } else { Crash::Power(numbers.next_u64()) };
         if numbers.one_in(2) {
             self.disk.crash_after(numbers.below(CALLS_MAX), crash);
         }
@@ -105,7 +105,7 @@ impl Recovered {
         Ok(Left { image: self.disk.image().expect("it has crashed"), allowed })
     }
 
-    fn draw_changes(&self, model: &Model, numbers: &mut Numbers, stamp: u64) -> Vec<Change> {
+    fn draw_changes(&self, model: &Model, numbers: &mut Rng, stamp: u64) -> Vec<Change> {
         let tables = model.tables();
         let len = if numbers.one_in(4) { 30_000 } else { numbers.below(300) };
         let value = (!numbers.one_in(5)).then(|| Value { len, stamp }.bytes());

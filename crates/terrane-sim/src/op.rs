@@ -5,7 +5,8 @@
 use std::ops::Bound;
 
 use crate::fault::{Crash, Fault};
-use crate::numbers::{Numbers, mix};
+use terrane_base::Rng;
+use terrane_base::rng::mix;
 
 /// Keys of a run have numbers below this.
 pub(crate) const KEYS_MAX: u64 = 2_000;
@@ -70,11 +71,11 @@ impl Value {
     #[must_use]
     pub(crate) fn bytes(self) -> Vec<u8> {
         let mut bytes = self.stamp.to_le_bytes()[..(self.len as usize).min(8)].to_vec();
-        let mut numbers = Numbers::new(self.stamp);
+        let mut numbers = Rng::new(self.stamp);
         let is_random = self.stamp.is_multiple_of(3);
         bytes.reserve(self.len as usize);
         while (bytes.len() as u64) < self.len {
-            let piece = if is_random { numbers.draw() } else { self.stamp }.to_le_bytes();
+            let piece = if is_random { numbers.next_u64() } else { self.stamp }.to_le_bytes();
             let left = self.len as usize - bytes.len();
             bytes.extend_from_slice(&piece[..left.min(8)]);
         }

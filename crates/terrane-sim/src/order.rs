@@ -14,9 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::{Comparator, Db, Env, Error, KeyOrder, KeyOrders, Options, Result};
+use terrane_base::Rng;
 use terrane_device::Disk;
 
-use crate::numbers::Numbers;
 use crate::op::all_keys;
 
 /// The option that names one.
@@ -135,12 +135,12 @@ impl PartialOrd for Placed {
 }
 
 /// The option of a table that has an order that is encoded.
-pub(crate) fn draw_encoded(numbers: &mut Numbers) -> (String, String) {
+pub(crate) fn draw_encoded(numbers: &mut Rng) -> (String, String) {
     option(if numbers.one_in(2) { Order::Reverse } else { Order::Halves })
 }
 
 /// The option of a table, or of a database, that has a comparator.
-pub(crate) fn draw_compared(numbers: &mut Numbers) -> (String, String) {
+pub(crate) fn draw_compared(numbers: &mut Rng) -> (String, String) {
     option(if numbers.one_in(2) { Order::Length } else { Order::Numbers })
 }
 

@@ -1,7 +1,7 @@
 //! What a run did, in figures.
 
 use crate::count::Counts;
-use crate::numbers::Trace;
+use crate::trace::Trace;
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default)]

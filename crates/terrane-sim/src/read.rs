@@ -3,11 +3,12 @@
 use std::ops::Bound;
 
 use terrane::{Cursor, Iter, Kind, Snapshot, Table};
+use terrane_base::Rng;
 
 use crate::model::Row;
-use crate::numbers::{Numbers, hash};
 use crate::op::{Op, Span, Way, key};
 use crate::run::Runner;
+use crate::trace::hash;
 
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
@@ -239,16 +240,16 @@ impl Runner {
                 compare(&answer, self.model.borrow().rows(table, range, view.moment).rev().take(limit))
             }
             Way::Both(turns) => {
-                let answer = both_ends(view.iter(range), &mut Numbers::new(turns))?;
+                let answer = both_ends(view.iter(range), &mut Rng::new(turns))?;
                 self.note_rows(&answer);
                 compare(&answer, self.model.borrow().rows(table, range, view.moment))
             }
-            Way::Cursor(turns) => self.walk(table, &view, &mut Numbers::new(turns), limit),
+            Way::Cursor(turns) => self.walk(table, &view, &mut Rng::new(turns), limit),
         }
     }
 
     /// A cursor that seeks and turns at random, every position compared.
-    fn walk(&self, table: &str, view: &View, numbers: &mut Numbers, limit: usize) -> Result<(), Miss> {
+    fn walk(&self, table: &str, view: &View, numbers: &mut Rng, limit: usize) -> Result<(), Miss> {
         let mut cursor = view.cursor();
         if view.snapshot.is_none() && numbers.one_in(2) {
             cursor.refresh();
@@ -338,7 +339,7 @@ pub(crate) fn first_difference(rows: &[Row], expected: &[Row]) -> String {
 /// Takes rows from the front and from the back by turns until the two ends meet.
 pub(crate) fn both_ends(
     mut iter: impl DoubleEndedIterator<Item = terrane::Result<Row>>,
-    numbers: &mut Numbers,
+    numbers: &mut Rng,
 ) -> terrane::Result<Vec<Row>> {
     let (mut front, mut back) = (Vec::new(), Vec::new());
     loop {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane::Options;
+use terrane_base::Rng;
 use terrane_device::{Call, Disk as _, MemDisk};
 
 use crate::backup::backups_on;
@@ -14,7 +15,6 @@ use crate::disk::{SimDisk, unwatched};
 use crate::fault::{Crash, Fault, Harm};
 use crate::judge::{Allowed, Verdict, judge};
 use crate::model::Model;
-use crate::numbers::Numbers;
 use crate::replica::Replica;
 use crate::run::{DIR, Runner};
 use crate::waiting::Waiting;
@@ -40,7 +40,7 @@ impl Kept {
 
 impl Runner {
     /// One of the backups that are there, and what it has.
-    fn draw_backup(&self, numbers: &mut Numbers) -> Option<(u64, Kept)> {
+    fn draw_backup(&self, numbers: &mut Rng) -> Option<(u64, Kept)> {
         if !self.has_journal || self.is_hurt() || self.struck().silent > 0 {
             return None;
         }
@@ -59,13 +59,13 @@ impl Runner {
 
     /// Restores a backup to a device of its own, on which a call fails or the process dies; then once more, on what that left.
     pub(crate) fn restore(&self, seed: u64) {
-        let mut numbers = Numbers::new(seed);
+        let mut numbers = Rng::new(seed);
         let Some((id, kept)) = self.draw_backup(&mut numbers) else { return };
         let place = self.aside(self.disk().device().kill());
         let target = self.aside(MemDisk::new());
         let dies = numbers.one_in(2);
         if dies {
-            let crash = if numbers.one_in(3) { Crash::Kill } else { Crash::Power(numbers.draw()) };
+            let crash = if numbers.one_in(3) { Crash::Kill } else { Crash::Power(numbers.next_u64()) };
             target.crash_after(numbers.skewed(40), crash);
         } else {
             let call = *numbers.pick(&Call::ALL);
@@ -126,7 +126,7 @@ impl Runner {
         if !is_calm || self.disk().pending_crash().is_some() {
             return;
         }
-        let Some((id, kept)) = self.draw_backup(&mut Numbers::new(seed)) else { return };
+        let Some((id, kept)) = self.draw_backup(&mut Rng::new(seed)) else { return };
         self.judge_background();
         self.count_scrubbing();
         let db = self.db.borrow_mut().take();

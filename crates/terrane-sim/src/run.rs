@@ -21,7 +21,6 @@ use crate::disk::{SimDisk, watch};
 use crate::fault::{Crash, Struck};
 use crate::judge::{Allowed, Event};
 use crate::model::{Change, Model};
-use crate::numbers::Trace;
 use crate::op::Op;
 use crate::order::Order;
 use crate::outcome::Outcome;
@@ -29,6 +28,7 @@ use crate::panics;
 use crate::replica::Replica;
 use crate::restore::Kept;
 use crate::script::Script;
+use crate::trace::Trace;
 use crate::waiting::Waiting;
 use crate::world::{OPERATION_MILLIS, World};
 

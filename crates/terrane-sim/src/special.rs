@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use terrane::{Batch, Sync};
+use terrane_base::Rng;
 use terrane_base::env::Clock as _;
 
-use crate::numbers::Numbers;
 use crate::op::{EXPIRING, KEYS_OF_KIND, MARK, MERGED, ONCE, Op, Value, key};
 use crate::run::Runner;
 
@@ -16,14 +16,14 @@ pub(crate) fn operator() -> (String, String) {
 }
 
 /// A merge, a single delete, a value that expires, or a read of such. Stamps are far from those of other values.
-pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
+pub(crate) fn draw(numbers: &mut Rng, tables: &[String]) -> Op {
     let table = numbers.pick(tables).clone();
     let mut key = |kind: u64| kind + numbers.below(KEYS_OF_KIND);
     let (merged, once, expiring) = (key(MERGED), key(ONCE), key(EXPIRING));
-    let value = Value { len: numbers.skewed(40), stamp: numbers.draw() | 1 << 63 };
+    let value = Value { len: numbers.skewed(40), stamp: numbers.next_u64() | 1 << 63 };
     let choice = numbers.below(16);
     // What came later moves none of the numbers that are drawn behind it.
-    let mut aside = numbers.aside();
+    let mut aside = numbers.fork();
     if aside.one_in(10) {
         return draw_range_delete(&mut aside, table);
     }
@@ -41,7 +41,7 @@ pub(crate) fn draw(numbers: &mut Numbers, tables: &[String]) -> Op {
 }
 
 /// A range delete around keys of one kind, or from one kind to another.
-fn draw_range_delete(numbers: &mut Numbers, table: String) -> Op {
+fn draw_range_delete(numbers: &mut Rng, table: String) -> Op {
     // As the keys are ordered.
     const KINDS: [u64; 4] = [MERGED, MARK, ONCE, EXPIRING];
     let first = numbers.below(KINDS.len() as u64) as usize;

@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use terrane::{Kind, Sync, TransactionOptions};
+use terrane_base::Rng;
 
 use crate::judge::Found;
 use crate::model::Change;
-use crate::numbers::{Numbers, hash};
 use crate::run::Runner;
+use crate::trace::hash;
 
 /// How one is being ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ pub(crate) fn name_of(seed: u64) -> String {
 
 /// Whether it is to be rolled back once it is prepared: whoever asks, and under whatever options.
 pub(crate) fn rolls_back(name: &str) -> bool {
-    Numbers::new(hash(name.as_bytes())).one_in(3)
+    Rng::new(hash(name.as_bytes())).one_in(3)
 }
 
 impl Runner {

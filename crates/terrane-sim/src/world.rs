@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use terrane_base::Result;
 use terrane_base::env::{Clock, Env, Joiner, Random, Spawn, Step, Stepper};
+use terrane_base::{Result, Rng, rng::mix};
 
-use crate::numbers::{Numbers, Trace, hash, mix};
+use crate::trace::{Trace, hash};
 
 /// Waits in a row without anything to do after which somebody waits for ever: minutes of the engine's time.
 const IDLE_MAX: u64 = 4_000;
@@ -52,8 +52,8 @@ struct Loops {
 pub(crate) struct World {
     nanos: AtomicU64,
     wall_millis: AtomicU64,
-    random: Mutex<Numbers>,
-    turns: Mutex<Numbers>,
+    random: Mutex<Rng>,
+    turns: Mutex<Rng>,
     loops: Mutex<Loops>,
     trace: Mutex<Trace>,
     idle: AtomicU64,
@@ -73,8 +73,8 @@ impl World {
         Arc::new(World {
             nanos: AtomicU64::new(0),
             wall_millis: AtomicU64::new(WALL_START * 1000),
-            random: Mutex::new(Numbers::part(seed, 1)),
-            turns: Mutex::new(Numbers::part(seed, 2)),
+            random: Mutex::new(Rng::part(seed, 1)),
+            turns: Mutex::new(Rng::part(seed, 2)),
             loops: Mutex::default(),
             trace: Mutex::default(),
             idle: AtomicU64::new(0),
@@ -187,7 +187,7 @@ impl Clock for World {
 
 impl Random for World {
     fn next_u64(&self) -> u64 {
-        self.random.lock().draw()
+        self.random.lock().next_u64()
     }
 }
 

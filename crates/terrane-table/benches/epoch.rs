@@ -15,6 +15,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use terrane_base::Rng;
 use terrane_table::swip::{self, Guard, Swip};
 
 /// Epochs of our own: a slot of a cache line for each thread, which says in which epoch it reads. What is retired in
@@ -101,13 +102,12 @@ fn timed(threads: u64, turns: u64, read: &(impl Fn(usize) -> u64 + Sync)) -> Dur
         for thread in 0..threads {
             let (barrier, took) = (&barrier, &took);
             scope.spawn(move || {
-                let mut at = thread as usize + 1;
+                let mut rng = Rng::new(thread);
                 let mut sum = 0;
                 barrier.wait();
                 let start = Instant::now();
                 for _ in 0..turns {
-                    at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    sum += read(at >> 33);
+                    sum += read(rng.next_u64() as usize);
                 }
                 black_box(sum);
                 let mut longest = took.lock().unwrap();

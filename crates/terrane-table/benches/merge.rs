@@ -8,8 +8,8 @@
 mod support;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use support::{Dice, Row, RowCursor};
-use terrane_base::Cursor;
+use support::{Row, RowCursor};
+use terrane_base::{Cursor, Rng};
 use terrane_table::MergeCursor;
 
 fn entries() -> u64 {
@@ -43,8 +43,8 @@ fn merges(c: &mut Criterion) {
     let mut group = c.benchmark_group("merge");
     group.throughput(Throughput::Elements(entries()));
     for count in [1, 2, 4, 8, 16] {
-        let mut dice = Dice(3);
-        let mut shuffled = deal(count, |_| dice.roll(count));
+        let mut rng = Rng::new(3);
+        let mut shuffled = deal(count, |_| rng.index(count));
         group.bench_function(BenchmarkId::new("shuffled", count), |b| b.iter(|| drain(&mut shuffled)));
         let mut runs = deal(count, |number| (number / 100) as usize);
         group.bench_function(BenchmarkId::new("runs of 100", count), |b| b.iter(|| drain(&mut runs)));

@@ -9,6 +9,7 @@
 //! * [`cursor`], [`level_cursor`]: in order over an extent, over a list of disjoint extents. [`merge`]: over any
 //!   sources. [`Scope`]: what a scan within one prefix is confined to.
 //! * [`external`]: files of extents that come from outside.
+//! * [`loser_tree`]: the least of many sources, for every merge.
 //! * [`ExtentWriter`]: builds extents. [`scanner`]: whole extents past the cache, for compaction. [`verify`]:
 //!   everything that can be checked. [`Inheritance`]: what new extents take over of the cache.
 
@@ -20,7 +21,7 @@ pub mod heat;
 pub mod level_cursor;
 mod load_many;
 mod loader;
-mod loser_tree;
+pub mod loser_tree;
 mod measure;
 pub mod merge;
 mod probe_many;

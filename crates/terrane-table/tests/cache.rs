@@ -10,9 +10,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use support::Row;
 use support::store::{TestStore, write_extent, write_extents};
-use support::{Dice, Row};
-use terrane_base::{Cursor, SeqNo};
+use terrane_base::{Cursor, Rng, SeqNo};
 use terrane_table::cache::ObjectKind;
 use terrane_table::extent::free_failures;
 use terrane_table::{Cache, CursorOptions, Extent, ExtentCursor, WriterSettings};
@@ -83,7 +83,7 @@ fn the_limit_holds_under_threads() {
             let readers: Vec<_> = (0..4)
                 .map(|thread| {
                     let (rows, extents, cache) = (&rows, &extents, &cache);
-                    scope.spawn(move || random_reads(&mut Dice(thread), rows, extents, cache))
+                    scope.spawn(move || random_reads(&mut Rng::new(thread), rows, extents, cache))
                 })
                 .collect();
             scope.spawn(|| {
@@ -113,13 +113,13 @@ fn the_limit_holds_under_threads() {
     }
 }
 
-fn random_reads(dice: &mut Dice, rows: &[Row], extents: &[Arc<Extent>], cache: &Arc<Cache>) {
+fn random_reads(rng: &mut Rng, rows: &[Row], extents: &[Arc<Extent>], cache: &Arc<Cache>) {
     for _ in 0..4000 {
-        let row = &rows[dice.roll(rows.len())];
+        let row = &rows[rng.index(rows.len())];
         let at = extents.partition_point(|extent| extent.meta.largest < row.key);
         read(&extents[at], cache, row);
-        if dice.roll(100) == 0 {
-            scan(&extents[at], cache, dice.roll(500));
+        if rng.index(100) == 0 {
+            scan(&extents[at], cache, rng.index(500));
         }
     }
 }

@@ -4,17 +4,17 @@
 
 mod support;
 
-use support::{Dice, Row, RowCursor, sort, walk};
-use terrane_base::{Cursor, Entry, Error, Kind, Result, SeqNo};
+use support::{Row, RowCursor, random_key, sort, walk};
+use terrane_base::{Cursor, Entry, Error, Kind, Result, Rng, SeqNo};
 use terrane_table::MergeCursor;
 
 /// Sources in which duplicates are common; the value tells the source, so that a wrong winner shows.
-fn sources(dice: &mut Dice, count: usize, rows_max: usize) -> (Vec<RowCursor>, RowCursor) {
+fn sources(rng: &mut Rng, count: usize, rows_max: usize) -> (Vec<RowCursor>, RowCursor) {
     let mut all = Vec::new();
     let mut sources = Vec::new();
     for source in 0..count {
-        let mut rows: Vec<Row> = (0..dice.roll(rows_max + 1))
-            .map(|_| Row::put(&dice.key(), dice.roll(8) as u64, format!("from {source}").as_bytes()))
+        let mut rows: Vec<Row> = (0..rng.index(rows_max + 1))
+            .map(|_| Row::put(&random_key(rng), rng.index(8) as u64, format!("from {source}").as_bytes()))
             .collect();
         sort(&mut rows);
         all.extend(rows.iter().cloned());
@@ -29,20 +29,20 @@ fn sources(dice: &mut Dice, count: usize, rows_max: usize) -> (Vec<RowCursor>, R
 #[test]
 fn random_moves_match_the_model() {
     for seed in 0..400 {
-        let mut dice = Dice(seed);
-        let count = dice.roll(18);
-        let rows_max = [0, 1, 5, 60][dice.roll(4)];
-        let (sources, mut model) = sources(&mut dice, count, rows_max);
+        let mut rng = Rng::new(seed);
+        let count = rng.index(18);
+        let rows_max = [0, 1, 5, 60][rng.index(4)];
+        let (sources, mut model) = sources(&mut rng, count, rows_max);
         let mut merge = MergeCursor::new(sources);
         assert!(merge.entry().is_none(), "no position before the first placement");
-        walk(&mut merge, &mut model, &mut dice, 300);
+        walk(&mut merge, &mut model, &mut rng, 300);
     }
 }
 
 #[test]
 fn runs_from_one_source_match_the_model() {
     // Disjoint ranges in shuffled order: the winner stays the winner for long.
-    let mut dice = Dice(7);
+    let mut rng = Rng::new(7);
     let mut all = Vec::new();
     let mut sources = Vec::new();
     for source in 0..9u64 {
@@ -54,7 +54,7 @@ fn runs_from_one_source_match_the_model() {
     sort(&mut all);
     let mut model = RowCursor::new(all);
     let mut merge = MergeCursor::new(sources);
-    walk(&mut merge, &mut model, &mut dice, 2000);
+    walk(&mut merge, &mut model, &mut rng, 2000);
 }
 
 #[test]
@@ -81,16 +81,16 @@ fn the_oldest_place_wins_ties_in_both_directions() {
 #[test]
 fn steps_from_key_to_key_meet_the_newest_version_of_each() {
     for seed in 0..200 {
-        let mut dice = Dice(seed);
-        let count = 1 + dice.roll(6);
-        let (sources, model) = sources(&mut dice, count, 40);
+        let mut rng = Rng::new(seed);
+        let count = 1 + rng.index(6);
+        let (sources, model) = sources(&mut rng, count, 40);
         let skipping = |inner| Waiting { inner, waits: false, begun: None };
         let mut merge = MergeCursor::new(sources.into_iter().map(skipping).collect());
         merge.seek_first().unwrap();
         for rows in model.rows.chunk_by(|a, b| a.key == b.key) {
             assert_eq!(merge.entry().map(Row::of).as_ref(), Some(&rows[0]), "seed {seed}");
             // Now and then there and back again: what was passed by is there for who turns.
-            if dice.roll(4) == 0 && rows.len() > 1 {
+            if rng.index(4) == 0 && rows.len() > 1 {
                 merge.next_key().unwrap();
                 if let Some(at) = merge.entry().map(Row::of) {
                     let before = model.rows.iter().rposition(|row| {
@@ -171,12 +171,12 @@ impl Cursor for Waiting {
 #[test]
 fn sources_that_wait_for_their_placement_match_the_model() {
     for seed in 0..100 {
-        let mut dice = Dice(seed);
-        let count = 2 + dice.roll(6);
-        let (sources, mut model) = sources(&mut dice, count, 40);
-        let waiting = |inner| Waiting { inner, waits: dice.roll(2) == 0, begun: None };
+        let mut rng = Rng::new(seed);
+        let count = 2 + rng.index(6);
+        let (sources, mut model) = sources(&mut rng, count, 40);
+        let waiting = |inner| Waiting { inner, waits: rng.index(2) == 0, begun: None };
         let mut merge = MergeCursor::new(sources.into_iter().map(waiting).collect());
-        walk(&mut merge, &mut model, &mut Dice(seed), 300);
+        walk(&mut merge, &mut model, &mut Rng::new(seed), 300);
     }
 }
 
@@ -184,7 +184,7 @@ fn sources_that_wait_for_their_placement_match_the_model() {
 fn keys_behind_long_shared_prefixes_match_the_model() {
     // Shorter, as long as and longer than what is compared without a call.
     for prefix_len in [0, 1, 7, 8, 9, 15, 40] {
-        let mut dice = Dice(prefix_len as u64);
+        let mut rng = Rng::new(prefix_len as u64);
         let prefix = vec![b'p'; prefix_len];
         let mut all = Vec::new();
         let mut sources = Vec::new();
@@ -202,7 +202,7 @@ fn keys_behind_long_shared_prefixes_match_the_model() {
         }
         sort(&mut all);
         let mut model = RowCursor::new(all);
-        walk(&mut MergeCursor::new(sources), &mut model, &mut dice, 2000);
+        walk(&mut MergeCursor::new(sources), &mut model, &mut rng, 2000);
     }
 }
 

@@ -7,9 +7,9 @@ mod support;
 use std::sync::Arc;
 
 use support::store::{TestStore, write_extent, write_extents};
-use support::{Dice, Row, RowCursor, sort, walk};
+use support::{Row, RowCursor, random_key, sort, walk};
 use terrane_base::options::Compression;
-use terrane_base::{Cursor, SeqNo};
+use terrane_base::{Cursor, Rng, SeqNo};
 use terrane_format::block::BlockCursor;
 use terrane_format::filter;
 use terrane_table::{
@@ -18,14 +18,14 @@ use terrane_table::{
 };
 
 /// Many versions of few keys, so that one key's versions fill several blocks.
-fn rows(dice: &mut Dice, count: usize) -> Vec<Row> {
+fn rows(rng: &mut Rng, count: usize) -> Vec<Row> {
     let mut rows: Vec<Row> = (0..count)
         .map(|_| {
-            let (key, seq) = (dice.key(), 1 + dice.roll(60) as u64);
-            if dice.roll(8) == 0 {
+            let (key, seq) = (random_key(rng), 1 + rng.index(60) as u64);
+            if rng.index(8) == 0 {
                 Row::delete(&key, seq)
             } else {
-                Row::put(&key, seq, &vec![seq as u8; dice.roll(40)])
+                Row::put(&key, seq, &vec![seq as u8; rng.index(40)])
             }
         })
         .collect();
@@ -33,61 +33,65 @@ fn rows(dice: &mut Dice, count: usize) -> Vec<Row> {
     rows
 }
 
-fn settings(dice: &mut Dice) -> WriterSettings {
+fn settings(rng: &mut Rng) -> WriterSettings {
     WriterSettings {
-        block_bytes: [64, 256, 4096][dice.roll(3)],
-        filter_bits_per_key: [0, 2, 10][dice.roll(3)],
-        compression: [Compression::None, Compression::Lz4][dice.roll(2)],
+        block_bytes: [64, 256, 4096][rng.index(3)],
+        filter_bits_per_key: [0, 2, 10][rng.index(3)],
+        compression: [Compression::None, Compression::Lz4][rng.index(2)],
         ..WriterSettings::default()
     }
 }
 
-fn options(dice: &mut Dice) -> CursorOptions {
+fn options(rng: &mut Rng) -> CursorOptions {
     CursorOptions {
-        fill_cache: dice.roll(2) == 0,
-        read_ahead_bytes: [0, 1, 5000, 100_000, 1 << 20][dice.roll(5)],
+        fill_cache: rng.index(2) == 0,
+        read_ahead_bytes: [0, 1, 5000, 100_000, 1 << 20][rng.index(5)],
     }
 }
 
 /// From "nothing fits" over "evicts all the time" to "everything fits".
-fn cache(dice: &mut Dice) -> Arc<Cache> {
-    Cache::new([0, 4 << 10, 32 << 10, 64 << 20][dice.roll(4)])
+fn cache(rng: &mut Rng) -> Arc<Cache> {
+    Cache::new([0, 4 << 10, 32 << 10, 64 << 20][rng.index(4)])
 }
 
 #[test]
 fn extent_and_level_cursors_match_the_model() {
     for seed in 0..150 {
-        let mut dice = Dice(seed);
-        let count = 1 + dice.roll(600);
-        let rows = rows(&mut dice, count);
+        let mut rng = Rng::new(seed);
+        let count = 1 + rng.index(600);
+        let rows = rows(&mut rng, count);
         let store = TestStore::new();
-        let settings = settings(&mut dice);
-        let cache = cache(&mut dice);
+        let settings = settings(&mut rng);
+        let cache = cache(&mut rng);
 
         let extent = write_extent(&rows, settings, &store);
-        let mut cursor = ExtentCursor::new(extent, cache.clone(), options(&mut dice));
+        let mut cursor = ExtentCursor::new(extent, cache.clone(), options(&mut rng));
         assert!(cursor.entry().is_none(), "no position before the first placement");
-        walk(&mut cursor, &mut RowCursor::new(rows.clone()), &mut dice, 150);
+        walk(&mut cursor, &mut RowCursor::new(rows.clone()), &mut rng, 150);
 
         let level: Arc<dyn ExtentList> = Arc::new(write_extents(&rows, settings, 4096, &store));
-        let mut cursor = LevelCursor::new(level, cache, options(&mut dice));
-        walk(&mut cursor, &mut RowCursor::new(rows.clone()), &mut dice, 150);
+        let mut cursor = LevelCursor::new(level, cache, options(&mut rng));
+        walk(&mut cursor, &mut RowCursor::new(rows.clone()), &mut rng, 150);
     }
 }
 
 #[test]
 fn point_reads_match_the_model() {
     for seed in 0..100 {
-        let mut dice = Dice(1000 + seed);
-        let count = 1 + dice.roll(600);
-        let rows = rows(&mut dice, count);
+        let mut rng = Rng::new(1000 + seed);
+        let count = 1 + rng.index(600);
+        let rows = rows(&mut rng, count);
         let store = TestStore::new();
-        let extent = write_extent(&rows, settings(&mut dice), &store);
-        let cache = cache(&mut dice);
+        let extent = write_extent(&rows, settings(&mut rng), &store);
+        let cache = cache(&mut rng);
         let mut model = RowCursor::new(rows.clone());
         for _ in 0..400 {
-            let key = if dice.roll(3) == 0 { dice.key() } else { rows[dice.roll(rows.len())].key.clone() };
-            let seq = SeqNo(dice.roll(64) as u64);
+            let key = if rng.index(3) == 0 {
+                random_key(&mut rng)
+            } else {
+                rows[rng.index(rows.len())].key.clone()
+            };
+            let seq = SeqNo(rng.index(64) as u64);
             model.seek(&key, seq).unwrap();
             let expected = model.entry().filter(|entry| entry.key == key);
             let mut value = b"kept:".to_vec();
@@ -100,26 +104,25 @@ fn point_reads_match_the_model() {
 
 #[test]
 fn levels_and_memory_merge_like_one_sorted_vector() {
-    let mut dice = Dice(99);
+    let mut rng = Rng::new(99);
     let store = TestStore::new();
     let cache = Cache::new(256 << 10);
     let mut all = Vec::new();
     let mut sources: Vec<Box<dyn Cursor>> = Vec::new();
     for number in 0..5 {
-        let rows = rows(&mut dice, 400);
+        let rows = rows(&mut rng, 400);
         all.extend(rows.iter().cloned());
         if number == 0 {
             sources.push(Box::new(RowCursor::new(rows)));
         } else {
-            let level: Arc<dyn ExtentList> =
-                Arc::new(write_extents(&rows, settings(&mut dice), 4096, &store));
+            let level: Arc<dyn ExtentList> = Arc::new(write_extents(&rows, settings(&mut rng), 4096, &store));
             sources.push(Box::new(LevelCursor::new(level, cache.clone(), CursorOptions::default())));
         }
     }
     // The sort is stable: of equals the oldest place is kept.
     all.reverse();
     sort(&mut all);
-    walk(&mut MergeCursor::new(sources), &mut RowCursor::new(all), &mut dice, 3000);
+    walk(&mut MergeCursor::new(sources), &mut RowCursor::new(all), &mut rng, 3000);
 }
 
 fn plain_rows(count: u64) -> Vec<Row> {
@@ -241,12 +244,12 @@ fn a_level_is_read_ahead_over_the_borders_of_its_extents() {
 
 #[test]
 fn the_scanner_gives_every_block_in_few_reads() {
-    let mut dice = Dice(5);
+    let mut rng = Rng::new(5);
     for _ in 0..30 {
-        let rows = rows(&mut dice, 500);
+        let rows = rows(&mut rng, 500);
         let store = TestStore::new();
-        let extent = write_extent(&rows, settings(&mut dice), &store);
-        let chunk_bytes = [1, 700, 1 << 20][dice.roll(3)];
+        let extent = write_extent(&rows, settings(&mut rng), &store);
+        let chunk_bytes = [1, 700, 1 << 20][rng.index(3)];
         let mut scanner = ExtentScanner::new(extent.clone(), chunk_bytes).unwrap();
         let mut seen = Vec::new();
         for at in 0..scanner.rows().len() {

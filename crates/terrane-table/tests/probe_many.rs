@@ -6,21 +6,21 @@ mod support;
 use std::sync::Arc;
 
 use support::store::{TestStore, write_extents};
-use support::{Dice, Row, sort};
-use terrane_base::SeqNo;
+use support::{Row, sort};
+use terrane_base::{Rng, SeqNo};
 use terrane_format::filter;
 use terrane_table::{Answer, Cache, Extent, Lookup, Probe, WriterSettings, enter, probe_many};
 
 /// Several versions of some keys, so many of one that they fill blocks.
-fn rows(dice: &mut Dice) -> Vec<Row> {
+fn rows(rng: &mut Rng) -> Vec<Row> {
     let mut rows = Vec::new();
     for number in 0..4000u64 {
         let key = format!("key{:06}", number * 2).into_bytes();
-        let versions = if number == 2000 { 600 } else { 1 + dice.roll(3) as u64 };
+        let versions = if number == 2000 { 600 } else { 1 + rng.index(3) as u64 };
         for version in 0..versions {
             let seq = 10 * number + 40_000 * version + 1;
-            let value = vec![version as u8; dice.roll(60)];
-            let is_delete = dice.roll(8) == 0;
+            let value = vec![version as u8; rng.index(60)];
+            let is_delete = rng.index(8) == 0;
             rows.push(if is_delete { Row::delete(&key, seq) } else { Row::put(&key, seq, &value) });
         }
     }
@@ -36,21 +36,21 @@ fn single(extent: &Extent, key: &[u8], hash: Option<u64>, seq: SeqNo) -> (Probe,
 
 #[test]
 fn side_by_side_is_as_one_by_one() {
-    let mut dice = Dice(7);
-    let rows = rows(&mut dice);
+    let mut rng = Rng::new(7);
+    let rows = rows(&mut rng);
     let extents = write_extents(&rows, WriterSettings::default(), 60_000, &TestStore::new());
     assert!(extents.len() > 3);
     let cache = Cache::new(64 << 20);
     let mut seen = [0; 4];
     for round in 0..400 {
-        let seq = if round % 3 == 0 { SeqNo(dice.roll(100_000) as u64) } else { SeqNo::MAX };
+        let seq = if round % 3 == 0 { SeqNo(rng.index(100_000) as u64) } else { SeqNo::MAX };
         let keys: Vec<Vec<u8>> =
-            (0..1 + dice.roll(40)).map(|_| format!("key{:06}", dice.roll(8100)).into_bytes()).collect();
+            (0..1 + rng.index(40)).map(|_| format!("key{:06}", rng.index(8100)).into_bytes()).collect();
         let places: Vec<(&Arc<Extent>, Option<u64>)> = keys
             .iter()
             .map(|key| {
                 let extent = extents.iter().find(|extent| extent.meta.largest >= *key);
-                let hash = (dice.roll(3) > 0).then(|| filter::hash(key));
+                let hash = (rng.index(3) > 0).then(|| filter::hash(key));
                 (extent.unwrap_or(&extents[0]), hash)
             })
             .collect();

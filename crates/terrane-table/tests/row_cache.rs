@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use terrane_base::{RecordKind, SeqKind, SeqNo, TableId};
+use terrane_base::{RecordKind, Rng, SeqKind, SeqNo, TableId};
 use terrane_format::filter::hash;
 use terrane_table::row_cache::{RowCache, SHARDS};
 use terrane_table::{Cache, enter};
@@ -92,11 +92,10 @@ fn it_rests_while_blocks_are_read_and_no_rows() {
 fn it_answers_what_was_filled_last_or_nothing() {
     let rows = awake(1 << 20);
     let mut newest: HashMap<u64, u64> = HashMap::new();
-    let (mut hits, mut state) = (0, 1u64);
+    let (mut hits, mut rng) = (0, Rng::new(1));
     for turn in 1..200_000u64 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let number = (state >> 33) % 6000;
-        match state >> 20 & 7 {
+        let number = rng.below(6000);
+        match rng.below(8) {
             0 => {
                 rows.raise_stamp();
                 if turn % 64 == 0 {

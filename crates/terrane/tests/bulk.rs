@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use terrane::{Batch, Db, Kind, Options, Sync, Table};
+use terrane_base::Rng;
 
 fn options() -> Options {
     let mut options = Options::default();
@@ -38,10 +39,8 @@ fn fill(db: &Db, numbers: std::ops::Range<u64>, step: usize, mark: u8) {
 
 /// Numbers that look random and are the same each time.
 fn draws() -> impl Iterator<Item = u64> {
-    let next = |state: &u64| {
-        Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
-    };
-    std::iter::successors(Some(1), next).map(|state: u64| state >> 33)
+    let mut rng = Rng::new(1);
+    std::iter::repeat_with(move || rng.next_u64() >> 33)
 }
 
 fn check_ranges(table: &Table, keys: u64) {

@@ -15,6 +15,7 @@ use terrane::{
     Batch, ChangeBatch, ChangeKind, Changes, Db, FeedOptions, Kind, Options, SeqNo, Sync, TableOptions,
     TransactionOptions,
 };
+use terrane_base::Rng;
 
 /// Segments of 64 KiB, so that few writes fill several.
 fn options(history_bytes: Option<&str>) -> Options {
@@ -36,17 +37,8 @@ fn fill(db: &Db, count: u32) {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
-
 /// A batch of any changes in two tables, one of which folds numbers.
-fn random_batch(db: &Db, random: &mut Random) -> Batch {
+fn random_batch(db: &Db, random: &mut Rng) -> Batch {
     let tables = [db.default_table().clone(), db.table("counters").unwrap()];
     let mut batch = Batch::new();
     for _ in 0..=random.below(5) {
@@ -94,7 +86,7 @@ fn a_replica_goes_on_where_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let (source, replica) = (dir.path().join("source"), dir.path().join("replica"));
     for seed in 0..2 {
-        let mut random = Random(seed);
+        let mut random = Rng::new(seed);
         let mut first = Some("16MiB");
         for _ in 0..9 {
             // The rule is stored: only the first opening says it.
@@ -129,7 +121,7 @@ fn batches_are_told_whole_and_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path(), &options(Some("4MiB"))).unwrap();
     make_counters(&db);
-    let mut random = Random(3);
+    let mut random = Rng::new(3);
     let mut ends = vec![0];
     for round in 0..400 {
         let batch = random_batch(&db, &mut random);

@@ -5,9 +5,10 @@
 #[path = "cores/support.rs"]
 mod support;
 
-use support::{Dice, Script, open};
+use support::{Script, open};
 use terrane::cores::{Answer, Cores, Session, Ticket};
 use terrane::{Batch, Env, Kind, Sync, TableOptions};
+use terrane_base::Rng;
 
 /// What each core has served when it is so much together: a request is counted just after its answer was given.
 fn served(cores: &Cores, together: u64) -> Vec<u64> {
@@ -46,9 +47,9 @@ fn sessions_beside_each_other_keep_to_their_own_order() {
             scope.spawn(move || {
                 let table = db.default_table();
                 let mut session = cores.session().unwrap();
-                let mut dice = Dice(u64::from(thread));
+                let mut rng = Rng::new(u64::from(thread));
                 for round in 0..500u32 {
-                    let key = [b'0' + dice.roll(2) as u8, thread];
+                    let key = [b'0' + rng.below(2) as u8, thread];
                     session.put(table, &key, &round.to_be_bytes(), Sync::No).unwrap();
                     let asked = session.get(table, &key).unwrap();
                     let mut seen = false;

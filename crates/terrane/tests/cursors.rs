@@ -6,21 +6,9 @@
 use std::collections::BTreeMap;
 
 use terrane::{Cursor, Db, Kind, Options};
+use terrane_base::Rng;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// Steps of a fixed sequence (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % below
-    }
-}
 
 fn key(number: u64) -> Vec<u8> {
     format!("key{number:06}").into_bytes()
@@ -59,15 +47,15 @@ fn a_refreshed_cursor_sees_what_a_new_one_sees() {
         }
         let db = Db::open_with(dir.path().join("db"), &options).unwrap();
         let table = db.default_table();
-        let mut dice = Dice(7);
+        let mut rng = Rng::new(7);
         let mut model = Model::new();
         let mut cursor = table.cursor();
         assert_eq!(cursor.row(), None);
         for round in 0..300u64 {
             let before = model.clone();
-            for _ in 0..dice.roll(60) {
-                let (key, value) = (key(dice.roll(3000)), vec![round as u8; dice.roll(300) as usize]);
-                if dice.roll(6) == 0 {
+            for _ in 0..rng.below(60) {
+                let (key, value) = (key(rng.below(3000)), vec![round as u8; rng.below(300) as usize]);
+                if rng.below(6) == 0 {
                     db.delete(&key).unwrap();
                     model.remove(&key);
                 } else {
@@ -75,13 +63,13 @@ fn a_refreshed_cursor_sees_what_a_new_one_sees() {
                     model.insert(key, value);
                 }
             }
-            match dice.roll(12) {
+            match rng.below(12) {
                 0 => db.flush().unwrap(),
                 1 => db.flush_to_run(table).unwrap(),
                 2 => db.compact_range(table, ..).unwrap(),
                 _ => {}
             }
-            let (start, backward) = (key(dice.roll(3100)), dice.roll(2) == 0);
+            let (start, backward) = (key(rng.below(3100)), rng.below(2) == 0);
             check(&mut cursor, &before, &start, backward);
             cursor.refresh();
             assert_eq!(cursor.row(), None, "no position");

@@ -11,6 +11,7 @@ use terrane::{
     Backups, Concurrency, Db, ExtentFileWriter, IngestOptions, Kind, Options, Snapshot, Sync, Table,
     TableOptions, TransactionOptions, counter, inspect_extent_file,
 };
+use terrane_base::Rng;
 
 #[path = "ingest/edges.rs"]
 mod edges;
@@ -318,10 +319,9 @@ fn rows_that_are_cached_are_forgotten() {
     let name = |number: u64| number.to_be_bytes();
     const ROWS: u64 = 60_000;
     db.bulk_load(table, (0..ROWS).map(|number| (name(number), [1; 200]))).unwrap();
-    let mut at = 1u64;
+    let mut rng = Rng::new(1);
     for _ in 0..60_000 {
-        at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        assert!(table.get(&name((at >> 33) % ROWS)).unwrap().is_some());
+        assert!(table.get(&name(rng.below(ROWS))).unwrap().is_some());
     }
     db.bulk_load(table, (0..ROWS).map(|number| (name(number), [2; 200]))).unwrap();
     for number in 0..ROWS {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use terrane::{Db, Options};
+use terrane_base::Rng;
 
 const KEYS: u64 = 60_000;
 const WRITERS: u64 = 2;
@@ -41,18 +42,6 @@ impl Shift {
     }
 }
 
-/// A xorshift generator: each thread repeats its own run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
-
 fn value(key: u64, version: u64) -> Vec<u8> {
     let word = [key.to_be_bytes(), version.to_be_bytes()].concat();
     word.repeat(20 + (key % 30) as usize)
@@ -66,10 +55,10 @@ fn version_of(key: u64, bytes: &[u8]) -> u64 {
 }
 
 fn write(db: &Db, truth: &Truth, shift: &Shift, writer: u64) {
-    let mut dice = Dice(writer + 1);
+    let mut rng = Rng::new(writer + 1);
     let mut done = 0;
     while shift.goes_on(done) {
-        let key = dice.roll(KEYS / WRITERS) * WRITERS + writer;
+        let key = rng.below(KEYS / WRITERS) * WRITERS + writer;
         let version = truth.begun[key as usize].load(Ordering::Relaxed) + 1;
         truth.begun[key as usize].store(version, Ordering::SeqCst);
         db.put(&key.to_be_bytes(), &value(key, version)).unwrap();
@@ -79,18 +68,18 @@ fn write(db: &Db, truth: &Truth, shift: &Shift, writer: u64) {
 }
 
 fn read(db: &Db, truth: &Truth, shift: &Shift, reader: u64) {
-    let mut dice = Dice(reader + 100);
+    let mut rng = Rng::new(reader + 100);
     let mut snapshot = db.snapshot();
     let mut seen: Vec<(u64, u64)> = Vec::new();
     let mut done = 0;
     while shift.goes_on(done) {
         // Half of the reads go to a small part of the keys.
-        let key = if dice.roll(2) == 0 { dice.roll(KEYS / 50) } else { dice.roll(KEYS) };
+        let key = if rng.below(2) == 0 { rng.below(KEYS / 50) } else { rng.below(KEYS) };
         let least = truth.acknowledged[key as usize].load(Ordering::SeqCst);
         let found = version_of(key, &db.get(&key.to_be_bytes()).unwrap().unwrap());
         let most = truth.begun[key as usize].load(Ordering::SeqCst);
         assert!((least..=most).contains(&found), "key {key}: version {found}, expected {least} to {most}");
-        if dice.roll(100) == 0 {
+        if rng.below(100) == 0 {
             let bytes = snapshot.get(db.default_table(), &key.to_be_bytes()).unwrap().unwrap();
             seen.push((key, version_of(key, &bytes)));
             for &(key, version) in &seen {

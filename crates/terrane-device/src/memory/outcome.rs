@@ -1,6 +1,7 @@
 //! What a power cut leaves, decided by a seed.
 
 use terrane_base::env::Random;
+use terrane_base::rng;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -87,10 +88,6 @@ impl Choices {
 
 impl Random for Choices {
     fn next_u64(&self) -> u64 {
-        let step = 0x9e37_79b9_7f4a_7c15u64;
-        let mut z = self.state.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        rng::mix(self.state.fetch_add(rng::STEP, Ordering::Relaxed).wrapping_add(rng::STEP))
     }
 }

@@ -1,12 +1,13 @@
 //! A store after its recovery: it must go on, not only open.
 
+use terrane_base::Rng;
 use terrane_base::options::Options;
 use terrane_device::MemDisk;
 
-use super::{Numbers, get, open};
+use super::{get, open};
 
 /// Writing goes on where the recovery ended, in the files that are there; and what is written then is durable.
-pub(crate) fn go_on(options: &Options, disk: &MemDisk, numbers: &mut Numbers, place: &str) {
+pub(crate) fn go_on(options: &Options, disk: &MemDisk, numbers: &mut Rng, place: &str) {
     let engine = open(disk.clone(), options).unwrap_or_else(|error| panic!("{place}: open: {error}"));
     let table = engine.catalog().require("default").unwrap();
     for number in 0u64..100 {
@@ -20,7 +21,7 @@ pub(crate) fn go_on(options: &Options, disk: &MemDisk, numbers: &mut Numbers, pl
     engine.sync().unwrap();
     // At rest: nobody may store through a mapping while an image is taken.
     engine.wait_until_quiescent().unwrap();
-    let cut = disk.crash(numbers.next());
+    let cut = disk.crash(numbers.next_u64());
     engine.close().unwrap();
     let engine = open(cut, options).unwrap_or_else(|error| panic!("{place}: open after going on: {error}"));
     let table = engine.catalog().require("default").unwrap();

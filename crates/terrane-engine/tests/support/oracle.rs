@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use terrane_base::{Batch, Result};
+use terrane_base::{Batch, Result, Rng};
 use terrane_engine::{Engine, Row};
 
-use super::{Numbers, get, rows};
+use super::{get, rows};
 
 pub const STAMP: &[u8] = b"~stamp";
 /// The tables that are never dropped.
@@ -244,7 +244,7 @@ fn first_difference(found: &[Row], expected: &[Row]) -> String {
 }
 
 /// Changes of random keys of random tables.
-pub fn random_changes(numbers: &mut Numbers, live: &[(usize, String)], number: usize) -> Vec<Change> {
+pub fn random_changes(numbers: &mut Rng, live: &[(usize, String)], number: usize) -> Vec<Change> {
     let count = if numbers.one_in(3) { 1 + numbers.below(8) } else { 1 };
     (0..count)
         .map(|index| {

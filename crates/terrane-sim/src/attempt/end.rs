@@ -77,7 +77,8 @@ impl Attempt<'_> {
         // It was synced, and with it all before.
         self.runner.note_durable(now);
         if self.between() {
-            let crash = if self.numbers.one_in(3) { Crash::Kill } else { Crash::Power(self.numbers.draw()) };
+            let crash =
+                if self.numbers.one_in(3) { Crash::Kill } else { Crash::Power(self.numbers.next_u64()) };
             self.runner.life.borrow_mut().armed = Some((crash, None));
             self.runner.disk().crash_now(crash);
         }

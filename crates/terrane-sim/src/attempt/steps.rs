@@ -3,11 +3,11 @@
 use std::ops::Bound;
 
 use terrane::{Kind, Sync, Table, Transaction};
+use terrane_base::Rng;
 use terrane_base::env::Clock as _;
 
 use super::{Attempt, EXPIRES_AFTER, Step, random_options};
 use crate::draft::{draw_edit, draw_key, draw_value};
-use crate::numbers::Numbers;
 use crate::op::{KEYS_MAX, MERGED, Op, key};
 use crate::overlay::{Edit, Edits as _, Place, What};
 
@@ -117,7 +117,7 @@ impl Attempt<'_> {
         let is_limited = !self.is_serializable() && self.numbers.one_in(2);
         let limit = if is_limited { 1 + self.numbers.below(20) as usize } else { usize::MAX };
         let way = self.numbers.below(3);
-        let mut turns = Numbers::new(self.numbers.draw());
+        let mut turns = Rng::new(self.numbers.next_u64());
         self.runner.did("transaction: scan");
         let rows = running.range(&table, bounds).and_then(|rows| match way {
             0 => rows.take(limit).collect(),

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use terrane::{Batch, Db, Error, Kind, Result, Snapshot, Sync, Table, TableOptions};
+use terrane_base::Rng;
 
 use super::history::{At, KEYS, Op, TABLES};
 use super::special::{DOOMED, own_options};
-use crate::numbers::Numbers;
 
 /// The place of the caller's own table among the tables.
 pub(super) const OWN: usize = TABLES.len();
@@ -189,7 +189,7 @@ impl Caller {
     }
 
     fn batch(&mut self, seed: u64, sync: bool) -> Result<()> {
-        let mut numbers = Numbers::new(seed);
+        let mut numbers = Rng::new(seed);
         let mut batch = Batch::new();
         for part in 0..1 + numbers.below(6) {
             let (place, table) = self.table(numbers.below(OWN as u64 + 1) as usize)?;

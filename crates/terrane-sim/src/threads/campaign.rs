@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use terrane::{Db, Listener, Options, TableOptions, WorkFailed};
+use terrane_base::Rng;
 use terrane_device::MemDisk;
 
 use super::caller::{Caller, Left, OWN, difference, own_name, rows_of};
@@ -15,7 +16,7 @@ use super::special::set_filters;
 use super::strategy::{Kind, Strategy};
 use super::world::{World, explore};
 use super::{Doors, Log};
-use crate::numbers::{Numbers, Trace};
+use crate::trace::Trace;
 
 /// Where the database lies on its device.
 pub(super) const PATH: &str = "/db";
@@ -153,12 +154,12 @@ pub fn show(seed: u64) -> String {
 }
 
 fn run_one(history: &Arc<History>, seed: u64, schedule: u64, length: u64) -> (Kind, Explored, Log) {
-    let mut numbers = Numbers::part(seed, 1000 + schedule);
+    let mut numbers = Rng::part(seed, 1000 + schedule);
     let kind = Kind::of_schedule(schedule, &mut numbers);
-    let strategy = Strategy::new(kind, length, Numbers::new(numbers.draw()));
+    let strategy = Strategy::new(kind, length, Rng::new(numbers.next_u64()));
     let log = Arc::new(Mutex::new(Log::default()));
     let (history, for_program) = (history.clone(), log.clone());
-    let explored = explore(numbers.draw(), strategy, move |world| program(&history, world, for_program));
+    let explored = explore(numbers.next_u64(), strategy, move |world| program(&history, world, for_program));
     let log = log.lock().clone();
     (kind, explored, log)
 }

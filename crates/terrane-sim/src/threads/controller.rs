@@ -24,9 +24,10 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use super::strategy::Strategy;
-use crate::numbers::{Numbers, Trace};
+use crate::trace::Trace;
 use parking_lot::{Condvar, Mutex};
 pub(crate) use seat::Seat;
+use terrane_base::Rng;
 
 /// No point is passed for so long, by the system's clock: a thread waits where the explorer does not see it.
 const STILL: Duration = Duration::from_secs(60);
@@ -63,7 +64,7 @@ struct Member {
 struct State {
     members: Vec<Member>,
     strategy: Strategy,
-    numbers: Numbers,
+    numbers: Rng,
     choices: u64,
     trace: Trace,
     /// Whether all have ended, or how they failed.
@@ -103,7 +104,7 @@ pub(crate) struct Explored {
 }
 
 impl Controller {
-    pub(crate) fn new(strategy: Strategy, mut numbers: Numbers) -> Arc<Self> {
+    pub(crate) fn new(strategy: Strategy, mut numbers: Rng) -> Arc<Self> {
         Arc::new(Controller {
             numbers: *numbers.pick(&[1, 2, 4, usize::MAX]),
             state: Mutex::new(State {

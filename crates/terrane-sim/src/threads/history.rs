@@ -4,8 +4,7 @@
 //! be compared exactly, whatever the schedule. Maintenance is of the whole database, and any caller asks for it.
 
 use std::fmt;
-
-use crate::numbers::Numbers;
+use terrane_base::Rng;
 
 /// Keys of each caller in each table that any operation may change.
 pub(super) const KEYS: u64 = 12;
@@ -187,7 +186,7 @@ const OPERATIONS_MAX: u64 = 14;
 impl History {
     /// The history of a seed.
     pub(super) fn of(seed: u64) -> History {
-        let mut numbers = Numbers::part(seed, 1);
+        let mut numbers = Rng::part(seed, 1);
         let mut options = crate::options::random_options(&mut numbers);
         // A schedule is about order, not about time: the world's time hardly passes. What waits for real time or looks for files
         // of the system is off.
@@ -211,7 +210,7 @@ impl History {
         let threads = numbers.pick(&["1", "2", "2", "2", "3"]);
         options.retain(|(name, _)| name != "background_threads");
         options.push(("background_threads".to_owned(), (*threads).to_owned()));
-        let favourite = numbers.draw();
+        let favourite = numbers.next_u64();
         let mut draw = |count: u64| -> Vec<Op> {
             (0..count).map(|_| draw(&mut numbers, has_operator, favourite)).collect()
         };
@@ -239,12 +238,12 @@ impl History {
 }
 
 /// One operation. Half of those of maintenance are of few kinds that a history prefers, so that these meet.
-fn draw(numbers: &mut Numbers, has_operator: bool, favourite: u64) -> Op {
+fn draw(numbers: &mut Rng, has_operator: bool, favourite: u64) -> Op {
     let table = numbers.below(TABLES.len() as u64) as usize;
     // The last one is the caller's own table.
     let any = numbers.below(TABLES.len() as u64 + 1) as usize;
     let at = At { table: any, key: numbers.below(KEYS) };
-    let (seed, sync) = (numbers.draw(), numbers.one_in(8));
+    let (seed, sync) = (numbers.next_u64(), numbers.one_in(8));
     let len = if numbers.one_in(8) { 3_000 } else { 10 + numbers.below(300) };
     let (from, to) = (numbers.below(KEYS), numbers.below(KEYS + 1));
     let (from, to) = (from.min(to), from.max(to).max(from.min(to) + 1));

@@ -8,10 +8,10 @@ use terrane::{
     Batch, ChangeKind, CompactionFilter, Db, FilterDecision, Follower, Functions, Kind, Result, Sync,
     TableOptions,
 };
+use terrane_base::Rng;
 
 use super::caller::{Caller, shown};
 use super::history::At;
-use crate::numbers::Numbers;
 
 /// Keys that begin with it are removed by [`RemovesDoomed`], sooner or later.
 pub(super) const DOOMED: &[u8] = b"doomed/";
@@ -40,7 +40,7 @@ impl CompactionFilter for RemovesDoomed {
 pub(super) fn own_options(seed: u64) -> TableOptions {
     let mut options = TableOptions::new();
     if seed.is_multiple_of(2) {
-        let drawn = crate::options::random_table_options(&mut Numbers::new(seed));
+        let drawn = crate::options::random_table_options(&mut Rng::new(seed));
         // Ranges of a caller's keys are those of the plain order.
         for (name, value) in drawn.iter().filter(|(name, _)| name != "key_order") {
             options = options.set(name, value).expect("generated options are valid");

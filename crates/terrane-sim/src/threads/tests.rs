@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use terrane_base::Rng;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
 
 use super::strategy::{Kind, Strategy};
 use super::world::{World, explore};
-use crate::numbers::Numbers;
 
 const SCHEDULES: u64 = 300;
 
@@ -29,10 +29,10 @@ fn first_failure<T: Send + Sync + 'static>(
         last(&shared);
     };
     (1..=SCHEDULES).find_map(|schedule| {
-        let mut numbers = Numbers::part(7, schedule);
+        let mut numbers = Rng::part(7, schedule);
         let kind = Kind::of_schedule(schedule, &mut numbers);
-        let strategy = Strategy::new(kind, 100, Numbers::new(numbers.draw()));
-        explore(numbers.draw(), strategy, program).outcome.err()
+        let strategy = Strategy::new(kind, 100, Rng::new(numbers.next_u64()));
+        explore(numbers.next_u64(), strategy, program).outcome.err()
     })
 }
 

@@ -8,11 +8,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use terrane_base::env::{Clock, Env, Joiner, Random, Spawn};
 use terrane_base::sync::points::explored;
-use terrane_base::{Error, Result, epoch};
+use terrane_base::{Error, Result, Rng, epoch};
 
 use super::controller::{Controller, Explored, Seat};
 use super::strategy::Strategy;
-use crate::numbers::Numbers;
 
 /// Wall time at the beginning, in seconds.
 const WALL_START: u64 = 1_700_000_000;
@@ -24,7 +23,7 @@ const STACK_BYTES: usize = 4 << 20;
 /// The world of one schedule.
 pub(crate) struct World {
     controller: Arc<Controller>,
-    random: Mutex<Numbers>,
+    random: Mutex<Rng>,
     epochs: epoch::World,
 }
 
@@ -51,8 +50,8 @@ pub(crate) fn explore(
     program: impl FnOnce(Arc<World>) + Send + 'static,
 ) -> Explored {
     let world = Arc::new(World {
-        controller: Controller::new(strategy, Numbers::part(seed, 11)),
-        random: Mutex::new(Numbers::part(seed, 12)),
+        controller: Controller::new(strategy, Rng::part(seed, 11)),
+        random: Mutex::new(Rng::part(seed, 12)),
         epochs: epoch::World::default(),
     });
     let for_program = world.clone();
@@ -116,7 +115,7 @@ impl Clock for World {
 
 impl Random for World {
     fn next_u64(&self) -> u64 {
-        self.random.lock().draw()
+        self.random.lock().next_u64()
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod store;
 use std::time::Duration;
 
 use terrane_base::env::Env;
-use terrane_base::{Cursor, Entry, RecordKind, Result, SeqKind, SeqNo};
+use terrane_base::{Cursor, Entry, RecordKind, Result, Rng, SeqKind, SeqNo};
 
 /// Not a figure: what is not free after as many looks, a fifth of a millisecond and more apart, never will be.
 const LOOKS_MAX: u32 = 200_000;
@@ -115,40 +115,26 @@ impl Cursor for RowCursor {
     }
 }
 
-/// Reproducible randomness (SplitMix64).
-#[derive(Debug)]
-pub(crate) struct Dice(pub u64);
-
-impl Dice {
-    pub(crate) fn roll(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % below as u64) as usize
-    }
-
-    /// Short keys over few letters, so that prefixes, zero bytes, equal heads and repeats are common.
-    pub(crate) fn key(&mut self) -> Vec<u8> {
-        let len = self.roll(12);
-        let lead = if self.roll(2) == 0 { "shared/prefix/" } else { "" };
-        lead.bytes().chain((0..len).map(|_| b"\0ab\xff"[self.roll(4)]).collect::<Vec<_>>()).collect()
-    }
+/// Short keys over few letters, so that prefixes, zero bytes, equal heads and repeats are common.
+pub(crate) fn random_key(rng: &mut Rng) -> Vec<u8> {
+    let len = rng.index(12);
+    let lead = if rng.one_in(2) { "shared/prefix/" } else { "" };
+    lead.bytes().chain((0..len).map(|_| b"\0ab\xff"[rng.index(4)]).collect::<Vec<_>>()).collect()
 }
 
 /// Walks `cursor` and `model` side by side through `moves` random placements and steps.
-pub(crate) fn walk(cursor: &mut impl Cursor, model: &mut RowCursor, dice: &mut Dice, moves: usize) {
+pub(crate) fn walk(cursor: &mut impl Cursor, model: &mut RowCursor, rng: &mut Rng, moves: usize) {
     for turn in 0..moves {
-        let key = match dice.roll(3) {
-            0 => dice.key(),
+        let key = match rng.index(3) {
+            0 => random_key(rng),
             _ if model.rows.is_empty() => Vec::new(),
-            _ => model.rows[dice.roll(model.rows.len())].key.clone(),
+            _ => model.rows[rng.index(model.rows.len())].key.clone(),
         };
         // Mostly steps, in runs of one direction, from a position that both have.
-        let choice = if model.entry().is_some() { dice.roll(20) } else { dice.roll(4) };
+        let choice = if model.entry().is_some() { rng.index(20) } else { rng.index(4) };
         let name = match choice {
             0 => {
-                let seq = SeqNo(dice.roll(64) as u64);
+                let seq = SeqNo(rng.index(64) as u64);
                 cursor.seek(&key, seq).unwrap();
                 model.seek(&key, seq).unwrap();
                 "seek"
@@ -170,7 +156,7 @@ pub(crate) fn walk(cursor: &mut impl Cursor, model: &mut RowCursor, dice: &mut D
             }
             choice => {
                 let forward = choice < 12;
-                for _ in 0..dice.roll(6) {
+                for _ in 0..rng.index(6) {
                     if model.entry().is_some() {
                         if forward {
                             cursor.next().unwrap()

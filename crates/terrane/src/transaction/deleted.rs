@@ -80,6 +80,8 @@ impl Deleted {
 
 #[cfg(test)]
 mod tests {
+    use terrane_base::Rng;
+
     use super::*;
     use crate::transaction::kept::tests::{marked, odd};
 
@@ -97,11 +99,8 @@ mod tests {
     #[test]
     fn the_rest_is_what_they_do_not_hold() {
         let key = |at: u8| vec![b'a' + at];
-        let mut seed = 1u64;
-        let mut below = |bound: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((seed >> 33) % bound) as u8
-        };
+        let mut rng = Rng::new(1);
+        let mut below = |bound: u64| rng.below(bound) as u8;
         for _ in 0..2000 {
             let mut deleted = Deleted::new(Collation::bytes());
             let mut model = [false; 12];

@@ -4,25 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use terrane::cores::{Answer, Cores, Session, Ticket};
 use terrane::{Batch, Db, Kind, Options, Result, Sync, Table};
+use terrane_base::Rng;
 
 pub(crate) fn open() -> (tempfile::TempDir, Db) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let options = Options { memory_bytes: 16 << 20, ..Options::default() };
     let db = Db::open_with(dir.path().join("db"), &options).unwrap();
     (dir, db)
-}
-
-/// Steps of a fixed sequence (SplitMix64).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn roll(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % below
-    }
 }
 
 /// A way to collect answers.
@@ -59,7 +47,7 @@ pub(crate) struct Script<'s> {
     session: Session,
     expected: HashMap<Ticket, Expected>,
     last: Option<Ticket>,
-    dice: Dice,
+    rng: Rng,
     /// Requests between two collections, at most.
     window: u64,
     db: Db,
@@ -75,7 +63,7 @@ impl<'s> Script<'s> {
             session: cores.session().unwrap(),
             expected: HashMap::new(),
             last: None,
-            dice: Dice(window + cores.len() as u64),
+            rng: Rng::new(window + cores.len() as u64),
             window,
             db: db.clone(),
             stamp: 0,
@@ -85,14 +73,14 @@ impl<'s> Script<'s> {
     pub(crate) fn run(&mut self, requests: u64) {
         for _ in 0..requests {
             self.request();
-            if self.dice.roll(self.window) == 0 {
-                match self.dice.roll(3) {
+            if self.rng.below(self.window) == 0 {
+                match self.rng.below(3) {
                     0 => self.hear(Session::collect),
                     1 => self.hear(Session::wait),
                     _ => self.settle(),
                 }
             }
-            if self.dice.roll(500) == 0 {
+            if self.rng.below(500) == 0 {
                 self.db.flush().unwrap();
             }
         }
@@ -127,12 +115,12 @@ impl<'s> Script<'s> {
     }
 
     fn key(&mut self) -> Vec<u8> {
-        format!("key{:02}", self.dice.roll(12)).into_bytes()
+        format!("key{:02}", self.rng.below(12)).into_bytes()
     }
 
     fn value(&mut self) -> Vec<u8> {
         self.stamp += 1;
-        let len = if self.dice.roll(50) == 0 { 20_000 } else { self.dice.roll(12) as usize };
+        let len = if self.rng.below(50) == 0 { 20_000 } else { self.rng.below(12) as usize };
         [&self.stamp.to_be_bytes()[..], &vec![7; len]].concat()
     }
 
@@ -153,10 +141,10 @@ impl<'s> Script<'s> {
     }
 
     fn request(&mut self) {
-        let number = self.dice.roll(self.tables.len() as u64) as usize;
+        let number = self.rng.below(self.tables.len() as u64) as usize;
         let table = &self.tables[number];
         let key = self.key();
-        match self.dice.roll(20) {
+        match self.rng.below(20) {
             0..8 => {
                 let expected = Expected::Value(self.models[number].get(&key).cloned());
                 self.submit(expected, |session| session.get(table, &key));
@@ -180,8 +168,8 @@ impl<'s> Script<'s> {
         let mut batch = Batch::new();
         let mut core = None;
         let mut is_across = false;
-        for _ in 0..self.dice.roll(4) {
-            let number = self.dice.roll(self.tables.len() as u64) as usize;
+        for _ in 0..self.rng.below(4) {
+            let number = self.rng.below(self.tables.len() as u64) as usize;
             let (key, value) = (self.key(), self.value());
             let owner = self.cores.core_of(&self.tables[number], &key).unwrap();
             is_across |= *core.get_or_insert(owner) != owner;
@@ -199,7 +187,7 @@ impl<'s> Script<'s> {
     fn multi_get(&mut self, number: usize, first: &[u8]) {
         // Keys that share the first one's partition: the same key, longer.
         let keys: Vec<Vec<u8>> =
-            (0..self.dice.roll(4)).map(|more| [first, &vec![0; more as usize]].concat()).collect();
+            (0..self.rng.below(4)).map(|more| [first, &vec![0; more as usize]].concat()).collect();
         let expected = keys.iter().map(|key| self.models[number].get(key).cloned()).collect();
         let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let table = &self.tables[number];
@@ -213,8 +201,8 @@ impl<'s> Script<'s> {
             // Beyond its range a scan may miss what is on its way.
             return self.submit(Expected::Rows(Vec::new()), |session| session.scan(table, key, 0));
         }
-        let rows = self.dice.roll(5) as usize;
-        let is_forward = self.dice.roll(2) == 0;
+        let rows = self.rng.below(5) as usize;
+        let is_forward = self.rng.below(2) == 0;
         let model = &self.models[number];
         let own = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
         let expected: Vec<_> = if is_forward {

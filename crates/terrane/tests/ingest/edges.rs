@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
 use terrane::{Comparator, Functions, KeyOrders};
+use terrane_base::Rng;
 
 use super::*;
 
@@ -246,10 +247,9 @@ fn rows_are_not_cached_by_reads_that_do_not_see_what_came_in() {
     let load = |mark: u8| db.bulk_load(table, (0..ROWS).map(|number| (name(number), [mark; 200])));
     load(1).unwrap();
     // Random reads of more than the block cache has: rows are worth their memory.
-    let mut at = 1u64;
+    let mut rng = Rng::new(1);
     let mut read = |expected: u8| {
-        at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let value = table.get(&name((at >> 33) % ROWS)).unwrap().unwrap();
+        let value = table.get(&name(rng.below(ROWS))).unwrap().unwrap();
         assert_eq!(value[0], expected);
     };
     (0..40_000).for_each(|_| read(1));

@@ -1,6 +1,7 @@
 //! Range deletes of external files: what they hide, what they do not, and how they come in.
 
 use super::*;
+use terrane_base::Rng;
 
 /// A file with rows of some keys and deletes of some ranges, which are added before and behind the rows.
 pub(super) fn write_ranged(
@@ -278,10 +279,9 @@ fn rows_that_are_cached_are_forgotten_by_range() {
     let name = |number: u64| number.to_be_bytes();
     const ROWS: u64 = 60_000;
     db.bulk_load(table, (0..ROWS).map(|number| (name(number), [1; 200]))).unwrap();
-    let mut at = 1u64;
+    let mut rng = Rng::new(1);
     for _ in 0..60_000 {
-        at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        assert!(table.get(&name((at >> 33) % ROWS)).unwrap().is_some());
+        assert!(table.get(&name(rng.below(ROWS))).unwrap().is_some());
     }
     let path = dir.path().join("file");
     let mut file = ExtentFileWriter::create(&path, &options).unwrap();

@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::calls_report::{Report, Seen};
 use crate::oracle::Model;
 use crate::strace::{self, Life};
-use crate::workload::Numbers;
+use terrane_base::Rng;
 
 /// Errors that a call may give. Every other call gets the first line's.
 const ERRORS: [(&[&str], &[&str]); 8] = [
@@ -115,7 +115,7 @@ pub(crate) fn run() -> Outcome {
                 if is_all {
                     try_all(&scene, root.path(), call, error, &mut report);
                 } else {
-                    let nth = 1 + Numbers(report.lives).below(*count);
+                    let nth = 1 + Rng::new(report.lives).below(*count);
                     live(&scene, root.path(), call, error, &nth.to_string(), &mut report);
                 }
             }

@@ -5,17 +5,18 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use terrane::{IndexedBatch, Kind, Row, Sync, Table};
+use terrane_base::Rng;
 
-use crate::support::{Dice, open, open_appending};
+use crate::support::{open, open_appending};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What the batch shows between two keys, taken from both ends in turns that the dice choose.
-fn taken(mut rows: impl DoubleEndedIterator<Item = terrane::Result<Row>>, dice: &mut Dice) -> Vec<Row> {
-    let style = dice.roll(3);
+/// What the batch shows between two keys, taken from both ends in turns that the rng choose.
+fn taken(mut rows: impl DoubleEndedIterator<Item = terrane::Result<Row>>, rng: &mut Rng) -> Vec<Row> {
+    let style = rng.below(3);
     let (mut front, mut back) = (Vec::new(), Vec::new());
     loop {
-        let forward = style == 0 || style == 2 && dice.roll(2) == 0;
+        let forward = style == 0 || style == 2 && rng.below(2) == 0;
         let next = if forward { rows.next() } else { rows.next_back() };
         let Some(row) = next else { break };
         if forward { front.push(row.unwrap()) } else { back.push(row.unwrap()) }
@@ -25,15 +26,8 @@ fn taken(mut rows: impl DoubleEndedIterator<Item = terrane::Result<Row>>, dice: 
 }
 
 /// One change of any kind, in the batch and in the model; the table appends what is merged.
-fn change(
-    batch: &mut IndexedBatch,
-    model: &mut Rows,
-    table: &Table,
-    dice: &mut Dice,
-    key: Vec<u8>,
-    step: u8,
-) {
-    match dice.roll(11) {
+fn change(batch: &mut IndexedBatch, model: &mut Rows, table: &Table, rng: &mut Rng, key: Vec<u8>, step: u8) {
+    match rng.below(11) {
         0..4 => {
             batch.put(table, &key, &[step]).unwrap();
             model.insert(key, vec![step]);
@@ -47,7 +41,7 @@ fn change(
             model.entry(key).or_default().push(step);
         }
         8 => {
-            let end = vec![key[0] + 1 + dice.roll(6) as u8];
+            let end = vec![key[0] + 1 + rng.below(6) as u8];
             batch.delete_range(table, &key, &end).unwrap();
             model.retain(|other, _| *other < key || *other >= end);
         }
@@ -65,20 +59,20 @@ fn change(
 #[test]
 fn an_indexed_batch_reads_as_if_it_were_written() {
     for seed in 0..60 {
-        let (mut dice, (_dir, db)) = (Dice(seed), open_appending());
+        let (mut rng, (_dir, db)) = (Rng::new(seed), open_appending());
         let table = db.default_table();
         let mut model = Rows::new();
         for _ in 0..10 {
-            let key = vec![dice.roll(20) as u8];
+            let key = vec![rng.below(20) as u8];
             db.put(&key, b"stored").unwrap();
             model.insert(key, b"stored".to_vec());
         }
         let snapshot = db.snapshot();
         let (mut batch, mut savepoints) = (IndexedBatch::new(), Vec::new());
         for step in 0..80u8 {
-            let key = vec![dice.roll(20) as u8];
-            match dice.roll(16) {
-                0..10 => change(&mut batch, &mut model, table, &mut dice, key, step),
+            let key = vec![rng.below(20) as u8];
+            match rng.below(16) {
+                0..10 => change(&mut batch, &mut model, table, &mut rng, key, step),
                 10 => {
                     batch.set_savepoint();
                     savepoints.push(model.clone());
@@ -92,7 +86,7 @@ fn an_indexed_batch_reads_as_if_it_were_written() {
                 },
                 12 => assert_eq!(batch.pop_savepoint().is_ok(), savepoints.pop().is_some()),
                 _ => {
-                    let (low, high) = (vec![dice.roll(21) as u8], vec![dice.roll(21) as u8]);
+                    let (low, high) = (vec![rng.below(21) as u8], vec![rng.below(21) as u8]);
                     let bounds = (Bound::Included(low.as_slice()), Bound::Excluded(high.as_slice()));
                     let expected: Vec<Row> = model
                         .iter()
@@ -100,15 +94,15 @@ fn an_indexed_batch_reads_as_if_it_were_written() {
                         .map(|(k, v)| (k.clone(), v.clone()))
                         .collect();
                     assert_eq!(
-                        taken(batch.range(table, bounds), &mut dice),
+                        taken(batch.range(table, bounds), &mut rng),
                         expected,
                         "seed {seed}, step {step}"
                     );
                     let at = batch.range_at(&snapshot, table, bounds);
-                    assert_eq!(taken(at, &mut dice), expected, "seed {seed}, step {step}");
+                    assert_eq!(taken(at, &mut rng), expected, "seed {seed}, step {step}");
                 }
             }
-            let key = vec![dice.roll(20) as u8];
+            let key = vec![rng.below(20) as u8];
             let found = batch.get(table, &key).unwrap().map(terrane::Value::into_vec);
             assert_eq!(found.as_ref(), model.get(&key), "seed {seed}, step {step}");
             assert_eq!(batch.get_at(&snapshot, table, &key).unwrap().map(terrane::Value::into_vec), found);

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use terrane::{Concurrency, Db, Isolation, Result, Sync, Transaction, TransactionOptions};
+use terrane_base::Rng;
 
 use crate::elle::{Elle, End};
 use crate::history::{Id, Key, Seen, check};
-use crate::support::{Dice, MODES, open_appending};
+use crate::support::{MODES, open_appending};
 
 const KEYS: u64 = 6;
 const THREADS: u64 = 4;
@@ -29,33 +30,33 @@ fn body(
     db: &Db,
     transaction: &mut Transaction,
     seen: &mut Seen,
-    dice: &mut Dice,
+    rng: &mut Rng,
     level: Isolation,
 ) -> Result<()> {
     let (table, id) = (db.default_table(), seen.id);
-    let scans = dice.roll(3) == 0;
+    let scans = rng.below(3) == 0;
     if scans {
         let mut lists: BTreeMap<Key, Vec<Id>> = (0..KEYS as Key).map(|key| (key, Vec::new())).collect();
         let rows = transaction.range(table, ..)?;
-        let backward = dice.roll(2) == 0;
+        let backward = rng.below(2) == 0;
         let rows: Vec<_> =
             if backward { rows.rev().collect::<Result<_>>()? } else { rows.collect::<Result<_>>()? };
         rows.iter().for_each(|(key, list)| drop(lists.insert(key[0], list_of(list))));
         seen.reads.extend(lists);
         std::thread::yield_now();
     }
-    for _ in 0..dice.roll(4) {
-        let key = dice.roll(KEYS) as Key;
+    for _ in 0..rng.below(4) {
+        let key = rng.below(KEYS) as Key;
         let list = transaction.get(table, &[key])?.unwrap_or_default();
         seen.reads.push((key, list_of(&list)));
         std::thread::yield_now();
     }
-    for _ in 0..dice.roll(3) {
-        let key = dice.roll(KEYS) as Key;
+    for _ in 0..rng.below(3) {
+        let key = rng.below(KEYS) as Key;
         if seen.appends.contains(&key) {
             continue;
         }
-        if dice.roll(3) == 0 {
+        if rng.below(3) == 0 {
             // Without a read: what others append beside it must not be lost.
             transaction.merge(table, &[key], &id.to_le_bytes())?;
             seen.appends.push(key);
@@ -85,14 +86,14 @@ fn run(mode: Concurrency, level: Isolation) -> Option<String> {
         TransactionOptions { concurrency: mode, isolation: level, lock_timeout, ..Default::default() };
     let elle = Elle::default();
     let worker = |thread: u64| {
-        let (mut dice, mut history) = (Dice(seed * 100 + thread), Vec::new());
+        let (mut rng, mut history) = (Rng::new(seed * 100 + thread), Vec::new());
         let elle = &elle;
         for _ in 0..number("TERRANE_TRANSACTIONS", 400) {
             let id = ids.fetch_add(1, Ordering::Relaxed);
             let (mut seen, invoked) = (Seen { id, ..Seen::default() }, elle.now());
             let mut transaction = db.transaction(&options).unwrap();
-            let done = body(&db, &mut transaction, &mut seen, &mut dice, level);
-            let is_given_up = dice.roll(10) == 0;
+            let done = body(&db, &mut transaction, &mut seen, &mut rng, level);
+            let is_given_up = rng.below(10) == 0;
             let end = match done
                 .and_then(|()| if is_given_up { Ok(None) } else { transaction.commit(Sync::No).map(Some) })
             {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use terrane_base::Rng;
 
 const CHUNK_BYTES: usize = 64 << 10;
 
@@ -153,16 +154,12 @@ fn a_full_arena_stays_dense() {
     const CHUNK: usize = 2 << 20;
     let arena = Arena::new(CHUNK);
     let mut taken = std::collections::VecDeque::new();
-    let mut state = 1u64;
-    let mut roll = |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
+    let mut rng = Rng::new(1);
     let mut used = 0;
     let mut least = usize::MAX;
     for turn in 0..if cfg!(miri) { 300 } else { 20_000 } {
         // Blocks are nearly full, but for the last of each extent.
-        let bytes = if turn % 128 == 0 { roll(16_000) } else { 16_200 + roll(700) } as usize + 1;
+        let bytes = if turn % 128 == 0 { rng.below(16_000) } else { 16_200 + rng.below(700) } as usize + 1;
         loop {
             let room = arena.resident_bytes() < 32 * CHUNK as u64;
             if let Some(spot) = arena.take(bytes, Group::Movable, || room) {
@@ -172,7 +169,7 @@ fn a_full_arena_stays_dense() {
             }
             least = least.min(used);
             // Mostly the oldest goes, now and then any.
-            let at = if roll(4) == 0 { roll(taken.len() as u64) as usize } else { 0 };
+            let at = if rng.below(4) == 0 { rng.below(taken.len() as u64) as usize } else { 0 };
             let spot = taken.swap_remove_front(at).unwrap();
             used -= spot.bytes();
             arena.give_back(spot);
