@@ -159,7 +159,8 @@ impl Dice {
     }
 }
 
-/// The order of bytes once more, as that of a comparator: keys have a mark of zero behind them, and lie as without.
+/// The order of bytes once more, as that of a comparator: keys have a mark of zero behind them, and lie as
+/// without.
 #[derive(Debug)]
 struct AsBytes;
 
