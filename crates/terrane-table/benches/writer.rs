@@ -18,7 +18,8 @@ fn mix(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Keys in order, scattered versions, values of which half compresses; in one piece each, as a merge sees them.
+/// Keys in order, scattered versions, values of which half compresses; in one piece each, as a merge sees
+/// them.
 struct Source {
     keys: Vec<[u8; 16]>,
     values: Vec<u8>,
