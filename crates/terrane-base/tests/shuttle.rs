@@ -1,7 +1,8 @@
-//! Lanes, bells, desks and the watch under the schedule explorer: order, completeness, sleep, helpers, closing, panics.
+//! Lanes, bells, desks and the watch under the schedule explorer: order, completeness, sleep, helpers,
+//! closing, panics.
 //!
-//! Run with `cargo test -p terrane-base --features shuttle --test shuttle`. The explorer reports a deadlock, which is
-//! what a lost wake-up becomes, by itself.
+//! Run with `cargo test -p terrane-base --features shuttle --test shuttle`. The explorer reports a deadlock,
+//! which is what a lost wake-up becomes, by itself.
 #![cfg(feature = "shuttle")]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 

@@ -9,7 +9,8 @@ use terrane_base::watch::Watch;
 
 use crate::explore;
 
-/// What a watcher must know of those who pass: each has a number, and each that came after the watcher began is noted.
+/// What a watcher must know of those who pass: each has a number, and each that came after the watcher began
+/// is noted.
 #[derive(Default)]
 struct Passed {
     next: AtomicU64,
