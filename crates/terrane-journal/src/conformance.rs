@@ -29,7 +29,7 @@ pub fn run(make: &mut Make<'_>) {
     nothing_passes_a_batch_that_is_being_indexed(&*make());
     nothing_is_numbered_between_groups(&*make());
     trim_gives_up_sealed_segments_only(&*make());
-    a_panic_poisons_and_wedges_nobody(&*make());
+    a_panic_poisons_and_blocks_no_commit(&*make());
     commits_are_refused_and_the_rest_goes_on(&*make());
     a_closed_journal_refuses(&*make());
 }
@@ -260,7 +260,7 @@ fn trim_gives_up_sealed_segments_only(journal: &dyn Journal) {
     assert_eq!(bytes, first.bytes(), "memory stays valid while a pointer to it exists");
 }
 
-fn a_panic_poisons_and_wedges_nobody(journal: &dyn Journal) {
+fn a_panic_poisons_and_blocks_no_commit(journal: &dyn Journal) {
     commit(journal, &batch_of(0, 1, 10), false);
     std::thread::scope(|scope| {
         let others: Vec<_> = (0..3)

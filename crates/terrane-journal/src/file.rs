@@ -1,11 +1,9 @@
 //! The journal in files: `NNNNNN.seg` in one directory, appended through a shared mapping.
 //!
-//! A commit copies into the mapping of the active segment. The bytes are then in the page cache and survive
-//! the death of the process, without a system call; `fdatasync` makes them durable.
-//! `docs/design/0001-mapped-append.md` has the measurements that decided for the mapping and against `write`.
+//! A commit copies into the mapping of the active segment: its bytes survive the death of the process without
+//! a system call. `fdatasync` makes them durable (`docs/design/0001-mapped-append.md`).
 //!
-//! Two threads work in the background: the *preparer* keeps one segment ready after the active one
-//! ([`prepare`]), the *syncer* makes sealed segments durable, so that a later sync has little to do.
+//! Two threads: the *preparer* keeps the next segment ready ([`prepare`]), the *syncer* syncs sealed ones.
 //!
 //! # State of a segment
 //! ```text
@@ -18,8 +16,7 @@
 //! 1. A segment's space is allocated and its registration is durable before its first byte is written: no
 //!    store into the mapping can fail for lack of space, and replay cannot miss a segment.
 //! 2. A file is reused only when no reader can read its old bytes any more.
-//! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by a persist step, which needs the
-//!    syncer's segment durable anyway.
+//! 3. `state` is never locked across I/O. `syncing` is: by the syncer, and by persist steps.
 //! 4. Segments become durable oldest first.
 
 mod live;
@@ -47,9 +44,8 @@ use recycle::Retired;
 
 /// The journal in files. See [`Journal`] for the calls.
 ///
-/// An unsynced commit survives the death of the process; a synced one, and everything before it, also the
-/// loss of power. Dropping the journal without [`Journal::close`] stops its threads and weakens neither
-/// guarantee.
+/// An unsynced commit survives the death of the process; a synced one, and all before it, also the loss of
+/// power. Dropping the journal without [`Journal::close`] stops its threads and weakens neither guarantee.
 #[derive(Debug)]
 pub struct FileJournal(RingJournal<FileMedium>);
 
@@ -136,9 +132,9 @@ struct State {
     refused: Option<Error>,
     /// True if a sync was requested since the last rotation.
     is_sync_asked: bool,
-    /// The syncer makes sealed segments up to this one durable without a further request. Segments without
-    /// any requested sync are skipped, because many are trimmed before the operating system has written them
-    /// at all. An id instead of a flag, so that rotations that are faster than the syncer lose nothing.
+    /// The syncer makes sealed segments up to this one durable. Segments without a requested sync are
+    /// skipped: many are trimmed before the system has written them. An id, so that fast rotations lose
+    /// nothing.
     sync_due: SegmentId,
     is_stopping: bool,
     is_preparer_gone: bool,
@@ -194,8 +190,7 @@ impl Shared {
             durable: AtomicU64::new(start.next_seq.0 - 1),
             appends: AtomicU64::new(0),
             bytes_appended: AtomicU64::new(0),
-            // Unknown yet: a first sync that writes a whole segment costs more than page faults in the first
-            // one.
+            // Unknown yet: a first sync of a whole segment costs more than page faults in it.
             was_persisted: AtomicBool::new(true),
         };
         shared.adopt_spares(&start.spare_files)?;
@@ -241,8 +236,8 @@ impl Shared {
 
     /// Makes a sealed segment durable. Requires: `syncing` is held and every older segment is durable.
     fn sync_segment(&self, (file, id, last_seq): &Sealed) -> Result<()> {
-        // Poisoned while `syncing` is held: the operating system reports a failure once, and the next sync
-        // must not mistake the missing error for success.
+        // Poisoned while `syncing` is held: the system reports a failure once; the next sync must not look
+        // successful.
         file.sync().inspect_err(|error| self.poison.set(error.clone()))?;
         // Relaxed: the number is only written into marks, and no other memory depends on it.
         self.durable.fetch_max(last_seq.0, Ordering::Relaxed);
@@ -340,8 +335,7 @@ impl Medium for FileMedium {
         }
         let active = {
             let state = shared.state.lock();
-            // Not always the last segment: a rotation that failed leaves segments after it that were too
-            // small.
+            // Not always the last segment: a failed rotation leaves segments after it that were too small.
             let active = state.live.iter().rfind(|live| live.info.state == SegmentState::Active);
             active.filter(|_| !terrane_base::planted!(SkipJournalSync)).and_then(|live| live.file.clone())
         };

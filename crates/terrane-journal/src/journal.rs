@@ -1,7 +1,7 @@
 //! The steps of a commit.
 //!
 //! 1. Submit: take a ticket, fill the slot.
-//! 2. Lead, if no thread leads: form the next group ([`crate::log`]), release the lead, inform the members.
+//! 2. Lead, if no thread leads: form the next group ([`crate::log`]), release the lead, tell the members.
 //! 3. Index, on the committing thread.
 //! 4. Arrive: publish in ticket order ([`crate::ring`]).
 //! 5. Help: lead the next group if no thread leads, so that no filled ticket is left waiting.
@@ -24,10 +24,9 @@ use crate::poison::Poison;
 use crate::ring::{Ring, phase};
 use crate::{Appended, Excerpt, Journal, JournalSettings, JournalStart, Placed, SegmentInfo, SegmentState};
 
-/// How often the leader of a persist step yields the processor, so that the members of the previous step,
-/// which are just returning, join this one. Without it two writers pay for a sync each. All yields together
-/// cost less than a sync if no other thread wants the processor; a step that waited in vain makes the next
-/// one expect fewer tickets.
+/// How often the leader of a persist step yields the processor, so that the returning members of the previous
+/// step join this one. Without it two writers pay for a sync each. All yields together cost less than a sync
+/// if no other thread wants the processor; after a step that waited in vain fewer tickets are expected.
 const GATHER_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 192 };
 
 /// A journal over any [`Medium`].
@@ -49,8 +48,8 @@ unsafe impl<M: Medium> Sync for RingJournal<M> {}
 unsafe impl<M: Medium> Send for RingJournal<M> {}
 
 impl<M: Medium> RingJournal<M> {
-    /// A journal that continues at `start` with segments of `medium`, which sets `poison` when its background
-    /// work fails.
+    /// A journal that continues at `start` with segments of `medium`, which sets `poison` if background work
+    /// fails.
     ///
     /// # Errors
     /// `Invalid` if a setting is out of range.
@@ -83,8 +82,7 @@ impl<M: Medium> RingJournal<M> {
         &self.medium
     }
 
-    /// Forms groups while tickets wait: until the own ticket is in a group or, without an own ticket, at most
-    /// one.
+    /// Forms groups while tickets wait: until the own ticket is in a group; without one, at most one group.
     #[inline]
     fn lead(&self, own: Option<u64>) {
         if own.is_none() && !self.ring.is_head_filled() {
@@ -111,8 +109,7 @@ impl<M: Medium> RingJournal<M> {
     /// Records that everything up to `seq` is durable.
     #[inline]
     fn note_durable(&self, seq: SeqNo) {
-        // Loaded first, because most groups make nothing durable. Relaxed: no other memory depends on the
-        // number.
+        // Loaded first, because most groups make nothing durable. Relaxed: no other memory depends on it.
         if self.durable.load(Ordering::Relaxed) < seq.0 {
             self.durable.fetch_max(seq.0, Ordering::Relaxed);
         }
@@ -185,8 +182,8 @@ impl<M: Medium> RingJournal<M> {
     }
 
     /// Does steps 4 to 6; returns whether the ticket was committed. `reached` is its current phase. After a
-    /// persist step the first member leads the next one: waking it costs a part of a step, missing it costs a
-    /// whole one.
+    /// persist step the first member leads the next one: waking it costs part of a step, missing it a whole
+    /// one.
     #[inline]
     fn publish(&self, ticket: u64, reached: u64, is_indexed: bool, is_synced: bool) -> bool {
         let published = self.ring.arrive(ticket, is_indexed);
@@ -294,8 +291,7 @@ impl<M: Medium> Journal for RingJournal<M> {
 
     fn complete_segments(&self) -> Vec<SegmentInfo> {
         let mut segments = self.medium.segments();
-        // After the active segment there may be some that were too small. They are removed with it and not
-        // before: only a front part of the chain can be removed.
+        // There may be segments after the active one that were too small. They are removed with it, in order.
         let active = segments.iter().position(|segment| segment.state == SegmentState::Active);
         segments.truncate(active.unwrap_or(segments.len()));
         segments

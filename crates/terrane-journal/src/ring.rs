@@ -1,5 +1,4 @@
-//! The commit ring: tickets, slots, waiting, and publication in ticket order. It does not know the bytes of
-//! segments.
+//! The commit ring: tickets, slots, waiting, and publication in ticket order. Knows no bytes of segments.
 //!
 //! ```text
 //! EMPTY(t) --owner fills--> FILLED(t) --leader--> [COPY(t) --leader-->] PLACED(t) | FAILED(t)
@@ -167,8 +166,7 @@ impl Ring {
     /// Everything up to this number is indexed.
     #[inline]
     pub(crate) fn visible(&self) -> SeqNo {
-        // Acquire: pairs with the Release in `publish_from`; a thread that sees a number sees its index
-        // entries.
+        // Acquire: pairs with the Release in `publish_from`; a thread that sees a number sees its entries.
         SeqNo(self.published.visible.load(Ordering::Acquire))
     }
 
@@ -192,8 +190,7 @@ impl Ring {
     pub(crate) fn submit(&self, batch: Option<&Batch>, sync: bool) -> u64 {
         let ticket = self.tail.fetch_add(1, Ordering::Relaxed);
         let slot = self.slot(ticket);
-        // Acquire: pairs with the exchange in `finish`; the owner of the previous lap has finished with the
-        // entry.
+        // Acquire: pairs with the exchange in `finish`; the owner of the previous lap has finished.
         if slot.word.load(Ordering::Acquire) != pack(ticket, EMPTY) {
             self.wait_for_space(ticket);
         }
@@ -219,8 +216,7 @@ impl Ring {
         self.space_waiters.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Waits until `ticket` leaves phase `from`; returns the new phase. A call also ends FILLED, and is then
-    /// returned.
+    /// Waits until `ticket` leaves phase `from`; returns the new phase. A call also ends FILLED.
     #[inline]
     pub(crate) fn wait_while(&self, ticket: u64, from: u64) -> u64 {
         let word = &self.slot(ticket).word;
@@ -389,8 +385,8 @@ impl Ring {
     }
 
     /// Returns true if a thread in [`Ring::pause`] will look for a group later. The caller leaves every
-    /// ticket that it saw filled to that thread, and must not wait for it: the lead may be held for a group
-    /// that needs the caller's copy.
+    /// filled ticket to that thread, and must not wait for it: the lead may be held for a group that needs
+    /// the caller's copy.
     #[cold]
     fn is_pausing(&self) -> bool {
         // A read-modify-write: see "No ticket is left behind".

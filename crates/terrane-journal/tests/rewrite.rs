@@ -62,7 +62,7 @@ fn names(disk: &dyn Disk) -> Vec<String> {
 }
 
 #[test]
-fn who_gives_up_leaves_no_file() {
+fn a_rewriting_that_fails_leaves_no_file() {
     let (disk, manifest) = written(300, 4096);
     assert!(manifest.listed.lock().unwrap().len() > 5);
     let before = names(&*disk);

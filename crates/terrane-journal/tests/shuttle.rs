@@ -256,7 +256,7 @@ fn a_full_medium_fails_its_group_only() {
 }
 
 #[test]
-fn nobody_is_numbered_between_groups() {
+fn no_record_is_numbered_between_groups() {
     explore(|| pause_among_commits(&small_ring()));
 }
 

@@ -2,8 +2,7 @@
 //! The swips of its data blocks are in the cached index block.
 //!
 //! Steps of a point read: 1. filter, 2. index block, 3. data block, each by its swip, under one epoch. At the
-//! first null swip the read leaves the epoch, and starts over with references of its own, loading the missing
-//! parts.
+//! first null swip the read leaves the epoch, and starts over with its own references, loading missing parts.
 //!
 //! Invariants:
 //! 1. No epoch is held across a read of the store.
@@ -159,8 +158,7 @@ impl Extent {
         self.is_ranged.then(|| read_range_deletes(&self.meta, &*self.store)).transpose()
     }
 
-    /// The number of the newest range delete that covers `key` and that a read at `seq` sees. Loads missing
-    /// parts.
+    /// The newest range delete that covers `key` and that a read at `seq` sees. Loads missing parts.
     ///
     /// # Errors
     /// As [`Extent::range_deletes`].

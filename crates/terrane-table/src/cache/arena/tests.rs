@@ -121,7 +121,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 200 }, ..ProptestConfig::default() })]
 
     #[test]
-    fn spots_are_nobody_elses(steps in steps()) {
+    fn spots_never_overlap(steps in steps()) {
         run(steps);
     }
 
