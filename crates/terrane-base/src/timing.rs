@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_add_up_while_somebody_watches() {
+    fn parts_add_up_while_they_are_watched() {
         let millis = Duration::from_millis;
         add(Part::Persist, millis(1));
         let (inner, timing) = watch(|| {

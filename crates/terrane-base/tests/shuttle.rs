@@ -165,7 +165,7 @@ fn answers_come_in_order_and_once() {
 }
 
 #[test]
-fn a_desk_without_an_owner_is_served_by_those_who_wait() {
+fn a_desk_without_an_owner_is_served_by_waiting_clients() {
     explore(|| {
         let desk = desk(false);
         let clients = [1, 2].map(|together| {
