@@ -1,13 +1,15 @@
-//! Planted bugs: places where the engine can be made wrong on purpose, to see that a test notices.
+//! Planted bugs: places where the engine can be made wrong on purpose, to check that a test fails.
 //!
-//! [`planted!`](macro@crate::planted) stands where a real bug would be. In every normal build it is the constant `false`, and
-//! nothing of it remains in the program. Only a build with the feature `planted` reads the variable
-//! `TERRANE_PLANTED`, once, and switches on the bug of that name: one build serves the whole suite.
+//! [`planted!`](macro@crate::planted) is placed where a real bug would be. In every normal build it is the
+//! constant `false` and disappears from the program. Only a build with the feature `planted` reads the
+//! variable `TERRANE_PLANTED`, once, and switches on the bug with that name: one build serves the whole
+//! suite.
 //!
-//! `cargo xtask planted` runs, for each row of the list, the test that must fail; `docs/planted-bugs.md` shows the result.
-//! A row is `Name: "invariant or step it breaks", "what it does", "package test-target test";` on one line.
+//! `cargo xtask planted` runs, for each row of the list, the test that must fail; `docs/planted-bugs.md`
+//! shows the result. A row is `Name: "invariant or step it breaks", "what it does", "package test-target
+//! test";` on one line.
 
-/// Whether the bug of this name is planted: `false` in every normal build.
+/// True if the bug of this name is planted: `false` in every normal build.
 #[macro_export]
 macro_rules! planted {
     ($bug:ident) => {
@@ -190,7 +192,7 @@ bugs! {
     FollowPastMark: "follower: nothing is left out", "a view goes on behind extents that are announced and not decided", "terrane-engine announced what_is_announced";
 }
 
-/// Whether `bug` is the one that the environment names.
+/// Returns true if `bug` is the one that the environment names.
 #[cfg(feature = "planted")]
 #[must_use]
 pub fn is_planted(bug: Bug) -> bool {
@@ -203,7 +205,7 @@ pub fn is_planted(bug: Bug) -> bool {
     *chosen == Some(bug)
 }
 
-/// Whether `bug` is planted: never in this build.
+/// Returns true if `bug` is planted: never in this build.
 #[cfg(not(feature = "planted"))]
 #[inline(always)]
 #[must_use]
@@ -211,7 +213,7 @@ pub const fn is_planted(_bug: Bug) -> bool {
     false
 }
 
-/// A number that no seed decides, another one at each call: what a bug that depends on hidden state looks at.
+/// A number that no seed decides, different at each call: for a bug that depends on hidden state.
 #[must_use]
 pub fn turn() -> u64 {
     static TURN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);

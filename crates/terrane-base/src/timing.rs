@@ -1,7 +1,8 @@
-//! Where the time of one operation goes: what its thread waits for is added up, part by part, while somebody [watches](watch).
+//! Where the time of one operation goes: the waits of its thread are added up, part by part, while a caller
+//! [watches](watch).
 //!
-//! Cells of the thread without a destructor, as in [`crate::counters`]. The parts look whether they are watched before they
-//! ask the clock, so that nobody pays for what nobody wants to know.
+//! Thread-local cells without a destructor, as in [`crate::counters`]. Each part checks whether it is watched
+//! before it reads the clock, so that unwatched operations cost nothing.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -13,7 +14,8 @@ use crate::env::Clock;
 pub enum Part {
     /// The background: pacing, and memory.
     HeldBack,
-    /// The journal's device: what a commit makes durable. Of commits that go together, only the thread that does it.
+    /// The journal's device makes a commit durable. Of a commit group, only the thread that does it is
+    /// counted.
     Persist,
     /// Reads of the store.
     DeviceReads,
@@ -43,7 +45,7 @@ thread_local! {
     };
 }
 
-/// Ends the watch also when the operation panics; what a watch around it had counted goes on.
+/// Ends the watch also if the operation panics; an outer watch continues with its counts.
 struct Ends(bool, Timing);
 
 impl Drop for Ends {
@@ -55,7 +57,7 @@ impl Drop for Ends {
     }
 }
 
-/// Runs `operation`; returns what it did and where the time of this thread went meanwhile.
+/// Runs `operation`; returns its result and where the time of this thread went meanwhile.
 pub fn watch<R>(operation: impl FnOnce() -> R) -> (R, Timing) {
     let before =
         CELLS.with(|cells| Ends(cells.is_watched.replace(true), cells.sums.replace(Timing::default())));
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_add_up_while_somebody_watches() {
+    fn parts_add_up_while_they_are_watched() {
         let millis = Duration::from_millis;
         add(Part::Persist, millis(1));
         let (inner, timing) = watch(|| {

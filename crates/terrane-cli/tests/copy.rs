@@ -1,5 +1,5 @@
-//! `import --from rocksdb`: from databases that our own library of RocksDB's name made, and, where `TERRANE_ROCKSDB` names one,
-//! from databases of RocksDB's.
+//! `import --from rocksdb`: from databases that our own library of RocksDB's name made, and, where
+//! `TERRANE_ROCKSDB` names one, from databases of RocksDB's.
 #![cfg(feature = "rocksdb")]
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "runs processes on files of its own")]
 
@@ -232,8 +232,8 @@ fn a_signal_stops_a_copy_which_then_goes_on() {
         assert!(begin.elapsed() < Duration::from_secs(300), "the copy neither begins nor ends");
         std::thread::yield_now();
     }
-    // The handler is there before the target is: the process ends in good order, or was done already. Where the loading stops is
-    // what the tests of `commands/copy.rs` see.
+    // The handler is there before the target is: the process ends in good order, or was done already. Where
+    // the loading stops is what the tests of `commands/copy.rs` see.
     let signal = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     let ended = child.wait_with_output().unwrap();
     assert!(signal.success() || ended.status.success());

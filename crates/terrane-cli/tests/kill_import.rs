@@ -1,7 +1,7 @@
-//! Kills the importer with SIGKILL at random moments, again and again over one database, and verifies after each
-//! kill that (1) everything acknowledged is there, (2) what is there is a prefix of the input, (3) no batch is half
-//! there, over both tables that a batch changes, (4) `check` finds nothing. `TERRANE_KILLS` sets how many times
-//! (default 6; the release check does 200).
+//! Kills the importer with SIGKILL at random moments, again and again over one database, and verifies after
+//! each kill that (1) everything acknowledged is there, (2) what is there is a prefix of the input, (3) no
+//! batch is half there, over both tables that a batch changes, (4) `check` finds nothing. `TERRANE_KILLS`
+//! sets how many times (default 6; the release check does 200).
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

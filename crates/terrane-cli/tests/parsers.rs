@@ -242,8 +242,8 @@ fn any_syntax() -> impl Strategy<Value = (Syntax, &'static str)> {
 }
 
 proptest! {
-    /// Any bytes: no panic, positions go forward and end at the end, the chunks of the input do not matter, and
-    /// from every position the rest comes out the same.
+    /// Any bytes: no panic, positions go forward and end at the end, the chunks of the input do not matter,
+    /// and from every position the rest comes out the same.
     #[test]
     fn any_input_is_read_to_its_end_and_from_every_position(
         (syntax, head) in any_syntax(),

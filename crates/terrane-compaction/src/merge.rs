@@ -20,12 +20,12 @@
 //! 4. A job in parts re-links no extent of an input that stays until its end: it would have two owners meanwhile.
 
 mod fold;
-mod judge;
 mod order;
 mod output;
 mod parts;
 mod ranges;
 mod reuse;
+mod row_filter;
 mod sink;
 mod source;
 
@@ -263,7 +263,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     }
 
     fn finish(mut self) -> Result<JobResult> {
-        self.sink.settle()?;
+        self.sink.emit_waiting()?;
         let next = self.sources.iter().find_map(|source| match source {
             Source::Memory(memory) => memory.next_key().map(<[u8]>::to_vec),
             Source::Run(_) => None,
@@ -286,8 +286,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         self.place.control.show(&work);
 
         // What was re-linked into the place where it was changes nothing.
-        let at_home = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
-        let stays: HashSet<ExtentId> = at_home.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
+        let unchanged = used.iter().filter(|(place, _)| *place == target).flat_map(|(_, metas)| *metas);
+        let stays: HashSet<ExtentId> =
+            unchanged.map(|meta| meta.id).filter(|id| relinked.remove(id)).collect();
         added.retain(|meta| !stays.contains(&meta.id));
         let removed = used
             .iter()

@@ -1,4 +1,5 @@
-//! Range deletes over much data: they are cut into pieces, and jobs take these down beside each other and before their turn.
+//! Range deletes over much data: they are cut into pieces, and jobs take these down beside each other and
+//! before their turn.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;
@@ -73,8 +74,9 @@ fn a_wide_range_delete_is_cut_on_its_way_down() {
     assert_eq!(fragments(&world, Place::Level(1)).len() + fragments(&world, Place::Level(2)).len(), 0);
 }
 
-/// Where a job lists the extents below one by one, what survives has gaps between them, and pieces end there. Over more than it lists
-/// a range delete has none: it is cut at borders of extents, and nothing of it is lost behind them.
+/// Where a job lists the extents below one by one, what survives has gaps between them, and pieces end there.
+/// Over more than it lists a range delete has none: it is cut at borders of extents, and nothing of it is
+/// lost behind them.
 #[test]
 fn a_range_delete_without_gaps_is_cut_and_stays_whole() {
     let mut world = world();

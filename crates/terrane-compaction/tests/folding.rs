@@ -1,5 +1,5 @@
-//! Operands, single deletes and expiry in merges: every short history of a key under every snapshot, in one flush or in
-//! two levels, against a fold by hand.
+//! Operands, single deletes and expiry in merges: every short history of a key under every snapshot, in one
+//! flush or in two levels, against a fold by hand.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 mod support;
@@ -63,7 +63,8 @@ fn read(rows: &[Row], seq: SeqNo, now: Moment) -> Option<Vec<u8>> {
     chain.fold(Some(&*built_in("append").unwrap()), b"key", &mut value).unwrap().then_some(value)
 }
 
-/// Merges rows of one or two places, newer first; returns what is left. `below_seq_max`: something deeper may hold the key.
+/// Merges rows of one or two places, newer first; returns what is left. `below_seq_max`: something deeper may
+/// hold the key.
 fn merge(places: &[Vec<Row>], snapshots: &[SeqNo], below_seq_max: Option<SeqNo>) -> Vec<Row> {
     merge_under(&control(), places, snapshots, below_seq_max)
 }

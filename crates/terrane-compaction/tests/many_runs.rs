@@ -1,4 +1,5 @@
-//! More overflow runs than one job may take: those that waited longest sink first, and what is read stays the same.
+//! More overflow runs than one job may take: those that waited longest sink first, and what is read stays the
+//! same.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;

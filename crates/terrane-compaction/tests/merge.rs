@@ -107,7 +107,8 @@ fn dense_merges_leave_full_extents() {
 
 #[test]
 fn a_small_rest_and_the_next_extent_are_shared_evenly() {
-    // Few keys in front of L2's first extent, which must not end as an extent of their own, and one in its fourth.
+    // Few keys in front of L2's first extent, which must not end as an extent of their own, and one in its
+    // fourth.
     let mut above = puts(10..20, 1, 50_000);
     above.push(Row::put(key(8000), 60_000, "v"));
     let mut world = two_levels(&puts(1000..20_000, 1, 1), &above);
@@ -363,7 +364,8 @@ fn an_empty_generation_flushes_to_nothing() {
     assert!(cursor.entry().is_none());
 }
 
-/// Each is nearly half a mebibyte: of two that touch, none ends before the other begins as bounds of extents go.
+/// Each is nearly half a mebibyte: of two that touch, none ends before the other begins as bounds of extents
+/// go.
 #[test]
 fn long_fragments_that_touch_each_other_are_cut_and_come_to_an_end() {
     let world = World::new();

@@ -1,5 +1,5 @@
-//! Random flushes, dumps, snapshots and jobs of every kind against a map of all versions: whatever is merged, every
-//! live reader sees the same, levels stay disjoint, and the store holds exactly what the levels name.
+//! Random flushes, dumps, snapshots and jobs of every kind against a map of all versions: whatever is merged,
+//! every live reader sees the same, levels stay disjoint, and the store holds exactly what the levels name.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod support;

@@ -1,11 +1,12 @@
 //! Runs the text scripts in `tests/scripts`: levels in, jobs and levels out.
 //!
-//! A script is a sequence of steps, parted by blank lines: comment lines, a command with what it reads, `----`,
-//! and what it prints. `UPDATE=1` rewrites what is printed. Printed levels are read back by `define`.
+//! A script is a sequence of steps, parted by blank lines: comment lines, a command with what it reads,
+//! `----`, and what it prints. `UPDATE=1` rewrites what is printed. Printed levels are read back by `define`.
 //!
-//! Commands: `define [limit=value ..]` with levels, `levels`, `scores`, `debt`, `space`, `pick`, `claim`, `apply [n]`,
-//! `drop n`, `run`, `manual range levels [rewrite]`, `down level`, `flush start bytes`; `load count=number ..` counts what
-//! a table is used for, `fewer [runs bytes]` asks for fewer sorted runs, `heat n ..` tells how hot the extents of L1 are.
+//! Commands: `define [limit=value ..]` with levels, `levels`, `scores`, `debt`, `space`, `pick`, `claim`,
+//! `apply [n]`, `drop n`, `run`, `manual range levels [rewrite]`, `down level`, `flush start bytes`; `load
+//! count=number ..` counts what a table is used for, `fewer [runs bytes]` asks for fewer sorted runs, `heat n
+//! ..` tells how hot the extents of L1 are.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod script;

@@ -1,5 +1,5 @@
-//! What a block costs in each encoding: building it, decoding it, finding a key in it, walking it; 16 B keys and 100 B
-//! values. Digits are keys whose last digits differ; hashes are random bytes.
+//! What a block costs in each encoding: building it, decoding it, finding a key in it, walking it; 16 B keys
+//! and 100 B values. Digits are keys whose last digits differ; hashes are random bytes.
 #![allow(clippy::unwrap_used, reason = "benches may panic")]
 #![allow(missing_docs, reason = "criterion's macros")]
 
@@ -130,7 +130,8 @@ fn asked(made: &[(Block, usize, usize)], entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<
     (0..1 << 20).map(ask).collect()
 }
 
-/// Finds in one block that stays in the processor's cache, and in 200 MiB of blocks that do not; with each kernel.
+/// Finds in one block that stays in the processor's cache, and in 200 MiB of blocks that do not; with each
+/// kernel.
 fn find(c: &mut Criterion) {
     for (keys, entries) in [
         ("digits/cached", entries(140)),
@@ -209,7 +210,8 @@ fn scan(c: &mut Criterion) {
     }
 }
 
-/// What it costs to learn the hashes of a stored block's keys when it is reused: the price of not storing them.
+/// What it costs to learn the hashes of a stored block's keys when it is reused: the price of not storing
+/// them.
 fn rehash(c: &mut Criterion) {
     let entries = entries(1000);
     let (bytes, count) = built(BlockEncoding::TwoLayer, &entries);

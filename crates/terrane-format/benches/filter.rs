@@ -1,5 +1,5 @@
-//! Filters for one extent at about 10 bits per key: what building and asking cost, in the processor's cache and
-//! out of it, and how many false positives there are. `docs/design/0003-filter.md` quotes the figures.
+//! Filters for one extent at about 10 bits per key: what building and asking cost, in the processor's cache
+//! and out of it, and how many false positives there are. `docs/design/0003-filter.md` quotes the figures.
 #![allow(clippy::unwrap_used, reason = "benches may panic")]
 #![allow(missing_docs, reason = "criterion's macros")]
 

@@ -246,8 +246,8 @@ fn check_all(entries: &[Owned], case: &str) {
     }
 }
 
-/// The shapes of keys that a tree of heads meets: what decides lies in the first 8 bytes behind the prefix, or behind
-/// them in every leaf or in some, or in the length alone.
+/// The shapes of keys that a tree of heads meets: what decides lies in the first 8 bytes behind the prefix,
+/// or behind them in every leaf or in some, or in the length alone.
 #[test]
 fn trees_of_every_shape() {
     let long = |i: usize| format!("{}/{}{:05}", i / 40, "middle".repeat(5), i).into_bytes();

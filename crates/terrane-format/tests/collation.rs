@@ -1,4 +1,5 @@
-//! Blocks, index blocks, range deletes and descriptions of extents whose keys a comparator orders, against a sorted list.
+//! Blocks, index blocks, range deletes and descriptions of extents whose keys a comparator orders, against a
+//! sorted list.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! The worked examples of `docs/format` are the bytes that the code writes: whoever changes a format by accident
-//! fails here, and whoever changes it on purpose raises its version and changes the page.
+//! The worked examples of `docs/format` are the bytes that the code writes: whoever changes a format by
+//! accident fails here, and whoever changes it on purpose raises its version and changes the page.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod common;
@@ -64,7 +64,8 @@ fn footer_and_meta() {
     assert_eq!(ExtentMeta::decode(&expected[1]).unwrap().0, meta);
 }
 
-/// The fields that `describe` lists follow each other and cover the structure; only an extent has a gap, zeros.
+/// The fields that `describe` lists follow each other and cover the structure; only an extent has a gap,
+/// zeros.
 #[test]
 fn descriptions_cover_every_byte() {
     let extent = common::example_extent();

@@ -1,5 +1,5 @@
-//! Segments: the page `docs/format/segment.md` is the truth, nothing but a sound group is believed, hostile bytes
-//! never panic.
+//! Segments: the page `docs/format/segment.md` is the truth, nothing but a sound group is believed, hostile
+//! bytes never panic.
 #![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Loss of power and death of the process at random moments of a run with several writers, over many lives of one
-//! journal: acknowledged comes back, what comes back is a prefix of the commit order, batches are whole.
+//! Loss of power and death of the process at random moments of a run with several writers, over many lives of
+//! one journal: acknowledged comes back, what comes back is a prefix of the commit order, batches are whole.
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 

@@ -1,5 +1,5 @@
-//! Every call of a creation, an append, a roll and an opening fails once, and power is lost after every one of
-//! them: what opens afterwards is the old state or the new one, and it always opens.
+//! Every call of a creation, an append, a roll and an opening fails once, and power is lost after every one
+//! of them: what opens afterwards is the old state or the new one, and it always opens.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -96,7 +96,8 @@ fn a_database_does_not_vanish_with_its_directory() {
     }
 }
 
-/// Appends until a failure; returns the states after each edit that was acknowledged, and after the one that was not.
+/// Appends until a failure; returns the states after each edit that was acknowledged, and after the one that
+/// was not.
 fn append_all(disk: &FaultyDisk, state: &State, count: u32) -> Result<(Vec<State>, Option<State>)> {
     let (manifest, found) = Manifest::open_with(Arc::new(disk.clone()), dir(), rolling())?;
     assert_eq!(&found, state);
@@ -239,7 +240,8 @@ fn a_roll_without_space_is_put_off() {
     assert_eq!(open(&disk.crash(1)).unwrap().1, *manifest.state());
 }
 
-/// The names of other manifest files and of an unfinished `CURRENT` go away at the next opening; nothing else does.
+/// The names of other manifest files and of an unfinished `CURRENT` go away at the next opening; nothing else
+/// does.
 #[test]
 fn opening_cleans_up_after_a_roll_and_touches_nothing_else() {
     let disk = MemDisk::new();
@@ -254,8 +256,8 @@ fn opening_cleans_up_after_a_roll_and_touches_nothing_else() {
     );
 }
 
-/// A roll was refused between the rename of `CURRENT` and the sync of the directory, and the process died. What the next
-/// one builds on the new name must not go when the name goes.
+/// A roll was refused between the rename of `CURRENT` and the sync of the directory, and the process died.
+/// What the next one builds on the new name must not go when the name goes.
 #[test]
 fn a_name_that_an_opening_found_is_durable() {
     let disk = MemDisk::new();

@@ -1,5 +1,5 @@
-//! What a hostile manifest may cost: numbers that would bound an array or overflow are refused, and the time to read
-//! one grows with its length only.
+//! What a hostile manifest may cost: numbers that would bound an array or overflow are refused, and the time
+//! to read one grows with its length only.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -78,7 +78,8 @@ fn names_and_files_are_used_once_at_a_time() {
     state.check().unwrap();
 }
 
-/// Counts the steps by the number of operations, not by a clock: with a scan per operation the test would take hours.
+/// Counts the steps by the number of operations, not by a clock: with a scan per operation the test would
+/// take hours.
 #[test]
 fn many_tables_segments_and_drops_are_read_in_linear_time() {
     const COUNT: u32 = 200_000;

@@ -41,7 +41,8 @@ proptest! {
     }
 }
 
-/// The rule that compaction relies on: a pin that a list does not contain is not below the list's last number.
+/// The rule that compaction relies on: a pin that a list does not contain is not below the list's last
+/// number.
 #[test]
 fn a_pin_is_in_the_list_or_not_below_its_end() {
     let (pins, visible) = (Pins::new(), AtomicU64::new(1));

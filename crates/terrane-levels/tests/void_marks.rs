@@ -1,4 +1,5 @@
-//! Marks of extents that did not come in: known as long as somebody may read them in the journal, and no longer.
+//! Marks of extents that did not come in: known as long as somebody may read them in the journal, and no
+//! longer.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
@@ -32,7 +33,8 @@ fn remove(id: u64) -> EditOp {
     EditOp::RemoveSegment { id: SegmentId(id) }
 }
 
-/// The marks that are known after each of these edits, which follow one that makes three segments with marks in each.
+/// The marks that are known after each of these edits, which follow one that makes three segments with marks
+/// in each.
 fn known_after(edits: Vec<Vec<EditOp>>) -> Vec<Vec<u64>> {
     let begin = vec![segment(1), segment(2), segment(3), seal(1), seal(2), void(3), void(12), void(21)];
     let count = edits.len();

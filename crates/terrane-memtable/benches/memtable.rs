@@ -1,7 +1,8 @@
 //! Insert, read and iterate a million 16-byte keys with 100-byte values, against `crossbeam-skiplist` and the
 //! standard `BTreeMap` holding pointers to the same records.
 //!
-//! Times are for the whole set; those of one thread are processor time, those of two by the clock. `cargo bench -p terrane-memtable`; with `--test` a tiny size runs once.
+//! Times are for the whole set; those of one thread are processor time, those of two by the clock. `cargo
+//! bench -p terrane-memtable`; with `--test` a tiny size runs once.
 #![expect(unsafe_code, reason = "writes segment memory as the journal would")]
 
 use std::cell::LazyCell;

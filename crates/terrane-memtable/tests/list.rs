@@ -1,4 +1,5 @@
-//! Memtables whose keys a comparator orders: in its order, by many writers at once, and what range deletes hide there.
+//! Memtables whose keys a comparator orders: in its order, by many writers at once, and what range deletes
+//! hide there.
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -206,7 +206,8 @@ fn a_chain_of_prefixes_as_deep_as_a_key_is_long() {
 
 #[test]
 fn a_key_written_a_hundred_thousand_times_in_runs_from_two_segments() {
-    // Two ascending runs, interleaved as two recovery threads would: quadratic if each version walked the chain.
+    // Two ascending runs, interleaved as two recovery threads would: quadratic if each version walked the
+    // chain.
     let mut segments = Segments::new(1 << 22);
     let runs = 50_000;
     let low: Vec<_> = (1..=runs).map(|seq| segments.put(seq, b"counter", b"")).collect();

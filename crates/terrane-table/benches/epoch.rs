@@ -1,5 +1,5 @@
-//! What keeps an object alive while it is read: the epoch in use, epochs of our own, and counting references, the
-//! counter-example. One thread and two, on one hot object and on many.
+//! What keeps an object alive while it is read: the epoch in use, epochs of our own, and counting references,
+//! the counter-example. One thread and two, on one hot object and on many.
 //!
 //! `cargo bench -p terrane-table --bench epoch`; with `--test` a few turns.
 #![allow(missing_docs, reason = "criterion's macros")]
@@ -18,8 +18,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use terrane_base::Rng;
 use terrane_table::swip::{self, Guard, Swip};
 
-/// Epochs of our own: a slot of a cache line for each thread, which says in which epoch it reads. What is retired in
-/// epoch `e` is dropped when every thread reads in `e + 1` or later, or not at all.
+/// Epochs of our own: a slot of a cache line for each thread, which says in which epoch it reads. What is
+/// retired in epoch `e` is dropped when every thread reads in `e + 1` or later, or not at all.
 mod own {
     use super::*;
 
@@ -69,8 +69,9 @@ mod own {
         }
     }
 
-    // SAFETY: an object retired in epoch `e` is dropped when no slot shows `e` or less. Whoever entered before the
-    // retirement shows at most `e`, and the fences order its entering against the look at the slots.
+    // SAFETY: an object retired in epoch `e` is dropped when no slot shows `e` or less. Whoever entered
+    // before the retirement shows at most `e`, and the fences order its entering against the look at the
+    // slots.
     unsafe impl Guard for Pinned {
         fn retire<R: Send + 'static>(&self, reference: R) {
             fence(Ordering::SeqCst);

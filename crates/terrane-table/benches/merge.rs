@@ -1,4 +1,5 @@
-//! Merge throughput over sorted vectors: entries in random order among the sources, and in long runs from one.
+//! Merge throughput over sorted vectors: entries in random order among the sources, and in long runs from
+//! one.
 //!
 //! `cargo bench -p terrane-table --bench merge`; with `--test` on a small data set.
 #![allow(missing_docs, reason = "criterion's macros")]

@@ -15,7 +15,8 @@ fn mix(seed: u64) -> u64 {
     rng::mix(seed.wrapping_mul(rng::STEP))
 }
 
-/// Keys in order, scattered versions, values of which half compresses; in one piece each, as a merge sees them.
+/// Keys in order, scattered versions, values of which half compresses; in one piece each, as a merge sees
+/// them.
 struct Source {
     keys: Vec<[u8; 16]>,
     values: Vec<u8>,

@@ -1,5 +1,5 @@
-//! A cache whose objects lie in an arena: the limit counts chunks, a lower limit gives them back, and what is moved to
-//! make that possible is found as before.
+//! A cache whose objects lie in an arena: the limit counts chunks, a lower limit gives them back, and what is
+//! moved to make that possible is found as before.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 

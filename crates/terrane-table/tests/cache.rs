@@ -1,5 +1,5 @@
-//! The cache's promises: its limit, in the books and on the heap; what stays and what goes; what leaves with an
-//! extent.
+//! The cache's promises: its limit, in the books and on the heap; what stays and what goes; what leaves with
+//! an extent.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 #![expect(unsafe_code, reason = "counts what the allocator gives out")]
@@ -64,8 +64,8 @@ fn read(extent: &Extent, cache: &Arc<Cache>, row: &Row) {
 /// Bytes of what readers hold in hand for a moment, and of what they need besides: the test's own threads.
 const HAND_BYTES: usize = 256 << 10;
 
-/// Data many times the cache, read by threads at random: every read is right, and neither the books nor the heap
-/// pass the limit at any time.
+/// Data many times the cache, read by threads at random: every read is right, and neither the books nor the
+/// heap pass the limit at any time.
 #[test]
 fn the_limit_holds_under_threads() {
     let _alone = alone();
@@ -249,8 +249,8 @@ fn the_hot_set_survives_a_scan() {
     }
 }
 
-/// When other blocks are used than before, they stay from their first use on, once the cache has seen that what it gives up
-/// comes back.
+/// When other blocks are used than before, they stay from their first use on, once the cache has seen that
+/// what it gives up comes back.
 #[test]
 fn another_hot_set_comes_in() {
     let _alone = alone();

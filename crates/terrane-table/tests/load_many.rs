@@ -1,4 +1,5 @@
-//! Parts that many lookups lack come in few batches, each once, and one that is damaged keeps none of the others away.
+//! Parts that many lookups lack come in few batches, each once, and one that is damaged keeps none of the
+//! others away.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 mod support;

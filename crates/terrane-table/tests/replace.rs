@@ -56,7 +56,8 @@ fn what_was_cached_is_cached_again_and_nothing_else() {
     drop(inputs);
     let reads = store.reads();
     new[hot].iter().for_each(|row| read(&outputs, &cache, row));
-    // The new blocks reach over both ends of what was cached and weigh a little more: the bytes run out before the last.
+    // The new blocks reach over both ends of what was cached and weigh a little more: the bytes run out
+    // before the last.
     let misses = store.reads() - reads;
     assert!(misses <= 2 && taken > 10, "{misses} misses in {taken} hot blocks");
     let reads = store.reads();
@@ -80,7 +81,8 @@ fn without_a_cached_input_nothing_is_read() {
     assert_eq!(store.reads(), reads + 2);
 }
 
-/// The standing goes over: one read each of more blocks than fit washes out neither the old blocks nor the new ones.
+/// The standing goes over: one read each of more blocks than fit washes out neither the old blocks nor the
+/// new ones.
 #[test]
 fn established_blocks_are_replaced_by_established_ones() {
     let store = TestStore::new();
@@ -116,7 +118,8 @@ fn a_cache_that_holds_little_of_the_inputs_is_left_alone() {
         let inputs = [write_extent(&old, WriterSettings::default(), &store)];
         let outputs = [write_extent(&new, WriterSettings::default(), &store)];
         let cache = Cache::new(64 << 20);
-        // One row in ten is several of each block. One block's worth of rows is never two of one, where it is a little more.
+        // One row in ten is several of each block. One block's worth of rows is never two of one, where it is
+        // a little more.
         let block = old.len() / inputs[0].meta.blocks as usize;
         let step = if times == 1 { block * 5 / 4 } else { 10 };
         old[..cached].iter().step_by(step).for_each(|row| read(&inputs, &cache, row));

@@ -1,5 +1,5 @@
-//! The row cache by itself: what it answers is what was filled last; late fills are refused; rows that are overwritten
-//! while they are copied are not answers; loads that do not come back send it to sleep.
+//! The row cache by itself: what it answers is what was filled last; late fills are refused; rows that are
+//! overwritten while they are copied are not answers; loads that do not come back send it to sleep.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 
@@ -181,7 +181,8 @@ fn readers_that_are_overtaken_get_nothing() {
         let readers = (0..2).map(|_| {
             scope.spawn(|| {
                 let (mut hits, mut number, mut left) = (0u64, 0, 20_000);
-                // Every key once behind the end of a writer: this thread may have had no turn while they wrote.
+                // Every key once behind the end of a writer: this thread may have had no turn while they
+                // wrote.
                 while left > 0 {
                     left -= u64::from(stop.load(Ordering::Relaxed));
                     number = (number + 7) % 20_000;
@@ -224,7 +225,8 @@ fn it_sleeps_while_no_row_comes_back_and_gives_memory_back() {
         fill(&rows, number, 1);
     }
     assert_eq!(rows.awake(), 1, "nothing came back");
-    // The memory is free once no epoch is left that began before: the other tests of this process have theirs.
+    // The memory is free once no epoch is left that began before: the other tests of this process have
+    // theirs.
     for _ in 0..1_000_000 {
         cache.clear();
         if cache.usage().used_bytes <= rows.memory_bytes() {

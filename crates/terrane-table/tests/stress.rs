@@ -1,5 +1,5 @@
-//! Threads that read, scan, evict, resize and drop extents at once: every value is right, every extent's memory
-//! comes back. Also run under ThreadSanitizer and Miri, which see what asserts cannot.
+//! Threads that read, scan, evict, resize and drop extents at once: every value is right, every extent's
+//! memory comes back. Also run under ThreadSanitizer and Miri, which see what asserts cannot.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 #![cfg(not(feature = "shuttle"))]
 

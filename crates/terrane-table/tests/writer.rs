@@ -1,4 +1,5 @@
-//! Extents as the writer makes them: complete, in order, within their slots, and the same when blocks are reused.
+//! Extents as the writer makes them: complete, in order, within their slots, and the same when blocks are
+//! reused.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Makes the golden stores of the present format version: `golden DIRECTORY`, which must not exist.
 //!
-//! One store per set of options that changes stored bytes. Each is a directory of the database's files, gzipped (data
-//! files are mostly room), and `listing`: one line per row with table, key, length and checksum of the value, and one
-//! per table. Run by `cargo xtask golden`; read by `tests/golden.rs`.
+//! One store per set of options that changes stored bytes. Each is a directory of the database's files,
+//! gzipped (data files are mostly room), and `listing`: one line per row with table, key, length and checksum
+//! of the value, and one per table. Run by `cargo xtask golden`; read by `tests/golden.rs`.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

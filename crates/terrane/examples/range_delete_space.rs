@@ -1,8 +1,8 @@
-//! Deletes most of a table by one record, goes on overwriting the rest, and shows when the space comes back, and what
-//! scans over the deleted keys cost meanwhile.
+//! Deletes most of a table by one record, goes on overwriting the rest, and shows when the space comes back,
+//! and what scans over the deleted keys cost meanwhile.
 //!
-//! `cargo run --release --example range_delete_space -- DIRECTORY [KEYS [SECONDS [OPTION=VALUE ..]]]` (a directory that is
-//! not there yet; 100000 keys, 1 second)
+//! `cargo run --release --example range_delete_space -- DIRECTORY [KEYS [SECONDS [OPTION=VALUE ..]]]` (a
+//! directory that is not there yet; 100000 keys, 1 second)
 
 use std::path::Path;
 use std::time::Duration;

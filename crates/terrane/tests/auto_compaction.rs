@@ -1,4 +1,5 @@
-//! Tables that are not compacted by themselves: each flush is an overflow run that stays, in order, until somebody asks.
+//! Tables that are not compacted by themselves: each flush is an overflow run that stays, in order, until
+//! somebody asks.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -82,7 +83,7 @@ impl Listener for Counts {
 }
 
 #[test]
-fn hundreds_of_runs_stay_until_somebody_asks_and_read_right() {
+fn hundreds_of_runs_stay_until_a_compaction_is_requested() {
     const ROUNDS: u64 = 300;
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir);

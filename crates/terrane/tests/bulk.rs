@@ -73,7 +73,8 @@ fn sizes_are_within_their_error() {
     let db = open(dir.path());
     let table = db.default_table().clone();
     const KEYS: u64 = 40_000;
-    // In memory, then in levels, then in both and a run; what a flush by itself moved in between would be counted twice.
+    // In memory, then in levels, then in both and a run; what a flush by itself moved in between would be
+    // counted twice.
     db.pause_background();
     fill(&db, 0..KEYS / 2, 3, b'a');
     check_ranges(&table, KEYS / 2);

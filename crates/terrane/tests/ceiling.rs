@@ -1,5 +1,5 @@
-//! The memory ceiling, and that waiting for room always ends: options at the edge of what is accepted, one idle
-//! table among busy ones, live iterators, several large batches at once.
+//! The memory ceiling, and that waiting for room always ends: options at the edge of what is accepted, one
+//! idle table among busy ones, live iterators, several large batches at once.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -38,7 +38,7 @@ fn the_largest_segments_that_are_accepted_leave_room_to_write() {
 }
 
 #[test]
-fn a_table_that_nobody_writes_to_any_more_holds_nobody_back() {
+fn an_idle_table_does_not_slow_writers() {
     let dir = tempfile::tempdir().unwrap();
     let settings = [
         ("memory_bytes", "16MiB"),
@@ -92,8 +92,8 @@ fn large_batches_at_once_stay_under_the_ceiling() {
     assert_eq!(db.default_table().iter().count(), 32);
 }
 
-/// Readers fill what writers do not use, writers take it back, again and again; neither direction may pass the ceiling
-/// at any moment that is looked at, and each must get what the other leaves.
+/// Readers fill what writers do not use, writers take it back, again and again; neither direction may pass
+/// the ceiling at any moment that is looked at, and each must get what the other leaves.
 #[test]
 fn memory_moves_between_readers_and_writers_under_the_ceiling() {
     let dir = tempfile::tempdir().unwrap();
@@ -182,8 +182,8 @@ fn readers_share_a_database_and_keep_writers_out() {
     assert!(Db::open(&path).unwrap().contains(b"k").unwrap());
 }
 
-/// What an extent says of range deletes is decoded when it is read; it counts as what is cached of it does, and goes where
-/// something else needs the room.
+/// What an extent says of range deletes is decoded when it is read; it counts as what is cached of it does,
+/// and goes where something else needs the room.
 #[test]
 fn range_deletes_that_reads_load_stay_under_the_ceiling() {
     let dir = tempfile::tempdir().unwrap();

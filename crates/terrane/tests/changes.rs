@@ -1,4 +1,5 @@
-//! Changes: every committed batch, whole, once, in order; history and its end; waiting; replicas over reopenings.
+//! Changes: every committed batch, whole, once, in order; history and its end; waiting; replicas over
+//! reopenings.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -286,7 +287,8 @@ fn a_checkpoint_begins_without_history_and_can_follow_its_source() {
     let copy = db.checkpoint(dir.path().join("copy")).unwrap();
     db.put(b"after", b"v").unwrap();
     let second = Db::open_with(&copy.path, &options(None)).unwrap();
-    // What the copy has of the journal becomes its history sooner or later; what the source had before does not come along.
+    // What the copy has of the journal becomes its history sooner or later; what the source had before does
+    // not come along.
     assert_eq!(second.changes(SeqNo(1)).unwrap_err().kind(), Kind::Gone);
     let next = SeqNo(copy.last_seq.0 + 1);
     for told in db.changes(next).unwrap() {

@@ -1,4 +1,5 @@
-//! Per-core ownership: a session against a model, sessions beside each other, hot partitions, closing, errors.
+//! Per-core ownership: a session against a model, sessions beside each other, hot partitions, closing,
+//! errors.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -10,7 +11,8 @@ use terrane::cores::{Answer, Cores, Session, Ticket};
 use terrane::{Batch, Env, Kind, Sync, TableOptions};
 use terrane_base::Rng;
 
-/// What each core has served when it is so much together: a request is counted just after its answer was given.
+/// What each core has served when it is so much together: a request is counted just after its answer was
+/// given.
 fn served(cores: &Cores, together: u64) -> Vec<u64> {
     let clock = Env::real().clock;
     for _ in 0..20_000 {
@@ -96,7 +98,8 @@ fn a_session_that_writes_much_holds_up_no_other() {
     let value = [7; 4100];
     while busy.put(db.default_table(), b"busy", &value, Sync::No).is_ok() {}
     other.put(db.default_table(), b"other", &value, Sync::No).unwrap();
-    // What became visible until the put was seen counts for nobody, however late this thread hands over and looks.
+    // What became visible until the put was seen counts for nobody, however late this thread hands over and
+    // looks.
     other.flush();
     let before = db.snapshot().seq().0;
     let mut written = Vec::new();

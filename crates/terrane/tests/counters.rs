@@ -19,8 +19,8 @@ fn key(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }
 
-/// One level, `runs` overflow runs over it and an empty memtable; the background is paused. All of them have the
-/// same least and greatest key, and each key is in one of them.
+/// One level, `runs` overflow runs over it and an empty memtable; the background is paused. All of them have
+/// the same least and greatest key, and each key is in one of them.
 fn load(db: &Db, runs: u64) {
     let sources = runs + 1;
     for source in 0..sources {

@@ -1,5 +1,5 @@
-//! A cursor that is refreshed sees what a new one sees, whatever happened to the table in between, and keeps what it
-//! saw until then.
+//! A cursor that is refreshed sees what a new one sees, whatever happened to the table in between, and keeps
+//! what it saw until then.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! Databases that earlier versions made, in `tests/golden`: each must open, read as its listing says, take writes,
-//! compact, and open again. `docs/format/README.md` says when a new version of them is made.
+//! Databases that earlier versions made, in `tests/golden`: each must open, read as its listing says, take
+//! writes, compact, and open again. `docs/format/README.md` says when a new version of them is made.
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test on real files")]
 
 use std::collections::BTreeMap;

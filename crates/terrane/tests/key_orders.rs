@@ -1,5 +1,5 @@
-//! Tables with orders of their own against a model that compares: reverse, numbers with the least byte first, and letters
-//! whose case means nothing, so that different bytes are one key.
+//! Tables with orders of their own against a model that compares: reverse, numbers with the least byte first,
+//! and letters whose case means nothing, so that different bytes are one key.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -71,7 +71,7 @@ fn expected<'m>(rows: impl Iterator<Item = (&'m Key, &'m Vec<u8>)>) -> Rows {
     rows.map(|(key, value)| (key.shown(), value.clone())).collect()
 }
 
-/// Whether the table shows what the model holds, by every way to read.
+/// Returns true if the table shows what the model holds, by every way to read.
 fn check(db: &Db, table: &Table, model: &Model, which: WhichOrder, probes: &[Vec<u8>]) {
     let all = expected(model.iter());
     assert_eq!(rows(table.iter()), all);

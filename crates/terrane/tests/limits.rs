@@ -1,5 +1,5 @@
-//! The limits that the documentation states: what is within them works, also through the levels and a reopening;
-//! what is beyond them is refused by name and changes nothing.
+//! The limits that the documentation states: what is within them works, also through the levels and a
+//! reopening; what is beyond them is refused by name and changes nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -112,9 +112,9 @@ fn listeners_hear_what_happens_in_its_order() {
     db.drop_table("users").unwrap();
     assert!(db.create_table("default", &TableOptions::new()).is_err());
     db.close().unwrap();
-    // A close waits until everything is told. A job is told to have ended a moment after its result is there, for which the
-    // caller waited: so events of one kind are in order, and those of another kind may come between them. Compactions of the
-    // background's own may, too.
+    // A close waits until everything is told. A job is told to have ended a moment after its result is there,
+    // for which the caller waited: so events of one kind are in order, and those of another kind may come
+    // between them. Compactions of the background's own may, too.
     let heard = recorder.heard();
     let of = |kinds: &[&str]| -> Vec<&str> {
         let is_of = |text: &&String| kinds.iter().any(|kind| text.starts_with(kind));
@@ -142,7 +142,7 @@ impl Listener for Panics {
 }
 
 #[test]
-fn a_listener_that_panics_hurts_nobody() {
+fn a_panicking_listener_does_no_harm() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open_with(dir.path().join("data"), &small()).unwrap();
     let recorder = Arc::new(Recorder::default());

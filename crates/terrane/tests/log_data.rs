@@ -266,7 +266,8 @@ fn batches_with_an_index_and_sessions_of_cores_have_it() {
     assert_eq!(all_told(&db), lines.map(|(seq, words)| (seq, words.to_owned())));
 }
 
-/// A filter that takes the batch of `a` out, puts another into the place of that of `b`, and stops at that of `d`.
+/// A filter that takes the batch of `a` out, puts another into the place of that of `b`, and stops at that of
+/// `d`.
 struct Filter(Mutex<Vec<String>>);
 
 impl ReplayFilter for Filter {

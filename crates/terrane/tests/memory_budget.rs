@@ -38,7 +38,8 @@ fn a_lower_ceiling_holds_at_once_for_readers_and_writers() {
     put_all(&db, 1);
     db.flush().unwrap();
     read_all(&db, 1);
-    // Readers and writers have more than the lower ceiling leaves them; how much depends on when the background flushes.
+    // Readers and writers have more than the lower ceiling leaves them; how much depends on when the
+    // background flushes.
     (0..ROWS / 2).for_each(|key| db.put(&key.to_be_bytes(), &[1; 1000]).unwrap());
     assert!(db.stats().memory_bytes > CEILING, "{}", db.stats().memory_bytes);
     db.set_memory_bytes(24 * MIB).unwrap();
@@ -64,7 +65,8 @@ fn a_lower_ceiling_holds_at_once_for_readers_and_writers() {
     db.close().unwrap();
 }
 
-/// With the cache in chunks of huge pages, which are emptied as soon as readers and the background leave them.
+/// With the cache in chunks of huge pages, which are emptied as soon as readers and the background leave
+/// them.
 #[test]
 fn a_changed_ceiling_holds_with_chunks_of_huge_pages() {
     const LOWER: u64 = 160 * MIB;

@@ -193,7 +193,7 @@ fn a_merge_operator_that_is_missing() {
 }
 
 #[test]
-fn a_prepared_transaction_that_nobody_resolves() {
+fn a_prepared_transaction_that_is_never_resolved() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let mut db = open(&path);

@@ -61,8 +61,8 @@ fn a_directory_that_exists_keeps_its_mode() {
     }
 }
 
-/// Every file of a database in turn is a link to a copy elsewhere: the database is not opened through it, and the
-/// copy stays as it is.
+/// Every file of a database in turn is a link to a copy elsewhere: the database is not opened through it, and
+/// the copy stays as it is.
 #[test]
 fn no_file_is_reached_by_a_link() {
     let dir = tempfile::tempdir().unwrap();

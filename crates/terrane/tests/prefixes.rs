@@ -16,7 +16,8 @@ use terrane::{
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A prefix of a byte more than the first byte says, for keys that are so long: an extractor that no name can say.
+/// A prefix of a byte more than the first byte says, for keys that are so long: an extractor that no name can
+/// say.
 #[derive(Debug)]
 struct Told;
 
@@ -103,7 +104,7 @@ fn rows(iter: impl Iterator<Item = terrane::Result<terrane::Row>>) -> Rows {
     iter.map(|row| row.unwrap()).map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
-/// Whether scans within prefixes show what the model holds, from both ends and to and fro.
+/// Returns true if scans within prefixes show what the model holds, from both ends and to and fro.
 fn check(table: &Table, model: &Model, probes: &[Vec<u8>]) {
     for (at, prefix) in probes.iter().enumerate() {
         let within = |key: &[u8]| key.starts_with(prefix);

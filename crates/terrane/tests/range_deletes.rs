@@ -1,5 +1,5 @@
-//! Range deletes against a model: point reads, many at once, scans from both ends, cursors, prefixes, snapshots, with
-//! flushes, compactions and reopenings among the writes.
+//! Range deletes against a model: point reads, many at once, scans from both ends, cursors, prefixes,
+//! snapshots, with flushes, compactions and reopenings among the writes.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -66,7 +66,7 @@ fn delete_range(model: &mut Model, start: &[u8], end: &[u8]) {
     model.retain(|key, _| !(start <= key.as_slice() && key.as_slice() < end));
 }
 
-/// Whether the table shows what the model holds, by every way to read.
+/// Returns true if the table shows what the model holds, by every way to read.
 fn check(table: &Table, snapshot: Option<&Snapshot>, model: &Model, probes: &[Vec<u8>]) {
     let expected: Vec<_> = model.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     let rows = |iter: terrane::Iter| -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -222,8 +222,8 @@ fn fill(db: &Db, count: u64) {
     db.compact_range(db.default_table(), ..).unwrap();
 }
 
-/// What a scan over a deleted range steps over does not depend on how many keys it had, be the range delete in memory, in an
-/// overflow run, or in a level; and in the end nothing of it is left.
+/// What a scan over a deleted range steps over does not depend on how many keys it had, be the range delete
+/// in memory, in an overflow run, or in a level; and in the end nothing of it is left.
 #[test]
 fn a_deleted_range_is_passed_by_at_once_and_its_space_comes_back() {
     let dir = tempfile::tempdir().unwrap();

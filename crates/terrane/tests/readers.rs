@@ -130,7 +130,8 @@ fn readers_are_listed_with_what_they_keep() {
     assert_eq!((first.seq, first.records_since, first.extent_bytes), (snapshot.seq(), 0, 0));
     assert_eq!(world.reader(ReaderKind::Scan).tables, ["default"]);
 
-    // What is rewritten while a scan is on it stays, and is told; the snapshot has no scan, so it holds no extent.
+    // What is rewritten while a scan is on it stays, and is told; the snapshot has no scan, so it holds no
+    // extent.
     world.fill(b"new");
     let stored = world.db.shape().tables[0].levels.iter().map(|level| level.bytes).sum::<u64>();
     world.settle();

@@ -302,8 +302,8 @@ fn a_prepared_transaction_is_asked_for_when_it_is_committed() {
     assert_eq!(db.prepared(), ["name"], "as if the commit had not come through");
 }
 
-/// What a commit changed is in levels, but not what says that the transaction is not prepared any more: neither an ignoring
-/// filter nor a stop before it brings that back.
+/// What a commit changed is in levels, but not what says that the transaction is not prepared any more:
+/// neither an ignoring filter nor a stop before it brings that back.
 #[test]
 fn a_commit_that_is_in_levels_is_not_prepared_again() {
     for decision in [ReplayDecision::Ignore, ReplayDecision::Stop] {

@@ -1,4 +1,5 @@
-//! Trees of a given shape on request: overflow runs that stay, levels merged one by one, and what a pause holds.
+//! Trees of a given shape on request: overflow runs that stay, levels merged one by one, and what a pause
+//! holds.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -43,7 +44,8 @@ fn assert_rows(db: &Db, rows: &Rows) {
     }
 }
 
-/// Everything in the last level, then `runs` overflow runs of a tenth of the keys each; the background is paused.
+/// Everything in the last level, then `runs` overflow runs of a tenth of the keys each; the background is
+/// paused.
 fn load_with_runs(db: &Db, runs: u8) -> Rows {
     let mut rows = Rows::new();
     put(db, &mut rows, 0, 1, 0);

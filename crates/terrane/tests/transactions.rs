@@ -76,7 +76,8 @@ fn a_deadlock_names_its_cycle() {
         transaction.put(table, key, b"own").unwrap();
     }
     let mut ids: Vec<u64> = transactions.iter().map(terrane::Transaction::id).collect();
-    // Each wants the key of the next one; the last to ask is refused, and the others go on one after the other.
+    // Each wants the key of the next one; the last to ask is refused, and the others go on one after the
+    // other.
     let ends: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = transactions
             .into_iter()

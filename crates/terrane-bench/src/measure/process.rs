@@ -1,8 +1,9 @@
 //! What this process used between two moments: the probe that a child puts around each step.
 //!
-//! Sources: `getrusage` for CPU, faults and switches (of all threads, those that have ended as well, which the per-thread
-//! files under `/proc` forget); `/proc/self/io` for bytes; `VmHWM` of `/proc/self/status` for the peak of memory, after the
-//! mark was set back to what is resident now (`/proc/self/clear_refs`); [`super::hardware`] for the processor's counters.
+//! Sources: `getrusage` for CPU, faults and switches (of all threads, those that have ended as well, which
+//! the per-thread files under `/proc` forget); `/proc/self/io` for bytes; `VmHWM` of `/proc/self/status` for
+//! the peak of memory, after the mark was set back to what is resident now (`/proc/self/clear_refs`);
+//! [`super::hardware`] for the processor's counters.
 
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeVal;
@@ -27,8 +28,8 @@ struct Io {
 }
 
 impl ProcessProbe {
-    /// Starts to measure. Sets the process's peak-memory mark back to what is resident now; where the kernel refuses that,
-    /// the peak will be that of the process's life so far.
+    /// Starts to measure. Sets the process's peak-memory mark back to what is resident now; where the kernel
+    /// refuses that, the peak will be that of the process's life so far.
     ///
     /// Costs some system calls per thread of the process: call it outside the measured time.
     #[must_use]
@@ -76,7 +77,8 @@ impl Io {
         let Some(text) = proc::read("/proc/self/io") else { return Io::default() };
         Io {
             device_read: proc::number(&text, "read_bytes"),
-            // Not less `cancelled_write_bytes`: the pages of a deleted file may have been written by an earlier step.
+            // Not less `cancelled_write_bytes`: the pages of a deleted file may have been written by an
+            // earlier step.
             device_written: proc::number(&text, "write_bytes"),
             call_read: proc::number(&text, "rchar"),
         }

@@ -1,4 +1,5 @@
-//! What the commands of a script do: a table of extents without bytes, and jobs that are applied as if merged.
+//! What the commands of a script do: a table of extents without bytes, and jobs that are applied as if
+//! merged.
 
 mod load;
 mod text;
@@ -225,8 +226,8 @@ impl World {
         }
     }
 
-    /// Does to the levels what a merge would: extents that meet nothing move as they are, all others become the
-    /// extents of the oldest input, stretched over what they met.
+    /// Does to the levels what a merge would: extents that meet nothing move as they are, all others become
+    /// the extents of the oldest input, stretched over what they met.
     fn replace(&mut self, spec: &JobSpec) {
         let mut changes = Vec::new();
         for input in &spec.inputs {

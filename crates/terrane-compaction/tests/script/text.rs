@@ -7,9 +7,9 @@
 //!   [d#9..m#9] 4KiB rdel=d..m/2
 //! ```
 //!
-//! `rdel` are range deletes, in so many fragments, from the first to before the second key.
-//! The numbers behind the keys are the least and the greatest sequence number. `x2` and the sizes of the head line
-//! are printed, not read.
+//! `rdel` are range deletes, in so many fragments, from the first to before the second key. The numbers
+//! behind the keys are the least and the greatest sequence number. `x2` and the sizes of the head line are
+//! printed, not read.
 
 use std::fmt::Write;
 use std::ops::Bound;

@@ -120,7 +120,7 @@ pub(crate) struct World {
     next_run: u64,
     /// Parts of jobs that were published before their end.
     pub(crate) parts: usize,
-    /// Whether only what is due is picked.
+    /// True if only what is due is picked.
     pub(crate) puts_off: bool,
 }
 

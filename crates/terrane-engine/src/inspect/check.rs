@@ -88,7 +88,7 @@ impl Engine {
             threads: 1,
             durable_floor: SeqNo(0),
             flushed: SeqNo(0),
-            settle: false,
+            make_durable: false,
             salt: state.database.segment_salt(),
         };
         let dir = self.dir.join(terrane_levels::directory::JOURNAL);

@@ -182,7 +182,7 @@ fn look(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo> {
         threads: 1,
         durable_floor: state.durable.max(state.clean_close.unwrap_or_default()),
         flushed: flushed.unwrap_or_default(),
-        settle: false,
+        make_durable: false,
         salt: state.database.segment_salt(),
     };
     let replayed = replay(&**disk, &journal, &segments, &settings, &*env.spawn, &|_, _, _, _| Ok(()))?;

@@ -143,7 +143,7 @@ impl Recovery<'_> {
             threads: self.env.spawn.parallelism(),
             durable_floor: self.state.durable.max(self.state.clean_close.unwrap_or_default()),
             flushed: self.tables.iter().map(|table| table.flushed_seq()).min().unwrap_or_default(),
-            settle: !self.options.read_only,
+            make_durable: !self.options.read_only,
             salt: self.state.database.segment_salt(),
         }
     }

@@ -137,7 +137,8 @@ pub fn rows_backward(cursor: &mut impl Cursor) -> Vec<Expected> {
     rows
 }
 
-/// The order of bytes once more, as that of a comparator: keys have a mark of zero behind them, and lie as without.
+/// The order of bytes once more, as that of a comparator: keys have a mark of zero behind them, and lie as
+/// without.
 #[derive(Debug)]
 struct AsBytes;
 

@@ -9,11 +9,12 @@ use std::time::Duration;
 use terrane_base::env::Env;
 use terrane_base::{Cursor, Entry, RecordKind, Result, Rng, SeqKind, SeqNo};
 
-/// Not a figure: what is not free after as many looks, a fifth of a millisecond and more apart, never will be.
+/// Not a figure: what is not free after as many looks, a fifth of a millisecond and more apart, never will
+/// be.
 const LOOKS_MAX: u32 = 200_000;
 
-/// Gives epochs time to end, until it is free: threads that were in one, of other tests of the process as well, may not be
-/// running just now. Says whether it is.
+/// Gives epochs time to end, until it is free: threads that were in one, of other tests of the process as
+/// well, may not be running just now. Says whether it is.
 pub(crate) fn until_free(is_free: impl Fn() -> bool) -> bool {
     let clock = Env::real().clock;
     (0..LOOKS_MAX).any(|look| {

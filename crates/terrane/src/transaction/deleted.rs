@@ -36,13 +36,13 @@ impl Deleted {
         ranges.insert(&start, end);
     }
 
-    /// Whether `key` lies in one of them.
+    /// Returns true if `key` lies in one of them.
     pub(crate) fn holds(&self, key: &[u8]) -> bool {
         let before = self.0.last_up_to(key);
         before.is_some_and(|(_, end)| self.0.collation().lt(key, end))
     }
 
-    /// What is left of `bounds` without them, in order.
+    /// The parts of `bounds` outside these ranges, in order.
     pub(crate) fn rest_of(&self, bounds: Bounds) -> Vec<Bounds> {
         let mut rest = Vec::new();
         let collation = bounds.collation;
@@ -95,7 +95,7 @@ mod tests {
         assert!(deleted.0.len() > 0);
     }
 
-    /// Over all small ranges: what is in one of them is not in the rest, everything else is, once and in order.
+    /// Over all small ranges: keys of one of them are not in the rest, all other keys are, once and in order.
     #[test]
     fn the_rest_is_what_they_do_not_hold() {
         let key = |at: u8| vec![b'a' + at];

@@ -1,8 +1,8 @@
-//! Maps of a batch's index: by keys as the table keeps them, in the table's order.
+//! The maps of a batch's index: by stored keys, in the table's order.
 //!
-//! Keys that lie in the order of bytes are compared as slices, with nothing beside them. Under a comparator each key has its
-//! collation with it, and a range is asked for by one end only: of two a map panics where the
-//! comparator, asked once more, has the second one first.
+//! Bytewise keys are compared as slices and stored alone. Under a comparator each key is stored with its
+//! collation, and a range is searched from one end only, because a map panics on a range whose end comes
+//! before its start, which an inconsistent comparator may return.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -12,7 +12,7 @@ use std::ops::Bound;
 use terrane_base::Collation;
 use terrane_engine::Bounds;
 
-/// A map by kept keys of one table.
+/// A map by the stored keys of one table.
 #[derive(Clone, Debug)]
 pub(crate) enum KeyMap<V> {
     /// By bytes.
@@ -64,7 +64,7 @@ impl<V> KeyMap<V> {
         }
     }
 
-    /// Returns what the key had.
+    /// Returns the previous value of the key.
     pub(crate) fn insert(&mut self, key: &[u8], value: V) -> Option<V> {
         match self {
             KeyMap::Bytes(map) => map.insert(key.to_vec(), value),
@@ -81,7 +81,7 @@ impl<V> KeyMap<V> {
         }
     }
 
-    /// The last one that is not behind `key`.
+    /// The last entry that is not after `key`.
     pub(crate) fn last_up_to(&self, key: &[u8]) -> Option<(&[u8], &V)> {
         match self {
             KeyMap::Bytes(map) => {
@@ -133,7 +133,7 @@ fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     bound.as_ref().map(Vec::as_slice)
 }
 
-/// Whether no key can lie between the bounds.
+/// Returns true if no key can lie between the bounds.
 pub(crate) fn is_empty(bounds: &Bounds) -> bool {
     match (&bounds.lower, &bounds.upper) {
         (Bound::Included(lower), Bound::Included(upper)) => bounds.collation.lt(upper, lower),
@@ -146,16 +146,16 @@ pub(crate) fn is_empty(bounds: &Bounds) -> bool {
     }
 }
 
-/// Keys with what they have, in order, from both ends.
+/// Keys with their values, in order, from both ends.
 pub(crate) enum Rows<'m, V> {
     Bytes(btree_map::Range<'m, Vec<u8>, V>),
     /// From the front one by one, up to where the range ends.
     Ahead(Ahead<'m, V>),
-    /// Found before: what was asked for from the back has its end found from the front.
+    /// Collected entries: a range that is read from the back has its end searched from the front.
     Found(std::vec::IntoIter<(&'m [u8], &'m V)>),
 }
 
-/// What lies behind the beginning of a range, under a comparator.
+/// The entries from the beginning of a range on, under a comparator.
 pub(crate) struct Ahead<'m, V> {
     rows: btree_map::Range<'m, Kept, V>,
     upper: Bound<Vec<u8>>,
@@ -199,7 +199,7 @@ impl<V> DoubleEndedIterator for Rows<'_, V> {
     }
 }
 
-/// A key and the comparator that orders it. A map of them is asked with a [`Placed`], without a copy.
+/// A key and the comparator that orders it. A map of them is searched with a [`Placed`], without a copy.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     key: Vec<u8>,

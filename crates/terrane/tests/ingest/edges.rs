@@ -227,8 +227,9 @@ impl Comparator for Keeping {
     }
 }
 
-/// Extents are in the levels before their number is visible: a read in between finds what was newest before, and must not leave
-/// that in the row cache. A commit before theirs, of another table, that comes to no end makes it a long while.
+/// Extents are in the levels before their number is visible: a read in between finds what was newest before,
+/// and must not leave that in the row cache. A commit before theirs, of another table, that comes to no end
+/// makes it a long while.
 #[test]
 fn rows_are_not_cached_by_reads_that_do_not_see_what_came_in() {
     const ROWS: u64 = 40_000;

@@ -40,7 +40,8 @@ fn bring_in(db: &Db, path: &Path, options: &Options, keys: [&[u8]; 2]) -> terran
     db.ingest(&[(db.default_table(), path)], IngestOptions::default()).map(drop)
 }
 
-/// Nothing lies where it comes in, but the merge around it will: it must not come into the level that this goes to.
+/// Nothing lies where it comes in, but the merge around it will: it must not come into the level that this
+/// goes to.
 #[test]
 fn a_file_in_a_gap_of_a_merge_keeps_off_its_level() -> terrane::Result<()> {
     let dir = tempfile::tempdir().expect("temporary directory");

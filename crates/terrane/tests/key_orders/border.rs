@@ -85,7 +85,7 @@ fn keys_with_one_encoding_are_one_key() {
 }
 
 #[test]
-fn an_order_that_fails_is_an_error_of_who_asks() {
+fn a_failing_order_is_an_error_of_its_operation() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");
     let db = open(&path);

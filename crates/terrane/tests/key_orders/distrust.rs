@@ -10,8 +10,8 @@ use super::border::own;
 use super::failing::{breaking, refused, with_a_breaking_table};
 use super::options;
 
-/// Flips a bit of every copy of a value of 100,000 times `fill`: compactions leave old ones in what they freed. Returns files and
-/// offsets.
+/// Flips a bit of every copy of a value of 100,000 times `fill`: compactions leave old ones in what they
+/// freed. Returns files and offsets.
 fn flip_in_value(data: &std::path::Path, fill: u8) -> Vec<(String, u64)> {
     let mut flipped = Vec::new();
     for entry in std::fs::read_dir(data).unwrap() {
@@ -71,8 +71,8 @@ fn damage_is_found_beside_a_comparator_that_failed() {
     assert!(flipped.iter().any(is_there), "{place:?} {flipped:?}");
 }
 
-/// Commits a serializable transaction that has read a range, with the comparator panicking at its `nth` call during the commit.
-/// Returns whether it was called so often.
+/// Commits a serializable transaction that has read a range, with the comparator panicking at its `nth` call
+/// during the commit. Returns whether it was called so often.
 fn commit_with_failing_call(nth: i64) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let (comparator, functions) = breaking(false);

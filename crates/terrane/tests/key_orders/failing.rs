@@ -12,7 +12,8 @@ use terrane::{
 use super::border::own;
 use super::{open, options, rows};
 
-/// Extents of many blocks whose range deletes reach beyond their entries at both ends, as the comparator orders and as bytes do.
+/// Extents of many blocks whose range deletes reach beyond their entries at both ends, as the comparator
+/// orders and as bytes do.
 fn fill(db: &Db) -> Table {
     let table = db.create_table("t", &own("test.backward")).unwrap();
     let key = |number: u32| format!("{:03}{}", number % 997, number).into_bytes();
@@ -89,7 +90,8 @@ pub(super) fn refused<T>(what: &str, result: Result<T>) {
     assert!(error.to_string().contains("comparator"), "{what}: {error}");
 }
 
-/// A database with a few rows, in memory and in extents, of a table whose comparator works until `read` is called.
+/// A database with a few rows, in memory and in extents, of a table whose comparator works until `read` is
+/// called.
 pub(super) fn with_a_breaking_table(read: impl FnOnce(&Db, &Table, &Breaking)) {
     let dir = tempfile::tempdir().unwrap();
     let (comparator, functions) = breaking(false);

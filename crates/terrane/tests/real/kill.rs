@@ -1,6 +1,7 @@
-//! SIGKILL, again and again, over a process of several threads that write batches over several tables while it flushes,
-//! compacts, and makes and drops a table. Creation and recovery are killed as well: some kills come within the first
-//! milliseconds, and some databases are left as the kill left them, or only read, before the next child recovers them.
+//! SIGKILL, again and again, over a process of several threads that write batches over several tables while
+//! it flushes, compacts, and makes and drops a table. Creation and recovery are killed as well: some kills
+//! come within the first milliseconds, and some databases are left as the kill left them, or only read,
+//! before the next child recovers them.
 //!
 //! `TERRANE_KILLS` is the number of kills (default 10).
 

@@ -1,5 +1,6 @@
-//! A device that is really full, on a small tmpfs and on ext4 in a file: writes fail as `Full`, reads go on, nothing
-//! acknowledged is lost, and freed space lets the same open database write again. And a mount that is read-only.
+//! A device that is really full, on a small tmpfs and on ext4 in a file: writes fail as `Full`, reads go on,
+//! nothing acknowledged is lost, and freed space lets the same open database write again. And a mount that is
+//! read-only.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -151,8 +152,8 @@ fn reopen(dir: &Path) -> Db {
     opened.unwrap()
 }
 
-/// Fills the mount, once by letting the database run into the limit and once across a reopening; `resize` sets the
-/// room.
+/// Fills the mount, once by letting the database run into the limit and once across a reopening; `resize`
+/// sets the room.
 fn fill(at: &Path, resize: &dyn Fn(Room)) -> Outcome {
     let dir = at.join("db");
     let mut next = 0;

@@ -1,5 +1,5 @@
-//! What writers write: every operation follows from its writer and number, so that the contents of a database follow
-//! from how far each writer came.
+//! What writers write: every operation follows from its writer and number, so that the contents of a database
+//! follow from how far each writer came.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ pub(crate) fn batch(tables: &[Table], writer: u64, op: u64, saw: &[u64]) -> Resu
     Ok(batch)
 }
 
-/// Whether a row says what a writer saw of the others.
+/// Returns true if a row says what a writer saw of the others.
 pub(crate) fn is_view(key: &[u8]) -> bool {
     key.starts_with(SAW.as_bytes())
 }

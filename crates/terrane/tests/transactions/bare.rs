@@ -79,7 +79,7 @@ fn a_kept_snapshot_does_not_move() {
 }
 
 #[test]
-fn deadlocks_are_looked_for_by_who_wants_that() {
+fn deadlock_detection_is_an_option_of_the_transaction() {
     let (_dir, db) = open();
     let table = db.default_table();
     let options = impatient(Concurrency::Pessimistic, Isolation::ReadCommitted);
@@ -210,7 +210,8 @@ fn what_is_prepared_is_committed_with_more() {
     next.lock(table, b"b", true).unwrap();
 }
 
-/// Ranges that a batch deletes and that were not announced are fenced at the commit, and stay so where it is prepared.
+/// Ranges that a batch deletes and that were not announced are fenced at the commit, and stay so where it is
+/// prepared.
 #[test]
 fn deleted_ranges_of_a_batch_keep_off_locks_of_others() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Merges, single deletes, times to live and range deletes within transactions: read back, in conflict, prepared.
+//! Merges, single deletes, times to live and range deletes within transactions: read back, in conflict,
+//! prepared.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Histories as Elle reads them (Kingsbury and Alvaro, Elle, 2020): one operation a line in EDN, each invocation and its end
-//! in the order in which they happened. With `TERRANE_TRANSACTIONS_EDN=DIR` each test writes its history there; how to give
-//! it to Elle stands in `docs/reliability.md`.
+//! Histories as Elle reads them (Kingsbury and Alvaro, Elle, 2020): one operation a line in EDN, each
+//! invocation and its end in the order in which they happened. With `TERRANE_TRANSACTIONS_EDN=DIR` each test
+//! writes its history there; how to give it to Elle stands in `docs/reliability.md`.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! The cases of Hermitage (Kleppmann, 2014), at each level and in both modes: what the level forbids does not happen,
-//! and what it allows does, where nothing else is in the way. A transaction that the engine refuses prevents its case.
+//! The cases of Hermitage (Kleppmann, 2014), at each level and in both modes: what the level forbids does not
+//! happen, and what it allows does, where nothing else is in the way. A transaction that the engine refuses
+//! prevents its case.
 
 use terrane::{Concurrency, Db, Isolation};
 

@@ -1,5 +1,6 @@
-//! Histories of lists that transactions append to, and a checker that knows nothing of the engine: from the lists that
-//! were read it infers who came before whom, and looks for cycles (Kingsbury and Alvaro, Elle, 2020).
+//! Histories of lists that transactions append to, and a checker that knows nothing of the engine: from the
+//! lists that were read it infers who came before whom, and looks for cycles (Kingsbury and Alvaro, Elle,
+//! 2020).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,7 +90,7 @@ fn infer(history: &[Seen], last: &BTreeMap<Key, Vec<Id>>) -> Result<Graph, Strin
     Ok(graph)
 }
 
-/// Whether a way of at least one edge of a kind leads from one to the other.
+/// Returns true if a way of at least one edge of a kind leads from one to the other.
 fn reaches(graph: &Graph, from: Id, to: Id, takes: impl Fn(Edge) -> bool) -> bool {
     let (mut open, mut seen) = (vec![from], BTreeSet::new());
     while let Some(at) = open.pop() {

@@ -62,7 +62,8 @@ fn the_hidden_table_is_hidden() {
     assert_eq!(db.table_or_create("terrane:other").unwrap_err().kind(), Kind::Invalid);
 }
 
-/// Everything that the prepared transaction has locked, scanned or written is closed to others, and nothing else.
+/// Everything that the prepared transaction has locked, scanned or written is closed to others, and nothing
+/// else.
 fn assert_locked(db: &Db, what: &str) {
     let options = impatient(Concurrency::Optimistic, Isolation::Serializable);
     for (key, is_open) in [("a", false), ("b", false), ("c", false), ("r1", false), ("z", false), ("d", true)]

@@ -1,7 +1,8 @@
 //! Threads run random transactions over few keys; what they saw is checked.
 //!
 //! `TERRANE_TRANSACTIONS_EDN` names a directory for the histories as Elle reads them (`elle.rs`).
-//! `TERRANE_TRANSACTIONS` sets how many each thread begins, `TERRANE_TRANSACTIONS_SEED` their choices (not the schedule).
+//! `TERRANE_TRANSACTIONS` sets how many each thread begins, `TERRANE_TRANSACTIONS_SEED` their choices (not
+//! the schedule).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};

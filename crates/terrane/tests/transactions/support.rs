@@ -31,7 +31,8 @@ pub fn impatient(concurrency: Concurrency, isolation: Isolation) -> TransactionO
     TransactionOptions { concurrency, isolation, lock_timeout: Duration::ZERO, ..Default::default() }
 }
 
-/// A transaction that is rolled back by the first error that asks for another run; what comes later does nothing.
+/// A transaction that is rolled back by the first error that asks for another run; what comes later does
+/// nothing.
 pub struct Attempt<'d> {
     db: &'d Db,
     running: Option<Transaction>,
@@ -90,7 +91,7 @@ impl<'d> Attempt<'d> {
         self.running = None;
     }
 
-    /// Whether it committed.
+    /// Returns true if it committed.
     pub fn commit(&mut self) -> bool {
         let Some(running) = self.running.take() else { return false };
         match running.commit(Sync::No) {

@@ -1,4 +1,4 @@
-//! The compaction filter of a job: rows that are to stay are shown to it, as far as no snapshot sees them.
+//! Calls the compaction filter of a job, for rows that would stay and that no snapshot sees.
 
 use std::sync::Arc;
 
@@ -6,58 +6,58 @@ use terrane_base::{Collation, CompactionFilter, Error, FilterDecision, Kind, Res
 
 use crate::control::{Filtering, JobControl};
 
-/// What is to be done with a row.
-pub(super) enum Sentence {
+/// The decision about a row.
+pub(super) enum RowDecision {
     Keep,
     Remove,
     Change(Vec<u8>),
 }
 
 /// See the [module](self).
-pub(super) struct Judge {
+pub(super) struct RowFilter {
     filter: Arc<dyn CompactionFilter>,
-    /// Somebody may see what has this number or a smaller one.
+    /// Snapshots may see rows with this number or a smaller one.
     seen: SeqNo,
-    /// Rows before this key go unasked.
+    /// Rows before this key are kept without a call.
     until: Vec<u8>,
-    /// How keys are ordered.
+    /// Key order of the table.
     collation: Collation,
 }
 
-impl Judge {
-    /// The job's, if it has one.
-    pub(super) fn of(control: &JobControl, collation: &Collation) -> Option<Judge> {
+impl RowFilter {
+    /// The job's filter, if it has one.
+    pub(super) fn of(control: &JobControl, collation: &Collation) -> Option<RowFilter> {
         let Filtering { filter, seen } = control.filtering()?.clone();
-        Some(Judge { filter, seen, until: Vec::new(), collation: collation.clone() })
+        Some(RowFilter { filter, seen, until: Vec::new(), collation: collation.clone() })
     }
 
-    /// Asks about a row.
+    /// Asks the filter about a row.
     ///
     /// # Errors
     /// `Poisoned` if the filter panics, naming it and the key.
-    pub(super) fn ask(&mut self, key: &[u8], seq: SeqNo, value: &[u8]) -> Result<Sentence> {
+    pub(super) fn ask(&mut self, key: &[u8], seq: SeqNo, value: &[u8]) -> Result<RowDecision> {
         if seq <= self.seen && !terrane_base::planted!(FilterUnderSnapshot) {
-            return Ok(Sentence::Keep);
+            return Ok(RowDecision::Keep);
         }
         if self.collation.lt(key, &self.until) {
-            return Ok(Sentence::Remove);
+            return Ok(RowDecision::Remove);
         }
         let decision = callback::call(|| self.filter.filter(key, value));
         let decision = decision.map_err(|_| self.panicked(key))?;
         Ok(match decision {
-            FilterDecision::Remove => Sentence::Remove,
+            FilterDecision::Remove => RowDecision::Remove,
             FilterDecision::Change(value) => {
                 terrane_base::key::check_value(&value).map_err(|error| {
                     let name = self.filter.name();
                     error.context(format!("compaction filter {name:?}")).with_kind(Kind::Full)
                 })?;
-                Sentence::Change(value)
+                RowDecision::Change(value)
             }
             FilterDecision::RemoveUntil(key) => {
                 self.until = key;
-                Sentence::Remove
+                RowDecision::Remove
             }
-            _ => Sentence::Keep,
+            _ => RowDecision::Keep,
         })
     }
 
@@ -67,7 +67,7 @@ impl Judge {
         Error::new(
             Kind::Poisoned,
             format!(
-                "compaction filter {name:?} panicked at key {key}: nothing was changed; mend it or take it away"
+                "compaction filter {name:?} panicked at key {key}: nothing was changed; fix the filter or remove it"
             ),
         )
     }
