@@ -8,7 +8,7 @@
 //! * [`MemtableCursor`]: walks every version in internal order, both ways, while writers continue.
 //! * [`GlobalIndex`]: the same tree as a generation into which frozen memtables are merged by pointer.
 //!
-//! Modules, lowest first: `arena` (memory of a tree), `record` (pointer to an encoded record), `version` (the
+//! Modules, lowest first: `account` (memory of indexes), `arena` (memory of a tree), `record` (pointer to an encoded record), `version` (the
 //! versions of a key), `node` (inner nodes), `segments` (the segments that a memtable points to), `tree`
 //! (insert and find), `list` (the same for keys that a comparator orders), `ahead` (prefetching for walks),
 //! `walk` (ordered iteration), `measure` (entries and bytes of a range), `probe` (many lookups at once),
@@ -16,6 +16,7 @@
 //! `arena`, `record`, `version` and `node`, each with its rules at the top; the other modules only call them
 //! under these rules.
 
+mod account;
 mod ahead;
 mod arena;
 mod cursor;
@@ -33,6 +34,7 @@ mod tree;
 mod version;
 mod walk;
 
+pub use account::IndexMemory;
 pub use cursor::MemtableCursor;
 pub use global::GlobalIndex;
 pub use measure::Measured;

@@ -209,12 +209,12 @@ impl Engine {
     /// Refuses what cannot be committed; returns the bytes of the batch.
     pub(crate) fn check_batch(&self, batch: &Batch) -> Result<u64> {
         let bytes = batch.bytes().len() as u64;
-        let limit = self.budget.write_bytes() / BATCH_SHARE;
+        let limit = self.memory.budget().write_bytes() / BATCH_SHARE;
         if bytes > limit {
             return Err(Error::invalid(format!(
                 "batch of {bytes} bytes: with memory_bytes={} the limit is {limit} bytes; split the batch or raise \
                  memory_bytes",
-                self.budget.memory_bytes()
+                self.memory.budget().memory_bytes()
             )));
         }
         self.check_open()?;
@@ -313,7 +313,7 @@ impl Engine {
     /// Reserves `bytes` of the write memory if they are free.
     pub(crate) fn try_reserve(&self, bytes: u64) -> bool {
         let reserved = self.admitted.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        let fits = self.has_room_for(reserved);
+        let fits = self.memory.has_room_for(reserved);
         if !fits {
             self.admitted.fetch_sub(bytes, Ordering::AcqRel);
         }
@@ -351,7 +351,7 @@ impl Engine {
     #[inline]
     fn note_if_full(&self, table: &Table, guard: &Guard) {
         let active = &table.picture(guard).active;
-        if active.record_bytes() + active.index_bytes() >= self.memtable_limit() {
+        if active.record_bytes() + active.index_bytes() >= self.memory.memtable_limit() {
             self.note_full(table);
         }
     }

@@ -135,7 +135,7 @@ fn who_is_refused_for_memory_has_paid_nothing() {
     let (_, engine) = open();
     owe(&engine);
     // Nothing is free.
-    let taken = 2 * engine.budget.write_bytes();
+    let taken = 2 * engine.memory.budget().write_bytes();
     engine.admitted.fetch_add(taken, Ordering::Relaxed);
     for _ in 0..20 {
         let error = engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("no room");

@@ -119,7 +119,7 @@ impl Engine {
         let progress = self.draining.progress(self.env.clock.now())?;
         let behind: u64 = self.catalog.all().iter().map(|table| behind_bytes(&table.pinned())).sum();
         let rate = if progress.rate > 0.0 { progress.rate } else { self.pressure.drain_rate() };
-        let left = self.debt_of(progress.left_bytes as u64 + behind);
+        let left = self.memory.debt_of(progress.left_bytes as u64 + behind);
         Some(rate_that_lasts(rate, room, left))
     }
 }
