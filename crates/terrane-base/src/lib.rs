@@ -6,14 +6,15 @@
 //! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
 //! * [`stored`]: what stands in front of values that expire or are operands. [`merge_operator`]: how operands become a value;
 //!   [`chain`]: the versions that do. [`prefix_extractor`]: what filters know of keys beside the keys.
-//!   [`key_order`]: keys in another order than that of their bytes. [`functions`]: all of these, as a program gives them;
-//!   [`callback`]: how they are called.
+//!   [`key_order`]: keys in another order than that of their bytes; [`ordered_map`]: maps of such keys.
+//!   [`functions`]: all of these, as a program gives them; [`callback`]: how they are called.
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: the doors to clock, randomness and threads.
 //! * [`epoch`]: when what is replaced is freed. [`counters`]: what the reads of a thread did.
 //!   [`sampling`]: which of them are looked at closely. [`metrics`]: what a metric is. [`timing`]: where the time of an
 //!   operation goes.
-//! * [`rng`]: the pseudo-random generator of tests and tools. [`mod@planted`]: bugs that are switched on to test the tests.
+//! * [`rng`]: the pseudo-random generator of tests and tools. [`mod@planted`]: bugs that are switched on to test
+//!   the tests.
 //! * [`mod@prefetch`]: asking for memory ahead. [`lane`]: requests from one thread to another.
 //! * [`mod@watch`]: what those pass by who need not stop while nobody looks.
 //! * [`sync`]: the seam between `std` and the schedule explorer.
@@ -37,6 +38,7 @@ pub mod lane;
 pub mod merge_operator;
 pub mod metrics;
 pub mod options;
+pub mod ordered_map;
 pub mod planted;
 pub mod prefetch;
 pub mod prefix_extractor;
@@ -60,6 +62,7 @@ pub use functions::Functions;
 pub use ids::{ExtentId, SegmentId, TableId};
 pub use key_order::{KeyOrder, KeyOrders};
 pub use merge_operator::{MergeOperator, MergeOperators};
+pub use ordered_map::OrderedMap;
 pub use prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use rng::Rng;
 pub use sequence::{RecordKind, SeqKind, SeqNo};

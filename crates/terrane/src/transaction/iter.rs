@@ -18,7 +18,7 @@ use crate::transaction::indexed::{Change, Changes, IndexedBatch};
 use crate::{Row, Table};
 
 /// A change as the iterator holds it: the key, and what is done to it.
-type Changed<'b> = (&'b [u8], &'b Change);
+type Changed<'b> = (&'b Vec<u8>, &'b Change);
 
 /// The rows of several ranges, with keys as they are kept, in order, from both ends.
 struct Parts {
