@@ -6,7 +6,8 @@
 //! * [`key`]: size limits. [`sequence`]: commit order and record kinds. [`record`]: one encoded record.
 //! * [`stored`]: the prefix of values that expire or are operands. [`merge_operator`]: how operands become a
 //!   value; [`chain`]: the versions that do. [`prefix_extractor`]: prefixes in filters. [`key_order`]: key
-//!   orders other than bytewise. [`functions`]: all of these, as a program passes them; [`callback`]: how
+//!   orders other than bytewise. [`ordered_map`]: maps in
+//!   such an order. [`functions`]: all of these, as a program passes them; [`callback`]: how
 //!   they are called.
 //! * [`batch`]: the atomic unit of a commit. [`cursor`]: the trait that every sorted source offers.
 //! * [`options`]: every setting once. [`mod@env`]: clock, randomness and threads.
@@ -38,6 +39,7 @@ pub mod lane;
 pub mod merge_operator;
 pub mod metrics;
 pub mod options;
+pub mod ordered_map;
 pub mod planted;
 pub mod prefetch;
 pub mod prefix_extractor;
@@ -61,6 +63,7 @@ pub use functions::Functions;
 pub use ids::{ExtentId, SegmentId, TableId};
 pub use key_order::{KeyOrder, KeyOrders};
 pub use merge_operator::{MergeOperator, MergeOperators};
+pub use ordered_map::OrderedMap;
 pub use prefix_extractor::{PrefixExtractor, PrefixExtractors};
 pub use rng::Rng;
 pub use sequence::{RecordKind, SeqKind, SeqNo};

@@ -1,8 +1,8 @@
-//! The pseudo-random generator of tests, benchmarks and tools: SplitMix64 (Steele, Lea, Flood: Fast splittable
-//! pseudorandom number generators, OOPSLA 2014).
+//! The pseudo-random generator of tests, benchmarks and tools: SplitMix64 (Steele, Lea, Flood: Fast
+//! splittable pseudorandom number generators, OOPSLA 2014).
 //!
-//! A seed gives the same numbers in every run and on every machine: saved scripts and corpora depend on that. What
-//! the engine itself draws comes through the door [`crate::env::Random`].
+//! A seed gives the same numbers in every run and on every machine: saved scripts and corpora depend on that.
+//! What the engine itself draws comes through the door [`crate::env::Random`].
 
 /// What the state grows by with each number.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

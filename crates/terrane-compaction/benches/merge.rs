@@ -7,7 +7,8 @@
 //! * `disjoint`: nothing overlaps: extents are re-linked.
 //! * `disjoint_lz4`: nothing overlaps, but the target compresses: everything is decoded.
 //! * `flush_1_1`: entries in memory into a level of the same size.
-//! * `runs_N`: N sources that hold every Nth key, so that each entry comes from another source than the one before.
+//! * `runs_N`: N sources that hold every Nth key, so that each entry comes from another source than the
+//!   one before.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the bench")]
 #![expect(missing_docs, reason = "criterion's macro makes a public function")]
 

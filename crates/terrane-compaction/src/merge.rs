@@ -1,6 +1,7 @@
 //! The merge: sorted sources in, extents of one place out, as little as possible decoded.
 //!
-//! The source with the least key goes first (`order.rs`); `bound` is the least key of the others. What it stands before is
+//! The source with the least key goes first (`order.rs`); `bound` is the least key of the others. What it
+//! stands before is
 //! 1. an extent that ends before `bound`: re-linked, if [`reuse`] says so;
 //! 2. a block that ends before `bound`: copied as it is stored, if [`reuse`] says so;
 //! 3. an entry: all of its entries before `bound` go through the [`VersionFilter`];

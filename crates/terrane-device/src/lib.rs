@@ -8,6 +8,7 @@
 //! * [`MeteredDisk`]: wraps any of them and counts calls and bytes.
 //! * [`FollowingDisk`]: only reads files that another process writes.
 //! * [`FaultyDisk`]: wraps any of them and fails the calls that a test selects.
+//! * [`ProcessUsage`]: the time and memory that this process used.
 
 mod batch;
 mod call;
@@ -26,6 +27,7 @@ mod posix_pending;
 mod priority;
 mod region;
 mod ring;
+mod usage;
 
 pub use batch::{Announced, FileRead, PendingRead, ReadBytes};
 pub use call::Call;
@@ -39,3 +41,4 @@ pub use metered::MeteredDisk;
 pub use posix::PosixDisk;
 pub use priority::{lower_priority, pin_to_processor};
 pub use region::{HUGE_PAGE_BYTES, Region, SegmentMemory};
+pub use usage::ProcessUsage;

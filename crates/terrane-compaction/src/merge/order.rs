@@ -1,8 +1,8 @@
 //! Which source of a merge goes first: a tournament over the keys at which the sources stand.
 //!
-//! Only the source that goes first moves, so only its matches are played again: one against the runner-up while it
-//! stays before that one, else as many as the tree is high. A match compares the eight bytes behind the prefix that
-//! all keys share; only where these are equal does it look at the sources.
+//! Only the source that goes first moves, so only its matches are played again: one against the runner-up
+//! while it stays before that one, else as many as the tree is high. A match compares the eight bytes behind
+//! the prefix that all keys share; only where these are equal does it look at the sources.
 //!
 //! Invariants between two moves:
 //! 1. `heads[s]` is of the key at which source `s` stands, `u64::MAX` at its end.
@@ -129,8 +129,8 @@ impl<'k> Rank<'k> {
         source.key().map(|key| Rank { head, key, seq, index })
     }
 
-    /// Lesser keys first, then sources that must be opened (invariant 2 of the merge), then newer versions, then
-    /// newer sources.
+    /// Lesser keys first, then sources that must be opened (invariant 2 of the merge), then newer versions,
+    /// then newer sources.
     #[inline]
     pub(super) fn is_before(&self, other: &Rank<'_>, collation: &Collation) -> bool {
         match self.head.cmp(&other.head).then_with(|| collation.cmp(self.key, other.key)) {
@@ -154,7 +154,8 @@ fn head<C: Cursor>(source: &Source<'_, '_, C>, prefix_len: usize, collation: &Co
     key.map_or(u64::MAX, |key| collation.head_behind(key, prefix_len.min(key.len())))
 }
 
-/// Bytes that all keys of the sources have in common from the front: those that the least and the greatest have.
+/// Bytes that all keys of the sources have in common from the front: those that the least and the greatest
+/// have.
 fn common_prefix<C: Cursor>(sources: &[Source<'_, '_, C>], collation: &Collation) -> usize {
     let bounds = || sources.iter().filter_map(Source::bounds);
     let least = bounds().map(|(first, _)| first).reduce(|a, b| collation.min(a, b)).unwrap_or_default();

@@ -7,12 +7,10 @@ use std::ops::{Bound, Range};
 use std::time::Duration;
 
 use terrane_base::record::{Header, Record};
-use terrane_base::{RecordKind, Result, SeqNo, TableId};
-use terrane_engine::Bounds;
+use terrane_base::{Collation, OrderedMap, RecordKind, Result, SeqNo, TableId, ordered_map};
 
 use crate::batch::Mark;
 use crate::transaction::deleted::Deleted;
-use crate::transaction::kept::{KeyMap, Rows};
 use crate::{Batch, Db, Sync, Table};
 
 /// The effect of one record of a batch on its key.
@@ -49,7 +47,7 @@ impl Change {
 /// The changes of a batch in one table.
 #[derive(Clone, Debug)]
 struct TableIndex {
-    keys: KeyMap<Change>,
+    keys: OrderedMap<Change>,
     /// Ranges that it deletes. A key of `keys` that lies there was written later.
     deleted: Deleted,
 }
@@ -57,7 +55,7 @@ struct TableIndex {
 impl TableIndex {
     fn of(table: &Table) -> Self {
         let collation = table.inner.sense.collation();
-        TableIndex { keys: KeyMap::new(collation), deleted: Deleted::new(collation) }
+        TableIndex { keys: OrderedMap::new(collation), deleted: Deleted::new(collation) }
     }
 }
 
@@ -215,9 +213,8 @@ impl IndexedBatch {
         let index = self.index.entry(id).or_insert_with(|| TableIndex::of(table));
         let before = index.deleted.clone();
         index.deleted.add(&start, &end);
-        let collation = index.keys.collation().clone();
-        let bounds = Bounds { lower: Bound::Included(start), upper: Bound::Excluded(end), collation };
-        let within: Vec<_> = index.keys.range(&bounds).map(|(key, _)| key.to_vec()).collect();
+        let within = index.keys.range(Bound::Included(&start), Bound::Excluded(&end));
+        let within: Vec<_> = within.map(|(key, _)| key.clone()).collect();
         // Not found again: the comparator contradicts itself.
         let gone = within.into_iter().filter_map(|key| {
             let change = index.keys.remove(&key)?;
@@ -343,7 +340,7 @@ impl TableIndex {
     fn note(&mut self, table: TableId, key: &[u8], written: Written) -> Undo {
         let is_operand = matches!(written.kind, RecordKind::Merge | RecordKind::MergeUntil);
         if !is_operand {
-            let before = self.keys.insert(key, Change::One(written));
+            let before = self.keys.insert(key.to_vec(), Change::One(written));
             return Undo::Key(table, key.to_vec(), before);
         }
         match self.keys.get_mut(key) {
@@ -364,7 +361,7 @@ impl TableIndex {
                     true => Change::Chain(vec![deleted, written]),
                     false => Change::One(written),
                 };
-                self.keys.insert(key, change);
+                self.keys.insert(key.to_vec(), change);
                 Undo::Key(table, key.to_vec(), None)
             }
         }
@@ -372,7 +369,7 @@ impl TableIndex {
 
     fn take_back(&mut self, undo: Undo) {
         match undo {
-            Undo::Key(_, key, Some(change)) => drop(self.keys.insert(&key, change)),
+            Undo::Key(_, key, Some(change)) => drop(self.keys.insert(key, change)),
             Undo::Key(_, key, None) => drop(self.keys.remove(&key)),
             Undo::Operand(_, key) => {
                 if let Some(Change::Chain(chain)) = self.keys.get_mut(&key) {
@@ -385,7 +382,7 @@ impl TableIndex {
 }
 
 /// Changes of a range, in order.
-pub(crate) type Changes<'b> = Option<Rows<'b, Change>>;
+pub(crate) type Changes<'b> = Option<ordered_map::Range<'b, Change, Vec<u8>, Collation>>;
 
 #[cold]
 fn no_savepoint() -> terrane_base::Error {

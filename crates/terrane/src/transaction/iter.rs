@@ -19,7 +19,7 @@ use crate::transaction::indexed::{Change, Changes, IndexedBatch};
 use crate::{Row, Table};
 
 /// A change in the iterator: the key and its change.
-type Changed<'b> = (&'b [u8], &'b Change);
+type Changed<'b> = (&'b Vec<u8>, &'b Change);
 
 /// The rows of several ranges, with stored keys, in order, from both ends.
 struct Parts {

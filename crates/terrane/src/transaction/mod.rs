@@ -5,7 +5,6 @@ mod bare;
 mod deleted;
 mod indexed;
 mod iter;
-mod kept;
 mod write;
 
 use std::fmt;

@@ -134,7 +134,11 @@ impl IndexedBatch {
     /// The batch's own changes within encoded bounds.
     pub(crate) fn changes(&self, table: &Table, bounds: &Bounds) -> Changes<'_> {
         let index = self.index.get(&table.id()).filter(|_| self.batch.is_of(table))?;
-        Some(index.keys.range(bounds))
+        Some(
+            index
+                .keys
+                .range(bounds.lower.as_ref().map(Vec::as_slice), bounds.upper.as_ref().map(Vec::as_slice)),
+        )
     }
 
     /// The parts of encoded bounds that the batch does not delete, in order.
