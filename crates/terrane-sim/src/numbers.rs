@@ -11,7 +11,8 @@ impl Numbers {
         Numbers(seed)
     }
 
-    /// The stream number `part` of `seed`: what one part of a world draws does not move what another one draws.
+    /// The stream number `part` of `seed`: what one part of a world draws does not move what another one
+    /// draws.
     #[must_use]
     pub(crate) fn part(seed: u64, part: u64) -> Self {
         Numbers(mix(seed ^ mix(part.wrapping_add(0x5851_f42d_4c95_7f2d))))
