@@ -5,7 +5,7 @@
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
 //! * [`statics`]: locks and atomic variables that outlive an execution of the explorer.
 //! * [`pages`]: documents that must say what the code says. [`inventory`]: the page of unsafe code.
-//! * [`words`]: what a reader must read twice, with a ratchet.
+//! * [`words`]: what a reader must read twice, with a ratchet. [`width`]: columns of comments, with a ratchet.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
 pub mod bans;
@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod pages;
 pub mod statics;
 pub mod text;
+pub mod width;
 pub mod words;
 
 use std::fmt;
@@ -53,13 +54,14 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 11] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 12] = [
         layers::check,
         length::check,
         bans::check,
         statics::check,
         text::check,
         words::check,
+        width::check,
         pages::check,
         inventory::check,
         metrics::check,
@@ -82,6 +84,7 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
         for (path, text) in [
             length::renewed(&tree),
             words::renewed(&tree),
+            width::renewed(&tree),
             layers::renewed(&tree),
             inventory::renewed(&tree),
             metrics::renewed(&tree),
