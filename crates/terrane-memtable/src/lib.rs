@@ -8,13 +8,13 @@
 //! * [`MemtableCursor`]: walks every version in internal order, both ways, while writers continue.
 //! * [`GlobalIndex`]: the same tree as a generation into which frozen memtables are merged by pointer.
 //!
-//! Modules, lowest first: `account` (memory of indexes), `arena` (memory of a tree), `record` (pointer to an encoded record), `version` (the
-//! versions of a key), `node` (inner nodes), `segments` (the segments that a memtable points to), `tree`
-//! (insert and find), `list` (the same for keys that a comparator orders), `ahead` (prefetching for walks),
-//! `walk` (ordered iteration), `measure` (entries and bytes of a range), `probe` (many lookups at once),
-//! `filter` (may a key be present?), `range_deletes` (which ranges of keys are hidden). `unsafe` code is in
-//! `arena`, `record`, `version` and `node`, each with its rules at the top; the other modules only call them
-//! under these rules.
+//! Modules, lowest first: `account` (memory of indexes), `arena` (memory of a tree), `record` (pointer to an
+//! encoded record), `version` (the versions of a key), `node` (inner nodes), `segments` (the segments that a
+//! memtable points to), `tree` (insert and find), `list` (the same for keys that a comparator orders),
+//! `ahead` (prefetching for walks), `walk` (ordered iteration), `measure` (entries and bytes of a range),
+//! `probe` (many lookups at once), `filter` (may a key be present?), `range_deletes` (which ranges of keys
+//! are hidden). `unsafe` code is in `arena`, `record`, `version` and `node`, each with its rules at the top;
+//! the other modules only call them under these rules.
 
 mod account;
 mod ahead;

@@ -79,7 +79,8 @@ impl Memtable {
         Memtable::with_account(first_seq, has_filter, collation, Account::new(None))
     }
 
-    /// As [`Memtable::ordered`]; what the index takes is in `sum` from now on, until the memtable goes or leaves it.
+    /// As [`Memtable::ordered`]; what the index takes is in `sum` from now on, until the memtable goes or
+    /// leaves it.
     #[must_use]
     pub fn counted(
         first_seq: SeqNo,

@@ -1,8 +1,9 @@
-//! Transactions of a run: each from its beginning to its end in one operation, with writes of others and background work in
-//! between. It commits if and only if its level of isolation lets it; what it reads is its own changes over what its level
-//! says; prepared, it is there after whatever comes (`waiting.rs`).
+//! Transactions of a run: each from its beginning to its end in one operation, with writes of others and
+//! background work in between. It commits if and only if its level of isolation lets it; what it reads is its
+//! own changes over what its level says; prepared, it is there after whatever comes (`waiting.rs`).
 //!
-//! What others write beside it leaves alone what it has locked, for they would wait for it: nobody else is there to end it.
+//! Other writers beside it leave its locked keys alone, because they would wait for it, and no other thread
+//! could end it.
 
 mod end;
 mod steps;
@@ -56,7 +57,7 @@ pub(crate) fn read(words: &[&str]) -> Result<Op, String> {
 /// Why a transaction goes no further: it was refused, as it must be, or something failed that may.
 struct Over;
 
-/// Whether it goes on.
+/// True if it goes on.
 type Step<T = ()> = Result<T, Over>;
 
 /// Where a scan has looked, both ends in it.
@@ -76,7 +77,7 @@ struct Attempt<'r> {
     has_begun: bool,
     /// More time has passed than it may take.
     is_late: bool,
-    /// Somebody has taken a lock from it since.
+    /// True if another transaction has taken a lock from it since.
     is_lost: bool,
     overlay: Overlay,
     /// Changes as they were at each savepoint.
@@ -87,7 +88,7 @@ struct Attempt<'r> {
     has_claims: bool,
     /// Keys that it has locked.
     locked: BTreeSet<Place>,
-    /// Those of ranges that it deletes, and nobody else may write into.
+    /// Places in ranges that it deletes, into which no other writer may write.
     fenced: BTreeSet<Place>,
     /// Ranges that must be as they were.
     scans: Vec<Seen>,
@@ -108,7 +109,8 @@ pub(crate) fn random_options(numbers: &mut Rng) -> TransactionOptions {
     }
 }
 
-/// What was added to the options later, drawn from a stream of its own. Nobody waits here, so no circle is there to be found.
+/// What was added to the options later, drawn from a stream of its own. Nobody waits here, so no circle is
+/// there to be found.
 fn add_later_options(options: &mut TransactionOptions, aside: &mut Rng) {
     options.finds_deadlocks = aside.one_in(2);
     options.keeps_snapshot = aside.one_in(2);
@@ -193,7 +195,7 @@ impl Attempt<'_> {
         self.end(running, seed)
     }
 
-    /// Whether nothing more can be learnt.
+    /// Returns true if nothing more can be learnt.
     fn is_over(&self) -> bool {
         self.runner.disk().has_crashed() || self.runner.failure.borrow().is_some()
     }
@@ -206,7 +208,7 @@ impl Attempt<'_> {
         self.options.isolation == Isolation::Serializable
     }
 
-    /// Whether it sees one moment.
+    /// Returns true if it sees one moment.
     fn has_moment(&self) -> bool {
         self.options.isolation != Isolation::ReadCommitted
     }
@@ -232,7 +234,8 @@ impl Attempt<'_> {
         self.has_begun = true;
     }
 
-    /// Why a lock must be refused: somebody has changed the key after what the transaction sees, or may take its locks.
+    /// Why a lock must be refused: another writer changed the key after the transaction's snapshot, or may
+    /// take its locks.
     fn lock(&mut self, place: &Place) -> Option<Kind> {
         if !self.is_pessimistic() {
             self.begin();
@@ -253,7 +256,7 @@ impl Attempt<'_> {
         if self.is_late { Some(Kind::TooOld) } else { self.is_stale().then_some(Kind::Conflict) }
     }
 
-    /// Whether what it wrote, read or scanned has changed.
+    /// Returns true if what it wrote, read or scanned has changed.
     fn is_stale(&self) -> bool {
         if self.overlay.is_empty() && !self.has_claims {
             // What only reads is of the moment that it saw.

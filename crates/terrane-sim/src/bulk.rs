@@ -36,7 +36,7 @@ pub(crate) fn draw(numbers: &mut Rng, tables: &[String]) -> Op {
     }
 }
 
-/// Whether an operation is of this module.
+/// Returns true if an operation is of this module.
 pub(crate) fn is_one(op: &Op) -> bool {
     matches!(op, Op::Ingest { .. } | Op::Load { .. } | Op::DropExtents { .. } | Op::Estimate { .. })
 }
@@ -148,7 +148,8 @@ impl Content {
         }
     }
 
-    /// For the model a delete of each key in the ranges that has nothing else, the rows, and what the operands make.
+    /// For the model a delete of each key in the ranges that has nothing else, the rows, and what the
+    /// operands make.
     fn changes(&self, table: &str, model: &Model) -> Vec<Change> {
         let order = model.order(table);
         let within = self.ranges.iter().filter_map(|(start, end)| order.keys_between(start, end));
@@ -225,8 +226,8 @@ impl Runner {
         }
     }
 
-    /// What came in is not there; but perhaps its edit is in the manifest, and then it is there after the next opening. That
-    /// comes at once: no commit behind it would tell.
+    /// What came in is not there; but perhaps its edit is in the manifest, and then it is there after the
+    /// next opening. That comes at once: no commit behind it would tell.
     fn end_in_doubt(&self, changes: Vec<Change>, seed: u64) {
         if self.disk().has_crashed() {
             return;
@@ -272,7 +273,7 @@ impl Runner {
         }
     }
 
-    /// Whether any file is left that was written to be taken in.
+    /// Returns true if any file is left that was written to be taken in.
     pub(crate) fn has_external_files(&self) -> bool {
         let names = self.disk().device().list(Path::new("/"));
         names.is_ok_and(|names| names.iter().any(|name| name.ends_with(".extents")))
@@ -299,7 +300,7 @@ impl Runner {
         }
     }
 
-    /// Drops the extents of a range that was deleted before: nobody may notice.
+    /// Drops the extents of a range that was deleted before: no read may notice it.
     pub(crate) fn drop_extents(&self, name: &str, from: u64, to: u64) {
         let is_deleted = self.delete_range(name, from, to);
         if !is_deleted || self.disk().has_crashed() || !self.model.borrow().has_table(name) {

@@ -74,7 +74,8 @@ pub(crate) fn draw_edit(
     Edit { table: name, what }
 }
 
-/// A change that tells one commit from every other, whatever else is in it: prints leave out keys that expire.
+/// A change that tells one commit from every other, whatever else is in it: prints leave out keys that
+/// expire.
 pub(crate) fn mark(numbers: &mut Rng, table: &Table) -> Edit {
     let value = Value { len: 8, stamp: numbers.next_u64() | 1 << 61 }.bytes();
     Edit {

@@ -1,7 +1,7 @@
 //! Runs drawn from a seed: options, a habit, and operations that follow it.
 //!
-//! A run has one character: few keys or many, small values or ones that fill extents, faults of one kind. Mixing
-//! everything in each run would make each rare path rare in all of them.
+//! A run has one character: few keys or many, small values or ones that fill extents, faults of one kind.
+//! Mixing everything in each run would make each rare path rare in all of them.
 
 use std::ops::Bound;
 
@@ -64,7 +64,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     let mut numbers = Rng::part(seed, 3);
     let has_journal = climate != Climate::Fair || !numbers.one_in(6);
     let mut options = random_options(&mut numbers);
-    options.push(crate::special::operator());
+    options.push(crate::operand_ops::operator());
     let mut ordered = Rng::part(seed, 13);
     if ordered.one_in(4) {
         options.push(crate::order::draw_compared(&mut ordered));
@@ -96,7 +96,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
             draft.ops.push(op);
         }
         if special.one_in(8) {
-            let op = crate::special::draw(&mut special, &draft.tables);
+            let op = crate::operand_ops::draw(&mut special, &draft.tables);
             draft.ops.push(op);
         }
         if grouped.one_in(16) {
@@ -139,7 +139,8 @@ struct Draft {
 
 impl Draft {
     fn add_op(&mut self) {
-        // Faults wait for a call of their kind, and many never meet one: where they are the theme there are more of them.
+        // Faults wait for a call of their kind, and many never meet one: where they are the theme there are
+        // more of them.
         let around_one_in = if self.habit.climate == Climate::Faults { 8 } else { 25 };
         if self.numbers.one_in(around_one_in) {
             let op = self.around();

@@ -1,5 +1,5 @@
-//! Random histories: operations drawn from a seed, done on a database and on the model, every answer compared.
-//! Transactions are in `transactions.rs`.
+//! Random histories: operations drawn from a seed, done on a database and on the model, every answer
+//! compared. Transactions are in `transactions.rs`.
 
 mod transactions;
 
@@ -305,7 +305,7 @@ impl History {
         if self.model.tables().contains(&name) {
             self.db().drop_table(&name)?;
             self.model.drop_table(&name);
-            // Snapshots taken before would still name the table's rows; a dropped table answers nobody.
+            // Earlier snapshots would still contain the table's rows; reads of a dropped table fail.
             self.snapshots.clear();
         } else {
             self.db().create_table(&name, &TableOptions::new())?;

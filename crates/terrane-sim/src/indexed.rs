@@ -1,4 +1,5 @@
-//! Indexed batches of a run: changes that are read before they are written, over the present or over a snapshot.
+//! Indexed batches of a run: changes that are read before they are written, over the present or over a
+//! snapshot.
 
 use std::ops::Bound;
 

@@ -1,7 +1,7 @@
 //! The same operations under many configurations, with more work in the background, give the same answers.
 //!
-//! No model is needed for that, so it also holds where model and engine have the same misunderstanding; and the model
-//! is there all the same.
+//! No model is needed for that, so it also holds where model and engine have the same misunderstanding; and
+//! the model is there all the same.
 
 use crate::campaign::Job;
 use crate::generate::{Climate, generate_in};
@@ -65,7 +65,7 @@ fn plain(mut script: Script) -> Script {
 fn variant(script: &Script, number: u64) -> Script {
     let mut numbers = Rng::part(script.seed, 100 + number);
     let mut options = random_options(&mut numbers);
-    options.push(crate::special::operator());
+    options.push(crate::operand_ops::operator());
     options.extend(Order::of(&script.options).map(crate::order::option));
     if number % 5 == 4 {
         crate::options::without_journal(&mut options);

@@ -36,7 +36,7 @@ pub struct Outcome {
     pub looks: u64,
     /// What was done, by kind.
     pub did: Counts,
-    /// Whether the database said that it is damaged, which ends a run.
+    /// True if the database said that it is damaged, which ends a run.
     pub refused: bool,
 }
 

@@ -85,8 +85,8 @@ impl Runner {
         }
     }
 
-    /// Notes an error of a read that may not come now. Whatever was refused before, to whomever, is no ground: reads go
-    /// on after every fault, so only a call of this read can have failed.
+    /// Notes an error of a read that may not come now. Whatever was refused before, to whomever, is no
+    /// ground: reads go on after every fault, so only a call of this read can have failed.
     fn met_in_read(&self, op: &Op, struck_before: u64, error: &terrane::Error) {
         let is_ground = error.kind() == Kind::Corrupt || self.struck().sum() > struck_before;
         if is_ground || self.is_damaged.get() {
@@ -119,7 +119,8 @@ impl Runner {
         !self.is_outermost() && life.events.iter().any(|event| event.table == table && !event.is_created)
     }
 
-    /// Checks an answer that is of one moment, from that at which the read began: others may have written meanwhile.
+    /// Checks an answer that is of one moment, from that at which the read began: others may have written
+    /// meanwhile.
     fn check(&self, view: &View, is_right: impl Fn(&crate::model::Model, u64) -> bool) -> Result<(), Miss> {
         let model = self.model.borrow();
         let last = if view.snapshot.is_some() { view.moment } else { model.now() };

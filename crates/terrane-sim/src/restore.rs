@@ -1,5 +1,5 @@
-//! Restoring: of a backup in a place of its own while calls fail or the process dies, and again; and of one in the place of
-//! the database, which goes on from there.
+//! Restoring: of a backup in a place of its own while calls fail or the process dies, and again; and of one
+//! in the place of the database, which goes on from there.
 //!
 //! What a backup has is known from when it was made: a copy of the model.
 
@@ -13,8 +13,8 @@ use terrane_device::{Call, Disk as _, MemDisk};
 use crate::backup::backups_on;
 use crate::disk::{SimDisk, unwatched};
 use crate::fault::{Crash, Fault, Harm};
-use crate::judge::{Allowed, Verdict, judge};
 use crate::model::Model;
+use crate::oracle::{Allowed, Verdict, judge};
 use crate::replica::Replica;
 use crate::run::{DIR, Runner};
 use crate::waiting::Waiting;
@@ -57,7 +57,8 @@ impl Runner {
         Some((id, kept[&id].clone()))
     }
 
-    /// Restores a backup to a device of its own, on which a call fails or the process dies; then once more, on what that left.
+    /// Restores a backup to a device of its own, on which a call fails or the process dies; then once more,
+    /// on what that left.
     pub(crate) fn restore(&self, seed: u64) {
         let mut numbers = Rng::new(seed);
         let Some((id, kept)) = self.draw_backup(&mut numbers) else { return };
@@ -149,7 +150,7 @@ impl Runner {
         *self.model.borrow_mut() = kept.model;
         self.model.borrow_mut().set_clock(self.wall_millis());
         *self.waiting.borrow_mut() = kept.waiting;
-        // Whoever was told of changes was told of others.
+        // The replica read changes of another history.
         *self.replica.borrow_mut() = Replica::default();
         self.next_life(device);
         self.life.borrow_mut().marked = allowed.floor;

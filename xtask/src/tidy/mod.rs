@@ -9,7 +9,7 @@
 //!   [`names`]: options, metrics, functions and tests that pages name. [`inventory`]: the page of unsafe
 //!   code.
 //! * [`parts`]: the parts of the engine import downwards only.
-//! * [`words`]: what a reader must read twice, with a ratchet.
+//! * [`words`]: what a reader must read twice, with a ratchet. [`width`]: columns of comments, with a ratchet.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
 
 pub mod bans;
@@ -25,6 +25,7 @@ pub mod parts;
 pub mod record_kinds;
 pub mod statics;
 pub mod text;
+pub mod width;
 pub mod words;
 
 use std::fmt;
@@ -62,7 +63,7 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 16] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 17] = [
         layers::check,
         parts::check,
         length::check,
@@ -70,6 +71,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         statics::check,
         text::check,
         words::check,
+        width::check,
         pages::check,
         figures::check,
         record_kinds::check,
@@ -97,6 +99,7 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
             length::renewed(&tree),
             words::renewed(&tree),
             parts::renewed(&tree),
+            width::renewed(&tree),
             layers::renewed(&tree),
             inventory::renewed(&tree),
             metrics::renewed(&tree),

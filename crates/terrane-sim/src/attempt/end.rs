@@ -1,4 +1,5 @@
-//! How a transaction ends: committed, rolled back, or prepared and then either; and what the model makes of it.
+//! How a transaction ends: committed, rolled back, or prepared and then either; and what the model makes of
+//! it.
 
 use terrane::{Sync, Transaction};
 
@@ -89,7 +90,8 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Without a journal nothing can be prepared: what is read and what becomes of it is the same nevertheless.
+    /// Without a journal nothing can be prepared: what is read and what becomes of it is the same
+    /// nevertheless.
     fn end_unprepared(mut self, running: Transaction, seed: u64) -> Step {
         if self.refusal().is_some() {
             return self.commit(running);

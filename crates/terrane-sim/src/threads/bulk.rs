@@ -149,7 +149,7 @@ impl Caller {
         }
     }
 
-    /// Whether the rows of the caller are in another database.
+    /// Returns true if the rows of the caller are in another database.
     pub(super) fn compare_elsewhere(&self, db: &Db) -> Result<()> {
         for (place, name) in TABLES.iter().enumerate() {
             self.compare_all(place, &db.table(name)?, false)?;

@@ -49,7 +49,8 @@ pub struct Done {
     pub choices: u64,
     /// Most threads of one schedule.
     pub threads: usize,
-    /// How often each kind of operation was done, and how often it was refused because of what another caller did.
+    /// How often each kind of operation was done, and how often it was refused because of what another caller
+    /// did.
     pub kinds: BTreeMap<String, [u64; 2]>,
 }
 
@@ -116,8 +117,8 @@ pub fn run(campaign: &Campaign, progress: &mut dyn FnMut(&Done)) -> Result<Done,
     Ok(done)
 }
 
-/// Runs one schedule of a history again: first the schedule that measures it, then the one that is asked for. Returns the hash
-/// of its choices.
+/// Runs one schedule of a history again: first the schedule that measures it, then the one that is asked for.
+/// Returns the hash of its choices.
 ///
 /// # Errors
 /// What it failed with.
@@ -164,8 +165,8 @@ fn run_one(history: &Arc<History>, seed: u64, schedule: u64, length: u64) -> (Ki
     (kind, explored, log)
 }
 
-/// What the first thread does: opens the database, starts the callers, waits for them, compares everything, opens it again and
-/// compares once more.
+/// What the first thread does: opens the database, starts the callers, waits for them, compares everything,
+/// opens it again and compares once more.
 fn program(history: &History, world: Arc<World>, log: Arc<Mutex<Log>>) {
     let disk = MemDisk::new();
     disk.set_capacity(CAPACITY_BYTES);
@@ -278,8 +279,9 @@ fn compare_table(db: &Db, (place, name): (usize, &str), ended: &[Left], when: &s
     assert!(found == expected, "table {name} {when}: {}", difference(&found, &expected));
 }
 
-/// What the close refused may have been done in part: a row that was found may be the one that it wrote, and one that it may
-/// have deleted may be missing. The batch of an operation is whole or not at all, which single callers test.
+/// What the close refused may have been done in part: a row that was found may be the one that it wrote, and
+/// one that it may have deleted may be missing. The batch of an operation is whole or not at all, which
+/// single callers test.
 fn allow_refused<'a>(
     left: &Left,
     seen: &'a [(Vec<u8>, Vec<u8>)],

@@ -1,7 +1,8 @@
 //! What the callers of a history do, as values drawn from a seed.
 //!
-//! Every caller writes keys of its own and knows at any time what they must be; it may read everything. So every answer can
-//! be compared exactly, whatever the schedule. Maintenance is of the whole database, and any caller asks for it.
+//! Every caller writes keys of its own and knows at any time what they must be; it may read everything. So
+//! every answer can be compared exactly, whatever the schedule. Maintenance is of the whole database, and any
+//! caller asks for it.
 
 use std::fmt;
 use terrane_base::Rng;
@@ -45,11 +46,13 @@ pub(super) enum Op {
         seed: u64,
         sync: bool,
     },
-    /// Values for every key of the caller, several times: more than a memtable and a segment of most histories hold.
+    /// Values for every key of the caller, several times: more than a memtable and a segment of most
+    /// histories hold.
     Fill {
         table: usize,
     },
-    /// A transaction that reads and writes keys of its caller; optimistic or with locks; rolled back now and then.
+    /// A transaction that reads and writes keys of its caller; optimistic or with locks; rolled back now and
+    /// then.
     Transact {
         seed: u64,
     },
@@ -144,7 +147,7 @@ impl fmt::Display for Op {
 }
 
 impl Op {
-    /// Whether it may delete rows.
+    /// Returns true if it may delete rows.
     pub(super) fn may_delete(&self) -> bool {
         matches!(
             self,
@@ -188,8 +191,8 @@ impl History {
     pub(super) fn of(seed: u64) -> History {
         let mut numbers = Rng::part(seed, 1);
         let mut options = crate::options::random_options(&mut numbers);
-        // A schedule is about order, not about time: the world's time hardly passes. What waits for real time or looks for files
-        // of the system is off.
+        // A schedule is about order, not about time: the world's time hardly passes. What waits for real time
+        // or looks for files of the system is off.
         for (name, value) in [
             ("io_uring", "off"),
             ("direct_io", "false"),
@@ -226,7 +229,7 @@ impl History {
         History { options, before, callers }
     }
 
-    /// Whether a caller closes the database.
+    /// Returns true if a caller closes the database.
     pub(super) fn closes(&self) -> bool {
         self.callers.iter().any(|operations| operations.last() == Some(&Op::Close))
     }

@@ -1,5 +1,5 @@
-//! Operations of a caller beside plain reads and writes: values that expire, single deletes, rows that a compaction filter
-//! removes, the change feed, followers, and tables with options of their own.
+//! Operations of a caller beside plain reads and writes: values that expire, single deletes, rows that a
+//! compaction filter removes, the change feed, followers, and tables with options of their own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,8 +88,8 @@ impl Caller {
         Ok(())
     }
 
-    /// Two commits of this caller, and what the feed tells from the first on: both, in their order, each once. Refused
-    /// where the first is no longer kept.
+    /// Two commits of this caller, and what the feed tells from the first on: both, in their order, each
+    /// once. Refused where the first is no longer kept.
     pub(super) fn read_changes(&mut self, at: At) -> Result<bool> {
         let ((place, table), key) = (self.table(at.table)?, self.key(at.key));
         let mut numbers = Vec::new();

@@ -1,11 +1,11 @@
 //! How the next thread is chosen, and after how many points.
 //!
 //! * *Random*: turns of random length around a mean, then any thread that is ready.
-//! * *PCT* (Burckhardt, Kothari, Musuvathi, Nagarakatte 2010): random priorities, the ready thread with the highest one
-//!   runs; at `depth - 1` random points of the program the thread that runs gets a priority below all others. Finds a bug
-//!   that needs `depth` orderings with a probability that has a lower bound.
-//! * *Bounded* (Musuvathi, Qadeer 2007): a thread runs until it blocks, but for a small number of preemptions at random
-//!   points. Most bugs need two.
+//! * *PCT* (Burckhardt, Kothari, Musuvathi, Nagarakatte 2010): random priorities, the ready thread with the
+//!   highest one runs; at `depth - 1` random points of the program the thread that runs gets a priority below
+//!   all others. Finds a bug that needs `depth` orderings with a probability that has a lower bound.
+//! * *Bounded* (Musuvathi, Qadeer 2007): a thread runs until it blocks, but for a small number of preemptions
+//!   at random points. Most bugs need two.
 
 use std::fmt;
 use terrane_base::Rng;
@@ -32,7 +32,8 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
-    /// The kind of the schedule with this number: the first of a history has no preemption and measures its length.
+    /// The kind of the schedule with this number: the first of a history has no preemption and measures its
+    /// length.
     pub(crate) fn of_schedule(number: u64, numbers: &mut Rng) -> Kind {
         if number == 0 {
             return Kind::Bounded { preemptions: 0 };
@@ -86,8 +87,8 @@ impl Strategy {
         self.changes.last().map_or(u64::MAX / 2, |change| change - passed)
     }
 
-    /// One of those that are ready, after the turn of `me`. With `gives_way` it is another one if there is any; what blocked is
-    /// not among them.
+    /// One of those that are ready, after the turn of `me`. With `gives_way` it is another one if there is
+    /// any; what blocked is not among them.
     pub(crate) fn choose(&mut self, ready: &[usize], me: usize, gives_way: bool, passed: u64) -> usize {
         let others: Vec<usize> = ready.iter().copied().filter(|id| *id != me).collect();
         if others.is_empty() {

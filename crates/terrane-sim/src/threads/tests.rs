@@ -1,5 +1,5 @@
-//! Small programs with known faults: the explorer finds each within a few schedules, and none where there is none. If a lock, an
-//! atomic variable or a condition variable lost its points, these fail.
+//! Small programs with known faults: the explorer finds each within a few schedules, and none where there is
+//! none. If a lock, an atomic variable or a condition variable lost its points, these fail.
 
 use std::sync::Arc;
 
@@ -54,7 +54,8 @@ fn locks_that_are_taken_in_two_orders_are_found() {
         let right = right.lock();
         *left.lock() += *right;
     };
-    // The first takes the right one first as well: `+=` evaluates its right side first. So this pair is in order ...
+    // The first takes the right one first as well: `+=` evaluates its right side first. So this pair is in
+    // order ...
     assert_eq!(first_failure(Default::default, one, other, |_| ()), None);
     let one = |(left, right): &(Mutex<u64>, Mutex<u64>)| {
         let left = left.lock();

@@ -78,7 +78,8 @@ impl Caller {
         transaction.commit(self.sync(numbers.one_in(5))).map(|_| true)
     }
 
-    /// Returns whether it was committed. Once prepared it must be possible to end it: no other caller knows its name.
+    /// Returns whether it was committed. Once prepared it must be possible to end it: no other caller knows
+    /// its name.
     fn prepare_and_resolve(&self, numbers: &mut Rng, rows: &mut Rows) -> Result<bool> {
         let name = format!("prepared-{}-{}", self.number, self.turn);
         let mut transaction = self.begin(numbers)?;

@@ -42,8 +42,8 @@ fn seat() -> Arc<Seat> {
     SEAT.with_borrow(|seat| seat.clone()).expect("only explored threads use a world")
 }
 
-/// Runs `program` as the first thread of a new world, with `strategy`; returns when all threads have ended, or at the first
-/// failure.
+/// Runs `program` as the first thread of a new world, with `strategy`; returns when all threads have ended,
+/// or at the first failure.
 pub(crate) fn explore(
     seed: u64,
     strategy: Strategy,
@@ -73,8 +73,8 @@ impl World {
             SEAT.set(Some(own.clone()));
             explored(own.clone(), || {
                 own.sit();
-                // SAFETY: every thread of the program is started here, so it is within the same world of epochs; nothing that the
-                // program makes is used outside: it returns texts and figures.
+                // SAFETY: every thread of the program is started here, so it is within the same world of
+                // epochs; nothing that the program makes is used outside: it returns texts and figures.
                 let ended = unsafe {
                     world.epochs.within(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)))
                 };

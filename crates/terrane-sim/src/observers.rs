@@ -1,8 +1,8 @@
-//! What goes on beside the user: scrubbing, a reader who looks at what a dead process left, a repair of it, and what the
-//! background says of itself.
+//! Observers beside the user: scrubbing, a reader of what a dead process left, a repair of it, and the
+//! listeners of background work.
 //!
-//! A look is at a copy of the device, so the run goes on as if nobody had looked. While a reader looks, every call that
-//! changes something fails: a reader has to do without.
+//! An observer uses a copy of the device, so the run continues unchanged. While a reader is open, every call
+//! that changes something fails, because a reader must not need one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use terrane_device::{Call, Disk, MemDisk};
 
 use crate::disk::SimDisk;
 use crate::fault::{Crash, Fault, Harm};
-use crate::judge::{Allowed, Verdict, judge};
+use crate::oracle::{Allowed, Verdict, judge};
 use crate::run::{DIR, Runner};
 
 /// Where a repair puts its database.
@@ -36,8 +36,8 @@ impl Runner {
         }
     }
 
-    /// Notes an error of background work that may not be told now. Poisoned, a database may tell of older failures until
-    /// the work is tried again.
+    /// Notes an error of background work that may not be told now. Poisoned, a database may tell of older
+    /// failures until the work is tried again.
     pub(crate) fn met_in_background(&self, what: &str, error: &Error) {
         let is_old = self.life.borrow().is_stuck && error.kind() != Kind::Corrupt;
         if !is_old {
@@ -77,8 +77,8 @@ impl Runner {
         }
     }
 
-    /// Gives the background turns and time until scrubbing was everywhere; false if there is nothing to scrub, or a
-    /// fault is in the way.
+    /// Gives the background turns and time until scrubbing was everywhere; false if there is nothing to
+    /// scrub, or a fault is in the way.
     fn comes_round(&self) -> bool {
         let db = self.db();
         // The pass that is under way has perhaps left behind what is damaged.
@@ -101,7 +101,7 @@ impl Runner {
         false
     }
 
-    /// Whether what is stored may be damaged.
+    /// Returns true if what is stored may be damaged.
     pub(crate) fn is_hurt(&self) -> bool {
         self.is_damaged.get() || self.struck().damage > 0
     }
@@ -131,7 +131,7 @@ impl Runner {
             if disk.struck().broken > 0 {
                 return Err(Verdict::Wrong("a reader changed something".to_owned()));
             }
-            // Whoever wants to write makes names durable before it looks.
+            // An opening for writing makes names durable before it reads them.
             disk.heal();
             let options = Options { error_if_exists: true, ..self.options() };
             match crate::order::open(Arc::new(disk.clone()), DIR, &options, self.world.env()) {

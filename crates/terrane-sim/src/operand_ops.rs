@@ -1,5 +1,5 @@
-//! Writes that are more than a put or a delete: merges, single deletes, values that expire. Each kind has keys of its own
-//! ([`crate::op::KIND`]), so that what they make is known when they begin.
+//! Writes that are more than a put or a delete: merges, single deletes, values that expire. Each kind has
+//! keys of its own ([`crate::op::KIND`]), so that what they make is known when they begin.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ pub(crate) fn operator() -> (String, String) {
     ("merge_operator".to_owned(), "append".to_owned())
 }
 
-/// A merge, a single delete, a value that expires, or a read of such. Stamps are far from those of other values.
+/// A merge, a single delete, a value that expires, or a read of such. Stamps are far from those of other
+/// values.
 pub(crate) fn draw(numbers: &mut Rng, tables: &[String]) -> Op {
     let table = numbers.pick(tables).clone();
     let mut key = |kind: u64| kind + numbers.below(KEYS_OF_KIND);

@@ -1,5 +1,5 @@
-//! A database after a crash: recovered, judged and checked; then perhaps written on, crashed and recovered once more,
-//! because damage that a recovery leaves behind may show only to the next one.
+//! A database after a crash: recovered, judged and checked; then perhaps written on, crashed and recovered
+//! once more, because damage that a recovery leaves behind may show only to the next one.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use terrane_device::MemDisk;
 
 use crate::disk::SimDisk;
 use crate::fault::Crash;
-use crate::judge::{Allowed, Found, Verdict, judge};
 use crate::model::{Change, Model};
 use crate::op::{Value, key};
+use crate::oracle::{Allowed, Found, Verdict, judge};
 use crate::run::DIR;
 use crate::world::World;
 

@@ -1,4 +1,5 @@
-//! From one life of a process to the next: close or crash, what that leaves, open, and the judgement of what is there.
+//! From one life of a process to the next: close or crash, what that leaves, open, and the judgement of what
+//! is there.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use terrane_device::MemDisk;
 
 use crate::disk::SimDisk;
 use crate::fault::{Crash, Fault};
-use crate::judge::{Allowed, Verdict, adopt, judge};
+use crate::oracle::{Allowed, Verdict, adopt, judge};
 use crate::run::{DIR, Life, Runner};
 
 /// A reader looks at what one in so many crashes left, before it is opened for writing.
@@ -106,8 +107,8 @@ impl Runner {
         }
     }
 
-    /// Commits that so many flipped bits leave, or are refused for. What is in front of a mark that can be read is never
-    /// cut; each bit may hit the group with the last one.
+    /// Commits that so many flipped bits leave, or are refused for. What is in front of a mark that can be
+    /// read is never cut; each bit may hit the group with the last one.
     fn rot_floor(&self, bits: u64) -> u64 {
         let life = self.life.borrow();
         let left = life.marks.len().checked_sub(bits as usize);

@@ -1,5 +1,5 @@
-//! The same writes and reads through per-core ownership: every table belongs to one of two cores, nobody but the caller
-//! serves them, and the cores are closed when the answer is there.
+//! The same writes and reads through per-core ownership: every table belongs to one of two cores, only the
+//! caller serves them, and the cores are closed when the answer has arrived.
 
 use terrane::cores::{Answer, Cores};
 use terrane::{Batch, Sync, Table};

@@ -1,5 +1,5 @@
-//! Whether what a database holds is what it may hold: a prefix of the commits, from what must be there to what was
-//! begun, with the tables that were created and dropped.
+//! Whether what a database holds is what it may hold: a prefix of the commits, from what must be there to
+//! what was begun, with the tables that were created and dropped.
 
 use terrane::{Db, Kind};
 
@@ -44,7 +44,8 @@ pub(crate) struct Allowed {
 pub(crate) struct Found {
     /// So many commits; one more than `acked` if the extra one is there.
     pub(crate) commits: u64,
-    /// The rows are the same as after fewer commits, down to so many: who asks what else a commit did must allow for that.
+    /// The rows are the same as after fewer commits, down to this number: a check of a commit's other effects
+    /// must allow for that.
     pub(crate) commits_min: u64,
     /// The events that took place.
     pub(crate) events: Vec<Event>,
@@ -153,7 +154,8 @@ fn print_of(db: &Db, name: &str, order: Order) -> Result<Print, Verdict> {
     Ok(print)
 }
 
-/// The first and the last allowed moment at which every table has its print. Not every moment between them need be one.
+/// The first and the last allowed moment at which every table has its print. Not every moment between them
+/// need be one.
 fn recognise(prints: &[(Print, String)], model: &Model, allowed: &Allowed) -> Option<(u64, u64)> {
     let fits = |at: &u64| prints.iter().all(|(print, name)| model.print(name, *at) == *print);
     let mut moments = (allowed.floor..=allowed.acked).filter(fits);
