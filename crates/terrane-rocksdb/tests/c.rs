@@ -1,6 +1,6 @@
-//! Programs in C against the library's own header: one for each subject, in `tests/c`. They are compiled with `cc` and run
-//! with a directory of their own; where there is no `cc` they are left out, with a word. With `TERRANE_VALGRIND=1` they run
-//! under valgrind, and errors and leaks fail.
+//! Programs in C against the library's own header: one for each subject, in `tests/c`. They are compiled with
+//! `cc` and run with a directory of their own; where there is no `cc` they are left out, with a word. With
+//! `TERRANE_VALGRIND=1` they run under valgrind, and errors and leaks fail.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -197,6 +197,11 @@ fn metadata() {
 #[test]
 fn statistics() {
     run("statistics");
+}
+
+#[test]
+fn strict() {
+    run("strict");
 }
 
 #[test]

@@ -1,11 +1,15 @@
-//! Options that callers set before they open a database, and their translation to the engine's ([`to_engine`]).
+//! Options that callers set before they open a database, and their translation to the engine's
+//! ([`to_engine`]).
 //!
-//! Number options are fields that `abi.toml` lists; [`object_options`] holds the others. [`options_file`] reads and writes them as
-//! RocksDB's OPTIONS text. [`objects`] are caches, environments and the like, which several options objects share.
+//! Number options are fields that `abi.toml` lists; [`object_options`] holds the others. [`options_file`]
+//! reads and writes them as RocksDB's OPTIONS text. [`objects`] are caches, environments and the like, which
+//! several options objects share.
 
 pub(crate) mod backup;
 pub(crate) mod codec;
 pub(crate) mod compact_range;
+#[macro_use]
+pub(crate) mod ignored;
 pub(crate) mod object_options;
 pub(crate) mod objects;
 pub(crate) mod options;

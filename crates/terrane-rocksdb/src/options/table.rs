@@ -32,7 +32,8 @@ pub(crate) struct FilterPolicy {
 }
 
 impl FilterPolicy {
-    /// In the place of a policy of the user's functions, which are not called: the engine makes filters of its own.
+    /// In the place of a policy of the user's functions, which are not called: the engine makes filters of
+    /// its own.
     pub(crate) fn of_user(state: Arc<State>) -> FilterPolicy {
         FilterPolicy { bits_per_key: USERS_BITS, _user: Some(state) }
     }

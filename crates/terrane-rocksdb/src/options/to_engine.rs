@@ -1,4 +1,5 @@
-//! From RocksDB's options to the engine's: sizes, codecs and the names of functions. What has no meaning here is left as it is.
+//! From RocksDB's options to the engine's: sizes, codecs and the names of functions. What has no meaning here
+//! is left as it is.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What is done with a database beside its transactions: its handle does what that of a plain database does. Writes wait for locks.
+//! Operations outside transactions, on a database that has transactions. Writes wait for the locks of
+//! transactions.
 
 use std::ffi::c_char;
 
@@ -24,7 +25,8 @@ use crate::transactions::settings::timeout;
 const ENGINE_TIMEOUT: i64 = 1000;
 
 impl Database {
-    /// Milliseconds that a write beside transactions waits for their locks, where they are others than any write waits.
+    /// Milliseconds that a write beside transactions waits for their locks, where they are others than any
+    /// write waits.
     fn beside_timeout(&self) -> Option<i64> {
         match &self.transactions.kind {
             Kind::Pessimistic(limits) => {

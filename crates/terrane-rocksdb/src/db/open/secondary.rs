@@ -1,4 +1,5 @@
-//! Opening a database that another process writes, and catching up with it; opening without the history of timestamps.
+//! Opening a database that another process writes, and catching up with it; opening without the history of
+//! timestamps.
 
 use std::ffi::c_char;
 

@@ -1,5 +1,6 @@
-//! Objects that programs with compactions in other processes make: answers, what replaces options there, flags to stop. They are kept
-//! as they are set; compactions run in the process, and what would run one elsewhere is refused.
+//! Objects that programs with compactions in other processes make: answers, what replaces options there,
+//! flags to stop. They are kept as they are set; compactions run in the process, and what would run one
+//! elsewhere is refused.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Arc;

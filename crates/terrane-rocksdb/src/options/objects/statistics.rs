@@ -1,8 +1,9 @@
-//! Statistics: what RocksDB's tickers and histograms count, as far as it has a counterpart. They belong to options, and count
-//! over all databases that were opened with them; what a database counted stays when it is closed.
+//! Statistics: what RocksDB's tickers and histograms count, as far as it has a counterpart. They belong to
+//! options, and count over all databases that were opened with them; what a database counted stays when it is
+//! closed.
 //!
-//! What the engine counts is asked of it ([`TICKERS`] with a metric, [`HISTOGRAMS`] with one). What is counted by the call
-//! ([`Calls`]) is counted at the border, and only where there are statistics.
+//! What the engine counts is asked of it ([`TICKERS`] with a metric, [`HISTOGRAMS`] with one). What is
+//! counted by the call ([`Calls`]) is counted at the border, and only where there are statistics.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;

@@ -1,5 +1,5 @@
-//! Write buffer managers: memory of writers. Each database that is opened with one has as much for its writers as the handle says
-//! then; nothing is shared between databases.
+//! Write buffer managers: memory of writers. Each database that is opened with one has as much for its
+//! writers as the handle says then; nothing is shared between databases.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
