@@ -12,7 +12,7 @@ use crate::db::plain::get::read;
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Bytes, Out, lasting, put};
 use crate::iterator::Iter;
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::read_write::ReadOptions;
 
 /// What the batch has for a key of a column family. `order` is the family's key order, if it is known.

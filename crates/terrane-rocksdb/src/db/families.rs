@@ -7,8 +7,8 @@ use crate::db::open::{Access, Wanted, opened_family, refuse_ttl_of_timestamps};
 use crate::db::{DEFAULT, Database, Family, FamilyHandle};
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::{Given as GivenBack, List, Out, Text, lasting, lasting_list, put};
+use crate::options::database::Options;
 use crate::options::ignored::{refuse_if_strict, warnings};
-use crate::options::options::Options;
 use crate::options::to_engine::table_options;
 
 impl Database {

@@ -42,8 +42,8 @@ use crate::extents::Owner;
 use crate::extents::levels::Levels;
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::types::List;
+use crate::options::database::Options;
 use crate::options::objects::statistics::Statistics;
-use crate::options::options::Options;
 
 use crate::db::open::attachments::Attached;
 use crate::db::secondary_views::Views;

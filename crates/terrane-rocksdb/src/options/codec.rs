@@ -9,7 +9,7 @@ use std::ffi::c_int;
 
 use crate::ffi::failure::{Failure, Result};
 use crate::ffi::types::List;
-use crate::options::options::Options;
+use crate::options::database::Options;
 
 const FAST: &str = "lz4";
 const SMALL: &str = if HAS_ZSTD { "zstd" } else { FAST };

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 
 use crate::ffi::failure::{Failure, Result};
 use crate::generated::ignored::IGNORED;
-use crate::options::options::Options;
+use crate::options::database::Options;
 
 /// The environment variable that switches strict mode on.
 const STRICT: &str = "TERRANE_ROCKSDB_STRICT";

@@ -10,9 +10,9 @@ pub(crate) mod codec;
 pub(crate) mod compact_range;
 #[macro_use]
 pub(crate) mod ignored;
+pub(crate) mod database;
 pub(crate) mod object_options;
 pub(crate) mod objects;
-pub(crate) mod options;
 pub(crate) mod options_file;
 pub(crate) mod presets;
 pub(crate) mod read_object_options;
@@ -24,6 +24,6 @@ pub(crate) mod to_engine;
 
 pub(crate) use backup::{BackupEngineOptions, CreateBackupOptions};
 pub(crate) use compact_range::CompactRangeOptions;
-pub(crate) use options::Options;
+pub(crate) use database::Options;
 pub(crate) use read_write::{ReadOptions, WriteOptions};
 pub(crate) use table::TableOptions;

@@ -8,9 +8,9 @@ use crate::batch::wal_filter::{LogFilter, WalFilter};
 use crate::callbacks::filter_factory::FilterFactory;
 use crate::callbacks::logger::{Logger, LoggerHandle};
 use crate::ffi::types::{Out, Text, put};
+use crate::options::database::Options;
 use crate::options::ignored::note;
 use crate::options::objects::inert::{ChecksumFactory, FileManager, PartitionerFactory};
-use crate::options::options::Options;
 
 /// What options have beside numbers and the objects that decide how rows are stored.
 #[derive(Clone, Debug)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::callbacks::table_filter::{DeleteFilter, KeyMayMatch, MakeKeyFilter};
 use crate::callbacks::{Destructor, Name, State};
 use crate::generated::table_options::TableOptionsKnobs;
+use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
 use crate::options::objects::index_factory::IndexName;
-use crate::options::options::Options;
 
 /// Options of block-based tables.
 #[derive(Clone, Debug, Default)]

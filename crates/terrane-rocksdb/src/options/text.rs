@@ -10,8 +10,8 @@ use crate::ffi::failure::{Failure, Given, Result};
 use crate::ffi::option_fields::{Named, parsed};
 use crate::ffi::types::Text;
 use crate::options::codec;
+use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
-use crate::options::options::Options;
 use crate::options::table::TableOptions;
 
 /// The names and values of a text.

@@ -16,7 +16,7 @@ use crate::db::transaction_registry::Kind;
 use crate::db::{Database, FamilyHandle};
 use crate::ffi::failure::{Given, Result};
 use crate::ffi::types::{Bytes, Out, Text};
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::read_write::{ReadOptions, WriteOptions};
 use crate::options::snapshot::SnapshotHandle;
 use crate::transactions::settings::timeout;

@@ -20,8 +20,8 @@ use crate::ffi::value_objects::{Words, lent};
 use crate::files;
 use crate::generated::objects::RestoreOptions;
 use crate::options::backup::{BackupEngineOptions, CreateBackupOptions};
+use crate::options::database::Options;
 use crate::options::objects::env::Environment;
-use crate::options::options::Options;
 
 /// What stands in front of metadata that is no text, in hexadecimal digits behind it.
 const HEX: &str = "hex:";

@@ -13,7 +13,7 @@ use crate::ffi::types::{Text, lasting};
 use crate::ffi::value_objects::Words;
 use crate::files;
 use crate::generated::objects::ImportColumnFamilyOptions;
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::to_engine::order_of;
 
 const COMPARATOR: &str = "leveldb.BytewiseComparator";

@@ -13,9 +13,9 @@ use crate::db::listener::DatabaseListener;
 use crate::db::{Database, Family};
 use crate::ffi::failure::{Failure, Result};
 use crate::files;
+use crate::options::database::Options;
 use crate::options::objects::cache::{Cache, User};
 use crate::options::objects::statistics::{Statistics, moment};
-use crate::options::options::Options;
 
 /// What is attached; nothing by default.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::callbacks::operator_registry::{Slots, any_functions};
 use crate::files;
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::to_engine::database_options;
 
 pub(crate) fn open_default(

@@ -14,9 +14,9 @@ use crate::ffi::types::{Given as GivenBack, Out, Text, lasting_list, lasting_tex
 use crate::files;
 use crate::files::info_log::{Limits, Lines, Place};
 use crate::options::codec::codec as codec_of;
+use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
 use crate::options::objects::env::Environment;
-use crate::options::options::Options;
 use crate::options::options_file::read::stored;
 use crate::options::options_file::{For, Row, file_text};
 

@@ -24,8 +24,8 @@ use crate::db::timestamps::timestamp_gc::Collapsing;
 use crate::db::{DEFAULT, Database, Family};
 use crate::ffi::failure::{Failure, Result};
 use crate::files;
+use crate::options::database::Options;
 use crate::options::ignored::{refuse_if_strict, warnings};
-use crate::options::options::Options;
 use crate::options::to_engine::{AUTO_COMPACTION, database_options, extractor, order_of, table_options};
 
 /// A column family to open, by name.

@@ -9,7 +9,7 @@ use crate::db::timestamps::timestamp_gc::trim;
 use crate::db::{Database, FamilyHandle};
 use crate::ffi::failure::{Given, Result};
 use crate::ffi::types::{Bytes, List, Out, OutList, Text, lasting_text, put};
-use crate::options::options::Options;
+use crate::options::database::Options;
 
 /// Takes out all versions newer than a timestamp, of all column families or of none.
 fn trim_all(database: &Database, timestamp: &[u8]) -> Result<()> {

@@ -16,9 +16,9 @@ use crate::callbacks::transform::Transform;
 use crate::ffi::failure::{Failure, Result};
 use crate::ffi::types::{Out, Text, put};
 use crate::generated::objects::{CuckooOptions, OpenAndCompactOptions};
+use crate::options::database::Options;
 use crate::options::objects::env::Environment;
 use crate::options::objects::inert::{ChecksumFactory, PartitionerFactory};
-use crate::options::options::Options;
 use crate::options::table::TableOptions;
 
 /// What a program answers to a compaction that it is to take.

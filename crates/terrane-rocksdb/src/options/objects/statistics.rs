@@ -15,8 +15,8 @@ use std::time::Duration;
 use terrane::{Db, HistogramSnapshot, MetricValue};
 
 use crate::ffi::types::lasting_text;
+use crate::options::database::Options;
 use crate::options::objects::histogram::{Distribution, HistogramData};
-use crate::options::options::Options;
 
 /// Where the number of a ticker comes from.
 #[derive(Clone, Copy)]

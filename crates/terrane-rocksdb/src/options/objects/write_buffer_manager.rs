@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::options::database::Options;
 use crate::options::objects::cache::Cache;
-use crate::options::options::Options;
 
 /// A handle of a manager; copies mean the same one.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use crate::callbacks::comparator::BYTEWISE;
 use crate::callbacks::transform::Transform;
 use crate::ffi::option_fields::{Named, SMALL_NUMBERS, Told};
 use crate::ffi::option_words;
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::table::TableOptions;
 
 /// A name and a value.

@@ -1,7 +1,7 @@
 //! Reading a file OPTIONS: sections of rows. What is not as it must be is an error that names the line.
 
 use crate::ffi::failure::{Failure, Result};
-use crate::options::options::Options;
+use crate::options::database::Options;
 use crate::options::options_file::names;
 
 /// What a file says.
